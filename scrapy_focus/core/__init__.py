@@ -1,0 +1,1 @@
+"""Types, protocols and the loop. Start with ``types``, then ``policy``, then ``crawl``."""

@@ -1,0 +1,125 @@
+"""The data that crosses a boundary: what was found, where it waits, what was chosen, what came back.
+
+A :class:`Link` is placed by the policy (:class:`Placement`), waits in the frontier, leaves it as a :class:`Pick`, and
+comes back as an :class:`Outcome`. Everything here is immutable. ``Link``, ``Placement`` and ``Pick`` are made a hundred
+times a page and are therefore tuples.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+Method = Literal["GET", "HEAD"]
+
+
+class State(IntEnum):
+    """What the crawl knows about a URL."""
+
+    NEW = 0
+    WAITING = 1
+    FLYING = 2
+    FETCHED = 3
+    PROBED = 4
+
+
+class Link(NamedTuple):
+    """One hyperlink as found, before any decision.
+
+    ``key`` is a 63-bit fingerprint of the request, ``host`` the group within which requests are kept polite (for
+    Scrapy, the key of the download slot), ``depth`` the number of clicks from a seed. ``tag_path`` runs from the root
+    of the page to the link, one ``tag.class.class#id`` per element, joined by ``/``; it is empty where the link was not
+    found in a page. ``anchor`` and ``context`` are the text of the link and around it. ``payload`` belongs to the
+    adapter, which needs it to build the request again; no policy reads it.
+    """
+
+    url: str
+    key: int
+    host: str = ""
+    depth: int = 0
+    anchor: str = ""
+    tag_path: str = ""
+    context: str = ""
+    state: State = State.NEW
+    payload: bytes = b""
+
+
+class Placement(NamedTuple):
+    """Where a link waits: in an arm, and among its equals by rank (the larger leaves first).
+
+    ``memo`` is a small vector that the policy wants back with the pick, shape (d,), float32. With ``method="HEAD"`` the
+    link is looked at without its body first; the policy then places it again, in state ``PROBED``.
+    """
+
+    arm: int
+    rank: float
+    memo: NDArray[np.float32] | None = None
+    method: Method = "GET"
+
+
+class Pick(NamedTuple):
+    """A link that was taken out of the frontier to be fetched; ``id`` is valid until the pick is settled.
+
+    ``origin`` is the arm of the page on which the link was found, -1 for seeds. ``chance`` is the probability with
+    which the policy chose this link, where it is known: with it, a decision log can be evaluated off-policy.
+    """
+
+    id: int
+    key: int
+    url: str
+    host: str
+    depth: int
+    arm: int
+    rank: float
+    memo: NDArray[np.float32] | None
+    origin: int
+    method: Method
+    payload: bytes
+    chance: float | None = None
+
+
+class Page(Protocol):
+    """A response as long as it lasts; the crawl never stores it. Text and headers may be made when asked for."""
+
+    @property
+    def url(self) -> str:
+        """Where it came from, after redirects."""
+
+    @property
+    def status(self) -> int:
+        """The HTTP status."""
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """The HTTP headers, names as sent."""
+
+    @property
+    def text(self) -> str:
+        """The decoded body, ``""`` where it is not text."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What fetching a pick brought back. Exactly one comes for each pick."""
+
+    pick: Pick
+    status: int | None = None  # HTTP status; None: there was no response, see error
+    mime: str = ""  # type/subtype in lower case, without parameters; "": unknown
+    size: int = 0  # bytes of the body as received, or as announced where it was not fetched
+    seconds: float = 0.0  # from the choice to the outcome
+    items: float = 0.0  # items that came out of the pipelines, weighted by RewardPipeline
+    error: str = ""  # why there is no usable page; "": there is one
+    reward: float = 0.0  # what the goal made of it
+    page: Page | None = None
+
+    @property
+    def is_html(self) -> bool:
+        """Whether a page came back in which links can be found."""
+        return not self.error and "html" in self.mime

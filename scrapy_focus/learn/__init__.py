@@ -1,0 +1,1 @@
+"""Estimators: they know vectors, not URLs."""

@@ -1,0 +1,67 @@
+"""A two-class linear classifier that learns in small batches, and predicts in microseconds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+class OnlineClassifier:
+    """Logistic regression by stochastic gradient descent over counts of features, trained every ``batch`` labels.
+
+    Training is scikit-learn's ``SGDClassifier`` (log loss, one pass over each batch); predicting is a sum over the
+    weights of the features that are there, without a matrix.
+
+    Parameters
+    ----------
+    n_features
+        Indexes of features are below this.
+    batch
+        Labels to collect before each training.
+    seed
+        Of the order within a batch.
+    """
+
+    def __init__(self, *, n_features: int, batch: int = 10, seed: int = 42) -> None:
+        from sklearn.linear_model import SGDClassifier
+
+        self.n_features = n_features
+        self.batch = batch
+        self.seed = seed
+        self._model = SGDClassifier(loss="log_loss", max_iter=100, random_state=seed)
+        self._pending: list[tuple[NDArray[np.intp], bool]] = []
+        self._weights: NDArray[np.float64] | None = None
+        self._bias = 0.0
+        self.labels = 0
+
+    @property
+    def ready(self) -> bool:
+        """Whether it was trained at least once."""
+        return self._weights is not None
+
+    def observe(self, features: NDArray[np.intp], label: bool) -> bool:
+        """Learn from one example (the index of each feature, repeated as often as it occurs); ``True`` if it trained now."""
+        self.labels += 1
+        self._pending.append((features, label))
+        if len(self._pending) < self.batch:
+            return False
+        from scipy.sparse import csr_array
+
+        lengths = [len(row) for row, _ in self._pending]
+        columns = np.concatenate([row for row, _ in self._pending]).astype(np.int32)  # scikit-learn takes no other
+        starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+        X = csr_array((np.ones(len(columns)), columns, starts), shape=(len(lengths), self.n_features))
+        X.sum_duplicates()
+        self._model.partial_fit(X, [int(y) for _, y in self._pending], classes=[0, 1])
+        self._weights = self._model.coef_[0]
+        self._bias = float(self._model.intercept_[0])
+        self._pending.clear()
+        return True
+
+    def predict(self, features: NDArray[np.intp]) -> bool:
+        """Whether an example belongs to the positive class; ``False`` before the first training."""
+        return self._weights is not None and bool(self._weights[features].sum() + self._bias > 0)

@@ -1,0 +1,105 @@
+"""Text as sparse vectors: character pairs, and n-grams of tokens in a vocabulary that grows."""
+
+from __future__ import annotations
+
+import zlib
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+N_PAIRS = 95 * 95
+
+_FIRST, _LAST = 32, 126
+
+
+def char_pairs(text: str) -> NDArray[np.intp]:
+    """Return the index of each pair of neighbouring characters of a text in lower case, in order, shape (n_pairs,).
+
+    Characters are those from blank to tilde, 95 of them; pairs with others are left out. Indexes are below ``N_PAIRS``.
+
+    Examples
+    --------
+    >>> char_pairs("aB").tolist() == [(ord("a") - 32) * 95 + ord("b") - 32]
+    True
+    """
+    letters = np.frombuffer(text.lower().encode("latin-1", "replace"), np.uint8)
+    codes: NDArray[np.intp] = letters.astype(np.intp) - _FIRST
+    pairs: NDArray[np.intp] = codes[:-1] * (_LAST - _FIRST + 1) + codes[1:]
+    printable = (codes >= 0) & (codes <= _LAST - _FIRST)
+    return pairs if printable.all() else pairs[printable[:-1] & printable[1:]]
+
+
+class GramProjector:
+    """Turns sequences of tokens into vectors of fixed length, though their vocabulary keeps growing.
+
+    The frequencies of the n-grams of a sequence stand at positions of a vocabulary in the order of first sight. A position
+    ``x`` is hashed into bucket ``((x * a) mod 2**w) // 2**(w - m)``, and the value of a bucket is the mean over all
+    positions of the vocabulary that hash there.
+
+    Parameters
+    ----------
+    n
+        Length of the n-grams, in tokens.
+    m
+        The vectors have ``2**m`` dimensions.
+    w
+        Positions are hashed modulo ``2**w``.
+    max_grams
+        Size of the vocabulary above which new n-grams share the positions of old ones.
+
+    References
+    ----------
+    Gauquier, Manolescu, Senellart: Efficient Crawling for Scalable Web Data Acquisition (2026), section 3.
+    """
+
+    MULTIPLIER = 766_245_317
+
+    def __init__(self, *, n: int = 2, m: int = 12, w: int = 15, max_grams: int = 1 << 20) -> None:
+        self.n = n
+        self.m = m
+        self.w = w
+        self.max_grams = max_grams
+        self._vocabulary: dict[str, int] = {}
+        self._sizes = np.zeros(1 << m, np.int64)
+        self._memo: dict[str, tuple[NDArray[np.intp], NDArray[np.float32]]] = {}
+
+    def project(self, text: str, tokens: Sequence[str]) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
+        """Return the buckets and the values of a sequence, shapes (n_buckets,), buckets distinct and ascending.
+
+        ``text`` identifies the sequence: what it was split into is remembered.
+        """
+        found = self._memo.get(text)
+        if found is None:
+            if len(self._memo) >= 1 << 15:
+                self._memo.clear()
+            found = self._memo[text] = self._count(tokens)
+        buckets, frequencies = found
+        return buckets, (frequencies / self._sizes[buckets]).astype(np.float32)
+
+    def _count(self, tokens: Sequence[str]) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
+        padded = ["[SOS]", *tokens, "[EOS]"]
+        grams = ["/".join(padded[i : i + self.n]) for i in range(max(1, len(padded) - self.n + 1))]
+        sums: dict[int, float] = {}
+        for gram in grams:
+            bucket = self._bucket(gram)
+            sums[bucket] = sums.get(bucket, 0.0) + 1 / len(grams)
+        buckets = sorted(sums)
+        return np.array(buckets, np.intp), np.array([sums[bucket] for bucket in buckets], np.float32)
+
+    def _bucket(self, gram: str) -> int:
+        position = self._vocabulary.get(gram)
+        fresh = position is None
+        if position is None:
+            if len(self._vocabulary) < self.max_grams:
+                position = self._vocabulary[gram] = len(self._vocabulary)
+            else:
+                position, fresh = zlib.crc32(gram.encode()) % self.max_grams, False
+        bucket = ((position * self.MULTIPLIER) % (1 << self.w)) >> (self.w - self.m)
+        if fresh:
+            self._sizes[bucket] += 1
+        return bucket

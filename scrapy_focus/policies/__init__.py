@@ -1,0 +1,1 @@
+"""Who decides: one published system per file."""

@@ -1,0 +1,74 @@
+"""The orderings that every learned one has to beat: breadth-first, depth-first, random."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from scrapy_focus.core.policy import Ordering
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from scrapy_focus.core.types import Link, Outcome, Pick, Placement
+
+
+class BreadthFirst(Ordering):
+    """Links leave in the order in which they were found.
+
+    Examples
+    --------
+    >>> from scrapy_focus import Link
+    >>> policy = BreadthFirst()
+    >>> policy.rank(Link("http://a/", 1), None) > policy.rank(Link("http://b/", 2), None)
+    True
+    """
+
+    reads_page: ClassVar[bool] = False
+
+    def __init__(self) -> None:
+        self._found = 0
+
+    def rank(self, link: Link, source: Outcome | None) -> float:
+        self._found += 1
+        return -float(self._found)
+
+
+class DepthFirst(Ordering):
+    """The links of the page that came back last leave first, in the order in which they stand on that page.
+
+    Examples
+    --------
+    >>> from scrapy_focus import Link
+    >>> policy = DepthFirst()
+    >>> first, second = policy.place([Link("http://a/", 1), Link("http://b/", 2)], None)
+    >>> first.rank > second.rank
+    True
+    >>> policy.place([Link("http://c/", 3)], None)[0].rank > first.rank
+    True
+    """
+
+    reads_page: ClassVar[bool] = False
+
+    def __init__(self) -> None:
+        self._found = 0
+
+    def rank(self, link: Link, source: Outcome | None) -> float:
+        self._found += 1
+        return float(self._found)
+
+    def place(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
+        return list(super().place(links[::-1], source))[::-1]
+
+
+class Random(Ordering):
+    """Every waiting link is equally likely to leave next."""
+
+    reads_page: ClassVar[bool] = False
+
+    def rank(self, link: Link, source: Outcome | None) -> float:
+        return float(self.rng.random())
+
+    def select(self, busy: Collection[str]) -> Pick | None:
+        awake = int(self.frontier.awake(busy).sum())
+        pick = super().select(busy)
+        return None if pick is None else pick._replace(chance=1 / awake)
