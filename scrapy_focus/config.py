@@ -1,0 +1,181 @@
+"""Every setting of scrapy_focus, read and checked once."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from scrapy.utils.misc import load_object
+
+from scrapy_focus.core.budget import Budget
+from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.core.goals import FilesGoal, Goal, ItemsGoal
+from scrapy_focus.core.mime import BLOCKED_MIMES, parse_types
+from scrapy_focus.core.plateau import Plateau
+from scrapy_focus.core.policy import Policy
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
+#: Where two components look for a pick: the id of the pick that a request was made for.
+PICK = "focus"
+#: ``request.meta`` key under which users may say where a link stands: a dict with tag_path, anchor, context.
+LINK = "focus_link"
+
+Progress = Literal["auto", "panel", "log", "off"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """The ``FOCUS_*`` settings of one crawl; ``docs/reference/settings.rst`` says what each is for."""
+
+    policy: type[Policy]
+    params: dict[str, Any] = field(default_factory=dict)
+    goal: Goal
+    budget_requests: int | None = None
+    budget_bytes: int | None = None
+    budget_seconds: float | None = None
+    plateau: dict[str, Any] | None = None
+    max_inflight: int = 0
+    max_inflight_per_slot: int = 0
+    seed: int | None = None
+    log: str = ""
+    blocked_mimes: frozenset[str] = frozenset(BLOCKED_MIMES)
+    progress: Progress = "auto"
+
+    @classmethod
+    def from_settings(cls, settings: BaseSettings, default_policy: type[Policy]) -> Config:
+        """Read all settings.
+
+        Raises
+        ------
+        ConfigError
+            If a setting is unknown, or has a value that cannot be used.
+        """
+        check_names(settings)
+        types = parse_types(settings.getlist("FOCUS_TARGETS"))
+        plateau = settings.get("FOCUS_PLATEAU")
+        progress = settings.get("FOCUS_PROGRESS", "auto")
+        if progress not in ("auto", "panel", "log", "off"):
+            raise ConfigError(f"FOCUS_PROGRESS is {progress!r}; it takes 'auto', 'panel', 'log' or 'off'")
+        seed = _number(settings, "FOCUS_SEED", int, least=0)
+        return cls(
+            policy=_policy_class(settings.get("FOCUS_POLICY") or default_policy),
+            params=settings.getdict("FOCUS_POLICY_PARAMS"),
+            goal=_goal(settings.get("FOCUS_GOAL"), types),
+            budget_requests=_number(settings, "FOCUS_BUDGET_REQUESTS", int) or None,
+            budget_bytes=_number(settings, "FOCUS_BUDGET_BYTES", int) or None,
+            budget_seconds=_number(settings, "FOCUS_BUDGET_SECONDS", float) or None,
+            plateau=_plateau(plateau),
+            max_inflight=_number(settings, "FOCUS_MAX_INFLIGHT", int) or 0,
+            max_inflight_per_slot=_number(settings, "FOCUS_MAX_INFLIGHT_PER_SLOT", int) or 0,
+            seed=seed,
+            log=settings.get("FOCUS_LOG") or "",
+            blocked_mimes=parse_types(settings.getlist("FOCUS_BLOCKED_MIMES", list(BLOCKED_MIMES))),
+            progress=progress,
+        )
+
+    def make_policy(self, **defaults: Any) -> Policy:
+        """Return the policy with its parameters; ``defaults`` are used for those that it has and nobody set.
+
+        Raises
+        ------
+        ConfigError
+            If the policy does not take the parameters.
+        """
+        try:
+            return self.policy(**{**defaults, **self.params})
+        except TypeError as error:
+            raise ConfigError(
+                f"FOCUS_POLICY_PARAMS is {self.params!r}, which {self.policy.__qualname__} does not take: {error}"
+            ) from error
+
+    def make_budget(self) -> Budget:
+        """Return the budget, with nothing used."""
+        return Budget(requests=self.budget_requests, bytes=self.budget_bytes, seconds=self.budget_seconds)
+
+    def make_plateau(self) -> Plateau | None:
+        """Return the stop rule, if one is asked for."""
+        return None if self.plateau is None else Plateau(**self.plateau)
+
+
+SETTINGS = (
+    "FOCUS_BLOCKED_MIMES",
+    "FOCUS_BUDGET_BYTES",
+    "FOCUS_BUDGET_REQUESTS",
+    "FOCUS_BUDGET_SECONDS",
+    "FOCUS_GOAL",
+    "FOCUS_LOG",
+    "FOCUS_MAX_INFLIGHT",
+    "FOCUS_MAX_INFLIGHT_PER_SLOT",
+    "FOCUS_PLATEAU",
+    "FOCUS_POLICY",
+    "FOCUS_POLICY_PARAMS",
+    "FOCUS_PROGRESS",
+    "FOCUS_SEED",
+    "FOCUS_TARGETS",
+)
+
+
+def check_names(settings: BaseSettings) -> None:
+    """Raise :class:`~scrapy_focus.core.errors.ConfigError` for a ``FOCUS_*`` setting that does not exist."""
+    for name in settings:
+        if isinstance(name, str) and name.startswith("FOCUS_") and name not in SETTINGS:
+            near = difflib.get_close_matches(name, SETTINGS, n=1, cutoff=0.0)
+            raise ConfigError(f"there is no setting {name}; did you mean {near[0]}? All: {', '.join(SETTINGS)}")
+
+
+def _policy_class(value: Any) -> type[Policy]:
+    try:
+        policy = load_object(value)
+    except (ImportError, NameError, ValueError, TypeError) as error:
+        raise ConfigError(f"FOCUS_POLICY is {value!r}, which cannot be imported: {error}") from error
+    if not (isinstance(policy, type) and issubclass(policy, Policy)):
+        raise ConfigError(f"FOCUS_POLICY is {value!r}; it takes a subclass of scrapy_focus.Policy, or its import path")
+    return policy
+
+
+def _goal(value: Any, types: frozenset[str]) -> Goal:
+    if not value:
+        return FilesGoal(types=types) if types else ItemsGoal()
+    try:
+        goal = load_object(value) if isinstance(value, (str, type)) else value
+        goal = goal() if isinstance(goal, type) else goal
+    except Exception as error:
+        raise ConfigError(f"FOCUS_GOAL is {value!r}, which cannot be made: {error}") from error
+    if not callable(goal):
+        raise ConfigError(
+            f"FOCUS_GOAL is {value!r}; it takes a callable from an Outcome to a number, or its import path"
+        )
+    if types:
+        raise ConfigError("FOCUS_GOAL and FOCUS_TARGETS both say what to look for; set one of them")
+    return goal  # type: ignore[no-any-return]
+
+
+def _plateau(value: Any) -> dict[str, Any] | None:
+    if value in (None, False, "", "0", "False", "false"):
+        return None
+    params = {} if value in (True, "1", "True", "true") else value
+    try:
+        Plateau(**params)
+    except TypeError as error:
+        raise ConfigError(
+            f"FOCUS_PLATEAU is {value!r}; it takes True, or a dict with some of window, slope, decay, patience"
+        ) from error
+    return dict(params)
+
+
+def _number(settings: BaseSettings, name: str, kind: type, least: float = 0) -> Any:
+    value = settings.get(name)
+    if value is None or value == "":
+        return None
+    try:
+        number = kind(value)
+    except (TypeError, ValueError):
+        number = None
+    if number is None or number < least:
+        raise ConfigError(
+            f"{name} is {value!r}; it takes {'a whole number' if kind is int else 'a number'} from {least}"
+        )
+    return number

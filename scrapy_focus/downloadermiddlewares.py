@@ -1,0 +1,144 @@
+"""What happens to requests on their way out and to answers on their way in: HEAD first, wanted types only, all counted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from scrapy import Request, signals
+from scrapy.exceptions import CannotResolveHostError, DownloadConnectionRefusedError, NotConfigured, StopDownload
+from scrapy.http.request import NO_CALLBACK
+
+from scrapy_focus.config import PICK
+from scrapy_focus.core.mime import matches, parse_mime
+from scrapy_focus.inflight import BudgetExhausted, Entry, MimeStop, Probed, entry_id, scheduler_of
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from scrapy.crawler import Crawler
+    from scrapy.http import Headers, Response
+
+    from scrapy_focus.scheduler import FocusScheduler
+
+_SMALL = 64 * 1024  # bytes: stopping a smaller body saves nothing, and costs the connection
+
+
+class _FocusMiddleware:
+    """What our downloader middlewares share: they do nothing in a crawl whose scheduler is not ours."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self.crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler)
+
+    @property
+    def scheduler(self) -> FocusScheduler | None:
+        return scheduler_of(self.crawler)
+
+    def entry(self, request: Request) -> tuple[FocusScheduler, Entry] | None:
+        """Return the scheduler, and what it noted of the pick that a request was made for, if it was made for one."""
+        pick_id, scheduler = entry_id(request), self.scheduler
+        entry = None if pick_id is None or scheduler is None else scheduler.entries.get(pick_id)
+        return None if entry is None or scheduler is None else (scheduler, entry)
+
+
+class ProbeMiddleware(_FocusMiddleware):
+    """Looks at a link with a HEAD request where the policy asked for that, and fetches nothing.
+
+    The HEAD goes through all downloader middlewares and takes its turn of politeness. It is never rendered by a browser.
+    """
+
+    async def process_request(self, request: Request) -> None:
+        found = self.entry(request)
+        if found is None or found[1].pick.method != "HEAD":
+            return
+        meta = {key: value for key, value in request.meta.items() if key != PICK and not key.startswith("playwright")}
+        head = request.replace(method="HEAD", body=b"", callback=NO_CALLBACK, errback=None, meta=meta, dont_filter=True)
+        raise Probed(await self.crawler.engine.download_async(head))
+
+
+class MimeMiddleware(_FocusMiddleware):
+    """Stops bodies of types that nobody wants (``FOCUS_BLOCKED_MIMES``) as soon as the headers are there.
+
+    Stopping costs the connection, and what the server had sent until then, so bodies of less than 64 KiB are let
+    through to here. What a goal counts as a target is never stopped.
+    """
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        middleware = super().from_crawler(crawler)
+        crawler.signals.connect(middleware.on_headers, signals.headers_received)
+        return middleware
+
+    def on_headers(self, headers: Headers, body_length: Any, request: Request) -> None:
+        """Decide on a response as its headers arrive; the handler of Scrapy's ``headers_received``."""
+        found = self.entry(request)
+        if found is None or self._is_wanted(found[0], headers):
+            return
+        scheduler, entry = found
+        entry.stopped = True
+        request.meta["dont_cache"] = True  # or the HTTP cache would replay an empty body
+        length = body_length if isinstance(body_length, int) else None  # Twisted has a constant for "unknown"
+        if length is None or length >= _SMALL:
+            scheduler.crawl.counts["mime/aborted"] += 1
+            scheduler.crawl.counts["mime/aborted_bytes"] += length or 0
+            raise StopDownload(fail=True)
+
+    def process_response(self, request: Request, response: Response) -> Response:
+        found = self.entry(request)
+        if found is not None and found[1].stopped:
+            found[0].crawl.counts["mime/dropped"] += 1
+            kind = response.headers.get("Content-Type")
+            raise MimeStop(f"{response.url} is {kind!r}, which FOCUS_BLOCKED_MIMES names")
+        return response
+
+    def _is_wanted(self, scheduler: FocusScheduler, headers: Headers) -> bool:
+        mime = parse_mime((headers.get("Content-Type") or b"").decode("latin-1"))
+        wanted = getattr(scheduler.config.goal, "types", ())
+        return not matches(mime, scheduler.config.blocked_mimes) or matches(mime, wanted)
+
+
+class MeterMiddleware(_FocusMiddleware):
+    """Counts every request at the last moment before it goes out, and lets none out that the budget does not allow.
+
+    It is the innermost middleware: answers from the HTTP cache are not counted, and robots.txt, HEADs, redirects, retries
+    and what a pipeline downloads are.
+    """
+
+    def process_request(self, request: Request) -> None:
+        scheduler = self.scheduler
+        if scheduler is not None and request.url.startswith("http") and not scheduler.sent(request):
+            raise BudgetExhausted("the budget of requests (FOCUS_BUDGET_REQUESTS) is used up")
+
+    def process_response(self, request: Request, response: Response) -> Response:
+        if (scheduler := self.scheduler) is not None:
+            scheduler.crawl.budget.bytes_used += len(response.body) + len(response.headers.to_string())
+        return response
+
+    def process_exception(self, request: Request, exception: Exception) -> None:
+        scheduler = self.scheduler
+        if scheduler is not None and isinstance(exception, (CannotResolveHostError, DownloadConnectionRefusedError)):
+            scheduler.crawl.budget.give_back()
+
+
+def install(crawler: Crawler) -> None:
+    """Add the middlewares that a policy cannot do without to a crawl that has only our scheduler.
+
+    Raises
+    ------
+    NotConfigured
+        If this version of Scrapy cannot be added to.
+    """
+    manager = crawler.engine.downloader.middleware
+    for cls in (ProbeMiddleware, MeterMiddleware):
+        if not any(isinstance(middleware, cls) for middleware in manager.middlewares):
+            middleware = cls.from_crawler(crawler)
+            add = getattr(manager, "_add_middleware", None)
+            if add is None:
+                raise NotConfigured(
+                    'this version of Scrapy takes no middleware at run time: set ADDONS = {"scrapy_focus.Addon": 500}'
+                )
+            add(middleware)
+            manager.middlewares = (*manager.middlewares, middleware)

@@ -1,0 +1,144 @@
+"""Shows a crawl while it runs, and sums it up at its end."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import TYPE_CHECKING, Any
+
+from scrapy import signals
+from scrapy.utils.asyncio import create_looping_call
+
+from scrapy_focus.inflight import scheduler_of
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from scrapy import Spider
+    from scrapy.crawler import Crawler
+
+    from scrapy_focus.scheduler import FocusScheduler
+
+logger = logging.getLogger(__name__)
+
+_RECENT = 100  # requests over which the rate "now" is taken
+_REFRESH = 0.5  # seconds between two pictures of the panel
+
+
+class FocusExtension:
+    """Writes stats and progress while a crawl runs.
+
+    On a terminal progress is a panel that stays below the log (``FOCUS_PROGRESS``), elsewhere a line in the log every
+    ``LOGSTATS_INTERVAL`` seconds.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self.crawler = crawler
+        self._loop: Any = None
+        self._panel: Panel | None = None
+        self.scheduler: FocusScheduler | None = None
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        extension = cls(crawler)
+        crawler.signals.connect(extension.spider_opened, signals.spider_opened)
+        crawler.signals.connect(extension.spider_closed, signals.spider_closed)
+        return extension
+
+    def spider_opened(self, spider: Spider) -> None:
+        """Start to show progress."""
+        self.scheduler = scheduler = scheduler_of(self.crawler)
+        if scheduler is None:
+            logger.warning(
+                "The scheduler is not one of scrapy_focus, so that its add-on does nothing: remove SCHEDULER"
+            )
+            return
+        progress, interval = scheduler.config.progress, self.crawler.settings.getfloat("LOGSTATS_INTERVAL")
+        if progress == "panel" or (progress == "auto" and sys.stderr.isatty()):
+            self._panel = Panel(scheduler)
+            self._panel.start()
+            interval = _REFRESH
+        elif progress == "off" or not interval:
+            return
+        self._loop = create_looping_call(self._tick, scheduler)
+        self._loop.start(interval, now=False)
+
+    def spider_closed(self, spider: Spider, reason: str) -> None:
+        """Stop to show progress, and say what came of the crawl."""
+        if self._loop is not None and self._loop.running:
+            self._loop.stop()
+        if self._panel is not None:
+            self._panel.stop()
+        if self.scheduler is not None:
+            self.scheduler.flush_stats()
+            logger.info("Finished (%s): %s", reason, "; ".join(progress(self.scheduler)), extra={"spider": spider})
+
+    def _tick(self, scheduler: FocusScheduler) -> None:
+        scheduler.flush_stats()
+        if self._panel is not None:
+            self._panel.refresh()
+        else:
+            logger.info("%s", "; ".join(progress(scheduler)), extra={"spider": self.crawler.spider})
+
+
+class Panel:
+    """A live picture of a crawl at the bottom of a terminal; log lines scroll above it."""
+
+    def __init__(self, scheduler: FocusScheduler) -> None:
+        from rich.console import Console
+        from rich.live import Live
+
+        self.scheduler = scheduler
+        self._handlers: list[tuple[logging.StreamHandler[Any], Any]] = []
+        self._live = Live(console=Console(stderr=True), auto_refresh=False, transient=True)
+
+    def start(self) -> None:
+        """Show it, and let all log handlers of the terminal write above it."""
+        stream = sys.stderr
+        self._live.start()
+        for handler in logging.root.handlers:
+            if isinstance(handler, logging.StreamHandler) and handler.stream is stream:
+                self._handlers.append((handler, handler.setStream(sys.stderr)))
+
+    def refresh(self) -> None:
+        """Show the crawl as it is now."""
+        from rich.panel import Panel as Box
+
+        scheduler = self.scheduler
+        title = f"scrapy_focus: {type(scheduler.crawl.policy).__qualname__}"
+        self._live.update(Box("\n".join(progress(scheduler)), title=title, title_align="left"), refresh=True)
+
+    def stop(self) -> None:
+        """Take it away."""
+        for handler, stream in self._handlers:
+            handler.setStream(stream)
+        self._live.stop()
+
+
+def progress(scheduler: FocusScheduler) -> list[str]:
+    """Say how a crawl stands: requests and targets, rates, bytes, and the best arms."""
+    crawl = scheduler.crawl
+    used, limit, found = crawl.budget.requests_used, crawl.budget.requests, crawl.rewards
+    since = max(0, used - _RECENT)
+    before = next((rewards for requests, rewards in reversed(crawl.found_at) if requests <= since), 0.0)
+    now = 100 * (found - before) / max(1, used - since)
+    lines = [
+        f"{used:,}{f' of {limit:,}' if limit else ''} requests, {found:,.10g} targets",
+        f"per 100 requests: {now:.1f} now, {100 * found / max(1, used):.1f} overall",
+        f"{crawl.budget.bytes_used / 1e6:,.1f} MB, {len(crawl.frontier):,} links wait in "
+        f"{int((crawl.frontier.waiting > 0).sum()):,} arms, {crawl.in_flight} in flight",
+    ]
+    best = [f"{mean:.2f} x{pulls} {readable(name)}" for name, mean, pulls in crawl.policy.best_arms(3)]
+    return [*lines, f"best arms: {', '.join(best)}"] if best else lines
+
+
+def readable(tag_path: str, elements: int = 3) -> str:
+    """Shorten a tag path to its last elements.
+
+    Examples
+    --------
+    >>> readable("html/body/main/div.view/ul.rows/li.row/a")
+    '../ul.rows/li.row/a'
+    """
+    parts = tag_path.split("/")
+    return tag_path or "(no page)" if len(parts) <= elements else "../" + "/".join(parts[-elements:])

@@ -1,0 +1,103 @@
+"""Requests as small records: a request that waits costs a few hundred bytes, not two kilobytes.
+
+Only what is not the default is kept, and only plain values: numbers, text, bytes. A request that carries anything else
+(a list shared between callbacks, a lambda) waits as the object that it is, so that a spider sees no difference.
+"""
+
+from __future__ import annotations
+
+import pickle
+from typing import TYPE_CHECKING, Any
+
+from scrapy import Request
+from scrapy.utils.request import request_from_dict
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from scrapy import Spider
+
+_PLAIN = (str, bytes, int, float, bool, type(None))
+
+
+def encode(request: Request, spider: Spider) -> bytes | None:
+    """Return the record of a request without its URL, ``None`` if it carries more than plain values."""
+    if type(request) is not Request or request.cookies or request.flags:
+        return None
+    callback, errback = _method(request.callback, spider), _method(request.errback, spider)
+    if callback is None or errback is None or not (_is_plain(request.meta) and _is_plain(request.cb_kwargs)):
+        return None
+    fields = {
+        "callback": callback,
+        "errback": errback,
+        "method": request.method if request.method != "GET" else "",
+        "headers": dict(request.headers),
+        "body": request.body,
+        "meta": request.meta,
+        "encoding": request.encoding if request.encoding != "utf-8" else "",
+        "priority": request.priority,
+        "dont_filter": request.dont_filter,
+        "cb_kwargs": request.cb_kwargs,
+    }
+    return pickle.dumps({name: value for name, value in fields.items() if value}, protocol=5)
+
+
+def decode(url: str, record: bytes, spider: Spider) -> Request:
+    """Return the request again that :func:`encode` made the record of."""
+    fields: dict[str, Any] = pickle.loads(record)  # noqa: S301 (made by encode, in this process or the user's job)
+    for name in ("callback", "errback"):
+        if name in fields:
+            fields[name] = getattr(spider, fields[name])
+    return Request(url, **fields)
+
+
+def _method(function: Any, spider: Spider) -> str | None:
+    """Return the name of a method of the spider, ``""`` for no function, ``None`` for any other."""
+    if function is None:
+        return ""
+    name = getattr(function, "__name__", "")
+    return name if getattr(function, "__self__", None) is spider and getattr(spider, name, None) == function else None
+
+
+def _is_plain(values: Mapping[Any, Any]) -> bool:
+    return all(type(value) in _PLAIN for value in values.values())
+
+
+class Requests:
+    """The requests of waiting links: their records, and those that wait as they are."""
+
+    def __init__(self, spider: Spider) -> None:
+        self.spider = spider
+        self._kept: dict[int, Request] = {}
+
+    def __len__(self) -> int:
+        """How many wait as they are."""
+        return len(self._kept)
+
+    def pack(self, key: int, request: Request) -> bytes:
+        """Return the record of a request; ``b""`` if it is kept as it is, under its key."""
+        record = encode(request, self.spider)
+        if record is None:
+            self._kept[key] = request
+            return b""
+        return record
+
+    def unpack(self, key: int, url: str, record: bytes) -> Request:
+        """Return the request again; once for each time it was packed."""
+        return decode(url, record, self.spider) if record else self._kept.pop(key)
+
+    def dump(self) -> tuple[bytes, int]:
+        """Return those that wait as they are, for :meth:`load`, and how many of them cannot be stored."""
+        stored: dict[int, dict[str, Any]] = {}
+        for key, request in self._kept.items():
+            try:
+                stored[key] = request.to_dict(spider=self.spider)
+                pickle.dumps(stored[key], protocol=5)
+            except (ValueError, TypeError, AttributeError, pickle.PicklingError):
+                stored.pop(key, None)
+        return pickle.dumps(stored, protocol=5), len(self._kept) - len(stored)
+
+    def load(self, dumped: bytes) -> None:
+        """Go on with what :meth:`dump` gave."""
+        for key, fields in pickle.loads(dumped).items():  # noqa: S301 (the user's own job directory)
+            self._kept[key] = request_from_dict(fields, spider=self.spider)

@@ -1,0 +1,71 @@
+"""Which hosts can take nothing now: decide late, so that what was learned in between counts.
+
+A request that waits in a queue of the downloader cannot be taken back. With a delay of 0.25 s and 16 requests in
+flight, the stock scheduler chooses 4 s ahead, and a host that a policy likes starves the others.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+
+class Slots:
+    """Counts, for each slot of the downloader, the requests handed out that have not left it.
+
+    The downloader's own count is updated by a coroutine that has not begun while the engine asks for the next request,
+    so it cannot be used.
+
+    Parameters
+    ----------
+    crawler
+        Whose downloader it is.
+    limit
+        Requests that a slot may hold, at most its concurrency; 0: as many as it can start now.
+    """
+
+    def __init__(self, crawler: Crawler, *, limit: int = 0) -> None:
+        self.crawler = crawler
+        self.limit = limit
+        self.busy: set[str] = set()
+        self._held: dict[str, int] = {}
+        self._latency: dict[str, float] = {}
+
+    def take(self, slot: str) -> None:
+        """One more request was handed out to a slot."""
+        self._held[slot] = self._held.get(slot, 0) + 1
+        self._mark(slot)
+
+    def free(self, slot: str) -> None:
+        """One request left a slot."""
+        self._held[slot] -= 1
+        if not self._held[slot]:
+            del self._held[slot]
+        self._mark(slot)
+
+    def observe(self, slot: str, latency: float) -> None:
+        """A response of this slot took so many seconds to come."""
+        old = self._latency.get(slot, latency)
+        self._latency[slot] = old + 0.2 * (latency - old)
+
+    def _mark(self, slot: str) -> None:
+        if self._held.get(slot, 0) >= self._capacity(slot):
+            self.busy.add(slot)
+        else:
+            self.busy.discard(slot)
+
+    def _capacity(self, key: str) -> int:
+        """The concurrency of a slot; with a delay, as many requests as start while one is answered."""
+        downloader = self.crawler.engine.downloader
+        slot = downloader.slots.get(key)
+        own = downloader.per_slot_settings.get(key, {})
+        concurrency: int = slot.concurrency if slot else own.get("concurrency", downloader.domain_concurrency)
+        delay: float = slot.delay if slot else own.get("delay", self.crawler.settings.getfloat("DOWNLOAD_DELAY"))
+        if self.limit:
+            return min(self.limit, concurrency)
+        if not delay:
+            return concurrency
+        return max(1, min(concurrency, math.ceil(self._latency.get(key, 0.0) / delay)))
