@@ -1,0 +1,1 @@
+"""Sites to crawl again and again: synthetic or recorded, served over HTTP or simulated."""

@@ -1,0 +1,303 @@
+"""The server: real sockets on 127.0.0.1, one connection for many requests, clients that leave."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from contextlib import ExitStack, closing
+from http.client import HTTPConnection, HTTPException
+from typing import TYPE_CHECKING, TypeAlias
+
+import pytest
+
+from scrapy_focus.replay.server import Request, SiteServer, main
+from scrapy_focus.replay.synthetic import Page, StatisticsPortal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    Connect: TypeAlias = Callable[[SiteServer], HTTPConnection]
+
+
+class Tiny:
+    """A site with one page, one failure, and one large file."""
+
+    def fetch(self, path: str) -> Page:
+        if path == "/broken":
+            raise KeyError(path)
+        if path == "/large":
+            return Page(status=200, mime="video/mp4", size=20_000_000, make=lambda: bytes(20_000_000))
+        return Page.of(path.encode(), mime="text/plain")
+
+
+@pytest.fixture
+def server() -> Iterator[SiteServer]:
+    with SiteServer(Tiny()) as running:
+        yield running
+
+
+@pytest.fixture
+def connect() -> Iterator[Connect]:
+    """Yield a function that opens connections, which are closed after the test."""
+    with ExitStack() as stack:
+        yield lambda server: stack.enter_context(closing(HTTPConnection("127.0.0.1", port_of(server), timeout=10)))
+
+
+def port_of(server: SiteServer) -> int:
+    return int(server.url.rstrip("/").rpartition(":")[2])
+
+
+def ask_again(client: HTTPConnection) -> None:
+    client.request("GET", "/2")
+    client.getresponse()
+
+
+def raw(server: SiteServer, request: bytes) -> bytes:
+    """Return everything that the server sends until it closes the connection."""
+    with socket.create_connection(("127.0.0.1", port_of(server)), timeout=10) as client:
+        client.sendall(request)
+        return b"".join(iter(lambda: client.recv(65_536), b""))
+
+
+def test_serves_the_portal_to_the_byte(connect: Connect) -> None:
+    """Status, headers and body of an answer are those of the page, for pages, files, redirects and errors."""
+    site = StatisticsPortal(pages=200, seed=0)
+    redirect = next(path for path in map("/download/{}".format, range(100_000)) if site.fetch(path).status == 302)
+    with SiteServer(site) as server:
+        client = connect(server)
+        for path in ("/", "/news?page=1", "/nothing", "/index.html", redirect, *list(site.targets())[:20]):
+            client.request("GET", path)
+            answer = client.getresponse()
+            page = site.fetch(path)
+            assert answer.read() == page.body
+            assert (answer.status, answer.headers["Content-Type"]) == (page.status, page.mime)
+            assert (answer.headers["Content-Length"], answer.headers["Location"]) == (str(page.size), page.location)
+
+
+def test_urllib_follows_redirects() -> None:
+    """An ordinary client ends at the page that a redirect leads to."""
+    with (
+        SiteServer(StatisticsPortal(pages=200)) as server,
+        urllib.request.urlopen(server.url + "index.html") as answer,
+    ):
+        assert answer.url == server.url
+        assert [request.status for request in server.log] == [301, 200]
+
+
+def test_head_has_the_headers_of_get(server: SiteServer, connect: Connect) -> None:
+    """HEAD is answered with the headers of GET and no body, and the connection stays usable."""
+    client = connect(server)
+    client.request("HEAD", "/page")
+    head = client.getresponse()
+    assert head.read() == b""
+    client.request("GET", "/page")
+    get = client.getresponse()
+    assert get.read() == b"/page"
+    assert head.getheaders() == get.getheaders()
+    assert [request.bytes_sent for request in server.log] == [0, 5]
+
+
+def test_head_does_not_make_the_body(connect: Connect) -> None:
+    """The body of a page is not made to answer HEAD."""
+
+    def make() -> bytes:
+        raise AssertionError("made")
+
+    class Lazy:
+        def fetch(self, path: str) -> Page:
+            return Page(status=200, mime="text/csv", size=12_345, make=make)
+
+    with SiteServer(Lazy()) as server:
+        client = connect(server)
+        client.request("HEAD", "/")
+        assert client.getresponse().headers["Content-Length"] == "12345"
+
+
+def test_one_connection_for_many_requests(server: SiteServer, connect: Connect) -> None:
+    """Connections are kept open: a hundred requests use the same socket."""
+    client = connect(server)
+    client.connect()
+    port = client.sock.getsockname()[1]
+    for k in range(100):
+        client.request("GET", f"/{k}")
+        assert client.getresponse().read() == f"/{k}".encode()
+        assert client.sock is not None
+        assert client.sock.getsockname()[1] == port
+
+
+def test_pipelined_requests_are_answered_in_order(server: SiteServer) -> None:
+    """Requests sent at once are answered one after the other, and `Connection: close` ends the connection."""
+    sent = b"GET /a HTTP/1.1\r\nHost: h\r\n\r\nGET /b HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"
+    answer = raw(server, sent)
+    assert re.findall(rb"\r\n\r\n(/.)", answer) == [b"/a", b"/b"]
+    assert answer.count(b"HTTP/1.1 200 OK") == 2
+
+
+def test_http_1_0_closes(server: SiteServer) -> None:
+    """A client that speaks HTTP/1.0 gets its answer and the end of the connection."""
+    assert raw(server, b"GET /old HTTP/1.0\r\n\r\n").endswith(b"Connection: close\r\n\r\n/old")
+
+
+def test_proxy_form(server: SiteServer) -> None:
+    """A request with a whole URL, as sent to proxies, is one for its path."""
+    raw(server, b"GET http://any.example/path?q=1 HTTP/1.0\r\n\r\n")
+    assert server.log == [Request("GET", "/path?q=1", 200, 9)]
+
+
+def test_other_methods_are_refused(server: SiteServer) -> None:
+    """Anything but GET and HEAD is answered with 405 and the methods allowed."""
+    with pytest.raises(urllib.error.HTTPError) as error:
+        urllib.request.urlopen(server.url + "form", data=b"user=me")
+    assert (error.value.code, error.value.headers["Allow"]) == (405, "GET, HEAD")
+    error.value.close()
+    assert [(request.method, request.path, request.status) for request in server.log] == [("POST", "/form", 405)]
+
+
+def test_refused_clients_may_finish(server: SiteServer) -> None:
+    """A client that is refused while it sends can send the rest, and then reads why."""
+    with socket.create_connection(("127.0.0.1", port_of(server)), timeout=10) as client:
+        client.sendall(b"POST /form HTTP/1.1\r\nContent-Length: 40000\r\n\r\n")
+        for _ in range(4):
+            time.sleep(0.05)
+            client.sendall(bytes(10_000))
+        assert client.recv(1_000).startswith(b"HTTP/1.1 405 Method Not Allowed\r\n")
+
+
+@pytest.mark.parametrize(
+    "request_bytes",
+    [b"nonsense\r\n\r\n", b"GET / SPDY/3\r\n\r\n", b"GET /" + b"a" * 70_000, b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 200],
+    ids=["words", "version", "long", "headers"],
+)
+def test_nonsense_is_a_bad_request(server: SiteServer, request_bytes: bytes) -> None:
+    """What is not a request is answered with 400, and the server goes on."""
+    assert raw(server, request_bytes).startswith(b"HTTP/1.1 400 Bad Request\r\n")
+    assert urllib.request.urlopen(server.url + "next").read() == b"/next"
+
+
+def test_log_has_every_request_of_every_thread(server: SiteServer, connect: Connect) -> None:
+    """Requests of many connections are all logged, those of one connection in their order."""
+
+    def fetch(name: int) -> None:
+        client = connect(server)
+        for k in range(50):
+            client.request("GET", f"/{name}/{k}")
+            client.getresponse().read()
+
+    threads = [threading.Thread(target=fetch, args=(name,)) for name in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert server.requests == 400
+    for name in range(8):
+        mine = [request.path for request in server.log if request.path.startswith(f"/{name}/")]
+        assert mine == [f"/{name}/{k}" for k in range(50)]
+
+
+def test_clients_may_leave(
+    server: SiteServer, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Clients that close before, during or after a request stop nothing and cause no output."""
+    for sent in (b"", b"GET /lar", b"GET /large HTTP/1.1\r\n\r\n", b"GET /large HTTP/1.1\r\nHost: h"):
+        client = socket.create_connection(("127.0.0.1", port_of(server)))
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # close with a reset
+        client.sendall(sent)
+        if sent.endswith(b"\r\n\r\n"):
+            client.recv(1_000)
+        client.close()
+    assert urllib.request.urlopen(server.url + "alive").read() == b"/alive"
+    time.sleep(0.1)
+    assert capfd.readouterr() == ("", "")
+    assert caplog.records == []
+
+
+def test_failures_of_the_site_are_logged(
+    server: SiteServer, caplog: pytest.LogCaptureFixture, connect: Connect
+) -> None:
+    """An exception of the site becomes an answer of status 500 and one line in the log with the path."""
+    client = connect(server)
+    with caplog.at_level(logging.ERROR, "scrapy_focus.replay.server"):
+        client.request("GET", "/broken")
+        assert client.getresponse().status == 500
+    assert [record.getMessage() for record in caplog.records] == ["The site failed on /broken"]
+    assert server.log == [Request("GET", "/broken", 500, 26)]
+
+
+def test_stop_ends_open_connections(connect: Connect) -> None:
+    """After the block, nothing is answered, not even on a connection that was open before."""
+    with SiteServer(Tiny()) as server:
+        client = connect(server)
+        client.request("GET", "/1")
+        client.getresponse().read()
+    with pytest.raises((HTTPException, OSError)):
+        ask_again(client)
+    assert server.requests == 1
+
+
+def test_latency_delays_side_by_side() -> None:
+    """Every answer waits for the latency, and eight at once wait no longer than one."""
+    with SiteServer(Tiny(), latency=0.2) as server:
+
+        def fetch() -> None:
+            urllib.request.urlopen(server.url).close()
+
+        threads = [threading.Thread(target=fetch) for _ in range(8)]
+        start = time.monotonic()
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert 0.2 <= time.monotonic() - start < 0.8
+
+
+def test_messages_of_errors() -> None:
+    """Wrong arguments and wrong times are refused with what was given and what to do."""
+    with pytest.raises(ValueError, match=r"but latency=-1 was given; use 0 for none"):
+        SiteServer(Tiny(), latency=-1)
+    with pytest.raises(RuntimeError, match=r"not running; write `with SiteServer\(site\) as server:`"):
+        _ = SiteServer(Tiny()).url
+    with SiteServer(Tiny()) as server:
+        with pytest.raises(RuntimeError, match="running already, at http://127"):
+            server.start()
+        port = port_of(server)
+        with pytest.raises(OSError, match=rf"cannot listen on 127.0.0.1 port {port} .*; use port 0"):
+            SiteServer(Tiny(), port=port).start()
+
+
+def test_wrong_options_are_usage_errors(capsys: pytest.CaptureFixture[str]) -> None:
+    """The command refuses a wrong size with the message of the portal."""
+    with pytest.raises(SystemExit):
+        main(["--pages", "5"])
+    assert "200 to 1,000,000 pages" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(
+    os.name == "nt" or signal.getsignal(signal.SIGINT) == signal.SIG_IGN, reason="needs Ctrl-C as a POSIX signal"
+)
+def test_command_serves_until_interrupted() -> None:
+    """The command prints the address and the size first, serves, and ends quietly on Ctrl-C."""
+    command = [sys.executable, "-m", "scrapy_focus.replay.server", "--pages", "300", "--seed", "7", "--port", "0"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        found = re.fullmatch(r"(http://127\.0\.0\.1:\d+/) (\d+) pages (\d+) targets\n", process.stdout.readline())
+        assert found is not None
+        site = StatisticsPortal(pages=300, seed=7)
+        assert urllib.request.urlopen(found[1]).read() == site.fetch("/").body
+        assert (int(found[2]), int(found[3])) == (site.n_pages, site.n_targets)
+        process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=10) == ("", "")
+        assert process.returncode == 0
+    finally:
+        process.kill()
+        process.communicate()
