@@ -1,0 +1,1 @@
+"""An example project: spiders that use the learning frontier of scrapy_focus."""

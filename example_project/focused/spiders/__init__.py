@@ -1,0 +1,1 @@
+"""The spiders: ``scrapy list`` names them."""
