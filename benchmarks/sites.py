@@ -1,0 +1,348 @@
+"""Real web sites to crawl, written by people who never heard of this package.
+
+Debian's documentation packages hold whole web sites. A comparison on them can be repeated by anyone: the packages stay
+available, and nothing is asked of the sites' owners. Two goals conflict. A site should be answered as a stock web
+server would answer it: files of unknown type are ``application/octet-stream``, links to files that Debian left out are
+dead. And the answers should be the same on every machine: the system's MIME tables are not read, symbolic links that
+leave the package lead nowhere::
+
+    python benchmarks/sites.py fetch sklearn2 ghc     # apt-get download and dpkg -x, nothing is installed
+    python benchmarks/sites.py truth sklearn2         # exhaustive crawl; writes sites/sklearn2.truth.json
+    python benchmarks/sites.py serve sklearn2 --port 8000
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import os
+import shutil
+import subprocess
+import threading
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from mimetypes import MimeTypes
+from pathlib import Path
+from urllib.parse import unquote, urldefrag, urljoin
+
+from lxml import etree
+
+from scrapy_focus.core.files import write_atomically
+from scrapy_focus.core.mime import DATA_TYPES, FILE_TYPES
+from scrapy_focus.replay.server import SiteServer
+from scrapy_focus.replay.synthetic import Page
+
+_HOST = "http://127.0.0.1"
+_DOC = "usr/share/doc"
+
+OCTET_STREAM = "application/octet-stream"
+# mimetypes' own table differs between Python versions: what decides whether a file is a target is pinned, as a stock
+# nginx has it, which knows no source files.
+_TYPES = {
+    **MimeTypes().types_map[True],
+    **{f".{suffix}": types[0] for suffix, types in FILE_TYPES.items()},
+    ".c": OCTET_STREAM,
+    ".h": OCTET_STREAM,
+    ".ipynb": OCTET_STREAM,
+    ".js": "application/javascript",
+    ".py": OCTET_STREAM,
+    ".tgz": "application/gzip",
+    ".webp": "image/webp",
+    ".woff": "font/woff",
+    ".woff2": "font/woff2",
+    ".yml": "application/yaml",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """Where one web site lies in the packages, and what counts as a target on it."""
+
+    name: str
+    packages: tuple[str, ...]
+    root: str  # folder to serve, relative to the file system of the packages
+    start: str = "/index.html"  # path of the first page
+    types: Mapping[str, str] = field(default_factory=dict)  # suffix with dot, lower case -> MIME type
+    targets: frozenset[str] = DATA_TYPES  # MIME types
+
+
+SITES = {
+    site.name: site
+    for site in (
+        Site(name="astropy", packages=("python-astropy-doc",), root=f"{_DOC}/python-astropy-doc/html"),
+        Site(name="erlang", packages=("erlang-doc",), root=f"{_DOC}/erlang-doc", start="/doc/index.html"),
+        Site(name="ghc", packages=("ghc-doc",), root=f"{_DOC}/ghc-doc/html"),
+        Site(
+            name="lily",
+            packages=("lilypond-doc-html",),
+            root=f"{_DOC}/lilypond/html",
+            start="/Documentation/web/index.html",
+        ),
+        Site(name="linuxdoc", packages=("linux-doc-6.1",), root=f"{_DOC}/linux-doc-6.1/html"),
+        Site(name="petsc", packages=("petsc3.18-doc",), root=f"{_DOC}/petsc3.18-doc/docs"),
+        Site(name="sagedoc", packages=("sagemath-doc",), root=f"{_DOC}/sagemath/html", start="/en/index.html"),
+        Site(name="skimage", packages=("python-skimage-doc",), root=f"{_DOC}/python-skimage-doc/html"),
+        Site(name="sklearn", packages=("python-sklearn-doc",), root=f"{_DOC}/python-sklearn-doc/html"),
+        Site(
+            name="sklearn2",
+            packages=("python-sklearn-doc",),
+            root=f"{_DOC}/python-sklearn-doc/html",
+            types={".txt": "text/x-rst"},
+        ),
+        Site(name="statsm", packages=("python-statsmodels-doc",), root=f"{_DOC}/python-statsmodels-doc/html"),
+    )
+}
+
+
+class FolderSite:
+    """Answers as a web server over a folder would, from what lies inside the extracted packages only.
+
+    Parameters
+    ----------
+    root
+        Folder to serve.
+    tree
+        Folder that symbolic links may not leave; `root` lies in it. A link out of it, absolute links among them, is
+        answered with 404.
+    types
+        MIME types by suffix (with the dot, lower case) that differ from those of a stock server.
+    """
+
+    def __init__(self, root: Path, *, tree: Path | None = None, types: Mapping[str, str] | None = None) -> None:
+        self.root = os.path.realpath(root)
+        self.tree = os.path.realpath(root if tree is None else tree)
+        self.types = {**_TYPES, **(types or {})}
+
+    def fetch(self, path: str) -> Page:
+        """The answer to a request for `path` (percent-encoded, with or without a query).
+
+        Folders are answered by their ``index.html``, after a redirect to the path with a slash at the end.
+        ``NAME.html.gz`` is a page, served decompressed under its own name and as ``NAME.html``.
+        """
+        location, _, query = path.partition("?")
+        parts = [part for part in unquote(location, errors="surrogateescape").split("/") if part]
+        if ".." in parts or any("\0" in part for part in parts):
+            return _not_found()
+        name = os.path.join(self.root, *parts)
+        if self._has(name) and os.path.isdir(name):
+            if not location.endswith("/"):
+                location = f"/{location.strip('/')}/" + (f"?{query}" if query else "")
+                return Page.of(b"", status=301, location=location)
+            name = os.path.join(name, "index.html")
+        elif location.endswith("/"):
+            return _not_found()
+        if not self._has(name) and name.endswith(".html"):
+            name += ".gz"
+        if not self._has(name) or not os.path.isfile(name):
+            return _not_found()
+        if name.endswith(".html.gz"):
+            return Page.of(gzip.decompress(Path(name).read_bytes()))
+        mime = self.types.get(os.path.splitext(name)[1].lower(), OCTET_STREAM)
+        return Page(status=200, mime=mime, size=os.path.getsize(name), make=Path(name).read_bytes)
+
+    def _has(self, name: str) -> bool:
+        """Whether `name` exists inside the tree, its symbolic links resolved."""
+        return os.path.exists(name) and f"{os.path.realpath(name)}/".startswith(f"{self.tree}/")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Truth:
+    """What an exhaustive crawl of a site finds.
+
+    Every URL is asked for once, so `requests` is the sum of pages, targets, redirects, dead links and others.
+    """
+
+    site: str
+    start: str  # path
+    requests: int
+    pages: int  # HTML
+    redirects: int
+    dead: int  # URLs that are linked and answered with an error
+    others: int  # images, style sheets, programs
+    target_bytes: int
+    other_bytes: int  # pages and others
+    targets: tuple[str, ...]  # paths as requested, sorted
+
+
+def exhaust(site: Site, server: FolderSite) -> Truth:
+    """Everything on `site`, by a breadth-first crawl without a network.
+
+    Links are a@href, area@href, frame@src and iframe@src on the same host, joined to the page's ``<base>``, without
+    their fragments. Memory grows with the number of distinct URLs.
+    """
+    start = _HOST + site.start
+    counts: Counter[str] = Counter()
+    volume: Counter[str] = Counter()
+    targets: list[str] = []
+    seen = {start}
+    queue = deque([start])
+    while queue:
+        url = queue.popleft()
+        path = url.removeprefix(_HOST)
+        page = server.fetch(path)
+        found: Iterable[str] = ()
+        if page.location:
+            kind, found = "redirects", [urljoin(url, page.location)]
+        elif page.status >= 400:
+            kind = "dead"
+        elif "html" in page.mime:
+            kind, found = "pages", page_links(page.body, url)
+        elif page.mime in site.targets:
+            kind = "targets"
+            targets.append(path)
+        else:
+            kind = "others"
+        counts[kind] += 1
+        volume[kind] += page.size
+        for link in found:
+            if link not in seen and link.startswith(f"{_HOST}/"):
+                seen.add(link)
+                queue.append(link)
+    return Truth(
+        site=site.name,
+        start=site.start,
+        requests=counts.total(),
+        pages=counts["pages"],
+        redirects=counts["redirects"],
+        dead=counts["dead"],
+        others=counts["others"],
+        target_bytes=volume["targets"],
+        other_bytes=volume["pages"] + volume["others"],
+        targets=tuple(sorted(targets)),
+    )
+
+
+def page_links(body: bytes, url: str) -> Iterator[str]:
+    """Absolute URLs, without fragments, that the HTML page at `url` links to, in document order, with repetitions."""
+    try:
+        body.decode("utf-8")
+        encoding = "utf-8"
+    except UnicodeDecodeError:
+        encoding = None
+    root = etree.fromstring(body, etree.HTMLParser(encoding=encoding, huge_tree=True)) if body.strip() else None
+    if root is None:
+        return
+    base = next((element.get("href") for element in root.iter("base") if element.get("href")), "")
+    base = urljoin(url, base.strip())
+    for element in root.iter("a", "area", "frame", "iframe"):
+        link = element.get("href" if element.tag in ("a", "area") else "src")
+        if link is None:
+            continue
+        try:
+            yield urldefrag(urljoin(base, link.strip())).url
+        except ValueError:
+            continue
+
+
+def fetch(name: str, folder: Path = Path("sites")) -> Path:
+    """Download and unpack the packages of the site called `name`, unless it is done, and return the tree.
+
+    Packages are kept in ``FOLDER/debs`` and unpacked to ``FOLDER/PACKAGE``; nothing is installed.
+
+    Raises
+    ------
+    SystemExit
+        apt does not know the package, or cannot reach its mirror.
+    """
+    tree = _tree(name, folder)
+    if tree.is_dir():
+        return tree
+    debs = folder / "debs"
+    debs.mkdir(parents=True, exist_ok=True)
+    unpacked = folder / f"{tree.name}.unpacking"
+    shutil.rmtree(unpacked, ignore_errors=True)
+    for package in SITES[name].packages:
+        if not any(debs.glob(f"{package}_*.deb")):
+            done = subprocess.run(["apt-get", "download", package], cwd=debs, check=False)
+            if done.returncode:
+                raise SystemExit(f"apt-get could not download {package}: run apt-get update, then fetch again")
+        deb = max(debs.glob(f"{package}_*.deb"), key=lambda file: file.stat().st_mtime)
+        subprocess.run(["dpkg", "-x", str(deb), str(unpacked)], check=True)
+    unpacked.rename(tree)
+    return tree
+
+
+def open_site(name: str, folder: Path = Path("sites")) -> FolderSite:
+    """The site called `name`, ready to answer, from what `fetch` left in `folder`.
+
+    Raises
+    ------
+    SystemExit
+        The packages were not fetched.
+    """
+    site = SITES[name]
+    tree = _tree(name, folder)
+    if not (tree / site.root).is_dir():
+        raise SystemExit(f"{name} is not in {folder}: run python benchmarks/sites.py fetch {name}")
+    return FolderSite(tree / site.root, tree=tree, types=site.types)
+
+
+def write_truth(name: str, folder: Path = Path("sites")) -> Truth:
+    """What an exhaustive crawl of the site called `name` finds; also written to ``FOLDER/NAME.truth.json``."""
+    truth = exhaust(SITES[name], open_site(name, folder))
+    write_atomically(_truth_file(name, folder), json.dumps(asdict(truth), indent=1).encode())
+    return truth
+
+
+def read_truth(name: str, folder: Path = Path("sites")) -> Truth:
+    """What `write_truth` wrote, after calling it where it did not."""
+    file = _truth_file(name, folder)
+    if not file.exists():
+        return write_truth(name, folder)
+    fields = json.loads(file.read_text(encoding="utf-8"))
+    return Truth(**{**fields, "targets": tuple(fields["targets"])})
+
+
+def _tree(name: str, folder: Path) -> Path:
+    return folder / "+".join(SITES[name].packages)
+
+
+def _truth_file(name: str, folder: Path) -> Path:
+    return folder / f"{name}.truth.json"
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The command line, see the module's docstring."""
+    parser = argparse.ArgumentParser(description="Real web sites from Debian's documentation packages.")
+    parser.add_argument("--folder", type=Path, default=Path("sites"), help="where packages and counts are kept")
+    commands = parser.add_subparsers(dest="command", required=True)
+    for command, words in (
+        ("fetch", "download and unpack the packages"),
+        ("truth", "crawl exhaustively without a network, count, and write NAME.truth.json"),
+        ("serve", "answer on 127.0.0.1 until interrupted"),
+    ):
+        subparser = commands.add_parser(command, help=words)
+        many = command != "serve"
+        subparser.add_argument("names", metavar="NAME", choices=sorted(SITES), nargs="+" if many else 1)
+        if not many:
+            subparser.add_argument("--port", type=int, default=0, help="default: any free one")
+    options = parser.parse_args(arguments)
+    for name in options.names:
+        if options.command == "fetch":
+            print(fetch(name, options.folder))
+        elif options.command == "truth":
+            counts = asdict(write_truth(name, options.folder))
+            counts["targets"] = len(counts["targets"])
+            print(json.dumps(counts), flush=True)
+        else:
+            _serve(name, options.folder, options.port)
+
+
+def _serve(name: str, folder: Path, port: int) -> None:
+    server = SiteServer(open_site(name, folder), port=port)
+    server.start()
+    print(server.url.removesuffix("/") + SITES[name].start, flush=True)
+    try:
+        threading.Event().wait()
+    except KeyboardInterrupt:
+        server.stop()
+
+
+def _not_found() -> Page:
+    return Page.of(b"404 Not Found", status=404, mime="text/plain")
+
+
+if __name__ == "__main__":
+    main()
