@@ -16,15 +16,14 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
-import os
 import shutil
 import subprocess
 import threading
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from mimetypes import MimeTypes
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urldefrag, urljoin
 
 from lxml import etree
@@ -33,6 +32,9 @@ from scrapy_focus.core.files import write_atomically
 from scrapy_focus.core.mime import DATA_TYPES, FILE_TYPES
 from scrapy_focus.replay.server import SiteServer
 from scrapy_focus.replay.synthetic import Page
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 _HOST = "http://127.0.0.1"
 _DOC = "usr/share/doc"
@@ -111,8 +113,8 @@ class FolderSite:
     """
 
     def __init__(self, root: Path, *, tree: Path | None = None, types: Mapping[str, str] | None = None) -> None:
-        self.root = os.path.realpath(root)
-        self.tree = os.path.realpath(root if tree is None else tree)
+        self.root = root.resolve()
+        self.tree = (root if tree is None else tree).resolve()
         self.types = {**_TYPES, **(types or {})}
 
     def fetch(self, path: str) -> Page:
@@ -125,26 +127,29 @@ class FolderSite:
         parts = [part for part in unquote(location, errors="surrogateescape").split("/") if part]
         if ".." in parts or any("\0" in part for part in parts):
             return _not_found()
-        name = os.path.join(self.root, *parts)
-        if self._has(name) and os.path.isdir(name):
+        file = Path(self.root, *parts)
+        if self._has(file) and file.is_dir():
             if not location.endswith("/"):
                 location = f"/{location.strip('/')}/" + (f"?{query}" if query else "")
                 return Page.of(b"", status=301, location=location)
-            name = os.path.join(name, "index.html")
+            file /= "index.html"
         elif location.endswith("/"):
             return _not_found()
-        if not self._has(name) and name.endswith(".html"):
-            name += ".gz"
-        if not self._has(name) or not os.path.isfile(name):
+        if not self._has(file) and file.suffix == ".html":
+            file = file.with_name(file.name + ".gz")
+        if not self._has(file) or not file.is_file():
             return _not_found()
-        if name.endswith(".html.gz"):
-            return Page.of(gzip.decompress(Path(name).read_bytes()))
-        mime = self.types.get(os.path.splitext(name)[1].lower(), OCTET_STREAM)
-        return Page(status=200, mime=mime, size=os.path.getsize(name), make=Path(name).read_bytes)
+        if file.name.endswith(".html.gz"):
+            return Page.of(gzip.decompress(file.read_bytes()))
+        mime = self.types.get(file.suffix.lower(), OCTET_STREAM)
+        return Page(status=200, mime=mime, size=file.stat().st_size, make=file.read_bytes)
 
-    def _has(self, name: str) -> bool:
-        """Whether `name` exists inside the tree, its symbolic links resolved."""
-        return os.path.exists(name) and f"{os.path.realpath(name)}/".startswith(f"{self.tree}/")
+    def _has(self, file: Path) -> bool:
+        """Whether `file` exists inside the tree, its symbolic links resolved."""
+        try:
+            return file.exists() and file.resolve().is_relative_to(self.tree)
+        except (OSError, RuntimeError, ValueError):  # a name that is too long, links that go in circles
+            return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from scrapy_focus.downloadermiddlewares import MeterMiddleware, MimeMiddleware, 
 from scrapy_focus.extensions import FocusExtension
 from scrapy_focus.pipelines import RewardPipeline
 from scrapy_focus.scheduler import SleepingBanditScheduler
-from scrapy_focus.spidermiddlewares import LinkMiddleware
+from scrapy_focus.spidermiddlewares import KnownLinkMiddleware, LinkMiddleware
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -29,6 +29,7 @@ class Addon:
         settings.set("CONCURRENT_ITEMS", 4, "addon")
         for name, component, order in (
             ("SPIDER_MIDDLEWARES", LinkMiddleware, 10),
+            ("SPIDER_MIDDLEWARES", KnownLinkMiddleware, 950),
             ("DOWNLOADER_MIDDLEWARES", ProbeMiddleware, 110),
             ("DOWNLOADER_MIDDLEWARES", MimeMiddleware, 120),
             ("DOWNLOADER_MIDDLEWARES", MeterMiddleware, 950),

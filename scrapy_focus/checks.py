@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 from collections import Counter
 from typing import TYPE_CHECKING
@@ -37,7 +38,8 @@ def check_policy(make: Callable[[], Policy], *, pages: int = 60, seed: int = 0) 
     What is checked: it fetches every page of the site, with one and with eight in flight; it never selects while nothing
     waits, nor a host that is busy; the same seed gives the same order; it stays alive through failures, HEADs, and picks
     that are handed back; it can be pickled in mid-crawl and goes on with the same choices; ``explain`` gives what
-    JSON can hold; it does not change the links that it is given.
+    JSON can hold; it does not change the links that it is given. What the policy raises itself, or the crawl on its
+    account (:class:`~scrapy_focus.core.errors.PolicyError`), comes through as it is.
     """
     site = _Site(pages)
     orders = [_crawl(make(), site, seed=seed, in_flight=k) for k in (1, 8)]
@@ -70,7 +72,7 @@ def check_frontier(make: Callable[[], Frontier], *, steps: int = 2000, seed: int
     frontier = make()
     _require(len(frontier) == 0 and frontier.pop(0) is None, "a new frontier must be empty")
     model: dict[int, Placement] = {}
-    hosts: dict[int, str] = {}
+    found: dict[int, tuple[Link, int]] = {}  # as first pushed, and the origin
     flying: dict[int, tuple[Pick, Placement]] = {}
     settled: dict[int, State] = {}
     for step in range(steps):
@@ -83,13 +85,18 @@ def check_frontier(make: Callable[[], Frontier], *, steps: int = 2000, seed: int
             before = len(model)
             for link, place in zip(links, places, strict=True):
                 if place is not None and link.key not in {pick.key for pick, _ in flying.values()}:
+                    if link.key not in model:
+                        found[link.key] = link, step
                     model[link.key] = place
-                    hosts.setdefault(link.key, link.host)
                     settled.pop(link.key, None)
+                elif place is None and link.key not in model and link.key not in {p.key for p, _ in flying.values()}:
+                    settled.setdefault(link.key, State.FETCHED)
             _require(added == len(model) - before, f"push() said {added} new links, it was {len(model) - before}")
         elif action < 7:
             arm, busy = int(rng.integers(0, 7)), {f"host{i}" for i in range(4) if rng.random() < 0.4}
-            open_ranks = [place.rank for key, place in model.items() if place.arm == arm and hosts[key] not in busy]
+            open_ranks = [
+                place.rank for key, place in model.items() if place.arm == arm and found[key][0].host not in busy
+            ]
             pick = frontier.pop(arm, busy)
             _require(
                 (pick is None) == (not open_ranks),
@@ -98,6 +105,7 @@ def check_frontier(make: Callable[[], Frontier], *, steps: int = 2000, seed: int
             if pick is not None:
                 _require(pick.host not in busy, f"pop() gave a link of the busy host {pick.host}")
                 _require(pick.rank == max(open_ranks), f"pop() gave rank {pick.rank}, the best is {max(open_ranks)}")
+                _require_same(pick, *found[pick.key], model[pick.key])
                 flying[pick.id] = (pick, model.pop(pick.key))
         elif action == 7 and model:
             keys = [int(key) for key in rng.choice(list(model), size=min(3, len(model)), replace=False)]
@@ -122,7 +130,9 @@ def check_frontier(make: Callable[[], Frontier], *, steps: int = 2000, seed: int
             pick = frontier.take(key)
             _require(pick is not None and pick.key == key, f"take({key}) gave {pick}")
             if pick is not None:
+                _require_same(pick, *found[key], model[key])
                 flying[pick.id] = (pick, model.pop(key))
+        hosts = {key: link.host for key, (link, _) in found.items()}
         _compare(frontier, model, {pick.key for pick, _ in flying.values()}, settled, hosts, rng)
     if flying:
         pick, _ = next(iter(flying.values()))
@@ -134,6 +144,14 @@ def check_frontier(make: Callable[[], Frontier], *, steps: int = 2000, seed: int
         else:
             raise AssertionError("settling a pick twice must raise FrontierError")
     frontier.close()
+
+
+def _require_same(pick: Pick, link: Link, origin: int, place: Placement) -> None:
+    got = pick[1:7], pick.origin, pick.method, pick.payload
+    wanted = (link.key, link.url, link.host, link.depth, place.arm, place.rank), origin, place.method, link.payload
+    _require(got == wanted, f"a pick came out as {got} that went in as {wanted}")
+    same = pick.memo is place.memo is None or np.array_equal(pick.memo, place.memo)  # type: ignore[arg-type]
+    _require(same, f"a pick came out with the memo {pick.memo} that went in with {place.memo}")
 
 
 def _compare(
@@ -150,6 +168,9 @@ def _compare(
     busy = {"host1"}
     open_counts = Counter(place.arm for key, place in model.items() if hosts[key] not in busy)
     awake = frontier.awake(busy)
+    for arm, head in enumerate(frontier.heads):
+        best = max((place.rank for place in model.values() if place.arm == arm), default=-np.inf)
+        _require(head == best, f"arm {arm} says that its best rank is {head}, it is {best}")
     for arm, waiting in enumerate(frontier.waiting):
         _require(waiting == counts[arm], f"arm {arm} holds {waiting} links, it should be {counts[arm]}")
         _require(
@@ -201,8 +222,18 @@ class _Site:
         return outcome, [] if pick.method == "HEAD" else [self.link(page) for page in self.links[pick.key]]
 
 
+class _WatchingCrawl(Crawl):
+    """A crawl that sees whether a policy changes what it is given."""
+
+    def _place(self, links: Sequence[Link], source: Outcome | None, origin: int) -> int:
+        before = list(links)
+        added = super()._place(links, source, origin)
+        _require(list(links) == before, "place() changed the links that it was given")
+        return added
+
+
 def _crawl(policy: Policy, site: _Site, *, seed: int, in_flight: int, pickle_after: int = -1) -> list[tuple[str, str]]:
-    crawl = Crawl(policy, seed=seed, strict=True)
+    crawl = _WatchingCrawl(policy, seed=seed, strict=True)
     crawl.add([site.link(0)])
     order: list[tuple[str, str]] = []
     out: list[Pick] = []
@@ -221,15 +252,13 @@ def _crawl(policy: Policy, site: _Site, *, seed: int, in_flight: int, pickle_aft
             order.append((pick.url, pick.method))
             out.append(pick)
             if len(order) == pickle_after:
-                crawl.policy = pickle.loads(pickle.dumps(crawl.policy))  # noqa: S301 (made a moment ago)
+                crawl.policy = _copy(crawl.policy)
                 crawl.policy.attach(crawl.frontier)
             continue
         if not out:
             break
         outcome, links = site.answer(out.pop(0))
-        copies = list(links)
         crawl.report(outcome, links)
-        _require(links == copies, "place() changed the links that it was given")
         _require(len(order) < 20 * site.pages, "it fetches the same pages again and again")
     crawl.frontier.check()
     _require(
@@ -238,12 +267,20 @@ def _crawl(policy: Policy, site: _Site, *, seed: int, in_flight: int, pickle_aft
     return order
 
 
-def _check_explanation(policy: Policy, pick: Pick) -> None:
-    import json
-
-    reasons = policy.explain(pick)
+def _copy(policy: Policy) -> Policy:
     try:
-        json.dumps(reasons)
+        copy: Policy = pickle.loads(pickle.dumps(policy))  # noqa: S301 (made a moment ago)
+    except Exception as error:
+        raise AssertionError(f"it cannot be pickled in mid-crawl: {error}") from error
+    _require(not hasattr(copy, "frontier"), "it was pickled with its frontier; extend super().__getstate__()")
+    return copy
+
+
+def _check_explanation(policy: Policy, pick: Pick) -> None:
+    reasons = policy.explain(pick)
+    _require(isinstance(reasons, dict), f"explain() gave {reasons!r}; return a dict")
+    try:
+        json.dumps(reasons, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise AssertionError(f"explain() gave {reasons!r}, which JSON cannot hold: {error}") from error
 

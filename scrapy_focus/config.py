@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import inspect
+import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -84,12 +86,15 @@ class Config:
         ConfigError
             If the policy does not take the parameters.
         """
+        signature = inspect.signature(self.policy)
+        params = {name: value for name, value in defaults.items() if name in signature.parameters} | self.params
         try:
-            return self.policy(**{**defaults, **self.params})
+            signature.bind(**params)
         except TypeError as error:
             raise ConfigError(
-                f"FOCUS_POLICY_PARAMS is {self.params!r}, which {self.policy.__qualname__} does not take: {error}"
+                f"FOCUS_POLICY_PARAMS is {self.params!r}, which {self.policy.__qualname__}{signature} does not take: {error}"
             ) from error
+        return self.policy(**params)
 
     def make_budget(self) -> Budget:
         """Return the budget, with nothing used."""
@@ -158,8 +163,9 @@ def _plateau(value: Any) -> dict[str, Any] | None:
         return None
     params = {} if value in (True, "1", "True", "true") else value
     try:
+        params = json.loads(params) if isinstance(params, str) else params
         Plateau(**params)
-    except TypeError as error:
+    except (TypeError, ValueError) as error:
         raise ConfigError(
             f"FOCUS_PLATEAU is {value!r}; it takes True, or a dict with some of window, slope, decay, patience"
         ) from error

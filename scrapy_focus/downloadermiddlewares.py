@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 from scrapy import Request, signals
 from scrapy.exceptions import CannotResolveHostError, DownloadConnectionRefusedError, NotConfigured, StopDownload
@@ -107,20 +108,33 @@ class MeterMiddleware(_FocusMiddleware):
     and what a pipeline downloads are.
     """
 
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        self._out: WeakSet[Request] = WeakSet()  # an answer to another request came from the cache, say
+
     def process_request(self, request: Request) -> None:
         scheduler = self.scheduler
-        if scheduler is not None and request.url.startswith("http") and not scheduler.sent(request):
+        if scheduler is None or not request.url.startswith("http"):
+            return
+        if not scheduler.sent(request):
             raise BudgetExhausted("the budget of requests (FOCUS_BUDGET_REQUESTS) is used up")
+        self._out.add(request)
 
     def process_response(self, request: Request, response: Response) -> Response:
-        if (scheduler := self.scheduler) is not None:
+        if (scheduler := self._back(request)) is not None:
             scheduler.crawl.budget.bytes_used += len(response.body) + len(response.headers.to_string())
         return response
 
     def process_exception(self, request: Request, exception: Exception) -> None:
-        scheduler = self.scheduler
+        scheduler = self._back(request)
         if scheduler is not None and isinstance(exception, (CannotResolveHostError, DownloadConnectionRefusedError)):
             scheduler.crawl.budget.give_back()
+
+    def _back(self, request: Request) -> FocusScheduler | None:
+        if request not in self._out:
+            return None
+        self._out.discard(request)
+        return self.scheduler
 
 
 def install(crawler: Crawler) -> None:

@@ -128,7 +128,7 @@ def progress(scheduler: FocusScheduler) -> list[str]:
         f"{crawl.budget.bytes_used / 1e6:,.1f} MB, {len(crawl.frontier):,} links wait in "
         f"{int((crawl.frontier.waiting > 0).sum()):,} arms, {crawl.in_flight} in flight",
     ]
-    best = [f"{mean:.2f} x{pulls} {readable(name)}" for name, mean, pulls in crawl.policy.best_arms(3)]
+    best = [f"{readable(name)} ({earned:.10g} from {pulls})" for name, earned, pulls in crawl.policy.best_arms(3)]
     return [*lines, f"best arms: {', '.join(best)}"] if best else lines
 
 

@@ -8,7 +8,7 @@ go of the request: exactly once, on every path. The redirect or retry of a reque
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from scrapy.exceptions import IgnoreRequest, StopDownload
 from scrapy.http import Response, TextResponse
@@ -89,7 +89,7 @@ class Entry:
         self.spider_error = False
         self.items = 0.0
         self.stopped = False  # whether its body is not wanted for its MIME type
-        self.successor = ""  # why its last redirect went no further
+        self.successor = ""  # why it, or its last redirect, went no further
         self.links: list[Link] = []
 
     @property
@@ -161,7 +161,8 @@ def scheduler_of(crawler: Crawler) -> FocusScheduler | None:
     from scrapy_focus.scheduler import FocusScheduler
 
     scheduler = crawler.engine.scheduler
-    return scheduler if isinstance(scheduler, FocusScheduler) else None
+    # For isinstance, anything with the methods of a scheduler is one: Scrapy's metaclass says so.
+    return cast("FocusScheduler", scheduler) if FocusScheduler in type(scheduler).__mro__ else None
 
 
 def entry_id(carrier: Any) -> int | None:

@@ -10,23 +10,27 @@ from __future__ import annotations
 import itertools
 import logging
 from collections import deque
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from scrapy import Request, signals
 from scrapy.core.scheduler import BaseScheduler
+from scrapy.dupefilters import RFPDupeFilter
 from scrapy.http import HtmlResponse, Response
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.job import job_dir
 from scrapy.utils.misc import build_from_crawler, load_object
+from scrapy.utils.request import RequestFingerprinter
 from scrapy.utils.response import get_base_url
 
 from scrapy_focus.config import LINK, PICK, Config
 from scrapy_focus.core.crawl import Crawl
-from scrapy_focus.core.errors import ResumeError
+from scrapy_focus.core.errors import ConfigError, ResumeError
 from scrapy_focus.core.events import EventLog
 from scrapy_focus.core.files import write_atomically
 from scrapy_focus.core.html import Place, locate
+from scrapy_focus.core.mime import blocked_extensions
 from scrapy_focus.core.types import Link, State
 from scrapy_focus.downloadermiddlewares import install
 from scrapy_focus.inflight import BudgetExhausted, Entry, Errback, entry_id
@@ -89,29 +93,43 @@ class FocusScheduler(BaseScheduler):
         self.slots = Slots(crawler, limit=config.max_inflight_per_slot)
         self.entries: dict[int, Entry] = {}
         self.worth: dict[int, float] = {}  # what RewardPipeline said of items that are on their way, by id(item)
+        self.known_urls: set[int] = set()  # hashes of what the dupefilter had, where it looks at nothing but the URL
+        self._by_url = self._filters_by_url()
         self._successors: deque[tuple[Entry, Request]] = deque()
         self._loose: list[Link] = []  # links of no page
         self._spilled: deque[Request] = deque()  # taken in spite of an error of ours, outside the policy
         self._pages: dict[str, int] = {}  # URL of each page in flight -> its pick
+        self._unplaced: set[int] = set()  # keys of links that are not with the policy yet
         self._salt = itertools.count(1)
         self._stopping = False
+        self._closed = False
         self._flushed: dict[str, float] = {}
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        return cls(crawler, Config.from_settings(crawler.settings, cls.default_policy))
+        try:
+            return cls(crawler, Config.from_settings(crawler.settings, cls.default_policy))
+        except ConfigError as error:
+            logger.error("%s", error)  # Scrapy 2.19 hides it behind "Engine slot not assigned"
+            raise
 
     def default_params(self, config: Config) -> dict[str, Any]:
         """Parameters of the policy that follow from the goal, for those that ``FOCUS_POLICY_PARAMS`` leaves open."""
         if not issubclass(config.policy, TagPath):
             return {}
         heads_tell = bool(getattr(config.goal, "heads_tell", False))
-        return {"probe": heads_tell, "accounting": "released" if heads_tell else "full"}
+        return {
+            "probe": heads_tell,
+            "accounting": "released" if heads_tell else "full",
+            "blocked": blocked_extensions(getattr(config.goal, "types", ())),
+        }
 
     def open(self, spider: Spider) -> Deferred[None] | None:
         self.requests = Requests(spider)
         if self.folder is not None and (self.folder / "crawl.json").exists():
-            self._resume(self.folder)
+            folder, self.folder = self.folder, None  # what cannot be resumed is not written over either
+            self._resume(folder)
+            self.folder = folder
         install(self.crawler)
         connect = self.crawler.signals.connect
         connect(self._on_response, signals.response_received)
@@ -125,6 +143,7 @@ class FocusScheduler(BaseScheduler):
 
     def close(self, reason: str) -> Deferred[None] | None:
         self._guard("close", self._shut_down)
+        self._closed = True
         return self.df.close(reason)
 
     def has_pending_requests(self) -> bool:
@@ -134,6 +153,8 @@ class FocusScheduler(BaseScheduler):
     def enqueue_request(self, request: Request) -> bool:
         if isinstance(request.errback, Errback):
             request.errback = request.errback.original
+        if self._closed:  # start() may run on for a moment; the next run asks it again
+            return False
         accepted = self._guard("enqueue_request", lambda: self._enqueue(request))
         if accepted is None:
             self._spilled.append(request)
@@ -158,7 +179,6 @@ class FocusScheduler(BaseScheduler):
         """Use one request of the budget for a request on its way out; ``False``: it must not go out."""
         entry = self._entry(request)
         if not self.crawl.sent(None if entry is None else entry.pick.id):
-            self._stop()
             return False
         if entry is not None:
             entry.sent = True
@@ -200,29 +220,32 @@ class FocusScheduler(BaseScheduler):
         seen = not request.dont_filter and self.df.request_seen(request)
         if seen:
             self.df.log(request, self.requests.spider)
+        if self._by_url and not request.dont_filter and request.method == "GET" and not request.body:
+            self.known_urls.add(hash(request.url))
         if entry is not None and not entry.returned:
             return self._succeed(entry, request, seen)
         if seen and not self.crawl.policy.wants_known:
             return False
         source = entry or self._page_of(request)
         if source is None:
-            self._loose.append(self._link(request))
+            self._loose.append(self._link(request, seen))
             self.crawl.counts["link/loose"] += 1
         else:
-            source.links.append(self._link(request))
+            source.links.append(self._link(request, seen))
         if not seen:
-            self.crawler.stats.inc_value("scheduler/enqueued")
-            self.crawler.stats.inc_value("scheduler/enqueued/memory")
+            self._count("enqueued")
         return not seen
 
     def _next(self) -> Request | None:
         self._settle()
         if self._loose:
             links, self._loose = self._loose, []
-            self.crawl.add(links)
-        if self.crawl.finished():
+            self._add(links)
+        reason = self.crawl.finished()
+        out = any(entry.request is not None for entry in self.entries.values())
+        if reason and not (reason == "budget_requests" and out):  # what is out may be given back
             self._stop()
-        if self._stopping:
+        if reason or self._stopping:
             return None
         for _ in range(len(self._successors)):
             entry, request = self._successors.popleft()
@@ -231,17 +254,23 @@ class FocusScheduler(BaseScheduler):
             self._successors.append((entry, request))
         if 0 < self.config.max_inflight <= self.crawl.in_flight:
             return None
-        pick = self.crawl.next(self.slots.busy)
-        if pick is None:
-            self._place_stuck()
-            return None
-        self.entries[pick.id] = entry = Entry(pick, self.crawl.clock())
-        request = self.requests.unpack(pick.key, pick.url, pick.payload)
-        if any(other.request is request for other in self.entries.values()):
-            request = request.copy()
-        return self._hand_out(entry, request)
+        while (pick := self.crawl.next(self.slots.busy)) is not None:
+            self.entries[pick.id] = entry = Entry(pick, self.crawl.clock())
+            unpacked = self._guard("unpack", partial(self.requests.unpack, pick.key, pick.url, pick.payload))
+            if unpacked is not None:
+                twice = any(other.request is unpacked for other in self.entries.values())
+                return self._hand_out(entry, unpacked.copy() if twice else unpacked)
+            entry.successor = "lost"  # its callback is gone since the last run, say
+            self._conclude(entry)
+        self._place_stuck()
+        return None
 
     # Requests on their way in and out
+
+    def _filters_by_url(self) -> bool:
+        """Whether two GET requests without a body are the same to the dupefilter if their URLs are."""
+        usual = type(self.df) is RFPDupeFilter and type(self.crawler.request_fingerprinter) is RequestFingerprinter
+        return usual and not self.crawl.policy.wants_known
 
     def _succeed(self, entry: Entry, request: Request, seen: bool) -> bool:
         """A redirect or retry: the same pick goes on with another request, unless its URL was had before."""
@@ -252,6 +281,7 @@ class FocusScheduler(BaseScheduler):
         entry.request = None
         self._successors.append((entry, request))
         self.crawl.counts["requeued"] += 1
+        self._count("enqueued")
         return True
 
     def _page_of(self, request: Request) -> Entry | None:
@@ -259,10 +289,16 @@ class FocusScheduler(BaseScheduler):
         pick_id = self._pages.get(referer.decode("latin-1")) if referer else None
         return None if pick_id is None else self.entries.get(pick_id)
 
-    def _link(self, request: Request) -> Link:
-        key = int.from_bytes(self.crawler.request_fingerprinter.fingerprint(request)[:8], "big") >> 1
-        if request.dont_filter and self.crawl.frontier.states([key])[0] != State.NEW:
-            key = (key + next(self._salt) * 0x9E3779B97F4A7C15) & ((1 << 63) - 1)
+    def _add(self, links: list[Link]) -> None:
+        self._unplaced.difference_update(link.key for link in links)
+        self.crawl.add(links)
+
+    def _link(self, request: Request, seen: bool) -> Link:
+        key = first = int.from_bytes(self.crawler.request_fingerprinter.fingerprint(request)[:8], "big") >> 1
+        if not seen:  # the dupefilter lets it pass, so it is to be fetched, again if need be
+            while key in self._unplaced or self.crawl.frontier.states([key])[0] != State.NEW:
+                key = (first + next(self._salt) * 0x9E3779B97F4A7C15) & ((1 << 63) - 1)
+            self._unplaced.add(key)
         said = request.meta.pop(LINK, None) or {}
         kept = len(self.requests)
         payload = self.requests.pack(key, request)
@@ -280,9 +316,13 @@ class FocusScheduler(BaseScheduler):
         entry.slot = self._slot(request)
         entry.holds_slot = True
         self.slots.take(entry.slot)
-        self.crawler.stats.inc_value("scheduler/dequeued")
-        self.crawler.stats.inc_value("scheduler/dequeued/memory")
+        self._count("dequeued")
         return request
+
+    def _count(self, what: str) -> None:
+        """Count as the stock scheduler does: dashboards read these."""
+        self.crawler.stats.inc_value(f"scheduler/{what}")
+        self.crawler.stats.inc_value(f"scheduler/{what}/memory")
 
     def _slot(self, request: Request) -> str:
         return self.crawler.engine.downloader.get_slot_key(request)
@@ -348,7 +388,9 @@ class FocusScheduler(BaseScheduler):
         self.crawl.counts[f"outcome/{entry.label()}"] += 1
         if outcome.pick.method == "HEAD" and entry.request is not None:
             self._keep(pick.key, pick.payload, entry.request)
-        self.crawl.report(outcome, self._located(entry))
+        links = self._located(entry)
+        self._unplaced.difference_update(link.key for link in links)
+        self.crawl.report(outcome, links)
 
     def _put_back(self, entry: Entry) -> None:
         pick = entry.pick
@@ -359,7 +401,7 @@ class FocusScheduler(BaseScheduler):
     def _keep(self, key: int, payload: bytes, request: Request) -> None:
         """Let a request wait again that waits as it is."""
         if not payload:
-            del request.meta[PICK]
+            request.meta.pop(PICK, None)
             if isinstance(request.errback, Errback):
                 request.errback = request.errback.original
             self.requests.pack(key, request)
@@ -395,7 +437,7 @@ class FocusScheduler(BaseScheduler):
         for entry in self.entries.values():
             if entry.links and now - entry.since > _STUCK:
                 links, entry.links = entry.links, []
-                self.crawl.add(links)
+                self._add(links)
 
     # The end
 
@@ -407,16 +449,17 @@ class FocusScheduler(BaseScheduler):
             deferred_from_coro(self.crawler.engine.close_spider_async(reason=reason))
 
     def _shut_down(self) -> None:
+        for entry, request in self._successors:
+            del self.entries[entry.pick.id]
+            entry.request = request
+            self._put_back(entry)
+        self._successors.clear()
         for entry in list(self.entries.values()):
-            if entry.request is None:
-                del self.entries[entry.pick.id]
-                self._put_back(entry)
-            else:
-                self._conclude(entry)
-        self.crawl.add(self._loose)
-        self.flush_stats()
+            self._conclude(entry)
+        self._add(self._loose)
         if self.folder is not None:
             self._checkpoint(self.folder)
+        self.flush_stats()
         self.crawl.close()
 
     def _checkpoint(self, folder: Path) -> None:

@@ -12,6 +12,7 @@ import json
 import logging
 import math
 import pickle
+import re
 import time
 from collections import Counter
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -64,7 +65,8 @@ class Crawl:
     strict
         Let errors of a policy or goal through. Otherwise they are logged with its name and counted
         (``counts["error/..."]``), and the crawl goes on: links that could not be placed wait in arm 0, first in first
-        out; where nothing could be selected, any waiting link is; a reward that could not be told is 0.
+        out, and leave it at the latest when the policy selects nothing; where nothing could be selected, any waiting
+        link is; a reward that could not be told is 0.
     clock
         Seconds that never go back.
     patience
@@ -135,6 +137,8 @@ class Crawl:
         if self.finished() or not self.budget.left(len(self._unsent)) or not len(self.frontier):
             return None
         pick = self._guarded("select", lambda: self._select(busy), lambda: self._pop_any(busy))
+        if pick is None and self.counts["error/place"]:
+            pick = self.frontier.pop(0, busy)
         if pick is None:
             return None
         self._flying[pick.id] = pick
@@ -186,9 +190,8 @@ class Crawl:
 
     def finished(self) -> str:
         """Why the crawl is over (``budget_requests``, ``budget_bytes``, ``budget_seconds``, ``plateau``), or ``""``."""
-        if not self.stop_reason and (spent := self.budget.exhausted()):
-            self.stop_reason = f"budget_{spent}"
-        return self.stop_reason
+        spent = self.budget.exhausted()  # not for good: a request may be given back
+        return self.stop_reason or (f"budget_{spent}" if spent else "")
 
     def checkpoint(self, folder: Path) -> None:
         """Write the crawl to a folder: ``frontier.*``, ``policy.pickle``, and last ``crawl.json``."""
@@ -197,8 +200,9 @@ class Crawl:
         write_atomically(folder / "policy.pickle", pickle.dumps(self.policy, protocol=5))
         state = {
             "format": FORMAT,
-            "policy": _describe(self.policy),
+            "policy": _describe(self.policy, self.goal),
             "budget": self.budget.state(),
+            "plateau": None if self.plateau is None else self.plateau.state(),
             "counts": dict(self.counts),
             "rewards": self.rewards,
             "found_at": self.found_at,
@@ -216,20 +220,30 @@ class Crawl:
         try:
             state = json.loads((folder / "crawl.json").read_text())
             written = state["format"], state["policy"]
-        except (OSError, ValueError, KeyError) as error:
+        except (OSError, ValueError, KeyError, TypeError) as error:
             raise ResumeError(
                 f"{folder / 'crawl.json'} cannot be read ({error}); remove {folder} to start afresh"
             ) from error
-        wanted = FORMAT, _describe(self.policy)
-        if written != wanted:
+        differences = _differences(
+            {"format": written[0], **written[1]}, {"format": FORMAT, **_describe(self.policy, self.goal)}
+        )
+        if differences:
             raise ResumeError(
-                f"the crawl in {folder} was made with format {written[0]} and policy {written[1]}, and cannot go on with "
-                f"format {wanted[0]} and policy {wanted[1]}; use the same settings, or another JOBDIR"
+                f"the crawl in {folder} cannot go on with other settings: {differences}; use the same settings, or "
+                "another JOBDIR"
             )
+        try:
+            policy = pickle.loads((folder / "policy.pickle").read_bytes())  # noqa: S301 (the user's own job directory)
+        except Exception as error:
+            raise ResumeError(
+                f"{folder / 'policy.pickle'} cannot be read ({error}); remove {folder} to start afresh"
+            ) from error
         self.frontier = MemoryFrontier.resume(folder)
-        self.policy = pickle.loads((folder / "policy.pickle").read_bytes())  # noqa: S301 (the user's own job directory)
+        self.policy = policy
         self.policy.attach(self.frontier)
         self.budget.restore(state["budget"])
+        if self.plateau is not None and state["plateau"] is not None:
+            self.plateau.restore(state["plateau"])
         self.counts.update(state["counts"])
         self.rewards = state["rewards"]
         self.found_at = [(requests, rewards) for requests, rewards in state["found_at"]]
@@ -254,6 +268,7 @@ class Crawl:
         placements = self._guarded(
             "place", lambda: _checked(self.policy.place(links, source), links), lambda: self._fall_back(links)
         )
+        self.counts["link/given_up"] += placements.count(None)
         return self.frontier.push(links, placements, origin=origin)
 
     def _fall_back(self, links: Sequence[Link]) -> Sequence[Placement]:
@@ -320,7 +335,9 @@ def _checked(placements: Sequence[Placement | None], links: Sequence[Link]) -> S
             f"place() gave {len(placements)} placements for {len(links)} links; return one Placement or None per link"
         )
     for place in placements:
-        if place is not None and (place.arm < 0 or place.rank != place.rank):
+        if place is None:
+            continue
+        if not isinstance(place.arm, (int, np.integer)) or place.arm < 0 or place.rank != place.rank:
             raise PolicyError(f"place() gave {place}; an arm is an integer from 0, a rank a number that is not NaN")
     return placements
 
@@ -332,8 +349,22 @@ def _with_reward(outcome: Outcome, reward: float) -> Outcome:
     )  # fmt: skip
 
 
-def _describe(policy: Policy) -> dict[str, Any]:
-    """Return the import path of a policy and its parameters as text: what has to be equal for a resume."""
+def _describe(policy: Policy, goal: Goal) -> dict[str, Any]:
+    """Return a goal, the import path of a policy and its parameters as text: what has to be equal for a resume."""
     names = [name for name in inspect.signature(type(policy)).parameters if hasattr(policy, name)]
     cls = type(policy)
-    return {"path": f"{cls.__module__}.{cls.__qualname__}", **{name: repr(getattr(policy, name)) for name in names}}
+    path = f"{cls.__module__}.{cls.__qualname__}"
+    return {"policy": path, "goal": _text(goal), **{name: _text(getattr(policy, name)) for name in names}}
+
+
+def _text(value: object) -> str:
+    """Return the repr of a value as it is in every process: sets in order, no addresses."""
+    if isinstance(value, (set, frozenset)):
+        return f"{{{', '.join(sorted(map(_text, value)))}}}"
+    return re.sub(r" at 0x[0-9A-Fa-f]+", "", repr(value))
+
+
+def _differences(then: dict[str, Any], now: dict[str, Any]) -> str:
+    names = [name for name in {**now, **then} if then.get(name) != now.get(name)]
+    names = [name for name in names if name in ("format", "policy", "goal")] or names  # parameters follow from these
+    return ", ".join(f"{name} was {then.get(name)} and is {now.get(name)}" for name in names)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from scrapy_focus.core.mime import DATA_TYPES, effective_mime, matches
+from scrapy_focus.core.mime import DATA_TYPES, describe_types, effective_mime, matches
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -65,4 +65,4 @@ class FilesGoal:
         return matches(mime, self.types) or matches(effective_mime(mime, url), self.types)
 
     def __repr__(self) -> str:
-        return f"files of {len(self.types)} types" if len(self.types) > 3 else f"files: {', '.join(sorted(self.types))}"
+        return f"files: {describe_types(self.types)}{', each content once' if self.stored else ''}"

@@ -50,14 +50,15 @@ def locate(root: _Element, base: str, wanted: Collection[str], *, encoding: str 
 
     Notes
     -----
-    Where a URL stands on a page more than once, the first place in document order counts.
+    Where a URL stands on a page more than once, the first place in document order counts; where it is spelled in several
+    ways, the first of those that Scrapy need not repair.
     """
     missing = {_bare(url): url for url in wanted}
     found: dict[str, Place] = {}
     paths: dict[_Element, str] = {}
     later: list[tuple[str, _Element]] = []
     for href, element in _links(root):
-        url = _bare(urljoin(base, href)) if _PLAIN.match(href) else ""
+        url = _bare(_joined(base, href)) if _PLAIN.match(href) else ""
         if url in missing:
             found[missing.pop(url)] = _place(element, paths)
             if not missing:
@@ -82,18 +83,24 @@ def tag_path(element: _Element, paths: dict[_Element, str] | None = None) -> str
     A ``/`` within a class or id becomes ``|``, so that it does not end the element's name.
     """
     paths = {} if paths is None else paths
-    known = paths.get(element)
-    if known is not None:
-        return known
+    missing = []  # no recursion: unclosed elements nest by the thousand
+    ancestor: _Element | None = element
+    while ancestor is not None and ancestor not in paths:
+        missing.append(ancestor)
+        ancestor = ancestor.getparent()
+    path = "" if ancestor is None else paths[ancestor]
+    for each in reversed(missing):
+        path = paths[each] = f"{path}/{_name(each)}" if path else _name(each)
+    return path
+
+
+def _name(element: _Element) -> str:
     name = element.tag if isinstance(element.tag, str) else "!"
     if classes := element.get("class"):
         name += "." + " ".join(classes.split())
     if identifier := element.get("id"):
         name += "#" + identifier.strip()
-    parent = element.getparent()
-    name = name.replace("/", "|")
-    path = paths[element] = name if parent is None else f"{tag_path(parent, paths)}/{name}"
-    return path
+    return name.replace("/", "|")
 
 
 def _links(root: _Element) -> Iterator[tuple[str, _Element]]:
@@ -121,6 +128,13 @@ def _text(element: _Element) -> str:
 
 def _bare(url: str) -> str:
     return url.partition("#")[0]
+
+
+def _joined(base: str, href: str) -> str:
+    try:
+        return urljoin(base, href)
+    except ValueError:
+        return ""
 
 
 def _safe(base: str, href: str, encoding: str) -> str:

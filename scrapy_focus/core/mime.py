@@ -117,6 +117,35 @@ def effective_mime(mime: str, url: str) -> str:
     return FILE_TYPES.get(_ALIASES.get(name, name), (mime,))[0]
 
 
+def describe_types(mimes: Collection[str]) -> str:
+    """Say in few words which types these are, as a user would ask for them.
+
+    Examples
+    --------
+    >>> describe_types(parse_types(["csv", "pdf", "image/*"]))
+    'csv, pdf, image/*'
+    >>> describe_types(DATA_TYPES)
+    'data'
+    """
+    if mimes == DATA_TYPES:
+        return "data"
+    names = [name for name, known in FILE_TYPES.items() if set(known) <= set(mimes)]
+    rest = set(mimes).difference(*(FILE_TYPES[name] for name in names))
+    return ", ".join([*names, *sorted(rest)])
+
+
+def blocked_extensions(wanted: Collection[str] = ()) -> frozenset[str]:
+    """Return the extensions that are never worth a request, but for those of wanted MIME types.
+
+    Examples
+    --------
+    >>> "png" in blocked_extensions(), "png" in blocked_extensions(["image/*"])
+    (True, False)
+    """
+    types = {name: mimetypes.guess_type(f"file.{name}")[0] or "" for name in BLOCKED_EXTENSIONS}
+    return frozenset(name for name, mime in types.items() if not matches(mime, wanted))
+
+
 def parse_types(words: Iterable[str]) -> frozenset[str]:
     """Return the MIME types that a user asks for, by extension or MIME type; ``data`` stands for all data files.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from scrapy_focus.core.errors import ConfigError
 
 
@@ -50,6 +52,15 @@ class Plateau:
         self.below = 0
         self._requests = 0
         self._targets = 0.0
+
+    def state(self) -> dict[str, float | None]:
+        """What was seen so far, to be given to :meth:`restore` in the next run."""
+        return {"average": self.average, "below": self.below, "requests": self._requests, "targets": self._targets}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from what an earlier run saw."""
+        self.average, self.below = state["average"], state["below"]
+        self._requests, self._targets = state["requests"], state["targets"]
 
     def reached(self, requests: int, targets: float) -> bool:
         """Whether the plateau is reached, given the requests and targets so far. May be asked after every request."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from scrapy_focus.core.types import Placement
+from scrapy_focus.learn.arms import ArmStats, auer
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -30,7 +31,7 @@ class Policy(ABC):
     A policy is pickled without its frontier; one that holds what cannot be pickled extends ``__getstate__``.
     """
 
-    #: Whether ``place`` reads ``tag_path``, ``anchor`` or ``context``: where no policy does, pages are not parsed for it.
+    #: Whether ``place`` reads ``tag_path``, ``anchor`` or ``context``; where no policy does, pages are not parsed for it.
     reads_page: ClassVar[bool] = True
     #: Whether ``place`` also wants links whose URL waits already or was fetched (to move it, to ask for a revisit).
     wants_known: ClassVar[bool] = False
@@ -49,11 +50,11 @@ class Policy(ABC):
 
     @abstractmethod
     def place(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
-        """Say where each link waits: one placement for each, ``None`` to give a link up.
+        """Say where each link waits: one placement for each, ``None`` to give a new link up for good.
 
         ``links`` are all links of one page, in document order; ``source`` is the outcome of that page, its reward
         known, and ``None`` for seeds. After a HEAD, the link comes alone, in state ``PROBED``, with the outcome of the
-        HEAD as its source.
+        HEAD as its source; one that brought no answer does not come. ``None`` for a link that waits leaves it there.
         """
 
     @abstractmethod
@@ -61,7 +62,11 @@ class Policy(ABC):
         """Take the next link out of the frontier; ``None`` where nothing suits now. ``busy``: hosts to leave alone."""
 
     def learn(self, outcome: Outcome) -> None:  # noqa: B027 (a policy that learns nothing is complete)
-        """See what a pick brought back: once for each pick, after ``place`` for the links of its page."""
+        """See what a pick brought back: once for each pick, after ``place`` for the links of its page.
+
+        The outcome of a HEAD (``outcome.pick.method``) carries the reward that the page promises. It is earned when the
+        page is fetched.
+        """
 
     def unselect(self, pick: Pick) -> None:  # noqa: B027 (nothing to undo for a policy that counts nothing)
         """A pick was handed back unsent: undo what ``select`` counted. ``learn`` does not come for it."""
@@ -71,7 +76,7 @@ class Policy(ABC):
         return {}
 
     def best_arms(self, k: int) -> list[tuple[str, float, int]]:
-        """Up to ``k`` arms that earned most per pull, best first: a readable name, reward per pull, pulls."""
+        """Up to ``k`` arms that earned most, best first: a readable name, what it earned, in how many pulls."""
         return []
 
     def __getstate__(self) -> dict[str, Any]:
@@ -101,32 +106,68 @@ class Ordering(Policy):
 
 
 class Bandit(Policy):
-    """Links in arms, the arm with the best score first: you supply :meth:`arm` and :meth:`scores`.
+    """Links in arms, the arm with the best score first: you supply :meth:`arm`.
 
-    An arm in which nothing waits sleeps. Ties go to the arm with the smallest number. Within an arm the choice is uniform
-    unless :meth:`rank` says otherwise.
+    Pulls are counted when they are chosen and rewards when they come, in ``self.stats``. An arm in which nothing waits
+    sleeps. Ties go to the arm with the smallest number. Within an arm the choice is uniform unless :meth:`rank` says
+    otherwise.
+
+    Examples
+    --------
+    >>> class Hosts(Bandit):
+    ...     numbers = {}
+    ...     def arm(self, link):
+    ...         return self.numbers.setdefault(link.host, len(self.numbers))
     """
+
+    #: Weight of exploration in the AUER score; for rewards of about 1.
+    alpha: float = 1.0
+
+    stats: ArmStats
+    steps: int
+
+    def open(self, frontier: Frontier, rng: np.random.Generator) -> None:
+        self.stats = ArmStats()
+        self.steps = 0
+        super().open(frontier, rng)
 
     @abstractmethod
     def arm(self, link: Link) -> int:
-        """Say in which arm a link waits."""
+        """Say in which arm a link waits: small integers from 0, without gaps."""
 
     def rank(self, link: Link) -> float:
         """How early a link leaves its arm; uniformly random by default."""
         return float(self.rng.random())
 
-    @abstractmethod
     def scores(self) -> NDArray[np.float64]:
-        """Return a score for each arm, shape (n_arms,); what it says of sleeping arms does not matter."""
+        """Return a score for each arm, shape (n_arms,); AUER by default. What it says of sleeping arms does not matter."""
+        return auer(self.stats, self.steps, alpha=self.alpha)
 
     def place(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
-        return [Placement(self.arm(link), self.rank(link)) for link in links]
+        placements = [Placement(self.arm(link), self.rank(link)) for link in links]
+        self.stats.ensure(1 + max((place.arm for place in placements), default=-1))
+        return placements
 
     def select(self, busy: Collection[str]) -> Pick | None:
         awake = self.frontier.awake(busy)
         if not awake.any():
             return None
-        return self.frontier.pop(best_arm(self.scores(), awake), busy)
+        pick = self.frontier.pop(best_arm(self.scores(), awake), busy)
+        if pick is not None:
+            self.steps += 1
+            self.stats.pull(pick.arm)
+        return pick
+
+    def unselect(self, pick: Pick) -> None:
+        self.steps -= 1
+        self.stats.unpull(pick.arm)
+
+    def learn(self, outcome: Outcome) -> None:
+        self.stats.earn(outcome.pick.arm, outcome.reward)
+
+    def explain(self, pick: Pick) -> dict[str, Any]:
+        pulls = float(self.stats.pulls[pick.arm])
+        return {"arm": pick.arm, "pulls": pulls, "mean": float(self.stats.means[pick.arm])}
 
 
 def best_arm(scores: NDArray[np.float64], awake: NDArray[np.int64]) -> int:

@@ -21,7 +21,7 @@ Method = Literal["GET", "HEAD"]
 
 
 class State(IntEnum):
-    """What the crawl knows about a URL."""
+    """What the crawl knows about a URL. ``FETCHED`` also says of those that failed or were given up: do not ask again."""
 
     NEW = 0
     WAITING = 1

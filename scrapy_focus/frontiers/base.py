@@ -47,7 +47,7 @@ class Frontier(Protocol):
         """Store each link that has a placement, and say how many wait now that did not before.
 
         A link that waits already is moved, one that is in flight is left alone, one that was fetched or probed
-        waits again.
+        waits again. ``None`` gives a new link up, which counts as fetched from then on, and leaves any other as it is.
         """
 
     def pop(self, arm: int, busy: Collection[str] = ()) -> Pick | None:

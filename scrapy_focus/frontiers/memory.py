@@ -33,8 +33,8 @@ class _Arm:
     """The links of one arm.
 
     Every link is in the heap of its host as ``(-rank, row)``. ``tops`` holds at least the head of each heap that is not
-    empty. Both may hold entries that are stale: a row whose link left or moved (``stale`` counts these), a head that is
-    no longer one.
+    empty, and at most twice as many entries as there are heaps and sixteen. Both may hold entries that are stale: a row
+    whose link left or moved (``stale`` counts these), a head that is no longer one, or stands there twice.
     """
 
     __slots__ = ("heaps", "stale", "tops")
@@ -48,7 +48,7 @@ class _Arm:
 class MemoryFrontier:
     """A :class:`~scrapy_focus.frontiers.base.Frontier` that lives in memory.
 
-    About 0.4 KB a waiting link, URL included; push and pop cost O(log n). With a job directory it is written as a
+    About half a kilobyte a waiting link, URL included; push and pop cost O(log n). With a job directory it is written as a
     whole when the crawl stops (``frontier.pickle``); a crawl that is killed loses it.
 
     A row of the columns belongs to one waiting link from push until its heap entry has surfaced; ``_row`` maps the key
@@ -105,7 +105,11 @@ class MemoryFrontier:
     def push(self, links: Sequence[Link], placements: Sequence[Placement | None], *, origin: int = -1) -> int:
         before = len(self._row)
         for link, place in zip(links, placements, strict=True):
-            if place is None or self._known.get(link.key) == State.FLYING:
+            if self._known.get(link.key) == State.FLYING:
+                continue
+            if place is None:
+                if link.key not in self._row:
+                    self._known.setdefault(link.key, State.FETCHED)
                 continue
             if link.key in self._row:
                 self._replace(self._row[link.key], place)
@@ -130,7 +134,7 @@ class MemoryFrontier:
         shut = {self._host_ids[name] for name in busy if name in self._host_ids}
         heaps = [heap for host, heap in self._arms[arm].heaps.items() if host not in shut]
         ends = np.cumsum([len(heap) for heap in heaps])
-        available = sum(n for host, arms in enumerate(self._host_arms) if host not in shut and (n := arms.get(arm, 0)))
+        available = int(self._waiting[arm]) - sum(self._host_arms[host].get(arm, 0) for host in shut)
         if available <= k:
             rows = [row for heap in heaps for _, row in heap if self._live[row]]
             return [self._view(rows[i]) for i in rng.permutation(len(rows))]
@@ -268,6 +272,7 @@ class MemoryFrontier:
         heappush(heap, (-rank, row))
         if heap[0][1] == row:
             heappush(entry.tops, (-rank, host))
+            _trim(entry)
         counts = self._host_arms[host]
         counts[arm] = counts.get(arm, 0) + 1
         self._waiting[arm] += 1
@@ -285,7 +290,7 @@ class MemoryFrontier:
         if not 0 <= arm < len(self._arms):
             return None
         entry = self._arms[arm]
-        passed: list[tuple[float, int]] = []
+        passed: dict[int, float] = {}
         found = None
         while entry.tops:
             top = entry.tops[0]
@@ -293,12 +298,12 @@ class MemoryFrontier:
             if heap is None or heap[0][0] != top[0]:
                 heappop(entry.tops)
             elif self._host_names[top[1]] in busy:
-                passed.append(heappop(entry.tops))
+                passed[top[1]] = heappop(entry.tops)[0]
             else:
                 found = heap[0][1]
                 break
-        for top in passed:
-            heappush(entry.tops, top)
+        for host, negative in passed.items():
+            heappush(entry.tops, (negative, host))
         return found
 
     def _clean(self, entry: _Arm, host: int) -> list[tuple[float, int]] | None:
@@ -359,8 +364,7 @@ class MemoryFrontier:
             heapify(heap)
             if not heap:
                 del entry.heaps[host]
-        entry.tops = [(heap[0][0], host) for host, heap in entry.heaps.items()]
-        heapify(entry.tops)
+        _rebuild_tops(entry)
         entry.stale = 0
 
     def _replace(self, row: int, place: Placement) -> None:
@@ -378,6 +382,17 @@ class MemoryFrontier:
         link = Link(url, self._key[row], host, depth, "", "", "", State.WAITING, self._payload[row])
         method: Method = "HEAD" if self._head_first[row] else "GET"
         return link, Placement(self._arm[row], self._rank[row], self._memo[row], method)
+
+
+def _trim(entry: _Arm) -> None:
+    """Where better heads come and go, the head behind them is noted again and again: forget all but one."""
+    if len(entry.tops) > 2 * len(entry.heaps) + 16:
+        _rebuild_tops(entry)
+
+
+def _rebuild_tops(entry: _Arm) -> None:
+    entry.tops = [(heap[0][0], host) for host, heap in entry.heaps.items()]
+    heapify(entry.tops)
 
 
 def _require(condition: object, what: str) -> None:

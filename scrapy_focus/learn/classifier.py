@@ -50,13 +50,16 @@ class OnlineClassifier:
         if len(self._pending) < self.batch:
             return False
         from scipy.sparse import csr_array
+        from sklearn import config_context
 
         lengths = [len(row) for row, _ in self._pending]
         columns = np.concatenate([row for row, _ in self._pending]).astype(np.int32)  # scikit-learn takes no other
         starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
         X = csr_array((np.ones(len(columns)), columns, starts), shape=(len(lengths), self.n_features))
         X.sum_duplicates()
-        self._model.partial_fit(X, [int(y) for _, y in self._pending], classes=[0, 1])
+        y = np.array([label for _, label in self._pending], np.int64)
+        with config_context(assume_finite=True, skip_parameter_validation=True):
+            self._model.partial_fit(X, y, classes=None if self.ready else np.array([0, 1]))
         self._weights = self._model.coef_[0]
         self._bias = float(self._model.intercept_[0])
         self._pending.clear()

@@ -8,7 +8,7 @@ numbers. Cosine similarity does not care whether a centroid is a sum or a mean.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -32,10 +32,11 @@ class Clusters:
     max_clusters
         When there are so many, every vector joins the nearest. Memory is ``4 * dim * max_clusters`` bytes at most.
     index
-        How the nearest centroid is found: ``"numpy"`` compares with all, exactly; ``"hnswlib"`` asks a navigable
-        small-world graph for the nearest few and compares with these. Both find the same clusters. The graph is there
-        because the published system has one: at 2,000 centroids that move, NumPy takes 25 microseconds for a vector,
-        the graph milliseconds (``benchmarks/micro.py``).
+        How the nearest centroid is found, with the same result: ``"numpy"`` compares the entries of the vector with all
+        centroids; ``"hnswlib"`` lets the exact index of hnswlib name the nearest few, and compares with these. The
+        published system asks hnswlib's graph; with centroids that move and share few dimensions, it overlooks the nearest
+        of a few hundred in half of the cases, and takes milliseconds where NumPy takes 20 microseconds
+        (``benchmarks/micro.py``).
 
     Raises
     ------
@@ -51,19 +52,19 @@ class Clusters:
         self.n_clusters = 0
         self._sums = np.zeros((dim, 16), np.float32)
         self._norms = np.zeros(16)  # squared
-        self._graph = _Graph(dim) if index == "hnswlib" else None
+        self._dense = _Dense(dim) if index == "hnswlib" else None
 
     def nearest(self, where: NDArray[np.intp], values: NDArray[np.float32]) -> tuple[int, float]:
         """Return the cluster with the nearest centroid and the cosine to it, (-1, -1.0) where there is none."""
         if not self.n_clusters:
             return -1, -1.0
         norm = float(values @ values)
-        if self._graph is None:
+        if self._dense is None:
             dots = values @ self._sums[where, : self.n_clusters]
             cosines = dots / np.sqrt(self._norms[: self.n_clusters] * norm)
             best = int(np.argmax(cosines))
             return best, float(cosines[best])
-        few = self._graph.query(where, values)
+        few = self._dense.query(where, values)
         dots = values @ self._sums[np.ix_(where, few)]
         cosines = dots / np.sqrt(self._norms[few] * norm)
         best = int(np.argmax(cosines))
@@ -78,13 +79,22 @@ class Clusters:
         new = old + count * values
         self._sums[where, cluster] = new
         self._norms[cluster] += float(new @ new - old @ old)
-        if self._graph is not None:
-            self._graph.moved(cluster, self._sums[:, cluster], count)
+        if self._dense is not None:
+            self._dense.moved(cluster, self._sums, self.n_clusters)
         return cluster
 
     def centroid(self, cluster: int) -> NDArray[np.float32]:
         """Return the direction of a centroid: the sum of its members, shape (dim,)."""
         return self._sums[:, cluster].copy()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_dense": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if self.index == "hnswlib":
+            self._dense = _Dense(self.dim)
+            self._dense.load(self._sums[:, : self.n_clusters])
 
     def _new(self) -> int:
         if self.n_clusters == self._sums.shape[1]:
@@ -94,14 +104,30 @@ class Clusters:
         return self.n_clusters - 1
 
 
-class _Graph:
-    """The nearest few centroids by hnswlib, whose index takes dense vectors.
+class _Dense:
+    """The nearest few centroids by the exact index of hnswlib, which takes dense vectors and cannot be pickled."""
 
-    A centroid of n members moves by 1/n at most with the next, so its place in the graph is renewed when its members
-    have grown by half: what the graph answers is compared with the centroids as they are.
-    """
+    def __init__(self, dim: int, near: int = 8) -> None:
+        self.dim = dim
+        self.near = near
+        self._room = 0
+        self._size = 0
+        self._index: Any = None
+        self.load(np.zeros((dim, 0), np.float32))
 
-    def __init__(self, dim: int, near: int = 16) -> None:
+    def query(self, where: NDArray[np.intp], values: NDArray[np.float32]) -> NDArray[np.intp]:
+        dense = np.zeros(self.dim, np.float32)
+        dense[where] = values
+        labels, _ = self._index.knn_query(dense, k=min(self.near, self._size))
+        return np.sort(labels[0]).astype(np.intp)
+
+    def moved(self, cluster: int, sums: NDArray[np.float32], n_clusters: int) -> None:
+        if n_clusters > self._room:
+            self.load(sums[:, :n_clusters])
+        self._index.add_items(sums[:, cluster], cluster)
+        self._size = n_clusters
+
+    def load(self, sums: NDArray[np.float32]) -> None:
         try:
             import hnswlib
         except ImportError as error:
@@ -109,28 +135,9 @@ class _Graph:
                 "index='hnswlib' needs the package hnswlib: pip install 'scrapy-focus[hnsw]' (its build needs a C++ "
                 "compiler), or use index='numpy', which finds the same clusters"
             ) from error
-        self.dim = dim
-        self.near = near
-        self._index = hnswlib.Index(space="cosine", dim=dim)
-        self._index.init_index(max_elements=1024, ef_construction=200, M=16, random_seed=100)
-        self._index.set_ef(64)
-        self._index.set_num_threads(1)
-        self._members: list[int] = []
-        self._due: list[int] = []
-
-    def query(self, where: NDArray[np.intp], values: NDArray[np.float32]) -> NDArray[np.intp]:
-        dense = np.zeros(self.dim, np.float32)
-        dense[where] = values
-        labels, _ = self._index.knn_query(dense, k=min(self.near, len(self._members)))
-        return np.sort(labels[0]).astype(np.intp)
-
-    def moved(self, cluster: int, centroid: NDArray[np.float32], count: int) -> None:
-        if cluster == len(self._members):
-            self._members.append(0)
-            self._due.append(1)
-            if cluster == self._index.get_max_elements():
-                self._index.resize_index(2 * cluster)
-        self._members[cluster] += count
-        if self._members[cluster] >= self._due[cluster]:
-            self._index.add_items(centroid, cluster)
-            self._due[cluster] = self._members[cluster] + max(1, self._members[cluster] // 2)
+        self._room = max(1024, 2 * sums.shape[1])
+        self._size = sums.shape[1]
+        self._index = hnswlib.BFIndex(space="cosine", dim=self.dim)
+        self._index.init_index(max_elements=self._room)
+        if self._size:
+            self._index.add_items(np.ascontiguousarray(sums.T), np.arange(self._size))

@@ -27,7 +27,7 @@ def char_pairs(text: str) -> NDArray[np.intp]:
     >>> char_pairs("aB").tolist() == [(ord("a") - 32) * 95 + ord("b") - 32]
     True
     """
-    letters = np.frombuffer(text.lower().encode("latin-1", "replace"), np.uint8)
+    letters = np.frombuffer(text.lower().encode("utf-8", "surrogatepass"), np.uint8)
     codes: NDArray[np.intp] = letters.astype(np.intp) - _FIRST
     pairs: NDArray[np.intp] = codes[:-1] * (_LAST - _FIRST + 1) + codes[1:]
     printable = (codes >= 0) & (codes <= _LAST - _FIRST)

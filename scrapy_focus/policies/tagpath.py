@@ -139,6 +139,7 @@ class TagPath(Policy):
         self._path_names: list[str] = []
         self._names: dict[int, str] = {}
         self._queued = 0
+        self._labelled: set[int] = set()  # keys that taught the classifier with their HEAD, until they are fetched
 
     def attach(self, frontier: Frontier) -> None:
         super().attach(frontier)
@@ -175,7 +176,6 @@ class TagPath(Policy):
         arm = next((arm for arm in (TARGETS, PROBES) if arm < len(awake) and awake[arm]), -1)
         if arm < 0:
             scores = auer(self.stats, self.steps, alpha=self.alpha)
-            scores[:FIRST] = -np.inf
             arm = best_arm(scores, awake)
         pick = self.frontier.pop(arm, busy)
         if pick is None:
@@ -204,7 +204,10 @@ class TagPath(Policy):
                 self.stats.earn(pick.arm, outcome.reward)
             elif not outcome.is_html:
                 self.stats.unpull(pick.arm)
-        self._label(pick.url, outcome)
+        if pick.key in self._labelled:
+            self._labelled.discard(pick.key)
+        else:
+            self._label(pick.url, outcome)
 
     def explain(self, pick: Pick) -> dict[str, Any]:
         if pick.arm < FIRST:
@@ -218,14 +221,18 @@ class TagPath(Policy):
         }  # fmt: skip
 
     def best_arms(self, k: int) -> list[tuple[str, float, int]]:
-        means, pulls = self.stats.means, self.stats.pulls
-        best = [int(arm) for arm in np.argsort(-means, kind="stable")[:k] if means[arm] > 0]
-        return [(self._names[arm], float(means[arm]), int(pulls[arm])) for arm in best]
+        sums, pulls = self.stats.sums, self.stats.pulls
+        best = [int(arm) for arm in np.argsort(-sums, kind="stable")[:k] if sums[arm] > 0]
+        return [(self._names[arm], float(sums[arm]), int(pulls[arm])) for arm in best]
 
     def _place_probed(self, link: Link, head: Outcome) -> Placement | None:
         pick = head.pick
         path, credited = ("", -1) if pick.memo is None else (self._path_names[int(pick.memo[0])], int(pick.memo[1]))
-        if self._label(pick.url, head):
+        labels = self.classifier.labels
+        target = self._label(pick.url, head)
+        if self.classifier.labels > labels:
+            self._labelled.add(link.key)
+        if target:
             return self._wait(TARGETS, path, credited)
         if head.is_html or not head.mime or head.status in _UNKNOWN:
             memo = self._memo(path, credited) if credited != pick.origin else None

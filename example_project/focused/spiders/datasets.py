@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 import mimetypes
 import re
 from email.message import Message
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote, urljoin, urlsplit
 
 import scrapy
 from scrapy.exceptions import UsageError
 from scrapy.http import HtmlResponse
+from scrapy.utils.response import get_base_url
 
 from focused.items import DataFile
 from scrapy_focus import ConfigError, FilesGoal
-from scrapy_focus.core.mime import parse_mime, parse_types
+from scrapy_focus.core.mime import blocked_extensions, extension, parse_mime, parse_types
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-_LINKS = "//a[@href] | //area[@href] | //iframe[@src] | //frame[@src]"
+_CHATTY = ("scrapy.addons", "scrapy.middleware", "scrapy.spidermiddlewares.httperror")  # loggers
 
 
 class DatasetsSpider(scrapy.Spider):
@@ -55,12 +57,16 @@ class DatasetsSpider(scrapy.Spider):
         "LOG_LEVEL": "INFO",
     }
 
-    def __init__(self, root: str = "", targets: str = "data", budget: str = "", out: str = "found", **kwargs: Any) -> None:
+    def __init__(
+        self, root: str = "", targets: str = "data", budget: str = "", out: str = "found", **kwargs: Any
+    ) -> None:
         super().__init__(**kwargs)
         self.roots = [url.strip() for url in root.split(",") if url.strip()]
         hosts = [urlsplit(url).hostname or "" for url in self.roots if url.startswith(("http://", "https://"))]
         if not self.roots or len(hosts) < len(self.roots) or not all(hosts):
-            raise UsageError(f"root is {root!r}; say where to start: scrapy crawl datasets -a root=https://example.org/")
+            raise UsageError(
+                f"root is {root!r}; say where to start: scrapy crawl datasets -a root=https://example.org/"
+            )
         self.allowed_domains = [host.removeprefix("www.") for host in hosts]
         try:
             self.goal = FilesGoal(types=parse_types(targets.split(",")), stored=True)
@@ -70,6 +76,7 @@ class DatasetsSpider(scrapy.Spider):
             raise UsageError(f"budget is {budget!r}; it takes a number of requests: -a budget=1000")
         self.budget = int(budget) if budget else None
         self.out = out
+        self.ignored = blocked_extensions(self.goal.types)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
@@ -77,6 +84,8 @@ class DatasetsSpider(scrapy.Spider):
         crawler.settings.set("FOCUS_GOAL", spider.goal, "spider")
         if spider.budget:
             crawler.settings.set("FOCUS_BUDGET_REQUESTS", spider.budget, "spider")
+        for name in _CHATTY:
+            logging.getLogger(name).setLevel(logging.WARNING)
         return spider
 
     async def start(self) -> AsyncIterator[Any]:
@@ -104,12 +113,16 @@ class DatasetsSpider(scrapy.Spider):
 
     def links(self, response: HtmlResponse) -> Iterator[scrapy.Request]:
         """Return a request for each link of a page, in document order."""
-        for element in response.xpath(_LINKS):
-            href = (element.attrib.get("href") or element.attrib.get("src") or "").strip()
+        base, seen = get_base_url(response), set()
+        for element in response.selector.root.iter("a", "area", "iframe", "frame"):
+            href = (element.get("href") or element.get("src") or "").strip()
+            if not href or href in seen:
+                continue
+            seen.add(href)
             try:
-                url = response.urljoin(href)
-                if url.startswith(("http://", "https://")):
-                    anchor = " ".join("".join(element.root.itertext()).split())[:200]
+                url = urljoin(base, href)
+                if url.startswith(("http://", "https://")) and extension(url) not in self.ignored:
+                    anchor = " ".join("".join(element.itertext()).split())[:200]
                     yield scrapy.Request(url, meta={"link_text": anchor} if anchor else None)
             except ValueError:
                 self.logger.debug("No URL: %r on %s", href, response.url)

@@ -1,0 +1,37 @@
+# Two commands: `make demo` crawls a site that it serves itself, `make test` passes the tests. Both make their own
+# environment in .venv. pip is the caller's (--python), so that Debian's python3-venv is not needed.
+PYTHON ?= python3
+VENV ?= .venv
+PY = $(VENV)/bin/python
+PIP = $(PYTHON) -m pip --python $(PY) --disable-pip-version-check install --quiet
+
+.PHONY: demo test test-slow docs clean
+
+demo: $(VENV)/installed
+	$(PY) example_project/demo.py
+
+test: $(VENV)/installed-test
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy
+	$(PY) -m pytest -q
+
+test-slow: $(VENV)/installed-test
+	$(PY) -m pytest -q -m slow
+
+docs: $(VENV)/installed-test
+	$(PY) -m sphinx -W -b html docs docs/_build/html
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv --without-pip $(VENV)
+
+$(VENV)/installed: setup.cfg pyproject.toml | $(VENV)/bin/python
+	$(PIP) --editable .
+	touch $@
+
+$(VENV)/installed-test: setup.cfg pyproject.toml | $(VENV)/bin/python
+	$(PIP) --editable '.[test,dev,docs]'
+	touch $@ $(VENV)/installed
+
+clean:
+	rm -rf $(VENV) build demo-output docs/_build *.egg-info

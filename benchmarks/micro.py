@@ -1,0 +1,136 @@
+"""CPU of the single steps of a decision: the features of a link, a selection, an update, push and pop.
+
+Measured: CPU time of this process per operation, on made-up tag paths and URLs, with 2,000 arms and the given number of
+waiting links. Not measured: parsing, the network, memory beyond what is printed. ::
+
+    python benchmarks/micro.py --links 100000
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import resource
+import time
+from typing import TYPE_CHECKING
+
+import numpy as np
+from lxml import html
+
+from scrapy_focus import Crawl, Link, MemoryFrontier, Outcome, Placement
+from scrapy_focus.core.html import locate
+from scrapy_focus.learn.clusters import Clusters
+from scrapy_focus.learn.text import GramProjector, char_pairs
+from scrapy_focus.policies.tagpath import FIRST, TagPath
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def per_call(call: Callable[[int], object], times: int) -> float:
+    """CPU microseconds of one call, called with 0, 1, 2 ..."""
+    start = time.process_time()
+    for i in range(times):
+        call(i)
+    return 1e6 * (time.process_time() - start) / times
+
+
+def tag_paths(n: int) -> list[str]:
+    """Different tag paths of eight elements."""
+    rng = np.random.default_rng(0)
+    words = [f"div.box-{i}" for i in range(3000)]
+    return ["html/body/" + "/".join(words[j] for j in rng.integers(0, 3000, 5)) + "/a.link" for _ in range(n)]
+
+
+def page(n: int) -> tuple[str, list[str]]:
+    """A page with ``n`` links in a list with ids, and the URLs of the links."""
+    rows = "".join(
+        f'<li class="row {"odd" if i % 2 else "even"}" id="t-{i}"><h3><a href="/data/set-{i}?v={i}">Set {i}</a></h3></li>'
+        for i in range(n)
+    )
+    text = f'<html><body class="front"><main id="content"><ul class="list">{rows}</ul></main></body></html>'
+    return text, [f"http://127.0.0.1/data/set-{i}?v={i}" for i in range(n)]
+
+
+def features(report: Callable[[str, float, str], None]) -> None:
+    """Where a link stands, its text and path as vectors, its cluster: all that ``place`` needs of it."""
+    text, urls = page(100)
+    root = html.fromstring(text)
+    report(
+        "locate: tag path, anchor, context of a link", per_call(lambda _: locate(root, urls[0], urls), 50) / 100, "25"
+    )
+    report("char_pairs of a URL", per_call(lambda i: char_pairs(urls[i % 100]), 20_000), "")
+    paths = tag_paths(2000)
+    projector = GramProjector()
+    report("project a new tag path", per_call(lambda i: projector.project(paths[i], paths[i].split("/")), 2000), "")
+    report("project a known tag path", per_call(lambda i: projector.project(paths[i], []), 2000), "")
+    vectors = [projector.project(path, []) for path in paths]
+    for index in ("numpy", "hnswlib"):
+        if index == "hnswlib" and importlib.util.find_spec("hnswlib") is None:
+            continue
+        clusters = Clusters(dim=4096, threshold=0.75, index=index)
+        for where, values in vectors:
+            clusters.assign(where, values)
+        few = 2000 if index == "numpy" else 100
+        step = per_call(lambda i, c=clusters: c.assign(*vectors[i]), few)  # type: ignore[misc]
+        report(f"assign to one of {clusters.n_clusters:,} clusters that move, {index}", step, "")
+
+
+def decisions(report: Callable[[str, float, str], None], links: int) -> None:
+    """One selection plus one update of the sleeping bandit with 2,000 awake arms."""
+    policy = TagPath(probe=False)
+    crawl = Crawl(policy, seed=0, strict=True)
+    paths = tag_paths(2000)
+    for start in range(0, links, 2000):
+        crawl.add([
+            Link(f"http://127.0.0.1/node/{start + i}/item-{start + i}.html", start + i, "a", 3, tag_path=paths[i])
+            for i in range(min(2000, links - start))
+        ])  # fmt: skip
+
+    def step(_: int) -> None:
+        pick = crawl.next()
+        if pick is not None:
+            crawl.sent(pick.id)
+            crawl.report(Outcome(pick=pick, status=200, mime="text/html", items=float(pick.id % 5 == 0)))
+
+    for i in range(3000):
+        step(i)
+    arms = int((crawl.frontier.waiting[FIRST:] > 0).sum())
+    report(f"selection + update, {arms:,} arms awake, {links:,} links waiting", per_call(step, 2000), "150")
+
+
+def frontier(report: Callable[[str, float, str], None], links: int) -> None:
+    """Push and pop of the memory frontier, in pages of 60 links with random ranks over 2,000 arms."""
+    memory = MemoryFrontier()
+    rng = np.random.default_rng(0)
+    arms, ranks = rng.integers(0, 2000, links).tolist(), rng.random(links).tolist()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+    def push(page_number: int) -> None:
+        span = range(60 * page_number, min(60 * page_number + 60, links))
+        found = [Link(f"http://127.0.0.1/some/section/page-{i}.html", i, "a", payload=b"%d" % i) for i in span]
+        memory.push(found, [Placement(arms[i], ranks[i]) for i in span])
+
+    report("push a link", per_call(push, links // 60) / 60, "")
+    grown = 1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+    report("pop a link", per_call(lambda i: memory.pop(arms[i]), 5000), "")
+    print(f"| resident memory of a waiting link: {grown / len(memory):.0f} bytes | | |")
+
+
+def main() -> None:
+    """Print a table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--links", type=int, default=100_000)
+    options = parser.parse_args()
+    print("| step | CPU us | budget |\n|---|---|---|")
+
+    def report(what: str, microseconds: float, budget: str) -> None:
+        print(f"| {what} | {microseconds:.1f} | {budget} |", flush=True)
+
+    frontier(report, options.links)
+    features(report)
+    decisions(report, options.links)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,113 @@
+"""CPU per page of whole crawls: stock Scrapy and scrapy_focus, side by side in one run.
+
+Measured: user and system CPU of the crawling process for an exhaustive crawl of the bundled portal (everything but its
+endless calendar) over HTTP on 127.0.0.1, less what a crawl of one page costs, divided by the pages; the configurations
+take turns, and the median over the rounds is given. The server is a process of its own. Not measured: waiting, memory,
+and real networks. ::
+
+    python benchmarks/overhead.py --pages 2000 --rounds 5
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+SPIDER = """
+import scrapy
+
+MEDIA = (".png", ".jpg", ".JPG", ".mp4", ".svg", ".webm", ".gif")
+
+class Follow(scrapy.Spider):
+    name = "follow"
+    allowed_domains = ["127.0.0.1"]
+
+    async def start(self):
+        yield scrapy.Request(self.root)
+
+    def parse(self, response):
+        if "html" not in (response.headers.get("Content-Type") or b"").decode():
+            yield {"url": response.url}
+        elif not self.one:
+            for href in response.xpath("//a/@href").getall():
+                if "/calendar" not in href and not href.startswith("mailto:") and not href.endswith(MEDIA):
+                    yield response.follow(href)
+"""
+FOCUS = "scrapy_focus.FocusScheduler"
+BREADTH = {"FOCUS_POLICY": "scrapy_focus.policies.orderings.BreadthFirst"}
+ADDON = {"ADDONS": '{"scrapy_focus.Addon": 500}', "FOCUS_PROGRESS": "off"}
+CONFIGURATIONS: dict[str, dict[str, str]] = {
+    "stock": {},
+    "stock, 4 items": {"CONCURRENT_ITEMS": "4"},
+    "breadth-first, scheduler alone": {"SCHEDULER": FOCUS, **BREADTH},
+    "breadth-first, add-on": {**ADDON, **BREADTH},
+    "sleeping bandit, scheduler alone": {"SCHEDULER": "scrapy_focus.SleepingBanditScheduler"},
+    "sleeping bandit, add-on": ADDON,
+}
+
+
+def crawl(spider: Path, root: str, settings: dict[str, str], *, one: bool = False) -> tuple[float, int]:
+    """CPU seconds and responses of one crawl."""
+    stats = spider.with_name("stats.json")
+    command = [sys.executable, "-m", "scrapy", "runspider", str(spider), "-a", f"root={root}", "-a", f"one={one or ''}"]
+    given = {"LOG_LEVEL": "ERROR", "TELNETCONSOLE_ENABLED": "0", "REMOTE_CONTROL_ENABLED": "0", **settings}
+    given |= {"CONCURRENT_REQUESTS_PER_DOMAIN": "8", "STATS_CLASS": "stats_file.ToFile", "ROBOTSTXT_OBEY": "0"}
+    for name, value in given.items():
+        command += ["-s", f"{name}={value}"]
+    before = os.times()
+    subprocess.run(command, check=True, env={**os.environ, "STATS_FILE": str(stats), "PYTHONPATH": str(spider.parent)})
+    after = os.times()
+    cpu = after.children_user + after.children_system - before.children_user - before.children_system
+    return cpu, json.loads(stats.read_text())["response_received_count"]
+
+
+STATS = """
+import json, os
+from scrapy.statscollectors import MemoryStatsCollector
+
+class ToFile(MemoryStatsCollector):
+    def close_spider(self, spider=None, reason=None):
+        with open(os.environ["STATS_FILE"], "w") as file:
+            json.dump(self.get_stats(), file, default=str)
+"""
+
+
+def main() -> None:
+    """Print a table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--pages", type=int, default=2000)
+    parser.add_argument("--rounds", type=int, default=5)
+    options = parser.parse_args()
+    serve = [sys.executable, "-m", "scrapy_focus.replay.server", "--pages", str(options.pages), "--port", "0"]
+    with tempfile.TemporaryDirectory() as folder, subprocess.Popen(serve, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            assert server.stdout is not None
+            root = server.stdout.readline().split()[0]
+            spider = Path(folder, "follow.py")
+            spider.write_text(SPIDER)
+            spider.with_name("stats_file.py").write_text(STATS)
+            figures: dict[str, list[float]] = {name: [] for name in CONFIGURATIONS}
+            pages = {}
+            for _ in range(options.rounds):
+                for name, settings in CONFIGURATIONS.items():
+                    idle, _ = crawl(spider, root, settings, one=True)
+                    cpu, pages[name] = crawl(spider, root, settings)
+                    figures[name].append(1000 * (cpu - idle) / pages[name])
+        finally:
+            server.terminate()
+    stock = statistics.median(figures["stock"])
+    print("| configuration | responses | CPU ms per response, median (min to max) | against stock |\n|---|---|---|---|")
+    for name, values in figures.items():
+        median = statistics.median(values)
+        spread = f"{median:.2f} ({min(values):.2f} to {max(values):.2f})"
+        print(f"| {name} | {pages[name]:,} | {spread} | {100 * (median / stock - 1):+.0f} % |")
+
+
+if __name__ == "__main__":
+    main()

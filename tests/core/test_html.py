@@ -1,0 +1,167 @@
+"""Where links stand on a page, on HTML as it is found."""
+
+from __future__ import annotations
+
+import pytest
+from lxml import html
+
+from scrapy_focus.core.html import locate, tag_path
+
+BASE = "http://h/dir/page"
+
+
+def located(source: str, *urls: str, base: str = BASE, encoding: str = "utf-8") -> dict:
+    """Return where URLs stand on a page."""
+    parser = html.HTMLParser(huge_tree=True, encoding="utf-8")
+    return locate(html.document_fromstring(source.encode(), parser=parser), base, urls, encoding=encoding)
+
+
+def test_a_link_has_a_path_an_anchor_and_a_context() -> None:
+    """The path names tags, classes behind one dot and the id; texts are those of the link and of its parent."""
+    source = """<body class="front  two"><div class="a b" id=" main ">
+      <p>See the <a href="data.csv"> price
+      index </a> of May.</p></div>"""
+    place = located(source, "http://h/dir/data.csv")["http://h/dir/data.csv"]
+    assert place.tag_path == "html/body.front two/div.a b#main/p/a"
+    assert place.anchor == "price index"
+    assert place.context == "See the price index of May."
+
+
+@pytest.mark.parametrize(
+    ("href", "url"),
+    [
+        ("x", "http://h/dir/x"),
+        ("/x", "http://h/x"),
+        ("//other/x", "http://other/x"),
+        ("?q=1", "http://h/dir/page?q=1"),
+        ("", "http://h/dir/page"),
+        ("#top", "http://h/dir/page"),
+        (" \n x\t", "http://h/dir/x"),
+        ("../a/./b", "http://h/a/b"),
+        ("a b", "http://h/dir/a%20b"),
+        ("a%20b", "http://h/dir/a%20b"),
+        ("käse", "http://h/dir/k%C3%A4se"),
+        ("?q=ä", "http://h/dir/page?q=%C3%A4"),
+        ("a|b", "http://h/dir/a%7Cb"),
+        ("x;v=1?a=(1)&amp;b=[2]", "http://h/dir/x;v=1?a=(1)&b=[2]"),
+        ("?b=2&amp;a=1", "http://h/dir/page?a=1&b=2"),
+        ("?a=1&amp;b=2", "http://h/dir/page?b=2&a=1"),
+        ("x#part", "http://h/dir/x"),
+        ("x", "http://h/dir/x#part"),
+    ],
+)
+def test_urls_are_found_as_scrapy_makes_them(href: str, url: str) -> None:
+    """Relative, blank, quoted, unsafe and canonical forms of a URL lead to the element, under the URL that was asked for."""
+    assert set(located(f'<a href="{href}">x</a>', url)) == {url}
+
+
+def test_urls_are_quoted_in_the_encoding_of_the_page() -> None:
+    """Scrapy quotes the query in the encoding of the page."""
+    assert located('<a href="?q=ä">x</a>', "http://h/dir/page?q=%E4", encoding="latin-1")
+
+
+def test_links_are_joined_to_the_base() -> None:
+    """The base is given: that of the page, or of its base element."""
+    source = '<base href="http://cdn/files/"><a href="x">x</a>'
+    assert located(source, "http://cdn/files/x", base="http://cdn/files/")
+    assert not located(source, "http://h/dir/x", base="http://cdn/files/")
+
+
+def test_the_first_place_counts() -> None:
+    """A URL that stands on a page twice has the place of the first, whatever the fragment."""
+    source = '<nav><a href="/x#a">one</a></nav><main><a href="http://h/x">two</a></main>'
+    assert located(source, "http://h/x")["http://h/x"].anchor == "one"
+
+
+def test_only_what_is_asked_for_is_told() -> None:
+    """URLs that are not on the page are left out, links that are not asked for too."""
+    source = '<a href="/x">x</a><a href="/y">y</a>'
+    assert set(located(source, "http://h/x", "http://h/z")) == {"http://h/x"}
+    assert located(source) == {}
+
+
+@pytest.mark.parametrize(
+    ("source", "tag"),
+    [
+        ('<map><area href="/x" alt="x"></map>', "area"),
+        ('<iframe src="/x"></iframe>', "iframe"),
+        ('<form action="/x"><input></form>', "form"),
+        ('<head><link rel="next" href="/x"></head>', "link"),
+        ('<svg><g><a href="/x"><text>x</text></a></g></svg>', "a"),
+    ],
+)
+def test_other_elements_lead_on_too(source: str, tag: str) -> None:
+    """Areas, frames, forms, link elements, and links in drawings are places of links."""
+    assert located(source, "http://h/x")["http://h/x"].tag_path.split("/")[-1] == tag
+
+
+@pytest.mark.parametrize(
+    ("inside", "anchor"),
+    [
+        ('<img src="i.png" alt="Prices">', "Prices"),
+        ('<span><img alt=""></span>', ""),
+        (f'<img alt="{"y" * 300}">', "y" * 200),
+        ("<b>Price</b> <i>index</i>", "Price index"),
+        ("<!-- no --> Data", "Data"),
+        ("", ""),
+        ("x" * 500, "x" * 200),
+    ],
+)
+def test_the_anchor_is_what_a_reader_sees(inside: str, anchor: str) -> None:
+    """The text of the link; where it has none, that of its image; 200 characters at most; no comments."""
+    assert located(f'<a href="/x">{inside}</a>', "http://h/x")["http://h/x"].anchor == anchor
+
+
+@pytest.mark.parametrize("name", ["title", "aria-label"])
+def test_an_icon_is_named_by_its_attributes(name: str) -> None:
+    """A link without text is called by its title or label."""
+    assert located(f'<a href="/x" {name}="Prices"><i></i></a>', "http://h/x")["http://h/x"].anchor == "Prices"
+
+
+def test_a_slash_does_not_end_a_name() -> None:
+    """A class such as Tailwind's w-1/2 stays within its element."""
+    place = located('<div class="w-1/2" id="a/b"><a href="/x">x</a></div>', "http://h/x")["http://h/x"]
+    assert place.tag_path == "html/body/div.w-1|2#a|b/a"
+
+
+def test_a_class_may_be_empty() -> None:
+    """Empty classes and ids leave no trace."""
+    assert located('<p class="" id=""><a href="/x">x</a>', "http://h/x")["http://h/x"].tag_path == "html/body/p/a"
+
+
+@pytest.mark.parametrize("href", ["http://[x/", "http://[::1", "http://h:port/", "//[", "javascript:x]["])
+def test_one_bad_link_does_not_spoil_a_page(href: str) -> None:
+    """What is no URL is passed over, before and after a good link."""
+    source = f'<a href="{href}">bad</a><a href="/x">good</a><a href="{href}#2">bad</a>'
+    assert set(located(source, "http://h/x", "http://h/missing")) == {"http://h/x"}
+
+
+def test_pages_may_be_nested_deeply() -> None:
+    """Thousands of elements that nobody closed do not exhaust the stack."""
+    element = root = html.Element("html")
+    for _ in range(5000):
+        element = html.etree.SubElement(element, "b")
+    assert tag_path(element) == "html" + "/b" * 5000
+    assert tag_path(element.getparent()) == "html" + "/b" * 4999
+    assert tag_path(root) == "html"
+
+
+def test_paths_of_ancestors_are_remembered() -> None:
+    """With a dictionary for it, each ancestor is looked at once; with and without, paths are the same."""
+    root = html.document_fromstring('<body id="b"><ul><li><a href="/x">x</a><li><a href="/y">y</a></ul>')
+    paths: dict = {}
+    for element in root.iter("a"):
+        assert tag_path(element, paths) == tag_path(element) == "html/body#b/ul/li/a"
+    assert set(paths) == {element for element in root.iter() if element.tag != "head"}
+
+
+@pytest.mark.parametrize("source", ["<!-- only a comment -->", "<html></html>", "plain text", "<a>no href</a>"])
+def test_pages_without_links_are_fine(source: str) -> None:
+    """Nothing is found where there is nothing."""
+    assert located(f"{source}<p></p>", "http://h/x") == {}
+
+
+def test_xhtml_and_rubbish_in_names() -> None:
+    """Names of elements that no standard knows are taken as they are."""
+    place = located('<my-card class="c"><o:p><a href="/x">x</a></o:p></my-card>', "http://h/x")["http://h/x"]
+    assert place.tag_path.startswith("html/body/my-card.c/")

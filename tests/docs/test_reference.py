@@ -1,0 +1,236 @@
+"""The reference: it documents what there is, all of it and nothing else."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from scrapy.settings import Settings
+from scrapy.utils.misc import load_object
+
+import scrapy_focus
+from scrapy_focus.config import SETTINGS, Config
+from scrapy_focus.core.goals import ItemsGoal
+from scrapy_focus.replay.server import SiteServer
+from scrapy_focus.replay.synthetic import StatisticsPortal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+SOURCES = [path for path in sorted((ROOT / "scrapy_focus").rglob("*.py")) if path.parent.name != "replay"]
+GUARDS = ("_guard", "_guarded")  # their first argument is counted under error/
+
+
+def read(page: str) -> str:
+    return (DOCS / page).read_text()
+
+
+# Settings
+
+
+def documented_settings() -> dict[str, dict[str, str]]:
+    """Return the fields (Type, Default, ...) of each setting on its page."""
+    parts = re.split(r"^(FOCUS_\w+)\n-+\n", read("reference/settings.rst"), flags=re.MULTILINE)
+    return {
+        name: dict(re.findall(r"^:([A-Z][a-z ]+): +(.*)$", text, re.MULTILINE))
+        for name, text in zip(parts[1::2], parts[2::2], strict=True)
+    }
+
+
+def test_settings_page_is_complete() -> None:
+    """Exactly the settings that exist are documented, each once and in full."""
+    titles = re.findall(r"^(FOCUS_\w+)\n-+$", read("reference/settings.rst"), re.MULTILINE)
+    assert sorted(titles) == sorted(SETTINGS)
+    for name, fields in documented_settings().items():
+        assert fields.keys() == {"Type", "Default", "Unit", "Change it"}, name
+
+
+def test_pages_name_settings_that_exist() -> None:
+    """No page speaks of a setting that there is not."""
+    for page in [*DOCS.rglob("*.rst"), *ROOT.glob("*.rst")]:
+        named = set(re.findall(r"\bFOCUS_[A-Z_]+[A-Z]\b", page.read_text()))
+        assert named <= {*SETTINGS}, page
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_documented_default_is_the_default(name: str) -> None:
+    """A setting that is set to its documented default does what it does when it is not set."""
+    default = ast.literal_eval(documented_settings()[name]["Default"].strip("`"))
+    unset = Config.from_settings(Settings(), load_object(_policy_default()))
+    same = Config.from_settings(Settings({name: default}), load_object(_policy_default()))
+    if name in ("FOCUS_GOAL", "FOCUS_TARGETS"):
+        assert not default
+        assert type(unset.goal) is type(same.goal) is ItemsGoal
+        return
+    field = {"FOCUS_POLICY_PARAMS": "params"}.get(name, name.removeprefix("FOCUS_").lower())
+    assert getattr(same, field) == getattr(unset, field)
+    plain: Any = load_object(default) if name == "FOCUS_POLICY" else default
+    if isinstance(plain, list):
+        plain = frozenset(plain)
+    assert getattr(unset, field) == plain
+
+
+def _policy_default() -> str:
+    return ast.literal_eval(documented_settings()["FOCUS_POLICY"]["Default"].strip("`"))
+
+
+def test_documented_policy_is_that_of_the_schedulers() -> None:
+    """Both schedulers take the documented policy where none is set."""
+    assert scrapy_focus.FocusScheduler.default_policy is load_object(_policy_default())
+    assert scrapy_focus.SleepingBanditScheduler.default_policy is load_object(_policy_default())
+
+
+# Stats
+
+
+def documented_stats() -> list[str]:
+    return re.findall(r"^``(focus/[\w/]+)``$", read("reference/stats.rst"), re.MULTILINE)
+
+
+def raised_stats() -> set[str]:
+    """Return every stat that the source raises: what is counted, and what is written under ``focus/``."""
+    names: set[str] = set()
+    prefixes: set[str] = set()
+    for path in SOURCES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Subscript) and ast.unparse(node.value).endswith(("self.counts", "crawl.counts")):
+                if isinstance(node.slice, ast.Constant):
+                    names.add(f"focus/{node.slice.value}")
+                else:
+                    assert isinstance(node.slice, ast.JoinedStr), f"{path}:{node.lineno}"
+                    prefixes.add(str(node.slice.values[0].value))  # type: ignore[attr-defined]
+            elif isinstance(node, ast.Constant) and re.fullmatch(r"focus/[\w/]+\w", str(node.value)):
+                names.add(str(node.value))
+            elif isinstance(node, ast.Call) and _name(node.func) in GUARDS and isinstance(node.args[0], ast.Constant):
+                names.add(f"focus/error/{node.args[0].value}")
+    assert prefixes == {"error/", "outcome/"}, "another family of stats: teach this test what may be in it"
+    return names | {f"focus/outcome/{label}" for label in labels()}
+
+
+def labels() -> Iterator[str]:
+    """Yield what ``Entry.label`` can return."""
+    tree = ast.parse((ROOT / "scrapy_focus/inflight.py").read_text())
+    label = next(node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == "label")
+    for node in ast.walk(label):
+        if isinstance(node, ast.Return) and node.value is not None:
+            yield from (each.value for each in ast.walk(node.value) if isinstance(each, ast.Constant))
+    for path in SOURCES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Assign) and _name(node.targets[0]) == "successor":
+                yield from (
+                    each.value for each in ast.walk(node.value) if isinstance(each, ast.Constant) and each.value
+                )
+
+
+def _name(node: ast.expr) -> str:
+    return getattr(node, "attr", None) or getattr(node, "id", "")
+
+
+def test_stats_page_is_complete() -> None:
+    """Exactly the stats that the source raises are documented, each once."""
+    found = documented_stats()
+    assert len(found) == len(set(found))
+    assert set(found) == raised_stats()
+
+
+def test_crawl_raises_documented_stats_only(tmp_path: Path) -> None:
+    """The stats of a real crawl are documented, and the command on the first page works as it says."""
+    command = next(
+        line.removeprefix("   $ ").split()
+        for line in read("first-crawl.rst").splitlines()
+        if line.startswith("   $ scrapy crawl datasets -a root=http://127.0.0.1")
+    )
+    out, stats = tmp_path / "found", tmp_path / "stats.json"
+    (tmp_path / "dump.py").write_text(
+        "import json, pathlib\n"
+        "from scrapy.statscollectors import MemoryStatsCollector\n\n\n"
+        "class Dump(MemoryStatsCollector):\n"
+        "    def close_spider(self, *args, **kwargs):\n"
+        f"        pathlib.Path({str(stats)!r}).write_text(json.dumps(self._stats, default=str))\n"
+        "        super().close_spider(*args, **kwargs)\n"
+    )
+    with SiteServer(StatisticsPortal(pages=300, seed=0)) as server:
+        command = [f"root={server.url}" if word.startswith("root=") else word for word in command]
+        done = subprocess.run(
+            [
+                sys.executable, "-m", *command, "-a", "budget=150", "-a", f"out={out}",
+                "-s", "STATS_CLASS=dump.Dump", "-s", "TELNETCONSOLE_ENABLED=False", "-s", "LOGSTATS_INTERVAL=0.1",
+                "-s", f"FOCUS_LOG={tmp_path / 'log.jsonl.gz'}",
+            ],
+            cwd=ROOT / "example_project", env={**os.environ, "PYTHONPATH": str(tmp_path)}, capture_output=True,
+            text=True, timeout=100, check=False,
+        )  # fmt: skip
+        requests = server.requests
+    assert done.returncode == 0, done.stderr
+    collected = json.loads(stats.read_text())
+    focus = {name for name in collected if name.startswith("focus/")}
+    assert {"focus/requests", "focus/reward", "focus/outcome/ok"} <= focus <= set(documented_stats())
+    assert collected["finish_reason"] == "focus_budget_requests"
+    assert collected["focus/requests"] == requests == 150
+    assert collected["focus/selected"] == collected["focus/outcomes"] + collected.get("focus/released", 0)
+    lines = [json.loads(line) for line in (out / "manifest.jsonl").read_text().splitlines()]
+    assert len(lines) == collected["focus/reward"] > 0
+    for line in lines:
+        assert line.keys() == {"url", "mime", "size", "sha256", "page", "anchor", "path"}
+        assert Path(line["path"]).stat().st_size == line["size"]
+    assert re.search(r"scrapy_focus: policy TagPath, goal files: csv, xlsx, each content once, budget 150 requests", done.stderr)
+    assert re.search(r"Finished \(focus_budget_requests\): 150 of 150 requests, \d+ targets; per 100 req", done.stderr)
+
+
+# API and names
+
+
+def test_api_page_is_complete() -> None:
+    """Every public name is documented once."""
+    documented = re.findall(r"^\.\. auto\w+:: scrapy_focus\.(\w+)$", read("reference/api.rst"), re.MULTILINE)
+    assert sorted(documented) == sorted(scrapy_focus.__all__)
+
+
+@pytest.mark.parametrize("page", sorted(DOCS.glob("systems/*.rst")), ids=lambda page: page.stem)
+def test_systems_name_code_that_exists(page: Path) -> None:
+    """``file.py::Class.method`` and ``file.py`` with names behind it point to what is there."""
+    text = page.read_text()
+    named = re.findall(r"``([\w/]+)\.py::([\w.]+)``", text)
+    assert named
+    for path, qualname in named:
+        found: Any = importlib.import_module(f"scrapy_focus.{path.replace('/', '.')}")
+        for name in qualname.split("."):
+            assert hasattr(found, name), f"{path}.py has no {qualname}"
+            found = getattr(found, name)
+    for path, names in re.findall(r"``([\w/]+)\.py``: ((?:``\w+``(?:, )?)+)", text):
+        module = importlib.import_module(f"scrapy_focus.{path.replace('/', '.')}")
+        for name in re.findall(r"\w+", names):
+            assert hasattr(module, name), f"{path}.py has no {name}"
+
+
+def test_parameter_table_has_the_defaults_of_the_class() -> None:
+    """The parameters of SB-CLASSIFIER are documented with their defaults."""
+    from scrapy_focus.policies.tagpath import TagPath
+
+    rows = re.findall(
+        r"^   \* - \w+\n     - ``(\w+)``\n     - ``(.+)``$", read("systems/sb-classifier.rst"), re.MULTILINE
+    )
+    assert [name for name, _ in rows] == ["theta", "n", "m", "w", "alpha", "batch"]
+    policy = TagPath()
+    for name, default in rows:
+        assert getattr(policy, name) == pytest.approx(eval(default))
+
+
+def test_layout_names_modules_that_exist() -> None:
+    """The layout on the design page has every module of the package, and no other."""
+    layout = read("design.rst").partition(".. code-block:: text")[2]
+    top = set(re.findall(r"\b(\w+)\.py\b", layout.partition("Stored crawls")[0]))
+    assert top == {path.stem for path in (ROOT / "scrapy_focus").glob("*.py")}
+    for folder, names in re.findall(r"^       (\w+)/ +([\w, ]+?)(?::.*)?$", layout, re.MULTILINE):
+        there = {path.stem for path in (ROOT / "scrapy_focus" / folder).glob("*.py") if not path.stem.startswith("_")}
+        assert set(names.split(", ")) == there, folder

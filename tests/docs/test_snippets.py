@@ -1,0 +1,180 @@
+"""The documentation: every block of code in it runs, in the order of its page."""
+
+from __future__ import annotations
+
+import doctest
+import importlib.util
+import re
+import shlex
+import sys
+import textwrap
+from itertools import pairwise
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+from scrapy.settings import BaseSettings, Settings
+from scrapy.utils.misc import load_object
+
+from scrapy_focus.addon import Addon
+from scrapy_focus.config import Config, check_names
+from scrapy_focus.policies.tagpath import TagPath
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([*ROOT.glob("docs/**/*.rst"), *ROOT.glob("*.rst")])
+LANGUAGES = {"console", "json", "python", "text"}
+COMPONENTS = ("SPIDER_MIDDLEWARES", "DOWNLOADER_MIDDLEWARES", "ITEM_PIPELINES", "EXTENSIONS")
+DIRECTIVE = re.compile(r"^( *)\.\. code-block::(.*)$")
+
+
+class Block(NamedTuple):
+    """A block of code of a page."""
+
+    language: str
+    line: int  # of the directive, from 1
+    code: str
+
+
+def blocks(text: str) -> Iterator[Block]:
+    """Yield the ``code-block`` directives of a page; options are no part of the code."""
+    lines = text.splitlines()
+    for number, line in enumerate(lines):
+        directive = DIRECTIVE.match(line)
+        if directive is None:
+            continue
+        body = []
+        for later in lines[number + 1 :]:
+            if later.strip() and len(later) - len(later.lstrip()) <= len(directive[1]):
+                break
+            body.append(later)
+        code = textwrap.dedent("\n".join(body)).strip("\n") + "\n"
+        code = re.sub(r"\A(?::[\w-]+:.*\n)+\n", "", code)
+        yield Block(directive[2].strip(), number + 1, code)
+
+
+def run(block: Block, module: ModuleType, page: Path) -> None:
+    """Execute a block of Python in a module, as a doctest if it is a session."""
+    if block.code.lstrip().startswith(">>>"):
+        test = doctest.DocTestParser().get_doctest(block.code, module.__dict__, page.name, str(page), block.line)
+        runner = doctest.DocTestRunner(verbose=False, optionflags=doctest.ELLIPSIS)
+        report: list[str] = []
+        runner.run(test, out=report.append, clear_globs=False)
+        assert not runner.failures, "".join(report)
+        module.__dict__.update(test.globs)  # a doctest works on a copy
+        return
+    before = dict(module.__dict__)
+    source = "\n" * (block.line + 1) + block.code
+    exec(compile(source, str(page), "exec", dont_inherit=True), module.__dict__)
+    names = set(re.findall(r"^([A-Z][A-Z_]+) *=", block.code, re.MULTILINE))
+    if any(name.startswith("FOCUS_") or name in Settings() for name in names):
+        check_settings({name: module.__dict__[name] for name in names})
+        for name in names:
+            module.__dict__.pop(name, None)
+            if name in before:
+                module.__dict__[name] = before[name]
+
+
+def check_settings(values: dict[str, Any]) -> None:
+    """Raise if Scrapy or this package would refuse these settings."""
+    settings = Settings(values)
+    for path in settings.getdict("ADDONS"):
+        addon = load_object(path)
+        assert addon is Addon
+        addon().update_settings(settings)
+    config = Config.from_settings(settings, TagPath)
+    config.make_policy()
+    config.make_plateau()
+    assert callable(load_object(settings["SCHEDULER"]).from_crawler)
+    for name in COMPONENTS:
+        for component in settings.getdict(name):
+            load_object(component)
+
+
+@pytest.fixture
+def module(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
+    """A module that stands for all of the user's project, in an empty folder."""
+    made = ModuleType("myproject.policies")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "myproject", ModuleType("myproject"))
+    for name in ("goals", "pipelines", "policies", "spiders", "settings"):
+        monkeypatch.setitem(sys.modules, f"myproject.{name}", made)
+    return made
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_python_blocks_run(page: Path, module: ModuleType) -> None:
+    """The blocks of a page run one after the other in one namespace, and settings in them are accepted."""
+    pending: list[Block] = []
+    for block in blocks(page.read_text()):
+        if block.language != "python":
+            continue
+        names_module = re.search(r'"myproject\.\w+\.(\w+)"', block.code)
+        if names_module and not hasattr(module, names_module[1]):
+            pending.append(block)  # settings that name a class which the page shows later
+        else:
+            run(block, module, page)
+    for block in pending:
+        run(block, module, page)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_blocks_name_their_language(page: Path) -> None:
+    """No block escapes the tests above because its language is missing or misspelt."""
+    for block in blocks(page.read_text()):
+        assert block.language in LANGUAGES, f"{page}:{block.line}: {block.language!r}"
+    assert not re.search(
+        r"^\s*>>>", re.sub(r"(?m)^ *\.\. code-block::.*(\n( .*)?)*", "", page.read_text()), re.MULTILINE
+    )
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_commands_are_accepted(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The spider of the example project takes the arguments of the commands shown, and settings in them exist."""
+    monkeypatch.syspath_prepend(str(ROOT / "example_project"))
+    from focused.spiders.datasets import DatasetsSpider
+
+    for block in blocks(page.read_text()):
+        for line in re.findall(r"^\$ (.*)$", block.code.replace("\\\n", " "), re.MULTILINE):
+            words = shlex.split(line, comments=True)
+            pairs = [(flag, value.partition("=")) for flag, value in pairwise(words)]
+            arguments = {name: value for flag, (name, _, value) in pairs if flag == "-a"}
+            settings = {name: value for flag, (name, _, value) in pairs if flag == "-s"}
+            assert all(name in Settings() or name.startswith("FOCUS_") for name in settings), line
+            check_names(BaseSettings(settings))
+            if words[:3] == ["scrapy", "crawl", "datasets"]:
+                spider = DatasetsSpider(**arguments)
+                unknown = arguments.keys() - {"root", "targets", "budget", "out"}
+                assert spider.roots, line
+                assert not unknown, f"{line}: the spider has no argument {unknown}"
+            elif words[:2] == ["python", "-m"]:
+                assert importlib.util.find_spec(words[2]), line
+
+
+def test_extractor_sees_blocks() -> None:
+    """Options and deeper indentation are understood, and a block ends where the indentation does."""
+    text = "A\n\n.. code-block:: python\n   :caption: x\n\n   if 1:\n\n       a = 2\n\nEnd\n\n  .. code-block:: text\n\n     b\n"
+    assert [(block.language, block.code) for block in blocks(text)] == [
+        ("python", "if 1:\n\n    a = 2\n"),
+        ("text", "b\n"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "assert False\n",
+        ">>> 1 + 1\n3\n",
+        "FOCUS_BUDGET = 3\n",
+        'FOCUS_POLICY = "myproject.policies.Missing"\n',
+        'FOCUS_POLICY_PARAMS = {"no_such": 1}\n',
+        'ITEM_PIPELINES = {"myproject.pipelines.Missing": 1}\n',
+    ],
+)
+def test_wrong_blocks_fail(code: str, module: ModuleType) -> None:
+    """A block that is wrong does not pass."""
+    with pytest.raises(Exception):  # noqa: B017, PT011 (each is wrong in its own way)
+        run(Block("python", 1, code), module, Path("page.rst"))

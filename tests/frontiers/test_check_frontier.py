@@ -1,0 +1,152 @@
+"""``check_frontier`` reports frontiers that break a promise."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import numpy as np
+import pytest
+
+from scrapy_focus import FrontierError, MemoryFrontier, State, check_frontier
+
+
+class PopsTheWorst(MemoryFrontier):
+    def pop(self, arm, busy=()):
+        ranked = sorted((place.rank, link.key) for link, place in self.scan(arm) if link.host not in busy)
+        return self.take(ranked[0][1]) if ranked else None
+
+
+class PopsBusyHosts(MemoryFrontier):
+    def pop(self, arm, busy=()):
+        return super().pop(arm)
+
+
+class GivesUpAtABusyHost(MemoryFrontier):
+    def pop(self, arm, busy=()):
+        pick = super().pop(arm)
+        if pick is not None and pick.host in busy:
+            self.release(pick)
+            return None
+        return pick
+
+
+class SettlesTwice(MemoryFrontier):
+    def settle(self, pick):
+        if pick.id in self._flying:
+            super().settle(pick)
+
+
+class ForgetsProbes(MemoryFrontier):
+    def settle(self, pick):
+        super().settle(pick._replace(method="GET"))
+
+
+class LosesReleased(MemoryFrontier):
+    def release(self, pick):
+        self.settle(pick)
+
+
+class ReleasesElsewhere(MemoryFrontier):
+    def release(self, pick):
+        super().release(pick)
+        self.move([pick.key], [self._view(self._row[pick.key])[1]._replace(rank=-1.0)])
+
+
+class CountsEveryPush(MemoryFrontier):
+    def push(self, links, placements, *, origin=-1):
+        super().push(links, placements, origin=origin)
+        return sum(place is not None for place in placements)
+
+
+class MovesWhatFlies(MemoryFrontier):
+    def push(self, links, placements, *, origin=-1):
+        for pick in [pick for pick in self._flying.values() if pick.key in {link.key for link in links}]:
+            self.release(pick)
+        return super().push(links, placements, origin=origin)
+
+
+class LosesPayloads(MemoryFrontier):
+    def push(self, links, placements, *, origin=-1):
+        return super().push([link._replace(payload=b"") for link in links], placements, origin=origin)
+
+
+class LosesMemos(MemoryFrontier):
+    def push(self, links, placements, *, origin=-1):
+        return super().push(links, [place and place._replace(memo=None) for place in placements], origin=origin)
+
+
+class LosesOrigins(MemoryFrontier):
+    def push(self, links, placements, *, origin=-1):
+        return super().push(links, placements)
+
+
+class KeepsWhatIsGivenUp(MemoryFrontier):
+    def move(self, keys, placements):
+        kept = [(key, place) for key, place in zip(keys, placements, strict=True) if place is not None]
+        super().move([key for key, _ in kept], [place for _, place in kept])
+
+
+class WakesBusyHosts(MemoryFrontier):
+    def awake(self, busy=()):
+        return super().awake()
+
+
+class HasNoHeads(MemoryFrontier):
+    heads = property(lambda self: np.full(len(self.waiting), -np.inf))
+
+
+class ForgetsStates(MemoryFrontier):
+    def states(self, keys):
+        return [state if state == State.WAITING else State.NEW for state in super().states(keys)]
+
+
+class SamplesTwice(MemoryFrontier):
+    def sample(self, arm, k, rng, busy=()):
+        return (super().sample(arm, 1, rng, busy) * k)[:k]
+
+
+class ScansHalf(MemoryFrontier):
+    def scan(self, arm):
+        return islice(super().scan(arm), int(self.waiting[arm]) // 2 if arm < len(self.waiting) else 0)
+
+
+class FailsItsOwnCheck(MemoryFrontier):
+    def check(self):
+        raise FrontierError("the frontier is inconsistent: all of it")
+
+
+class IsNotEmpty(MemoryFrontier):
+    def __len__(self):
+        return super().__len__() + 1
+
+
+BROKEN = {
+    PopsTheWorst: "the best is",
+    PopsBusyHosts: "links to take|busy host",
+    GivesUpAtABusyHost: "links to take",
+    SettlesTwice: "settling a pick twice must raise",
+    ForgetsProbes: r"states\(\)",
+    LosesReleased: "links wait, it should be",
+    ReleasesElsewhere: "its best rank|the best is",
+    CountsEveryPush: r"push\(\) said",
+    MovesWhatFlies: r"push\(\) said|links wait",
+    LosesPayloads: "came out as",
+    LosesMemos: "with the memo",
+    LosesOrigins: "came out as",
+    KeepsWhatIsGivenUp: "links wait, it should be",
+    WakesBusyHosts: "links awake",
+    HasNoHeads: "its best rank",
+    ForgetsStates: r"states\(\)",
+    SamplesTwice: r"sample\(\) gave",
+    ScansHalf: r"scan\(\d\) gave other links",
+    FailsItsOwnCheck: "all of it",
+    IsNotEmpty: "must be empty",
+}
+
+
+@pytest.mark.parametrize("cls", BROKEN, ids=lambda cls: cls.__name__)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_broken_frontier_is_reported(cls: type[MemoryFrontier], seed: int) -> None:
+    """The check fails, and its message says what is wrong."""
+    with pytest.raises((AssertionError, FrontierError), match=BROKEN[cls]):
+        check_frontier(cls, seed=seed)

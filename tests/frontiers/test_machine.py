@@ -1,0 +1,158 @@
+"""A frontier against a dictionary, by Hypothesis: any order of operations, opened again from disk at any step."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from scrapy_focus import Link, MemoryFrontier, Pick, Placement, State
+
+KEYS = st.integers(0, 30)
+HOSTS = ["a", "b", "c"]
+BUSY = st.sets(st.sampled_from([*HOSTS, "unknown"]))
+ARMS = st.integers(0, 4)
+RANKS = st.one_of(st.integers(-3, 3).map(float), st.floats(allow_nan=False))
+PLACES = st.builds(
+    Placement,
+    ARMS,
+    RANKS,
+    st.one_of(st.none(), st.just(np.array([1.5], np.float32))),
+    st.sampled_from(["GET", "HEAD"]),
+)
+
+
+class FrontierMachine(RuleBasedStateMachine):
+    """``waiting`` maps a key to its placement and the origin of its first push, ``flying`` the id of a pick to both."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.frontier = MemoryFrontier()
+        self.waiting: dict[int, tuple[Placement, int]] = {}
+        self.flying: dict[int, tuple[Pick, Placement, int]] = {}
+        self.done: dict[int, State] = {}
+
+    @rule(pushed=st.lists(st.tuples(KEYS, st.one_of(st.none(), PLACES, PLACES)), max_size=5), origin=ARMS)
+    def push(self, pushed: list[tuple[int, Placement | None]], origin: int) -> None:
+        """Keys may come twice in one push; the last placement counts."""
+        before = len(self.waiting)
+        for key, place in pushed:
+            if place is not None and key not in self._in_flight():
+                self.waiting[key] = (place, self.waiting[key][1] if key in self.waiting else origin)
+                self.done.pop(key, None)
+            elif place is None and key not in self.waiting and key not in self._in_flight():
+                self.done.setdefault(key, State.FETCHED)
+        links = [_link(key) for key, _ in pushed]
+        assert self.frontier.push(links, [place for _, place in pushed], origin=origin) == len(self.waiting) - before
+
+    @rule(arm=ARMS, busy=BUSY)
+    def pop(self, arm: int, busy: set[str]) -> None:
+        ranks = self._open_ranks(arm, busy)
+        pick = self.frontier.pop(arm, busy)
+        assert (pick.rank if pick else None) == max(ranks, default=None)
+        if pick is not None:
+            assert pick.arm == arm
+            assert pick.host not in busy
+            self._fly(pick)
+
+    @rule(key=KEYS)
+    def take(self, key: int) -> None:
+        pick = self.frontier.take(key)
+        assert (pick is not None) == (key in self.waiting)
+        if pick is not None:
+            self._fly(pick)
+
+    @rule(moves=st.dictionaries(KEYS, st.one_of(st.none(), PLACES, PLACES), max_size=8))
+    def move(self, moves: dict[int, Placement | None]) -> None:
+        self.frontier.move(list(moves), list(moves.values()))
+        for key, place in moves.items():
+            if key in self.waiting and place is None:
+                del self.waiting[key]
+                self.done[key] = State.FETCHED
+            elif key in self.waiting and place is not None:
+                self.waiting[key] = (place, self.waiting[key][1])
+
+    @precondition(lambda self: self.flying)
+    @rule(data=st.data(), release=st.booleans())
+    def land(self, data: st.DataObject, release: bool) -> None:
+        pick, place, origin = self.flying.pop(data.draw(st.sampled_from(list(self.flying))))
+        if release:
+            self.frontier.release(pick)
+            self.waiting[pick.key] = (place, origin)
+        else:
+            self.frontier.settle(pick)
+            self.done[pick.key] = State.PROBED if place.method == "HEAD" else State.FETCHED
+
+    @rule()
+    def reopen(self) -> None:
+        """After a stop, everything in flight waits again where it was."""
+        with tempfile.TemporaryDirectory() as folder:
+            self.frontier.checkpoint(Path(folder))
+            self.frontier.close()
+            self.frontier = MemoryFrontier.resume(Path(folder))
+        for pick, place, origin in self.flying.values():
+            self.waiting[pick.key] = (place, origin)
+        self.flying.clear()
+
+    @rule(arm=ARMS, k=st.integers(0, 6), busy=BUSY, seed=st.integers(0, 9))
+    def sample(self, arm: int, k: int, busy: set[str], seed: int) -> None:
+        drawn = [link for link, _ in self.frontier.sample(arm, k, np.random.default_rng(seed), busy)]
+        assert len({link.key for link in drawn}) == len(drawn) == min(k, len(self._open_ranks(arm, busy)))
+        assert all(self.waiting[link.key][0].arm == arm and link.host not in busy for link in drawn)
+
+    @invariant()
+    def agrees(self) -> None:
+        """Counts, heads, states and what each arm holds are those of the dictionary."""
+        self.frontier.check()
+        states = {
+            **dict.fromkeys(range(-1, 32), State.NEW),
+            **self.done,
+            **dict.fromkeys(self.waiting, State.WAITING),
+            **dict.fromkeys(self._in_flight(), State.FLYING),
+        }
+        assert self.frontier.states(list(states)) == list(states.values())
+        assert len(self.frontier) == len(self.waiting)
+        for arm, (count, head, awake) in enumerate(
+            zip(self.frontier.waiting, self.frontier.heads, self.frontier.awake({"a"}), strict=True)
+        ):
+            ranks = self._open_ranks(arm)
+            assert (count, awake) == (len(ranks), len(self._open_ranks(arm, {"a"})))
+            assert head == max(ranks, default=-math.inf)
+            held = {link.key: (link.host, tuple(map(repr, place))) for link, place in self.frontier.scan(arm)}
+            assert held == {
+                key: (_link(key).host, tuple(map(repr, place)))
+                for key, (place, _) in self.waiting.items()
+                if place.arm == arm
+            }
+
+    def _open_ranks(self, arm: int, busy: set[str] | None = None) -> list[float]:
+        return [
+            place.rank
+            for key, (place, _) in self.waiting.items()
+            if place.arm == arm and _link(key).host not in (busy or ())
+        ]
+
+    def _in_flight(self) -> set[int]:
+        return {pick.key for pick, _, _ in self.flying.values()}
+
+    def _fly(self, pick: Pick) -> None:
+        place, origin = self.waiting.pop(pick.key)
+        link = _link(pick.key)
+        assert (pick.url, pick.host, pick.payload, pick.origin) == (link.url, link.host, link.payload, origin)
+        assert repr((pick.arm, pick.rank, pick.memo, pick.method)) == repr(tuple(place))
+        assert pick.id not in self.flying
+        self.flying[pick.id] = (pick, place, origin)
+
+
+def _link(key: int) -> Link:
+    host = HOSTS[key % 3]
+    return Link(f"http://{host}/{key}", key, host, payload=bytes([key]))
+
+
+TestFrontier = FrontierMachine.TestCase
+TestFrontier.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)

@@ -1,0 +1,224 @@
+"""The frontier in memory: uniform samples, flat memory, busy hosts that cost nothing, errors that help."""
+
+from __future__ import annotations
+
+import pickle
+import time
+import tracemalloc
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from scipy.stats import chisquare
+
+from scrapy_focus import FrontierError, Link, MemoryFrontier, Placement, ResumeError
+from scrapy_focus.frontiers import memory
+from tests.made import links
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+def filled(n: int, *, hosts: int = 3, arms: int = 1) -> MemoryFrontier:
+    """Return a frontier with n links, ranks rising."""
+    frontier = MemoryFrontier()
+    found = [Link(f"http://h{i % hosts}/{i}", i, f"h{i % hosts}") for i in range(n)]
+    frontier.push(found, [Placement(i % arms, float(i)) for i in range(n)])
+    return frontier
+
+
+def _untouched(frontier: MemoryFrontier) -> None:
+    """Leave it as it is."""
+
+
+def _popped(frontier: MemoryFrontier) -> None:
+    for _ in range(20):
+        frontier.settle(frontier.pop(0))
+
+
+def _moved(frontier: MemoryFrontier) -> None:
+    frontier.move(range(0, 40, 2), [Placement(0, 100.0 + i) for i in range(20)])
+    frontier.move(range(20), [Placement(1, 0.0)] * 20)
+
+
+@pytest.mark.parametrize("busy", [set(), {"h1"}])
+@pytest.mark.parametrize("change", [_untouched, _popped, _moved])
+def test_samples_are_uniform(change: Callable[[MemoryFrontier], None], busy: set[str]) -> None:
+    """Every waiting link of the open hosts is drawn equally often, also after links left and moved (chi-square)."""
+    frontier, rng = filled(60), np.random.default_rng(1)
+    change(frontier)
+    counts = {link.key: 0 for link, _ in frontier.scan(0) if link.host not in busy}
+    for _ in range(4000):
+        for link, place in frontier.sample(0, 3, rng, busy):
+            counts[link.key] += 1
+            assert place.arm == 0
+    assert sum(counts.values()) == 12_000
+    assert chisquare(list(counts.values())).pvalue > 0.01
+
+
+def test_samples_of_few_are_uniform_in_order() -> None:
+    """Where all that wait are drawn, their order is random too."""
+    frontier, rng, firsts = filled(4), np.random.default_rng(2), [0] * 4
+    for _ in range(4000):
+        drawn = [link.key for link, _ in frontier.sample(0, 9, rng)]
+        assert sorted(drawn) == [0, 1, 2, 3]
+        firsts[drawn[0]] += 1
+    assert chisquare(firsts).pvalue > 0.01
+
+
+def test_nothing_is_drawn_from_nothing() -> None:
+    """Arms that do not exist, are empty, or whose hosts are all busy give no sample."""
+    frontier, rng = filled(5, hosts=1), np.random.default_rng(0)
+    assert frontier.sample(7, 3, rng) == frontier.sample(-1, 3, rng) == frontier.sample(0, 3, rng, {"h0"}) == []
+    assert frontier.sample(0, 0, rng) == []
+
+
+def test_moving_everything_again_and_again_takes_no_more_memory() -> None:
+    """After 50 rounds of new ranks for all links, rows and heaps hold no more than three entries a link."""
+    n, rng = 2000, np.random.default_rng(0)
+    frontier = filled(n)
+    for _ in range(50):
+        frontier.move(range(n), [Placement(0, float(rank)) for rank in rng.random(n)])
+    frontier.check()
+    assert len(frontier._url) <= 3 * n + 1
+    assert sum(len(heap) for heap in frontier._arms[0].heaps.values()) <= 3 * n + 1
+
+
+def test_better_links_that_come_and_go_take_no_more_memory() -> None:
+    """A link that waits while better ones come and leave is noted a few times, not once for each of them."""
+    frontier = filled(1)
+    for i in range(1, 5000):
+        frontier.push(links(i, host="h0"), [Placement(0, float(i))])
+        frontier.settle(frontier.pop(0))
+    frontier.check()
+    assert len(frontier._arms[0].tops) < 50
+    assert len(frontier._url) < 10
+
+
+def test_links_that_come_and_go_leave_no_rows() -> None:
+    """The rows of links that left are used again."""
+    frontier = MemoryFrontier()
+    for i in range(5000):
+        frontier.push(links(i), [Placement(i % 3, -float(i))])
+        if i >= 10:
+            frontier.settle(frontier.pop(int(np.argmax(frontier.waiting))))
+    assert len(frontier) == 10
+    assert len(frontier._url) < 60
+
+
+def seconds_of(call: Callable[[], object]) -> float:
+    """Return the shortest of three times."""
+    times = []
+    for _ in range(3):
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def test_passing_over_a_busy_host_does_not_depend_on_its_links() -> None:
+    """A pop behind a busy host with 40,000 better links takes about as long as behind one with 40."""
+
+    def pops(n: int) -> Callable[[], object]:
+        frontier = MemoryFrontier()
+        frontier.push(links(*range(n), host="busy"), [Placement(0, float(i)) for i in range(n)])
+        frontier.push(links(n, host="free"), [Placement(0, -1.0)])
+
+        def run() -> None:
+            for _ in range(300):
+                pick = frontier.pop(0, {"busy"})
+                assert pick is not None
+                assert pick.host == "free"
+                frontier.release(pick)
+
+        return run
+
+    assert seconds_of(pops(40_000)) < 5 * seconds_of(pops(40))
+
+
+@pytest.mark.parametrize("hosts", [200])
+def test_passing_over_busy_hosts_notes_each_once(hosts: int) -> None:
+    """However often busy hosts are passed over, each of them stays noted a few times at most."""
+    frontier = filled(2000, hosts=hosts)
+    busy = {f"h{i}" for i in range(hosts - 1)}
+    for _ in range(10):
+        pick = frontier.pop(0, busy)
+        assert pick is not None
+        assert pick.host == f"h{hosts - 1}"
+    assert frontier.pop(0, {*busy, f"h{hosts - 1}"}) is None
+    assert len(frontier._arms[0].tops) <= 2 * hosts + 16
+    assert frontier.pop(0).rank == 1998.0
+
+
+def test_a_waiting_link_takes_less_than_450_bytes() -> None:
+    """100,000 links with URLs of 75 characters cost less than 450 bytes each, URL included."""
+    tracemalloc.start()
+    try:
+        frontier = MemoryFrontier()
+        for start in range(0, 100_000, 100):
+            numbers = range(start, start + 100)
+            found = [
+                Link(
+                    f"https://www.stat.example/en/data/publications/2024/{i:06d}/price-index-table", hash(("u", i)), "h"
+                )
+                for i in numbers
+            ]
+            frontier.push(found, [Placement(i % 50, i * 0.37) for i in numbers])
+        del found
+        size = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert len(frontier) == 100_000
+    assert 150 < size / 100_000 < 450
+
+
+@pytest.mark.parametrize("content", [None, b"", b"no pickle", pickle.dumps(3), pickle.dumps((1, 2, 3))])
+def test_a_frontier_that_cannot_be_read_is_named(content: bytes | None, tmp_path: Path) -> None:
+    """A missing or broken file gives a ResumeError with its path, and what to do."""
+    if content is not None:
+        (tmp_path / "frontier.pickle").write_bytes(content)
+    with pytest.raises(ResumeError, match=r"frontier\.pickle cannot be read .*; remove the folder .* to start afresh"):
+        MemoryFrontier.resume(tmp_path)
+
+
+def test_a_frontier_of_another_format_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of a later format is refused, and the message names both formats."""
+    monkeypatch.setattr(memory, "FORMAT", 7)
+    filled(3).checkpoint(tmp_path)
+    monkeypatch.undo()
+    with pytest.raises(ResumeError, match=r"has format 7, this version of scrapy_focus reads 1"):
+        MemoryFrontier.resume(tmp_path)
+
+
+@pytest.mark.parametrize("verb", ["settle", "release"])
+def test_a_pick_is_landed_once(verb: str) -> None:
+    """A pick that was settled or released cannot be landed again; the message names its URL."""
+    frontier = filled(2)
+    pick = frontier.pop(0)
+    getattr(frontier, verb)(pick)
+    for again in (frontier.settle, frontier.release):
+        with pytest.raises(FrontierError, match=r"http://h1/1.* is not in flight"):
+            again(pick)
+    frontier.check()
+
+
+@pytest.mark.parametrize("name", ["_waiting", "_heads", "_rank", "_arm", "_host"])
+def test_check_finds_what_is_wrong(name: str) -> None:
+    """A number that was changed by a stray hand is found."""
+    frontier = filled(5, arms=2)
+    frontier.check()
+    getattr(frontier, name)[1] += 1
+    with pytest.raises(FrontierError, match="the frontier is inconsistent"):
+        frontier.check()
+
+
+def test_arms_come_into_being_when_used() -> None:
+    """Counts and heads have an entry for each arm up to the largest; arms without links sleep."""
+    frontier = MemoryFrontier()
+    assert len(frontier.waiting) == len(frontier.heads) == 0
+    frontier.push(links(1), [Placement(40, 2.5)])
+    assert (len(frontier.waiting), len(frontier.heads)) == (41, 41)
+    assert (frontier.waiting.sum(), frontier.waiting[40], frontier.heads[40]) == (1, 1, 2.5)
+    assert np.isneginf(frontier.heads[:40]).all()
+    assert frontier.pop(39) is frontier.pop(41) is frontier.pop(-1) is None

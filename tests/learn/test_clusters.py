@@ -1,0 +1,134 @@
+"""Clusters that form as vectors arrive."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+
+import numpy as np
+import pytest
+
+from scrapy_focus import ConfigError
+from scrapy_focus.learn.clusters import Clusters
+from scrapy_focus.learn.text import GramProjector
+
+INDEXES = ["numpy", "hnswlib"]
+
+
+@pytest.fixture(params=INDEXES)
+def index(request: pytest.FixtureRequest) -> str:
+    """Both ways to find the nearest centroid."""
+    if request.param == "hnswlib":
+        pytest.importorskip("hnswlib", reason="hnswlib is not installed: pip install 'scrapy-focus[hnsw]'")
+    return request.param
+
+
+def sparse(*values: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the positions and values that are not 0."""
+    dense = np.array(values, np.float32)
+    return np.flatnonzero(dense), dense[dense != 0]
+
+
+def test_a_centroid_is_the_mean_direction_of_its_members(index: str) -> None:
+    """(1, 0) and (1, 1) make (2, 1); (0, 1) stays apart, and draws (1, 2), whose cosines are 0.8 and 0.894."""
+    clusters = Clusters(dim=2, threshold=0.7, index=index)
+    assert clusters.nearest(*sparse(1, 0)) == (-1, -1.0)
+    assert [clusters.assign(*sparse(*v)) for v in ((1, 0), (1, 1), (0, 1), (1, 2))] == [0, 0, 1, 1]
+    assert clusters.centroid(0).tolist() == [2, 1]
+    assert clusters.centroid(1).tolist() == [1, 3]
+    cluster, cosine = clusters.nearest(*sparse(1, 1))
+    assert (cluster, cosine) == (0, pytest.approx(3 / np.sqrt(10)))
+
+
+@pytest.mark.parametrize(("threshold", "joins"), [(0.6, True), (0.6 + 1e-9, False)])
+def test_the_threshold_is_inclusive(threshold: float, joins: bool, index: str) -> None:
+    """The cosine of (3, 4) to (1, 0) is 0.6: near enough for a threshold of 0.6, not for one a little above."""
+    clusters = Clusters(dim=2, threshold=threshold, index=index)
+    clusters.assign(*sparse(1, 0))
+    assert clusters.assign(*sparse(3, 4)) == (0 if joins else 1)
+    assert clusters.n_clusters == (1 if joins else 2)
+
+
+def test_equal_vectors_may_come_at_once(index: str) -> None:
+    """A vector that comes with a count is that many members."""
+    once, each = (Clusters(dim=3, threshold=0.5, index=index) for _ in range(2))
+    for clusters, count in ((once, 5), (each, 1)):
+        clusters.assign(*sparse(1, 0, 2))
+        for _ in range(5 // count):
+            clusters.assign(*sparse(0.5, 0, 3), count)
+    assert once.centroid(0).tolist() == each.centroid(0).tolist() == [3.5, 0, 17]
+    assert once.nearest(*sparse(0, 1, 1)) == pytest.approx(each.nearest(*sparse(0, 1, 1)))
+
+
+def test_there_are_no_more_clusters_than_allowed(index: str) -> None:
+    """When there are so many, every vector joins the nearest."""
+    clusters = Clusters(dim=50, threshold=0.9, max_clusters=20, index=index)
+    unit = np.eye(50, dtype=np.float32)
+    assert [clusters.assign(*sparse(*row)) for row in unit[:20]] == list(range(20))
+    for row in unit[20:]:
+        assert clusters.assign(*sparse(*(row + 0.1 * unit[7]))) == 7
+    assert clusters.n_clusters == 20
+
+
+def test_there_is_room_for_many(index: str) -> None:
+    """Far more clusters than there was room for at first keep their places."""
+    clusters = Clusters(dim=1100, threshold=0.9, index=index)
+    for i in range(1100):
+        assert clusters.assign(np.array([i]), np.array([1.0], np.float32)) == i
+    for i in (0, 15, 16, 1023, 1024, 1099):
+        assert clusters.nearest(np.array([i]), np.array([2.0], np.float32)) == (i, pytest.approx(1.0))
+
+
+def stream(n: int) -> list[tuple[str, int]]:
+    """Return tag paths as pages have them: menus, listings with ids, tables, footers; and how many links share each."""
+    rng = np.random.default_rng(3)
+    frames = ["body", "body.front", "body.page two-col", "body.archive"]
+    regions = ["header/nav#menu", "main/div.listing", "main/article", "main/section.downloads", "aside.box", "footer"]
+    ends = [
+        "ul/li/a",
+        "ul/li.odd/a",
+        "table.data/tbody/tr/td/a",
+        "p/a",
+        "h3/a.title",
+        "div.pager/span/a",
+        "dl/dd/a.file",
+    ]
+    paths = []
+    for _ in range(n):
+        frame, region, end = rng.choice(frames), rng.choice(regions), rng.choice(ends)
+        extra = f"/div#item-{rng.integers(0, 40)}" if rng.random() < 0.3 else "/div" * int(rng.integers(0, 4))
+        paths.append((f"html/{frame}/{region}{extra}/{end}", int(rng.integers(1, 6))))
+    return paths
+
+
+def assigned(index: str, theta: float, *, stop: int = -1) -> list[int]:
+    """Return the clusters of the stream; pickled once on the way if asked."""
+    projector, clusters = GramProjector(), Clusters(dim=4096, threshold=theta, index=index)
+    found = []
+    for i, (path, count) in enumerate(stream(500)):
+        if i == stop:
+            projector, clusters = pickle.loads(pickle.dumps((projector, clusters)))
+        found.append(clusters.assign(*projector.project(path, ["", *path.split("/")]), count))
+    return found
+
+
+@pytest.mark.parametrize("theta", [0.6, 0.75, 0.9])
+def test_both_indexes_find_the_same_clusters(theta: float) -> None:
+    """On 500 tag paths hnswlib assigns as NumPy does, for few clusters and for many."""
+    pytest.importorskip("hnswlib", reason="hnswlib is not installed: pip install 'scrapy-focus[hnsw]'")
+    exact = assigned("numpy", theta)
+    assert len(set(exact)) > 20
+    assert assigned("hnswlib", theta) == exact
+
+
+def test_clusters_can_be_stored(index: str) -> None:
+    """After pickling they go on as if nothing had happened."""
+    assert assigned(index, 0.75, stop=250) == assigned(index, 0.75)
+
+
+def test_a_missing_index_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without hnswlib the message says which extra to install, and what works without; numpy works."""
+    monkeypatch.setitem(sys.modules, "hnswlib", None)
+    with pytest.raises(ConfigError, match=r"scrapy-focus\[hnsw\].*index='numpy'"):
+        Clusters(dim=4, threshold=0.5, index="hnswlib")
+    assert Clusters(dim=4, threshold=0.5).assign(*sparse(1, 0, 0, 0)) == 0

@@ -1,0 +1,51 @@
+"""Every policy keeps the promises of ``core.policy``."""
+
+from __future__ import annotations
+
+import inspect
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pytest
+
+import scrapy_focus.policies
+from scrapy_focus import Policy, check_policy
+from scrapy_focus.policies.tagpath import TagPath
+from tests.made import classes_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+POLICIES = [cls for cls in classes_of(scrapy_focus.policies) if issubclass(cls, Policy) and not inspect.isabstract(cls)]
+MODES = [
+    partial(TagPath, probe=False),
+    partial(TagPath, accounting="full"),
+    partial(TagPath, probe=False, accounting="full", max_clusters=1),
+]
+
+
+def test_policies_are_found() -> None:
+    """The policies that everybody knows are among those that are tested."""
+    assert {"BreadthFirst", "DepthFirst", "Random", "TagPath"} <= {cls.__name__ for cls in POLICIES}
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("make", [*POLICIES, *MODES], ids=str)
+def test_promises_are_kept(make: Callable[[], Policy], seed: int) -> None:
+    """A policy fetches every page, chooses the same again for the same seed, and survives failures and pickling."""
+    check_policy(make, seed=seed)
+
+
+def test_promises_are_kept_with_hnswlib() -> None:
+    """TagPath with hnswlib as its index keeps them too."""
+    pytest.importorskip("hnswlib", reason="hnswlib is not installed: pip install 'scrapy-focus[hnsw]'")
+    check_policy(partial(TagPath, index="hnswlib"), pages=30)
+
+
+@pytest.mark.parametrize("cls", POLICIES)
+def test_parameters_are_kept_under_their_names(cls: type[Policy]) -> None:
+    """Parameters are keywords with defaults, stored under their own names: a resume compares them."""
+    policy = cls()
+    for name, parameter in inspect.signature(cls).parameters.items():
+        assert parameter.kind is inspect.Parameter.KEYWORD_ONLY, name
+        assert getattr(policy, name) == parameter.default, name

@@ -1,0 +1,112 @@
+"""The orders of the simplest policies."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+import pytest
+from scipy.stats import chisquare
+
+from scrapy_focus import Bandit, Crawl, Ordering, Policy
+from scrapy_focus.core.policy import best_arm
+from scrapy_focus.policies.orderings import BreadthFirst, DepthFirst, Random
+from tests.made import fetch, link, links
+
+TREE = {1: [2, 3], 2: [4, 5], 3: [6], 4: [7]}
+
+
+def order(policy: Policy, seed: int = 0) -> list[int]:
+    """Return the order in which a small tree is fetched."""
+    crawl = Crawl(policy, seed=seed, strict=True)
+    crawl.add(links(1))
+    fetched = []
+    while (pick := crawl.next()) is not None:
+        crawl.release(pick.id)
+        fetched.append(fetch(crawl, *links(*TREE.get(pick.key, []))).key)
+    return fetched
+
+
+def test_breadth_first() -> None:
+    """Links leave in the order in which they were found."""
+    assert order(BreadthFirst()) == [1, 2, 3, 4, 5, 6, 7]
+
+
+def test_depth_first() -> None:
+    """The first link of the page that came back last is next."""
+    assert order(DepthFirst()) == [1, 2, 4, 7, 5, 3, 6]
+
+
+def test_random_is_uniform() -> None:
+    """Each of the links that wait is chosen first equally often, with the chance that the pick says."""
+    firsts: Counter[int] = Counter()
+    for seed in range(1500):
+        crawl = Crawl(Random(), seed=seed, strict=True)
+        crawl.add([*links(1, 2, 3), link(4, host="busy")])
+        pick = crawl.next({"busy"})
+        assert pick.chance == pytest.approx(1 / 3)
+        firsts[pick.key] += 1
+    assert sorted(firsts) == [1, 2, 3]
+    assert chisquare(list(firsts.values())).pvalue > 0.01
+
+
+def test_an_ordering_of_ones_own() -> None:
+    """Who supplies a rank has a policy; the rank may read the outcome of the page."""
+
+    class EarnedFirst(Ordering):
+        def rank(self, link, source):
+            return (source.reward if source else 0) - link.key / 100
+
+    crawl = Crawl(EarnedFirst(), strict=True)
+    crawl.add(links(1, 2, 3))
+    fetch(crawl, link(8))
+    fetch(crawl, link(9), items=1)
+    assert [fetch(crawl).key for _ in range(3)] == [9, 3, 8]
+
+
+class Hosts(Bandit):
+    """An arm for each host, with scores of its own."""
+
+    def __init__(self, values=(1.0, 3.0, 3.0)) -> None:
+        self.values = values
+
+    def arm(self, link):
+        return "abcd".index(link.host)
+
+    def scores(self):
+        import numpy as np
+
+        return np.array(self.values)
+
+
+def test_a_bandit_of_ones_own() -> None:
+    """The arm with the best score comes first, the smaller of equals; sleeping and busy arms are passed over."""
+    crawl = Crawl(Hosts(), strict=True)
+    crawl.add([link(i, host=host) for i, host in enumerate("abcabcd")])
+    busy_b = crawl.next({"b"})
+    assert busy_b.host == "c"
+    crawl.release(busy_b.id)
+    assert "".join(fetch(crawl).host for _ in range(7)) == "bbccaad"
+    assert crawl.next() is None
+    crawl.add([link(9, host="b")])
+    assert crawl.next({"b"}) is None
+
+
+def test_an_arm_without_a_score_comes_last() -> None:
+    """Arms beyond the scores, or with -inf, are taken when no other is awake, not lost."""
+    import numpy as np
+
+    assert best_arm(np.array([-math.inf, 1.0]), np.array([3, 0, 2])) == 0
+    assert best_arm(np.array([0.5]), np.array([0, 0, 2])) == 2
+    assert best_arm(np.array([0.5, -7.0]), np.array([0, 1, 2])) == 1
+    assert best_arm(np.array([]), np.array([0, 1])) == 1
+
+
+def test_a_bandit_chooses_uniformly_within_an_arm() -> None:
+    """Unless it says otherwise, each link of an arm leaves first equally often."""
+    firsts: Counter[int] = Counter()
+    for seed in range(900):
+        crawl = Crawl(Hosts(), seed=seed, strict=True)
+        crawl.add(links(1, 2, 3, host="a"))
+        firsts[crawl.next().key] += 1
+    assert chisquare([firsts[key] for key in (1, 2, 3)]).pvalue > 0.01

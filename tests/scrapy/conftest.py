@@ -1,0 +1,27 @@
+"""Fixtures of the tests that crawl."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from mocksite import MockSite
+from scrapy.core.engine import ExecutionEngine
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "reactor: run with a Twisted reactor too, see test_reactor.py")
+
+
+@pytest.fixture(autouse=True)
+def _fast_heartbeat(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ExecutionEngine, "_SLOT_HEARTBEAT_INTERVAL", 0.1)
+
+
+@pytest.fixture
+def site() -> Iterator[MockSite]:
+    with MockSite() as running:
+        yield running

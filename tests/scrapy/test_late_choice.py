@@ -1,0 +1,150 @@
+"""Requests are chosen when they can start: no host starves, nothing goes stale, one at a time is one at a time."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from crawls import BREADTH_FIRST, Follower, crawl
+from mocksite import MockSite, tree_paths
+
+from scrapy_focus import Ordering
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+DELAY = 0.1
+POLITE = {"DOWNLOAD_DELAY": DELAY, "DOWNLOAD_DELAY_JITTER": 0}
+
+
+class Greedy(Ordering):
+    """Takes everything from one host before it looks at the others, and remembers when it chose what."""
+
+    def __init__(self, *, favourite: str) -> None:
+        self.favourite = favourite
+        self.chosen: dict[str, float] = {}
+
+    def rank(self, link: Any, source: Any) -> float:
+        return float(link.host == self.favourite)
+
+    def explain(self, pick: Any) -> dict[str, Any]:
+        self.chosen[pick.url] = time.monotonic()
+        return {}
+
+
+@pytest.fixture
+def hosts() -> Iterator[list[MockSite]]:
+    """Four sites, each on an address of its own."""
+    with ExitStack() as stack:
+        yield [stack.enter_context(MockSite(f"127.0.0.{i}")) for i in range(1, 5)]
+
+
+@pytest.mark.reactor
+@pytest.mark.parametrize("addon", [False, True], ids=["scheduler", "addon"])
+@pytest.mark.parametrize("n_hosts", [2, 4])
+def test_no_host_starves(hosts: list[MockSite], n_hosts: int, addon: bool, tmp_path: Any) -> None:
+    """With a delay, all hosts give as many pages, though the policy wants only one; no choice waits for two delays."""
+    hosts = hosts[:n_hosts]
+    settings = {
+        "FOCUS_POLICY": Greedy, "FOCUS_POLICY_PARAMS": {"favourite": hosts[0].host}, "FOCUS_BUDGET_SECONDS": 2.5,
+        "FOCUS_LOG": str(tmp_path / "log.jsonl"), **POLITE,
+    }  # fmt: skip
+    seeds = [site.url(f"/ok?{i}") for site in hosts for i in range(100)]
+    result = crawl(Follower, settings, addon=addon, seeds=seeds)
+    pages = [len(site.log) for site in hosts]
+    assert min(pages) >= 0.85 * max(pages)
+    assert min(pages) >= 0.75 * 2.5 / DELAY
+    assert max(pages) <= 2.5 / DELAY + 3
+    chosen = result.scheduler.crawl.policy.chosen
+    lags = [seen.at - chosen[site.url(seen.path)] for site in hosts for seen in site.log]
+    assert statistics.median(lags) <= 1.2 * DELAY
+    assert max(lags) <= 2 * DELAY
+
+
+def test_a_slow_host_is_kept_busy() -> None:
+    """Where an answer takes longer than the delay, as many requests are out as the delay allows."""
+    with MockSite(latency=0.3) as site:
+        crawl(Follower, {**POLITE, "FOCUS_BUDGET_SECONDS": 2.5}, seeds=[site.url(f"/ok?{i}") for i in range(100)])
+        assert site.most_open >= 3
+        assert len(site.log) >= 15  # 8 one after the other, 25 at one per delay
+
+
+def test_without_a_delay_all_places_are_used() -> None:
+    """Without a delay, as many requests are out as Scrapy allows for a host."""
+    with MockSite(latency=0.05) as site:
+        crawl(Follower, {"CONCURRENT_REQUESTS_PER_DOMAIN": 6}, seeds=[site.url("/page/0/60")])
+        assert site.most_open == 6
+
+
+@pytest.mark.reactor
+@pytest.mark.parametrize("addon", [False, True], ids=["scheduler", "addon"])
+def test_one_at_a_time(addon: bool) -> None:
+    """With FOCUS_MAX_INFLIGHT=1, no request goes out before the last one is done with, whatever Scrapy would allow."""
+    with MockSite(latency=0.01) as site:
+        result = crawl(Sequential, {"FOCUS_MAX_INFLIGHT": 1}, addon=addon, seeds=[site.url("/page/0/50")])
+        assert site.most_open == 1
+        assert sorted(site.paths) == sorted(tree_paths(50))
+    assert result.spider.most == 1
+
+
+class Sequential(Follower):
+    """Counts the pages between the request for one and its last item."""
+
+    most = 0
+
+    def parse(self, response: Any) -> Iterator[Any]:
+        yield from super().parse(response)
+        self.most = max(self.most, self.crawler.engine.scheduler.crawl.in_flight)
+
+
+@pytest.mark.parametrize(("setting", "most"), [("FOCUS_MAX_INFLIGHT", 3), ("FOCUS_MAX_INFLIGHT_PER_SLOT", 2)])
+def test_limits_hold(hosts: list[MockSite], setting: str, most: int) -> None:
+    """Never more requests are open than the limit, over all hosts or for each, and the limit is reached."""
+    for site in hosts:
+        site.latency = 0.02
+    crawl(Follower, {setting: most}, seeds=[site.url("/page/0/15") for site in hosts])
+    assert all(sorted(site.paths) == sorted(tree_paths(15)) for site in hosts)
+    if setting == "FOCUS_MAX_INFLIGHT":
+        times = sorted(seen.at for site in hosts for seen in site.log)
+        assert max(sum(at <= other < at + 0.02 for other in times) for at in times) == most
+    else:
+        assert [site.most_open for site in hosts] == [most] * 4
+
+
+@pytest.mark.parametrize(
+    ("policy", "params"),
+    [
+        ("scrapy_focus.policies.orderings.Random", {}),
+        ("scrapy_focus.policies.tagpath.TagPath", {}),
+        (BREADTH_FIRST, {}),
+    ],
+    ids=["random", "tagpath", "breadth_first"],
+)
+def test_one_at_a_time_can_be_repeated(site: MockSite, policy: str, params: dict[str, Any]) -> None:
+    """With one in flight and a seed, a second run asks for the same URLs in the same order."""
+    orders = []
+    for seed in (1, 1, 2):
+        settings = {"FOCUS_MAX_INFLIGHT": 1, "FOCUS_SEED": seed, "FOCUS_POLICY": policy}
+        crawl(Follower, settings, seeds=[site.url("/page/0/60")])
+        orders.append(site.paths)
+        site.log.clear()
+    assert orders[0] == orders[1]
+    assert sorted(orders[0]) == sorted(orders[2]) == sorted(tree_paths(60))
+    assert (orders[0] == orders[2]) == (policy == BREADTH_FIRST)
+
+
+@pytest.mark.parametrize("addon", [False, True], ids=["scheduler", "addon"])
+def test_autothrottle(hosts: list[MockSite], addon: bool) -> None:
+    """AutoThrottle changes the delays while we crawl: all pages come, from all hosts side by side."""
+    settings = {
+        "AUTOTHROTTLE_ENABLED": True, "AUTOTHROTTLE_START_DELAY": 0.1, "AUTOTHROTTLE_MAX_DELAY": 0.1,
+        "FOCUS_POLICY": Greedy, "FOCUS_POLICY_PARAMS": {"favourite": hosts[0].host},
+    }  # fmt: skip
+    crawl(Follower, settings, addon=addon, seeds=[site.url("/page/0/12") for site in hosts])
+    assert all(sorted(site.paths) == sorted(tree_paths(12)) for site in hosts)
+    ends = [site.log[-1].at for site in hosts]
+    begins = [site.log[0].at for site in hosts]
+    assert max(begins) < min(ends)

@@ -1,0 +1,125 @@
+"""How the package is laid out: what works without Scrapy, what is public, how long files are, what is documented."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import scrapy_focus
+
+ROOT = Path(scrapy_focus.__file__).parent
+FILES = sorted(ROOT.rglob("*.py"))
+BELOW = ["core", "frontiers", "learn", "policies", "replay"]
+LONG = {"scheduler.py"}  # to be split
+
+WITHOUT_SCRAPY = """
+import importlib, sys
+
+class Blocker:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("scrapy", "twisted"):
+            raise ImportError(f"{name} is blocked")
+
+sys.meta_path.insert(0, Blocker())
+for name in sys.argv[1:]:
+    importlib.import_module(name)
+from scrapy_focus import Budget, Crawl, FilesGoal, Link, Outcome, check_frontier, check_policy, MemoryFrontier
+from scrapy_focus.policies.tagpath import TagPath
+check_policy(TagPath, pages=20)
+check_frontier(MemoryFrontier, steps=50)
+assert not {"scrapy", "twisted"} & {name.partition(".")[0] for name in sys.modules}
+try:
+    from scrapy_focus import Addon
+except ImportError as error:
+    print(error)
+"""
+
+
+def module_of(path: Path) -> str:
+    """Return the name of the module in a file."""
+    return ".".join(path.relative_to(ROOT.parent).with_suffix("").parts).removesuffix(".__init__")
+
+
+def identity(path: Path) -> str:
+    """Return what to call a file in a report."""
+    return str(path.relative_to(ROOT))
+
+
+def test_everything_below_the_line_works_without_scrapy() -> None:
+    """With Scrapy and Twisted made unimportable, all of it imports, and a policy can be checked; only adapters fail."""
+    names = [module_of(path) for path in FILES if path.parent.name in BELOW or path.name == "checks.py"]
+    assert len(names) > 20
+    assert "scrapy_focus.core.crawl" in names
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", WITHOUT_SCRAPY, *names], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip().endswith("is blocked")
+
+
+def test_the_public_names_are_sorted_and_there() -> None:
+    """Each name of ``__all__`` can be imported, stands there once and in order, and nothing else is public."""
+    names = scrapy_focus.__all__
+    assert names == sorted(set(names))
+    for name in names:
+        assert getattr(scrapy_focus, name).__doc__, name
+    ours = {
+        name
+        for name, value in vars(scrapy_focus).items()
+        if inspect.isclass(value) or inspect.isfunction(value)
+        if value.__module__.startswith("scrapy_focus") and not name.startswith("_")
+    }
+    assert ours <= set(names)
+
+
+def test_a_name_that_does_not_exist_is_no_attribute() -> None:
+    """What is asked for by a wrong name raises AttributeError with the name."""
+    with pytest.raises(AttributeError, match="NoSuchThing"):
+        scrapy_focus.NoSuchThing  # noqa: B018
+
+
+@pytest.mark.parametrize("path", FILES, ids=identity)
+def test_files_are_short(path: Path) -> None:
+    """No file has more than 400 lines."""
+    if path.name not in LONG:
+        assert len(path.read_text().splitlines()) <= 400
+
+
+@pytest.mark.parametrize("path", FILES, ids=identity)
+def test_everything_public_is_documented(path: Path) -> None:
+    """Modules, public classes and functions have a docstring; below the line also methods that no base class describes."""
+    tree = ast.parse(path.read_text())
+    assert ast.get_docstring(tree), "the module"
+    for node in tree.body:
+        if isinstance(node, (ast.ClassDef, ast.FunctionDef)) and not node.name.startswith("_"):
+            assert ast.get_docstring(node), node.name
+            if isinstance(node, ast.ClassDef) and path.parent.name in BELOW:
+                _check_methods(getattr(import_module(module_of(path)), node.name), node)
+
+
+def _check_methods(cls: type, node: ast.ClassDef) -> None:
+    for method in node.body:
+        if isinstance(method, ast.FunctionDef) and not method.name.startswith("_") and not ast.get_docstring(method):
+            assert _is_promised(cls, method.name), f"{node.name}.{method.name}"
+
+
+def _is_promised(cls: type, name: str) -> bool:
+    """Return whether a base class, or the protocol of frontiers, says what a method is for."""
+    bases = [*cls.__mro__[1:], scrapy_focus.Frontier]
+    return any(getattr(vars(base).get(name), "__doc__", None) for base in bases)
+
+
+@pytest.mark.parametrize("path", [path for path in FILES if path.parent.name in BELOW], ids=identity)
+def test_nothing_below_the_line_imports_scrapy(path: Path) -> None:
+    """Not even where it is used, or for types."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names.append(node.module)
+        assert not {name.partition(".")[0] for name in names} & {"scrapy", "twisted"}
