@@ -8,10 +8,11 @@ from weakref import WeakSet
 from scrapy import Request, signals
 from scrapy.exceptions import CannotResolveHostError, DownloadConnectionRefusedError, NotConfigured, StopDownload
 from scrapy.http.request import NO_CALLBACK
+from scrapy.utils.misc import load_object
 
 from scrapy_focus.config import PICK
 from scrapy_focus.core.mime import matches, parse_mime
-from scrapy_focus.inflight import BudgetExhausted, Entry, MimeStop, Probed, entry_id, scheduler_of
+from scrapy_focus.inflight import BudgetExhausted, Entry, MimeStop, Probed, scheduler_of
 
 if TYPE_CHECKING:
     from typing import Self
@@ -40,8 +41,8 @@ class _FocusMiddleware:
 
     def entry(self, request: Request) -> tuple[FocusScheduler, Entry] | None:
         """Return the scheduler, and what it noted of the pick that a request was made for, if it was made for one."""
-        pick_id, scheduler = entry_id(request), self.scheduler
-        entry = None if pick_id is None or scheduler is None else scheduler.entries.get(pick_id)
+        scheduler = self.scheduler
+        entry = None if scheduler is None else scheduler.inflight.find(request)
         return None if entry is None or scheduler is None else (scheduler, entry)
 
 
@@ -140,14 +141,18 @@ class MeterMiddleware(_FocusMiddleware):
 def install(crawler: Crawler) -> None:
     """Add the middlewares that a policy cannot do without to a crawl that has only our scheduler.
 
+    One that the user turned off (``None`` in ``DOWNLOADER_MIDDLEWARES``) stays off.
+
     Raises
     ------
     NotConfigured
         If this version of Scrapy cannot be added to.
     """
     manager = crawler.engine.downloader.middleware
+    chosen = crawler.settings.getdict("DOWNLOADER_MIDDLEWARES")
+    off = {load_object(component) for component, order in chosen.items() if order is None}
     for cls in (ProbeMiddleware, MeterMiddleware):
-        if not any(isinstance(middleware, cls) for middleware in manager.middlewares):
+        if cls not in off and not any(isinstance(middleware, cls) for middleware in manager.middlewares):
             middleware = cls.from_crawler(crawler)
             add = getattr(manager, "_add_middleware", None)
             if add is None:

@@ -8,8 +8,10 @@ go of the request: exactly once, on every path. The redirect or retry of a reque
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, cast
 
+from scrapy import signals
 from scrapy.exceptions import IgnoreRequest, StopDownload
 from scrapy.http import Response, TextResponse
 from scrapy.spidermiddlewares.httperror import HttpError
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
     from twisted.python.failure import Failure
 
     from scrapy_focus.scheduler import FocusScheduler
+    from scrapy_focus.slots import Slots
+
+_ITEMS = 10_000  # on their way through the pipelines at most
 
 
 class BudgetExhausted(IgnoreRequest):
@@ -74,7 +79,7 @@ class Entry:
 
     __slots__ = (
         "failure", "holds_slot", "items", "links", "pick", "request", "response", "sent", "since", "slot",
-        "spider_error", "stopped", "successor",
+        "spider_error", "stopped", "verdict",
     )  # fmt: skip
 
     def __init__(self, pick: Pick, since: float) -> None:
@@ -89,7 +94,7 @@ class Entry:
         self.spider_error = False
         self.items = 0.0
         self.stopped = False  # whether its body is not wanted for its MIME type
-        self.successor = ""  # why it, or its last redirect, went no further
+        self.verdict = ""  # why it, or its last redirect, went no further
         self.links: list[Link] = []
 
     @property
@@ -116,7 +121,7 @@ class Entry:
             return "failure"
         if self.response is not None:
             return "ok"
-        return self.successor or "filtered"
+        return self.verdict or "filtered"
 
     def outcome(self, now: float) -> Outcome:
         """Draw the outcome from what is known; the reward is the goal's business."""
@@ -156,6 +161,118 @@ class Errback:
         return failure if self.original is None else self.original(failure)
 
 
+class InFlight:
+    """The picks that the engine has, and the hooks that note what becomes of their requests.
+
+    ``entries`` holds them by id. ``worth`` holds what the reward pipeline said of items on their way, with the items, so
+    that no other object gets their id meanwhile.
+    """
+
+    def __init__(self, crawler: Crawler, slots: Slots) -> None:
+        self.crawler = crawler
+        self.slots = slots
+        self.entries: dict[int, Entry] = {}
+        self.worth: OrderedDict[int, tuple[Any, float]] = OrderedDict()
+        self._pages: dict[str, int] = {}  # URL of each page -> its pick
+
+    def connect(self) -> None:
+        """Listen to the crawl."""
+        connect = self.crawler.signals.connect
+        connect(self._on_response, signals.response_received)
+        connect(self._on_left, signals.request_left_downloader)
+        connect(self._on_scraped, signals.item_scraped)
+        connect(self._on_dropped, signals.item_dropped)
+        connect(self._on_dropped, signals.item_error)
+        connect(self._on_spider_error, signals.spider_error)
+
+    def find(self, carrier: Any) -> Entry | None:
+        """Return the entry of the pick that a request was made for, or the request of a response or failure."""
+        pick_id = entry_id(carrier)
+        return None if pick_id is None else self.entries.get(pick_id)
+
+    def page_of(self, request: Request) -> Entry | None:
+        """Return the entry of the page that a request names as its referrer."""
+        referer = request.headers.get("Referer")
+        pick_id = self._pages.get(referer.decode("latin-1")) if referer else None
+        return None if pick_id is None else self.entries.get(pick_id)
+
+    def hand_out(self, entry: Entry, request: Request) -> Request:
+        """Mark a request as that of a pick, and note that the engine has it."""
+        request.meta[PICK] = entry.pick.id
+        request.errback = Errback(entry, request.errback)
+        entry.request = request
+        entry.slot = self.crawler.engine.downloader.get_slot_key(request)
+        entry.holds_slot = True
+        self.slots.take(entry.slot)
+        return request
+
+    def succeed(self, entry: Entry) -> None:
+        """The request of a pick came to nothing but a redirect or retry, which waits to be handed out."""
+        self._free_slot(entry)
+        entry.request = None
+
+    def ended(self) -> list[Entry]:
+        """Return the entries whose request the engine is done with."""
+        in_progress = engine_slot(self.crawler).inprogress
+        entries = self.entries.values()
+        return [entry for entry in entries if entry.request is not None and entry.request not in in_progress]
+
+    def remove(self, entry: Entry) -> None:
+        """Forget a pick: its outcome is drawn."""
+        del self.entries[entry.pick.id]
+        self._free_slot(entry)
+        if entry.response is not None:
+            self._pages.pop(_bare(entry.response.url), None)
+
+    def appraise(self, item: Any, worth: float) -> None:
+        """Note what an item is worth, until it is scraped or dropped."""
+        self.worth[id(item)] = item, worth
+        if len(self.worth) > _ITEMS:  # pipelines that replace items leave them here
+            self.worth.popitem(last=False)
+
+    def _free_slot(self, entry: Entry) -> None:
+        if entry.holds_slot:
+            entry.holds_slot = False
+            self.slots.free(entry.slot)
+
+    def _on_response(self, response: Response, request: Request) -> None:
+        entry = self.find(request)
+        if entry is not None and entry.response is None:
+            entry.response = response
+            self._pages[_bare(response.url)] = entry.pick.id
+            if (latency := request.meta.get("download_latency")) is not None:
+                self.slots.observe(entry.slot, latency)
+
+    def _on_left(self, request: Request) -> None:
+        if (entry := self.find(request)) is not None:
+            self._free_slot(entry)
+
+    def _on_scraped(self, item: Any, response: Any) -> None:
+        _, worth = self.worth.pop(id(item), (None, 1.0))
+        if (entry := self.find(response)) is not None:
+            entry.items += worth
+
+    def _on_dropped(self, item: Any) -> None:
+        self.worth.pop(id(item), None)
+
+    def _on_spider_error(self, response: Any) -> None:
+        if (entry := self.find(response)) is not None:
+            entry.spider_error = True
+
+
+def engine_slot(crawler: Crawler) -> Any:
+    """Return the engine's record of what it works on: private, but there since Scrapy 0.9."""
+    return crawler.engine._slot
+
+
+def unwrap(request: Request) -> Request:
+    """Take off a request what :meth:`InFlight.hand_out` put on it."""
+    request.meta.pop(PICK, None)
+    if isinstance(request.errback, Errback):
+        request.errback = request.errback.original
+    return request
+
+
 def scheduler_of(crawler: Crawler) -> FocusScheduler | None:
     """Return the scheduler of a running crawl if it is one of ours."""
     from scrapy_focus.scheduler import FocusScheduler
@@ -170,3 +287,7 @@ def entry_id(carrier: Any) -> int | None:
     request = getattr(carrier, "request", None) or carrier
     pick_id: int | None = getattr(request, "meta", {}).get(PICK)
     return pick_id
+
+
+def _bare(url: str) -> str:
+    return url.partition("#")[0]

@@ -40,5 +40,5 @@ class RewardPipeline:
     def process_item(self, item: Any) -> Any:
         scheduler = scheduler_of(self.crawler)
         if scheduler is not None:
-            scheduler.worth[id(item)] = self.worth(item)
+            scheduler.inflight.appraise(item, self.worth(item))
         return item

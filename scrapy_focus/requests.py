@@ -12,8 +12,12 @@ from typing import TYPE_CHECKING, Any
 from scrapy import Request
 from scrapy.utils.request import request_from_dict
 
+from scrapy_focus.core.errors import ResumeError
+from scrapy_focus.core.files import write_atomically
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from scrapy import Spider
 
@@ -86,18 +90,30 @@ class Requests:
         """Return the request again; once for each time it was packed."""
         return decode(url, record, self.spider) if record else self._kept.pop(key)
 
-    def dump(self) -> tuple[bytes, int]:
-        """Return those that wait as they are, for :meth:`load`, and how many of them cannot be stored."""
+    def checkpoint(self, folder: Path) -> int:
+        """Write those that wait as they are to a folder, and return how many cannot be stored."""
         stored: dict[int, dict[str, Any]] = {}
         for key, request in self._kept.items():
             try:
-                stored[key] = request.to_dict(spider=self.spider)
-                pickle.dumps(stored[key], protocol=5)
+                fields = request.to_dict(spider=self.spider)
+                pickle.dumps(fields, protocol=5)
+                stored[key] = fields
             except (ValueError, TypeError, AttributeError, pickle.PicklingError):
-                stored.pop(key, None)
-        return pickle.dumps(stored, protocol=5), len(self._kept) - len(stored)
+                continue
+        write_atomically(folder / "requests.pickle", pickle.dumps(stored, protocol=5))
+        return len(self._kept) - len(stored)
 
-    def load(self, dumped: bytes) -> None:
-        """Go on with what :meth:`dump` gave."""
-        for key, fields in pickle.loads(dumped).items():  # noqa: S301 (the user's own job directory)
-            self._kept[key] = request_from_dict(fields, spider=self.spider)
+    def resume(self, folder: Path) -> None:
+        """Go on with what :meth:`checkpoint` wrote.
+
+        Raises
+        ------
+        ResumeError
+            If it cannot be read.
+        """
+        path = folder / "requests.pickle"
+        try:
+            for key, fields in pickle.loads(path.read_bytes()).items():  # noqa: S301 (the user's own job directory)
+                self._kept[key] = request_from_dict(fields, spider=self.spider)
+        except Exception as error:
+            raise ResumeError(f"{path} cannot be read ({error}); remove {folder} to start afresh") from error

@@ -126,7 +126,7 @@ def labels() -> Iterator[str]:
             yield from (each.value for each in ast.walk(node.value) if isinstance(each, ast.Constant))
     for path in SOURCES:
         for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Assign) and _name(node.targets[0]) == "successor":
+            if isinstance(node, ast.Assign) and _name(node.targets[0]) == "verdict":
                 yield from (
                     each.value for each in ast.walk(node.value) if isinstance(each, ast.Constant) and each.value
                 )
@@ -183,7 +183,9 @@ def test_crawl_raises_documented_stats_only(tmp_path: Path) -> None:
     for line in lines:
         assert line.keys() == {"url", "mime", "size", "sha256", "page", "anchor", "path"}
         assert Path(line["path"]).stat().st_size == line["size"]
-    assert re.search(r"scrapy_focus: policy TagPath, goal files: csv, xlsx, each content once, budget 150 requests", done.stderr)
+    assert re.search(
+        r"scrapy_focus: policy TagPath, goal files: csv, xlsx, each content once, budget 150 requests", done.stderr
+    )
     assert re.search(r"Finished \(focus_budget_requests\): 150 of 150 requests, \d+ targets; per 100 req", done.stderr)
 
 

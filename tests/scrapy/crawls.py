@@ -89,9 +89,9 @@ class Crawled:
         labelled = sum(n for name, n in counts.items() if name.startswith("outcome/"))
         assert counts["selected"] == labelled + counts["released"], counts
         assert counts["outcomes"] + crawl.in_flight == labelled, counts
-        assert not self.scheduler.entries
+        assert not self.scheduler.inflight.entries
         assert not self.scheduler.slots.busy
-        assert not self.scheduler.worth
+        assert not self.scheduler.inflight.worth
 
 
 class _Records(logging.Handler):
