@@ -234,7 +234,8 @@ class TagPath(Policy):
             self._labelled.add(link.key)
         if target:
             return self._wait(TARGETS, path, credited)
-        if head.is_html or not head.mime or head.status in _UNKNOWN:
+        answered = head.status is not None and head.status < 400
+        if head.status in _UNKNOWN or (answered and (head.is_html or not head.mime)):
             memo = self._memo(path, credited) if credited != pick.origin else None
             return Placement(self._cluster(path), float(self.rng.random()), memo)
         return None
