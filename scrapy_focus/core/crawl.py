@@ -14,7 +14,7 @@ import math
 import pickle
 import re
 import time
-from collections import Counter
+from collections import Counter, deque
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -98,7 +98,9 @@ class Crawl:
         self.patience = patience
         self.counts: Counter[str] = Counter()
         self.rewards = 0.0
-        self.found_at: list[tuple[int, float]] = []  # (requests used, rewards) whenever a reward came
+        self.found_at: deque[tuple[int, float]] = deque(
+            maxlen=256
+        )  # (requests used, rewards) when the last rewards came
         self.stop_reason = ""
         self._flying: dict[int, Pick] = {}
         self._unsent: set[int] = set()
@@ -205,7 +207,7 @@ class Crawl:
             "plateau": None if self.plateau is None else self.plateau.state(),
             "counts": dict(self.counts),
             "rewards": self.rewards,
-            "found_at": self.found_at,
+            "found_at": list(self.found_at),
         }
         write_atomically(folder / "crawl.json", json.dumps(state, indent=1).encode())
 
@@ -246,7 +248,7 @@ class Crawl:
             self.plateau.restore(state["plateau"])
         self.counts.update(state["counts"])
         self.rewards = state["rewards"]
-        self.found_at = [(requests, rewards) for requests, rewards in state["found_at"]]
+        self.found_at.extend((requests, rewards) for requests, rewards in state["found_at"])
 
     def close(self) -> None:
         """Close the frontier and the log. Idempotent."""
@@ -256,11 +258,18 @@ class Crawl:
 
     def _select(self, busy: Collection[str]) -> Pick | None:
         pick = self.policy.select(busy)
-        if pick is not None and not isinstance(pick, Pick):
-            raise PolicyError(f"select() returned {pick!r}; return what frontier.pop() or take() gave, or None")
+        if pick is None:
+            return None
+        if not isinstance(pick, Pick) or pick.id not in self.frontier.flying or pick.id in self._flying:
+            raise PolicyError(
+                f"select() returned {pick!r}; return what frontier.pop() or take() gave just now, or None"
+            )
         return pick
 
     def _pop_any(self, busy: Collection[str]) -> Pick | None:
+        """Select for a policy that failed to, after putting back what it had taken out already."""
+        for pick in [pick for pick_id, pick in self.frontier.flying.items() if pick_id not in self._flying]:
+            self.frontier.release(pick)
         awake = self.frontier.awake(busy)
         return self.frontier.pop(int(np.argmax(awake > 0)), busy) if awake.any() else None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
     import numpy as np
@@ -33,6 +33,10 @@ class Frontier(Protocol):
     @property
     def heads(self) -> NDArray[np.float64]:
         """The best rank that waits in each arm, shape (n_arms,), ``-inf`` where nothing does. Not to be written to."""
+
+    @property
+    def flying(self) -> Mapping[int, Pick]:
+        """The picks in flight, by id. Not to be written to."""
 
     def __len__(self) -> int:
         """How many links wait."""

@@ -19,7 +19,7 @@ from scrapy_focus.core.files import write_atomically
 from scrapy_focus.core.types import Link, Method, Pick, Placement, State
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -87,6 +87,10 @@ class MemoryFrontier:
     @property
     def heads(self) -> NDArray[np.float64]:
         return self._heads[: len(self._arms)]
+
+    @property
+    def flying(self) -> Mapping[int, Pick]:
+        return self._flying
 
     def __len__(self) -> int:
         return len(self._row)

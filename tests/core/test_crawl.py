@@ -132,7 +132,7 @@ def test_a_head_is_placed_again_with_what_it_told() -> None:
     assert (head.method, get.method, get.key, get.origin, get.payload) == ("HEAD", "GET", 2, head.origin, b"p")
     assert asked[1:] == [(State.NEW, "text/html", b"p"), (State.PROBED, "text/csv", b"p")]
     assert crawl.rewards == 2.0, "a HEAD earns nothing for the crawl"
-    assert crawl.found_at == [(1, 1.0), (3, 2.0)]
+    assert list(crawl.found_at) == [(1, 1.0), (3, 2.0)]
 
 
 @pytest.mark.parametrize("failed", [True, False])

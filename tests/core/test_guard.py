@@ -70,6 +70,24 @@ def test_what_is_selected_instead_is_not_busy() -> None:
     assert crawl.next({"a"}) is None
 
 
+def test_what_a_failing_select_had_taken_out_waits_again() -> None:
+    """A policy that takes a link out and then raises, or gives the same pick twice, loses no link."""
+
+    class Forgetful(Recording):
+        def select(self, busy):
+            self.taken = getattr(self, "taken", None) or self.frontier.pop(0, busy)
+            if self.taken.key == 1:
+                self.taken = None
+                raise KeyError("where was I")
+            return self.taken
+
+    crawl = Crawl(Forgetful())
+    crawl.add(links(1, 2, 3))
+    assert sorted(fetch(crawl).key for _ in range(3)) == [1, 2, 3]
+    assert crawl.counts["error/select"] >= 1
+    crawl.frontier.check()
+
+
 @pytest.mark.parametrize(
     ("answer", "message"),
     [

@@ -174,7 +174,7 @@ BROKEN = {
     SortsWhatItIsGiven: "changed the links",
     SelectsLinks: r"select\(\) returned",
     SelectsOutOfNothing: r"select\(\)",
-    SelectsTwice: "is not in flight|again and again",
+    SelectsTwice: "gave just now",
     FailsInLearn: "no page",
     VisitsForever: "again and again",
     CountsInTheClass: "the same seed gave another order",

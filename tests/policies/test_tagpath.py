@@ -104,7 +104,7 @@ def test_servers_that_know_no_head_lose_no_link(status: int) -> None:
     crawl = started(TagPath(), trained=False)
     crawl.add([article(1)])
     fetch(crawl, article(2), article(3), article(4))
-    for outcome in ({"status": status, "mime": "text/plain"}, {"mime": ""}, {"status": 404, "mime": "text/plain"}):
+    for outcome in ({"status": status, "mime": "text/plain"}, {"mime": ""}, {"status": 404, "mime": "text/html"}):
         pick = crawl.next()
         crawl.report(page(pick, **outcome))
     assert crawl.frontier.states([2, 3, 4]) == [State.WAITING, State.WAITING, State.PROBED]
