@@ -48,7 +48,10 @@ def main() -> None:
     console.rule(f"a statistics portal: {portal.n_pages:,} pages, {portal.n_targets:,} data files")
 
     with SiteServer(portal) as server:
-        console.print(f"[bold]scrapy crawl datasets -a root={server.url} -a budget={options.budget}")
+        console.print(
+            f"[bold]scrapy crawl datasets -a root={server.url} -a budget={options.budget} -s DOWNLOAD_DELAY=0 "
+            "-s CONCURRENT_REQUESTS_PER_DOMAIN=8"
+        )
         crawl(server.url, out, "-a", f"budget={options.budget}", "-s", "FOCUS_SEED=0", "-s", "LOG_LEVEL=INFO")
         used = server.requests
     files = [json.loads(line) for line in (out / "manifest.jsonl").read_text().splitlines()]
@@ -71,4 +74,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except KeyboardInterrupt:
+        sys.exit(130)

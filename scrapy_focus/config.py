@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
 #: Where two components look for a pick: the id of the pick that a request was made for.
-PICK = "focus"
+PICK = "focus_pick"
 #: ``request.meta`` key under which users may say where a link stands: a dict with tag_path, anchor, context.
 LINK = "focus_link"
 
@@ -56,7 +56,7 @@ class Config:
             If a setting is unknown, or has a value that cannot be used.
         """
         check_names(settings)
-        types = parse_types(settings.getlist("FOCUS_TARGETS"))
+        types = _types(settings, "FOCUS_TARGETS", [])
         plateau = settings.get("FOCUS_PLATEAU")
         progress = settings.get("FOCUS_PROGRESS", "auto")
         if progress not in ("auto", "panel", "log", "off"):
@@ -64,7 +64,7 @@ class Config:
         seed = _number(settings, "FOCUS_SEED", int, least=0)
         return cls(
             policy=_policy_class(settings.get("FOCUS_POLICY") or default_policy),
-            params=settings.getdict("FOCUS_POLICY_PARAMS"),
+            params=_params(settings),
             goal=_goal(settings.get("FOCUS_GOAL"), types),
             budget_requests=_number(settings, "FOCUS_BUDGET_REQUESTS", int) or None,
             budget_bytes=_number(settings, "FOCUS_BUDGET_BYTES", int) or None,
@@ -74,7 +74,7 @@ class Config:
             max_inflight_per_slot=_number(settings, "FOCUS_MAX_INFLIGHT_PER_SLOT", int) or 0,
             seed=seed,
             log=settings.get("FOCUS_LOG") or "",
-            blocked_mimes=parse_types(settings.getlist("FOCUS_BLOCKED_MIMES", list(BLOCKED_MIMES))),
+            blocked_mimes=_types(settings, "FOCUS_BLOCKED_MIMES", list(BLOCKED_MIMES)),
             progress=progress,
         )
 
@@ -87,14 +87,21 @@ class Config:
             If the policy does not take the parameters.
         """
         signature = inspect.signature(self.policy)
-        params = {name: value for name, value in defaults.items() if name in signature.parameters} | self.params
+        any_name = any(parameter.kind is parameter.VAR_KEYWORD for parameter in signature.parameters.values())
+        known = {name: value for name, value in defaults.items() if any_name or name in signature.parameters}
+        params = known | self.params
         try:
             signature.bind(**params)
         except TypeError as error:
             raise ConfigError(
-                f"FOCUS_POLICY_PARAMS is {self.params!r}, which {self.policy.__qualname__}{signature} does not take: {error}"
+                f"FOCUS_POLICY_PARAMS is {self.params!r}, which {self.policy.__qualname__} does not take: {error}; it takes "
+                f"{', '.join(signature.parameters) or 'none'}"
             ) from error
-        return self.policy(**params)
+        policy = self.policy(**params)
+        for name in defaults.keys() - params.keys():  # a subclass whose constructor leaves them out
+            if hasattr(policy, name):
+                setattr(policy, name, defaults[name])
+        return policy
 
     def make_budget(self) -> Budget:
         """Return the budget, with nothing used."""
@@ -127,8 +134,26 @@ def check_names(settings: BaseSettings) -> None:
     """Raise :class:`~scrapy_focus.core.errors.ConfigError` for a ``FOCUS_*`` setting that does not exist."""
     for name in settings:
         if isinstance(name, str) and name.startswith("FOCUS_") and name not in SETTINGS:
-            near = difflib.get_close_matches(name, SETTINGS, n=1, cutoff=0.0)
-            raise ConfigError(f"there is no setting {name}; did you mean {near[0]}? All: {', '.join(SETTINGS)}")
+            near = difflib.get_close_matches(name, SETTINGS, n=1, cutoff=0.5)
+            meant = f"did you mean {near[0]}? " if near else ""
+            raise ConfigError(f"there is no setting {name}; {meant}All: {', '.join(SETTINGS)}")
+
+
+def _types(settings: BaseSettings, name: str, default: list[str]) -> frozenset[str]:
+    try:
+        return parse_types(settings.getlist(name, default))
+    except ConfigError as error:
+        raise ConfigError(f"{name}: {error}") from error
+
+
+def _params(settings: BaseSettings) -> dict[str, Any]:
+    try:
+        return dict(settings.getdict("FOCUS_POLICY_PARAMS"))
+    except (TypeError, ValueError) as error:
+        given = settings.get("FOCUS_POLICY_PARAMS")
+        raise ConfigError(
+            f"FOCUS_POLICY_PARAMS is {given!r}; it takes a dict, on the command line as JSON ({error})"
+        ) from error
 
 
 def _policy_class(value: Any) -> type[Policy]:

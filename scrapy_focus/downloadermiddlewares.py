@@ -49,15 +49,15 @@ class _FocusMiddleware:
 class ProbeMiddleware(_FocusMiddleware):
     """Looks at a link with a HEAD request where the policy asked for that, and fetches nothing.
 
-    The HEAD goes through all downloader middlewares and takes its turn of politeness. It is never rendered by a browser.
+    Only for GET requests without a body; any other is sent as it is. The HEAD goes through all downloader middlewares and takes its turn of politeness. It is never rendered by a browser.
     """
 
     async def process_request(self, request: Request) -> None:
         found = self.entry(request)
-        if found is None or found[1].pick.method != "HEAD":
+        if found is None or found[1].pick.method != "HEAD" or request.method != "GET" or request.body:
             return
         meta = {key: value for key, value in request.meta.items() if key != PICK and not key.startswith("playwright")}
-        head = request.replace(method="HEAD", body=b"", callback=NO_CALLBACK, errback=None, meta=meta, dont_filter=True)
+        head = request.replace(method="HEAD", body=b"", callback=NO_CALLBACK, errback=None, meta=meta)
         raise Probed(await self.crawler.engine.download_async(head))
 
 

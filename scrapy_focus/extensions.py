@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
 import sys
 from typing import TYPE_CHECKING, Any
@@ -96,6 +97,7 @@ class Panel:
         """Show it, and let all log handlers of the terminal write above it."""
         stream = sys.stderr
         self._live.start()
+        atexit.register(self._live.stop)  # a second Ctrl-C ends the process, and would leave the cursor hidden
         for handler in logging.root.handlers:
             if isinstance(handler, logging.StreamHandler) and handler.stream is stream:
                 self._handlers.append((handler, handler.setStream(sys.stderr)))
@@ -106,13 +108,16 @@ class Panel:
 
         scheduler = self.scheduler
         title = f"scrapy_focus: {type(scheduler.crawl.policy).__qualname__}"
-        self._live.update(Box("\n".join(progress(scheduler)), title=title, title_align="left"), refresh=True)
+        width = self._live.console.width - 3  # room for the ^C that the terminal shows
+        box = Box("\n".join(progress(scheduler)), title=title, title_align="left", width=width)
+        self._live.update(box, refresh=True)
 
     def stop(self) -> None:
         """Take it away."""
         for handler, stream in self._handlers:
             handler.setStream(stream)
         self._live.stop()
+        atexit.unregister(self._live.stop)
 
 
 def progress(scheduler: FocusScheduler) -> list[str]:
@@ -123,13 +128,23 @@ def progress(scheduler: FocusScheduler) -> list[str]:
     before = next((rewards for requests, rewards in reversed(crawl.found_at) if requests <= since), 0.0)
     now = 100 * (found - before) / max(1, used - since)
     lines = [
-        f"{used:,}{f' of {limit:,}' if limit else ''} requests, {found:,.10g} targets",
+        f"{used:,}{f' of {limit:,}' if limit else ''} requests, {_amount(found)} targets",
         f"per 100 requests: {now:.1f} now, {100 * found / max(1, used):.1f} overall",
         f"{crawl.budget.bytes_used / 1e6:,.1f} MB, {len(crawl.frontier):,} links wait in "
         f"{int((crawl.frontier.waiting > 0).sum()):,} arms, {crawl.in_flight} in flight",
     ]
-    best = [f"{readable(name)} ({earned:.10g} from {pulls})" for name, earned, pulls in crawl.policy.best_arms(3)]
+    best = [
+        f"{readable(name)} ({_amount(earned)} from {pulls})"
+        for name, earned, pulls in scheduler.guard("best_arms", lambda: crawl.policy.best_arms(3)) or ()
+    ]
+    errors = sum(value for name, value in crawl.counts.items() if name.startswith("error/"))
+    if errors:
+        lines.append(f"{errors:,} errors of the policy or the goal, see the log and focus/error/ in the stats")
     return [*lines, f"best arms: {', '.join(best)}"] if best else lines
+
+
+def _amount(value: float) -> str:
+    return f"{value:,.0f}" if value == int(value) else f"{value:,.1f}"
 
 
 def readable(tag_path: str, elements: int = 3) -> str:

@@ -9,6 +9,8 @@ go of the request: exactly once, on every path. The redirect or retry of a reque
 from __future__ import annotations
 
 from collections import OrderedDict
+from math import inf
+from time import monotonic
 from typing import TYPE_CHECKING, Any, cast
 
 from scrapy import signals
@@ -78,13 +80,14 @@ class Entry:
     """One pick with the engine, and what is known of it so far."""
 
     __slots__ = (
-        "failure", "holds_slot", "items", "links", "pick", "request", "response", "sent", "since", "slot",
+        "failure", "holds_slot", "items", "links", "parsed_from", "pick", "request", "response", "sent", "since", "slot",
         "spider_error", "stopped", "verdict",
     )  # fmt: skip
 
     def __init__(self, pick: Pick, since: float) -> None:
         self.pick = pick
         self.since = since
+        self.parsed_from = inf  # when its response was there, in seconds of time.monotonic
         self.request: Request | None = None  # None while a redirect or retry of it waits to be handed out
         self.slot = ""
         self.holds_slot = False
@@ -210,6 +213,7 @@ class InFlight:
         """The request of a pick came to nothing but a redirect or retry, which waits to be handed out."""
         self._free_slot(entry)
         entry.request = None
+        entry.stopped = False
 
     def ended(self) -> list[Entry]:
         """Return the entries whose request the engine is done with."""
@@ -221,8 +225,14 @@ class InFlight:
         """Forget a pick: its outcome is drawn."""
         del self.entries[entry.pick.id]
         self._free_slot(entry)
+        if entry.request is not None:
+            _restore_errback(entry.request)
         if entry.response is not None:
             self._pages.pop(_bare(entry.response.url), None)
+
+    def is_appraised(self, item: Any) -> bool:
+        """Whether somebody said what an item is worth."""
+        return id(item) in self.worth
 
     def appraise(self, item: Any, worth: float) -> None:
         """Note what an item is worth, until it is scraped or dropped."""
@@ -237,8 +247,12 @@ class InFlight:
 
     def _on_response(self, response: Response, request: Request) -> None:
         entry = self.find(request)
-        if entry is not None and entry.response is None:
+        if entry is None or entry.request is None or entry.response is not None:
+            return
+        if request is entry.request or request not in engine_slot(self.crawler).inprogress:  # else a copy of it
             entry.response = response
+            entry.parsed_from = monotonic()
+            _restore_errback(entry.request)  # so that callbacks see the request as it was
             self._pages[_bare(response.url)] = entry.pick.id
             if (latency := request.meta.get("download_latency")) is not None:
                 self.slots.observe(entry.slot, latency)
@@ -268,9 +282,7 @@ def engine_slot(crawler: Crawler) -> Any:
 def unwrap(request: Request) -> Request:
     """Take off a request what :meth:`InFlight.hand_out` put on it."""
     request.meta.pop(PICK, None)
-    if isinstance(request.errback, Errback):
-        request.errback = request.errback.original
-    return request
+    return _restore_errback(request)
 
 
 def scheduler_of(crawler: Crawler) -> FocusScheduler | None:
@@ -285,8 +297,15 @@ def scheduler_of(crawler: Crawler) -> FocusScheduler | None:
 def entry_id(carrier: Any) -> int | None:
     """Return the id of the pick that a request carries, or the request of a response or failure."""
     request = getattr(carrier, "request", None) or carrier
-    pick_id: int | None = getattr(request, "meta", {}).get(PICK)
-    return pick_id
+    pick_id = getattr(request, "meta", {}).get(PICK)
+    return pick_id if isinstance(pick_id, int) else None
+
+
+def _restore_errback(request: Request) -> Request:
+    """Give a request its own errback back. Else request, errback, entry and response would keep each other in memory."""
+    if isinstance(request.errback, Errback):
+        request.errback = request.errback.original
+    return request
 
 
 def _bare(url: str) -> str:

@@ -53,7 +53,7 @@ class Links:
             url=request.url,
             key=key,
             host=self.crawler.engine.downloader.get_slot_key(request),
-            depth=request.meta.get("depth", 0),
+            depth=depth if isinstance(depth := request.meta.get("depth"), int) else 0,
             anchor=said.get("anchor") or request.meta.get("link_text") or "",
             tag_path=said.get("tag_path", ""),
             context=said.get("context", ""),
@@ -61,8 +61,13 @@ class Links:
         )
 
     def placed(self, links: Iterable[Link]) -> None:
-        """These links are with the policy now."""
+        """These links are with the policy now; forget the requests of those that it gave up."""
+        links = list(links)
         self._unplaced.difference_update(link.key for link in links)
+        kept = [link.key for link in links if not link.payload]
+        for key, state in zip(kept, self.crawl.frontier.states(kept), strict=True):
+            if state not in (State.WAITING, State.FLYING):
+                self.requests.forget(key)
 
     def locate(self, links: list[Link], response: Response | None) -> list[Link]:
         """Return links with where they stand on their page, if the policy reads that and it is HTML.

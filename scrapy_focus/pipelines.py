@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class RewardPipeline:
     """Says what each item is worth to the policy: 1 by default, or what you make of it in a subclass.
 
-    It comes last, so an item that another pipeline dropped is worth nothing. What a page earned is the sum over its items.
+    An item whose worth cannot be told (an exception, which is logged) is worth 1. It comes last, so an item that another pipeline dropped is worth nothing. What a page earned is the sum over its items.
 
     Examples
     --------
@@ -39,6 +39,8 @@ class RewardPipeline:
 
     def process_item(self, item: Any) -> Any:
         scheduler = scheduler_of(self.crawler)
-        if scheduler is not None:
-            scheduler.inflight.appraise(item, self.worth(item))
+        standard = type(self).worth is RewardPipeline.worth  # as the add-on adds it: a subclass knows better
+        if scheduler is not None and not (standard and scheduler.inflight.is_appraised(item)):
+            worth = scheduler.guard("worth", lambda: float(self.worth(item)))
+            scheduler.inflight.appraise(item, 1.0 if worth is None else worth)
         return item

@@ -6,6 +6,7 @@ Only what is not the default is kept, and only plain values: numbers, text, byte
 
 from __future__ import annotations
 
+import logging
 import pickle
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from scrapy import Spider
+
+logger = logging.getLogger(__name__)
 
 _PLAIN = (str, bytes, int, float, bool, type(None))
 
@@ -37,7 +40,7 @@ def encode(request: Request, spider: Spider) -> bytes | None:
         "method": request.method if request.method != "GET" else "",
         "headers": dict(request.headers),
         "body": request.body,
-        "meta": request.meta,
+        "meta": {name: str(value) if _is_lxml_text(value) else value for name, value in request.meta.items()},
         "encoding": request.encoding if request.encoding != "utf-8" else "",
         "priority": request.priority,
         "dont_filter": request.dont_filter,
@@ -64,7 +67,12 @@ def _method(function: Any, spider: Spider) -> str | None:
 
 
 def _is_plain(values: Mapping[Any, Any]) -> bool:
-    return all(type(value) in _PLAIN for value in values.values())
+    return all(type(value) in _PLAIN or _is_lxml_text(value) for value in values.values())
+
+
+def _is_lxml_text(value: Any) -> bool:
+    """Whether it is the text of a link extractor, which remembers the page that it stood on."""
+    return isinstance(value, str) and type(value).__module__ == "lxml.etree"
 
 
 class Requests:
@@ -88,10 +96,23 @@ class Requests:
 
     def unpack(self, key: int, url: str, record: bytes) -> Request:
         """Return the request again; once for each time it was packed."""
-        return decode(url, record, self.spider) if record else self._kept.pop(key)
+        kept = self._kept.pop(key, None)
+        if kept is not None:
+            return kept
+        if not record:
+            raise KeyError(f"the request for {url} could not be stored when the crawl was stopped")
+        return decode(url, record, self.spider)
 
-    def checkpoint(self, folder: Path) -> int:
-        """Write those that wait as they are to a folder, and return how many cannot be stored."""
+    def keep(self, key: int, request: Request) -> None:
+        """Let a request wait as it is, in place of the one that was packed under this key."""
+        self._kept[key] = request
+
+    def forget(self, key: int) -> None:
+        """The request under this key was given up."""
+        self._kept.pop(key, None)
+
+    def checkpoint(self, folder: Path) -> list[int]:
+        """Write those that wait as they are to a folder, and return the keys of those that cannot be stored."""
         stored: dict[int, dict[str, Any]] = {}
         for key, request in self._kept.items():
             try:
@@ -101,10 +122,12 @@ class Requests:
             except (ValueError, TypeError, AttributeError, pickle.PicklingError):
                 continue
         write_atomically(folder / "requests.pickle", pickle.dumps(stored, protocol=5))
-        return len(self._kept) - len(stored)
+        return [key for key in self._kept if key not in stored]
 
     def resume(self, folder: Path) -> None:
         """Go on with what :meth:`checkpoint` wrote.
+
+        A request whose callback is gone since then is logged and left out.
 
         Raises
         ------
@@ -113,7 +136,11 @@ class Requests:
         """
         path = folder / "requests.pickle"
         try:
-            for key, fields in pickle.loads(path.read_bytes()).items():  # noqa: S301 (the user's own job directory)
-                self._kept[key] = request_from_dict(fields, spider=self.spider)
+            stored = pickle.loads(path.read_bytes())  # noqa: S301 (the user's own job directory)
         except Exception as error:
             raise ResumeError(f"{path} cannot be read ({error}); remove {folder} to start afresh") from error
+        for key, fields in stored.items():
+            try:
+                self._kept[key] = request_from_dict(fields, spider=self.spider)
+            except Exception as error:
+                logger.warning("%s cannot be requested again: %s", fields.get("url"), error)

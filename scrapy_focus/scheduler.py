@@ -11,7 +11,8 @@ import logging
 from collections import deque
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from time import monotonic
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from scrapy.core.scheduler import BaseScheduler
 from scrapy.dupefilters import RFPDupeFilter
@@ -22,7 +23,6 @@ from scrapy.utils.request import RequestFingerprinter
 
 from scrapy_focus.config import PICK, Config
 from scrapy_focus.core.crawl import Crawl
-from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.events import EventLog
 from scrapy_focus.core.mime import blocked_extensions
 from scrapy_focus.downloadermiddlewares import install
@@ -31,6 +31,7 @@ from scrapy_focus.links import Links
 from scrapy_focus.policies.tagpath import TagPath
 from scrapy_focus.requests import Requests
 from scrapy_focus.slots import Slots
+from scrapy_focus.spidermiddlewares import KnownLinkMiddleware
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
 
     from scrapy_focus.core.policy import Policy
-    from scrapy_focus.core.types import Link
+    from scrapy_focus.core.types import Link, Outcome
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -88,20 +89,24 @@ class FocusScheduler(BaseScheduler):
         self.slots = Slots(crawler, limit=config.max_inflight_per_slot)
         self.inflight = InFlight(crawler, self.slots)
         self.known_urls: set[int] = set()  # hashes of what the dupefilter had, where it looks at nothing but the URL
-        self._by_url = self._filters_by_url()
+        self._notes_urls = False
         self._successors: deque[tuple[Entry, Request]] = deque()
         self._loose: list[Link] = []  # of no page
         self._spilled: deque[Request] = deque()  # taken in spite of an error of ours, outside the policy
         self._stopping = False
         self._closed = False
         self._flushed: dict[str, float] = {}
+        self.requests = Requests(cast("Spider", crawler.spider))
+        self.links = Links(crawler, self.crawl, self.requests)
+        if self.folder is not None:
+            self._resume(self.folder)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         try:
             return cls(crawler, Config.from_settings(crawler.settings, cls.default_policy))
-        except ConfigError as error:
-            logger.error("%s", error)  # Scrapy 2.19 hides it behind "Engine slot not assigned"
+        except Exception as error:
+            logger.error("scrapy_focus cannot start: %s", error)  # Scrapy 2.19 ends in "Engine slot not assigned"
             raise
 
     def default_params(self, config: Config) -> dict[str, Any]:
@@ -112,34 +117,23 @@ class FocusScheduler(BaseScheduler):
         return {
             "probe": heads_tell,
             "accounting": "released" if heads_tell else "full",
-            "blocked": blocked_extensions(getattr(config.goal, "types", ())),
+            "blocked": blocked_extensions(getattr(config.goal, "types", ())) if heads_tell else (),
         }
 
     def open(self, spider: Spider) -> Deferred[None] | None:
-        self.requests = Requests(spider)
-        self.links = Links(self.crawler, self.crawl, self.requests)
-        if self.folder is not None and (self.folder / "crawl.json").exists():
-            folder, self.folder = self.folder, None  # what cannot be resumed is not written over either
-            self.crawl.resume(folder)
-            self.requests.resume(folder)
-            self.folder = folder
-        elif self.folder is not None and (self.folder.parent / "requests.seen").exists():
-            logger.warning(
-                "%s knows URLs of an earlier run that was not stopped cleanly: they are not fetched again, and what waited "
-                "then is lost; use another JOBDIR to start afresh", self.folder.parent
-            )  # fmt: skip
         install(self.crawler)
         self.inflight.connect()
+        self._notes_urls = self._filters_by_url()
         logger.info("scrapy_focus: %s", self.summary(), extra={"spider": spider})
         return self.df.open()
 
     def close(self, reason: str) -> Deferred[None] | None:
-        self._guard("close", self._shut_down)
+        self.guard("close", self._shut_down)
         self._closed = True
         return self.df.close(reason)
 
     def has_pending_requests(self) -> bool:
-        pending = self._guard("has_pending_requests", self._has_pending)
+        pending = self.guard("has_pending_requests", self._has_pending)
         return bool(self._spilled) if pending is None else pending
 
     def enqueue_request(self, request: Request) -> bool:
@@ -147,13 +141,13 @@ class FocusScheduler(BaseScheduler):
             request.errback = request.errback.original
         if self._closed:  # start() may run on for a moment; the next run asks it again
             return False
-        accepted = self._guard("enqueue_request", lambda: self._enqueue(request))
+        accepted = self.guard("enqueue_request", lambda: self._enqueue(request))
         if accepted is None:
             self._spilled.append(request)
         return accepted is not False
 
     def next_request(self) -> Request | None:
-        request = self._guard("next_request", self._next)
+        request = self.guard("next_request", self._next)
         if request is None and self._spilled and not self._stopping:
             return self._spilled.popleft()
         return request
@@ -163,7 +157,7 @@ class FocusScheduler(BaseScheduler):
         crawl = self.crawl
         resumed = f", resumed with {len(crawl.frontier):,} links waiting" if crawl.counts["selected"] else ""
         return (
-            f"policy {type(crawl.policy).__qualname__}, goal {crawl.goal!r}, budget {crawl.budget!r}, "
+            f"policy {type(crawl.policy).__qualname__}, goal {getattr(crawl.goal, '__qualname__', crawl.goal)!s}, budget {crawl.budget!r}, "
             f"persistence {self.folder or 'none (JOBDIR is not set)'}{resumed}"
         )
 
@@ -184,7 +178,7 @@ class FocusScheduler(BaseScheduler):
     def flush_stats(self) -> None:
         """Write the counts of the crawl to the stats of Scrapy, under ``focus/``."""
         crawl = self.crawl
-        now: dict[str, float] = {f"focus/{name}": value for name, value in crawl.counts.items()}
+        now: dict[str, float] = {f"focus/{name}": value for name, value in crawl.counts.items() if value}
         now["focus/in_flight"] = crawl.in_flight
         now["focus/waiting"] = len(crawl.frontier)
         now["focus/arms"] = len(crawl.frontier.waiting)
@@ -212,7 +206,7 @@ class FocusScheduler(BaseScheduler):
         seen = not request.dont_filter and self.df.request_seen(request)
         if seen:
             self.df.log(request, self.requests.spider)
-        if self._by_url and not request.dont_filter and request.method == "GET" and not request.body:
+        if self._notes_urls and not request.dont_filter and request.method == "GET" and not request.body:
             self.known_urls.add(hash(request.url))
         if entry is not None and not entry.returned:
             return self._succeed(entry, request, seen)
@@ -242,11 +236,12 @@ class FocusScheduler(BaseScheduler):
                 self._count("dequeued")
                 return self.inflight.hand_out(entry, successor)
             self._successors.append((entry, successor))
+        self.crawl.expire()
         if 0 < self.config.max_inflight <= self.crawl.in_flight:
             return None
         while (pick := self.crawl.next(self.slots.busy)) is not None:
             entry = self.inflight.entries[pick.id] = Entry(pick, self.crawl.clock())
-            request = self._guard("unpack", partial(self.requests.unpack, pick.key, pick.url, pick.payload))
+            request = self.guard("unpack", partial(self.requests.unpack, pick.key, pick.url, pick.payload))
             if request is not None:
                 if any(other.request is request for other in self.inflight.entries.values()):
                     request = request.copy()
@@ -260,9 +255,10 @@ class FocusScheduler(BaseScheduler):
     # How the answers come about
 
     def _filters_by_url(self) -> bool:
-        """Whether two GET requests without a body are the same to the dupefilter if their URLs are."""
+        """Whether known links may be dropped by their URL: the dupefilter looks at nothing else, and no policy wants them."""
         usual = type(self.df) is RFPDupeFilter and type(self.crawler.request_fingerprinter) is RequestFingerprinter
-        return usual and not self.crawl.policy.wants_known
+        asked = any(isinstance(each, KnownLinkMiddleware) for each in self.crawler.engine.scraper.spidermw.middlewares)
+        return usual and asked and not self.crawl.policy.wants_known
 
     def _succeed(self, entry: Entry, request: Request, seen: bool) -> bool:
         """A redirect or retry: the same pick goes on with another request, unless its URL was had before."""
@@ -275,9 +271,9 @@ class FocusScheduler(BaseScheduler):
         self._count("enqueued")
         return True
 
-    def _add(self, links: list[Link]) -> None:
+    def _add(self, links: list[Link], source: Outcome | None = None) -> None:
+        self.crawl.add(links, source)
         self.links.placed(links)
-        self.crawl.add(links)
 
     def _count(self, what: str) -> None:
         """Count as the stock scheduler does: dashboards read these."""
@@ -298,9 +294,12 @@ class FocusScheduler(BaseScheduler):
         self.crawl.counts[f"outcome/{entry.label()}"] += 1
         if outcome.pick.method == "HEAD":
             self._keep(entry)
-        located = self._guard("locate", lambda: self.links.locate(entry.links, entry.response))
+        self.crawl.report(outcome, self._located(entry))
         self.links.placed(entry.links)
-        self.crawl.report(outcome, entry.links if located is None else located)
+
+    def _located(self, entry: Entry) -> list[Link]:
+        located = self.guard("locate", lambda: self.links.locate(entry.links, entry.response))
+        return entry.links if located is None else located
 
     def _put_back(self, entry: Entry) -> None:
         self._keep(entry)
@@ -312,14 +311,17 @@ class FocusScheduler(BaseScheduler):
             self.requests.pack(entry.pick.key, unwrap(entry.request))
 
     def _place_stuck(self) -> None:
-        """Let the links go of pages whose callbacks run on and on, if there is nothing else to do."""
+        """Let the links go of pages whose callbacks run on and on, if there is nothing else to do.
+
+        They are placed as if the page had earned nothing, which is what is known of it.
+        """
         if len(self.crawl.frontier) or self._successors:
             return
-        now = self.crawl.clock()
+        now = monotonic()
         for entry in self.inflight.entries.values():
-            if entry.links and now - entry.since > _STUCK:
-                links, entry.links = entry.links, []
-                self._add(links)
+            if entry.links and now - entry.parsed_from > _STUCK:
+                self._add(self._located(entry), entry.outcome(self.crawl.clock()))
+                entry.links = []
 
     # The end
 
@@ -331,27 +333,41 @@ class FocusScheduler(BaseScheduler):
             deferred_from_coro(self.crawler.engine.close_spider_async(reason=reason))
 
     def _shut_down(self) -> None:
-        for entry, request in self._successors:
+        for entry, request in self._successors:  # the next run goes on with the redirect: its URL counts as seen
             self.inflight.remove(entry)
-            entry.request = request
-            self._put_back(entry)
+            self.requests.keep(entry.pick.key, unwrap(request))
+            self.crawl.release(entry.pick.id)
         self._successors.clear()
         for entry in list(self.inflight.entries.values()):
             self._conclude(entry)
+        self.crawl.expire(everything=True)
         self._add(self._loose)
         if self.folder is not None:
-            self._checkpoint(self.folder)
+            folder = self.folder
+            self.guard("checkpoint", lambda: self._checkpoint(folder))
         self.flush_stats()
-        self.crawl.close()
+        self.guard("close", self.crawl.close)
 
     def _checkpoint(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         if lost := self.requests.checkpoint(folder):
-            logger.warning("%d waiting requests carry what cannot be stored, and are lost with this stop", lost)
-            self.crawl.counts["link/lost"] += lost
+            logger.warning("%d waiting requests carry what cannot be stored, and are lost with this stop", len(lost))
+            self.crawl.counts["link/lost"] += len(lost)
+            self.crawl.frontier.move(lost, [None] * len(lost))
         self.crawl.checkpoint(folder)
 
-    def _guard(self, what: str, call: Callable[[], T]) -> T | None:
+    def _resume(self, folder: Path) -> None:
+        """Go on where the last run stopped. Before any signal is connected: what is refused is not written over."""
+        if (folder / "crawl.json").exists():
+            self.crawl.resume(folder)
+            self.requests.resume(folder)
+        elif _size(folder.parent / "requests.seen"):
+            logger.warning(
+                "%s knows URLs of an earlier run that was not stopped cleanly: they are not fetched again, and what waited "
+                "then is lost; use another JOBDIR to start afresh", folder.parent
+            )  # fmt: skip
+
+    def guard(self, what: str, call: Callable[[], T]) -> T | None:
         """Call something of ours; what it raises is logged and counted, and never reaches the engine: ``None``."""
         try:
             return call()
@@ -362,7 +378,11 @@ class FocusScheduler(BaseScheduler):
             return None
 
 
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
+
+
 class SleepingBanditScheduler(FocusScheduler):
-    """The scheduler of the SB-CLASSIFIER policy, :class:`~scrapy_focus.policies.tagpath.TagPath`."""
+    """The scheduler of the SB-CLASSIFIER policy, :class:`~scrapy_focus.policies.tagpath.TagPath`, whatever is default."""
 
     default_policy: ClassVar[type[Policy]] = TagPath

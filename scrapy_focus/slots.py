@@ -63,7 +63,8 @@ class Slots:
         slot = downloader.slots.get(key)
         own = downloader.per_slot_settings.get(key, {})
         concurrency: int = slot.concurrency if slot else own.get("concurrency", downloader.domain_concurrency)
-        delay: float = slot.delay if slot else own.get("delay", self.crawler.settings.getfloat("DOWNLOAD_DELAY"))
+        first = getattr(downloader, "_delay", self.crawler.settings.getfloat("DOWNLOAD_DELAY"))  # AutoThrottle's, if on
+        delay: float = slot.delay if slot else own.get("delay", first)
         if self.limit:
             return min(self.limit, concurrency)
         if not delay:

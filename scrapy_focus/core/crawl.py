@@ -7,12 +7,10 @@ partial credit.
 
 from __future__ import annotations
 
-import inspect
 import json
 import logging
 import math
 import pickle
-import re
 import time
 from collections import Counter, deque
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -23,6 +21,7 @@ from scrapy_focus.core.budget import Budget
 from scrapy_focus.core.errors import GoalError, PolicyError, ResumeError
 from scrapy_focus.core.files import write_atomically
 from scrapy_focus.core.goals import ItemsGoal
+from scrapy_focus.core.resume import checksums, describe, differences
 from scrapy_focus.core.types import Link, Outcome, Pick, Placement, State
 from scrapy_focus.frontiers.memory import MemoryFrontier
 
@@ -40,6 +39,7 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 FORMAT = 1
+_MOST_ARMS = 1_000_000
 _SHOWN_ERRORS = 3  # with traceback; after that they are only counted
 
 
@@ -135,7 +135,7 @@ class Crawl:
 
         ``busy`` are the hosts that can take nothing now. A pick holds one request of the budget until :meth:`sent`.
         """
-        self._expire()
+        self.expire()
         if self.finished() or not self.budget.left(len(self._unsent)) or not len(self.frontier):
             return None
         pick = self._guarded("select", lambda: self._select(busy), lambda: self._pop_any(busy))
@@ -147,7 +147,8 @@ class Crawl:
         self._unsent.add(pick.id)
         self.counts["selected"] += 1
         if self.log is not None:
-            self.log.pick(pick, self._guarded("explain", lambda: self.policy.explain(pick), dict))
+            why: dict[str, Any] = self._guarded("explain", lambda: self.policy.explain(pick), dict)
+            self._write(lambda log: log.pick(pick, why))
         return pick
 
     def sent(self, pick_id: int | None = None) -> bool:
@@ -174,21 +175,29 @@ class Crawl:
 
     def reward(self, pick_id: int, value: float) -> bool:
         """Say what an outcome was worth whose goal had said ``None``; ``False`` if nothing waits for it (any more)."""
+        if not math.isfinite(value):
+            raise GoalError(f"the reward of pick {pick_id} is {value!r}; it must be a finite number")
         owed = self._owed.pop(pick_id, None)
         if owed is None:
             return False
         self._conclude(owed[0], owed[1], float(value))
         return True
 
+    def expire(self, *, everything: bool = False) -> None:
+        """Give 0 to outcomes whose reward is overdue, or to all that wait for one when a crawl ends."""
+        now = self.clock()
+        for pick_id in [id_ for id_, (_, _, since) in self._owed.items() if everything or now - since > self.patience]:
+            self.counts["reward/late"] += 1
+            self.reward(pick_id, 0.0)
+
     def release(self, pick_id: int) -> None:
-        """A pick was never sent: it waits again, and counts for nothing."""
+        """A pick was never sent, or is to be sent again: it waits again, and counts for nothing."""
         pick = self._flying.pop(pick_id)
         self._unsent.discard(pick_id)
         self.frontier.release(pick)
         self.counts["released"] += 1
         self._guarded("unselect", lambda: self.policy.unselect(pick), lambda: None)
-        if self.log is not None:
-            self.log.release(pick)
+        self._write(lambda log: log.release(pick))
 
     def finished(self) -> str:
         """Why the crawl is over (``budget_requests``, ``budget_bytes``, ``budget_seconds``, ``plateau``), or ``""``."""
@@ -198,11 +207,13 @@ class Crawl:
     def checkpoint(self, folder: Path) -> None:
         """Write the crawl to a folder: ``frontier.*``, ``policy.pickle``, and last ``crawl.json``."""
         folder.mkdir(parents=True, exist_ok=True)
+        policy = pickle.dumps(self.policy, protocol=5)
         self.frontier.checkpoint(folder)
-        write_atomically(folder / "policy.pickle", pickle.dumps(self.policy, protocol=5))
+        write_atomically(folder / "policy.pickle", policy)
         state = {
             "format": FORMAT,
-            "policy": _describe(self.policy, self.goal),
+            "checksums": checksums(folder),
+            "policy": describe(self.policy, self.goal),
             "budget": self.budget.state(),
             "plateau": None if self.plateau is None else self.plateau.state(),
             "counts": dict(self.counts),
@@ -226,13 +237,11 @@ class Crawl:
             raise ResumeError(
                 f"{folder / 'crawl.json'} cannot be read ({error}); remove {folder} to start afresh"
             ) from error
-        differences = _differences(
-            {"format": written[0], **written[1]}, {"format": FORMAT, **_describe(self.policy, self.goal)}
-        )
-        if differences:
+        wanted = {"format": FORMAT, **describe(self.policy, self.goal)}
+        if differing := differences({"format": written[0], **written[1]}, wanted):
             raise ResumeError(
-                f"the crawl in {folder} cannot go on with other settings: {differences}; use the same settings, or "
-                "another JOBDIR"
+                f"the crawl in {folder} cannot go on with other settings: {differing}; use the same settings, or another "
+                "JOBDIR"
             )
         try:
             policy = pickle.loads((folder / "policy.pickle").read_bytes())  # noqa: S301 (the user's own job directory)
@@ -240,7 +249,10 @@ class Crawl:
             raise ResumeError(
                 f"{folder / 'policy.pickle'} cannot be read ({error}); remove {folder} to start afresh"
             ) from error
-        self.frontier = MemoryFrontier.resume(folder)
+        frontier = MemoryFrontier.resume(folder)
+        if state.get("checksums") != checksums(folder):
+            raise ResumeError(f"the files in {folder} are not of one checkpoint; remove the folder to start afresh")
+        self.frontier = frontier
         self.policy = policy
         self.policy.attach(self.frontier)
         self.budget.restore(state["budget"])
@@ -255,6 +267,11 @@ class Crawl:
         self.frontier.close()
         if self.log is not None:
             self.log.close()
+
+    def _write(self, entry: Callable[[EventLog], None]) -> None:
+        log = self.log
+        if log is not None:
+            self._guarded("log", lambda: entry(log), lambda: None)
 
     def _select(self, busy: Collection[str]) -> Pick | None:
         pick = self.policy.select(busy)
@@ -292,9 +309,8 @@ class Crawl:
         self.frontier.settle(pick)
         self.counts["outcomes"] += 1
         if pick.method == "HEAD":
-            if not outcome.error:
-                probed = Link(pick.url, pick.key, pick.host, pick.depth, state=State.PROBED, payload=pick.payload)
-                self._place([probed], outcome, pick.origin)
+            probed = Link(pick.url, pick.key, pick.host, pick.depth, state=State.PROBED, payload=pick.payload)
+            self._place([probed], outcome, pick.origin)
         else:
             if reward:
                 self.rewards += reward
@@ -302,18 +318,9 @@ class Crawl:
             if links:
                 self.add(links, outcome)
         self._guarded("learn", lambda: self.policy.learn(outcome), lambda: None)
-        if self.log is not None:
-            self.log.outcome(outcome)
+        self._write(lambda log: log.outcome(outcome))
         if self.plateau is not None and self.plateau.reached(self.budget.requests_used, self.rewards):
             self.stop_reason = self.stop_reason or "plateau"
-
-    def _expire(self) -> None:
-        if self._owed:
-            now = self.clock()
-            late = [pick_id for pick_id, (_, _, since) in self._owed.items() if now - since > self.patience]
-            for pick_id in late:
-                self.counts["reward/late"] += 1
-                self.reward(pick_id, 0.0)
 
     def _guarded(self, what: str, call: Callable[[], T], instead: Callable[[], T]) -> T:
         """Call a policy or goal; where it raises, log and count that, and do something else instead."""
@@ -346,8 +353,17 @@ def _checked(placements: Sequence[Placement | None], links: Sequence[Link]) -> S
     for place in placements:
         if place is None:
             continue
-        if not isinstance(place.arm, (int, np.integer)) or place.arm < 0 or place.rank != place.rank:
-            raise PolicyError(f"place() gave {place}; an arm is an integer from 0, a rank a number that is not NaN")
+        well = isinstance(place.arm, (int, np.integer)) and isinstance(place.rank, (int, float, np.number))
+        if (
+            not well
+            or place.method not in ("GET", "HEAD")
+            or not 0 <= place.arm < _MOST_ARMS
+            or place.rank != place.rank
+        ):
+            raise PolicyError(
+                f"place() gave {place}; an arm is an integer from 0, without gaps, below {_MOST_ARMS:,}, a rank a number "
+                "that is not NaN, a method GET or HEAD"
+            )
     return placements
 
 
@@ -356,24 +372,3 @@ def _with_reward(outcome: Outcome, reward: float) -> Outcome:
         pick=outcome.pick, status=outcome.status, mime=outcome.mime, size=outcome.size, seconds=outcome.seconds,
         items=outcome.items, error=outcome.error, reward=reward, page=outcome.page,
     )  # fmt: skip
-
-
-def _describe(policy: Policy, goal: Goal) -> dict[str, Any]:
-    """Return a goal, the import path of a policy and its parameters as text: what has to be equal for a resume."""
-    names = [name for name in inspect.signature(type(policy)).parameters if hasattr(policy, name)]
-    cls = type(policy)
-    path = f"{cls.__module__}.{cls.__qualname__}"
-    return {"policy": path, "goal": _text(goal), **{name: _text(getattr(policy, name)) for name in names}}
-
-
-def _text(value: object) -> str:
-    """Return the repr of a value as it is in every process: sets in order, no addresses."""
-    if isinstance(value, (set, frozenset)):
-        return f"{{{', '.join(sorted(map(_text, value)))}}}"
-    return re.sub(r" at 0x[0-9A-Fa-f]+", "", repr(value))
-
-
-def _differences(then: dict[str, Any], now: dict[str, Any]) -> str:
-    names = [name for name in {**now, **then} if then.get(name) != now.get(name)]
-    names = [name for name in names if name in ("format", "policy", "goal")] or names  # parameters follow from these
-    return ", ".join(f"{name} was {then.get(name)} and is {now.get(name)}" for name in names)

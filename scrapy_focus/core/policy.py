@@ -54,7 +54,7 @@ class Policy(ABC):
 
         ``links`` are all links of one page, in document order; ``source`` is the outcome of that page, its reward
         known, and ``None`` for seeds. After a HEAD, the link comes alone, in state ``PROBED``, with the outcome of the
-        HEAD as its source; one that brought no answer does not come. ``None`` for a link that waits leaves it there.
+        HEAD as its source (see its ``status`` and ``error``). ``None`` for a link that waits leaves it there.
         """
 
     @abstractmethod
@@ -115,7 +115,8 @@ class Bandit(Policy):
     Examples
     --------
     >>> class Hosts(Bandit):
-    ...     numbers = {}
+    ...     def __init__(self):
+    ...         self.numbers = {}
     ...     def arm(self, link):
     ...         return self.numbers.setdefault(link.host, len(self.numbers))
     """
@@ -163,7 +164,10 @@ class Bandit(Policy):
         self.stats.unpull(pick.arm)
 
     def learn(self, outcome: Outcome) -> None:
-        self.stats.earn(outcome.pick.arm, outcome.reward)
+        if outcome.pick.method == "HEAD":
+            self.stats.unpull(outcome.pick.arm)
+        else:
+            self.stats.earn(outcome.pick.arm, outcome.reward)
 
     def explain(self, pick: Pick) -> dict[str, Any]:
         pulls = float(self.stats.pulls[pick.arm])

@@ -1,8 +1,7 @@
 """All waiting links in this process: columns for the links, one heap for each (arm, host).
 
-Two wishes conflict: taking the best link of an arm, and passing over hosts that are busy. A single heap for an arm would
-have to dig through every link of a busy host. So an arm has a heap for each host, and a small heap of the hosts by their
-best link: passing over costs as many steps as there are busy hosts, whatever they hold.
+Two wishes conflict: taking the best link of an arm, and passing over busy hosts without digging through their links. So
+an arm has a heap for each host, and a small heap of the hosts by their best link.
 """
 
 from __future__ import annotations
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
-
-    Memo = NDArray[np.float32]
 
 FORMAT = 1
 
@@ -48,12 +45,10 @@ class _Arm:
 class MemoryFrontier:
     """A :class:`~scrapy_focus.frontiers.base.Frontier` that lives in memory.
 
-    About half a kilobyte a waiting link, URL included; push and pop cost O(log n). With a job directory it is written as a
-    whole when the crawl stops (``frontier.pickle``); a crawl that is killed loses it.
+    About half a kilobyte a waiting link; push and pop cost O(log n). A clean stop writes it as a whole.
 
-    A row of the columns belongs to one waiting link from push until its heap entry has surfaced; ``_row`` maps the key
-    of each waiting link to its row, ``_known`` the key of every other link to its state: the two are disjoint, and
-    ``_flying`` holds exactly the picks of the keys that ``_known`` calls FLYING.
+    A row of the columns belongs to one link from push until its heap entry has surfaced. ``_row`` maps waiting keys to
+    rows, ``_known`` all others to states: they are disjoint. ``_flying`` holds the picks that ``_known`` calls FLYING.
     """
 
     def __init__(self) -> None:
@@ -77,7 +72,7 @@ class MemoryFrontier:
         self._depth = array("i")
         self._head_first = bytearray()
         self._url: list[str] = []
-        self._memo: list[Memo | None] = []
+        self._memo: list[NDArray[np.float32] | None] = []
         self._payload: list[bytes] = []
 
     @property

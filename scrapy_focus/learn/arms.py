@@ -53,7 +53,7 @@ class ArmStats:
 
     def unpull(self, arm: int) -> None:
         """Take back a pull that turned out not to be one."""
-        self._pulls[arm] -= 1
+        self._pulls[arm] = max(0.0, self._pulls[arm] - 1)
 
     def earn(self, arm: int, reward: float) -> None:
         """Add what a pull of this arm earned."""

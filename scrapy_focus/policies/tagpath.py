@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
+from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.mime import BLOCKED_EXTENSIONS, extension
 from scrapy_focus.core.policy import Policy, best_arm
 from scrapy_focus.core.types import Placement, State
@@ -31,7 +32,8 @@ TARGETS = 0  # links that are predicted to be targets: fetched at once, first in
 PROBES = 1  # links to be looked at with a HEAD, while the classifier knows nothing
 FIRST = 2  # the arm of cluster k is FIRST + k
 
-_UNKNOWN = (403, 405, 501)  # answers of servers that know no HEAD
+_GONE = (404, 410)
+_PATIENCE = 3  # HEADs in a row without an answer, after which no more are sent
 
 
 class TagPath(Policy):
@@ -63,7 +65,7 @@ class TagPath(Policy):
         What counts as a pull. ``"released"``: only pulls that ended in a page, as in the released code. ``"full"``:
         every pull, and one whose page is itself a target earns its reward; for goals whose targets are pages.
     blocked
-        Extensions of URLs that are never requested.
+        Extensions of URLs that are never requested, but as seeds.
     index
         How the nearest cluster is found, see :class:`~scrapy_focus.learn.clusters.Clusters`.
     max_clusters
@@ -83,6 +85,8 @@ class TagPath(Policy):
       the label of what came back.
     * *Step count*: ``t`` in the score is the number of requests, HEAD and GET, as released.
     * *Links of one page* with equal paths join their cluster at once, not one after the other.
+    * *HEADs that fail*: in the released code a link whose HEAD gives an error is dropped. Here it is taken for a page, unless
+      it is gone (404, 410) on a server that answers other HEADs; and after three failures in a row no more HEADs are sent.
     * *First labels*: the released code keeps sending HEADs until one more link than a batch was looked at; here the
       links that still wait for a HEAD are classified as soon as the classifier is trained.
 
@@ -119,6 +123,16 @@ class TagPath(Policy):
         index: Index = "numpy",
         max_clusters: int = 4096,
     ) -> None:
+        if accounting not in ("released", "full") or index not in ("numpy", "hnswlib"):
+            raise ConfigError(
+                f"TagPath(accounting={accounting!r}, index={index!r}): accounting is 'released' or 'full', index is "
+                "'numpy' or 'hnswlib'"
+            )
+        if not (0 < theta <= 1 and alpha >= 0 and n >= 1 and batch >= 1 and max_clusters >= 1 and 1 <= m <= w <= 30):
+            raise ConfigError(
+                f"TagPath(theta={theta}, alpha={alpha}, n={n}, batch={batch}, max_clusters={max_clusters}, m={m}, w={w}): "
+                "theta is in (0, 1], alpha at least 0, n, batch and max_clusters at least 1, and 1 <= m <= w <= 30"
+            )
         self.theta = theta
         self.n = n
         self.m = m
@@ -139,6 +153,9 @@ class TagPath(Policy):
         self._path_names: list[str] = []
         self._names: dict[int, str] = {}
         self._queued = 0
+        self._heads_work = False  # whether any HEAD was answered well
+        self._unanswered = 0  # HEADs in a row that were not
+        self._adopted: dict[int, int] = {}  # picks that were taken for targets and gave links -> the arm of their path
         self._labelled: set[int] = set()  # keys that taught the classifier with their HEAD, until they are fetched
 
     def attach(self, frontier: Frontier) -> None:
@@ -154,9 +171,9 @@ class TagPath(Policy):
         pages: dict[str, list[int]] = {}
         for i, link in enumerate(links):
             placements.append(None)
-            if extension(link.url) in self.blocked:
+            if source is not None and extension(link.url) in self.blocked:
                 continue
-            if not self.classifier.ready and self.probe and source is not None:
+            if source is not None and self._probing:
                 placements[i] = self._wait(PROBES, link.tag_path, page_arm, "HEAD")
             elif self.classifier.predict(char_pairs(link.url)):
                 placements[i] = self._wait(TARGETS, link.tag_path, page_arm)
@@ -199,11 +216,15 @@ class TagPath(Policy):
             credited = pick.origin if pick.memo is None else int(pick.memo[1])
             if credited >= FIRST:
                 self.stats.earn(credited, outcome.reward)
-        if pick.arm >= FIRST:
+        adopted = self._adopted.pop(pick.id, None)
+        if adopted is not None:
+            self.stats.pull(adopted)
+        arm = pick.arm if adopted is None else adopted
+        if arm >= FIRST:
             if self.accounting == "full":
-                self.stats.earn(pick.arm, outcome.reward)
+                self.stats.earn(arm, outcome.reward)
             elif not outcome.is_html:
-                self.stats.unpull(pick.arm)
+                self.stats.unpull(arm)
         if pick.key in self._labelled:
             self._labelled.discard(pick.key)
         else:
@@ -235,10 +256,19 @@ class TagPath(Policy):
         if target:
             return self._wait(TARGETS, path, credited)
         answered = head.status is not None and head.status < 400
-        if head.status in _UNKNOWN or (answered and (head.is_html or not head.mime)):
-            memo = self._memo(path, credited) if credited != pick.origin else None
-            return Placement(self._cluster(path), float(self.rng.random()), memo)
-        return None
+        gone = head.error == "ignored" or (head.status in _GONE and self._heads_work)
+        self._heads_work |= answered
+        self._unanswered = 0 if answered or gone else self._unanswered + 1
+        if self._unanswered == _PATIENCE:
+            self._classify_probes()
+        if gone or (answered and head.mime and not head.is_html):
+            return None
+        memo = self._memo(path, credited) if credited != pick.origin else None
+        return Placement(self._cluster(path), float(self.rng.random()), memo)
+
+    @property
+    def _probing(self) -> bool:
+        return self.probe and not self.classifier.ready and self._unanswered < _PATIENCE
 
     def _label(self, url: str, outcome: Outcome) -> bool:
         """Teach the classifier what a URL was, where that is known; return whether it was a target."""
@@ -267,7 +297,9 @@ class TagPath(Policy):
         pick = source.pick
         if pick.arm >= FIRST:
             return pick.arm
-        return self._cluster("" if pick.memo is None else self._path_names[int(pick.memo[0])])
+        arm = self._cluster("" if pick.memo is None else self._path_names[int(pick.memo[0])])
+        self._adopted[pick.id] = arm
+        return arm
 
     def _wait(self, arm: int, path: str, credited: int, method: Literal["GET", "HEAD"] = "GET") -> Placement:
         self._queued += 1

@@ -144,7 +144,7 @@ def test_a_probed_link_can_be_given_up(failed: bool) -> None:
     pick = crawl.next()
     assert pick is not None
     crawl.report(failure(pick) if failed else page(pick))
-    assert len(policy.called("place")) == (1 if failed else 2)
+    assert len(policy.called("place")) == 2
     assert crawl.frontier.states([1]) == [State.PROBED]
     assert crawl.add(links(1)) == 0
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 SOURCES = [path for path in sorted((ROOT / "scrapy_focus").rglob("*.py")) if path.parent.name != "replay"]
-GUARDS = ("_guard", "_guarded")  # their first argument is counted under error/
+GUARDS = ("guard", "_guarded")  # their first argument is counted under error/
 
 
 def read(page: str) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from scrapy_focus import Crawl, FilesGoal, State
+from scrapy_focus import ConfigError, Crawl, FilesGoal, State
 from scrapy_focus.learn.arms import auer
 from scrapy_focus.learn.text import char_pairs
 from scrapy_focus.policies.tagpath import FIRST, PROBES, TARGETS, TagPath
@@ -109,6 +109,38 @@ def test_servers_that_know_no_head_lose_no_link(status: int) -> None:
         crawl.report(page(pick, **outcome))
     assert crawl.frontier.states([2, 3, 4]) == [State.WAITING, State.WAITING, State.PROBED]
     assert crawl.policy.classifier.labels == 1
+
+
+@pytest.mark.parametrize("answer", [{"status": 404}, {"status": 429}, {"status": None, "error": "failure: Timeout"}])
+def test_a_server_that_answers_no_head_loses_no_link(answer: dict) -> None:
+    """After three HEADs without an answer no more are sent, and all links are pages, those that were asked for too."""
+    crawl = started(TagPath(), trained=False)
+    crawl.add([article(1)])
+    fetch(crawl, *[article(i) for i in range(2, 20)])
+    for _ in range(3):
+        pick = crawl.next()
+        assert pick.method == "HEAD"
+        crawl.report(page(pick, **answer))
+    assert sorted(fetch(crawl).key for _ in range(18)) == list(range(2, 20))
+    assert crawl.next() is None
+
+
+def test_what_robots_forbid_is_given_up() -> None:
+    """A HEAD that robots.txt does not allow is not followed by a GET."""
+    crawl = started(TagPath(), trained=False)
+    crawl.add([article(1)])
+    fetch(crawl, article(2))
+    crawl.report(page(crawl.next(), status=None, mime="", error="ignored"))
+    assert crawl.next() is None
+
+
+@pytest.mark.parametrize(
+    "params", [{"accounting": "ful"}, {"index": "hnsw"}, {"theta": 7}, {"m": 16, "w": 15}, {"n": 0}]
+)
+def test_parameters_are_checked(params: dict) -> None:
+    """A value that cannot be used is refused with what is allowed."""
+    with pytest.raises(ConfigError, match=next(iter(params))):
+        TagPath(**params)
 
 
 def test_predicted_targets_come_before_any_page() -> None:
@@ -249,10 +281,14 @@ def test_the_step_count_is_that_of_requests() -> None:
 
 @pytest.mark.parametrize("url", ["http://h/a.JPG", "http://h/a.jpg?size=2", "http://h/b.mp4", "http://h/c.css#x"])
 def test_blocked_extensions_are_never_asked_for(url: str) -> None:
-    """Pictures and the like get no placement, in any case of letters and with any query (as released, but for that)."""
+    """Pictures and the like get no placement, in any case of letters and with any query, but as seeds."""
     crawl = started(TagPath())
-    assert crawl.add([link(1, url=url, tag_path=NAV)]) == 0
-    assert started(TagPath(blocked=())).add([link(1, url=url, tag_path=NAV)]) == 1
+    crawl.add([article(1)])
+    fetch(crawl, link(2, url=url, tag_path=NAV))
+    assert crawl.next() is None
+    assert crawl.counts["link/given_up"] == 1
+    for policy in (TagPath(blocked=()), TagPath()):
+        assert started(policy).add([link(1, url=url, tag_path=NAV)]) == 1
 
 
 def test_the_best_arms_are_named() -> None:

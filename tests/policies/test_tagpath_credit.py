@@ -87,15 +87,15 @@ def test_a_target_taken_for_a_page(accounting: str, page_arm: tuple, own: tuple)
 
 @BOTH
 def test_a_page_taken_for_a_target(accounting: str) -> None:
-    """What is found on it is credited to the cluster of its tag path, though it never was an arm's pick."""
+    """It counts as a pull of the cluster of its tag path, which earns what is found on it."""
     crawl = started(TagPath(accounting=accounting))
     crawl.add([article(1, NAV)])
     fetch(crawl, dataset(2, MAIN))
     wrong = fetch(crawl, dataset(3, LIST), article(4, LIST))
     assert wrong.arm == TARGETS
-    assert arms(crawl) == [(1.0, 0.0), (0.0, 0.0), (0.0, 0.0)], "NAV, MAIN for the page, LIST for link 4"
+    assert arms(crawl) == [(1.0, 0.0), (1.0, 0.0), (0.0, 0.0)], "NAV, MAIN for the page, LIST for link 4"
     assert get_file(crawl).key == 3
-    assert arms(crawl)[1] == (0.0, 1.0)
+    assert arms(crawl)[1] == (1.0, 1.0)
     fetched = fetch(crawl, dataset(5))
     assert (fetched.key, fetched.arm) == (4, FIRST + 2)
     get_file(crawl)
@@ -110,7 +110,7 @@ def test_a_target_found_through_a_page_that_was_taken_for_a_target() -> None:
     fetch(crawl, article(4, LIST))
     pick = get_file(crawl)
     assert (pick.key, pick.origin, int(pick.memo[1])) == (4, TARGETS, FIRST + 1)
-    assert arms(crawl) == [(1.0, 0.0), (0.0, 1.0), (0.0, 0.0)]
+    assert arms(crawl) == [(1.0, 0.0), (1.0, 1.0), (0.0, 0.0)]
 
 
 def test_credit_survives_a_head() -> None:
@@ -153,7 +153,7 @@ def test_credit_survives_a_server_that_changes_its_mind() -> None:
     assert fetch(crawl, article(3, LIST)).arm == TARGETS
     assert fetch(crawl).method == "HEAD"
     assert get_file(crawl).key == 3
-    assert arms(crawl) == [(1.0, 0.0), (0.0, 1.0), (0.0, 0.0)]
+    assert arms(crawl) == [(1.0, 0.0), (1.0, 1.0), (0.0, 0.0)]
 
 
 def test_credit_survives_all_of_that_and_the_end_of_the_heads() -> None:
@@ -172,7 +172,7 @@ def test_credit_survives_all_of_that_and_the_end_of_the_heads() -> None:
         *[(i, "GET", TARGETS) for i in (3, 4, 5)],
         *[(i, "GET", FIRST + 2) for i in (6, 7)],
     ]
-    assert arms(crawl) == [(1.0, 0.0), (0.0, 5.0), (0.0, 0.0)]
+    assert arms(crawl) == [(1.0, 0.0), (1.0, 5.0), (0.0, 0.0)]
 
 
 def test_a_redirect_labels_the_url_that_was_asked_for() -> None:

@@ -64,7 +64,7 @@ def test_links_made_by_scripts(site: MockSite, tmp_path: Path, addon: bool) -> N
     result = crawl(Rendered, {**SETTINGS, "FOCUS_LOG": str(tmp_path / "log.jsonl")}, addon=addon, site=site)
     assert len(result.items) == 4
     assert result.outcomes == {"ok": 4}
-    assert result.stats["focus/link/unattributed"] == 0
+    assert result.stats.get("focus/link/unattributed", 0) == 0
     paths = [event["why"]["tag_path"] for event in result.events() if event["event"] == "pick"]
     assert paths == ["", *["html/body/ul.made/li/a"] * 3]
 

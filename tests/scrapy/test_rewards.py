@@ -106,7 +106,7 @@ class SaysLater(Follower):
     name = "says_later"
 
     def parse(self, response: Response) -> Iterator[Any]:
-        scheduler, pick = self.crawler.engine.scheduler, response.meta["focus"]
+        scheduler, pick = self.crawler.engine.scheduler, response.meta["focus_pick"]
         asyncio.get_running_loop().call_later(0.1, scheduler.reward, pick, 0.5)
         yield from response.follow_all(css="a")
 

@@ -135,7 +135,7 @@ def test_bad_settings_stop_the_crawl_before_it_starts(
     error = caught.value
     if not isinstance(error, ConfigError):  # Scrapy 2.19 fails once more while it closes what it had not opened
         error = error.__context__
-        assert str(error) in [record.getMessage() for record in caplog.records]
+        assert f"scrapy_focus cannot start: {error}" in [record.getMessage() for record in caplog.records]
     assert isinstance(error, ConfigError)
     assert said in str(error)
     assert site.log == []

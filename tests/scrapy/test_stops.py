@@ -61,7 +61,9 @@ def test_what_is_turned_off_stays_off(site: MockSite) -> None:
 
 def test_an_unclean_job_is_warned_of(site: MockSite, tmp_path: Path) -> None:
     """Where only the dupefilter left something in the job directory, the log says what that means."""
-    (tmp_path / "requests.seen").write_bytes(b"")
+    fresh = crawl(Follower, {"FOCUS_POLICY": BREADTH_FIRST, "JOBDIR": str(tmp_path / "new")}, seeds=[site.url(SEED)])
+    assert not fresh.logged("was not stopped cleanly")
+    (tmp_path / "requests.seen").write_bytes(b"\0\x01a")
     result = crawl(Follower, {"FOCUS_POLICY": BREADTH_FIRST, "JOBDIR": str(tmp_path)}, seeds=[site.url(SEED)])
     assert result.logged("was not stopped cleanly")
     resumed = crawl(Follower, {"FOCUS_POLICY": BREADTH_FIRST, "JOBDIR": str(tmp_path)}, seeds=[site.url(SEED)])

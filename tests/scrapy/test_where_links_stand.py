@@ -99,7 +99,7 @@ def check_places(result: Any, at_least: int) -> None:
         assert link.tag_path == f"html/body/div#c/p.n{number}/a", link
         assert link.context == f"before {number} link {number}"
     assert len({link.anchor for link in links}) == len(links)
-    assert result.stats["focus/link/unattributed"] == 0
+    assert result.stats.get("focus/link/unattributed", 0) == 0
 
 
 @pytest.mark.parametrize("addon", [False, True], ids=["scheduler", "addon"])
@@ -159,7 +159,7 @@ def test_links_that_are_not_on_the_page(site: MockSite, addon: bool) -> None:
     )  # fmt: skip
     paths = [link.tag_path for link in result.scheduler.crawl.policy.links]
     assert paths == ["", "", "", "html/body/ul/li/a", "html/body/ul/li/a"]
-    assert result.stats["focus/link/unattributed"] == 3
+    assert result.stats.get("focus/link/unattributed", 0) == 3
 
 
 @pytest.mark.parametrize("addon", [False, True], ids=["scheduler", "addon"])

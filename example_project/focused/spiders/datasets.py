@@ -60,7 +60,9 @@ class DatasetsSpider(scrapy.Spider):
     def __init__(
         self, root: str = "", targets: str = "data", budget: str = "", out: str = "found", **kwargs: Any
     ) -> None:
-        super().__init__(**kwargs)
+        if kwargs:
+            raise UsageError(f"there is no argument {', '.join(kwargs)}; there are root, targets, budget and out")
+        super().__init__()
         self.roots = [url.strip() for url in root.split(",") if url.strip()]
         hosts = [urlsplit(url).hostname or "" for url in self.roots if url.startswith(("http://", "https://"))]
         if not self.roots or len(hosts) < len(self.roots) or not all(hosts):
@@ -133,5 +135,6 @@ def file_name(response: Response, mime: str) -> str:
     message = Message()
     message["Content-Disposition"] = (response.headers.get("Content-Disposition") or b"").decode("latin-1")
     name = message.get_filename() or unquote(urlsplit(response.url).path).rpartition("/")[2]
-    name = re.sub(r"[^\w.\- ]+", "_", name.replace("\\", "/").rpartition("/")[2]).strip(". ")[-150:]
+    name = re.sub(r"[^\w.\- ]+", "_", name.replace("\\", "/").rpartition("/")[2]).strip(". ")
+    name = name.encode()[-150:].decode(errors="ignore")  # file systems count bytes
     return (name or "file") + ("" if "." in name else mimetypes.guess_extension(mime) or "")

@@ -1,0 +1,42 @@
+"""What has to be equal for a stored crawl to go on, and whether its files belong together."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import zlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from scrapy_focus.core.goals import Goal
+    from scrapy_focus.core.policy import Policy
+
+
+def checksums(folder: Path) -> dict[str, int]:
+    """Return a checksum of each file of a checkpoint, by name."""
+    files = sorted(path for path in folder.glob("*.pickle") if path.name in ("frontier.pickle", "policy.pickle"))
+    return {path.name: zlib.crc32(path.read_bytes()) for path in files}
+
+
+def describe(policy: Policy, goal: Goal) -> dict[str, Any]:
+    """Return a goal, the import path of a policy and its parameters as text: what has to be equal for a resume."""
+    names = [name for name in inspect.signature(type(policy)).parameters if hasattr(policy, name)]
+    cls = type(policy)
+    path = f"{cls.__module__}.{cls.__qualname__}"
+    return {"policy": path, "goal": _text(goal), **{name: _text(getattr(policy, name)) for name in names}}
+
+
+def _text(value: object) -> str:
+    """Return the repr of a value as it is in every process: sets in order, no addresses."""
+    if isinstance(value, (set, frozenset)):
+        return f"{{{', '.join(sorted(map(_text, value)))}}}"
+    return re.sub(r" at 0x[0-9A-Fa-f]+", "", repr(value))
+
+
+def differences(then: dict[str, Any], now: dict[str, Any]) -> str:
+    """Say what two descriptions differ in, ``""`` if in nothing."""
+    names = [name for name in {**now, **then} if then.get(name) != now.get(name)]
+    names = [name for name in names if name in ("format", "policy", "goal")] or names  # parameters follow from these
+    return ", ".join(f"{name} was {then.get(name)} and is {now.get(name)}" for name in names)
