@@ -161,6 +161,8 @@ class Errback:
         self.entry.failure = failure.value
         if isinstance(failure.value, (Probed, BudgetExhausted)):
             return None  # nothing that happened to a page of the spider's
+        if self.entry.stopped and self.original is None:
+            return None  # we wanted it so: no error to be logged
         return failure if self.original is None else self.original(failure)
 
 

@@ -117,7 +117,7 @@ class FocusScheduler(BaseScheduler):
         return {
             "probe": heads_tell,
             "accounting": "released" if heads_tell else "full",
-            "blocked": blocked_extensions(getattr(config.goal, "types", ())) if heads_tell else (),
+            "blocked": blocked_extensions(getattr(config.goal, "types", ())),
         }
 
     def open(self, spider: Spider) -> Deferred[None] | None:

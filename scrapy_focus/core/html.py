@@ -56,7 +56,7 @@ def locate(root: _Element, base: str, wanted: Collection[str], *, encoding: str 
     missing = {_bare(url): url for url in wanted}
     found: dict[str, Place] = {}
     paths: dict[_Element, str] = {}
-    later: list[tuple[str, _Element]] = []
+    later: list[tuple[str, str | None, _Element]] = []
     for href, element in _links(root):
         url = _bare(_joined(base, href)) if _PLAIN.match(href) else ""
         if url in missing:
@@ -64,11 +64,15 @@ def locate(root: _Element, base: str, wanted: Collection[str], *, encoding: str 
             if not missing:
                 return found
         else:
-            later.append((href, element))
+            simple = url and "%" not in href and "//" not in href  # changed behind the question mark at most
+            later.append((href, url.partition("?")[0] if simple else None, element))
     for normalise in (_safe, _canonical):
-        for href, element in later:
+        heads = {url.partition("?")[0] for url in missing}
+        for href, head, element in later:
             if not missing:
                 return found
+            if head is not None and head not in heads:
+                continue
             url = _bare(normalise(base, href, encoding))
             if url in missing:
                 found[missing.pop(url)] = _place(element, paths)

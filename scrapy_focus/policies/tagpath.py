@@ -33,7 +33,7 @@ PROBES = 1  # links to be looked at with a HEAD, while the classifier knows noth
 FIRST = 2  # the arm of cluster k is FIRST + k
 
 _GONE = (404, 410)
-_PATIENCE = 3  # HEADs in a row without an answer, after which no more are sent
+_PATIENCE = 3  # HEADs in a row without an answer, or files of a blocked kind, after which no more are asked for
 
 
 class TagPath(Policy):
@@ -65,7 +65,8 @@ class TagPath(Policy):
         What counts as a pull. ``"released"``: only pulls that ended in a page, as in the released code. ``"full"``:
         every pull, and one whose page is itself a target earns its reward; for goals whose targets are pages.
     blocked
-        Extensions of URLs that are never requested, but as seeds.
+        Extensions of URLs that are never requested, but as seeds; with ``accounting="full"``, where anything can be a
+        target, not after three of its kind were fetched for nothing.
     index
         How the nearest cluster is found, see :class:`~scrapy_focus.learn.clusters.Clusters`.
     max_clusters
@@ -153,6 +154,9 @@ class TagPath(Policy):
         self._path_names: list[str] = []
         self._names: dict[int, str] = {}
         self._queued = 0
+        self._in_vain: dict[
+            str, float
+        ] = {}  # per blocked extension: fetched for nothing; -inf: one was worth something
         self._heads_work = False  # whether any HEAD was answered well
         self._unanswered = 0  # HEADs in a row that were not
         self._adopted: dict[int, int] = {}  # picks that were taken for targets and gave links -> the arm of their path
@@ -171,7 +175,7 @@ class TagPath(Policy):
         pages: dict[str, list[int]] = {}
         for i, link in enumerate(links):
             placements.append(None)
-            if source is not None and extension(link.url) in self.blocked:
+            if source is not None and self._is_blocked(link.url):
                 continue
             if source is not None and self._probing:
                 placements[i] = self._wait(PROBES, link.tag_path, page_arm, "HEAD")
@@ -216,6 +220,9 @@ class TagPath(Policy):
             credited = pick.origin if pick.memo is None else int(pick.memo[1])
             if credited >= FIRST:
                 self.stats.earn(credited, outcome.reward)
+        if (name := extension(pick.url)) in self.blocked:
+            worth = outcome.reward > 0 or outcome.is_html
+            self._in_vain[name] = -math.inf if worth else self._in_vain.get(name, 0) + 1
         adopted = self._adopted.pop(pick.id, None)
         if adopted is not None:
             self.stats.pull(adopted)
@@ -291,6 +298,11 @@ class TagPath(Policy):
             else:
                 places.append(Placement(self._cluster(path), float(self.rng.random()), place.memo))
         self.frontier.move([link.key for link, _ in waiting], places)
+
+    def _is_blocked(self, url: str) -> bool:
+        name = extension(url)
+        sure = self.accounting == "released" or self._in_vain.get(name, 0) >= _PATIENCE
+        return name in self.blocked and sure
 
     def _page_arm(self, source: Outcome) -> int:
         """The arm to which targets found on this page are credited."""

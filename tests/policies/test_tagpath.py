@@ -291,6 +291,21 @@ def test_blocked_extensions_are_never_asked_for(url: str) -> None:
         assert started(policy).add([link(1, url=url, tag_path=NAV)]) == 1
 
 
+def test_where_anything_can_be_a_target_extensions_are_tried() -> None:
+    """With full accounting three pictures are fetched before pictures are given up, and pages that end in .js are not."""
+    crawl = started(TagPath(accounting="full", probe=False))
+    crawl.add([article(1)])
+    pictures = [link(i, url=f"http://h/{i}.png", tag_path=NAV) for i in range(2, 5)]
+    fetch(crawl, *pictures, link(5, url="http://h/node.js", tag_path=MAIN))
+    for _ in range(4):
+        pick = crawl.next()
+        assert pick is not None
+        crawl.report(page(pick, mime="text/html" if pick.key == 5 else "image/png"))
+    crawl.add([link(6, url="http://h/seed.html", tag_path=NAV)])
+    fetch(crawl, link(7, url="http://h/7.png", tag_path=NAV), link(8, url="http://h/vue.js", tag_path=MAIN))
+    assert crawl.frontier.states([7, 8]) == [State.FETCHED, State.WAITING]
+
+
 def test_the_best_arms_are_named() -> None:
     """Arms that earned something, most first, with what they earned and in how many pulls."""
     policy = TagPath()
