@@ -86,6 +86,9 @@ class TagPath(Policy):
       the label of what came back.
     * *Step count*: ``t`` in the score is the number of requests, HEAD and GET, as released.
     * *Links of one page* with equal paths join their cluster at once, not one after the other.
+    * *Pages that were taken for targets* count as pulls of the cluster of their path, as released. With ``"full"``, where
+      targets are pages and most come this way, they only earn for it: on the bundled portal that finds 101 of 130 items
+      with 500 requests, and 94 where they count (8 seeds).
     * *HEADs that fail*: in the released code a link whose HEAD gives an error is dropped. Here it is taken for a page, unless
       it is gone (404, 410) on a server that answers other HEADs; and after three failures in a row no more HEADs are sent.
     * *First labels*: the released code keeps sending HEADs until one more link than a batch was looked at; here the
@@ -310,7 +313,8 @@ class TagPath(Policy):
         if pick.arm >= FIRST:
             return pick.arm
         arm = self._cluster("" if pick.memo is None else self._path_names[int(pick.memo[0])])
-        self._adopted[pick.id] = arm
+        if self.accounting == "released":
+            self._adopted[pick.id] = arm
         return arm
 
     def _wait(self, arm: int, path: str, credited: int, method: Literal["GET", "HEAD"] = "GET") -> Placement:

@@ -85,17 +85,17 @@ def test_a_target_taken_for_a_page(accounting: str, page_arm: tuple, own: tuple)
     assert arms(crawl) == [page_arm, own]
 
 
-@BOTH
-def test_a_page_taken_for_a_target(accounting: str) -> None:
-    """It counts as a pull of the cluster of its tag path, which earns what is found on it."""
+@pytest.mark.parametrize(("accounting", "pulls"), [("released", 1.0), ("full", 0.0)])
+def test_a_page_taken_for_a_target(accounting: str, pulls: float) -> None:
+    """The cluster of its tag path earns what is found on it; it counts as a pull of that cluster as released."""
     crawl = started(TagPath(accounting=accounting))
     crawl.add([article(1, NAV)])
     fetch(crawl, dataset(2, MAIN))
     wrong = fetch(crawl, dataset(3, LIST), article(4, LIST))
     assert wrong.arm == TARGETS
-    assert arms(crawl) == [(1.0, 0.0), (1.0, 0.0), (0.0, 0.0)], "NAV, MAIN for the page, LIST for link 4"
+    assert arms(crawl) == [(1.0, 0.0), (pulls, 0.0), (0.0, 0.0)], "NAV, MAIN for the page, LIST for link 4"
     assert get_file(crawl).key == 3
-    assert arms(crawl)[1] == (1.0, 1.0)
+    assert arms(crawl)[1] == (pulls, 1.0)
     fetched = fetch(crawl, dataset(5))
     assert (fetched.key, fetched.arm) == (4, FIRST + 2)
     get_file(crawl)
