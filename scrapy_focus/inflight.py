@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, cast
 from scrapy import signals
 from scrapy.exceptions import IgnoreRequest, StopDownload
 from scrapy.http import Response, TextResponse
-from scrapy.spidermiddlewares.httperror import HttpError
 
 from scrapy_focus.config import PICK
 from scrapy_focus.core.mime import parse_mime
@@ -116,7 +115,7 @@ class Entry:
             return "mime_stop"
         if self.spider_error:
             return "spider_error"
-        if isinstance(failure, HttpError) or (self.response is not None and self.response.status >= 400):
+        if self.response is not None and not 200 <= self.response.status < 300:
             return "http_error"
         if isinstance(failure, IgnoreRequest):
             return "ignored"
@@ -129,7 +128,7 @@ class Entry:
     def outcome(self, now: float) -> Outcome:
         """Draw the outcome from what is known; the reward is the goal's business."""
         label, pick = self.label(), self.pick
-        response = self.failure.response if isinstance(self.failure, (Probed, HttpError)) else self.response
+        response = self.failure.response if isinstance(self.failure, Probed) else self.response
         error = "" if label in ("ok", "probed") else label
         if label == "failure":
             error = f"failure: {type(self.failure).__name__}"
