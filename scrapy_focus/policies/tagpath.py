@@ -33,7 +33,7 @@ PROBES = 1  # links to be looked at with a HEAD, while the classifier knows noth
 FIRST = 2  # the arm of cluster k is FIRST + k
 
 _GONE = (404, 410)
-_PATIENCE = 3  # HEADs in a row without an answer, or files of a blocked kind, after which no more are asked for
+_PATIENCE = 3  # files of a blocked kind that were worth nothing, after which no more are asked for
 
 
 class TagPath(Policy):
@@ -90,7 +90,7 @@ class TagPath(Policy):
       targets are pages and most come this way, they only earn for it: on the bundled portal that finds 101 of 130 items
       with 500 requests, and 94 where they count (8 seeds).
     * *HEADs that fail*: in the released code a link whose HEAD gives an error is dropped. Here it is taken for a page, unless
-      it is gone (404, 410) on a server that answers other HEADs; and after three failures in a row no more HEADs are sent.
+      it is gone (404, 410) on a server that answers other HEADs; and after a batch of failures in a row no more are sent.
     * *First labels*: the released code keeps sending HEADs until one more link than a batch was looked at; here the
       links that still wait for a HEAD are classified as soon as the classifier is trained.
 
@@ -269,7 +269,7 @@ class TagPath(Policy):
         gone = head.error == "ignored" or (head.status in _GONE and self._heads_work)
         self._heads_work |= answered
         self._unanswered = 0 if answered or gone else self._unanswered + 1
-        if self._unanswered == _PATIENCE:
+        if self._unanswered == self.batch:
             self._classify_probes()
         if gone or (answered and head.mime and not head.is_html):
             return None
@@ -278,7 +278,7 @@ class TagPath(Policy):
 
     @property
     def _probing(self) -> bool:
-        return self.probe and not self.classifier.ready and self._unanswered < _PATIENCE
+        return self.probe and not self.classifier.ready and self._unanswered < self.batch
 
     def _label(self, url: str, outcome: Outcome) -> bool:
         """Teach the classifier what a URL was, where that is known; return whether it was a target."""

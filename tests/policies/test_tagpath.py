@@ -113,8 +113,8 @@ def test_servers_that_know_no_head_lose_no_link(status: int) -> None:
 
 @pytest.mark.parametrize("answer", [{"status": 404}, {"status": 429}, {"status": None, "error": "failure: Timeout"}])
 def test_a_server_that_answers_no_head_loses_no_link(answer: dict) -> None:
-    """After three HEADs without an answer no more are sent, and all links are pages, those that were asked for too."""
-    crawl = started(TagPath(), trained=False)
+    """After a batch of failed HEADs no more are sent, and all links are pages, those that were asked for too."""
+    crawl = started(TagPath(batch=3), trained=False)
     crawl.add([article(1)])
     fetch(crawl, *[article(i) for i in range(2, 20)])
     for _ in range(3):
