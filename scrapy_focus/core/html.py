@@ -8,7 +8,7 @@ are looked at closely: on a dense page, nineteen of twenty are known already.
 from __future__ import annotations
 
 import re
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urljoin
 
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
     from lxml.etree import _Element
 
-_LINKS = {"a": "href", "area": "href", "link": "href", "iframe": "src", "frame": "src", "form": "action"}
+_LINKS = {"a": "href", "area": "href", "iframe": "src", "frame": "src", "link": "href", "form": "action"}
+_SHOWN = ("a", "area", "iframe", "frame")  # where a URL stands for readers; the others say less of it
 _TEXT = 200  # characters of anchor and context that are kept
 _PIECES = 50  # text nodes that are read for them at most
 _PLAIN = re.compile(r"[!#-;=?-\[\]_a-z~]+\Z")  # what safe_url_string leaves alone, but %
@@ -50,8 +51,8 @@ def locate(root: _Element, base: str, wanted: Collection[str], *, encoding: str 
 
     Notes
     -----
-    Where a URL stands on a page more than once, the first place in document order counts; where it is spelled in several
-    ways, the first of those that Scrapy need not repair.
+    Where a URL stands on a page more than once, the first place in document order counts, and a place that readers see
+    before a ``<link>`` or form; where it is spelled in several ways, the first of those that Scrapy need not repair.
     """
     missing = {_bare(url): url for url in wanted}
     found: dict[str, Place] = {}
@@ -79,6 +80,20 @@ def locate(root: _Element, base: str, wanted: Collection[str], *, encoding: str 
         if normalise is _safe:
             missing = {_bare(canonicalize_url(url)): url for url in missing.values()}
     return found
+
+
+def page_links(root: _Element, base: str) -> Iterator[tuple[str, _Element]]:
+    """Yield each distinct URL that a page links to or frames, absolute and without its fragment, with its first element.
+
+    They come in document order; only ``http`` and ``https`` count, and what is no URL is passed over.
+    """
+    seen = set()
+    for element in root.iter(*_SHOWN):
+        href = strip_html5_whitespace(element.get("href") or element.get("src") or "")
+        url = _bare(_joined(base, href)) if href else ""
+        if url not in seen and url.startswith(("http://", "https://")):
+            seen.add(url)
+            yield url, element
 
 
 def tag_path(element: _Element, paths: dict[_Element, str] | None = None) -> str:
@@ -109,7 +124,7 @@ def _name(element: _Element) -> str:
 
 def _links(root: _Element) -> Iterator[tuple[str, _Element]]:
     seen = set()
-    for element in root.iter(*_LINKS):
+    for element in chain(root.iter(*_SHOWN), root.iter(*(_LINKS.keys() - _SHOWN))):
         href = element.get(_LINKS[element.tag])
         if href is not None and href not in seen:
             seen.add(href)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from lxml import html
 
-from scrapy_focus.core.html import locate, tag_path
+from scrapy_focus.core.html import Place, locate, page_links, tag_path
 
 BASE = "http://h/dir/page"
 
@@ -165,3 +165,23 @@ def test_xhtml_and_rubbish_in_names() -> None:
     """Names of elements that no standard knows are taken as they are."""
     place = located('<my-card class="c"><o:p><a href="/x">x</a></o:p></my-card>', "http://h/x")["http://h/x"]
     assert place.tag_path.startswith("html/body/my-card.c/")
+
+
+def test_a_place_that_readers_see_goes_before_a_link_element() -> None:
+    """A URL of ``<link rel=next>`` stands where its anchor is; one that stands nowhere else, in the head."""
+    root = html.document_fromstring(
+        '<html><head><link rel="next" href="/b"><link rel="up" href="/c"></head><body><p><a href="/b">B</a></p></body></html>'
+    )
+    places = locate(root, "http://h/a", ["http://h/b", "http://h/c"])
+    assert places["http://h/b"] == Place("html/body/p/a", "B", "B")
+    assert places["http://h/c"].tag_path == "html/head/link"
+
+
+def test_page_links() -> None:
+    """Anchors, areas and frames in document order, each URL once and without its fragment; no other schemes, no non-URLs."""
+    root = html.document_fromstring(
+        '<body><a href=" b#x ">1</a><iframe src="/f"></iframe><a href="b#y">2</a><map><area href="//o/c"></map><a>no</a>'
+        '<a href="mailto:a@h">3</a><a href="http://[h/">4</a><a href="">5</a><link href="/l"><a href="?q=1">6</a></body>'
+    )
+    found = [(url, element.tag) for url, element in page_links(root, "http://h/d/a")]
+    assert found == [("http://h/d/b", "a"), ("http://h/f", "iframe"), ("http://o/c", "area"), ("http://h/d/a?q=1", "a")]

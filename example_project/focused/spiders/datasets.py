@@ -7,7 +7,7 @@ import mimetypes
 import re
 from email.message import Message
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urljoin, urlsplit
+from urllib.parse import unquote, urlsplit
 
 import scrapy
 from scrapy.exceptions import UsageError
@@ -16,6 +16,7 @@ from scrapy.utils.response import get_base_url
 
 from focused.items import DataFile
 from scrapy_focus import ConfigError, FilesGoal
+from scrapy_focus.core.html import page_links
 from scrapy_focus.core.mime import blocked_extensions, extension, parse_mime, parse_types
 
 if TYPE_CHECKING:
@@ -115,19 +116,16 @@ class DatasetsSpider(scrapy.Spider):
 
     def links(self, response: HtmlResponse) -> Iterator[scrapy.Request]:
         """Return a request for each link of a page, in document order."""
-        base, seen = get_base_url(response), set()
-        for element in response.selector.root.iter("a", "area", "iframe", "frame"):
-            href = (element.get("href") or element.get("src") or "").strip()
-            if not href or href in seen:
+        for url, element in page_links(response.selector.root, get_base_url(response)):
+            if extension(url) in self.ignored:
                 continue
-            seen.add(href)
+            anchor = " ".join("".join(element.itertext()).split())[:200]
             try:
-                url = urljoin(base, href)
-                if url.startswith(("http://", "https://")) and extension(url) not in self.ignored:
-                    anchor = " ".join("".join(element.itertext()).split())[:200]
-                    yield scrapy.Request(url, meta={"link_text": anchor} if anchor else None)
+                request = scrapy.Request(url, meta={"link_text": anchor} if anchor else None)
             except ValueError:
-                self.logger.debug("No URL: %r on %s", href, response.url)
+                self.logger.debug("No URL: %r on %s", url, response.url)
+            else:
+                yield request
 
 
 def file_name(response: Response, mime: str) -> str:
