@@ -16,6 +16,7 @@ from scrapy_focus.core.goals import FilesGoal, Goal, ItemsGoal
 from scrapy_focus.core.mime import BLOCKED_MIMES, parse_types
 from scrapy_focus.core.plateau import Plateau
 from scrapy_focus.core.policy import Policy
+from scrapy_focus.policies.informed import Informed
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -98,6 +99,11 @@ class Config:
                 f"{', '.join(signature.parameters) or 'none'}"
             ) from error
         policy = self.policy(**params)
+        if isinstance(policy, Informed) and policy.needs_truth:
+            raise ConfigError(
+                f"FOCUS_POLICY is {self.policy.__qualname__}, which is told the truth about a site beforehand: it can only be "
+                "tried on recorded ones, with scrapy focus-compare"
+            )
         for name in defaults.keys() - params.keys():  # a subclass whose constructor leaves them out
             if hasattr(policy, name):
                 setattr(policy, name, defaults[name])

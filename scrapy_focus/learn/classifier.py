@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
 
@@ -45,10 +47,21 @@ class OnlineClassifier:
 
     def observe(self, features: NDArray[np.intp], label: bool) -> bool:
         """Learn from one example (the index of each feature, repeated as often as it occurs); ``True`` if it trained now."""
-        self.labels += 1
-        self._pending.append((features, label))
+        self.collect(features, label)
         if len(self._pending) < self.batch:
             return False
+        self.train()
+        return True
+
+    def collect(self, features: NDArray[np.intp], label: bool) -> None:
+        """Keep an example for the next training, whenever that is."""
+        self.labels += 1
+        self._pending.append((features, label))
+
+    def train(self) -> None:
+        """Learn from the examples that were collected since the last training, if there are any."""
+        if not self._pending:
+            return
         from scipy.sparse import csr_array
         from sklearn import config_context
 
@@ -63,8 +76,15 @@ class OnlineClassifier:
         self._weights = self._model.coef_[0]
         self._bias = float(self._model.intercept_[0])
         self._pending.clear()
-        return True
 
     def predict(self, features: NDArray[np.intp]) -> bool:
         """Whether an example belongs to the positive class; ``False`` before the first training."""
         return self._weights is not None and bool(self._weights[features].sum() + self._bias > 0)
+
+    def decide(self, rows: Sequence[NDArray[np.intp]]) -> NDArray[np.float64]:
+        """Return the log-odds of the positive class for each example, shape (len(rows),); 0 before the first training."""
+        if self._weights is None or not rows:
+            return np.zeros(len(rows))
+        owners = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
+        sums = np.bincount(owners, self._weights[np.concatenate(rows)], minlength=len(rows))
+        return np.asarray(sums + self._bias, np.float64)

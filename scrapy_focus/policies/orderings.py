@@ -36,6 +36,12 @@ class BreadthFirst(Ordering):
 class DepthFirst(Ordering):
     """The links of the page that came back last leave first, in the order in which they stand on that page.
 
+    Parameters
+    ----------
+    last_first
+        In the opposite order: the last link of a page first, as a plain stack has it. The released baseline of the
+        SB-CLASSIFIER paper does so.
+
     Examples
     --------
     >>> from scrapy_focus import Link
@@ -49,7 +55,8 @@ class DepthFirst(Ordering):
 
     reads_page: ClassVar[bool] = False
 
-    def __init__(self) -> None:
+    def __init__(self, *, last_first: bool = False) -> None:
+        self.last_first = last_first
         self._found = 0
 
     def rank(self, link: Link, source: Outcome | None) -> float:
@@ -57,6 +64,8 @@ class DepthFirst(Ordering):
         return float(self._found)
 
     def place(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
+        if self.last_first:
+            return super().place(links, source)
         return list(super().place(links[::-1], source))[::-1]
 
 

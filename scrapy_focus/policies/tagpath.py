@@ -178,13 +178,12 @@ class TagPath(Policy):
         pages: dict[str, list[int]] = {}
         for i, link in enumerate(links):
             placements.append(None)
-            if source is not None and self._is_blocked(link.url):
-                continue
-            if source is not None and self._probing:
+            arm = self._classify(link, seed=source is None)
+            if arm == PROBES:
                 placements[i] = self._wait(PROBES, link.tag_path, page_arm, "HEAD")
-            elif self.classifier.predict(char_pairs(link.url)):
+            elif arm == TARGETS:
                 placements[i] = self._wait(TARGETS, link.tag_path, page_arm)
-            else:
+            elif arm == FIRST:
                 pages.setdefault(link.tag_path, []).append(i)
         for path, positions in pages.items():
             arm = self._cluster(path, len(positions))
@@ -255,6 +254,14 @@ class TagPath(Policy):
         sums, pulls = self.stats.sums, self.stats.pulls
         best = [int(arm) for arm in np.argsort(-sums, kind="stable")[:k] if sums[arm] > 0]
         return [(self._names[arm], float(sums[arm]), int(pulls[arm])) for arm in best]
+
+    def _classify(self, link: Link, *, seed: bool) -> int | None:
+        """Return ``TARGETS``, ``PROBES``, or ``FIRST`` for a page, whichever its cluster; ``None`` gives a link up."""
+        if not seed and self._is_blocked(link.url):
+            return None
+        if not seed and self._probing:
+            return PROBES
+        return TARGETS if self.classifier.predict(char_pairs(link.url)) else FIRST
 
     def _place_probed(self, link: Link, head: Outcome) -> Placement | None:
         pick = head.pick

@@ -10,17 +10,68 @@ import pytest
 
 import scrapy_focus.policies
 from scrapy_focus import Policy, check_policy
+from scrapy_focus.policies.focused import Focused
+from scrapy_focus.policies.informed import Omniscient, OracleTagPath
+from scrapy_focus.policies.offline import TagPathOffline
 from scrapy_focus.policies.tagpath import TagPath
 from tests.made import classes_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+
+class EveryThird:
+    """A truth by which every third URL of the small web is a target and the others are pages, dead ones too."""
+
+    def kind(self, url):
+        return "page" if int(url.rpartition("/")[2]) % 3 else "target"
+
+    def targets(self):
+        return []
+
+
+class OnlyTargets(EveryThird):
+    """A truth by which there is nothing but targets."""
+
+    def kind(self, url):
+        return "target"
+
+
+class ToldOmniscient(Omniscient):
+    """Told anew by whoever opens or resumes the crawl, as ``check_policy`` does not."""
+
+    def attach(self, frontier):
+        self.inform(OnlyTargets())
+        super().attach(frontier)
+
+
+class ToldOracle(OracleTagPath):
+    """The same for the oracle."""
+
+    def attach(self, frontier):
+        self.inform(EveryThird())
+        super().attach(frontier)
+
+
+class ToldOffline(TagPathOffline):
+    """The same for the offline baseline where it counts by the truth."""
+
+    def attach(self, frontier):
+        self.inform(EveryThird())
+        super().attach(frontier)
+
+
+TOLD = {Omniscient: ToldOmniscient, OracleTagPath: ToldOracle}
 POLICIES = [cls for cls in classes_of(scrapy_focus.policies) if issubclass(cls, Policy) and not inspect.isabstract(cls)]
 MODES = [
     partial(TagPath, probe=False),
     partial(TagPath, accounting="full"),
     partial(TagPath, probe=False, accounting="full", max_clusters=1),
+    partial(Focused, warmup=0, batch=1),
+    partial(Focused, warmup=20, batch=5),
+    partial(TagPathOffline, warmup=20),
+    partial(ToldOffline, warmup=20, benefit="truth"),
+    partial(ToldOracle, accounting="full"),
 ]
 
 
@@ -30,7 +81,7 @@ def test_policies_are_found() -> None:
 
 
 @pytest.mark.parametrize("seed", [0, 1])
-@pytest.mark.parametrize("make", [*POLICIES, *MODES], ids=str)
+@pytest.mark.parametrize("make", [*[TOLD.get(cls, cls) for cls in POLICIES], *MODES], ids=str)
 def test_promises_are_kept(make: Callable[[], Policy], seed: int) -> None:
     """A policy fetches every page, chooses the same again for the same seed, and survives failures and pickling."""
     check_policy(make, seed=seed)

@@ -37,6 +37,11 @@ def test_depth_first() -> None:
     assert order(DepthFirst()) == [1, 2, 4, 7, 5, 3, 6]
 
 
+def test_depth_first_as_a_plain_stack() -> None:
+    """The last link of the page that came back last is next."""
+    assert order(DepthFirst(last_first=True)) == [1, 3, 6, 2, 5, 4, 7]
+
+
 def test_random_is_uniform() -> None:
     """Each of the links that wait is chosen first equally often, with the chance that the pick says."""
     firsts: Counter[int] = Counter()

@@ -1,0 +1,171 @@
+"""FOCUSED: a crawl in which a classifier of links alone says what comes next.
+
+Files are often recognised by their links: by an extension, a folder, the word "download". The classical focused crawler
+learns that from what it fetched, and always asks for the link that most probably is a target. What it cannot learn is
+which pages lead to targets: of two links that are none, it has no reason to prefer either.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.core.policy import Policy
+from scrapy_focus.core.types import Placement
+from scrapy_focus.learn.classifier import OnlineClassifier
+from scrapy_focus.learn.text import N_PAIRS, char_pairs
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from numpy.typing import NDArray
+
+    from scrapy_focus.core.types import Link, Outcome, Pick
+
+QUEUE = 0  # links that were found during the warm-up: first in, first out
+RANKED = 1  # links with a probability
+
+N_FEATURES = 1 + 2 * N_PAIRS  # depth, pairs of the URL, pairs of the anchor
+
+# A rank is the log-odds, less a little for each link found before: the first 22 bits say how probable, the last 30 when.
+_EQUAL = 2.0**-13  # log-odds that differ by less count as equal
+_LATER = 2.0**-43
+_LEAST, _MOST = -745.0, 37.0  # beyond these a probability is exactly 0 or 1
+
+
+class Focused(Policy):
+    """The FOCUSED baseline of the SB-CLASSIFIER paper: most probable target first.
+
+    The crawl is breadth-first until ``warmup`` requests were made. Then a logistic regression over the depth of a link
+    and the pairs of characters of its URL and its anchor learns from all that came back, and all waiting links are
+    ranked by their probability of being a target. From then on the classifier learns from every ``batch`` of labels, and
+    each link is ranked once, when it is found. A target is the label 1, a page or any other file the label 0; errors and
+    start pages are none.
+
+    Parameters
+    ----------
+    warmup
+        Requests that are made breadth-first.
+    batch
+        Labels to collect before each training after the first.
+
+    Notes
+    -----
+    As published / as released, and what this class does:
+
+    * *Ranking*: as released, links that wait are ranked anew once, when the warm-up ends, and never again.
+    * *Ties*: the steps of the regression are so large that most probabilities are exactly 0 or 1. The released code takes
+      equal ones in the order in which they happen to stand in its heap. Here the link that was found first is first.
+    * *Traps*: on pages without an end, each of which leads to more of its kind, it may stay for good: what else waits keeps
+      the rank that it once got. On the bundled portal that is the calendar; without it, half of the requests find 0.45
+      of the targets where a random order finds 0.21 (6 seeds, 1,000 pages).
+    * *Warm-up*: as released, the request that ends it was still chosen breadth-first, which makes 101. Here it is 100.
+    * *Labels*: the released code takes none from the first two requests; here from none of the seeds. As released, a URL
+      that redirects gets the label of what came back.
+    * *Anchors*: the released code reads all of the text within a link; here it is cut where the adapter cuts it.
+    * *Memory*: the released code keeps two sparse matrices for each link. Here a waiting link keeps the pairs of its anchor,
+      four bytes each; everything else is computed when it is needed.
+
+    References
+    ----------
+    Gauquier, Manolescu, Senellart: Efficient Crawling for Scalable Web Data Acquisition. EDBT 2026, arXiv:2602.11874.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scrapy_focus import Link, MemoryFrontier
+    >>> policy = Focused(warmup=0)
+    >>> policy.open(MemoryFrontier(), np.random.default_rng(0))
+    >>> [place.arm for place in policy.place([Link("http://a/1", 1, anchor="CSV")], None)]
+    [0]
+    >>> policy.place([Link("http://a/1", 1, anchor="CSV")], None)[0].memo.size
+    2
+    """
+
+    reads_page: ClassVar[bool] = True
+
+    def __init__(self, *, warmup: int = 100, batch: int = 10) -> None:
+        if warmup < 0 or batch < 1:
+            raise ConfigError(f"Focused(warmup={warmup}, batch={batch}): warmup is at least 0, batch at least 1")
+        self.warmup = warmup
+        self.batch = batch
+        self.steps = 0
+        self.classifier = OnlineClassifier(n_features=N_FEATURES, batch=batch)
+        self._warming = True
+        self._found = 0
+
+    def place(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
+        memos = [_memo(link.anchor) for link in links]
+        orders = -np.arange(self._found + 1, self._found + 1 + len(links), dtype=np.float64)
+        self._found += len(links)
+        if self._warming:
+            return [Placement(QUEUE, order, memo) for order, memo in zip(orders.tolist(), memos, strict=True)]
+        rows = [_features(link.url, link.depth, memo) for link, memo in zip(links, memos, strict=True)]
+        return self._ranked(rows, memos, orders)
+
+    def select(self, busy: Collection[str]) -> Pick | None:
+        if self._warming and self.steps >= self.warmup:
+            self._warming = False
+            self.classifier.train()
+        if not self._warming and self.frontier.waiting[: QUEUE + 1].any():
+            self._rank_queue()
+        pick = self.frontier.pop(QUEUE if self._warming else RANKED, busy)
+        if pick is not None:
+            self.steps += 1
+        return pick
+
+    def unselect(self, pick: Pick) -> None:
+        self.steps -= 1
+
+    def learn(self, outcome: Outcome) -> None:
+        pick = outcome.pick
+        if pick.origin < 0 or outcome.error or outcome.status is None or outcome.status >= 400:
+            return
+        features = _features(pick.url, pick.depth, pick.memo)
+        if self._warming:
+            self.classifier.collect(features, outcome.reward > 0)
+        else:
+            self.classifier.observe(features, outcome.reward > 0)
+
+    def explain(self, pick: Pick) -> dict[str, Any]:
+        if pick.arm == QUEUE:
+            return {"kind": "warm-up: first in, first out"}
+        return {
+            "kind": "most probable target",
+            "probability": math.exp(min(pick.rank, 0)) / (1 + math.exp(-abs(pick.rank))),
+        }
+
+    def _rank_queue(self) -> None:
+        """Rank what waits since the warm-up: all of it when that ends, later what was handed back or stored meanwhile."""
+        waiting = list(self.frontier.scan(QUEUE))
+        memos = [place.memo for _, place in waiting]
+        rows = [_features(link.url, link.depth, memo) for (link, _), memo in zip(waiting, memos, strict=True)]
+        places = self._ranked(rows, memos, np.array([place.rank for _, place in waiting]))
+        self.frontier.move([link.key for link, _ in waiting], places)
+
+    def _ranked(
+        self,
+        rows: Sequence[NDArray[np.intp]],
+        memos: Sequence[NDArray[np.float32] | None],
+        orders: NDArray[np.float64],
+    ) -> list[Placement]:
+        odds = np.rint(self.classifier.decide(rows).clip(_LEAST, _MOST) / _EQUAL) * _EQUAL
+        ranks = (odds + orders * _LATER).tolist()
+        return [Placement(RANKED, rank, memo) for rank, memo in zip(ranks, memos, strict=True)]
+
+
+def _memo(anchor: str) -> NDArray[np.float32] | None:
+    """Return the pairs of an anchor, shape (n_pairs,), ``None`` where there are none."""
+    pairs = char_pairs(anchor)
+    return pairs.astype(np.float32) if len(pairs) else None
+
+
+def _features(url: str, depth: int, memo: NDArray[np.float32] | None) -> NDArray[np.intp]:
+    """Return the index of each feature of a link, repeated as often as it counts, shape (depth + n_pairs,)."""
+    parts = [np.zeros(depth, np.intp), char_pairs(url) + 1]
+    if memo is not None:
+        parts.append(memo.astype(np.intp) + (1 + N_PAIRS))
+    return np.concatenate(parts)
