@@ -61,11 +61,12 @@ def locate(root: _Element, base: str, wanted: Collection[str], *, encoding: str 
     for href, element in _links(root):
         url = _bare(_joined(base, href)) if _PLAIN.match(href) else ""
         if url in missing:
-            found[missing.pop(url)] = _place(element, paths)
+            found[missing.pop(url)] = place_of(element, paths)
             if not missing:
                 return found
         else:
-            simple = url and "%" not in href and "//" not in href  # changed behind the question mark at most
+            # changed behind the question mark at most; Scrapy gives a URL without a path one
+            simple = url and "%" not in href and "//" not in href and url.partition("?")[0].count("/") > 2
             later.append((href, url.partition("?")[0] if simple else None, element))
     for normalise in (_safe, _canonical):
         heads = {url.partition("?")[0] for url in missing}
@@ -76,7 +77,7 @@ def locate(root: _Element, base: str, wanted: Collection[str], *, encoding: str 
                 continue
             url = _bare(normalise(base, href, encoding))
             if url in missing:
-                found[missing.pop(url)] = _place(element, paths)
+                found[missing.pop(url)] = place_of(element, paths)
         if normalise is _safe:
             missing = {_bare(canonicalize_url(url)): url for url in missing.values()}
     return found
@@ -131,7 +132,8 @@ def _links(root: _Element) -> Iterator[tuple[str, _Element]]:
             yield strip_html5_whitespace(href), element
 
 
-def _place(element: _Element, paths: dict[_Element, str]) -> Place:
+def place_of(element: _Element, paths: dict[_Element, str]) -> Place:
+    """Return where the link of an element stands. ``paths`` keeps the tag paths of a page, as for :func:`tag_path`."""
     parent = element.getparent()
     anchor = _text(element) or element.get("title") or element.get("aria-label") or ""
     if not anchor:

@@ -185,3 +185,9 @@ def test_page_links() -> None:
     )
     found = [(url, element.tag) for url, element in page_links(root, "http://h/d/a")]
     assert found == [("http://h/d/b", "a"), ("http://h/f", "iframe"), ("http://o/c", "area"), ("http://h/d/a?q=1", "a")]
+
+
+def test_a_query_on_a_base_without_a_path() -> None:
+    """Scrapy puts a slash before the query; the place is found all the same."""
+    root = html.document_fromstring('<body><a href="?a=\u00e9">1</a></body>')
+    assert locate(root, "http://h", ["http://h/?a=%C3%A9"])["http://h/?a=%C3%A9"].tag_path == "html/body/a"
