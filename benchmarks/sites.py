@@ -1,61 +1,39 @@
 """Real web sites to crawl, written by people who never heard of this package.
 
 Debian's documentation packages hold whole web sites. A comparison on them can be repeated by anyone: the packages stay
-available, and nothing is asked of the sites' owners. Two goals conflict. A site should be answered as a stock web
-server would answer it: files of unknown type are ``application/octet-stream``, links to files that Debian left out are
-dead. And the answers should be the same on every machine: the system's MIME tables are not read, symbolic links that
-leave the package lead nowhere::
+available, and nothing is asked of the sites' owners. They are answered as a stock web server would answer them, the
+same on every machine; links to files that Debian left out are dead::
 
     python benchmarks/sites.py fetch sklearn2 ghc     # apt-get download and dpkg -x, nothing is installed
     python benchmarks/sites.py truth sklearn2         # exhaustive crawl; writes sites/sklearn2.truth.json
+    python benchmarks/sites.py record sklearn2        # for simulated crawls; writes sites/sklearn2.sqlite
     python benchmarks/sites.py serve sklearn2 --port 8000
 """
 
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
 import shutil
 import subprocess
 import threading
 from collections import Counter, deque
 from dataclasses import asdict, dataclass, field
-from mimetypes import MimeTypes
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import unquote, urldefrag, urljoin
-
-from lxml import etree
+from urllib.parse import urljoin
 
 from scrapy_focus.core.files import write_atomically
-from scrapy_focus.core.mime import DATA_TYPES, FILE_TYPES
+from scrapy_focus.core.mime import DATA_TYPES
+from scrapy_focus.replay.folder import FolderSite, record_site
+from scrapy_focus.replay.pages import read_page
 from scrapy_focus.replay.server import SiteServer
-from scrapy_focus.replay.synthetic import Page
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 _HOST = "http://127.0.0.1"
 _DOC = "usr/share/doc"
-
-OCTET_STREAM = "application/octet-stream"
-# mimetypes' own table differs between Python versions: what decides whether a file is a target is pinned, as a stock
-# nginx has it, which knows no source files.
-_TYPES = {
-    **MimeTypes().types_map[True],
-    **{f".{suffix}": types[0] for suffix, types in FILE_TYPES.items()},
-    ".c": OCTET_STREAM,
-    ".h": OCTET_STREAM,
-    ".ipynb": OCTET_STREAM,
-    ".js": "application/javascript",
-    ".py": OCTET_STREAM,
-    ".tgz": "application/gzip",
-    ".webp": "image/webp",
-    ".woff": "font/woff",
-    ".woff2": "font/woff2",
-    ".yml": "application/yaml",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,60 +76,6 @@ SITES = {
 }
 
 
-class FolderSite:
-    """Answers as a web server over a folder would, from what lies inside the extracted packages only.
-
-    Parameters
-    ----------
-    root
-        Folder to serve.
-    tree
-        Folder that symbolic links may not leave; `root` lies in it. A link out of it, absolute links among them, is
-        answered with 404.
-    types
-        MIME types by suffix (with the dot, lower case) that differ from those of a stock server.
-    """
-
-    def __init__(self, root: Path, *, tree: Path | None = None, types: Mapping[str, str] | None = None) -> None:
-        self.root = root.resolve()
-        self.tree = (root if tree is None else tree).resolve()
-        self.types = {**_TYPES, **(types or {})}
-
-    def fetch(self, path: str) -> Page:
-        """The answer to a request for `path` (percent-encoded, with or without a query).
-
-        Folders are answered by their ``index.html``, after a redirect to the path with a slash at the end.
-        ``NAME.html.gz`` is a page, served decompressed under its own name and as ``NAME.html``.
-        """
-        location, _, query = path.partition("?")
-        parts = [part for part in unquote(location, errors="surrogateescape").split("/") if part]
-        if ".." in parts or any("\0" in part for part in parts):
-            return _not_found()
-        file = Path(self.root, *parts)
-        if self._has(file) and file.is_dir():
-            if not location.endswith("/"):
-                location = f"/{location.strip('/')}/" + (f"?{query}" if query else "")
-                return Page.of(b"", status=301, location=location)
-            file /= "index.html"
-        elif location.endswith("/"):
-            return _not_found()
-        if not self._has(file) and file.suffix == ".html":
-            file = file.with_name(file.name + ".gz")
-        if not self._has(file) or not file.is_file():
-            return _not_found()
-        if file.name.endswith(".html.gz"):
-            return Page.of(gzip.decompress(file.read_bytes()))
-        mime = self.types.get(file.suffix.lower(), OCTET_STREAM)
-        return Page(status=200, mime=mime, size=file.stat().st_size, make=file.read_bytes)
-
-    def _has(self, file: Path) -> bool:
-        """Whether `file` exists inside the tree, its symbolic links resolved."""
-        try:
-            return file.exists() and file.resolve().is_relative_to(self.tree)
-        except (OSError, RuntimeError, ValueError):  # a name that is too long, links that go in circles
-            return False
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Truth:
     """What an exhaustive crawl of a site finds.
@@ -174,8 +98,8 @@ class Truth:
 def exhaust(site: Site, server: FolderSite) -> Truth:
     """Everything on `site`, by a breadth-first crawl without a network.
 
-    Links are a@href, area@href, frame@src and iframe@src on the same host, joined to the page's ``<base>``, without
-    their fragments. Memory grows with the number of distinct URLs.
+    Links are those that :func:`~scrapy_focus.replay.pages.read_page` finds, on the same host. Memory grows with the number
+    of distinct URLs.
     """
     start = _HOST + site.start
     counts: Counter[str] = Counter()
@@ -193,7 +117,7 @@ def exhaust(site: Site, server: FolderSite) -> Truth:
         elif page.status >= 400:
             kind = "dead"
         elif "html" in page.mime:
-            kind, found = "pages", page_links(page.body, url)
+            kind, found = "pages", [link.url for link in read_page(url, {"Content-Type": page.mime}, page.body).links]
         elif page.mime in site.targets:
             kind = "targets"
             targets.append(path)
@@ -217,28 +141,6 @@ def exhaust(site: Site, server: FolderSite) -> Truth:
         other_bytes=volume["pages"] + volume["others"],
         targets=tuple(sorted(targets)),
     )
-
-
-def page_links(body: bytes, url: str) -> Iterator[str]:
-    """Absolute URLs, without fragments, that the HTML page at `url` links to, in document order, with repetitions."""
-    try:
-        body.decode("utf-8")
-        encoding = "utf-8"
-    except UnicodeDecodeError:
-        encoding = None
-    root = etree.fromstring(body, etree.HTMLParser(encoding=encoding, huge_tree=True)) if body.strip() else None
-    if root is None:
-        return
-    base = next((element.get("href") for element in root.iter("base") if element.get("href")), "")
-    base = urljoin(url, base.strip())
-    for element in root.iter("a", "area", "frame", "iframe"):
-        link = element.get("href" if element.tag in ("a", "area") else "src")
-        if link is None:
-            continue
-        try:
-            yield urldefrag(urljoin(base, link.strip())).url
-        except ValueError:
-            continue
 
 
 def fetch(name: str, folder: Path = Path("sites")) -> Path:
@@ -316,6 +218,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for command, words in (
         ("fetch", "download and unpack the packages"),
         ("truth", "crawl exhaustively without a network, count, and write NAME.truth.json"),
+        ("record", "record without a network, and write NAME.sqlite"),
         ("serve", "answer on 127.0.0.1 until interrupted"),
     ):
         subparser = commands.add_parser(command, help=words)
@@ -331,6 +234,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
             counts = asdict(write_truth(name, options.folder))
             counts["targets"] = len(counts["targets"])
             print(json.dumps(counts), flush=True)
+        elif options.command == "record":
+            path = options.folder / f"{name}.sqlite"
+            print(path, record_site(open_site(name, options.folder), path, root=_HOST + SITES[name].start), flush=True)
         else:
             _serve(name, options.folder, options.port)
 
@@ -343,10 +249,6 @@ def _serve(name: str, folder: Path, port: int) -> None:
         threading.Event().wait()
     except KeyboardInterrupt:
         server.stop()
-
-
-def _not_found() -> Page:
-    return Page.of(b"404 Not Found", status=404, mime="text/plain")
 
 
 if __name__ == "__main__":

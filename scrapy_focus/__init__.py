@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 from scrapy_focus.checks import check_frontier, check_policy
 from scrapy_focus.core.budget import Budget
 from scrapy_focus.core.crawl import Crawl
-from scrapy_focus.core.errors import ConfigError, FocusError, FrontierError, GoalError, PolicyError, ResumeError
+from scrapy_focus.core.errors import (
+    ConfigError,
+    FocusError,
+    FrontierError,
+    GoalError,
+    PolicyError,
+    RecordingError,
+    ResumeError,
+)
 from scrapy_focus.core.events import EventLog
 from scrapy_focus.core.goals import FilesGoal, Goal, ItemsGoal
 from scrapy_focus.core.plateau import Plateau
@@ -49,6 +57,7 @@ __all__ = [
     "Plateau",
     "Policy",
     "PolicyError",
+    "RecordingError",
     "ResumeError",
     "RewardPipeline",
     "SleepingBanditScheduler",

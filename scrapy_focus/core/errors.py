@@ -25,3 +25,7 @@ class FrontierError(FocusError):
 
 class ResumeError(FocusError):
     """A stored crawl cannot be continued as asked: other policy, parameters or format. Nothing is changed on disk."""
+
+
+class RecordingError(FocusError):
+    """A recorded site, or what one is made from, cannot be read or written. What was written before stays as it was."""

@@ -1,0 +1,238 @@
+"""Records a site that lies in a folder, or any other that answers without a network.
+
+Two goals conflict. A folder should be answered as a stock web server would answer it: files of unknown type are
+``application/octet-stream``, links to files that are not there are dead. And the answers should be the same on every
+machine: the system's MIME tables are not read, symbolic links that leave the folder lead nowhere.
+"""
+
+from __future__ import annotations
+
+import gzip
+import logging
+from itertools import islice
+from mimetypes import MimeTypes
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+
+from scrapy_focus.core.errors import RecordingError
+from scrapy_focus.core.mime import FILE_TYPES
+from scrapy_focus.replay._imports import identity
+from scrapy_focus.replay.pages import redirect_of
+from scrapy_focus.replay.record import Answer, SiteWriter
+from scrapy_focus.replay.synthetic import Page
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from scrapy_focus.replay.server import Site
+    from scrapy_focus.replay.site import Completeness
+
+logger = logging.getLogger(__name__)
+
+OCTET_STREAM = "application/octet-stream"
+# mimetypes' own table differs between Python versions: what decides whether a file is a target is pinned, as a stock
+# nginx has it, which knows no source files.
+_TYPES = {
+    **MimeTypes().types_map[True],
+    **{f".{suffix}": types[0] for suffix, types in FILE_TYPES.items()},
+    ".c": OCTET_STREAM,
+    ".h": OCTET_STREAM,
+    ".ipynb": OCTET_STREAM,
+    ".js": "application/javascript",
+    ".py": OCTET_STREAM,
+    ".tgz": "application/gzip",
+    ".webp": "image/webp",
+    ".woff": "font/woff",
+    ".woff2": "font/woff2",
+    ".yml": "application/yaml",
+}
+_HOPS = 5  # redirects before the first page
+
+
+class FolderSite:
+    """Answers as a web server over a folder would, from what lies inside it only.
+
+    Parameters
+    ----------
+    root
+        Folder to serve.
+    tree
+        Folder that symbolic links may not leave; `root` lies in it. A link out of it, absolute links among them, is
+        answered with 404.
+    types
+        MIME types by suffix (with the dot, lower case) that differ from those of a stock server.
+    """
+
+    def __init__(self, root: Path, *, tree: Path | None = None, types: Mapping[str, str] | None = None) -> None:
+        self.root = root.resolve()
+        self.tree = (root if tree is None else tree).resolve()
+        self.types = {**_TYPES, **(types or {})}
+
+    def fetch(self, path: str) -> Page:
+        """Return the answer to a request for `path` (percent-encoded, with or without a query).
+
+        Folders are answered by their ``index.html``, after a redirect to the path with a slash at the end.
+        ``NAME.html.gz`` is a page, served decompressed under its own name and as ``NAME.html``.
+        """
+        location, _, query = path.partition("?")
+        parts = [part for part in unquote(location, errors="surrogateescape").split("/") if part]
+        if ".." in parts or any("\0" in part for part in parts):
+            return _not_found()
+        file = Path(self.root, *parts)
+        if self._has(file) and file.is_dir():
+            if not location.endswith("/"):
+                location = f"/{location.strip('/')}/" + (f"?{query}" if query else "")
+                return Page.of(b"", status=301, location=location)
+            file /= "index.html"
+        elif location.endswith("/"):
+            return _not_found()
+        if not self._has(file) and file.suffix == ".html":
+            file = file.with_name(file.name + ".gz")
+        if not self._has(file) or not file.is_file():
+            return _not_found()
+        if file.name.endswith(".html.gz"):
+            return Page.of(gzip.decompress(file.read_bytes()))
+        mime = self.types.get(file.suffix.lower(), OCTET_STREAM)
+        return Page(status=200, mime=mime, size=file.stat().st_size, make=file.read_bytes)
+
+    def _has(self, file: Path) -> bool:
+        """Return whether `file` exists inside the tree, its symbolic links resolved."""
+        try:
+            return file.exists() and file.resolve().is_relative_to(self.tree)
+        except (OSError, RuntimeError, ValueError):  # a name that is too long, links that go in circles
+            return False
+
+
+def record_site(
+    site: Site,
+    path: str | Path,
+    *,
+    root: str,
+    bodies: bool = False,
+    limit: int | None = None,
+    source: str = "",
+    progress: Callable[[int], None] | None = None,
+) -> Completeness:
+    """Crawl a site that answers without a network, breadth-first, and write what it answers to a recording.
+
+    A recording that is there already, with the same root, is gone on with.
+
+    Parameters
+    ----------
+    site
+        What answers: a :class:`FolderSite`, or a made-up one.
+    path
+        SQLite file to write.
+    root
+        URL of the first page; what is linked on other hosts or ports is not asked for.
+    bodies
+        Keep the bodies of pages.
+    limit
+        URLs to ask for at most, for sites that never end; the recording is then left unfinished.
+    source
+        What the recording is made from, in a few words.
+    progress
+        Called with the number of answers after each of them.
+
+    Raises
+    ------
+    RecordingError
+        If the recording cannot be written.
+    """
+    with SiteWriter(path, roots=[root], bodies=bodies, source=source or repr(site)) as writer:
+        here = _origin(root)
+        for url in writer.missing():
+            if writer.added == limit:
+                return writer.completeness()
+            if _origin(url) == here:
+                writer.add(_answer(site, url))
+                if progress is not None:
+                    progress(writer.added)
+        return writer.finish()
+
+
+def record_folder(
+    folder: str | Path,
+    path: str | Path,
+    *,
+    root: str | None = None,
+    bodies: bool = False,
+    types: Mapping[str, str] | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Completeness:
+    """Record a site that lies in a folder, as a web server would answer it.
+
+    Parameters
+    ----------
+    folder
+        Where its files are; symbolic links that leave it are dead.
+    path
+        SQLite file to write.
+    root
+        URL of the first page; without one, ``http://localhost/index.html``. The path is relative to the folder, and the
+        host counts for absolute links.
+    bodies
+        Keep the bodies of pages.
+    types
+        MIME types by suffix (with the dot, lower case) that differ from those of a stock server.
+    progress
+        Called with the number of answers after each of them.
+
+    Raises
+    ------
+    RecordingError
+        If there is no such folder, it has no HTML page at the root, or the recording cannot be written.
+    """
+    folder, root = Path(folder), root or "http://localhost/index.html"
+    if not folder.is_dir():
+        raise RecordingError(f"there is no folder {folder}: name the one in which the files of the site are")
+    site = FolderSite(folder, types=types)
+    _check_root(site, folder, root)
+    return record_site(site, path, root=root, bodies=bodies, source=f"the folder {folder}", progress=progress)
+
+
+def _check_root(site: FolderSite, folder: Path, root: str) -> None:
+    url = root
+    for _ in range(_HOPS):
+        answer = _answer(site, url)
+        url = redirect_of(url, answer.status, answer.headers)
+        if not url:
+            break
+    if answer.status == 200 and "html" in answer.headers["Content-Type"]:
+        return
+    pages = (file for name in ("index.html", "index.html.gz", "*.html", "*.htm") for file in folder.rglob(name))
+    there = [file.relative_to(folder).as_posix() for file in islice(pages, 1000)]
+    there.sort(key=lambda name: (name.count("/"), "index.html" not in name, name))
+    names = ", ".join(dict.fromkeys(there[:3]))
+    advice = f"give root=... of a page that is there, as {names}" if names else "and no other HTML page either"
+    raise RecordingError(f"{folder} has no HTML page {_path(root)}, for the root {root}: {advice}")
+
+
+def _answer(site: Site, url: str) -> Answer:
+    """Return what a server over the site would send."""
+    try:
+        page = site.fetch(_path(url))
+        body = page.body
+    except Exception:
+        logger.exception("The site failed on %s", url)
+        body = b"500 Internal Server Error\n"
+        page = Page.of(body, status=500, mime="text/plain")
+    headers = {"Content-Type": page.mime, "Content-Length": str(page.size)}
+    if page.location is not None:
+        headers["Location"] = page.location
+    return Answer(url=url, status=page.status, headers=headers, body=body)
+
+
+def _origin(url: str) -> tuple[str, str]:
+    parts = urlsplit(identity(url))
+    return parts.scheme, parts.netloc
+
+
+def _path(url: str) -> str:
+    parts = urlsplit(url)
+    return (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+
+
+def _not_found() -> Page:
+    return Page.of(b"404 Not Found", status=404, mime="text/plain")

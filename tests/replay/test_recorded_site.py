@@ -1,0 +1,164 @@
+"""Files that are no recordings, or were: each gets an error that says so, and stays as it was."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from recordings import ROOT, links, page, record
+
+from scrapy_focus.core.errors import RecordingError
+from scrapy_focus.replay.record import SiteWriter
+from scrapy_focus.replay.site import RecordedSite
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def refuse(path: Path, match: str) -> None:
+    """Check that neither reader nor writer takes a file, and that it stays as it was."""
+    before = path.read_bytes()
+    with pytest.raises(RecordingError, match=match):
+        RecordedSite(path)
+    with pytest.raises(RecordingError):
+        go_on(path)
+    assert path.read_bytes() == before
+    assert sorted(path.parent.iterdir()) == [path]
+
+
+def go_on(path: Path) -> None:
+    """Try to go on with a recording."""
+    with SiteWriter(path, roots=[ROOT]) as writer:
+        for url in writer.missing():
+            writer.add(page(url))
+        writer.finish()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A recording with a hundred pages."""
+    names = [str(number) for number in range(100)]
+    answers = [page(name, links(*names[:20], f"dead/{name}")) for name in names]
+    record(tmp_path / "site.sqlite", page("/", links(*names)), *answers, bodies=True).close()
+    return tmp_path / "site.sqlite"
+
+
+def test_no_file(tmp_path: Path) -> None:
+    """Where nothing is, or a folder, the error says how a recording is made."""
+    with pytest.raises(RecordingError, match=r"nothing.sqlite is not there: make one with scrapy focus-record"):
+        RecordedSite(tmp_path / "nothing.sqlite")
+    with pytest.raises(RecordingError, match="is a folder"):
+        RecordedSite(tmp_path)
+    with pytest.raises(RecordingError, match="is a folder"):
+        SiteWriter(tmp_path, roots=[ROOT])
+
+
+@pytest.mark.parametrize("content", [b"", b"no database\n", b"SQLite format 3\0" + bytes(500), bytes(5000)])
+def test_no_recording(content: bytes, tmp_path: Path) -> None:
+    """A file that somebody else wrote is not taken for a recording."""
+    path = tmp_path / "site.sqlite"
+    path.write_bytes(content)
+    refuse(path, "no recorded site|not a recorded site")
+
+
+def test_another_database(tmp_path: Path) -> None:
+    """Nor is a database of another program."""
+    path = tmp_path / "site.sqlite"
+    database = sqlite3.connect(path)
+    database.execute("CREATE TABLE pages (url)")
+    database.close()
+    refuse(path, "is not a recorded site")
+
+
+def test_another_format(path: Path) -> None:
+    """A recording of a later version says which, and what to do."""
+    database = sqlite3.connect(path)
+    database.execute("PRAGMA user_version = 99")
+    database.close()
+    refuse(path, r"has format 99, and this version of scrapy_focus reads format 1: record the site again")
+
+
+@pytest.mark.parametrize("share", [0.02, 0.1, 0.3, 0.6, 0.9])
+def test_a_truncated_file(share: float, path: Path) -> None:
+    """A recording that was cut off, by a copy that failed, is not read as a smaller one."""
+    content = path.read_bytes()
+    path.write_bytes(content[: int(share * len(content))])
+    before = path.read_bytes()
+    with pytest.raises(RecordingError, match=r"damaged or no recorded site|cannot be read"):
+        RecordedSite(path)
+    assert path.read_bytes() == before
+    with pytest.raises(RecordingError, match=r"damaged or no recorded site|cannot be"):
+        go_on(path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "DELETE FROM pages WHERE id = 7",
+        "DELETE FROM meta WHERE name = 'roots'",
+        "UPDATE meta SET value = '[' WHERE name = 'roots'",
+        "UPDATE meta SET value = '[\"http://nowhere/\"]' WHERE name = 'roots'",
+        "UPDATE pages SET redirect = 100000 WHERE id = 3",
+        "UPDATE pages SET status = 'abc' WHERE id = 3",
+        "UPDATE pages SET status = 1000000 WHERE id = 3",
+        "UPDATE links SET target = 100000 WHERE source = 3",
+        "UPDATE links SET target = 1 << 40 WHERE source = 3",
+        "UPDATE links SET tag_path = 100000 WHERE source = 3",
+        "DROP TABLE links",
+    ],
+)
+def test_contents_that_make_no_sense(change: str, path: Path) -> None:
+    """Rows that lead nowhere are found when a recording is opened."""
+    database = sqlite3.connect(path)
+    with database:
+        database.execute(change)
+    database.close()
+    with pytest.raises(RecordingError, match=r"cannot be read"):
+        RecordedSite(path)
+
+
+def test_damage_is_said_when_it_is_met(path: Path) -> None:
+    """What is read from the file later may be damaged too."""
+    database = sqlite3.connect(path)
+    with database:
+        database.execute("UPDATE pages SET body = x'00', headers = 99999 WHERE id = 3")
+        database.execute("UPDATE links SET anchor = 99999 WHERE source = 3")
+    database.close()
+    site = RecordedSite(path)
+    with pytest.raises(RecordingError, match="damaged"):
+        site.body(3)
+    with pytest.raises(RecordingError, match="damaged"):
+        site.headers(3)
+    with pytest.raises(RecordingError, match="damaged"):
+        site.texts(3, np.array([site.links(3).start]))
+    assert site.text(4)
+
+
+def test_a_recording_that_is_being_written(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is not called damaged."""
+    database = sqlite3.connect(path)
+    database.execute("BEGIN EXCLUSIVE")
+    monkeypatch.setattr(sqlite3, "connect", lambda *args, real=sqlite3.connect, **kw: real(*args, timeout=0, **kw))
+    with pytest.raises(RecordingError, match="is being written by another process"):
+        RecordedSite(path)
+    database.close()
+
+
+def test_texts_of_some_links(path: Path) -> None:
+    """Only those that are asked for are read, in the order in which they are asked for, on any page."""
+    site = RecordedSite(path)
+    for url in (ROOT, f"{ROOT}7"):
+        places = np.arange(site.links(site.ids[url]).start, site.links(site.ids[url]).stop)
+        some = places[[-1, 3, 0]]
+        names = [site.urls[target].removeprefix(ROOT) for target in site.targets[some]]
+        assert [anchor for anchor, _ in site.texts(site.ids[url], some)] == names
+        assert site.texts(site.ids[url], some[:0]) == []
+
+
+def test_extensions(path: Path) -> None:
+    """URLs are told by their extensions; without any, there are none."""
+    site = RecordedSite(path)
+    assert site.with_extension(["csv"]).sum() == site.with_extension([]).sum() == 0
+    assert site.with_extension([""]).all()

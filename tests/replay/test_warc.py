@@ -1,0 +1,351 @@
+"""Web archives: those of a foreign program, their records of all kinds, and those that are cut off."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import shutil
+import subprocess
+import sys
+import zlib
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from recordings import leads_to
+
+pytest.importorskip("warcio")
+
+from warcio.statusandheaders import StatusAndHeaders
+from warcio.warcwriter import WARCWriter
+
+from scrapy_focus import FilesGoal
+from scrapy_focus.core.errors import ConfigError, RecordingError
+from scrapy_focus.policies.orderings import BreadthFirst
+from scrapy_focus.replay.server import SiteServer
+from scrapy_focus.replay.simulate import simulate
+from scrapy_focus.replay.site import RecordedSite
+from scrapy_focus.replay.synthetic import StatisticsPortal
+from scrapy_focus.replay.warc import record_warc
+
+WGET = Path(__file__).parent / "data" / "wget.warc.gz"  # wget 1.21.3 --recursive, of a site with ten URLs
+HOST = "http://127.0.0.1:8642"
+ROOT = "http://example.org/"
+HTML = [("Content-Type", "text/html")]
+
+
+class Archive:
+    """An archive that a test writes record by record."""
+
+    def __init__(self, path: Path, **options: Any) -> None:
+        self.path = path
+        self._file = path.open("wb")
+        self._writer = WARCWriter(self._file, **options)
+
+    def __enter__(self) -> Archive:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._file.close()
+
+    def add(
+        self,
+        path: str,
+        body: bytes = b"",
+        *,
+        kind: str = "response",
+        status: str = "200 OK",
+        headers: Any = HTML,
+        more: Any = None,
+    ) -> str:
+        """Write a record, and return its id."""
+        http = None
+        if kind == "request":
+            http = StatusAndHeaders(status, headers, is_http_request=True)
+        elif kind != "resource" and headers is not None:
+            http = StatusAndHeaders(status, headers, protocol="HTTP/1.1")
+        record = self._writer.create_warc_record(
+            path if ":" in path else ROOT + path, kind, payload=BytesIO(body), http_headers=http,
+            warc_headers_dict=dict(more or {}), length=len(body), warc_content_type="" if http else "text/csv",
+        )  # fmt: skip
+        self._writer.write_record(record)
+        return str(record.rec_headers.get_header("WARC-Record-ID"))
+
+
+def statuses(site: RecordedSite, host: str = ROOT) -> dict[str, int]:
+    return {url.removeprefix(host): int(site.status[page]) for page, url in enumerate(site.urls)}
+
+
+def test_an_archive_of_wget(tmp_path: Path) -> None:
+    """What Debian's wget fetched is there as it was answered, and its crawl starts where wget did."""
+    done = record_warc(WGET, tmp_path / "site.sqlite", bodies=True)
+    site = RecordedSite(tmp_path / "site.sqlite")
+    assert (done.recorded, done.missing, done.finished) == (10, 0, True)
+    assert [site.urls[root] for root in site.roots] == [f"{HOST}/"]
+    assert statuses(site, HOST) == {
+        "/": 302, "/home": 200, "/robots.txt": 200, "/about": 200, "/data.csv": 200, "/old": 301, "/missing": 404,
+        "/data.csv?year=2024&all": 200, "/new": 200, "/never": 404,
+    }  # fmt: skip
+    assert leads_to(site, f"{HOST}/home") == [HOST + path for path in ("/about", "/data.csv", "/old", "/missing")]
+    assert site.depth[site.ids[f"{HOST}/about"]] == 1
+    assert "Größe" in site.text(site.ids[f"{HOST}/about"])
+    assert site.digest[site.ids[f"{HOST}/data.csv"]] == site.digest[site.ids[f"{HOST}/data.csv?year=2024&all"]] != 0
+    assert site.headers(site.ids[f"{HOST}/data.csv"])["Content-Type"] == "text/csv"
+    assert simulate(BreadthFirst(), FilesGoal(), site).found[-1] == 2
+
+
+@pytest.mark.skipif(shutil.which("wget") is None, reason="wget is not installed")
+def test_what_wget_fetches_is_replayed(tmp_path: Path) -> None:
+    """A portal is crawled by wget, its archive is imported, and a replay finds each data file that wget fetched."""
+    portal = StatisticsPortal(pages=200)
+    with SiteServer(portal) as server:
+        options = [
+            "--quiet",
+            "--recursive",
+            "--level=inf",
+            "--delete-after",
+            "--no-directories",
+            "--execute=robots=off",
+        ]
+        command = ["wget", *options, "--reject-regex=/calendar|/media/", "--warc-file=portal", server.url]
+        subprocess.run(command, cwd=tmp_path, check=False)  # dead links make it fail
+        fetched = {request.path for request in server.log if request.status == 200}
+    files = {path for path in fetched if portal.is_target(path)}
+    assert len(files) > 50
+    record_warc(tmp_path / "portal.warc.gz", tmp_path / "site.sqlite")
+    harvest = simulate(BreadthFirst(), FilesGoal(), tmp_path / "site.sqlite")
+    assert harvest.found[-1] == len(files)
+    assert portal.n_targets - len(files) <= harvest.missed
+
+
+@pytest.mark.parametrize("options", [{"gzip": True}, {"gzip": False}, {"gzip": True, "warc_version": "WARC/1.1"}])
+def test_records_of_all_kinds(options: dict[str, Any], tmp_path: Path) -> None:
+    """Responses and resources are answers; everything else in an archive is not."""
+    with Archive(tmp_path / "a.warc", **options) as archive:
+        archive.add("dns:example.org", b"127.0.0.1", kind="response", headers=None)
+        archive.add("ftp://example.org/x", b"x", kind="resource")
+        archive.add("robots.txt", b"<p>no robots here")
+        archive.add("start", headers=[("Location", "/middle")], status="301 Moved")
+        archive.add("middle", headers=[("Location", ROOT)], status="302 Found")
+        archive.add("http://elsewhere.net/", b"<a href='http://example.org/no'>")
+        first = archive.add("", b"<a href=r.csv>r</a> <a href=p>p</a> <a href=unknown>u</a>")
+        archive.add("", b"", kind="request", status="GET / HTTP/1.1", more={"WARC-Concurrent-To": first})
+        archive.add("", b"later", status="500 Error")
+        archive.add("r.csv", b"1,2", kind="resource")
+        post = archive.add("p", b"by POST")
+        archive.add("p", b"", kind="request", status="POST / HTTP/1.1", more={"WARC-Concurrent-To": post})
+        archive.add("p", b"by GET, and longer")
+        archive.add("m", b"note", kind="metadata")
+    done = record_warc([str(archive.path)], tmp_path / "site.sqlite", root=ROOT)
+    site = RecordedSite(tmp_path / "site.sqlite")
+    assert statuses(site) == {
+        "": 200, "robots.txt": 200, "start": 301, "middle": 302, "r.csv": 200, "p": 200, "unknown": 0,
+    }  # fmt: skip
+    assert (site.mimes[site.ids[f"{ROOT}r.csv"]], site.size[site.ids[f"{ROOT}p"]]) == ("text/csv", 18)
+    assert done.missing == 1
+    record_warc(archive.path, tmp_path / "other.sqlite")
+    assert RecordedSite(tmp_path / "other.sqlite").urls[0] == "http://elsewhere.net/", "the first HTML page"
+
+
+def test_compressed_and_chunked_bodies(tmp_path: Path) -> None:
+    """They are unpacked, and count as many bytes as came; one that is not what it says it is stays as it is."""
+    html = b"<a href=x>x</a>" * 30
+    raw = zlib.compressobj(wbits=-15)
+    deflated = raw.compress(html) + raw.flush()
+    bodies = {
+        "": (gzip.compress(html), "gzip"),
+        "deflate": (zlib.compress(html), "deflate"),
+        "raw": (deflated, "deflate"),
+        "lie": (html, "gzip"),
+        "lie2": (html, "deflate"),
+        "odd": (html, "sdch"),
+        "cut": (gzip.compress(html)[:-8], "x-gzip"),
+        "twice": (gzip.compress(zlib.compress(html)), "deflate, gzip"),
+    }
+    with Archive(tmp_path / "a.warc.gz") as archive:
+        for path, (body, encoding) in bodies.items():
+            archive.add(path, body, headers=[*HTML, ("Content-Encoding", encoding)])
+        half = len(bodies[""][0]) // 2
+        first, second = bodies[""][0][:half], bodies[""][0][half:]
+        chunked = b"%x\r\n%s\r\n%x;a=b\r\n%s\r\n0\r\n\r\n" % (len(first), first, len(second), second)
+        chunked_headers = [*HTML, ("Content-Encoding", "gzip"), ("Transfer-Encoding", "Chunked")]
+        archive.add("chunked", chunked, headers=chunked_headers)
+    record_warc(archive.path, tmp_path / "site.sqlite", bodies=True)
+    site = RecordedSite(tmp_path / "site.sqlite")
+    for path, (body, _) in {**bodies, "chunked": bodies[""]}.items():
+        page = site.ids[ROOT + path]
+        assert site.body(page) == html, path
+        assert site.size[page] == len(body), path
+        assert leads_to(site, ROOT + path) == [f"{ROOT}x"]
+    assert len(set(site.digest[site.recorded].tolist())) == 1
+
+
+def test_revisits(tmp_path: Path) -> None:
+    """A revisit has the body of what it refers to, by digest or URL, even if that comes later; its own headers count."""
+    digest = {"WARC-Payload-Digest": "sha1:AAAA"}
+    same = {"WARC-Refers-To-Target-URI": f"{ROOT}b"}
+    with Archive(tmp_path / "1.warc.gz") as archive:
+        archive.add("", b"<a href=a>a</a>")
+        archive.add("early", kind="revisit", more=digest)
+        archive.add("a", b"<a href=x>x</a>", more=digest)
+        archive.add("", kind="revisit", more={"WARC-Refers-To-Target-URI": ROOT})
+    with Archive(tmp_path / "2.warc.gz") as other:
+        other.add("b", b"1,2", headers=[("Content-Type", "text/csv")])
+        other.add("b2", kind="revisit", headers=[("Content-Type", "text/plain"), ("X-A", "1")], more=same)
+        other.add("b3", kind="revisit", headers=None, more=same)
+        other.add("b4", kind="revisit", status="304 Not Modified", headers=[("X-A", "1")], more=same)
+        other.add("lost", kind="revisit", headers=[*HTML, ("Content-Length", "77")], more={"WARC-Payload-Digest": "x"})
+        other.add("unknown", kind="revisit", status="304 Not Modified", headers=[("X-A", "1")])
+    record_warc([archive.path, other.path], tmp_path / "site.sqlite", root=ROOT)
+    site = RecordedSite(tmp_path / "site.sqlite")
+    found = {
+        url.removeprefix(ROOT): (int(site.status[page]), site.mimes[page], int(site.size[page]))
+        for page, url in enumerate(site.urls)
+        if site.recorded[page]
+    }
+    csv, html = (200, "text/csv", 3), (200, "text/html", 15)
+    assert found == {
+        "": html, "a": html, "early": html, "b": csv, "b2": (200, "text/plain", 3), "b3": csv, "b4": csv,
+        "lost": (200, "text/html", 77),
+    }  # fmt: skip
+    assert leads_to(site, f"{ROOT}early") == [f"{ROOT}x"]
+    digests = site.digest[[site.ids[ROOT + path] for path in ("b", "b2", "b3", "b4")]]
+    assert len(np.unique(digests)) == 1
+    assert site.digest[site.ids[f"{ROOT}lost"]] == 0
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_an_arc_file(pack: Any, tmp_path: Path) -> None:
+    """The elder format is read too, compressed or not."""
+    answer = b"HTTP/1.0 200 OK\r\nContent-Type: text/html\r\n\r\n<a href=/a>a</a>"
+    about = b"1 0 Archive\nURL IP-address Archive-date Content-type Archive-length\n"
+    records = b"filedesc://x.arc 0.0.0.0 20060101000000 text/plain %d\n%s\n" % (len(about), about)
+    for path in ("", "b"):
+        records += f"{ROOT}{path} 127.0.0.1 20060101000000 text/html {len(answer)}\n".encode() + answer + b"\n"
+    (tmp_path / "x.arc").write_bytes(pack(records))
+    done = record_warc(tmp_path / "x.arc", tmp_path / "site.sqlite")
+    assert statuses(RecordedSite(tmp_path / "site.sqlite")) == {"": 200, "a": 0, "b": 200}
+    assert done.missing == 1
+
+
+def members(path: Path) -> list[int]:
+    """Return where each record of a compressed archive begins, and where the last one ends."""
+    content, starts = path.read_bytes(), [0]
+    while starts[-1] < len(content):
+        unpacker = zlib.decompressobj(31)
+        unpacker.decompress(content[starts[-1] :])
+        starts.append(len(content) - len(unpacker.unused_data))
+    return starts
+
+
+@pytest.mark.parametrize("compressed", [True, False])
+def test_an_archive_that_was_cut_off(compressed: bool, tmp_path: Path) -> None:
+    """Wherever it ends, what comes before is recorded and unfinished, and the error says where the damage is."""
+    content = WGET.read_bytes() if compressed else gzip.decompress(WGET.read_bytes())
+    whole = [0, *(match.start() for match in re.finditer(rb"(?<=\n)WARC/1.0\r\n", gzip.decompress(WGET.read_bytes())))]
+    clean = members(WGET) if compressed else [*whole, *(start - skip for start in whole for skip in (1, 2, 3, 4))]
+    steps = set(range(0, len(content), 97)) | {start + skip for start in whole for skip in (-5, 1, 9, 12, 40)}
+    cuts = sorted(cut for cut in steps if 600 < cut < len(content) and cut not in clean)
+    rng = np.random.default_rng(0)
+    for cut in rng.choice(cuts, 60, replace=False).tolist():
+        archive, path = tmp_path / f"{cut}.warc.gz", tmp_path / f"{cut}.sqlite"
+        archive.write_bytes(content[:cut])
+        with pytest.raises(RecordingError) as raised:
+            record_warc(archive, path)
+        said = str(raised.value)
+        found = re.search(r"damaged at byte ([\d,]+)( of its decompressed content)?, after (\d+) records", said)
+        assert found, (cut, said)
+        assert bool(found[2]) == compressed
+        assert int(found[1].replace(",", "")) in whole, (cut, said)
+        assert whole.index(int(found[1].replace(",", ""))) == int(found[3]), (cut, said)
+        assert str(archive) in said
+        if not path.exists():
+            assert "has no HTML page" in said
+            continue
+        assert f"what comes before it is in {path}, marked as unfinished" in said
+        done = RecordedSite(path).completeness()
+        assert not done.finished
+        assert 2 <= done.recorded <= 10
+
+
+def test_a_cut_archive_is_gone_on_with(tmp_path: Path) -> None:
+    """With the whole file, the same call adds what was missing."""
+    archive = tmp_path / "cut.warc.gz"
+    archive.write_bytes(WGET.read_bytes()[:5000])
+    with pytest.raises(RecordingError):
+        record_warc(archive, tmp_path / "site.sqlite")
+    done = record_warc(WGET, tmp_path / "site.sqlite")
+    assert (done.recorded, done.missing, done.finished) == (10, 0, True)
+
+
+def test_a_byte_that_changed(tmp_path: Path) -> None:
+    """A compressed archive with a wrong byte is not taken for a whole one."""
+    content = bytearray(WGET.read_bytes())
+    for place in (3000, 6000, 9000):
+        content[place] ^= 0xFF
+        (tmp_path / "a.warc.gz").write_bytes(content)
+        with pytest.raises(RecordingError, match="is damaged at byte"):
+            record_warc(tmp_path / "a.warc.gz", tmp_path / f"{place}.sqlite")
+
+
+def test_an_archive_in_one_piece(tmp_path: Path) -> None:
+    """One that was compressed as a whole, against the standard, is read."""
+    (tmp_path / "a.warc.gz").write_bytes(gzip.compress(gzip.decompress(WGET.read_bytes())))
+    assert record_warc(tmp_path / "a.warc.gz", tmp_path / "site.sqlite").recorded == 10
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "neither a WARC nor an ARC file"),
+        (b"This is a text of several words\n", r"neither a WARC nor an ARC file: it begins with b'This is a t'"),
+        (gzip.compress(b"text"), "neither a WARC nor an ARC file"),
+        (b"\x1f\x8b", "cannot be read as a web archive"),
+        (b"\x1f\x8bnonsense", "cannot be read as a web archive"),
+        (b"WARC/1.0\r\nnonsense", "has no HTML page"),
+        (b"filedesc://", "has no HTML page"),
+        (None, "cannot be read as a web archive"),
+    ],
+)
+def test_no_archive(content: bytes | None, said: str, tmp_path: Path) -> None:
+    """A file that is no web archive, or is not there, gets an error, and no recording is made."""
+    archive = tmp_path / "a.warc"
+    if content is not None:
+        archive.write_bytes(content)
+    with pytest.raises(RecordingError, match=said):
+        record_warc([WGET, archive] if content is None else archive, tmp_path / "site.sqlite")
+    assert not (tmp_path / "site.sqlite").exists()
+
+
+def test_an_archive_without_the_root(tmp_path: Path) -> None:
+    """A root that no record answers is an error, which names one that would do."""
+    said = rf"has no answer of http://example.org/; its first page is {HOST}/"
+    with pytest.raises(RecordingError, match=said):
+        record_warc(WGET, tmp_path / "site.sqlite", root=ROOT)
+    with Archive(tmp_path / "a.warc") as archive:
+        archive.add("a.csv", b"1,2", headers=[("Content-Type", "text/csv")])
+        archive.add("b", b"<p>", status="404 Not Found")
+    with pytest.raises(RecordingError, match=r"has no HTML page that was answered with status 200: give root="):
+        record_warc(archive.path, tmp_path / "site.sqlite")
+    assert not (tmp_path / "site.sqlite").exists()
+
+
+def test_records_that_make_no_sense(tmp_path: Path) -> None:
+    """URLs that are none and statuses that are none are passed over."""
+    with Archive(tmp_path / "a.warc.gz") as archive:
+        archive.add("http://[x/", b"<p>")
+        archive.add("http:", b"<p>")
+        archive.add("x", b"<p>", status="OK")
+        archive.add("y", b"<p>", status="99999 Too much")
+        archive.add("", b"<p>")
+    record_warc(archive.path, tmp_path / "site.sqlite", root=ROOT)
+    assert statuses(RecordedSite(tmp_path / "site.sqlite")) == {"": 200}
+
+
+def test_without_warcio(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error says what to install."""
+    monkeypatch.setitem(sys.modules, "warcio", None)
+    with pytest.raises(ConfigError, match=r"pip install scrapy-focus\[warc\]"):
+        record_warc(WGET, tmp_path / "site.sqlite")
