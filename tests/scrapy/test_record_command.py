@@ -1,0 +1,550 @@
+"""``scrapy focus-record``: what it writes down of a site, how it goes on, and what it says to those who err."""
+
+from __future__ import annotations
+
+import io
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from crawls import BASE, STOCK, crawl
+from mocksite import MockSite, tree_paths
+from oddsite import EXPECTED, HUGE, LARGE, LEADS, PLAIN, OddSite
+from scrapy.cmdline import execute
+from scrapy.http import HtmlResponse
+
+from scrapy_focus.core.errors import RecordingError
+from scrapy_focus.replay.pages import read_page
+from scrapy_focus.replay.record import SiteWriter
+from scrapy_focus.replay.site import RecordedSite
+from scrapy_focus.replay.synthetic import StatisticsPortal
+from scrapy_focus.spiders import RecordSpider
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from scrapy_focus.replay.record import Answer
+
+EXAMPLE = Path(__file__).parents[2] / "example_project"
+QUICK = [
+    "-s",
+    "DOWNLOAD_DELAY=0",
+    "-s",
+    "CONCURRENT_REQUESTS_PER_DOMAIN=4",
+    "-s",
+    "RETRY_TIMES=1",
+    "-s",
+    "REMOTE_CONTROL_ENABLED=0",
+]
+
+
+def start(folder: Path, *words: str) -> subprocess.Popen[str]:
+    """Start the command in a folder."""
+    command = [sys.executable, "-m", "scrapy", "focus-record", *QUICK, *words]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, cwd=folder, stdout=pipe, stderr=pipe, text=True, env=environment())
+
+
+def environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if not name.startswith("SCRAPY_")}
+
+
+def run(folder: Path, *words: str, expect: int = 0) -> tuple[str, str]:
+    """Run the command in a folder to its end, and return what it said and what it logged."""
+    process = start(folder, *words)
+    said, logged = process.communicate(timeout=60)
+    assert process.returncode == expect, said + logged
+    return said, logged
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    """Wait until something is true."""
+    end = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def contents(path: Path) -> dict[str, Any]:
+    """Return what a recording says of each URL, whatever the order in which they were found."""
+    site = RecordedSite(path)
+    try:
+        return {
+            url: (
+                int(site.status[page]), site.errors.get(page), site.mimes[page], int(site.size[page]),
+                int(site.redirect[page]) >= 0 and site.urls[site.redirect[page]], int(site.depth[page]),
+                int(site.digest[page]), [(site.urls[site.targets[link]], site.tag_path(link)) for link in links],
+            )
+            for page, url in enumerate(site.urls)
+            for links in [range(site.n_urls and site.links(page).start, site.links(page).stop)]
+        }  # fmt: skip
+    finally:
+        site.close()
+
+
+class Recorded:
+    """A recording of the odd site, made by the command outside of any project."""
+
+    def __init__(self, folder: Path) -> None:
+        with OddSite() as server:
+            self.said, self.logged = run(folder, "odd.sqlite", "-a", f"root={server.url('/')}", "--bodies")
+            self.asked = Counter(server.paths)
+            self.headers = server.log[-1].headers
+            self.root = server.url("")
+        self.path = folder / "odd.sqlite"
+        self.site = RecordedSite(self.path)
+
+    def page(self, path: str) -> int:
+        """Return the number of a URL."""
+        return self.site.ids[self.root + path]
+
+
+@pytest.fixture(scope="module")
+def odd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recorded]:
+    recorded = Recorded(tmp_path_factory.mktemp("odd"))
+    yield recorded
+    recorded.site.close()
+
+
+def test_everything_linked_is_recorded(odd: Recorded) -> None:
+    """Each URL that is linked, framed or led to by a redirect is there with its own answer, and nothing else is."""
+    site = odd.site
+    found = {
+        url.removeprefix(odd.root): int(site.status[page]) or site.errors.get(page)
+        for page, url in enumerate(site.urls)
+    }
+    assert found == EXPECTED
+    done = site.completeness()
+    assert (done.recorded, done.missing, done.failed, done.finished) == (len(EXPECTED), 0, 4, True)
+    assert site.roots == [odd.page("/")]
+
+
+def test_each_url_is_asked_for_once(odd: Recorded) -> None:
+    """Failures are tried again as set, what robots.txt forbids is not asked for, and all else once."""
+    again = {"/status?code=500", "/reset", "/truncated"}
+    expected = {path: 2 if path in again else 1 for path, answer in EXPECTED.items() if answer != "ignored"}
+    expected["/reset"] = max(
+        2, min(odd.asked["/reset"], 4)
+    )  # Twisted tries once more where a connection was used before
+    assert odd.asked == expected
+
+
+def test_redirects_are_recorded_themselves(odd: Recorded) -> None:
+    """A redirect or a refresh is an answer with a target; one that leads off the site or nowhere has none."""
+    site = odd.site
+    leads = {
+        site.urls[page].removeprefix(odd.root): site.urls[target].removeprefix(odd.root)
+        for page, target in enumerate(site.redirect)
+        if target >= 0
+    }
+    assert leads == LEADS
+    assert site.headers(odd.page("/redirect/new"))["Location"] == "/target"
+
+
+def test_sizes_are_what_came_over_the_wire(odd: Recorded) -> None:
+    """A compressed page counts compressed, and its text, links and digest are those of the page."""
+    site, zipped, plain = odd.site, odd.page("/gzip"), odd.page("/plain")
+    assert site.size[zipped] < 200 < len(PLAIN) == site.size[plain]
+    assert site.text(zipped) == site.text(plain) == PLAIN
+    assert site.digest[zipped] == site.digest[plain] != 0
+    assert site.links(zipped).stop - site.links(zipped).start == 1
+
+
+def test_large_media_are_not_downloaded(odd: Recorded) -> None:
+    """Of images and films, and of what is larger than allowed, the announced size is enough; small ones are read."""
+    site = odd.site
+    sizes = {path: int(site.size[odd.page(path)]) for path in ("/picture", "/film", "/archive.zip", "/thumbnail")}
+    assert sizes == {"/picture": LARGE, "/film": LARGE, "/archive.zip": HUGE, "/thumbnail": 3000}
+    stopped = {int(site.digest[odd.page(path)]) for path in ("/picture", "/film", "/archive.zip")}
+    assert stopped == {0}, "bodies that nobody saw are not the same"
+
+
+def test_answers_carry_their_headers_and_time(odd: Recorded) -> None:
+    """All headers are there, and how long the answer took."""
+    page = odd.page("/twice")
+    assert odd.site.headers(page)["Set-Cookie"] == "a=1"
+    assert odd.site.headers(page)["Content-Type"] == "text/html; charset=utf-8"
+    assert 0 < odd.site.seconds[page] < 5
+    assert "cookie" not in odd.headers, "answers depend on no cookie"
+
+
+def test_the_command_says_what_it_does(odd: Recorded) -> None:
+    """It says what it records and into what, how complete it is, and what comes next."""
+    assert f"Recording {odd.root}/ into odd.sqlite" in odd.said
+    assert f"{len(EXPECTED)} URLs are recorded (4 gave no response), 0 linked ones are not (100.0%)" in odd.said
+    assert "Next: scrapy focus-compare odd.sqlite" in odd.said
+    assert "Traceback" not in odd.logged
+
+
+def test_a_finished_recording_is_left_alone(odd: Recorded) -> None:
+    """The same command on a finished recording asks for nothing: here, the server is gone."""
+    before = contents(odd.path)
+    said, logged = run(odd.path.parent, "odd.sqlite")
+    assert "Going on with odd.sqlite" in said
+    assert "Spider opened" not in logged
+    assert contents(odd.path) == before
+
+
+def test_info_says_what_a_recording_holds(odd: Recorded, capsys: pytest.CaptureFixture[str]) -> None:
+    """``--info`` lists roots, completeness, kinds and types."""
+    assert call(str(odd.path), "--info") == 0
+    said = capsys.readouterr().out
+    assert f"starts at  {odd.root}/" in said
+    assert "made from  the live site, 2" in said
+    assert "1 not to be asked for, 3 without response" in said
+    assert f"{sum(answer in (301, 302, 303, 307, 308) for answer in EXPECTED.values())} redirects" in said
+    assert "video/mp4" in said
+
+
+def test_a_kill_loses_nothing(tmp_path: Path) -> None:
+    """A recording that is killed twice and then finished is the same as one that never was."""
+    n = 160
+    with MockSite(latency=0.1) as site:
+        root = f"root={site.url(f'/page/0/{n}')}"
+        for patience in (0.2, 2.5):  # seconds, before and after the first time that anything is written
+            process, asked = start(tmp_path, "killed.sqlite", "-a", root), len(site.paths)
+            wait_for(partial(lambda asked: len(site.paths) > asked, asked))
+            time.sleep(patience)
+            process.kill()
+            process.communicate()
+        said, _ = run(tmp_path, "killed.sqlite", "-a", root)
+        assert "Going on with killed.sqlite: " in said
+        assert not re.search(r"killed.sqlite: \d URLs", said), "what was written before the kill is there"
+        assert f"{n} URLs are recorded, 0 linked ones are not" in said
+        assert set(site.paths) == set(tree_paths(n))
+        site.latency = 0
+        with SiteWriter(tmp_path / "whole.sqlite", roots=[site.url(f"/page/0/{n}")]) as writer:
+            crawl_with(writer)
+            writer.finish()
+    assert contents(tmp_path / "killed.sqlite") == contents(tmp_path / "whole.sqlite")
+
+
+def test_an_interrupt_is_no_error_and_can_be_gone_on_from(tmp_path: Path) -> None:
+    """Ctrl-C ends it with what was recorded so far; another run within a limit asks for new URLs only."""
+    with MockSite(latency=0.05) as site:
+        root = f"root={site.url('/page/0/400')}"
+        process = start(tmp_path, "site.sqlite", "-a", root)
+        wait_for(lambda: len(site.paths) > 10)
+        process.send_signal(signal.SIGINT)
+        said, _ = process.communicate(timeout=30)
+        assert process.returncode == 130
+        assert "Stopped (shutdown); the same command goes on from there." in said
+        asked = len(site.paths)
+        site.latency = 0
+        said, _ = run(tmp_path, "site.sqlite", "--limit", "20")
+        assert "Stopped after 20 URLs" in said
+        assert len(site.paths) == len(set(site.paths)) == asked + 20
+    recorded = RecordedSite(tmp_path / "site.sqlite")
+    assert recorded.completeness().recorded == asked + 20
+    recorded.close()
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("/redirect?to=http://localhost:1/", "answered 302 and leads to http://localhost:1/."),
+        ("/status?code=403", "answered 403."),
+        ("/forbidden", "is forbidden by robots.txt."),
+        ("/reset", "gave no response (failure: DownloadFailedError)."),
+    ],
+)
+def test_a_root_that_leads_nowhere_is_explained(site: MockSite, tmp_path: Path, path: str, reason: str) -> None:
+    """Where nothing but the root can be recorded, the command says why."""
+    said, _ = run(tmp_path, "site.sqlite", "-a", f"root={site.url(path)}")
+    assert f"There is no link to go on with: {site.url(path)} {reason} Start at another URL" in said
+
+
+def test_a_second_interrupt_waits_for_nobody(tmp_path: Path) -> None:
+    """Where an answer never comes, Ctrl-C twice ends at once, and what was recorded before is safe."""
+    with MockSite(pages={"/": "<a href=/hang>x</a>"}) as site:
+        process = start(tmp_path, "site.sqlite", "-a", f"root={site.url('/')}")
+        wait_for(lambda: "/hang" in site.paths)
+        for _ in range(2):
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.3)
+        said, logged = process.communicate(timeout=30)
+    assert process.returncode == 130, said + logged
+    assert "site.sqlite: 1 URLs are recorded, 1 linked ones are not (50.0%)" in said
+    assert "Stopped (killed)" in said
+
+
+def test_a_terminal_shows_how_it_stands(tmp_path: Path) -> None:
+    """On a terminal the last line is kept up to date, and log lines stand above it."""
+    outer, inner = pty.openpty()
+    with MockSite(latency=0.05) as site:
+        command = [
+            sys.executable,
+            "-m",
+            "scrapy",
+            "focus-record",
+            "site.sqlite",
+            "-a",
+            f"root={site.url('/page/0/60')}",
+        ]
+        process = subprocess.Popen([*command, *QUICK], cwd=tmp_path, stdout=inner, stderr=inner, env=environment())
+        os.close(inner)
+        shown = b""
+        while chunk := _read(outer):
+            shown += chunk
+        os.close(outer)
+        assert process.wait(timeout=30) == 0
+    assert re.search(rb"\d+ URLs recorded, 0.0 MB, \d+ more are linked", shown)
+    assert b"site.sqlite: 60 URLs are recorded, 0 linked ones are not" in shown
+    assert shown.rfind(b"\x1b[?25l") < shown.rfind(b"\x1b[?25h"), "the cursor is back"
+
+
+def _read(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 65_536)
+    except OSError:  # the other end is closed
+        return b""
+
+
+def test_projects_only_say_how_to_ask(tmp_path: Path) -> None:
+    """User agent and headers of a project are used; its scheduler, add-ons, pipelines and spiders are not even loaded."""
+    (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = ours.settings\n")
+    (tmp_path / "ours").mkdir()
+    (tmp_path / "ours" / "__init__.py").touch()
+    (tmp_path / "ours" / "settings.py").write_text(
+        'USER_AGENT = "ours"\nROBOTSTXT_OBEY = True\nDEPTH_LIMIT = 1\nJOBDIR = "job"\nFEEDS = {"items.csv": {}}\n'
+        'ADDONS = {"ours.no.Addon": 1}\nSPIDER_MODULES = ["ours.no"]\nITEM_PIPELINES = {"ours.no.Pipeline": 1}\n'
+        'SCHEDULER = DUPEFILTER_CLASS = "ours.no.Class"\nEXTENSIONS = {"ours.no.Extension": 1}\n'
+        'SPIDER_MIDDLEWARES = {"ours.no.Middleware": 1}\n'
+    )
+    with MockSite() as site:
+        said, _ = run(tmp_path, "site.sqlite", "-a", f"root={site.url('/page/0/15')}")
+        assert {seen.headers["user-agent"] for seen in site.log} == {"ours"}
+    assert "15 URLs are recorded, 0 linked ones are not" in said
+    assert not (tmp_path / "job").exists()
+    assert not (tmp_path / "items.csv").exists()
+
+
+def test_it_works_in_the_example_project(tmp_path: Path) -> None:
+    """The add-on of the example project, which is our own, has no part in a recording."""
+    words = ["-L", "INFO", "-s", "CONCURRENT_REQUESTS=1"]
+    with MockSite() as site:
+        said, logged = run(EXAMPLE, str(tmp_path / "site.sqlite"), "-a", f"root={site.url('/page/0/30')}", *words)
+        assert site.paths == tree_paths(30), "breadth-first"
+    assert "30 URLs are recorded, 0 linked ones are not" in said
+    assert "Enabled addons:\n[]" in logged
+    assert "scrapy_focus.scheduler" not in logged
+
+
+def test_files_need_not_be_downloaded(tmp_path: Path) -> None:
+    """With ``--no-files`` large bodies of anything but pages stay where they are."""
+    links = "".join(f"<a href='/file?type={kind}&size=300000'>x</a>" for kind in ("text/csv", "text/html"))
+    with MockSite(pages={"/": links}) as site:
+        run(tmp_path, "site.sqlite", "-a", f"root={site.url('/')}", "--no-files", "--bodies")
+    recorded = RecordedSite(tmp_path / "site.sqlite")
+    csv, html = (recorded.ids[site.url(f"/file?type={kind}&size=300000")] for kind in ("text/csv", "text/html"))
+    assert recorded.size[csv] == recorded.size[html] == 300_000
+    assert recorded.digest[csv] == 0 != recorded.digest[html]
+    recorded.close()
+
+
+class Failing(SiteWriter):
+    """Finds the disk full at its third answer, or cannot read the links of a page."""
+
+    full = False
+
+    def add(self, answer: Answer) -> None:
+        if self.full and self.added == 2:
+            raise RecordingError("the disk is full")
+        if not self.full and answer.url.endswith("/page/3/15") and answer.body:
+            raise RecursionError("too deep")
+        super().add(answer)
+
+
+def crawl_with(writer: SiteWriter, **settings: Any) -> Any:
+    """Record in this process."""
+    return crawl(RecordSpider, {**BASE, "SCHEDULER": STOCK, **settings}, writer=writer)
+
+
+def test_a_full_disk_stops_the_recording(site: MockSite, tmp_path: Path) -> None:
+    """What cannot be written down is not asked for."""
+    with Failing(tmp_path / "site.sqlite", roots=[site.url("/page/0/100")]) as writer:
+        writer.full = True
+        done = crawl_with(writer, CONCURRENT_REQUESTS=1)
+        assert done.reason == "recording_error"
+        assert str(done.spider.error) == "the disk is full"
+        assert writer.completeness().recorded == 2
+    assert len(site.paths) < 10
+
+
+def test_a_page_that_cannot_be_read_is_recorded_without_links(site: MockSite, tmp_path: Path) -> None:
+    """An error in the reading of one page is logged, and costs its links only."""
+    with Failing(tmp_path / "site.sqlite", roots=[site.url("/page/0/15")]) as writer:
+        done = crawl_with(writer)
+        assert done.logged("The links of")
+        assert not writer.completeness().missing
+        assert writer.has(site.url("/page/1/15"))
+    assert "/page/3/15" in site.paths
+    assert "/page/8/15" not in site.paths, "it is linked from the unread page only"
+
+
+def test_urls_that_scrapy_would_drop_are_not_asked_for(tmp_path: Path) -> None:
+    """A URL beyond ``URLLENGTH_LIMIT``, or one that is no URL after all, is recorded with the reason."""
+    long = "/ok?" + "x" * 100
+    with MockSite(pages={"/": f"<a href='{long}'>x</a>"}) as site:
+        with SiteWriter(tmp_path / "site.sqlite", roots=[site.url("/")]) as writer:
+            crawl_with(writer, URLLENGTH_LIMIT=100)
+        assert site.paths == ["/"]
+    recorded = RecordedSite(tmp_path / "site.sqlite")
+    assert recorded.errors == {recorded.ids[site.url(long)]: "ignored"}
+    recorded.close()
+
+
+def test_answers_of_the_cache_are_recorded(site: MockSite, tmp_path: Path) -> None:
+    """With Scrapy's HTTP cache, a second recording needs no site, and says the same; so does ``--httpcache``."""
+    cached = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path / "cache")}
+    for name in ("first", "second"):
+        with SiteWriter(tmp_path / name, roots=[site.url("/page/0/20")]) as writer:
+            crawl_with(writer, **cached)
+            writer.finish()
+    assert len(site.paths) == 20
+    assert call(str(tmp_path / "third"), "--httpcache", str(tmp_path / "cache" / "focus-record")) == 0
+    assert contents(tmp_path / "first") == contents(tmp_path / "second") == contents(tmp_path / "third")
+
+
+def test_recorder_and_spider_see_the_same_links(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The spider of the example project asks for exactly what is recorded as a link, in the same order."""
+    monkeypatch.syspath_prepend(str(EXAMPLE))
+    from focused.spiders.datasets import DatasetsSpider
+
+    with OddSite() as server:
+        for path in ("/", "/plain", "/based", "/latin", "/broken", "/twice", "/untyped"):
+            _, headers, body = server.answer(path)
+            response = HtmlResponse(server.url(path), headers=headers, body=body)
+            spider = DatasetsSpider(root=server.url("/"))
+            asked = list(dict.fromkeys(request.url for request in spider.links(response)))
+            assert asked == [link.url for link in read_page(response.url, headers, body).links], path
+            assert asked
+
+
+# Other sources
+
+
+def test_a_portal_is_recorded_without_a_server(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """``--portal`` gives a whole recording with all of the portal's pages and files."""
+    path = tmp_path / "portal.sqlite"
+    assert call(str(path), "--portal", "200") == 0
+    assert "0 linked ones are not (100.0%)\nNext: scrapy focus-compare" in capsys.readouterr().out
+    site, portal = RecordedSite(path), StatisticsPortal(pages=200)
+    paths = {url.removeprefix("http://portal.example") for url in site.urls}
+    assert set(portal.html_paths()) <= paths
+    assert set(portal.targets()) <= paths
+    assert site.completeness().finished
+    site.close()
+
+
+def test_a_folder_is_recorded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """``--folder`` records files, under the URL that ``-a root`` gives."""
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "index.html").write_text("<a href='a.csv'>x</a>")
+    (tmp_path / "site" / "a.csv").write_text("1")
+    path = tmp_path / "folder.sqlite"
+    assert call(str(path), "--folder", str(tmp_path / "site"), "-a", "root=http://a.b/index.html", "--bodies") == 0
+    site = RecordedSite(path)
+    assert site.urls == ["http://a.b/index.html", "http://a.b/a.csv"]
+    assert "a.csv" in site.text(0)
+    site.close()
+    assert call(str(path), "--folder", str(tmp_path / "none")) == 1
+    assert "Error: there is no folder" in capsys.readouterr().err
+
+
+def test_web_archives_are_recorded(tmp_path: Path) -> None:
+    """``--warc`` takes several files after one another, and ends at the next option."""
+    writer = pytest.importorskip("warcio.warcwriter")
+    headers = pytest.importorskip("warcio.statusandheaders").StatusAndHeaders
+    files = []
+    for name, body in (("", b"<a href='a.html'>x</a>"), ("a.html", b"<a href='/'>x</a>")):
+        files.append(str(tmp_path / f"{name or 'root'}.warc.gz"))
+        with Path(files[-1]).open("wb") as stream:
+            archive = writer.WARCWriter(stream, gzip=True)
+            answer = headers("200 OK", [("Content-Type", "text/html")], protocol="HTTP/1.1")
+            archive.write_record(
+                archive.create_warc_record(f"http://a.b/{name}", "response", io.BytesIO(body), http_headers=answer)
+            )
+    assert call(str(tmp_path / "site.sqlite"), "--warc", *files, "-a", "root=http://a.b/") == 0
+    site = RecordedSite(tmp_path / "site.sqlite")
+    assert site.urls == ["http://a.b/", "http://a.b/a.html"]
+    assert site.completeness().missing == 0
+    site.close()
+
+
+# What is said to those who err
+
+
+def call(*words: str) -> int:
+    """Run the command in this process, without a crawl, and return its exit status."""
+    with pytest.raises(SystemExit) as ended:
+        execute(["scrapy", "focus-record", *words])
+    return int(ended.value.code or 0)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "name one file to record into"),
+        (["a.sqlite", "b.sqlite"], "name one file to record into"),
+        (["a.sqlite"], "say where the site starts: scrapy focus-record a.sqlite -a root=https://example.org/"),
+        (["a.sqlite", "-a", "root=example.org"], "root is 'example.org'; give the URL of the first page"),
+        (["a.sqlite", "-a", "root"], "-a takes NAME=VALUE"),
+        (["a.sqlite", "-a", "roots=http://a.b/"], "there is no argument roots; there is root"),
+        (["a.sqlite", "--limits", "3"], "there is no option --limits"),
+        (["a.sqlite", "-a", "root=http://a.b/", "--limit", "0"], "--limit is '0'; it takes a number from 1"),
+        (["a.sqlite", "--portal", "20"], "a portal has 200 to 1,000,000 pages"),
+        (["a.sqlite", "--portal", "many"], "--portal is 'many'; it takes a number from 1"),
+        (["a.sqlite", "--folder", "a", "--warc", "b"], "--folder and --warc are different sources; name one"),
+        (["a.sqlite", "--folder", "a", "-a", "root=http://a.b/,http://c.d/"], "--folder takes one root; got 2"),
+        (["a.sqlite", "--warc", "b", "--limit", "3"], "--limit and --no-files are for recording a live site"),
+        (["a.sqlite", "--info", "-a", "root=http://a.b/"], "--info says what a recording holds"),
+    ],
+)
+def test_bad_arguments_are_explained(
+    words: list[str], message: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What cannot be done ends with status 2 and a sentence that says what to do."""
+    monkeypatch.chdir(tmp_path)
+    assert call(*words) == 2
+    assert message in " ".join(capsys.readouterr().err.split())
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("content", [None, b"", b"no recording at all", b"SQLite format 3\0"])
+def test_a_file_that_is_no_recording_is_one_line(
+    content: bytes | None, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """A file that is missing, empty or something else ends with status 1 and one line."""
+    path = tmp_path / "site.sqlite"
+    if content is not None:
+        path.write_bytes(content)
+    assert call(str(path), "--info") == 1
+    said = capsys.readouterr().err
+    assert said.startswith("Error: ")
+    assert str(path) in said
+    assert said.count("\n") == 1
+
+
+def test_another_root_is_refused(odd: Recorded, tmp_path: Path) -> None:
+    """A recording of one site is not gone on with from another."""
+    said, logged = run(odd.path.parent, "odd.sqlite", "-a", "root=http://127.0.0.2/", expect=1)
+    assert "Traceback" not in logged
+    assert f"Error: odd.sqlite is a recording of {odd.root}/, not of http://127.0.0.2/" in logged
+    assert not said
+
+
+def test_commands_import_little() -> None:
+    """Each start of ``scrapy`` imports the command, and nothing that it needs only when it runs."""
+    code = "import scrapy_focus.commands.record, sys; print([m for m in sys.modules if 'replay' in m or 'rich' in m])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
