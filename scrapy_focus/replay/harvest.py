@@ -1,0 +1,57 @@
+"""What a crawl brought home, request by request: what metrics and plots are made of."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exhaustive:
+    """What a crawl of the whole site would bring: the denominators of the metrics.
+
+    Every URL that can be reached is asked for once, dead ones and redirects too.
+    """
+
+    requests: int
+    worth: float  # sum of all rewards; with FilesGoal, the number of targets
+    target_bytes: int  # headers and bodies of what is worth something
+    other_bytes: int  # of everything else
+    hosts: int  # with something that is worth something
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Harvest:
+    """The course of one crawl. Arrays have shape (n_requests + 1,): entry ``k`` is what was there after ``k`` requests.
+
+    A request is each GET or HEAD that goes out, redirects and retries too. It counts when it is answered.
+    """
+
+    found: NDArray[np.float64]  # sum of the rewards; starts with 0
+    target_bytes: NDArray[np.int64]  # received for what is worth something, headers and bodies
+    other_bytes: NDArray[np.int64]  # received for everything else, HEADs too
+    seconds: NDArray[np.float64]  # simulated
+    pages: NDArray[np.int64]  # the URL that each request asked for, by its number on the site; starts with -1
+    heads: NDArray[np.bool_]  # whether it was a HEAD
+    rewards: NDArray[np.float64]  # what that request was worth
+    hosts: NDArray[np.int64]  # hosts with something that is worth something, so far
+    exhaustive: Exhaustive
+    asked: list[str] = field(default_factory=list)  # URL of each pick, in the order in which they were chosen
+    missed: int = 0  # picks whose URL was never recorded
+    stopped: str = ""  # why the crawl was over; "": nothing was left to ask for
+    counts: Counter[str] = field(default_factory=Counter)  # how picks ended, and what Crawl counts
+
+    @property
+    def requests(self) -> int:
+        """How many requests were answered."""
+        return len(self.found) - 1
+
+    @property
+    def coverage(self) -> float:
+        """Share of the picks whose URL the recording knows, 0 to 1."""
+        return 1 - self.missed / max(1, len(self.asked))
