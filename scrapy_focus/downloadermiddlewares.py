@@ -6,13 +6,19 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from scrapy import Request, signals
-from scrapy.exceptions import CannotResolveHostError, DownloadConnectionRefusedError, NotConfigured, StopDownload
+from scrapy.exceptions import (
+    CannotResolveHostError,
+    DownloadConnectionRefusedError,
+    IgnoreRequest,
+    NotConfigured,
+    StopDownload,
+)
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.misc import load_object
 
 from scrapy_focus.config import PICK
 from scrapy_focus.core.mime import matches, parse_mime
-from scrapy_focus.inflight import BudgetExhausted, Entry, MimeStop, Probed, scheduler_of
+from scrapy_focus.inflight import BudgetExhausted, Entry, MimeStop, Probed, ProbeFailed, scheduler_of
 
 if TYPE_CHECKING:
     from typing import Self
@@ -58,7 +64,13 @@ class ProbeMiddleware(_FocusMiddleware):
             return
         meta = {key: value for key, value in request.meta.items() if key != PICK and not key.startswith("playwright")}
         head = request.replace(method="HEAD", body=b"", callback=NO_CALLBACK, errback=None, meta=meta)
-        raise Probed(await self.crawler.engine.download_async(head))
+        try:
+            response = await self.crawler.engine.download_async(head)
+        except IgnoreRequest:
+            raise
+        except Exception as error:  # its retries are used up: those of the page would come on top
+            raise ProbeFailed(error) from error
+        raise Probed(response)
 
 
 class MimeMiddleware(_FocusMiddleware):

@@ -50,6 +50,14 @@ class Probed(IgnoreRequest):
         self.response = response
 
 
+class ProbeFailed(IgnoreRequest):
+    """Raised in the downloader middleware when a HEAD got no response, so that nobody tries the page in its place."""
+
+    def __init__(self, cause: BaseException) -> None:
+        super().__init__(f"HEAD failed: {cause}")
+        self.cause = cause
+
+
 class ResponsePage:
     """A :class:`~scrapy_focus.core.types.Page` that reads a response of Scrapy when asked."""
 
@@ -157,8 +165,8 @@ class Errback:
         self.__name__ = getattr(original, "__name__", "errback")
 
     def __call__(self, failure: Failure) -> Any:
-        self.entry.failure = failure.value
-        if isinstance(failure.value, (Probed, BudgetExhausted)):
+        self.entry.failure = failure.value.cause if isinstance(failure.value, ProbeFailed) else failure.value
+        if isinstance(failure.value, (Probed, ProbeFailed, BudgetExhausted)):
             return None  # nothing that happened to a page of the spider's
         if self.entry.stopped and self.original is None:
             return None  # we wanted it so: no error to be logged
