@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import gzip
 import json
+import logging
+import os
+import zlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, cast
 
 from scrapy_focus.core.errors import ConfigError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from scrapy_focus.core.types import Outcome, Pick
+
+logger = logging.getLogger(__name__)
+
+_LONGEST = 1 << 20  # bytes of a line
 
 
 class EventLog:
@@ -19,7 +28,7 @@ class EventLog:
     A pick is written as ``{"event": "pick", "id", "url", "method", "arm", "rank", "origin", "depth", "chance", "why"}``,
     where ``why`` is what the policy's ``explain`` says; its outcome as ``{"event": "outcome", "id", "status", "mime",
     "size", "seconds", "items", "error", "reward"}``. A pick that is handed back unsent gives ``{"event": "release",
-    "id"}``.
+    "id"}``. Where the last line is cut off, because an earlier run was killed, that line is removed.
 
     Raises
     ------
@@ -31,6 +40,8 @@ class EventLog:
         self.path = Path(path)
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
+            if self.path.suffix != ".gz" and self.path.exists():
+                _drop_cut_line(self.path)
             open_file = gzip.open if self.path.suffix == ".gz" else open
             self._file = cast("TextIO", open_file(path, "at", encoding="utf-8"))
         except OSError as error:
@@ -60,3 +71,47 @@ class EventLog:
 
     def _write(self, **fields: Any) -> None:
         self._file.write(json.dumps(fields, ensure_ascii=False, default=str) + "\n")
+
+
+def _drop_cut_line(path: Path) -> None:
+    with path.open("r+b") as file:
+        start = max(0, file.seek(0, os.SEEK_END) - _LONGEST)
+        file.seek(start)
+        end = file.read()
+        if end and not end.endswith(b"\n"):
+            file.truncate(start + end.rfind(b"\n") + 1)
+
+
+def read_log(path: str | Path) -> Iterator[dict[str, Any]]:
+    """Yield the events of a decision log. The last line of a crawl that was killed may be cut off; it is left out.
+
+    Raises
+    ------
+    ConfigError
+        If the file cannot be read, or is no decision log.
+    """
+    path, number = Path(path), 0
+    open_file = gzip.open if path.suffix == ".gz" else open
+    try:
+        with cast("BinaryIO", open_file(path, "rb")) as file:
+            for number, line in enumerate(file, 1):
+                try:
+                    yield _read_event(line)
+                except ValueError as error:
+                    if not line.endswith(b"\n"):
+                        break
+                    raise ConfigError(f"line {number} of {path} is no event of a decision log: {error}") from error
+            else:
+                return
+        number -= 1
+    except (OSError, EOFError, zlib.error) as error:
+        if isinstance(error, OSError) and not (isinstance(error, gzip.BadGzipFile) and number):
+            raise ConfigError(f"the decision log {path} cannot be read: {error}") from error
+    logger.warning("%s is cut off after %d events; what follows is lost", path, number)
+
+
+def _read_event(line: bytes) -> dict[str, Any]:
+    event = json.loads(line.decode())
+    if not isinstance(event, dict) or event.get("event") not in ("pick", "outcome", "release"):
+        raise ValueError("it has no event")
+    return event
