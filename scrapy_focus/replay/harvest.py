@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 class Exhaustive:
     """What a crawl of the whole site would bring: the denominators of the metrics.
 
-    Every URL that can be reached is asked for once, dead ones and redirects too.
+    Every URL that can be reached is asked for, dead ones and redirects too, and those that fail as often as they are
+    tried again.
     """
 
     requests: int
@@ -29,7 +30,8 @@ class Exhaustive:
 class Harvest:
     """The course of one crawl. Arrays have shape (n_requests + 1,): entry ``k`` is what was there after ``k`` requests.
 
-    A request is each GET or HEAD that goes out, redirects and retries too. It counts when it is answered.
+    A request is each GET or HEAD that goes out, redirects and retries too. It counts when it is answered. Where a
+    connection cannot be made, it does not count.
     """
 
     found: NDArray[np.float64]  # sum of the rewards; starts with 0
@@ -41,7 +43,9 @@ class Harvest:
     rewards: NDArray[np.float64]  # what that request was worth
     hosts: NDArray[np.int64]  # hosts with something that is worth something, so far
     exhaustive: Exhaustive
-    asked: list[str] = field(default_factory=list)  # URL of each pick, in the order in which they were chosen
+    asked: list[str] = field(
+        default_factory=list
+    )  # URL of each pick, in the order in which they were chosen, released ones too
     missed: int = 0  # picks whose URL was never recorded
     stopped: str = ""  # why the crawl was over; "": nothing was left to ask for
     counts: Counter[str] = field(default_factory=Counter)  # how picks ended, and what Crawl counts

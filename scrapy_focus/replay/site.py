@@ -14,6 +14,7 @@ import zlib
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
+from sys import intern
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -235,7 +236,7 @@ class RecordedSite:
         self.recorded: NDArray[np.bool_] = np.array(
             [value is not None or text is not None for value, text in zip(status, error, strict=True)], np.bool_
         )
-        self.mimes: list[str] = list(mime)
+        self.mimes: list[str] = [intern(value) for value in mime]
         #: Bytes of the body.
         self.size: NDArray[np.int64] = np.array(size, np.int64)
         #: Bytes of the headers.
@@ -258,9 +259,11 @@ class RecordedSite:
         self._starts, targets, texts = read_links(self._database, self.n_urls)
         #: Number of the URL that each link leads to, shape (n_links,).
         self.targets: NDArray[np.int32] = targets
-        used, codes = np.unique(texts, return_inverse=True)
+        is_used = np.zeros(int(texts.max(initial=-1)) + 1, np.bool_)
+        is_used[texts] = True
+        used = np.flatnonzero(is_used)
         #: Number of the tag path of each link, shape (n_links,).
-        self.tag_paths: NDArray[np.int64] = codes.astype(np.int64).reshape(-1)
+        self.tag_paths: NDArray[np.int32] = (is_used.cumsum(dtype=np.int32) - 1)[texts]
         rows = self._database.execute(
             "SELECT text FROM texts WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id",
             (json.dumps(used.tolist()),),

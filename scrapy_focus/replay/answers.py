@@ -1,0 +1,210 @@
+"""What the network and Scrapy would have done with each pick, told from a recording.
+
+Redirects are followed unless their URL was had before, failures are tried again, bodies that nobody wants are stopped,
+links that were seen before are dropped: as in ``scheduler.py``, ``inflight.py`` and ``downloadermiddlewares.py`` with
+Scrapy's default middlewares. The tests compare both, request by request.
+"""
+
+from __future__ import annotations
+
+import builtins
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from scrapy_focus.core.mime import matches
+from scrapy_focus.core.types import Link, Outcome
+from scrapy_focus.replay.pages import redirect_of
+from scrapy_focus.replay.site import REDIRECTING, RecordedPage
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from scrapy_focus.core.types import Pick
+    from scrapy_focus.replay.site import RecordedSite
+    from scrapy_focus.replay.truth import Items
+
+#: Statuses after which Scrapy asks again, its ``RETRY_HTTP_CODES``.
+RETRIED = frozenset({500, 502, 503, 504, 522, 524, 408, 429})
+_UNSENT = ("failure: CannotResolveHostError", "failure: DownloadConnectionRefusedError")  # nothing left this machine
+_FINAL = ("BadGzipFile", "DownloadCancelledError", "UnsupportedURLSchemeError", "error")  # that Scrapy does not retry
+_REDIRECTS = 20  # REDIRECT_MAX_TIMES
+_SMALL = 64 * 1024  # bytes: smaller bodies are not stopped
+
+
+class Flight:
+    """A pick whose requests are on their way."""
+
+    __slots__ = ("error", "final", "hops", "out", "page", "pick", "received", "requests", "since", "tries")
+
+    def __init__(self, pick: Pick, since: float) -> None:
+        self.pick = pick
+        self.since = since
+        self.page = pick.key  # the URL to ask for next; -1: no more
+        self.out = -1  # the URL that is asked for now; -1: none
+        self.requests = 0  # that went out
+        self.hops = 0  # redirects
+        self.tries = 0  # times that a failure was tried again
+        self.received = 0  # bytes of the last answer
+        self.final = -1  # the URL that answered in the end; -1: none did
+        self.error = ""
+
+    @property
+    def is_head(self) -> bool:
+        """Whether it is only looked at."""
+        return self.pick.method == "HEAD"
+
+    def end(self, error: str = "", *, final: int = -1) -> None:
+        """Nothing more goes out for it."""
+        self.page = -1
+        self.error = error
+        self.final = final
+
+
+class Answers:
+    """Answers picks from a recording, for one crawl.
+
+    Parameters
+    ----------
+    site
+        The recording. The key of a link is the number of its URL.
+    ignored, items, retries, blocked
+        See :func:`~scrapy_focus.replay.simulate.simulate`.
+    wanted
+        MIME types that are never stopped.
+    reads_page, wants_known
+        As of the :class:`~scrapy_focus.Policy` of the crawl.
+    """
+
+    def __init__(
+        self,
+        site: RecordedSite,
+        *,
+        ignored: Collection[str],
+        items: Items,
+        retries: int,
+        blocked: Collection[str],
+        wanted: Collection[str],
+        reads_page: bool,
+        wants_known: bool,
+    ) -> None:
+        self.site = site
+        self.retries = retries
+        self.blocked = blocked
+        self.wanted = wanted
+        self.reads_page = reads_page
+        self._items = items(site)
+        self._ignored = site.with_extension(ignored)
+        self._had = np.zeros(site.n_urls, np.bool_)  # what the dupefilter knows
+        self._dropped = self._ignored if wants_known else self._ignored.copy()  # no link to these gets to the policy
+        self._wants_known = wants_known
+
+    def roots(self) -> list[Link]:
+        """Return the links that a crawl starts with."""
+        return [Link(self.site.urls[page], page, self.site.hosts[page]) for page in self.site.roots]
+
+    def start(self, links: Sequence[Link]) -> Sequence[Link]:
+        """Take note that a crawl starts with these links, and return them."""
+        self._note([link.key for link in links])
+        return links
+
+    def next_request(self, flight: Flight) -> int:
+        """Return the URL that is to be asked for next for a pick, by its number; -1 where its outcome is known."""
+        if flight.page >= 0 and self.site.errors.get(flight.page) == "ignored":
+            flight.end("ignored")
+        return flight.page
+
+    def receive(self, flight: Flight) -> int | None:
+        """The request that is out was answered: decide how its pick goes on, and return the bytes received.
+
+        ``None``: no connection could be made, and the request is not counted.
+        """
+        site, page = self.site, flight.out
+        if not site.recorded[page]:
+            flight.end("unrecorded")
+            return 0
+        status, size = int(site.status[page]), int(site.size[page])
+        if not status:
+            return self._fail(flight, site.errors.get(page, "failure: unknown"))
+        blocked = not flight.is_head and self._is_blocked(page)
+        if blocked and size >= _SMALL:
+            flight.end("mime_stop")
+            return 0
+        if site.redirect[page] >= 0 and not (flight.is_head and status not in REDIRECTING):  # a HEAD sees no refresh
+            self._redirect(flight, int(site.redirect[page]))
+        elif status in REDIRECTING and redirect_of(site.urls[page], status, site.headers(page)).startswith("http"):
+            flight.end("ignored" if flight.is_head else "filtered")  # off the site
+        elif status in RETRIED and flight.tries < self.retries:
+            flight.tries += 1
+        elif blocked:
+            flight.end("mime_stop")
+        else:
+            flight.end(final=page)
+        return int(site.header_size[page]) + (0 if flight.is_head else size)
+
+    def outcome(self, flight: Flight, now: float) -> Outcome:
+        """Return the outcome of a pick for which nothing more goes out."""
+        pick, page, seconds = flight.pick, flight.final, now - flight.since
+        if page < 0:
+            return Outcome(pick=pick, error=flight.error, seconds=seconds)
+        status = int(self.site.status[page])
+        well = 200 <= status < 300
+        return Outcome(
+            pick=pick, status=status, mime=self.site.mimes[page], size=int(self.site.size[page]), seconds=seconds,
+            items=self._items(page) if well and not flight.is_head else 0.0,
+            error="" if well or flight.is_head else "http_error", page=RecordedPage(self.site, page),
+        )  # fmt: skip
+
+    def links(self, flight: Flight) -> list[Link]:
+        """Return the links that the spider and the dupefilter would let through, in document order."""
+        site, page = self.site, flight.final
+        places = site.links(page)
+        targets = site.targets[places]
+        fresh = np.flatnonzero(~self._dropped[targets])
+        if not len(fresh):
+            return []
+        pages, places_of = targets[fresh].tolist(), fresh + places.start
+        self._note(pages)
+        depth, urls, hosts = flight.pick.depth + 1, site.urls, site.hosts
+        if not self.reads_page:
+            return [Link(urls[target], target, hosts[target], depth) for target in pages]
+        return [
+            Link(urls[target], target, hosts[target], depth, anchor, site.tag_path(place), context)
+            for target, place, (anchor, context) in zip(
+                pages, places_of.tolist(), site.texts(page, places_of), strict=True
+            )
+        ]
+
+    def _fail(self, flight: Flight, error: str) -> int | None:
+        if flight.tries < self.retries and _is_retried(error):
+            flight.tries += 1
+        else:
+            flight.end(error)
+        return None if error in _UNSENT else 0
+
+    def _redirect(self, flight: Flight, target: int) -> None:
+        flight.hops += 1
+        if flight.hops > _REDIRECTS:
+            flight.end("ignored")
+        elif not flight.is_head and self._had[target]:
+            flight.end("redirect_seen")
+        else:
+            flight.page = target
+            if not flight.is_head:
+                self._note([target])
+
+    def _note(self, pages: list[int]) -> None:
+        self._had[pages] = True
+        if not self._wants_known:
+            self._dropped[pages] = True
+
+    def _is_blocked(self, page: int) -> bool:
+        mime = self.site.mimes[page]
+        return matches(mime, self.blocked) and not matches(mime, self.wanted)
+
+
+def _is_retried(error: str) -> bool:
+    """Whether Scrapy asks again after a failure: not where its own code stumbled over an answer."""
+    name = error.removeprefix("failure: ")
+    known = getattr(builtins, name, None)
+    return issubclass(known, OSError) if isinstance(known, type) else name not in _FINAL

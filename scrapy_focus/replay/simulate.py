@@ -1,0 +1,276 @@
+"""Crawls a recorded site without a network, with the very loop that crawls live.
+
+A simulation is worth something only if a live crawl would have made the same choices. So policy, goal, frontier and
+budget are those of a live crawl, driven by the same :class:`~scrapy_focus.core.crawl.Crawl`; what is simulated is only
+what the network, Scrapy's downloader and its dupefilter would have done with each pick (``answers.py``).
+"""
+
+from __future__ import annotations
+
+import copy
+import heapq
+import itertools
+import math
+from collections import Counter, deque
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from scrapy_focus.core.budget import Budget
+from scrapy_focus.core.crawl import Crawl
+from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.core.mime import BLOCKED_MIMES, blocked_extensions
+from scrapy_focus.policies.informed import Informed
+from scrapy_focus.replay.answers import Answers, Flight
+from scrapy_focus.replay.harvest import Harvest
+from scrapy_focus.replay.latency import Constant
+from scrapy_focus.replay.site import RecordedSite
+from scrapy_focus.replay.truth import SiteTruth, new_files
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from pathlib import Path
+
+    from scrapy_focus.core.events import EventLog
+    from scrapy_focus.core.goals import Goal
+    from scrapy_focus.core.plateau import Plateau
+    from scrapy_focus.core.policy import Policy
+    from scrapy_focus.core.types import Pick
+    from scrapy_focus.replay.latency import Latency
+    from scrapy_focus.replay.truth import Items
+
+
+class SimulatedClock:
+    """Seconds that pass when something is simulated to take time."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def simulate(
+    policy: Policy,
+    goal: Goal,
+    site: RecordedSite | str | Path,
+    *,
+    budget: int | Budget | None = None,
+    concurrency: int = 1,
+    latency: float | Latency = 0.0,
+    seed: int | None = 0,
+    ignored: Collection[str] | None = None,
+    items: Items = new_files,
+    retries: int = 2,
+    blocked_mimes: Collection[str] = BLOCKED_MIMES,
+    plateau: Plateau | None = None,
+    log: EventLog | None = None,
+    truth: SiteTruth | None = None,
+) -> Harvest:
+    """Crawl a recorded site, and return what was found when.
+
+    Parameters
+    ----------
+    policy
+        Who decides; a new one for each crawl.
+    goal
+        What an outcome is worth; a new one for each crawl if it remembers what it saw.
+    site
+        What :class:`~scrapy_focus.replay.record.SiteWriter` wrote, or the path of its file.
+    budget
+        Requests of all kinds, or a :class:`~scrapy_focus.core.budget.Budget`, whose limits are used; without one, until
+        nothing is left.
+    concurrency
+        Picks in flight at most. With 1, a simulation chooses what a live crawl with one request in flight does.
+    latency
+        Seconds that each request takes, or a :class:`~scrapy_focus.replay.latency.Latency`. With several in flight,
+        outcomes come back when their last request is answered, so learning lags as it does live.
+    seed
+        Of the policy's randomness and, independent of it, of the latency.
+    ignored
+        Extensions of URLs that the spider does not ask for; by default, those of images, films and the like that the
+        goal does not want, as the spider ``datasets`` does it.
+    items
+        How many items the spider would make of a page; one of each file with a content that is new, by default.
+    retries
+        Times that a failing URL is asked for again, as Scrapy's ``RETRY_TIMES``.
+    blocked_mimes
+        As ``FOCUS_BLOCKED_MIMES``: what is stopped when its headers are there.
+    plateau
+        When to stop early. It is copied.
+    log
+        Where to write decisions, as in a live crawl; closed at the end.
+    truth
+        What is known of the whole site, where several simulations share it: made of the same recording, with an equal
+        goal, and the same ``ignored``, ``items``, ``retries`` and ``blocked_mimes``.
+
+    Raises
+    ------
+    RecordingError
+        If the site cannot be read, or the goal reads the text of a page that was recorded without.
+    ConfigError
+        If an argument cannot be used.
+    Exception
+        Whatever the policy or the goal raises.
+
+    Notes
+    -----
+    A HEAD is answered with the status and headers that the GET was recorded with. A URL that was never recorded costs a
+    request, ends as the error ``unrecorded``, and is counted in :attr:`Harvest.missed
+    <scrapy_focus.replay.harvest.Harvest.missed>`. Not simulated: robots.txt itself, which costs a live crawl a request for
+    each host (URLs that it forbids are told by the recording, and cost nothing), and delays between requests to a host.
+
+    When the budget is used up, or the plateau reached, what is on its way arrives, but no redirect is followed and nothing
+    tried again for it: such a pick is released, as in a live crawl, which would go on with it in its next run.
+    """
+    if concurrency < 1 or retries < 0 or (seed is not None and seed < 0):
+        raise ConfigError(
+            f"simulate(concurrency={concurrency}, retries={retries}, seed={seed}): at least one pick is in flight, and "
+            "neither retries nor seed are negative"
+        )
+    site = site if isinstance(site, RecordedSite) else RecordedSite(site)
+    limits = budget if isinstance(budget, Budget) else Budget(requests=budget)
+    wanted = getattr(goal, "types", ())
+    ignored = blocked_extensions(wanted) if ignored is None else ignored
+    if truth is None:
+        truth = SiteTruth(site, goal, ignored=ignored, items=items, retries=retries, blocked_mimes=blocked_mimes)
+    elif truth.site.path.absolute() != site.path.absolute():
+        raise ConfigError(f"the truth is of {truth.site.path}, and the site to be crawled is {site.path}")
+    if isinstance(policy, Informed):
+        policy.inform(truth)
+    clock = SimulatedClock()
+    crawl = Crawl(
+        policy, goal=goal, budget=Budget(requests=limits.requests, bytes=limits.bytes, seconds=limits.seconds),
+        plateau=copy.deepcopy(plateau), seed=seed, log=log, strict=True, clock=clock,
+    )  # fmt: skip
+    answers = Answers(
+        site, ignored=ignored, items=items, retries=retries, blocked=blocked_mimes, wanted=wanted,
+        reads_page=policy.reads_page, wants_known=policy.wants_known,
+    )  # fmt: skip
+    network = np.random.default_rng(None if seed is None else [seed, 1])
+    run = _Run(crawl, answers, clock, latency if callable(latency) else Constant(latency), network)
+    seeds = policy.seeds() if isinstance(policy, Informed) else None
+    try:
+        crawl.add(answers.start(answers.roots() if seeds is None else seeds))
+        run.go(concurrency)
+    finally:
+        crawl.close()
+    return run.harvest(truth)
+
+
+class _Run:
+    """The event loop: picks go out, their requests are answered one after the other, outcomes come back."""
+
+    def __init__(
+        self, crawl: Crawl, answers: Answers, clock: SimulatedClock, latency: Latency, rng: np.random.Generator
+    ) -> None:
+        self.crawl = crawl
+        self.answers = answers
+        self.clock = clock
+        self.latency = latency
+        self.rng = rng
+        self.asked: list[str] = []
+        self.rows: list[tuple[float, int, int, float, int, bool, float, int]] = [(0.0, 0, 0, 0.0, -1, False, 0.0, 0)]
+        self.counts: Counter[str] = Counter()
+        self.missed = 0
+        self._waiting: list[tuple[float, int, Flight]] = []  # a heap by time
+        self._held: deque[Flight] = deque()  # redirects and retries that may not go out; a request may be given back
+        self._order = itertools.count()
+        self._hosts: set[str] = set()
+        self._target_bytes = 0
+        self._other_bytes = 0
+
+    def go(self, concurrency: int) -> None:
+        """Crawl until the budget is used up, the plateau is reached, or nothing is left."""
+        while True:
+            while self._held and not self.crawl.finished():
+                self._advance(self._held.popleft())
+            while len(self._waiting) < concurrency and (pick := self.crawl.next()) is not None:
+                self._start(pick)
+            if self._waiting:
+                self.clock.now, _, flight = heapq.heappop(self._waiting)
+                self._advance(flight)
+            elif self._held:
+                self.crawl.release(self._held.popleft().pick.id)
+            elif self.crawl.in_flight:  # the goal said None: nobody will say more
+                self.crawl.expire(everything=True)
+            else:
+                return
+
+    def harvest(self, truth: SiteTruth) -> Harvest:
+        """Return what was found."""
+        found, target_bytes, other_bytes, seconds, pages, heads, rewards, hosts = zip(*self.rows, strict=True)
+        return Harvest(
+            found=np.array(found, np.float64), target_bytes=np.array(target_bytes, np.int64),
+            other_bytes=np.array(other_bytes, np.int64), seconds=np.array(seconds, np.float64),
+            pages=np.array(pages, np.int64), heads=np.array(heads, np.bool_), rewards=np.array(rewards, np.float64),
+            hosts=np.array(hosts, np.int64), exhaustive=truth.exhaustive, asked=self.asked, missed=self.missed,
+            stopped=self.crawl.finished(), counts=self.counts + self.crawl.counts,
+        )  # fmt: skip
+
+    def _start(self, pick: Pick) -> None:
+        self.asked.append(pick.url)
+        self._advance(Flight(pick, self.clock.now))
+
+    def _advance(self, flight: Flight) -> None:
+        """Take note of the request that was answered, and send the next one of this pick, or report its outcome."""
+        if flight.out >= 0:
+            self._receive(flight)
+        page = self.answers.next_request(flight)
+        if page < 0:
+            self._conclude(flight)
+        elif flight.requests and not flight.is_head and self.crawl.finished():
+            self._held.append(flight)
+        elif self.crawl.sent(flight.pick.id):
+            flight.out = page
+            flight.requests += 1
+            heapq.heappush(self._waiting, (self.clock.now + self._seconds(page), next(self._order), flight))
+        else:
+            self.crawl.release(flight.pick.id)
+
+    def _seconds(self, page: int) -> float:
+        seconds = self.latency(page, self.rng)
+        if not 0 <= seconds < math.inf:
+            raise ConfigError(
+                f"the latency {self.latency!r} said {seconds!r}; a request takes a number of seconds from 0"
+            )
+        return seconds
+
+    def _receive(self, flight: Flight) -> None:
+        received = self.answers.receive(flight)
+        if received is None:
+            self.crawl.budget.give_back()
+        else:
+            self.crawl.budget.bytes_used += received
+            self._other_bytes += received
+            flight.received = received
+            self._note(flight)
+        flight.out = -1
+
+    def _note(self, flight: Flight) -> None:
+        self.rows.append((
+            self.crawl.rewards, self._target_bytes, self._other_bytes, self.clock.now, flight.out,
+            flight.is_head, 0.0, len(self._hosts),
+        ))  # fmt: skip
+
+    def _conclude(self, flight: Flight) -> None:
+        outcome = self.answers.outcome(flight, self.clock.now)
+        self.counts[f"outcome/{outcome.error.partition(':')[0] or ('probed' if flight.is_head else 'ok')}"] += 1
+        self.missed += outcome.error == "unrecorded"
+        before = self.crawl.rewards
+        has_links = not outcome.error and not flight.is_head
+        self.crawl.report(outcome, self.answers.links(flight) if has_links else ())
+        if reward := self.crawl.rewards - before:
+            self._earn(flight, reward)
+
+    def _earn(self, flight: Flight, reward: float) -> None:
+        """Write a reward to the row of the last request, which was of this pick if any was."""
+        if reward > 0:
+            self._hosts.add(self.answers.site.hosts[flight.final if flight.final >= 0 else flight.pick.key])
+            self._target_bytes += flight.received
+            self._other_bytes -= flight.received
+        _, _, _, seconds, page, head, earlier, _ = self.rows[-1]
+        self.rows[-1] = (
+            self.crawl.rewards, self._target_bytes, self._other_bytes, seconds, page, head, earlier + reward,
+            len(self._hosts),
+        )  # fmt: skip

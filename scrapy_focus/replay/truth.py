@@ -1,0 +1,158 @@
+"""What there is to be found on a recorded site: what each URL is, and what a crawl of the whole site would bring."""
+
+from __future__ import annotations
+
+import copy
+from collections import deque
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from scrapy_focus.core.crawl import _number
+from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.core.mime import BLOCKED_MIMES
+from scrapy_focus.core.types import Link, Pick
+from scrapy_focus.replay.answers import Answers, Flight
+from scrapy_focus.replay.harvest import Exhaustive
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Sequence
+
+    from numpy.typing import NDArray
+
+    from scrapy_focus.core.goals import Goal
+    from scrapy_focus.policies.informed import Kind
+    from scrapy_focus.replay.site import RecordedSite
+
+
+class Items(Protocol):
+    """Says how many items a spider would make of each page of a site, in one crawl."""
+
+    def __call__(self, site: RecordedSite) -> Callable[[int], float]:
+        """Start a crawl, and return what tells the number of items of a URL, by its number."""
+
+
+def new_files(site: RecordedSite) -> Callable[[int], float]:
+    """One item for each file whose content is new, and none for pages: what the spider ``datasets`` stores."""
+    stored: set[int] = set()
+
+    def items(page: int) -> float:
+        digest = int(site.digest[page])
+        if "html" in site.mimes[page] or digest in stored:
+            return 0.0
+        if digest:
+            stored.add(digest)
+        return 1.0
+
+    return items
+
+
+class SiteTruth:
+    """What every URL of a recorded site is, as far as links from its roots lead.
+
+    Everything is asked for once, breadth-first, by the rules of a simulated crawl. So the totals are what
+    :class:`~scrapy_focus.policies.orderings.BreadthFirst` uses and finds when nothing stops it.
+
+    Parameters
+    ----------
+    site
+        The recording.
+    goal
+        What is worth something. It is copied, so that one which counts what it saw starts anew.
+    ignored, items, retries, blocked_mimes
+        See :func:`~scrapy_focus.replay.simulate.simulate`.
+
+    Attributes
+    ----------
+    order
+        Numbers of the URLs that are asked for, breadth-first; a redirect is followed at once.
+    worth
+        What each URL of the site is worth, shape (n_urls,). What a redirect leads to has the worth.
+    exhaustive
+        What a crawl of the whole site would bring.
+
+    Raises
+    ------
+    ConfigError
+        If the goal cannot be copied.
+    """
+
+    def __init__(
+        self,
+        site: RecordedSite,
+        goal: Goal,
+        *,
+        ignored: Collection[str] = (),
+        items: Items = new_files,
+        retries: int = 2,
+        blocked_mimes: Collection[str] = BLOCKED_MIMES,
+    ) -> None:
+        self.site = site
+        self.order: list[int] = []
+        self.worth: NDArray[np.float64] = np.zeros(site.n_urls)
+        answers = Answers(
+            site, ignored=ignored, items=items, retries=retries, blocked=blocked_mimes,
+            wanted=getattr(goal, "types", ()), reads_page=False, wants_known=False,
+        )  # fmt: skip
+        self.exhaustive = self._explore(answers, _copy(goal))
+
+    def kind(self, url: str) -> Kind:
+        """Return what a URL is; ``"unknown"`` where it was never recorded."""
+        page = self.site.ids.get(url)
+        if page is None or not self.site.recorded[page]:
+            return "unknown"
+        if self.worth[page] > 0:
+            return "target"
+        if self.site.redirect[page] >= 0:
+            return "redirect"
+        if not 200 <= self.site.status[page] < 300:
+            return "dead"
+        places = self.site.links(page)
+        return "page" if "html" in self.site.mimes[page] or places.start < places.stop else "other"
+
+    def targets(self) -> Sequence[Link]:
+        """Return a link to everything that is worth something, in breadth-first order."""
+        site = self.site
+        return [Link(site.urls[page], page, site.hosts[page]) for page in self.order if self.worth[page] > 0]
+
+    def _explore(self, answers: Answers, goal: Goal) -> Exhaustive:
+        """Ask for everything, and return the totals."""
+        hosts = set()
+        requests = received = target_bytes = 0
+        rewards = 0.0
+        queue = deque(answers.start(answers.roots()))
+        while queue:
+            link = queue.popleft()
+            flight = Flight(Pick(0, link.key, link.url, link.host, link.depth, 0, 0.0, None, -1, "GET", b""), 0.0)
+            last = -1
+            while (page := answers.next_request(flight)) >= 0:
+                if page != last:
+                    self.order.append(page)
+                flight.out = last = page
+                if (size := answers.receive(flight)) is not None:
+                    requests += 1
+                    received += size
+                    flight.received = size
+            outcome = answers.outcome(flight, 0.0)
+            reward = _number(goal, outcome) or 0.0
+            rewards += reward
+            at = flight.final if flight.final >= 0 else link.key
+            self.worth[at] += reward
+            if reward > 0:
+                hosts.add(self.site.hosts[at])
+                target_bytes += flight.received
+            if not outcome.error:
+                queue.extend(answers.links(flight))
+        return Exhaustive(
+            requests=requests, worth=rewards, target_bytes=target_bytes, other_bytes=received - target_bytes, hosts=len(hosts)
+        )  # fmt: skip
+
+
+def _copy(goal: Goal) -> Goal:
+    try:
+        return copy.deepcopy(goal)
+    except Exception as error:  # whatever a goal of a user is made of
+        raise ConfigError(
+            f"the goal {goal!r} cannot be copied ({error}): a simulation also asks a copy of it what the whole site is "
+            "worth; let it make in its first call what cannot be copied"
+        ) from error

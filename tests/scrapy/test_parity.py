@@ -1,0 +1,128 @@
+"""A live crawl with one request in flight and its simulation on a recording make the same requests in the same order."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from crawls import crawl
+
+from scrapy_focus import FilesGoal, Policy
+from scrapy_focus.core.events import read_log
+from scrapy_focus.core.mime import blocked_extensions
+from scrapy_focus.policies.focused import Focused
+from scrapy_focus.policies.offline import TagPathOffline
+from scrapy_focus.policies.orderings import BreadthFirst, DepthFirst, Random
+from scrapy_focus.policies.tagpath import TagPath
+from scrapy_focus.replay.record import Answer, SiteWriter
+from scrapy_focus.replay.server import SiteServer
+from scrapy_focus.replay.simulate import simulate
+from scrapy_focus.replay.site import RecordedSite
+from scrapy_focus.replay.synthetic import Page, StatisticsPortal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "example_project"))
+from focused.spiders.datasets import DatasetsSpider
+
+BUDGET = 400
+PRIVATE = "/private/"  # what robots.txt of the portal forbids
+LIVE = {
+    "CONCURRENT_REQUESTS": 1,
+    "FOCUS_MAX_INFLIGHT": 1,
+    "ROBOTSTXT_OBEY": True,
+    "RETRY_PRIORITY_ADJUST": 0,
+    "COOKIES_ENABLED": False,
+    "LOG_LEVEL": "INFO",
+}
+
+
+class Odd:
+    """The portal with what happens on the web: a calendar that ends, servers that fail, pages that send visitors on."""
+
+    def __init__(self) -> None:
+        self.portal = StatisticsPortal(pages=200, seed=3)
+
+    def fetch(self, path: str) -> Page:
+        """Answer as the portal does, but for some paths."""
+        odd = sum(path.encode()) % 41
+        if "/calendar/" in path and "2024-0" not in path:
+            return Page.of(b"no such month", status=404, mime="text/plain")
+        if "/news/" in path and odd == 1:
+            return Page.of(b"try again", status=503, mime="text/plain")
+        if "/news/" in path and odd == 2:
+            return Page.of(b"", status=302, location="/news")
+        if "/news/" in path and odd == 3:
+            return Page.of(b"", status=302, location="https://elsewhere.example/")
+        if "/news/" in path and odd == 4:
+            return Page.of(b'<html><head><meta http-equiv="refresh" content="0; url=/about?moved"></head></html>')
+        return self.portal.fetch(path)
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[SiteServer, RecordedSite]]:
+    """A server, and a recording of all that it answers."""
+    with SiteServer(Odd()) as server:
+        path = tmp_path_factory.mktemp("parity") / "odd.sqlite"
+        with SiteWriter(path, roots=[server.url], source="test") as writer:
+            for url in writer.missing():
+                where = "/" + url.removeprefix(server.url)
+                if PRIVATE in where:
+                    writer.add(Answer(url=url, error="ignored"))
+                    continue
+                page = server.site.fetch(where)
+                headers = {"Content-Type": page.mime, "Content-Length": str(page.size)}
+                if page.location is not None:
+                    headers["Location"] = page.location
+                writer.add(Answer(url=url, status=page.status, headers=headers, body=page.body))
+            assert writer.finish().missing == 0
+        yield server, RecordedSite(path)
+
+
+def live(server: SiteServer, tmp_path: Path, policy: type[Policy], params: dict[str, Any]) -> list[tuple[str, str]]:
+    """Crawl over HTTP; return method and URL of each request, as the server saw them."""
+    log = tmp_path / "decisions.jsonl"
+    settings = {"FOCUS_POLICY": policy, "FOCUS_POLICY_PARAMS": params, "FOCUS_SEED": 5, "FOCUS_LOG": str(log)}
+    server.log.clear()
+    args = {"root": server.url, "budget": str(BUDGET), "out": str(tmp_path / "found")}
+    crawled = crawl(DatasetsSpider, {**LIVE, **settings}, addon=True, **args)
+    assert not crawled.errors
+    return [(each.method, each.path) for each in server.log if each.path != "/robots.txt"]
+
+
+@pytest.mark.parametrize(
+    ("policy", "params"),
+    [
+        (BreadthFirst, {}),
+        (DepthFirst, {}),
+        (Random, {}),
+        (TagPath, {}),
+        (TagPath, {"accounting": "full", "alpha": 0.3, "theta": 0.5}),
+        (TagPath, {"probe": False}),
+        (Focused, {}),
+        (TagPathOffline, {"warmup": 100}),
+    ],
+)
+def test_live_and_simulated_crawls_are_the_same(
+    recorded: tuple[SiteServer, RecordedSite], tmp_path: Path, policy: type[Policy], params: dict[str, Any]
+) -> None:
+    """HEADs, redirects and retries included; the live crawl spends one request more, on robots.txt."""
+    server, site = recorded
+    seen = live(server, tmp_path, policy, params)
+    goal = FilesGoal(stored=True)
+    if policy is TagPath:
+        params = {"blocked": blocked_extensions(goal.types), **params}
+    harvest = simulate(policy(**params), goal, site, budget=BUDGET - 1, seed=5)
+    urls = ["/" + site.urls[page].removeprefix(server.url) for page in harvest.pages[1:]]
+    methods = ["HEAD" if head else "GET" for head in harvest.heads[1:]]
+    simulated = list(zip(methods, urls, strict=True))
+    different = next((i for i, pair in enumerate(zip(seen, simulated, strict=False)) if pair[0] != pair[1]), None)
+    assert different is None, (different, seen[different - 2 : different + 3], simulated[different - 2 : different + 3])
+    assert len(seen) == len(simulated) == BUDGET - 1
+    events = list(read_log(tmp_path / "decisions.jsonl"))
+    assert [event["url"] for event in events if event["event"] == "pick"] == harvest.asked
+    assert sum(event["reward"] for event in events if event["event"] == "outcome" and event["reward"]) >= 10
+    assert harvest.found[-1] >= 10
