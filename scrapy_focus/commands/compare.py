@@ -1,0 +1,248 @@
+"""``scrapy focus-compare``: which policy finds more with fewer requests, on sites that were recorded."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from scrapy.commands import ScrapyCommand
+from scrapy.exceptions import UsageError
+from scrapy.utils.misc import load_object
+
+from scrapy_focus.core.errors import ConfigError, FocusError
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+    from types import TracebackType
+
+    from scrapy_focus.core.goals import Goal
+    from scrapy_focus.replay.compare import Comparison, Run
+
+    Progress = Callable[[Run, int, int], object]
+
+POLICIES = ("SB-CLASSIFIER", "BFS", "RANDOM", "OMNISCIENT")
+_WIDTH = 120  # of the table, where there is no terminal
+_SHOWN = 10  # failures
+
+
+class CompareCommand(ScrapyCommand):
+    """Compares policies on recorded sites."""
+
+    requires_crawler_process = False
+    default_settings = {"LOG_ENABLED": False}
+
+    def syntax(self) -> str:
+        return "SITE.sqlite [SITE.sqlite ...] [options]"
+
+    def short_desc(self) -> str:
+        return "Compare policies on recorded sites"
+
+    def long_desc(self) -> str:
+        return (
+            "Crawl recorded sites with several policies and several seeds, without a network, and compare what they find "
+            "with how many requests. Shows a table, and writes a folder with one page to read (index.html), all numbers "
+            "(runs.csv, summary.json, curves.json) and pictures. Ctrl-C ends it, and keeps what was done."
+        )
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        add = parser.add_argument
+        add(
+            "--policy", metavar="[LABEL=]NAME[:PARAM=VALUE,...]", action="append", default=[],
+            help="a name of the paper (SB-CLASSIFIER, BFS, ...), a class (TagPath:alpha=30), or an import path "
+            f"(mine=myproject.policies.Mine); repeat it for each policy; default: {', '.join(POLICIES)}",
+        )  # fmt: skip
+        add("--seeds", metavar="N", default="5", help="crawls with each policy, or the seeds: 3,7,9 (default: 5)")
+        add("--budget", metavar="N", help="stop each crawl after N requests")
+        add("--concurrency", metavar="N", default="1", help="requests in flight (default: 1)")
+        add(
+            "--latency", metavar="SECONDS", default="0",
+            help="of a request, or 'recorded', or 'lognormal:0.2' with the median (default: 0)",
+        )  # fmt: skip
+        add("--targets", metavar="TYPES", default="", help="what to look for: csv,pdf,image/* (default: data)")
+        add("--goal", metavar="PATH", default="", help="import path of a goal, instead of --targets")
+        add(
+            "--metric", metavar="NAME", action="append", default=[],
+            help="what to show; the first one matters most (default: requests_90)",
+        )  # fmt: skip
+        add("--baseline", metavar="LABEL", help="the policy that the others are compared with (default: BFS)")
+        add("--jobs", metavar="N", help="processes (default: one for each processor)")
+        add("--out", metavar="FOLDER", default="comparison", help="where to write (default: comparison)")
+        add("--no-plots", action="store_true", help="draw nothing, which needs no matplotlib")
+        add("--ignore-nothing", action="store_true", help="ask for images, films and the like too")
+
+    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
+        super().process_options(args, opts)
+        if unknown := [word for word in args if word.startswith("-")]:
+            raise UsageError(f"there is no option {unknown[0]}; scrapy focus-compare -h lists those that there are")
+        if not args:
+            raise UsageError("name at least one recorded site; scrapy focus-record makes one")
+        if opts.targets and opts.goal:
+            raise UsageError("--targets and --goal both say what to look for; give one")
+        opts.seeds = _seeds(opts.seeds)
+        for name in ("budget", "concurrency", "jobs"):
+            value = getattr(opts, name)
+            if value is not None and not (value.isdecimal() and int(value) > 0):
+                raise UsageError(f"--{name} is {value!r}; it takes a number from 1")
+            setattr(opts, name, None if value is None else int(value))
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        try:
+            self._compare(args, opts)
+        except FocusError as error:
+            print(f"Error: {error}", file=sys.stderr)
+            self.exitcode = 1
+
+    def _compare(self, sites: list[str], opts: argparse.Namespace) -> None:
+        from scrapy_focus.replay.compare import check_metric, compare
+        from scrapy_focus.replay.export import check_folder
+        from scrapy_focus.replay.plots import require_matplotlib
+
+        metrics = opts.metric or ["requests_90"]
+        for metric in metrics:
+            check_metric(metric)
+        if not opts.no_plots:
+            require_matplotlib()
+        goal = _goal(opts.goal, opts.targets)
+        check_folder(Path(opts.out))
+        with _progress(metrics[0]) as progress:
+            comparison = compare(
+                opts.policy or POLICIES, sites, goal=goal, seeds=opts.seeds, budget=opts.budget,
+                concurrency=opts.concurrency, latency=_latency(opts.latency),
+                ignored=frozenset() if opts.ignore_nothing else None, jobs=opts.jobs, progress=progress,
+                baseline=opts.baseline,
+            )  # fmt: skip
+        if not comparison.runs:
+            print("Interrupted before any crawl was done; nothing was written.", file=sys.stderr)
+            self.exitcode = 130
+            return
+        page = comparison.write(opts.out, metric=metrics[0], plots=not opts.no_plots)
+        show(comparison, metrics)
+        print(f"The page to read: {page}\nThe numbers: {page.parent / 'runs.csv'}, {page.parent / 'summary.json'}")
+        self.exitcode = 130 if comparison.interrupted else 1 if comparison.failures else 0
+
+
+def show(comparison: Comparison, metrics: list[str]) -> None:
+    """Print a table, what it says in words, and what is to be known before believing it."""
+    from rich.console import Console
+    from rich.text import Text
+
+    from scrapy_focus.replay.wording import headline, warnings_of
+
+    console = Console(width=None if sys.stdout.isatty() else _WIDTH, highlight=False)
+    console.print(comparison.to_rich(metrics))
+    for policy, contrast in comparison.paired(metrics[0]).items():
+        if policy not in comparison.told:
+            console.print(Text(headline(comparison, metrics[0], policy, contrast)))
+    for warning in warnings_of(comparison):
+        console.print(Text(f"Warning: {warning}", style="yellow"))
+    failures = comparison.failures
+    for run in failures[:_SHOWN]:
+        last = run.error.strip().rpartition("\n")[2]
+        console.print(Text(f"Failed: {run.policy} on {run.site}, seed {run.seed}: {last}", style="red"))
+    if len(failures) > _SHOWN:
+        console.print(Text(f"Failed: {len(failures) - _SHOWN} more; the page has them all", style="red"))
+
+
+class _Lines:
+    """Says on a line each which run is done, for logs and pipes."""
+
+    def __init__(self, metric: str) -> None:
+        self.metric = metric
+
+    def __enter__(self) -> Progress:
+        return self._show
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        pass
+
+    def _show(self, run: Run, done: int, planned: int) -> None:
+        print(f"{done}/{planned} {_said(run, self.metric)}", file=sys.stderr, flush=True)
+
+
+class _Bar(_Lines):
+    """Shows on a terminal how far it is, and when it will be done."""
+
+    def __init__(self, metric: str) -> None:
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            TextColumn,
+            TimeElapsedColumn,
+            TimeRemainingColumn,
+        )
+
+        super().__init__(metric)
+        self._bar = Progress(
+            TextColumn("Crawling"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("left:"),
+            TimeRemainingColumn(), TextColumn("{task.description}", markup=False), console=Console(stderr=True),
+            transient=True,
+        )  # fmt: skip
+        self._task = self._bar.add_task("", total=None)
+
+    def __enter__(self) -> Progress:
+        self._bar.start()
+        return self._show
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bar.stop()
+
+    def _show(self, run: Run, done: int, planned: int) -> None:
+        self._bar.update(self._task, completed=done, total=planned, description=_said(run, self.metric))
+
+
+def _progress(metric: str) -> AbstractContextManager[Progress]:
+    return _Bar(metric) if sys.stderr.isatty() else _Lines(metric)
+
+
+def _said(run: Run, metric: str) -> str:
+    from scrapy_focus.replay.metrics import METRICS
+    from scrapy_focus.replay.wording import number
+
+    value = "failed" if run.error else f"{metric} {number(run.metrics[metric], METRICS[metric].unit)}"
+    return f"{run.site}, {run.policy}, seed {run.seed}: {value}"
+
+
+def _seeds(text: str) -> list[int]:
+    """Read a number of seeds, or the seeds themselves."""
+    words = [word.strip() for word in text.split(",")]
+    if words[-1] == "" and len(words) == 2:  # "7," is the seed 7
+        words.pop()
+    if not all(word.isdecimal() for word in words) or text.strip() == "0":
+        raise UsageError(f"--seeds is {text!r}; it takes how many from 1, or the seeds themselves: 3,7,9")
+    return [int(word) for word in words] if "," in text else list(range(int(text)))
+
+
+def _latency(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _goal(path: str, targets: str) -> Goal | None:
+    from scrapy_focus.core.goals import FilesGoal
+    from scrapy_focus.core.mime import parse_types
+
+    if not path:
+        try:
+            return FilesGoal(types=parse_types(targets.split(","))) if targets else None
+        except ConfigError as error:
+            raise ConfigError(f"--targets: {error}") from error
+    try:
+        goal: Any = load_object(path)
+        goal = goal() if isinstance(goal, type) else goal
+    except Exception as error:  # whatever the module or the class of a user does
+        raise ConfigError(f"--goal {path} cannot be made: {type(error).__name__}: {error}") from error
+    if not callable(goal):
+        raise ConfigError(f"--goal {path} is no goal: it takes a callable from an Outcome to a number")
+    return goal  # type: ignore[no-any-return]

@@ -1,0 +1,491 @@
+"""Comparisons: what they compute, what they do when a run goes wrong, and how policies are named."""
+
+from __future__ import annotations
+
+import csv
+import importlib
+import json
+import math
+import os
+import signal
+import sqlite3
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from compared import USER_MODULE, comparison, record
+
+from scrapy_focus import ConfigError, FilesGoal
+from scrapy_focus.core.errors import RecordingError
+from scrapy_focus.policies.orderings import BreadthFirst, DepthFirst, Random
+from scrapy_focus.policies.tagpath import TagPath
+from scrapy_focus.replay.compare import Comparison, PolicySpec, compare
+from scrapy_focus.replay.metrics import METRICS, summary
+from scrapy_focus.replay.runs import read_latency
+from scrapy_focus.replay.simulate import simulate
+from scrapy_focus.replay.specs import PAPER_NAMES, known_policies
+from scrapy_focus.replay.wording import cell_text, headline, number, warnings_of
+
+inf, nan = math.inf, math.nan
+
+
+@pytest.fixture(scope="module")
+def sites(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    folder = tmp_path_factory.mktemp("sites")
+    return [record(folder / "one.sqlite", seed=0), record(folder / "two.sqlite", seed=1)]
+
+
+@pytest.fixture
+def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The name of a module of a user, which other processes can import too."""
+    name = f"user_{tmp_path.name}"
+    (tmp_path / f"{name}.py").write_text(USER_MODULE)
+    monkeypatch.syspath_prepend(tmp_path)
+    return name
+
+
+def identical(left: Comparison, right: Comparison) -> bool:
+    return [(run.site, run.policy, run.seed, run.metrics) for run in left.runs] == [
+        (run.site, run.policy, run.seed, run.metrics) for run in right.runs
+    ]
+
+
+# Numbers
+
+
+def test_numbers_are_those_of_simulate(sites: list[Path]) -> None:
+    """Other processes give the metrics that a simulation gives here, and the table their mean and deviation."""
+    seen: list[tuple[int, int]] = []
+    found = compare(
+        ["RANDOM", "BFS"], sites, seeds=[3, 5, 8], jobs=2, progress=lambda run, done, all_: seen.append((done, all_))
+    )
+    assert [(run.site, run.policy, run.seed) for run in found.runs] == [
+        (site, policy, seed) for site in ("one", "two") for policy in ("RANDOM", "BFS") for seed in (3, 5, 8)
+    ]
+    assert seen == [(done, 12) for done in range(1, 13)]
+    values = []
+    for seed in (3, 5, 8):
+        harvest = simulate(Random(), FilesGoal(), sites[1], seed=seed)
+        (run,) = (run for run in found.of("two", "RANDOM") if run.seed == seed)
+        assert run.metrics == summary(harvest)
+        assert run.curve is not None
+        assert run.curve.found[-1] == 100
+        assert len(run.curve.found) <= 400
+        assert run.curve.requests[-1] == pytest.approx(100 * harvest.requests / harvest.exhaustive.requests, abs=1e-3)
+        values.append(summary(harvest)["requests_90"])
+    cell = found.table("requests_90")["two", "RANDOM"]
+    assert cell.mean == pytest.approx(statistics.mean(values))
+    assert cell.sd == pytest.approx(statistics.stdev(values))
+    assert (cell.n, cell.never, cell.failed) == (3, 0, 0)
+    facts = found.sites["two"]
+    assert facts is not None
+    assert facts.exhaustive == harvest.exhaustive
+    assert facts.completeness.finished
+
+
+def test_one_process_gives_the_same(sites: list[Path]) -> None:
+    """With one job nothing leaves this process, classes stand for policies too, and the numbers are the same."""
+    classes = compare([BreadthFirst, DepthFirst], sites[:1], seeds=range(2), jobs=1)
+    names = compare(["BreadthFirst", "DepthFirst"], sites[:1], seeds=range(2), jobs=2)
+    assert identical(classes, names)
+
+
+def test_conditions_reach_the_simulation(sites: list[Path], user: str) -> None:
+    """Budget, requests in flight, latency, extensions and goal are those that were asked for; goals are copied."""
+    counting = importlib.import_module(user).Pages()
+    given: dict[str, Any] = {"budget": 150, "concurrency": 4, "ignored": ()}
+    found = compare(["SB-CLASSIFIER"], sites[:1], goal=counting, seeds=[1, 2], latency="lognormal:0.3", jobs=2, **given)
+    assert counting.seen == 0
+    for run in found.runs:
+        own = simulate(TagPath(), type(counting)(), sites[0], seed=run.seed, latency=read_latency("lognormal:0.3", None), **given)  # fmt: skip
+        assert run.metrics == summary(own)
+        assert run.metrics["requests"] == 150
+        assert run.metrics["seconds"] > 0
+        assert run.stopped == "budget_requests"
+
+
+def test_shares_never_reached_are_not_averaged() -> None:
+    """A mean with a run that never got there is infinite, and what is shown counts such runs."""
+    found = comparison({"s": {"BFS": [40.0, 50.0, 60.0], "RANDOM": [50.0, inf, inf], "DFS": [inf, inf, inf]}})
+    table = found.table("requests_90")
+    assert table["s", "BFS"].mean == 50
+    assert table["s", "RANDOM"].mean == inf
+    assert math.isnan(table["s", "RANDOM"].sd)
+    assert cell_text(table["s", "BFS"], "requests_90") == "50.0 ± 10.0"
+    assert cell_text(table["s", "RANDOM"], "requests_90") == "never (2 of 3 seeds), else 50.0"
+    assert cell_text(table["s", "RANDOM"], "requests_90", budget=100) == "> budget (2 of 3 seeds), else 50.0"
+    assert cell_text(table["s", "DFS"], "requests_90") == "never (3 of 3 seeds)"
+    assert found.best("s", "requests_90") == ["BFS"]
+
+
+def test_paired_differences_by_hand() -> None:
+    """Differences are taken by site and seed; ratios by site, and the geometric mean of them counts each site once."""
+    found = comparison(
+        {
+            "a": {"BFS": [40.0, 60.0, 50.0], "RANDOM": [20.0, 28.0, 27.0]},
+            "b": {"BFS": [10.0, 10.0, 10.0], "RANDOM": [20.0, 20.0, 20.0]},
+            "c": {"BFS": [10.0, 10.0, 10.0], "RANDOM": [11.0, 5.0, 15.0]},
+            "d": {"BFS": [10.0, 10.0, 10.0], "RANDOM": [1.0, inf, 1.0]},
+            "e": {"BFS": [inf, 10.0, 10.0], "RANDOM": [1.0, 30.0, 30.0]},
+            "f": {"BFS": [inf, inf, inf], "RANDOM": [inf, inf, inf]},
+        }
+    )
+    contrast = found.paired("requests_90")["RANDOM"]
+    differences = [-20, -32, -23, 10, 10, 10, 1, -5, 5, -9, -9, 20, 20]
+    assert contrast.pairs.difference == pytest.approx(np.mean(differences))
+    assert contrast.pairs.sd == pytest.approx(np.std(differences, ddof=1))
+    assert (contrast.pairs.n, contrast.pairs.only_a, contrast.pairs.only_b) == (13, 1, 1)
+    assert contrast.ratios == pytest.approx({"a": 0.5, "b": 2.0, "c": 31 / 30})
+    assert contrast.ratio == pytest.approx((0.5 * 2 * 31 / 30) ** (1 / 3))
+    assert contrast.verdicts == {
+        "a": "better",
+        "b": "worse",
+        "c": "unclear",
+        "d": "worse",
+        "e": "better",
+        "f": "neither",
+    }
+    assert set(found.paired("requests_90", "RANDOM")) == {"BFS"}
+    assert found.paired("area")["RANDOM"].verdicts["a"] == "unclear"  # equal
+    with pytest.raises(ConfigError, match="baseline 'DFS' is not compared"):
+        found.paired("requests_90", "DFS")
+
+
+def test_more_can_be_better() -> None:
+    """The verdict and the best follow the direction of the metric; who is told the truth is not the best."""
+    values = {"s": {"BFS": [0.5, 0.6], "RANDOM": [0.7, 0.8], "OMNISCIENT": [1.0, 1.0]}}
+    found = comparison(values, metric="area")
+    assert found.paired("area")["RANDOM"].verdicts == {"s": "better"}
+    assert found.best("s", "area") == ["RANDOM"]
+    assert found.told == {"OMNISCIENT"}
+
+
+# Words
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        (
+            {"a": [20.0, 22.0, 21.0], "b": [25.0, 30.0, 20.0], "c": [60.0, 61.0, 62.0], "d": [50.0, 30.0, 70.0]},
+            "RANDOM needs 29 % fewer requests than BFS to find 90 % of what there is (geometric mean over 4 sites): it is "
+            "clearly better on 2 of 4 (a and b), clearly worse on c, no difference is clear on d.",
+        ),
+        ({"a": [20.0, 22.0]}, "RANDOM needs 2.4 times fewer requests than BFS to find 90 % of what there is on a."),
+        (
+            {"a": [20.0, 90.0]},
+            "RANDOM needs 10 % more requests than BFS to find 90 % of what there is on a, but the difference is not clear.",
+        ),
+        ({"a": [inf, 20.0]}, "RANDOM got there in 1 of 2 crawls, BFS in 2 (requests until 90 %) on a."),
+    ],
+)
+def test_the_headline_says_what_the_numbers_say(values: dict[str, list[float]], sentence: str) -> None:
+    """Gains and losses are named with their sites, and nothing is claimed that may be luck."""
+    made = comparison({site: {"BFS": [50.0] * len(numbers), "RANDOM": numbers} for site, numbers in values.items()})
+    assert headline(made, "requests_90", "RANDOM", made.paired("requests_90")["RANDOM"]) == sentence
+
+
+def test_warnings_say_what_to_know_first() -> None:
+    """Failures, incomplete recordings, requests to what was never recorded, and a single seed are named."""
+    made = comparison({"s": {"BFS": [50.0], "RANDOM": [nan]}}, complete=False)
+    made.runs[0].metrics["missed"] = 12.0
+    text = "\n".join(warnings_of(made))
+    assert "1 of 2 runs failed, and are in no mean." in text
+    assert "The recording of s is not complete: 190 URLs are recorded, 10 linked ones are not (95.0%)" in text
+    assert "On s up to 12 requests of a crawl went to URLs that were never recorded" in text
+    assert "There is one seed" in text
+    assert not warnings_of(comparison({"s": {"BFS": [50.0, 51.0]}}))
+
+
+def test_the_terminal_table_has_it_all() -> None:
+    """The table has every site and policy, its spread and its ratio to the baseline; names are no markup."""
+    from rich.console import Console
+
+    made = comparison({"s[bold]": {"BFS": [50.0, 50.0], "RANDOM": [20.0, 30.0], "OMNISCIENT": [nan, nan]}})
+    console = Console(width=100, record=True, file=open(os.devnull, "w"))  # noqa: PTH123, SIM115
+    console.print(made.to_rich(["requests_90", "area"]))
+    text = console.export_text()
+    assert "s[bold]" in text
+    assert "25.0 ± 7.1" in text
+    assert "x 0.50" in text
+    assert "OMNISCIENT *" in text
+    assert "failed" in text
+
+
+# Runs that go wrong
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_failing_policy_does_not_stop_the_others(sites: list[Path], user: str, jobs: int) -> None:
+    """An exception or ``sys.exit()`` in a policy is recorded with its traceback, and everything else is done."""
+    found = compare(["BFS", f"{user}.Failing", f"{user}.Leaving"], sites[:1], seeds=range(2), jobs=jobs)
+    assert len(found.runs) == 6
+    assert {run.policy for run in found.failures} == {"Failing", "Leaving"}
+    assert "RuntimeError: no idea <b>" in found.failures[0].error
+    assert "in rank" in found.failures[0].error
+    assert found.table("requests_90")["one", "BFS"].n == 2
+    assert cell_text(found.table("requests_90")["one", "Failing"], "requests_90") == "failed"
+    assert not found.paired("requests_90")["Failing"].verdicts
+
+
+def test_a_process_that_dies_takes_one_run_along(sites: list[Path], user: str) -> None:
+    """Where a run kills its process, that run failed, and all others are made."""
+    found = compare(["BFS", f"{user}.Dying", "DFS"], sites[:1], seeds=range(1), jobs=2)
+    assert [run.policy for run in found.failures] == ["Dying"]
+    assert "died without a word" in found.failures[0].error
+    assert len(found.runs) == 3
+
+
+def test_a_damaged_recording_fails_alone(sites: list[Path], tmp_path: Path) -> None:
+    """A recording that opens and cannot be read makes its own runs fail, and no others."""
+    (tmp_path / "bad.sqlite").write_bytes(sites[0].read_bytes())
+    database = sqlite3.connect(tmp_path / "bad.sqlite")
+    database.execute("UPDATE meta SET value = '[' WHERE name = 'roots'")
+    database.commit()
+    database.close()
+    found = compare(["BFS"], [tmp_path / "bad.sqlite", sites[1]], seeds=[0], jobs=1)
+    assert [run.site for run in found.failures] == ["bad"]
+    assert found.sites["bad"] is None
+    assert found.sites["two"] is not None
+    assert "Nothing could be made of bad." in warnings_of(found)
+
+
+SCRIPT = """
+import os, sys
+sys.path.insert(0, sys.argv[1])
+from scrapy_focus.replay.compare import compare
+
+def progress(run, done, planned):
+    print("done", run.policy, flush=True)
+
+if __name__ == "__main__":
+    found = compare(["BFS", sys.argv[2] + ".Endless"], [sys.argv[3]], seeds=[0, 1], jobs=int(sys.argv[4]), progress=progress)
+    print("kept", [run.policy for run in found.runs], found.interrupted, flush=True)
+"""
+
+
+@pytest.mark.parametrize(("jobs", "how"), [(1, signal.SIGINT), (2, signal.SIGINT), (2, signal.SIGKILL)])
+def test_an_interrupt_ends_all_processes_and_keeps_what_is_done(
+    sites: list[Path], user: str, tmp_path: Path, jobs: int, how: signal.Signals
+) -> None:
+    """Ctrl-C returns at once with the runs that were done; whatever ends the main process, no other one stays."""
+    (tmp_path / "script.py").write_text(SCRIPT)
+    words = [sys.executable, str(tmp_path / "script.py"), str(tmp_path), user, str(sites[0]), str(jobs)]
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(words, stdout=pipe, stderr=pipe, text=True, start_new_session=True)
+    assert process.stdout is not None
+    assert [process.stdout.readline() for _ in range(2)] == ["done BFS\n"] * 2
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    others = [int(word) for word in children.read_text().split()] if children.exists() else []
+    assert len(others) >= jobs * (jobs > 1)
+    time.sleep(0.3)
+    started = time.monotonic()
+    if how is signal.SIGINT:
+        os.killpg(process.pid, how)  # as a terminal does it
+    else:
+        process.send_signal(how)
+    said, logged = process.communicate(timeout=20)
+    assert time.monotonic() - started < 10
+    if how is signal.SIGINT:
+        assert said == "kept ['BFS', 'BFS'] True\n", logged
+        assert not logged
+    while any(_runs(pid) for pid in others):
+        assert time.monotonic() - started < 10
+        time.sleep(0.05)
+
+
+def _runs(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_a_goal_that_cannot_be_sent_is_refused(sites: list[Path]) -> None:
+    """A goal that is no part of a module works in this process, and is an error that says so in others."""
+
+    def goal(outcome: Any) -> float:
+        return 1.0
+
+    with pytest.raises(ConfigError, match="cannot be sent to other processes"):
+        compare(["BFS"], sites[:1], goal=goal, seeds=range(2), jobs=2)
+    assert not compare(["BFS"], sites[:1], goal=goal, seeds=[0], jobs=1).failures
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"policies": []}, "give at least one policy"),
+        ({"policies": ["BFS", "bfs"]}, "policy BFS is given twice; call one of them otherwise: label=name"),
+        ({"policies": ["BFZ"]}, "there is no policy 'BFZ'; did you mean BFS?"),
+        ({"policies": ["TagPath:alhpa=1"]}, "unexpected keyword argument 'alhpa'; TagPath takes theta, n, m"),
+        ({"policies": ["TagPath:alpha=-1"]}, "alpha at least 0"),
+        ({"seeds": []}, "give at least one seed"),
+        ({"seeds": [1, 1]}, "seed 1 is given twice"),
+        ({"budget": 0}, "a budget of 0 requests"),
+        ({"concurrency": 0}, "both are at least 1"),
+        ({"jobs": 0}, "both are at least 1"),
+        ({"latency": "slow"}, "give seconds, 'recorded', or 'lognormal:0.2'"),
+        ({"latency": -1.0}, "a latency of -1.0 seconds cannot be simulated"),
+        ({"latency": "lognormal:"}, "give seconds, 'recorded'"),
+        ({"baseline": "DFS"}, "the baseline 'DFS' is none of the policies: BFS"),
+    ],
+)
+def test_bad_arguments_are_refused_before_anything_runs(
+    sites: list[Path], arguments: dict[str, Any], message: str
+) -> None:
+    """Each says what is wrong with what was given."""
+    given = {"policies": ["BFS"], "sites": sites[:1], "jobs": 1} | arguments
+    with pytest.raises(ConfigError, match=message.replace("?", r"\?")):
+        compare(**given)
+
+
+def test_sites_have_to_be_there_and_get_names_of_their_own(sites: list[Path], tmp_path: Path) -> None:
+    """A missing recording is an error; files of the same name in two folders are told apart."""
+    with pytest.raises(RecordingError, match="focus-record"):
+        compare(["BFS"], [tmp_path / "none.sqlite"])
+    with pytest.raises(ConfigError, match="given twice"):
+        compare(["BFS"], [sites[0], sites[0]])
+    (tmp_path / "one.sqlite").write_bytes(sites[0].read_bytes())
+    found = compare(["BFS"], [sites[0], tmp_path / "one.sqlite"], seeds=[0], jobs=1)
+    assert list(found.sites) == [f"{sites[0].parent.name}/one", f"{tmp_path.name}/one"]
+
+
+# Names of policies
+
+
+def test_every_policy_has_a_name() -> None:
+    """All policies of the package are found by scanning, and each name of the paper stands for one."""
+    assert {"TagPath", "Focused", "BreadthFirst", "Omniscient", "TagPathOffline"} <= known_policies().keys()
+    assert not {"Informed", "Policy", "Ordering"} & known_policies().keys()
+    for name, (cls, params) in PAPER_NAMES.items():
+        spec = PolicySpec.parse(name)
+        assert (spec.label, spec.params) == (name, params)
+        assert type(spec.make()).__name__ == cls
+    assert {name for name in PAPER_NAMES if PolicySpec.parse(name).is_told()} == {"SB-ORACLE", "TP-OFF", "OMNISCIENT"}
+
+
+@pytest.mark.parametrize(
+    ("text", "label", "params"),
+    [
+        ("sb-classifier", "SB-CLASSIFIER", {}),
+        ("Random", "Random", {}),
+        ("TagPath:alpha=30,n=3", "TagPath alpha=30 n=3", {"alpha": 30, "n": 3}),
+        ("my own=TagPath:alpha=30", "my own", {"alpha": 30}),
+        ("a=b=TagPath:blocked=('a,b','c')", "a=b", {"blocked": ("a,b", "c")}),
+        ("TP-OFF:warmup=10", "TP-OFF warmup=10", {"benefit": "truth", "warmup": 10}),
+        ("TagPathOffline:benefit=credit,index='numpy'", "TagPathOffline benefit=credit index=numpy",
+         {"benefit": "credit", "index": "numpy"}),
+        ("x=scrapy_focus.policies.tagpath.TagPath", "x", {}),
+        ("TagPath:probe=False", "TagPath probe=False", {"probe": False}),
+    ],
+)  # fmt: skip
+def test_names_are_read_and_written(text: str, label: str, params: dict[str, Any]) -> None:
+    """A text is read into label, class and parameters, and written so that it is read back as the same."""
+    spec = PolicySpec.parse(text)
+    assert (spec.label, spec.params) == (label, params)
+    assert PolicySpec.parse(str(spec)) == spec
+    spec.make()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "there is no policy ''"),
+        ("=BFS", "has an empty label"),
+        ("TagPath:30", "each has a name and a value"),
+        ("TagPath:alpha", "each has a name and a value"),
+        ("TagPath:alpha=__import__('os')", "cannot be read"),
+        ("TagPath:**{}", "each has a name and a value"),
+        ("no.such.Policy", "cannot be imported: ModuleNotFoundError"),
+        ("os.path.join", "is not a policy"),
+        ("scrapy_focus.Ordering", "is not a policy"),
+    ],
+)
+def test_names_that_cannot_be_read_are_explained(text: str, message: str) -> None:
+    """Each says what is wrong; nothing in a text is executed."""
+    with pytest.raises(ConfigError) as error:
+        PolicySpec.parse(text)
+    assert message in str(error.value)
+
+
+# What is written
+
+
+def test_the_folder_has_all_numbers(sites: list[Path], user: str, tmp_path: Path) -> None:
+    """A row for each run, means and differences as JSON without NaN, curves, pictures, and the page."""
+    found = compare(
+        ["BFS", f"short={user}.Short:sign=-1", f"{user}.Failing"], sites, seeds=[0, 4], budget=60, jobs=1,
+        latency="recorded",
+    )  # fmt: skip
+    page = found.write(tmp_path / "new" / "out")
+    folder = page.parent
+    assert {path.name for path in folder.iterdir()} == {
+        "index.html", "runs.csv", "summary.json", "curves.json", "one.png", "one.svg", "two.png", "two.svg",
+        "overview.png", "overview.svg",
+    }  # fmt: skip
+    rows = list(csv.DictReader((folder / "runs.csv").open(newline="")))
+    assert len(rows) == 12
+    assert float(rows[0]["found"]) == found.runs[0].metrics["found"]
+    assert rows[0]["requests_99"] == "inf"
+    assert rows[-1]["error"] == "RuntimeError: no idea <b>"
+    assert rows[-1]["found"] == ""
+
+    def refuse(name: str) -> None:
+        raise AssertionError(name)
+
+    data = json.loads((folder / "summary.json").read_text(), parse_constant=refuse)
+    assert data["runs"] == {"planned": 12, "made": 12, "failed": 4, "interrupted": False}
+    assert data["seeds"] == [0, 4]
+    assert set(data["metrics"]) == set(METRICS)
+    assert data["versions"]["numpy"] == np.__version__
+    assert data["sites"][1]["exhaustive"]["worth"] > 10
+    (cell,) = (c for c in data["table"] if (c["site"], c["policy"], c["metric"]) == ("one", "BFS", "requests_99"))
+    assert (cell["mean"], cell["never"]) == ("never", 2)
+    (pair,) = (p for p in data["paired"] if (p["policy"], p["metric"]) == ("short", "found"))
+    assert pair["n"] == 4
+    assert len(json.loads((folder / "curves.json").read_text())) == 8
+    words = data["command"].split()
+    assert words[:2] == ["scrapy", "focus-compare"]
+    assert f"short={user}.Short:sign=-1" in words
+    assert words[words.index("--seeds") + 1] == "0,4"
+    assert words[words.index("--latency") + 1] == "recorded"
+
+
+def test_a_folder_is_only_used_again_for_a_comparison(tmp_path: Path) -> None:
+    """An earlier comparison is replaced with all its files; anything else in a folder stays as it was."""
+    first = comparison({"old": {"BFS": [1.0, 2.0]}, "other": {"BFS": [1.0, 2.0]}})
+    first.write(tmp_path / "out")
+    (tmp_path / "out" / "notes.txt").write_text("mine")
+    comparison({"new": {"BFS": [1.0, 2.0]}}).write(tmp_path / "out", plots=False)
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {
+        "index.html", "runs.csv", "summary.json", "curves.json", "notes.txt"
+    }  # fmt: skip
+    for content in ("{}", '{"format": "other"}', "[", "[]"):
+        (tmp_path / "taken").mkdir(exist_ok=True)
+        (tmp_path / "taken" / "summary.json").write_text(content)
+        with pytest.raises(ConfigError, match="holds something that is no comparison"):
+            first.write(tmp_path / "taken")
+        assert (tmp_path / "taken" / "summary.json").read_text() == content
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ConfigError, match="is no folder"):
+        first.write(tmp_path / "file" / "out")
+
+
+def test_numbers_are_written_by_unit() -> None:
+    """Infinite values are words, and large numbers can be read."""
+    assert number(inf, "requests") == "never"
+    assert number(1234567.0, "requests") == "1,234,567"
+    assert number(0.5, "requests") == "0.5"
+
+
+def test_an_unknown_metric_is_explained() -> None:
+    """The error names what there is."""
+    found = comparison({"s": {"BFS": [1.0]}})
+    with pytest.raises(ConfigError, match="did you mean requests_90"):
+        found.table("request_90")

@@ -1,0 +1,195 @@
+"""The page of a comparison: that it says what came out, to people, without anything else, whatever names it gets."""
+
+from __future__ import annotations
+
+import math
+import re
+from datetime import UTC, datetime
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from compared import comparison
+
+from scrapy_focus import FilesGoal
+from scrapy_focus.core.mime import parse_types
+from scrapy_focus.replay.metrics import METRICS
+from scrapy_focus.replay.report import Repeat, goal_text, page
+
+if TYPE_CHECKING:
+    from scrapy_focus.replay.compare import Comparison
+
+VOID = {"meta", "br", "hr", "img", "link", "input"}
+REPEAT = Repeat(
+    made=datetime(2026, 3, 4, tzinfo=UTC), command="scrapy focus-compare 'a b.sqlite'", versions={"scrapy_focus": "1.2"}
+)
+EVIL = "<script>alert(1)</script>\"'&"
+
+
+class Reader(HTMLParser):
+    """Reads a page strictly: every element that is opened is closed in order."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.words: list[str] = []
+        self.feed(text)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if not {"style", "script"} & set(self.open):
+            self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return re.sub(r"\s+", " ", " ".join(self.words))
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.elements if name == tag]
+
+
+@pytest.fixture(scope="module")
+def made() -> Comparison:
+    nan, inf = math.nan, math.inf
+    return comparison(
+        {
+            "portal": {"SB-CLASSIFIER": [20.0, 22.0, 21.0], "BFS": [50.0] * 3, "OMNISCIENT": [10.0] * 3},
+            "blog": {"SB-CLASSIFIER": [70.0, 71.0, 72.0], "BFS": [50.0] * 3, "OMNISCIENT": [10.0] * 3},
+            "shop": {"SB-CLASSIFIER": [inf, 40.0, nan], "BFS": [50.0] * 3, "OMNISCIENT": [10.0] * 3},
+        },
+        budget=150,
+    )
+
+
+@pytest.fixture(scope="module")
+def reader(made: Comparison) -> Reader:
+    return Reader(page(made, metric="requests_90", repeat=REPEAT))
+
+
+def test_the_page_stands_alone(reader: Reader) -> None:
+    """Nothing is loaded from anywhere: no scripts, no pictures, no styles; only the sites are linked."""
+    assert not reader.all("script") + reader.all("link") + reader.all("img") + reader.all("iframe")
+    for tag, attributes in reader.elements:
+        assert "src" not in attributes
+        if tag == "a":
+            assert attributes["href"] == "https://example.org/a?b&c"
+        else:
+            for name in ("href", "xlink:href"):
+                assert (attributes.get(name) or "#").startswith("#")
+    style = "".join(re.findall(r"<style>.*?</style>", page_of(reader), re.DOTALL))
+    assert "url(" not in style
+    assert "@import" not in style
+
+
+def page_of(reader: Reader) -> str:
+    return reader.rawdata or "".join(reader.words)
+
+
+def test_the_result_comes_first_and_is_honest(reader: Reader) -> None:
+    """It says by how much and where a policy is better, where it is worse, and that OMNISCIENT is no crawl."""
+    result = reader.text.partition("What was compared")[0]
+    assert (
+        "SB-CLASSIFIER needs 23 % fewer requests than BFS to find 90 % of what there is (geometric mean over the 2 of 3 sites where both always get there): "
+        "it is clearly better on 1 of 3 (portal), clearly worse on blog and shop." in result
+    )
+    assert "OMNISCIENT, which is told the answers beforehand" in result
+    assert "1 of 27 runs failed" in result
+
+
+def test_everything_is_explained(reader: Reader) -> None:
+    """The words, the curves, every metric, and how to repeat it, are on the page."""
+    for words in ("is called a policy", "Request", "Target", "Seed", "Higher and further left is better", "Each crawl was "
+                  "stopped after 150 requests"):  # fmt: skip
+        assert words in reader.text
+    for metric in METRICS.values():
+        assert metric.description in reader.text
+        assert metric.unit in reader.text
+    assert REPEAT.command in reader.text
+    assert "scrapy_focus.policies.tagpath.TagPath" in reader.text
+    assert "4 March 2026" in reader.text.replace("04", "4")
+
+
+def test_tables_show_spread_and_what_was_never_reached(reader: Reader, made: Comparison) -> None:
+    """Cells have mean and deviation; what was not reached is counted, failures too; the best is marked."""
+    assert "21.0 ± 1.0" in reader.text
+    assert "> budget (1 of 2 seeds), else 40.0 (1 failed)" in reader.text
+    assert "ValueError: <oh & no>" in reader.text
+    html = page(made, metric="requests_90", repeat=REPEAT, plots=False)
+    assert '<td class="best">21.0 ± 1.0</td>' in html
+    assert '<td class="best">10.0' not in html
+    assert '<th scope="col">OMNISCIENT\N{NO-BREAK SPACE}*</th>' in html
+
+
+def test_it_can_be_read_without_seeing_it(reader: Reader) -> None:
+    """Tables have headers with a scope, figures a title, sections a heading, and ids stand once."""
+    for attributes in reader.all("th"):
+        assert attributes["scope"] in ("col", "row")
+    for attributes in reader.all("svg"):
+        assert attributes["role"] == "img"
+        assert attributes["aria-labelledby"]
+    ids = [value for _, attributes in reader.elements if (value := attributes.get("id"))]
+    assert len(ids) == len(set(ids))
+    for _, attributes in reader.elements:
+        for name in (attributes.get("aria-labelledby") or "").split():
+            assert name in ids
+    assert reader.all("html")[0]["lang"] == "en"
+    assert len(reader.all("h1")) == len(reader.all("main")) == 1
+    assert "Requests until 90 %, in % of an exhaustive crawl: SB-CLASSIFIER: 21.0 ± 1.0; BFS: 50.0 ± 0.0" in reader.text
+    assert len(reader.all("svg")) == 3 * 2 + 1
+
+
+def test_names_are_only_names() -> None:
+    """A site, policy or error with markup in it is shown as it is, and does nothing."""
+    evil = comparison({EVIL: {f"{EVIL.replace('=', '')}=BFS": [1.0, math.nan], "BFS": [2.0, 2.0]}})
+    facts = evil.sites[EVIL]
+    assert facts is not None
+    facts.roots[:] = ["javascript:alert(1)"]
+    for plots in (True, False):
+        html = page(evil, metric="requests_90", repeat=REPEAT._replace(command=EVIL), plots=plots)
+        read = Reader(html)
+        assert not read.all("script")
+        assert not read.all("a")
+        assert "<script" not in html
+        assert EVIL in read.text
+
+
+def test_a_page_without_plots_or_differences() -> None:
+    """One policy, with nothing to compare with, and no plots, still make a page that can be read."""
+    read = Reader(page(comparison({"s": {"BFS": [50.0]}}), metric="area", repeat=REPEAT, plots=False))
+    assert not read.all("svg")
+    assert "There is only one policy" in read.text
+    assert "Higher and further left" not in read.text
+    assert "There is one seed" in read.text
+
+
+def test_sites_that_could_not_be_read_are_named() -> None:
+    """A site of which nothing is known is on the page, with what failed."""
+    made = comparison({"s": {"BFS": [math.nan, math.nan]}})
+    made.sites["s"] = None
+    read = Reader(page(made, metric="requests_90", repeat=REPEAT))
+    assert "no crawl could read its recording" in read.text
+    assert "2 of 2 runs failed" in read.text
+
+
+def test_goals_are_named_in_plain_words() -> None:
+    """Files by their types; other goals by what they say of themselves, or by their name."""
+    assert goal_text(FilesGoal()).startswith("data files and documents")
+    assert (
+        goal_text(FilesGoal(types=parse_types(["csv"]), stored=True)) == "files of these types: csv, each content once"
+    )
+    assert goal_text(len) == "what len counts"
+    assert goal_text(Path("x")) == "PosixPath('x')"

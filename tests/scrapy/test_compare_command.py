@@ -1,0 +1,241 @@
+"""``scrapy focus-compare``: what it shows and writes, with the policies of a project too, and what it says to those who err."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from scrapy.cmdline import execute
+
+from scrapy_focus.replay.folder import record_site
+from scrapy_focus.replay.synthetic import Page, StatisticsPortal
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+POLICIES = """
+import time
+
+from scrapy_focus import Ordering
+
+
+class Short(Ordering):
+    def __init__(self, *, sign=1):
+        self.sign = sign
+
+    def rank(self, link, source):
+        return -self.sign * len(link.url)
+
+
+class Failing(Short):
+    def rank(self, link, source):
+        raise RuntimeError("no idea")
+
+
+class Endless(Short):
+    def rank(self, link, source):
+        time.sleep(1000)
+
+
+def pages(outcome):
+    return float(outcome.mime == "text/html")
+"""
+
+
+class Finite(StatisticsPortal):
+    """A portal without a calendar, which would never end."""
+
+    def fetch(self, path: str) -> Page:
+        return super().fetch("/no/such/page" if "/calendar" in path else path)
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project with policies of its own, and a recording next to it."""
+    folder = tmp_path_factory.mktemp("project")
+    (folder / "scrapy.cfg").write_text("[settings]\ndefault = mine.settings\n")
+    (folder / "mine").mkdir()
+    for name, text in (("__init__", ""), ("settings", "BOT_NAME = 'mine'\n"), ("policies", POLICIES)):
+        (folder / "mine" / f"{name}.py").write_text(text)
+    record_site(Finite(pages=200, seed=0), folder / "one.sqlite", root="http://portal.example/")
+    return folder
+
+
+def start(project: Path, *words: str) -> subprocess.Popen[str]:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("SCRAPY_")}
+    command = [sys.executable, "-m", "scrapy", "focus-compare", *words]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, cwd=project, stdout=pipe, stderr=pipe, text=True, env=environment)
+
+
+def run(project: Path, *words: str, expect: int = 0) -> tuple[str, str]:
+    """Run the command in the project, and return what it said and what it logged."""
+    process = start(project, *words)
+    said, logged = process.communicate(timeout=60)
+    assert process.returncode == expect, said + logged
+    return said, logged
+
+
+def call(*words: str) -> int:
+    """Run the command in this process, and return its exit status."""
+    with pytest.raises(SystemExit) as ended:
+        execute(["scrapy", "focus-compare", *words])
+    return int(ended.value.code or 0)
+
+
+def test_policies_of_a_project_are_compared(project: Path, tmp_path: Path) -> None:
+    """In other processes, with their parameters; there is a table, a line for each run, and the page."""
+    out = tmp_path / "out"
+    said, logged = run(
+        project, "one.sqlite", "--policy", "long=mine.policies.Short:sign=-1", "--policy", "BFS", "--policy", "DFS",
+        "--seeds", "2", "--jobs", "2", "--metric", "area", "--metric", "found", "--baseline", "dfs",
+        "--goal", "mine.policies.pages", "--budget", "200", "--out", str(out), "--ignore-nothing",
+    )  # fmt: skip
+    assert len(re.findall(r"^\d/6 one, \S+, seed \d: area ", logged, re.MULTILINE)) == 6
+    assert "6/6" in logged
+    assert "Area under the curve" in said
+    assert re.search(r"long +│ .*│ +x \d", said)
+    assert "against" in said
+    assert f"The page to read: {out / 'index.html'}" in said
+    data = json.loads((out / "summary.json").read_text())
+    assert (data["baseline"], data["metric"], data["budget"], data["ignored"]) == ("DFS", "area", 200, [])
+    assert data["policies"][0] == {
+        "label": "long", "path": "mine.policies.Short", "params": {"sign": -1}, "told": False
+    }  # fmt: skip
+    assert "what pages counts" in (out / "index.html").read_text()
+    again = tmp_path / "again"
+    words = data["command"].split()[2:]
+    assert "mine.policies.pages" in words
+    run(project, *words, "--out", str(again), "--no-plots", "--jobs", "1")
+    assert strip(again) == strip(out)
+    assert not list(again.glob("*.png"))
+
+
+def strip(folder: Path) -> list[str]:
+    """Return the rows of all runs without the time that they took."""
+    rows = [row.split(",") for row in (folder / "runs.csv").read_text().splitlines()]
+    return [",".join(row[:4] + row[5:]) for row in rows]
+
+
+def test_defaults_are_those_of_the_paper(project: Path, tmp_path: Path) -> None:
+    """Without options SB-CLASSIFIER is compared with breadth-first, random and OMNISCIENT, in a folder here."""
+    process = start(project, "one.sqlite", "--seeds", "1", "--no-plots")
+    said, logged = process.communicate(timeout=60)
+    assert process.returncode == 0, logged
+    for name in ("SB-CLASSIFIER", "BFS", "RANDOM", "OMNISCIENT *"):
+        assert re.search(rf"{re.escape(name)} +│", said)
+    assert (project / "comparison" / "index.html").is_file()
+    assert "There is one seed" in said
+
+
+def test_a_run_that_fails_is_shown_and_changes_the_status(project: Path, tmp_path: Path) -> None:
+    """The others are done, the table says who failed, and the exit status is 1."""
+    said, _ = run(
+        project, "one.sqlite", "--policy", "BFS", "--policy", "mine.policies.Failing", "--seeds", "2", "--jobs", "1",
+        "--no-plots", "--out", str(tmp_path / "out"), expect=1,
+    )  # fmt: skip
+    assert "2 of 4 runs failed" in said
+    assert "Failed: Failing on one, seed 1: RuntimeError: no idea" in said
+    assert "RuntimeError: no idea" in (tmp_path / "out" / "index.html").read_text()
+
+
+def test_an_interrupt_keeps_what_is_done(project: Path, tmp_path: Path) -> None:
+    """Ctrl-C ends all processes at once, and what is done is shown and written; the status is 130."""
+    words = ["--policy", "BFS", "--policy", "mine.policies.Endless", "--seeds", "1", "--jobs", "2", "--no-plots"]
+    process = start(project, "one.sqlite", *words, "--out", str(tmp_path / "out"))
+    assert process.stderr is not None
+    assert process.stderr.readline().startswith("1/2 one, BFS")
+    process.send_signal(signal.SIGINT)
+    said, logged = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert "The comparison was interrupted: 1 of 2 runs were made." in said
+    assert "Traceback" not in logged
+    assert json.loads((tmp_path / "out" / "summary.json").read_text())["runs"]["interrupted"]
+
+
+def test_a_terminal_shows_a_bar(project: Path, tmp_path: Path) -> None:
+    """On a terminal progress is a bar with the number of runs and the time that is left."""
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "scrapy", "focus-compare", "one.sqlite", "--policy", "BFS", "--policy", "RANDOM",
+               "--seeds", "3", "--jobs", "1", "--no-plots", "--out", str(tmp_path / "out")]  # fmt: skip
+    environment = os.environ | {"TERM": "xterm-256color", "COLUMNS": "150"}
+    process = subprocess.Popen(command, cwd=project, stdout=subprocess.PIPE, stderr=theirs, env=environment)
+    os.close(theirs)
+    shown = b""
+    while chunk := _read(ours):
+        shown += chunk
+    assert process.wait(timeout=30) == 0
+    assert process.stdout is not None
+    process.stdout.close()
+    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode(errors="replace"))
+    assert "Crawling" in text
+    assert re.search(r"[1-6]/6", text)
+    assert "left:" in text
+    assert not re.search(r"^\d/6 one", text, re.MULTILINE)
+
+
+def _read(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 65536)
+    except OSError:  # how Linux says that nobody writes any more
+        return b""
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "name at least one recorded site; scrapy focus-record makes one"),
+        (["--polcy", "BFS"], "there is no option --polcy"),
+        (["--seeds", "0"], "--seeds is '0'; it takes how many from 1"),
+        (["--seeds", "3,x"], "--seeds is '3,x'"),
+        (["--budget", "-5"], "--budget"),
+        (["--jobs", "none"], "--jobs is 'none'; it takes a number from 1"),
+        (["--targets", "csv", "--goal", "a.b"], "--targets and --goal both say what to look for"),
+    ],
+)
+def test_bad_options_are_explained(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """One line says what is wrong, and the exit status is 2."""
+    assert call(*(["one.sqlite", *words] if words else [])) == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["none.sqlite"], "none.sqlite"),
+        (["one.sqlite", "--policy", "BFZ"], "there is no policy 'BFZ'; did you mean BFS?"),
+        (["one.sqlite", "--policy", "BFS:x=1"], "policy 'BFS x=1' cannot be made"),
+        (["one.sqlite", "--metric", "request_90"], "did you mean requests_90?"),
+        (["one.sqlite", "--latency", "slow"], "the latency is 'slow'; give seconds, 'recorded'"),
+        (["one.sqlite", "--targets", "no such"], "--targets: 'no such' is not a file type"),
+        (["one.sqlite", "--goal", "no.such"], "--goal no.such cannot be made: ModuleNotFoundError"),
+        (["one.sqlite", "--goal", "os.sep"], "--goal os.sep is no goal"),
+        (["one.sqlite", "--out", "mine"], "mine holds something that is no comparison"),
+    ],
+)
+def test_what_cannot_be_compared_is_one_line(
+    words: list[str], message: str, project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The error says what to do, the exit status is 1, and nothing is written."""
+    monkeypatch.chdir(project)
+    before = {path.name for path in project.iterdir()}
+    assert call(*words) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("Error: ")
+    assert message in error
+    assert error.count("\n") == 1
+    assert {path.name for path in project.iterdir()} == before
+
+
+def test_the_command_imports_little() -> None:
+    """Each start of ``scrapy`` imports the command, and nothing that it needs only when it runs."""
+    code = "import scrapy_focus.commands.compare, sys; print([m for m in sys.modules if 'replay' in m or 'rich' in m])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
