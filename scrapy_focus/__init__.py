@@ -5,28 +5,27 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from scrapy_focus.checks import check_frontier, check_policy
-from scrapy_focus.core.budget import Budget
-from scrapy_focus.core.crawl import Crawl
-from scrapy_focus.core.errors import (
-    ConfigError,
-    FocusError,
-    FrontierError,
-    GoalError,
-    PolicyError,
-    RecordingError,
-    ResumeError,
-)
-from scrapy_focus.core.events import EventLog
-from scrapy_focus.core.goals import FilesGoal, Goal, ItemsGoal
-from scrapy_focus.core.plateau import Plateau
-from scrapy_focus.core.policy import Bandit, Ordering, Policy
-from scrapy_focus.core.types import Link, Outcome, Page, Pick, Placement, State
-from scrapy_focus.frontiers.base import Frontier
-from scrapy_focus.frontiers.memory import MemoryFrontier
-
 if TYPE_CHECKING:
     from scrapy_focus.addon import Addon
+    from scrapy_focus.checks import check_frontier, check_policy
+    from scrapy_focus.core.budget import Budget
+    from scrapy_focus.core.crawl import Crawl
+    from scrapy_focus.core.errors import (
+        ConfigError,
+        FocusError,
+        FrontierError,
+        GoalError,
+        PolicyError,
+        RecordingError,
+        ResumeError,
+    )
+    from scrapy_focus.core.events import EventLog
+    from scrapy_focus.core.goals import FilesGoal, Goal, ItemsGoal
+    from scrapy_focus.core.plateau import Plateau
+    from scrapy_focus.core.policy import Bandit, Ordering, Policy
+    from scrapy_focus.core.types import Link, Outcome, Page, Pick, Placement, State
+    from scrapy_focus.frontiers.base import Frontier
+    from scrapy_focus.frontiers.memory import MemoryFrontier
     from scrapy_focus.pipelines import RewardPipeline
     from scrapy_focus.scheduler import FocusScheduler, SleepingBanditScheduler
 
@@ -66,16 +65,49 @@ __all__ = [
     "check_policy",
 ]
 
-_SCRAPY_SIDE = {
+# Scrapy imports its commands, and this package with them, whatever the command: so nothing is imported before it is used.
+_HOMES = {
     "Addon": "addon",
+    "Bandit": "core.policy",
+    "Budget": "core.budget",
+    "ConfigError": "core.errors",
+    "Crawl": "core.crawl",
+    "EventLog": "core.events",
+    "FilesGoal": "core.goals",
+    "FocusError": "core.errors",
     "FocusScheduler": "scheduler",
+    "Frontier": "frontiers.base",
+    "FrontierError": "core.errors",
+    "Goal": "core.goals",
+    "GoalError": "core.errors",
+    "ItemsGoal": "core.goals",
+    "Link": "core.types",
+    "MemoryFrontier": "frontiers.memory",
+    "Ordering": "core.policy",
+    "Outcome": "core.types",
+    "Page": "core.types",
+    "Pick": "core.types",
+    "Placement": "core.types",
+    "Plateau": "core.plateau",
+    "Policy": "core.policy",
+    "PolicyError": "core.errors",
+    "RecordingError": "core.errors",
+    "ResumeError": "core.errors",
     "RewardPipeline": "pipelines",
     "SleepingBanditScheduler": "scheduler",
+    "State": "core.types",
+    "check_frontier": "checks",
+    "check_policy": "checks",
 }
 
 
 def __getattr__(name: str) -> Any:
-    """Import what needs Scrapy only when it is asked for, so that everything else works without Scrapy."""
-    if name in _SCRAPY_SIDE:
-        return getattr(import_module(f"scrapy_focus.{_SCRAPY_SIDE[name]}"), name)
-    raise AttributeError(f"module 'scrapy_focus' has no attribute {name!r}")
+    """Import a public name when it is asked for first; everything but what is for Scrapy works without Scrapy."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'scrapy_focus' has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"scrapy_focus.{_HOMES[name]}"), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

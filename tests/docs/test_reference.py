@@ -233,6 +233,10 @@ def test_layout_names_modules_that_exist() -> None:
     layout = read("design.rst").partition(".. code-block:: text")[2]
     top = set(re.findall(r"\b(\w+)\.py\b", layout.partition("Stored crawls")[0]))
     assert top == {path.stem for path in (ROOT / "scrapy_focus").glob("*.py")}
-    for folder, names in re.findall(r"^       (\w+)/ +([\w, ]+?)(?::.*)?$", layout, re.MULTILINE):
+    folders = dict(re.findall(r"^       (\w+)/ +([\w, ]+?)(?::.*)?$", layout, re.MULTILINE))
+    groups = re.findall(r"^           [\w-]+(?: \w+)?  +([\w, ]+)$", layout, re.MULTILINE)
+    folders["replay"] = ", ".join(groups)
+    assert set(folders) == {path.parent.name for path in (ROOT / "scrapy_focus").glob("*/__init__.py")}
+    for folder, names in folders.items():
         there = {path.stem for path in (ROOT / "scrapy_focus" / folder).glob("*.py") if not path.stem.startswith("_")}
         assert set(names.split(", ")) == there, folder
