@@ -39,12 +39,14 @@ RECEIVED = "focus_received"  # meta key: bytes of the body, as they came
 _META = {"dont_redirect": True, "handle_httpstatus_all": True, "referrer_policy": "no-referrer"}
 _SMALL = 64 * 1024  # bytes: stopping a smaller body saves nothing, and costs the connection
 _REFRESH = 0.5  # seconds between two pictures of the progress line
+_DOUBTFUL = 16  # failures in a row after which it is checked whether the site is there at all
 
 
 class RecordSpider(scrapy.Spider):
     """Asks for what is missing in a recording until nothing is, in the order in which the URLs were found.
 
-    Redirects and failures are answers like any other: the writer says where they lead. Bodies of sounds, images and
+    Redirects and failures are answers like any other: the writer says where they lead. But a URL that gave no response is
+    recorded only when another one does: a network that is down says nothing about a site. Bodies of sounds, images and
     films, and any that are larger than ``DOWNLOAD_MAXSIZE``, are not downloaded where the server tells their size.
 
     Parameters
@@ -62,6 +64,8 @@ class RecordSpider(scrapy.Spider):
         URLs recorded and bytes of bodies received since the start.
     error
         Why the recording cannot be written any more.
+    silence
+        Why the site gives no response any more.
     """
 
     name = "focus-record"
@@ -74,11 +78,14 @@ class RecordSpider(scrapy.Spider):
         self.recorded = 0
         self.received = 0
         self.error: RecordingError | None = None
+        self.silence = ""
         self.progress: Progress | None = None  # held here, as signals hold nobody
         self.ahead = 1  # requests that are given to Scrapy at once
         self.longest = 0  # characters of a URL; 0: no limit
         self.largest = 0  # bytes of a body; 0: no limit
         self._asked = 0
+        self._alive = ""  # the URL that responded last
+        self._doubted: dict[str, Answer] = {}  # failures since then, by URL
         self._flying: set[str] = set()
         self._waiting: Iterator[str] = iter(())
 
@@ -99,10 +106,10 @@ class RecordSpider(scrapy.Spider):
 
     def requests(self) -> Iterator[scrapy.Request]:
         """Yield a request for each URL that may be asked for now."""
-        while self.error is None and len(self._flying) < self.ahead and self._asked != self.limit:
-            url = self._next()
+        while self.error is None and not self.silence and len(self._flying) < self.ahead and self._asked != self.limit:
+            url = self._next() if len(self._doubted) < _DOUBTFUL else None
             if url is None:
-                return
+                break
             self._asked += 1
             if 0 < self.longest < len(url):  # Scrapy would drop the link, which keeps a crawl out of endless sites
                 self.record(Answer(url=url, error="ignored"))
@@ -114,11 +121,35 @@ class RecordSpider(scrapy.Spider):
                 continue
             self._flying.add(url)
             yield request
+        if self._doubted and not self._flying and not self.silence and self.error is None:
+            self._flying.add("")  # one at a time
+            probe = self._alive or next(iter(self._doubted))
+            yield scrapy.Request(probe, self.resume, errback=self.give_up, meta={**_META, "dont_cache": True})
+
+    def resume(self, response: Response) -> Iterator[scrapy.Request]:
+        """Believe the failures, as the site is there, and go on."""
+        self._flying.discard("")
+        self._believe()
+        yield from self.requests()
+
+    def give_up(self, failure: Failure) -> None:
+        """Leave what failed unrecorded, as nothing else gets a response either.
+
+        Raises
+        ------
+        CloseSpider
+            Always.
+        """
+        self.silence = type(failure.value).__name__
+        raise CloseSpider("no_response")
 
     def parse(self, response: Response, url: str) -> Iterator[scrapy.Request]:
         """Record a response, and go on."""
         meta = response.meta
         self._flying.discard(url)
+        if "cached" not in response.flags:
+            self._alive = url
+            self._believe()
         self.record(
             Answer(
                 url=url, status=response.status, headers=headers_of(response), body=response.body,
@@ -133,7 +164,11 @@ class RecordSpider(scrapy.Spider):
         url = request.cb_kwargs["url"]
         self._flying.discard(url)
         forbidden = isinstance(failure.value, IgnoreRequest) and RECEIVED not in request.meta
-        self.record(Answer(url=url, error="ignored" if forbidden else f"failure: {type(failure.value).__name__}"))
+        answer = Answer(url=url, error="ignored" if forbidden else f"failure: {type(failure.value).__name__}")
+        if forbidden or RECEIVED in request.meta:
+            self.record(answer)
+        else:
+            self._doubted[url] = answer
         yield from self.requests()
 
     def record(self, answer: Answer) -> None:
@@ -162,6 +197,9 @@ class RecordSpider(scrapy.Spider):
 
     def headers_received(self, headers: Headers, request: scrapy.Request) -> None:
         """Stop a body that nobody needs; the handler of Scrapy's signal."""
+        if request.callback == self.resume:
+            raise StopDownload(fail=False)
+        request.meta[RECEIVED] = 0  # so far
         size = _length(headers)
         if request.callback != self.parse or size is None:
             return
@@ -180,11 +218,18 @@ class RecordSpider(scrapy.Spider):
             request.meta[RECEIVED] = _length(response.headers) or 0
             response.headers.pop("Content-Encoding", None)  # there is nothing to unpack
 
+    def _believe(self) -> None:
+        doubted, self._doubted = self._doubted, {}
+        for answer in doubted.values():
+            self.record(answer)
+
     def _next(self) -> str | None:
         url = next(self._waiting, None)
         if url is None:  # what was found since the last one is seen by a new search only
             self._waiting = (
-                url for url in self.writer.missing() if url not in self._flying and not self.writer.has(url)
+                url
+                for url in self.writer.missing()
+                if url not in self._flying and url not in self._doubted and not self.writer.has(url)
             )
             url = next(self._waiting, None)
         return url

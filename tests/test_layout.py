@@ -78,6 +78,19 @@ def test_the_public_names_are_sorted_and_there() -> None:
     assert ours <= set(names)
 
 
+def test_commands_of_scrapy_are_not_slowed_down() -> None:
+    """Scrapy imports the commands of this package at every start, and none of the packages that take long come along."""
+    words = (
+        "import sys, scrapy.commands; before = set(sys.modules); import scrapy_focus.commands.compare; "
+        "import scrapy_focus.commands.record; print(*sorted(name for name in set(sys.modules) - before))"
+    )
+    done = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True, check=True)
+    assert {name.partition(".")[0] for name in done.stdout.split()} <= {
+        "scrapy",
+        "scrapy_focus",
+    } | sys.stdlib_module_names
+
+
 def test_a_name_that_does_not_exist_is_no_attribute() -> None:
     """What is asked for by a wrong name raises AttributeError with the name."""
     with pytest.raises(AttributeError, match="NoSuchThing"):

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 POLICIES = ("SB-CLASSIFIER", "BFS", "RANDOM", "OMNISCIENT")
 _WIDTH = 120  # of the table, where there is no terminal
 _SHOWN = 10  # failures
+_BAR = 16  # columns of a terminal for the bar
+_BESIDE = 44  # columns for all numbers around it
 
 
 class CompareCommand(ScrapyCommand):
@@ -53,24 +55,28 @@ class CompareCommand(ScrapyCommand):
         add(
             "--policy", metavar="[LABEL=]NAME[:PARAM=VALUE,...]", action="append", default=[],
             help="a name of the paper (SB-CLASSIFIER, BFS, ...), a class (TagPath:alpha=30), or an import path "
-            f"(mine=myproject.policies.Mine); repeat it for each policy; default: {', '.join(POLICIES)}",
+            f"(mine=myproject.policies.Mine); repeat it for each policy (default {', '.join(POLICIES)})",
         )  # fmt: skip
-        add("--seeds", metavar="N", default="5", help="crawls with each policy, or the seeds: 3,7,9 (default: 5)")
+        add("--seeds", metavar="N", default="5", help="crawls with each policy, or the seeds, as 3,7,9 (default 5)")
         add("--budget", metavar="N", help="stop each crawl after N requests")
-        add("--concurrency", metavar="N", default="1", help="requests in flight (default: 1)")
+        add("--concurrency", metavar="N", default="1", help="requests in flight (default 1)")
         add(
             "--latency", metavar="SECONDS", default="0",
-            help="of a request, or 'recorded', or 'lognormal:0.2' with the median (default: 0)",
+            help="of a request, or 'recorded', or 'lognormal:0.2' with the median (default 0)",
         )  # fmt: skip
-        add("--targets", metavar="TYPES", default="", help="what to look for: csv,pdf,image/* (default: data)")
+        add("--targets", metavar="TYPES", default="", help="what to look for, as csv,pdf,image/* (default data)")
         add("--goal", metavar="PATH", default="", help="import path of a goal, instead of --targets")
         add(
             "--metric", metavar="NAME", action="append", default=[],
-            help="what to show; the first one matters most (default: requests_90)",
+            help="what to show; the first one matters most (default requests_90)",
         )  # fmt: skip
-        add("--baseline", metavar="LABEL", help="the policy that the others are compared with (default: BFS)")
-        add("--jobs", metavar="N", help="processes (default: one for each processor)")
-        add("--out", metavar="FOLDER", default="comparison", help="where to write (default: comparison)")
+        add(
+            "--baseline",
+            metavar="LABEL",
+            help="the policy that the others are compared with (default BFS, or else the first one)",
+        )
+        add("--jobs", metavar="N", help="processes (default one for each processor)")
+        add("--out", metavar="FOLDER", default="comparison", help="where to write (default comparison)")
         add("--no-plots", action="store_true", help="draw nothing, which needs no matplotlib")
         add("--ignore-nothing", action="store_true", help="ask for images, films and the like too")
 
@@ -181,7 +187,7 @@ class _Bar(_Lines):
 
         super().__init__(metric)
         self._bar = Progress(
-            TextColumn("Crawling"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("left:"),
+            TextColumn("Crawling"), BarColumn(_BAR), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("left:"),
             TimeRemainingColumn(), TextColumn("{task.description}", markup=False), console=Console(stderr=True),
             transient=True,
         )  # fmt: skip
@@ -197,7 +203,10 @@ class _Bar(_Lines):
         self._bar.stop()
 
     def _show(self, run: Run, done: int, planned: int) -> None:
-        self._bar.update(self._task, completed=done, total=planned, description=_said(run, self.metric))
+        said = _said(run, self.metric)[
+            : max(0, self._bar.console.width - _BAR - _BESIDE)
+        ]  # or all columns would shrink
+        self._bar.update(self._task, completed=done, total=planned, description=said)
 
 
 def _progress(metric: str) -> AbstractContextManager[Progress]:

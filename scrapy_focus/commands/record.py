@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from scrapy import signals
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 from scrapy.settings import SETTINGS_PRIORITIES
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 _SOURCES = ("folder", "warc", "httpcache", "portal")
 _YEAR = "2024"  # of the portal's calendar
 _TYPES = 10  # MIME types that --info lists
+_SILENT = "no response"
 _CHATTY = ("scrapy.addons", "scrapy.crawler", "scrapy.middleware")  # loggers
 
 # What a project has set up for its own spiders must not change what is recorded.
@@ -88,7 +90,7 @@ class RecordCommand(ScrapyCommand):
             "-a", dest="spargs", action="append", default=[], metavar="root=URL",
             help="where the site starts; several URLs are separated by commas",
         )  # fmt: skip
-        parser.add_argument("--limit", metavar="N", help="stop after N URLs; the same command goes on from there")
+        parser.add_argument("--limit", metavar="N", help="stop after N more URLs; the same command goes on from there")
         parser.add_argument("--bodies", action="store_true", help="keep the text of pages, for goals that read it")
         parser.add_argument(
             "--no-files", action="store_true",
@@ -97,7 +99,9 @@ class RecordCommand(ScrapyCommand):
         )  # fmt: skip
         parser.add_argument("--info", action="store_true", help="say what SITE.sqlite holds, and do nothing else")
         sources = parser.add_argument_group("Sources other than the site itself, one of")
-        sources.add_argument("--folder", metavar="DIR", help="files of a site, as wget --mirror writes them")
+        sources.add_argument(
+            "--folder", metavar="DIR", help="files of a site, as wget --mirror --adjust-extension writes them"
+        )
         sources.add_argument("--warc", metavar="FILE", nargs="+", action="extend", help="web archive files")
         sources.add_argument("--httpcache", metavar="DIR", help="Scrapy's HTTP cache, the folder of one spider")
         sources.add_argument(
@@ -166,7 +170,10 @@ class RecordCommand(ScrapyCommand):
         roots = opts.roots or roots_of(path)
         with SiteWriter(path, roots=roots, bodies=opts.bodies, source=_source("the live site")) as writer:
             done = writer.completeness()
-            print(f"Going on with {path}: {done}" if known else f"Recording {', '.join(roots)} into {path}", flush=True)
+            if not known:
+                print(f"Recording {', '.join(roots)} into {path}", flush=True)
+            elif done.missing:
+                print(f"Going on with {path}: {done}", flush=True)
             reason = self._crawl(writer, opts) if done.missing else "finished"
             done = writer.completeness()
             if not done.missing:
@@ -177,16 +184,16 @@ class RecordCommand(ScrapyCommand):
             return
         why = f"after {opts.limit} URLs" if opts.limit and reason == "finished" else f"({reason})"
         print(f"Stopped {why}; the same command goes on from there.")
-        self.exitcode = 130 if reason in ("shutdown", "killed") else 0
+        self.exitcode = 130 if reason in ("shutdown", "killed") else int(reason.startswith(_SILENT))
 
     def _crawl(self, writer: SiteWriter, opts: argparse.Namespace) -> str:
         """Ask for what is missing, and return the reason for which Scrapy stopped."""
         from scrapy_focus.spiders import RecordSpider
 
         if not opts.loglevel:
-            for name in _CHATTY:
-                logging.getLogger(name).setLevel(logging.WARNING)
+            _say_little()
         crawler = self.crawler_process.create_crawler(RecordSpider)
+        crawler.signals.connect(_say_all, signals.spider_opened)
         limit = int(opts.limit) if opts.limit else None
         self.crawler_process.crawl(crawler, writer=writer, limit=limit, files=not opts.no_files)
         try:
@@ -199,6 +206,8 @@ class RecordCommand(ScrapyCommand):
             raise RecordingError("the crawl did not start; the log says why")
         if spider.error is not None:
             raise spider.error
+        if spider.silence:
+            return f"{_SILENT}: {spider.silence}"
         return str(crawler.stats.get_value("finish_reason", "killed"))
 
     def _record_other(self, path: Path, opts: argparse.Namespace) -> None:
@@ -319,6 +328,17 @@ def describe(path: Path) -> str:
     if len(types) > _TYPES:
         lines.append(f"    and {len(types) - _TYPES} more")
     return "\n".join(lines)
+
+
+def _say_little() -> None:
+    for name in _CHATTY:
+        logging.getLogger(name).setLevel(logging.WARNING)
+
+
+def _say_all() -> None:
+    """From now on: Scrapy says at a Ctrl-C what it waits for, and that another one ends it at once."""
+    for name in _CHATTY:
+        logging.getLogger(name).setLevel(logging.NOTSET)
 
 
 def _is_root(url: str) -> bool:

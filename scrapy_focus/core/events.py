@@ -40,7 +40,7 @@ class EventLog:
         self.path = Path(path)
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            if self.path.suffix != ".gz" and self.path.exists():
+            if self.path.suffix != ".gz" and self.path.is_file():  # a device may be read without end
                 _drop_cut_line(self.path)
             open_file = gzip.open if self.path.suffix == ".gz" else open
             self._file = cast("TextIO", open_file(path, "at", encoding="utf-8"))
@@ -77,7 +77,7 @@ def _drop_cut_line(path: Path) -> None:
     with path.open("r+b") as file:
         start = max(0, file.seek(0, os.SEEK_END) - _LONGEST)
         file.seek(start)
-        end = file.read()
+        end = file.read(_LONGEST)
         if end and not end.endswith(b"\n"):
             file.truncate(start + end.rfind(b"\n") + 1)
 

@@ -28,12 +28,12 @@ def read_links(
     Raises
     ------
     ValueError
-        If a link belongs or leads to a page that is not there.
+        If a link belongs or leads to a page that is not there, or has a negative tag path.
     """
     n_links = database.execute("SELECT count(*) FROM links").fetchone()[0]
     rows = database.execute("SELECT source, target, tag_path FROM links ORDER BY source, position")
     table = np.fromiter(chain.from_iterable(rows), np.int32, count=3 * n_links).reshape(-1, 3)
-    if len(table) and not (table[:, :2].min() >= 0 and table[:, :2].max() < n_urls):
+    if len(table) and not (table.min() >= 0 and table[:, :2].max() < n_urls):
         raise ValueError("a link belongs or leads to a page that is not there")
     starts = np.concatenate([[0], np.cumsum(np.bincount(table[:, 0], minlength=n_urls))])
     return starts.astype(np.int64), np.ascontiguousarray(table[:, 1]), np.ascontiguousarray(table[:, 2])

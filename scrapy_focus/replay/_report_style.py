@@ -22,7 +22,7 @@ a { color: var(--link); }
 .scroll { overflow-x: auto; margin: 0 0 1.2rem; } p.caption { margin: .8rem 0 .2rem; font-size: .9rem; color: var(--soft); }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .93rem; }
 th, td { padding: .36rem .8rem; border-bottom: 1px solid var(--line); text-align: right; vertical-align: top; }
-th:first-child, td.words { text-align: left; }
+th:first-child, td.words, table[aria-labelledby=policies] th { text-align: left; }
 td { white-space: nowrap; } td.long { white-space: normal; min-width: 7.5rem; } td.words { white-space: normal; min-width: 11rem; }
 thead th { border-bottom: 2px solid var(--line); vertical-align: bottom; }
 tbody th { font-weight: 500; min-width: 8.5rem; max-width: 16rem; overflow-wrap: break-word; }

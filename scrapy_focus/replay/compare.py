@@ -104,6 +104,11 @@ class Comparison:
         """The runs that failed."""
         return [run for run in self.runs if run.error]
 
+    @property
+    def empty(self) -> list[str]:
+        """The sites on which there is nothing to find; they say nothing of any policy, and are in no difference."""
+        return [site for site, facts in self.sites.items() if facts is not None and not facts.exhaustive.worth]
+
     def of(self, site: str, policy: str) -> list[Run]:
         """Return the runs of one policy on one site."""
         return [run for run in self.runs if run.site == site and run.policy == policy]
@@ -128,6 +133,8 @@ class Comparison:
     def best(self, site: str, metric: str) -> list[str]:
         """Return the policies with the best mean on a site, of those that are not told the truth."""
         sign = 1 if check_metric(metric) == "less" else -1
+        if site in self.empty:
+            return []
         able = [policy for policy in self.labels if policy not in self.told]
         means = {policy: sign * self.cell(site, policy, metric).mean for policy in able}
         known = [mean for mean in means.values() if math.isfinite(mean)]
@@ -137,8 +144,9 @@ class Comparison:
         """Compare every other policy with the baseline, run by run of the same site and seed.
 
         On a site a policy is better or worse where a paired t-test over the seeds gives p < 0.05, where both have the
-        same difference with every seed, or where it gets there with more seeds or with fewer. Otherwise it is not clear,
-        unless neither gets there at all.
+        same difference with every seed, or where it gets there with more seeds or with fewer, unless it is the other way
+        round with the seeds with which both do. Otherwise it is not clear, as with one seed, unless neither gets there at
+        all.
         """
         check_metric(metric)
         baseline = self.baseline if baseline is None else baseline
@@ -178,6 +186,8 @@ class Comparison:
         values: tuple[list[float], list[float]] = [], []
         ratios, verdicts = {}, {}
         for site in self.sites:
+            if site in self.empty:
+                continue
             ours, theirs = self._by_seed(site, policy, metric), self._by_seed(site, baseline, metric)
             common = [seed for seed in ours if seed in theirs]
             pair = [ours[seed] for seed in common], [theirs[seed] for seed in common]
@@ -287,8 +297,8 @@ def check_metric(metric: str) -> Literal["less", "more"]:
     """
     if metric not in METRICS:
         near = difflib.get_close_matches(metric, METRICS, n=1)
-        meant = f"did you mean {near[0]}? " if near else ""
-        raise ConfigError(f"there is no metric {metric!r}; {meant}There are {', '.join(METRICS)}")
+        meant = f"did you mean {near[0]}? There" if near else "there"
+        raise ConfigError(f"there is no metric {metric!r}; {meant} are {', '.join(METRICS)}")
     return METRICS[metric].better
 
 
@@ -311,13 +321,17 @@ def _run(
 
 
 def _judge(pair: Paired, better: Literal["less", "more"]) -> Verdict:
-    if pair.only_a or pair.only_b:  # seeds with which only the other one got there
-        return "unclear" if pair.only_a and pair.only_b else "worse" if pair.only_a else "better"
-    if not pair.n:
+    pairs = pair.n + pair.only_a + pair.only_b
+    if not pairs:
         return "neither"
-    if not pair.difference or (pair.n > 1 and pair.p >= _LUCK):
+    ahead = pair.difference * (-1 if better == "less" else 1)  # nan where no pair is left
+    if pairs + pair.neither == 1 or (pair.only_a and pair.only_b):
         return "unclear"
-    return "better" if (pair.difference < 0) == (better == "less") else "worse"
+    if pair.only_a or pair.only_b:  # with some seeds only one of them got there
+        return "worse" if pair.only_a and not ahead > 0 else "better" if pair.only_b and not ahead < 0 else "unclear"
+    if not ahead or pair.n == 1 or pair.p >= _LUCK:
+        return "unclear"
+    return "better" if ahead > 0 else "worse"
 
 
 def _check_given(what: str, given: Sequence[object]) -> None:

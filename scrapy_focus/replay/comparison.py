@@ -59,6 +59,8 @@ def paired(values_a: Sequence[float], values_b: Sequence[float]) -> Paired:
     n = len(differences)
     mean = float(differences.mean()) if n else math.nan
     sd = float(differences.std(ddof=1)) if n > 1 else math.nan
+    if n > 1 and (differences == differences[0]).all():
+        mean, sd = float(differences[0]), 0.0  # rounding would leave a trace of a deviation
     if n < 2:
         p = math.nan
     elif sd == 0:

@@ -206,12 +206,12 @@ def _plots(comparison: Comparison) -> dict[str, bytes]:
     from scrapy_focus.replay import plots
 
     files: dict[str, bytes] = {}
-    figures = {name: plots.draw_site(comparison, name) for name in comparison.sites}
+    figures = [(name, plots.draw_site(comparison, name)) for name in comparison.sites]
     if len(figures) > 1:
-        figures["overview"] = plots.draw_overview(comparison)
-    for name, figure in figures.items():
+        figures.insert(0, ("overview", plots.draw_overview(comparison)))
+    for name, figure in figures:
         safe = re.sub(r"[^\w.-]+", "_", name).strip("._") or "site"
-        while f"{safe}.svg" in files:
+        while f"{safe}.svg".lower() in {known.lower() for known in files}:  # some file systems take these for the same
             safe += "_"
         files |= {f"{safe}.png": plots.png(figure), f"{safe}.svg": plots.svg(figure)}
     return files

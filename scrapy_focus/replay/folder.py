@@ -3,17 +3,21 @@
 Two goals conflict. A folder should be answered as a stock web server would answer it: files of unknown type are
 ``application/octet-stream``, links to files that are not there are dead. And the answers should be the same on every
 machine: the system's MIME tables are not read, symbolic links that leave the folder lead nowhere.
+
+What ``wget --mirror`` wrote has pages without a suffix and with queries in their names; :class:`MirrorSite` answers it
+as the site did that it was made from.
 """
 
 from __future__ import annotations
 
 import gzip
 import logging
+import re
 from itertools import islice
 from mimetypes import MimeTypes
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from scrapy_focus.core.errors import RecordingError
 from scrapy_focus.core.mime import FILE_TYPES
@@ -48,6 +52,8 @@ _TYPES = {
     ".yml": "application/yaml",
 }
 _HOPS = 5  # redirects before the first page
+_HEAD = 1024  # bytes in which a page is told from other files
+_BEGINS_PAGE = re.compile(rb"(?:\xef\xbb\xbf)?(?:\s|<\?xml[^>]*>|<!--.*?-->)*<(?:!doctype\s+html|html)\b", re.I | re.S)
 
 
 class FolderSite:
@@ -102,6 +108,31 @@ class FolderSite:
             return file.exists() and file.resolve().is_relative_to(self.tree)
         except (OSError, RuntimeError, ValueError):  # a name that is too long, links that go in circles
             return False
+
+
+class MirrorSite(FolderSite):
+    """Answers as the site did of which ``wget --mirror`` made a folder, with ``--adjust-extension`` or without.
+
+    Differs from a folder in that ``/list?page=2`` is answered by the file of that name, if there is one, any page also by
+    a file with ``.html`` after its name, and that a file whose suffix says nothing is a page if it begins like one.
+    """
+
+    def fetch(self, path: str) -> Page:
+        """Return the answer to a request for `path` (percent-encoded, with or without a query)."""
+        location, _, query = path.partition("?")
+        name = f"{location}index.html" if location.endswith("/") else location
+        names = [
+            f"{name}{mark}{_in_name(query)}" for mark in ("%3F", "@") if query
+        ]  # @: as wget names files on Windows
+        for known in [*(spelled for name in names for spelled in (name, f"{name}.html")), path, f"{location}.html"]:
+            page = super().fetch(known)
+            if page.status == 200 or (page.location and super().fetch(page.location).status == 200):
+                break
+        else:
+            return super().fetch(path)
+        if page.mime == OCTET_STREAM and _BEGINS_PAGE.match(page.body[:_HEAD]):
+            return Page.of(page.body)
+        return page
 
 
 def record_site(
@@ -161,7 +192,7 @@ def record_folder(
     types: Mapping[str, str] | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Completeness:
-    """Record a site that lies in a folder, as a web server would answer it.
+    """Record a site that lies in a folder, as a web server would answer it, or as ``wget --mirror`` made it.
 
     Parameters
     ----------
@@ -187,7 +218,7 @@ def record_folder(
     folder, root = Path(folder), root or "http://localhost/index.html"
     if not folder.is_dir():
         raise RecordingError(f"there is no folder {folder}: name the one in which the files of the site are")
-    site = FolderSite(folder, types=types)
+    site = MirrorSite(folder, types=types)
     _check_root(site, folder, root)
     return record_site(site, path, root=root, bodies=bodies, source=f"the folder {folder}", progress=progress)
 
@@ -204,8 +235,10 @@ def _check_root(site: FolderSite, folder: Path, root: str) -> None:
     pages = (file for name in ("index.html", "index.html.gz", "*.html", "*.htm") for file in folder.rglob(name))
     there = [file.relative_to(folder).as_posix() for file in islice(pages, 1000)]
     there.sort(key=lambda name: (name.count("/"), "index.html" not in name, name))
-    names = ", ".join(dict.fromkeys(there[:3]))
-    advice = f"give root=... of a page that is there, as {names}" if names else "and no other HTML page either"
+    urls = ", ".join(dict.fromkeys(urljoin(root, f"/{quote(name)}") for name in there[:3]))
+    advice = f"start at one that is there, as root={urls}" if urls else "and no other HTML page either"
+    if urls and (above := there[0].rpartition("/index.html")[0]):
+        advice += f"; or name the folder {folder / above}"
     raise RecordingError(f"{folder} has no HTML page {_path(root)}, for the root {root}: {advice}")
 
 
@@ -222,6 +255,11 @@ def _answer(site: Site, url: str) -> Answer:
     if page.location is not None:
         headers["Location"] = page.location
     return Answer(url=url, status=page.status, headers=headers, body=body)
+
+
+def _in_name(query: str) -> str:
+    """Return a query as ``wget`` has it in the name of a file, percent-encoded once more."""
+    return quote(unquote(query, errors="surrogateescape").replace("/", "%2F"), errors="surrogateescape")
 
 
 def _origin(url: str) -> tuple[str, str]:

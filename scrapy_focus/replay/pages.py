@@ -6,10 +6,16 @@ repaired and quoted by these functions, but once for all pages of a folder: a me
 
 from __future__ import annotations
 
+import gzip
+import logging
 import re
+import sys
 import zlib
+from contextlib import suppress
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from importlib import import_module
+from io import BytesIO
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
 from parsel import Selector
@@ -25,10 +31,14 @@ if TYPE_CHECKING:
 
     from lxml.etree import _Element
 
+logger = logging.getLogger(__name__)
+
 _HEAD = 4096  # characters in which a <base> or a refresh is looked for, as Scrapy does
 _SOON = 100  # seconds: a refresh that takes longer is not followed, Scrapy's METAREFRESH_MAXDELAY
 _LONGEST = 2083  # characters of a URL, Scrapy's URLLENGTH_LIMIT
 _BOMB = 1 << 30  # bytes that a body may decompress to, Scrapy's DOWNLOAD_MAXSIZE
+_CHUNK = 1 << 16  # bytes
+_REMEMBERED = 1 << 12  # characters of a link; longer ones are data, and no menu has them
 _FOLLOWED = {"a": "href", "area": "href", "iframe": "src", "frame": "src"}
 _FROM_ORIGIN = re.compile(r"/(?!/)|(?:https?:)?//[^/?#;]")  # links that lead to the same URL from all pages of a host
 _PLAIN = re.compile(r"[!#-;=?-\[\]_a-z~]+\Z")  # as in core.html: what need not be repaired
@@ -51,18 +61,19 @@ class Content(NamedTuple):
 def decompress(body: bytes, headers: Mapping[str, str]) -> bytes:
     """Return a body as it was before its ``Content-Encoding``; as it is where that is unknown or a lie.
 
-    Of a body that was cut off, what can be had is returned. Brotli and Zstandard need their packages, as in Scrapy.
+    Of a body that was cut off, what can be had is returned, and no more than a gigabyte of any. Brotli and Zstandard
+    need the packages that Scrapy brings.
     """
     for encoding in reversed(get_header(headers, "Content-Encoding").lower().split(",")):
         match encoding.strip():
             case "gzip" | "x-gzip":
-                body = _inflate(body, zlib.MAX_WBITS | 16)
+                body = _read_all(gzip.GzipFile(fileobj=BytesIO(body))) or body
             case "deflate":  # the standard means zlib's format, and some servers send it without its frame
-                body = _inflate(body, -zlib.MAX_WBITS if body[:1] != b"x" else zlib.MAX_WBITS)
+                body = _inflate(body, zlib.MAX_WBITS) or _inflate(body, -zlib.MAX_WBITS) or body
             case "br":
-                body = _with_package("brotli", body)
+                body = _unbrotli(body) or body
             case "zstd":
-                body = _with_package("zstandard", body)
+                body = _unzstd(body) or body
     return body
 
 
@@ -85,7 +96,18 @@ def is_page(mime: str, body: bytes) -> bool:
 
 
 def read_page(url: str, headers: Mapping[str, str], body: bytes) -> Content:
-    """Return what is in an HTML page; each URL counts once, and stands where ``core.html.locate`` finds it first."""
+    """Return what is in an HTML page; each URL counts once, and stands where ``core.html.locate`` finds it first.
+
+    Nothing is in a page that cannot be read: Scrapy's own functions raise on it too.
+    """
+    try:
+        return _read(url, headers, body)
+    except Exception:  # whatever parsers stumble over: a <base> that is no URL, an encoding that is none
+        logger.exception("The links of %s cannot be read", url)
+        return Content([], "")
+
+
+def _read(url: str, headers: Mapping[str, str], body: bytes) -> Content:
     text, encoding = decode(body, headers)
     base = get_base_url(text[:_HEAD], url, encoding)
     seconds, refresh = get_meta_refresh(text[:_HEAD], base, encoding, ignore_tags=("noscript",))
@@ -123,7 +145,8 @@ def _links(root: _Element, base: str, encoding: str) -> list[Found]:
                 start = origin
             else:
                 start = base if stripped[:1] in "#/;?" or ":" in stripped.partition("/")[0] else folder
-            spelled[href] = _spell(start, "#" if stripped.startswith("#") else stripped, encoding)
+            spell = _spell if len(href) < _REMEMBERED else _spell.__wrapped__
+            spelled[href] = spell(start, "#" if stripped.startswith("#") else stripped, encoding)
         url, is_plain = spelled[href]
         if url:
             first.setdefault(url, element)
@@ -155,20 +178,37 @@ def _inflate(body: bytes, form: int) -> bytes:
     try:
         return zlib.decompressobj(form).decompress(body, _BOMB)
     except zlib.error:
-        return body
+        return b""
 
 
-def _with_package(name: str, body: bytes) -> bytes:
+def _unbrotli(body: bytes) -> bytes:
     try:
-        if name == "brotli":
-            import brotli
+        import brotli
 
-            return bytes(brotli.decompress(body))
-        import zstandard
+        unpacker = brotli.Decompressor()
+        read = bytearray(unpacker.process(body, output_buffer_limit=_CHUNK))
+        while len(read) < _BOMB and (part := unpacker.process(b"", output_buffer_limit=_CHUNK)):
+            read += part
+        return bytes(read)
+    except Exception:  # not installed, or the package's own error
+        return b""
 
-        return bytes(zstandard.ZstdDecompressor().decompressobj().decompress(body))
-    except Exception:  # not installed, or each package's own error
-        return body
+
+def _unzstd(body: bytes) -> bytes:
+    try:
+        zstd = import_module("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
+        return _read_all(zstd.ZstdFile(BytesIO(body)))
+    except Exception:
+        return b""
+
+
+def _read_all(file: Any) -> bytes:
+    """Return what a decompressing file gives before it ends or turns out to be broken."""
+    read = bytearray()
+    with suppress(Exception):  # each format has errors of its own
+        while len(read) < _BOMB and (part := file.read1(_CHUNK)):
+            read += part
+    return bytes(read)
 
 
 def _detect(body: bytes) -> str | None:

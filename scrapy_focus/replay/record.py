@@ -12,7 +12,7 @@ import os
 import sqlite3
 import zlib
 from collections import OrderedDict
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from scrapy_focus.replay.pages import Found
 
 _SECONDS = 2.0  # between commits
+_PATIENCE = 60  # seconds that a last commit waits for whoever reads the file
+_MEMORY = 64 * 1024  # KiB of the database that are kept in memory
 _CACHED = 200_000  # strings whose number is kept in memory
 _LARGEST = (1 << 63) - 1  # bytes that SQLite can write down; headers lie
 _NOWHERE = -1  # the number of a URL that is not on the site
@@ -104,10 +106,12 @@ class SiteWriter:
                 )
         else:
             self._database = self._create(list(spelled.values()), source)
+        self._version = -1  # of the file, which changes when another process writes to it
         with self._writing():
-            self._n_pages = self._count_pages()
+            self._database.execute(f"PRAGMA cache_size = -{_MEMORY}")
+            self._begin()
             self._set_meta(finished=False)
-            self._database.commit()
+            self._commit(patience=_PATIENCE)
 
     def __enter__(self) -> Self:
         return self
@@ -126,10 +130,11 @@ class SiteWriter:
             If it cannot be written, because the disk is full, say. What was committed before stays readable.
         """
         with self._writing():
+            self._begin()
             self._add(answer)
             self.added += 1
             if monotonic() - self._committed > _SECONDS:
-                self._database.commit()
+                self._commit(patience=0)
                 self._committed = monotonic()
 
     def in_scope(self, url: str) -> bool:
@@ -172,9 +177,10 @@ class SiteWriter:
     def finish(self) -> Completeness:
         """Note that the recording came to its end, work out the depth of each page, and say how complete it is."""
         with self._writing():
+            self._begin()
             self._set_depths()
             self._set_meta(finished=True)
-            self._database.commit()
+            self._commit(patience=_PATIENCE)
         return self.completeness()
 
     def completeness(self) -> Completeness:
@@ -190,7 +196,7 @@ class SiteWriter:
         """Write what is left and close the file. Idempotent."""
         try:
             with self._writing():
-                self._database.commit()
+                self._commit(patience=_PATIENCE)
         except sqlite3.ProgrammingError:  # closed already
             return
         finally:
@@ -219,6 +225,28 @@ class SiteWriter:
                 temporary.unlink(missing_ok=True)
             raise RecordingError(f"{self.path} cannot be written: {error}") from error
 
+    def _begin(self) -> None:
+        """Start a transaction if there is none; what another process wrote since the last one is taken note of."""
+        if self._database.in_transaction:
+            return
+        self._database.execute("BEGIN IMMEDIATE")
+        version = self._database.execute("PRAGMA data_version").fetchone()[0]
+        if version != self._version:
+            self._version = version
+            self._forget()
+
+    def _commit(self, *, patience: float) -> None:
+        """Commit. With no patience, a transaction that cannot be committed as somebody reads the file stays open."""
+        before = self._database.execute("PRAGMA busy_timeout").fetchone()[0]
+        self._database.execute(f"PRAGMA busy_timeout = {1000 * patience:.0f}")
+        try:
+            self._database.commit()
+        except sqlite3.OperationalError as error:
+            if patience or "locked" not in str(error):
+                raise
+        finally:
+            self._database.execute(f"PRAGMA busy_timeout = {before}")
+
     def _add(self, answer: Answer) -> None:
         page = self._number(answer.url)
         if page == _NOWHERE:
@@ -238,7 +266,7 @@ class SiteWriter:
             "size": len(body) if answer.size is None else min(answer.size, _LARGEST),
             "seconds": answer.seconds,
             "redirect": self._redirect(answer, headers, content),
-            "headers": self._text(json.dumps(headers, sort_keys=True, ensure_ascii=False) if headers else ""),
+            "headers": self._find_text(json.dumps(headers, sort_keys=True, ensure_ascii=False) if headers else ""),
             "header_size": sum(len(name) + len(value) + 4 for name, value in headers.items()),  # ": ", end of line
             "digest": blake2b(body, digest_size=8).digest() if body or not answer.size else None,
             "body": zlib.compress(body, 6) if self.bodies and well else None,
@@ -286,22 +314,23 @@ class SiteWriter:
     def _text(self, text: str) -> int:
         number = self._texts.get(text)
         if number is None:
-            row = self._database.execute("SELECT id FROM texts WHERE text = ?", (text,)).fetchone()
-            if row is None:
-                number = self._database.execute("INSERT INTO texts (text) VALUES (?)", (text,)).lastrowid or 0
-            else:
-                number = int(row[0])
-            self._texts[text] = number
+            number = self._texts[text] = self._find_text(text)
         return number
+
+    def _find_text(self, text: str) -> int:
+        row = self._database.execute("SELECT id FROM texts WHERE text = ?", (text,)).fetchone()
+        if row is not None:
+            return int(row[0])
+        return self._database.execute("INSERT INTO texts (text) VALUES (?)", (text,)).lastrowid or 0
 
     def _set_depths(self) -> None:
         rows = self._database.execute("SELECT coalesce(redirect, -1) FROM pages ORDER BY id").fetchall()
         starts, targets, _ = read_links(self._database, len(rows))
         roots = [self._number(root) for root in self._meta("roots")]
         found = depths(roots, starts, targets, np.array(rows, np.int64).reshape(-1))
-        self._database.executemany(
-            "UPDATE pages SET depth = ? WHERE id = ?",
-            ((depth if depth >= 0 else None, page) for page, depth in enumerate(found.tolist())),
+        self._database.executemany(  # a row is written with its body, so only where something changes
+            "UPDATE pages SET depth = nullif(?1, -1) WHERE id = ?2 AND depth IS NOT nullif(?1, -1)",
+            zip(found.tolist(), range(len(found)), strict=True),
         )
 
     def _count_pages(self) -> int:
@@ -321,8 +350,27 @@ class SiteWriter:
             "INSERT OR REPLACE INTO meta VALUES (?, ?)", [(name, json.dumps(value)) for name, value in values.items()]
         )
 
-    def _writing(self) -> _Writing:
-        return _Writing(self)
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Turn what SQLite says about a disk into an error that says what to do, and take back what was half done."""
+        try:
+            yield
+        except sqlite3.ProgrammingError:  # it was closed
+            raise
+        except sqlite3.Error as error:
+            with suppress(sqlite3.Error):  # the first error says more
+                self._database.rollback()
+                self._forget()
+            if not isinstance(error, sqlite3.OperationalError):
+                message = f"{self.path} is damaged or no recorded site: {error}; record it again"
+            elif "locked" in str(error):
+                message = f"{self.path} cannot be written: {error}; wait until the other process is done with it"
+            else:
+                message = (
+                    f"{self.path} cannot be written: {error}; what was recorded until {_SECONDS:.0f} seconds ago is safe, "
+                    "and the same command goes on from there"
+                )
+            raise RecordingError(message) from error
 
 
 def _spell(roots: Sequence[str]) -> dict[str, str]:
@@ -349,30 +397,3 @@ class _Cache(OrderedDict[str, int]):
         if len(self) >= _CACHED:
             self.popitem(last=False)
         super().__setitem__(text, number)
-
-
-class _Writing:
-    """Turns what SQLite says about a disk into an error that says what to do, and takes back what was half done."""
-
-    def __init__(self, writer: SiteWriter) -> None:
-        self.writer = writer
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if isinstance(error, sqlite3.Error) and not isinstance(error, sqlite3.ProgrammingError):
-            try:
-                self.writer._database.rollback()
-                self.writer._forget()
-            except sqlite3.Error:
-                pass  # the first error says more
-            path = self.writer.path
-            if not isinstance(error, sqlite3.OperationalError):
-                raise RecordingError(f"{path} is damaged or no recorded site: {error}; record it again") from error
-            raise RecordingError(
-                f"{path} cannot be written: {error}; what was recorded until {_SECONDS:.0f} seconds ago is safe, and the "
-                "same command goes on from there"
-            ) from error

@@ -14,7 +14,18 @@ from scrapy_focus.core.goals import FilesGoal
 from scrapy_focus.core.mime import describe_types
 from scrapy_focus.replay._report_style import STYLE
 from scrapy_focus.replay.metrics import METRICS
-from scrapy_focus.replay.wording import bound, cell_text, count_text, headline, listed, number, p_text, warnings_of
+from scrapy_focus.replay.wording import (
+    bound,
+    cell_text,
+    count_text,
+    headline,
+    listed,
+    number,
+    p_text,
+    policy_text,
+    value_text,
+    warnings_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -56,9 +67,10 @@ much had to be received in vain. {reference}</p>"""
 
 _PAIRS = """
 <p class="soft">The difference is taken between crawls of the same site with the same seed. p is the probability of a mean
-difference as large as this by luck of the seeds alone (paired t-test over all pairs). It says nothing about sites that
-were not compared, and little where there are few seeds. &ldquo;Clearly&rdquo; means p &lt; 0.05 on that site alone, the
-same difference with every seed, or that one of the two got there with more seeds.</p>"""
+difference as large as this if pairs differed by luck alone, and each told as much as any other (paired t-test over all
+pairs). It says nothing about sites that were not compared, and little where there are few seeds. &ldquo;Clearly&rdquo;
+means, with several seeds, p &lt; 0.05 on that site alone, the same difference with every seed, or that one of the two got
+there with more seeds, and was not behind with the others.</p>"""
 
 
 class Repeat(NamedTuple):
@@ -159,7 +171,12 @@ def _introduction(comparison: Comparison) -> str:
             f"{who}: marked with *, told beforehand what addresses are. That is possible in a recording only, and shows what "
             "could be reached."
         )
-    return _section("about", "What was compared", text + "".join(f"<p>{limit}</p>\n" for limit in limits))
+    named = zip(_starred(comparison), comparison.policies, strict=True)
+    known = [(label, policy_text(spec)) for label, spec in named]
+    items = "".join(f"<dt>{_text(label)}</dt><dd>{_text(said)}</dd>\n" for label, said in known if said)
+    policies = f'<h3>The policies</h3>\n<dl class="words">\n{items}</dl>\n' if items else ""
+    paragraphs = "".join(f"<p>{limit}</p>\n" for limit in limits)
+    return _section("about", "What was compared", f"{text}\n{policies}{paragraphs}")
 
 
 def _table(comparison: Comparison, metric: str) -> str:
@@ -170,7 +187,7 @@ def _table(comparison: Comparison, metric: str) -> str:
         best, cells = comparison.best(site, metric), []
         for policy in comparison.labels:
             cell = comparison.cell(site, policy, metric)
-            text = _text(cell_text(cell, metric, budget=comparison.conditions.budget))
+            text = _text(value_text(comparison, site, policy, metric))
             kind = "best" if policy in best else "long" if cell.never or cell.failed else ""
             cells.append(f'<td class="{kind}">{text}</td>' if kind else f"<td>{text}</td>")
         rows.append(f'<tr><th scope="row">{_text(site)}</th>{"".join(cells)}</tr>')

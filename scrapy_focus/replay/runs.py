@@ -199,9 +199,13 @@ def _run_in_pool(left: dict[int, Task], conditions: Conditions, jobs: int) -> It
         with _deaf_children():
             numbers = {executor.submit(_run, task): number for number, task in left.items()}
         for future in as_completed(numbers):
+            if future.exception() is not None:  # of those that are done, none is made again or blamed
+                continue
             result = future.result()
             del left[numbers.pop(future)]
             yield result
+        for future in numbers:
+            future.result()
     finally:
         ours.close()
         executor.shutdown(cancel_futures=True)

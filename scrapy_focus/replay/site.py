@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 APPLICATION = 0x53464353  # application_id of the SQLite file
 FORMAT = 1
 REDIRECTING = (301, 302, 303, 307, 308)  # statuses whose Location Scrapy follows
+_LARGEST = 1 << 30  # bytes of a body, Scrapy's DOWNLOAD_MAXSIZE
 
 SCHEMA = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;  -- values are JSON
@@ -182,10 +183,18 @@ class RecordedSite:
         """Return the body with which a URL answered, ``None`` where it was not kept."""
         with reading(self.path):
             row = self._database.execute("SELECT body FROM pages WHERE id = ?", (page,)).fetchone()
-            return None if row[0] is None else zlib.decompress(row[0])
+            if row[0] is None:
+                return None
+            unpacker = zlib.decompressobj()
+            body = unpacker.decompress(row[0], _LARGEST)
+            if not unpacker.eof:  # files are passed on, and this one may come from anybody
+                raise ValueError(f"the body of {self.urls[page]} is cut off or has more than {_LARGEST:,} bytes")
+            return body
 
     def text(self, page: int) -> str:
         """Return the decoded body of a page, ``""`` for what is no page or no success: their bodies are never kept.
+
+        Also ``""`` where a page cannot be decoded.
 
         Raises
         ------
@@ -200,7 +209,10 @@ class RecordedSite:
                 f"the text of {self.urls[page]} was asked for, and {self.path} has no bodies: record the site again with "
                 "--bodies, or bodies=True"
             )
-        return "" if body is None else decode(body, self.headers(page))[0]
+        try:
+            return "" if body is None else decode(body, self.headers(page))[0]
+        except (LookupError, UnicodeError):  # it says that it is encoded as what is no encoding of text
+            return ""
 
     def with_extension(self, extensions: Collection[str]) -> NDArray[np.bool_]:
         """Return which URLs have one of these extensions (lower case, without the dot)."""
@@ -259,7 +271,10 @@ class RecordedSite:
         self._starts, targets, texts = read_links(self._database, self.n_urls)
         #: Number of the URL that each link leads to, shape (n_links,).
         self.targets: NDArray[np.int32] = targets
-        is_used = np.zeros(int(texts.max(initial=-1)) + 1, np.bool_)
+        last = self._database.execute("SELECT coalesce(max(id), 0) FROM texts").fetchone()[0]
+        if texts.max(initial=0) > last:
+            raise ValueError("a tag path is not there")
+        is_used = np.zeros(last + 1, np.bool_)
         is_used[texts] = True
         used = np.flatnonzero(is_used)
         #: Number of the tag path of each link, shape (n_links,).

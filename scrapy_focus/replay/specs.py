@@ -181,9 +181,9 @@ def _find(name: str, text: str) -> tuple[str, str, dict[str, Any]]:
     known = spelled.get(name) or spelled.get(name.lower())
     if known is None:
         near = difflib.get_close_matches(name.lower(), list(spelled), n=1, cutoff=0.5)
-        meant = f"did you mean {spelled[near[0]]}? " if near else ""
+        meant = f"did you mean {spelled[near[0]]}? There" if near else "there"
         raise ConfigError(
-            f"there is no policy {name or text!r}; {meant}There are {', '.join(names)}, and yours by import path"
+            f"there is no policy {name or text!r}; {meant} are {', '.join(names)}, and yours by import path"
         )
     path = classes[_class_of(known)]
     return known, path, dict(PAPER_NAMES[known][1]) if known in PAPER_NAMES else {}

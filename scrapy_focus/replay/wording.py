@@ -13,8 +13,19 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from scrapy_focus.replay.compare import Cell, Comparison, Contrast
+    from scrapy_focus.replay.specs import PolicySpec
 
 _WHERE = " where both always get there"
+_POLICIES = {  # for readers who know nothing of crawling; policies of users speak for themselves, in their docstrings
+    "TagPath": "Learns during the crawl from which places on a page links lead to targets, and which addresses look like some.",
+    "OracleTagPath": "Learns from which places on a page links lead to targets, and is told what each address is.",
+    "TagPathOffline": "Spends its first requests on finding out which places on a page are worth how much, and sticks to that.",
+    "Focused": "Learns which addresses look like targets, and asks for the likeliest ones first.",
+    "BreadthFirst": "Takes links in the order in which it found them: near the home page first. What most crawlers do.",
+    "DepthFirst": "Takes the links of the newest page first, and so goes far from the home page at once.",
+    "Random": "Takes any link that it knows, by chance.",
+    "Omniscient": "Is told where all targets are, and asks for nothing else: no crawl can do better.",
+}
 _ALIKE = 0.005  # ratios that differ from 1 by less are called equal
 
 
@@ -57,6 +68,24 @@ def cell_text(cell: Cell, metric: str, *, budget: int | None = None) -> str:
     return f"{text} ({cell.failed} failed)" if cell.failed and cell.n else text
 
 
+def value_text(comparison: Comparison, site: str, policy: str, metric: str) -> str:
+    """Write what a policy did on a site, for a table."""
+    if site in comparison.empty:
+        return "nothing to find"
+    return cell_text(comparison.cell(site, policy, metric), metric, budget=comparison.conditions.budget)
+
+
+def policy_text(policy: PolicySpec) -> str:
+    """Say in a sentence how a policy chooses, as far as that is known."""
+    module, _, name = policy.path.rpartition(".")
+    if module.startswith("scrapy_focus."):
+        said = _POLICIES.get(name, "")
+    else:
+        said = (policy.load().__doc__ or "").strip().partition("\n")[0].strip()  # not one that is inherited
+    given = ", ".join(f"{key}={value!r}" for key, value in policy.params.items())
+    return f"{said} Here with {given}.".strip() if given else said
+
+
 def ratio_text(ratio: float, what: str, than: str, *, counted: bool = False) -> str:
     """Say how much less or more of something one thing has than another.
 
@@ -92,6 +121,8 @@ def p_text(contrast: Contrast) -> str:
 def headline(comparison: Comparison, metric: str, policy: str, contrast: Contrast) -> str:
     """Say in one sentence how a policy did against the baseline, with the sites on which it did not do well."""
     n = len(contrast.verdicts)
+    if not n and comparison.empty == list(comparison.sites):
+        return f"{policy} and {comparison.baseline} cannot be compared: there is nothing to find."
     if not n:
         return f"{policy} and {comparison.baseline} have no runs in common."
     claim = f"{policy} {_claim(metric, contrast, comparison.baseline)}"
@@ -125,10 +156,17 @@ def warnings_of(comparison: Comparison) -> list[str]:
     if len(comparison.seeds) == 1:
         found.append("There is one seed: a difference may be luck.")
     for name, facts in comparison.sites.items():
+        if facts is None and not any(run.site == name for run in comparison.runs):
+            continue  # it was not its turn yet
         if facts is None:
             found.append(f"Nothing could be made of {name}.")
         elif facts.completeness.missing or not facts.completeness.finished:
             found.append(f"The recording of {name} is not complete: {facts.completeness}.")
+    if comparison.empty:
+        found.append(
+            f"There is nothing to find on {listed(comparison.empty)}: no recorded URL is a target. Look for something else, "
+            "or record more."
+        )
     missed: dict[str, float] = {}
     for run in comparison.runs:
         missed[run.site] = max(missed.get(run.site, 0), run.metrics.get("missed", 0))
@@ -146,7 +184,7 @@ def terminal_table(comparison: Comparison, metrics: Sequence[str]) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    caption = "* is told the answers beforehand: no crawl that anybody can do" if comparison.told else None
+    caption = "* is told the answers beforehand" if comparison.told else None
     title = f"mean ± standard deviation over {count_text(len(comparison.seeds), 'seed')}"
     table = Table(title=title, title_style="dim", caption=caption)
     table.add_column("Policy")
@@ -160,7 +198,7 @@ def terminal_table(comparison: Comparison, metrics: Sequence[str]) -> Table:
         for policy in comparison.labels:
             row = [Text(f"  {policy}{' *' if policy in comparison.told else ''}")]
             for metric in metrics:
-                text = cell_text(comparison.cell(site, policy, metric), metric, budget=comparison.conditions.budget)
+                text = value_text(comparison, site, policy, metric)
                 row.append(Text(text, style="bold" if policy in comparison.best(site, metric) else ""))
                 ratio = contrasts[metric][policy].ratios.get(site) if policy in contrasts[metric] else None
                 row.append(Text("" if ratio is None else f"x {ratio:.2f}"))

@@ -13,6 +13,8 @@ import statistics
 import subprocess
 import sys
 import time
+from concurrent.futures import wait
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +26,13 @@ from scrapy_focus import ConfigError, FilesGoal
 from scrapy_focus.core.errors import RecordingError
 from scrapy_focus.policies.orderings import BreadthFirst, DepthFirst, Random
 from scrapy_focus.policies.tagpath import TagPath
+from scrapy_focus.replay import runs
 from scrapy_focus.replay.compare import Comparison, PolicySpec, compare
 from scrapy_focus.replay.metrics import METRICS, summary
 from scrapy_focus.replay.runs import read_latency
 from scrapy_focus.replay.simulate import simulate
 from scrapy_focus.replay.specs import PAPER_NAMES, known_policies
-from scrapy_focus.replay.wording import cell_text, headline, number, warnings_of
+from scrapy_focus.replay.wording import cell_text, headline, number, value_text, warnings_of
 
 inf, nan = math.inf, math.nan
 
@@ -109,6 +112,15 @@ def test_conditions_reach_the_simulation(sites: list[Path], user: str) -> None:
         assert run.stopped == "budget_requests"
 
 
+def test_each_run_has_a_goal_of_its_own(sites: list[Path], user: str) -> None:
+    """A goal that remembers what it saw starts anew with each run, also where all runs are made in one process."""
+    counting = importlib.import_module(user).Pages()
+    found = compare(["BFS"], sites[:1], goal=counting, seeds=[1, 2], jobs=1)
+    assert counting.seen == 0
+    assert found.runs[0].metrics == found.runs[1].metrics
+    assert found.runs[1].metrics["found"] > 10
+
+
 def test_shares_never_reached_are_not_averaged() -> None:
     """A mean with a run that never got there is infinite, and what is shown counts such runs."""
     found = comparison({"s": {"BFS": [40.0, 50.0, 60.0], "RANDOM": [50.0, inf, inf], "DFS": [inf, inf, inf]}})
@@ -135,6 +147,7 @@ def test_paired_differences_by_hand() -> None:
             "f": {"BFS": [inf, inf, inf], "RANDOM": [inf, inf, inf]},
         }
     )
+    # on d and e, one gets there with more seeds, and is behind with those with which both do
     contrast = found.paired("requests_90")["RANDOM"]
     differences = [-20, -32, -23, 10, 10, 10, 1, -5, 5, -9, -9, 20, 20]
     assert contrast.pairs.difference == pytest.approx(np.mean(differences))
@@ -146,14 +159,39 @@ def test_paired_differences_by_hand() -> None:
         "a": "better",
         "b": "worse",
         "c": "unclear",
-        "d": "worse",
-        "e": "better",
+        "d": "unclear",
+        "e": "unclear",
         "f": "neither",
     }
     assert set(found.paired("requests_90", "RANDOM")) == {"BFS"}
     assert found.paired("area")["RANDOM"].verdicts["a"] == "unclear"  # equal
     with pytest.raises(ConfigError, match="baseline 'DFS' is not compared"):
         found.paired("requests_90", "DFS")
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "verdict"),
+    [
+        ([20.0], [50.0], "unclear"),
+        ([20.0], [inf], "unclear"),
+        ([20.0, 20.0], [50.0, inf], "better"),
+        ([50.0, 20.0], [20.0, inf], "unclear"),
+        ([20.0, inf], [50.0, 20.0], "unclear"),
+        ([50.0, inf], [50.0, 20.0], "worse"),
+        ([20.0, 20.0], [inf, inf], "better"),
+        ([inf, 20.0], [20.0, inf], "unclear"),
+        ([20.0, inf], [50.0, inf], "unclear"),
+        ([inf, inf], [inf, inf], "neither"),
+        ([20.0, 20.0], [50.0, 50.0], "better"),
+        ([20.0, 60.0], [50.0, 50.0], "unclear"),
+    ],
+)
+def test_what_is_called_clear(ours: list[float], theirs: list[float], verdict: str) -> None:
+    """Nothing with a single seed, or where one gets there more often and the other one earlier."""
+    found = comparison({"s": {"BFS": theirs, "RANDOM": ours}})
+    assert found.paired("requests_90")["RANDOM"].verdicts == {"s": verdict}
+    turned = {"better": "worse", "worse": "better"}
+    assert found.paired("requests_90", "RANDOM")["BFS"].verdicts == {"s": turned.get(verdict, verdict)}
 
 
 def test_more_can_be_better() -> None:
@@ -181,7 +219,11 @@ def test_more_can_be_better() -> None:
             {"a": [20.0, 90.0]},
             "RANDOM needs 10 % more requests than BFS to find 90 % of what there is on a, but the difference is not clear.",
         ),
-        ({"a": [inf, 20.0]}, "RANDOM got there in 1 of 2 crawls, BFS in 2 (requests until 90 %) on a."),
+        (
+            {"a": [inf, 20.0]},
+            "RANDOM got there in 1 of 2 crawls, BFS in 2 (requests until 90 %) on a, but the difference is not clear.",
+        ),
+        ({"a": [inf, 50.0]}, "RANDOM got there in 1 of 2 crawls, BFS in 2 (requests until 90 %) on a."),
     ],
 )
 def test_the_headline_says_what_the_numbers_say(values: dict[str, list[float]], sentence: str) -> None:
@@ -200,6 +242,24 @@ def test_warnings_say_what_to_know_first() -> None:
     assert "On s up to 12 requests of a crawl went to URLs that were never recorded" in text
     assert "There is one seed" in text
     assert not warnings_of(comparison({"s": {"BFS": [50.0, 51.0]}}))
+
+
+def test_sites_with_nothing_to_find_say_nothing() -> None:
+    """They are named, have no numbers and no best policy, and are in no difference."""
+    values = {"BFS": [50.0, 50.0], "RANDOM": [20.0, 30.0]}
+    made = comparison({"a": values, "b": {"BFS": [0.0, 0.0], "RANDOM": [0.0, 0.0]}})
+    facts = made.sites["b"]
+    assert facts is not None
+    made.sites["b"] = replace(facts, exhaustive=replace(facts.exhaustive, worth=0.0))
+    contrast = made.paired("requests_90")["RANDOM"]
+    assert (contrast.pairs.n, contrast.verdicts) == (2, {"a": "unclear"})
+    assert made.best("b", "requests_90") == []
+    assert value_text(made, "b", "RANDOM", "requests_90") == "nothing to find"
+    assert value_text(made, "a", "RANDOM", "requests_90") == "25.0 ± 7.1"
+    assert warnings_of(made)[0].startswith("There is nothing to find on b: no recorded URL is a target.")
+    made.sites.pop("a")
+    told = headline(made, "requests_90", "RANDOM", made.paired("requests_90")["RANDOM"])
+    assert told == "RANDOM and BFS cannot be compared: there is nothing to find."
 
 
 def test_the_terminal_table_has_it_all() -> None:
@@ -239,6 +299,20 @@ def test_a_process_that_dies_takes_one_run_along(sites: list[Path], user: str) -
     assert [run.policy for run in found.failures] == ["Dying"]
     assert "died without a word" in found.failures[0].error
     assert len(found.runs) == 3
+
+
+def test_what_is_done_when_a_process_dies_is_kept(
+    sites: list[Path], user: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that was done before is not made again, let alone blamed, in whatever order the news of both come."""
+
+    def last_first(futures: dict[Any, int]) -> list[Any]:
+        wait(futures)
+        return sorted(futures, key=lambda future: future.exception() is None)
+
+    monkeypatch.setattr(runs, "as_completed", last_first)
+    found = compare(["BFS", f"{user}.Dying", "DFS"], sites[:1], seeds=range(1), jobs=2)
+    assert [(run.policy, bool(run.error)) for run in found.runs] == [("BFS", False), ("Dying", True), ("DFS", False)]
 
 
 def test_a_damaged_recording_fails_alone(sites: list[Path], tmp_path: Path) -> None:
@@ -368,6 +442,7 @@ def test_every_policy_has_a_name() -> None:
         assert (spec.label, spec.params) == (name, params)
         assert type(spec.make()).__name__ == cls
     assert {name for name in PAPER_NAMES if PolicySpec.parse(name).is_told()} == {"SB-ORACLE", "TP-OFF", "OMNISCIENT"}
+    assert not PolicySpec.parse("TagPathOffline:benefit=credit").is_told()
 
 
 @pytest.mark.parametrize(
@@ -415,6 +490,13 @@ def test_names_that_cannot_be_read_are_explained(text: str, message: str) -> Non
 
 
 # What is written
+
+
+def test_no_picture_replaces_another(tmp_path: Path) -> None:
+    """Whatever sites are called, where file names know no capitals too."""
+    made = comparison({name: {"BFS": [50.0]} for name in ("overview", "A", "a", "b c", "b/c")})
+    made.write(tmp_path)
+    assert {path.stem for path in tmp_path.glob("*.svg")} == {"overview", "overview_", "A", "a_", "b_c", "b_c_"}
 
 
 def test_the_folder_has_all_numbers(sites: list[Path], user: str, tmp_path: Path) -> None:

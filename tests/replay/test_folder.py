@@ -67,7 +67,9 @@ def test_a_folder_is_answered_as_by_a_server(folder: Path) -> None:
     }  # fmt: skip
     assert site.fetch("/../secret.txt").status == site.fetch("/%2e%2e/secret.txt").status == 404
     assert site.fetch("/index.html/").status == site.fetch("/\0").status == site.fetch("/" + "x" * 5000).status == 404
-    assert FolderSite(folder, tree=folder.parent).fetch("/out.txt").body == b"secret"
+    inside_tree = FolderSite(folder, tree=folder.parent)
+    assert inside_tree.fetch("/out.txt").body == b"secret"
+    assert inside_tree.fetch("/../secret.txt").status == 404, "the folder is left by symbolic links only"
     assert FolderSite(folder, types={".xyz": "text/plain"}).fetch("/unknown.xyz").mime == "text/plain"
 
 
@@ -105,14 +107,15 @@ def test_a_folder_without_a_root_page(folder: Path, tmp_path: Path) -> None:
     """The error names the pages that there are, those near the top first, and no file is made."""
     path = tmp_path / "site.sqlite"
     expected = (
-        f"{folder.parent} has no HTML page /index.html, for the root {HOME}: give root=... of a page that is there, as "
-        "site/index.html, site/sub/index.html"
+        f"{folder.parent} has no HTML page /index.html, for the root {HOME}: start at one that is there, as "
+        "root=http://localhost/site/index.html, http://localhost/site/sub/index.html"
     )
     with pytest.raises(RecordingError) as raised:
         record_folder(folder.parent, path)
     assert str(raised.value).startswith(expected)
+    assert str(raised.value).endswith(f"; or name the folder {folder}")
     for root in ("http://localhost/data.CSV", "http://localhost/gone.html", "http://localhost/out.txt"):
-        with pytest.raises(RecordingError, match=r"as index.html"):
+        with pytest.raises(RecordingError, match=r"as root=http://localhost/index.html"):
             record_folder(folder, path, root=root)
     (tmp_path / "empty").mkdir()
     with pytest.raises(RecordingError, match="no other HTML page either"):
@@ -121,6 +124,37 @@ def test_a_folder_without_a_root_page(folder: Path, tmp_path: Path) -> None:
         with pytest.raises(RecordingError, match="there is no folder"):
             record_folder(nothing, path)
     assert not path.exists()
+
+
+@pytest.mark.parametrize("suffix", ["", ".html"])
+@pytest.mark.parametrize("mark", ["?", "@"])
+def test_what_wget_mirrors_is_recorded_as_the_site_was(tmp_path: Path, suffix: str, mark: str) -> None:
+    """Pages without a suffix are pages, queries are in the names of files; with ``--adjust-extension`` or without."""
+    mirror = tmp_path / "www.example.org"
+    (mirror / "news").mkdir(parents=True)
+    pages = {
+        "index.html": "<a href='/news?page=1&amp;sort=a%2Fb'>n</a> <a href='/contact?x=1'>c</a> <a href='/?page=2'>2</a>",
+        f"news{mark}page=1&sort=a%2Fb{suffix}": "<a href='/news/first'>f</a> <a href='/gone?page=9'>gone</a>",
+        f"news/first{suffix}": "<a href='/table'>t</a> <a href='/get?id=3'>g</a>",
+        f"contact{suffix}": "<a href='/'>home</a>",
+        f"index.html{mark}page=2{suffix}": "<a href='/list.csv'>l</a>",
+    }
+    for name, text in pages.items():
+        (mirror / name).write_text(f"\n<!-- x --><!DOCTYPE html>\n{text}")
+    (mirror / "table").write_text("1,2")
+    (mirror / f"get{mark}id=3").write_text("<p>no page</p>")
+    (mirror / "list.csv").write_text("<html>")
+    record_folder(mirror, tmp_path / "site.sqlite", root="https://www.example.org/")
+    site = RecordedSite(tmp_path / "site.sqlite")
+    answered = {
+        url.removeprefix("https://www.example.org"): mime for url, mime in zip(site.urls, site.mimes, strict=True)
+    }
+    page, other = "text/html", "application/octet-stream"
+    assert answered == {
+        "/": page, "/news?page=1&sort=a%2Fb": page, "/contact?x=1": page, "/?page=2": page, "/news/first": page,
+        "/gone?page=9": "text/plain", "/table": other, "/get?id=3": other, "/list.csv": "text/csv",
+    }  # fmt: skip
+    assert leads_to(site, "https://www.example.org/?page=2") == ["https://www.example.org/list.csv"]
 
 
 def test_files_that_cannot_be_read(folder: Path, tmp_path: Path) -> None:

@@ -246,6 +246,14 @@ def test_paired_counts_what_was_never_reached() -> None:
     assert (found.difference, found.n, found.only_a, found.only_b, found.neither) == (-1.5, 2, 2, 1, 1)
 
 
+def test_paired_is_not_misled_by_rounding() -> None:
+    """Where all differences are the same there is no deviation, not even one in the sixteenth digit."""
+    for a, b in np.random.default_rng(0).random((200, 2)).tolist():
+        for n in (3, 5, 6, 7):
+            found = paired([a] * n, [b] * n)
+            assert (found.difference, found.sd, found.p) == (a - b, 0, 0)
+
+
 def test_paired_with_too_little_to_say() -> None:
     """Without two pairs there is no p-value, equal differences leave no doubt, and lists must be as long."""
     assert math.isnan(paired([], []).difference)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import random
 import sys
+import zlib
 
 import pytest
 from parsel import Selector
@@ -12,6 +13,7 @@ from w3lib.html import get_base_url
 from w3lib.url import safe_url_string
 
 from scrapy_focus.core.html import Place, locate, page_links
+from scrapy_focus.replay import pages
 from scrapy_focus.replay.pages import decode, decompress, is_page, read_page, redirect_of
 from scrapy_focus.replay.synthetic import StatisticsPortal
 
@@ -112,9 +114,47 @@ def test_a_redirect_keeps_the_scheme() -> None:
 
 def test_a_body_that_cannot_be_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
     """It stays as it came: an unknown encoding, a missing package, no body at all."""
-    for name in ("brotli", "zstandard"):
+    for name in ("brotli", "backports.zstd", "compression.zstd"):
         monkeypatch.setitem(sys.modules, name, None)
     for encoding in ("br", "zstd", "unknown", "identity", "", "gzip"):
         assert decompress(b"body", {"content-encoding": encoding}) == b"body"
     assert decompress(b"", {"Content-Encoding": "gzip"}) == b""
     assert decompress(gzip.compress(b"body"), {"Content-Encoding": "GZIP"}) == b"body"
+
+
+def _packed(encoding: str, body: bytes) -> bytes:
+    if encoding == "br":
+        return bytes(pytest.importorskip("brotli").compress(body))
+    if encoding == "zstd":
+        name = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
+        return bytes(pytest.importorskip(name).compress(body))
+    raw = zlib.compressobj(wbits=-15)
+    packed = {"gzip": gzip.compress(body), "deflate": zlib.compress(body), "raw": raw.compress(body) + raw.flush()}
+    return packed[encoding]
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate", "raw", "br", "zstd"])
+def test_bodies_are_unpacked_as_scrapy_does(encoding: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the packages that Scrapy installs; a body that was cut off gives what it has, and none gives without end."""
+    body = random.Random(0).randbytes(300_000)
+    packed, headers = _packed(encoding, body), {"Content-Encoding": "deflate" if encoding == "raw" else encoding}
+    assert decompress(packed, headers) == body
+    cut = decompress(packed[: len(packed) * 2 // 3], headers)
+    assert body.startswith(cut)
+    assert len(cut) > 100_000
+    monkeypatch.setattr(pages, "_BOMB", 1_000_000)
+    assert len(decompress(_packed(encoding, bytes(50_000_000)), headers)) < 2_000_000
+
+
+def test_a_body_of_several_parts() -> None:
+    """Whatever was compressed in parts is put together, and several encodings are undone one after the other."""
+    twice = gzip.compress(gzip.compress(b"one") + gzip.compress(b" two"))
+    assert decompress(twice, {"Content-Encoding": "gzip, GZIP"}) == b"one two"
+
+
+def test_data_in_links_is_not_remembered() -> None:
+    """A page may have megabytes of data in its links: these are no links, and no memory is kept for them."""
+    pages._spell.cache_clear()
+    html = "".join(f"<a href='data:,{number}{'x' * 10_000}'>x</a>" for number in range(20)) + "<a href=y>y</a>"
+    assert [link.url for link in read_page("http://a.org/", HTML, html.encode()).links] == ["http://a.org/y"]
+    assert pages._spell.cache_info().currsize == 1

@@ -135,6 +135,14 @@ def test_the_first_answer_stays(tmp_path: Path) -> None:
     assert site.urls == [ROOT, f"{ROOT}a"]
 
 
+def test_a_failure_is_an_answer(tmp_path: Path) -> None:
+    """What was recorded as a failure, or as forbidden, stays so when an answer comes after it."""
+    failed, forbidden = Answer(url=ROOT, error="failure: X"), Answer(url=f"{ROOT}a", error="ignored")
+    site = record(tmp_path / "site.sqlite", failed, forbidden, page("/", links("/b")), page("/a", links("/c")))
+    assert site.errors == {0: "failure: X", 1: "ignored"}
+    assert site.urls == [ROOT, f"{ROOT}a"]
+
+
 def test_what_is_on_the_site(tmp_path: Path) -> None:
     """Hosts of the roots and what is below them, with and without www, on any port; and http or https only."""
     inside = [
@@ -217,6 +225,8 @@ def test_only_good_pages_have_links(tmp_path: Path) -> None:
     site = record(tmp_path / "site.sqlite", page("/", links("text", "untyped")), page("/e", html, status=404), text)
     assert len(site.targets) == 2
     assert leads_to(record(tmp_path / "two", untyped), f"{ROOT}untyped") == [f"{ROOT}x"]
+    moved = Answer(url=ROOT, status=301, headers={**HTML, "Location": "/new"}, body=html.encode())
+    assert record(tmp_path / "three", moved, page("/odd", html, status=304)).urls == [ROOT, f"{ROOT}new", f"{ROOT}odd"]
 
 
 def test_sizes_and_digests(tmp_path: Path) -> None:
@@ -445,6 +455,65 @@ def test_two_writers_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
                 SiteWriter(path, roots=[ROOT])
         first.add(page("/a"))
         assert first.finish().recorded == 2
+
+
+def test_writers_that_take_turns(tmp_path: Path) -> None:
+    """What another process wrote meanwhile is gone on with: its URLs keep their numbers, and new ones get others."""
+    path = tmp_path / "site.sqlite"
+    with SiteWriter(path, roots=[ROOT]) as first, SiteWriter(path, roots=[ROOT]) as second:
+        for writer, name, found in (
+            (first, "", "1 2"),
+            (second, "1", "2 3"),
+            (first, "2", "3 4"),
+            (second, "3", "1 5"),
+        ):
+            writer._committed = -math.inf
+            writer.add(page(name, links(*found.split())))
+        assert first.finish().recorded == second.completeness().recorded == 4
+    site = RecordedSite(path)
+    assert site.urls == [ROOT + name for name in ("", *"12345")]
+    assert [leads_to(site, ROOT + name) for name in "23"] == [[f"{ROOT}3", f"{ROOT}4"], [f"{ROOT}1", f"{ROOT}5"]]
+
+
+def test_who_reads_does_not_stop_who_writes(tmp_path: Path) -> None:
+    """While a reader holds the file, what cannot be committed waits, and is committed when the reader is done."""
+    path = tmp_path / "site.sqlite"
+    record(path, *(page(str(number), links(*map(str, range(number)))) for number in range(50))).close()
+    with SiteWriter(path, roots=[ROOT]) as writer:
+        reader = sqlite3.connect(path)
+        rows = reader.execute("SELECT * FROM links")
+        rows.fetchone()
+        for number in range(50, 60):
+            writer._committed = -math.inf
+            writer.add(page(str(number)))
+        assert reader.execute("SELECT count(*) FROM pages WHERE status IS NOT NULL").fetchone() == (50,)
+        rows.close()
+    reader.close()
+    assert RecordedSite(path).completeness().recorded == 60
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<base href='http://[x/'><a href='/x'>x</a>",
+        "<base href='http://example.org:99999/'><a href='/x'>x</a>",
+        "<meta http-equiv=refresh content='0; url=http://[x'>",
+        "<meta charset=rot13><a href='/x'>x</a>",
+        "<meta charset=undefined><a href='/x'>x</a>",
+        "<meta charset=unicode_escape><a href='/x'>\\ud800x</a>",
+    ],
+)
+def test_a_page_that_cannot_be_read_goes_without_its_links(html: str, tmp_path: Path) -> None:
+    """As Scrapy's own functions raise on it too; what else it answered is recorded, and so is what comes after it."""
+    answers = (
+        page("/", links("/odd")),
+        Answer(url=f"{ROOT}odd", status=200, headers={"Content-Type": "text/html"}, body=html.encode()),
+        page("/b"),
+    )
+    site = record(tmp_path / "site.sqlite", *answers, bodies=True)
+    assert (site.status.tolist(), len(site.targets), site.size[1]) == ([200, 200, 200], 1, len(html))
+    assert site.body(1) == html.encode()
+    assert site.text(1) in (html, html.replace("\\ud800", "\ud800"), "")
 
 
 def test_headers_need_no_certain_case(tmp_path: Path) -> None:

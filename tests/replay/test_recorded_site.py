@@ -10,6 +10,7 @@ import pytest
 from recordings import ROOT, links, page, record
 
 from scrapy_focus.core.errors import RecordingError
+from scrapy_focus.replay import site as module
 from scrapy_focus.replay.record import SiteWriter
 from scrapy_focus.replay.site import RecordedSite
 
@@ -106,6 +107,8 @@ def test_a_truncated_file(share: float, path: Path) -> None:
         "UPDATE links SET target = 100000 WHERE source = 3",
         "UPDATE links SET target = 1 << 40 WHERE source = 3",
         "UPDATE links SET tag_path = 100000 WHERE source = 3",
+        "UPDATE links SET tag_path = 2000000000 WHERE source = 3",
+        "UPDATE links SET tag_path = -1 WHERE source = 3",
         "DROP TABLE links",
     ],
 )
@@ -134,6 +137,23 @@ def test_damage_is_said_when_it_is_met(path: Path) -> None:
     with pytest.raises(RecordingError, match="damaged"):
         site.texts(3, np.array([site.links(3).start]))
     assert site.text(4)
+
+
+def test_a_body_that_is_no_body(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that was cut off is not taken for a shorter one, and one that would fill the memory is not unpacked."""
+    site = RecordedSite(path)
+    whole = site.body(3)
+    assert whole
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "_LARGEST", len(whole) - 1)
+        with pytest.raises(RecordingError, match="cut off or has more than"):
+            site.body(3)
+    database = sqlite3.connect(path)
+    with database:
+        database.execute("UPDATE pages SET body = substr(body, 1, length(body) - 1) WHERE id = 3")
+    database.close()
+    with pytest.raises(RecordingError, match="cut off or has more than"):
+        site.body(3)
 
 
 def test_a_recording_that_is_being_written(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

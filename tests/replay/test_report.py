@@ -16,6 +16,8 @@ from scrapy_focus import FilesGoal
 from scrapy_focus.core.mime import parse_types
 from scrapy_focus.replay.metrics import METRICS
 from scrapy_focus.replay.report import Repeat, goal_text, page
+from scrapy_focus.replay.specs import PAPER_NAMES, PolicySpec, known_policies
+from scrapy_focus.replay.wording import policy_text
 
 if TYPE_CHECKING:
     from scrapy_focus.replay.compare import Comparison
@@ -104,7 +106,7 @@ def test_the_result_comes_first_and_is_honest(reader: Reader) -> None:
     result = reader.text.partition("What was compared")[0]
     assert (
         "SB-CLASSIFIER needs 23 % fewer requests than BFS to find 90 % of what there is (geometric mean over the 2 of 3 sites where both always get there): "
-        "it is clearly better on 1 of 3 (portal), clearly worse on blog and shop." in result
+        "it is clearly better on 1 of 3 (portal), clearly worse on blog, no difference is clear on shop." in result
     )
     assert "OMNISCIENT, which is told the answers beforehand" in result
     assert "1 of 27 runs failed" in result
@@ -121,6 +123,22 @@ def test_everything_is_explained(reader: Reader) -> None:
     assert REPEAT.command in reader.text
     assert "scrapy_focus.policies.tagpath.TagPath" in reader.text
     assert "4 March 2026" in reader.text.replace("04", "4")
+
+
+def test_policies_are_explained(reader: Reader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each policy of the package has a sentence that needs no knowledge, one of a user has its docstring."""
+    assert "Takes links in the order in which it found them" in reader.text
+    texts = [policy_text(PolicySpec.parse(name)) for name in [*PAPER_NAMES, *known_policies()]]
+    assert all(len(text) > 30 and ":class:" not in text for text in texts)
+    assert policy_text(PolicySpec.parse("eager=TagPath:alpha=0.5")).endswith("Here with alpha=0.5.")
+    rank = "    def rank(self, link, source):\n        return 0\n"
+    (tmp_path / "told_policies.py").write_text(
+        "from scrapy_focus import Ordering\n"
+        f'class Told(Ordering):\n    """Short first.\n\n    More.\n    """\n{rank}class Silent(Ordering):\n{rank}'
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert policy_text(PolicySpec.parse("told_policies.Told")) == "Short first."
+    assert policy_text(PolicySpec.parse("told_policies.Silent")) == ""
 
 
 def test_tables_show_spread_and_what_was_never_reached(reader: Reader, made: Comparison) -> None:
@@ -165,6 +183,16 @@ def test_names_are_only_names() -> None:
         assert not read.all("a")
         assert "<script" not in html
         assert EVIL in read.text
+
+
+def test_no_address_breaks_out_of_its_attribute() -> None:
+    """A recording may come from anybody, and so may the URL where it says that its site starts."""
+    made = comparison({"s": {"BFS": [50.0]}})
+    facts = made.sites["s"]
+    assert facts is not None
+    facts.roots[:] = ['https://example.org/" onclick="alert(1)']
+    (link,) = Reader(page(made, metric="requests_90", repeat=REPEAT, plots=False)).all("a")
+    assert link == {"href": facts.roots[0], "rel": "noreferrer"}
 
 
 def test_a_page_without_plots_or_differences() -> None:

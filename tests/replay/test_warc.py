@@ -136,6 +136,8 @@ def test_records_of_all_kinds(options: dict[str, Any], tmp_path: Path) -> None:
         archive.add("r.csv", b"1,2", kind="resource")
         post = archive.add("p", b"by POST")
         archive.add("p", b"", kind="request", status="POST / HTTP/1.1", more={"WARC-Concurrent-To": post})
+        head = archive.add("p", b"", kind="request", status="HEAD / HTTP/1.1")
+        archive.add("p", b"", more={"WARC-Concurrent-To": head})  # wget says it this way round
         archive.add("p", b"by GET, and longer")
         archive.add("m", b"note", kind="metadata")
     done = record_warc([str(archive.path)], tmp_path / "site.sqlite", root=ROOT)

@@ -9,7 +9,9 @@ import re
 import signal
 import subprocess
 import sys
+from itertools import pairwise
 from typing import TYPE_CHECKING
+from unittest.mock import patch
 
 import pytest
 from scrapy.cmdline import execute
@@ -85,7 +87,7 @@ def run(project: Path, *words: str, expect: int = 0) -> tuple[str, str]:
 
 def call(*words: str) -> int:
     """Run the command in this process, and return its exit status."""
-    with pytest.raises(SystemExit) as ended:
+    with patch.dict(os.environ), pytest.raises(SystemExit) as ended:  # Scrapy notes there in which project it is
         execute(["scrapy", "focus-compare", *words])
     return int(ended.value.code or 0)
 
@@ -239,3 +241,17 @@ def test_the_command_imports_little() -> None:
     code = "import scrapy_focus.commands.compare, sys; print([m for m in sys.modules if 'replay' in m or 'rich' in m])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("command", ["focus-compare", "focus-record"])
+@pytest.mark.parametrize("width", ["60", "80", "81", "97", "120"])
+def test_help_is_no_heading(
+    command: str, width: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Scrapy makes a heading of every line that ends with a colon, so no line of a help text does, at any width."""
+    monkeypatch.setenv("COLUMNS", width)
+    with patch.dict(os.environ), pytest.raises(SystemExit):
+        execute(["scrapy", command, "-h"])
+    lines = capsys.readouterr().out.splitlines()
+    heads = {above for above, line in pairwise(lines) if line and not line.strip("=-")}
+    assert heads <= {"Usage", "Options", "Global Options", "Sources Other Than The Site Itself, One Of"}

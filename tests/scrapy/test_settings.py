@@ -111,7 +111,10 @@ def test_the_log_says_what_is_active(site: MockSite) -> None:
         ),
         ({"FOCUS_POLICY": "json.loads"}, "takes a subclass of scrapy_focus.Policy"),
         ({"FOCUS_POLICY": "scrapy_focus.policies.informed.Omniscient"}, "FOCUS_POLICY is Omniscient, which is told"),
-        ({"FOCUS_POLICY": "scrapy_focus.policies.informed.OracleTagPath"}, "FOCUS_POLICY is OracleTagPath, which is told"),
+        (
+            {"FOCUS_POLICY": "scrapy_focus.policies.informed.OracleTagPath"},
+            "FOCUS_POLICY is OracleTagPath, which is told",
+        ),
         ({"FOCUS_POLICY_PARAMS": {"theta_": 1}}, "FOCUS_POLICY_PARAMS is {'theta_': 1}"),
         ({"FOCUS_BUDGET_REQUESTS": "many"}, "FOCUS_BUDGET_REQUESTS is 'many'; it takes a whole number"),
         ({"FOCUS_BUDGET_REQUESTS": -1}, "FOCUS_BUDGET_REQUESTS is -1"),
