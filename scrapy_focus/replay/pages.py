@@ -21,13 +21,14 @@ from urllib.parse import urljoin, urlsplit
 from parsel import Selector
 from w3lib.encoding import html_to_unicode
 from w3lib.html import get_base_url, get_meta_refresh, strip_html5_whitespace
-from w3lib.url import safe_url_string
+from w3lib.url import canonicalize_url, safe_url_string
 
+from scrapy_focus.core.errors import RecordingError
 from scrapy_focus.core.html import Place, place_of
 from scrapy_focus.replay.site import REDIRECTING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from lxml.etree import _Element
 
@@ -114,6 +115,29 @@ def _read(url: str, headers: Mapping[str, str], body: bytes) -> Content:
     if refresh and seconds is not None and seconds < _SOON and refresh.startswith(("http:", "https:")):
         return Content([], refresh)
     return Content(_links(Selector(text=text, type="html").root, base, encoding), "")
+
+
+def first_pages(roots: Sequence[str]) -> dict[str, str]:
+    """Return the URLs of the first pages of a site, made safe, by what tells them apart.
+
+    Raises
+    ------
+    RecordingError
+        If there are none, or one is no absolute URL.
+    """
+    try:
+        spelled = [safe_url_string(root.strip()).partition("#")[0] for root in roots]
+        if roots and all(urlsplit(root).hostname and root.startswith(("http://", "https://")) for root in spelled):
+            first: dict[str, str] = {}
+            for root in spelled:
+                first.setdefault(canonicalize_url(root), root)
+            return first
+    except ValueError:
+        pass
+    raise RecordingError(
+        f"the root of a recording is {', '.join(roots) or 'not given'}: give the URL of its first page, as in "
+        "https://example.org/"
+    )
 
 
 def redirect_of(url: str, status: int | None, headers: Mapping[str, str]) -> str:

@@ -25,7 +25,7 @@ from w3lib.url import canonicalize_url, safe_url_string
 
 from scrapy_focus.core.errors import RecordingError
 from scrapy_focus.replay._graph import depths, read_links
-from scrapy_focus.replay.pages import Content, is_page, read_page, redirect_of
+from scrapy_focus.replay.pages import Content, first_pages, is_page, read_page, redirect_of
 from scrapy_focus.replay.site import APPLICATION, FORMAT, SCHEMA, Completeness, mime_of, open_recording, reading
 
 if TYPE_CHECKING:
@@ -75,14 +75,16 @@ class SiteWriter:
         URLs from which a crawl of the site starts. Links that lead to neither their hosts nor sub-domains of them,
         ``www.`` ignored, are not recorded.
     bodies
-        Keep the bodies of pages, compressed, for goals that read their text.
+        Keep the bodies of pages, compressed, for goals that read their text. A recording that is there goes on as it was
+        begun.
     source
         What the recording is made from, in a few words.
 
     Raises
     ------
     RecordingError
-        If the file cannot be written, or holds a recording of another format or with other roots.
+        If the file cannot be written, or holds a recording of another format, with other roots, or without the bodies
+        that are to be kept.
     """
 
     def __init__(self, path: str | Path, *, roots: Sequence[str], bodies: bool = False, source: str = "") -> None:
@@ -92,18 +94,24 @@ class SiteWriter:
         self._texts = _Cache()
         self._numbers = _Cache()
         self._committed = monotonic()
-        spelled = _spell(roots)
+        spelled = first_pages(roots)
         self._domains = tuple({(urlsplit(root).hostname or "").removeprefix("www.") for root in spelled.values()})
         if self.path.exists():
             self._database = open_recording(self.path, writable=True)
             with self._writing():
-                known = self._meta("roots") or []
-            if _spell(known).keys() != spelled.keys():
+                known, kept = self._meta("roots") or [], bool(self._meta("bodies"))
+            if first_pages(known).keys() != spelled.keys():
                 self._database.close()
                 raise RecordingError(
                     f"{self.path} is a recording of {', '.join(known)}, not of {', '.join(spelled.values())}: write to "
                     "another file"
                 )
+            if bodies and not kept:
+                self._database.close()
+                raise RecordingError(
+                    f"{self.path} was begun without bodies: go on without them, or write to another file"
+                )
+            self.bodies = kept
         else:
             self._database = self._create(list(spelled.values()), source)
         self._version = -1  # of the file, which changes when another process writes to it
@@ -214,7 +222,7 @@ class SiteWriter:
                 self._database.executescript(SCHEMA)
                 self._database.execute("INSERT INTO texts VALUES (0, '')")
                 self._n_pages = 0
-                self._set_meta(roots=roots, source=source)
+                self._set_meta(roots=roots, source=source, bodies=self.bodies)
                 for root in roots:
                     self._number(root)
                 self._database.commit()
@@ -363,6 +371,8 @@ class SiteWriter:
                 self._forget()
             if not isinstance(error, sqlite3.OperationalError):
                 message = f"{self.path} is damaged or no recorded site: {error}; record it again"
+            elif "readonly" in str(error):
+                message = f"{self.path} cannot be written: {error}; copy it to where you may write"
             elif "locked" in str(error):
                 message = f"{self.path} cannot be written: {error}; wait until the other process is done with it"
             else:
@@ -371,23 +381,6 @@ class SiteWriter:
                     "and the same command goes on from there"
                 )
             raise RecordingError(message) from error
-
-
-def _spell(roots: Sequence[str]) -> dict[str, str]:
-    """Return the URLs of the first pages by what tells them apart."""
-    try:
-        spelled = [safe_url_string(root.strip()).partition("#")[0] for root in roots]
-        if roots and all(urlsplit(root).hostname and root.startswith(("http://", "https://")) for root in spelled):
-            first: dict[str, str] = {}
-            for root in spelled:
-                first.setdefault(canonicalize_url(root), root)
-            return first
-    except ValueError:
-        pass
-    raise RecordingError(
-        f"the root of a recording is {', '.join(roots) or 'not given'}: give the URL of its first page, as in "
-        "https://example.org/"
-    )
 
 
 class _Cache(OrderedDict[str, int]):

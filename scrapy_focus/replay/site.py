@@ -83,9 +83,11 @@ class Completeness(NamedTuple):
 
     def __str__(self) -> str:
         said = "" if self.finished else ", and the recording was stopped before its end"
-        failed = f" ({self.failed:,} gave no response)" if self.failed else ""
+        failed = f" ({self.failed:,} without an answer)" if self.failed else ""
+        recorded = "1 URL is recorded" if self.recorded == 1 else f"{self.recorded:,} URLs are recorded"
+        missing = "1 linked one is not" if self.missing == 1 else f"{self.missing:,} linked ones are not"
         share = math.floor(1000 * self.share) / 10  # 100 % is said where nothing is missing
-        return f"{self.recorded:,} URLs are recorded{failed}, {self.missing:,} linked ones are not ({share:.1f}%){said}"
+        return f"{recorded}{failed}, {missing} ({share:.1f}%){said}"
 
 
 class RecordedSite:
@@ -327,8 +329,9 @@ def open_recording(path: Path, *, writable: bool) -> sqlite3.Connection:
         If the file is not there, is no recorded site, is damaged, or has another format.
     """
     if not path.is_file():
-        what = "is a folder" if path.is_dir() else "is not there"
-        raise RecordingError(f"the recorded site {path} {what}: make one with scrapy focus-record {path}")
+        if path.is_dir():
+            raise RecordingError(f"{path} is a folder: name the file of a recorded site, like {path / 'site.sqlite'}")
+        raise RecordingError(f"the recorded site {path} is not there: make one with scrapy focus-record {path}")
     with reading(path):
         if path.with_name(f"{path.name}-journal").exists():  # only a writer can take back what another one left
             _connect(path, "rw").close()

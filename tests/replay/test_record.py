@@ -102,7 +102,7 @@ def test_a_small_site(tmp_path: Path) -> None:
     assert site.headers(3) == {"content-type": "TEXT/CSV"}
     assert site.header_size[3] == len("content-type: TEXT/CSV\r\n")
     assert site.hosts == ["example.org"] * 5
-    assert str(site.completeness()) == "5 URLs are recorded (1 gave no response), 0 linked ones are not (100.0%)"
+    assert str(site.completeness()) == "5 URLs are recorded (1 without an answer), 0 linked ones are not (100.0%)"
     assert site.meta["roots"] == [ROOT]
 
 
@@ -520,3 +520,17 @@ def test_headers_need_no_certain_case(tmp_path: Path) -> None:
     """``location`` is a redirect as ``Location`` is."""
     answer = Answer(url=ROOT, status=301, headers={"location": "/a", **HTML})
     assert record(tmp_path / "site.sqlite", answer).redirect.tolist() == [1, -1]
+
+
+def test_a_recording_keeps_bodies_as_it_was_begun(tmp_path: Path) -> None:
+    """One with bodies goes on with them, asked for or not; one without is not mixed."""
+    root = "http://h/"
+    with SiteWriter(tmp_path / "with.sqlite", roots=[root], bodies=True):
+        pass
+    with SiteWriter(tmp_path / "with.sqlite", roots=[root]) as writer:
+        writer.add(Answer(url=root, status=200, headers={"Content-Type": "text/html"}, body=b"<p>text"))
+    assert RecordedSite(tmp_path / "with.sqlite").body(0) == b"<p>text"
+    with SiteWriter(tmp_path / "without.sqlite", roots=[root]):
+        pass
+    with pytest.raises(RecordingError, match="begun without bodies"):
+        SiteWriter(tmp_path / "without.sqlite", roots=[root], bodies=True)

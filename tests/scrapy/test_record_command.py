@@ -182,7 +182,7 @@ def test_answers_carry_their_headers_and_time(odd: Recorded) -> None:
 def test_the_command_says_what_it_does(odd: Recorded) -> None:
     """It says what it records and into what, how complete it is, and what comes next."""
     assert f"Recording {odd.root}/ into odd.sqlite" in odd.said
-    assert f"{len(EXPECTED)} URLs are recorded (4 gave no response), 0 linked ones are not (100.0%)" in odd.said
+    assert f"{len(EXPECTED)} URLs are recorded (4 without an answer), 0 linked ones are not (100.0%)" in odd.said
     assert "Next: scrapy focus-compare odd.sqlite" in odd.said
     assert "Traceback" not in odd.logged
 
@@ -285,7 +285,7 @@ def test_a_site_that_goes_down_is_not_recorded_as_gone(tmp_path: Path) -> None:
         site.down = True
         root = f"root={site.url('/page/0/100')}"
         said, _ = run(tmp_path, "site.sqlite", "-a", root, expect=1)
-        assert "site.sqlite: 0 URLs are recorded, 1 linked ones are not (0.0%)" in said
+        assert "site.sqlite: 0 URLs are recorded, 1 linked one is not (0.0%)" in said
         assert "Stopped (no response: DownloadFailedError); the same command goes on from there." in said
         site.down = False
         process, asked = start(tmp_path, "site.sqlite", "-a", root), len(site.paths)
@@ -304,7 +304,7 @@ def test_many_dead_hosts_are_recorded(tmp_path: Path) -> None:
     dead = "".join(f"<a href='http://sub.localhost:1/{n}'>{n}</a> " for n in range(50))
     with MockSite(host="localhost", pages={"/": f"{dead}<a href=/reset>r</a>"}) as site:
         said, _ = run(tmp_path, "site.sqlite", "-a", f"root={site.url('/')}", "-s", "RETRY_ENABLED=0")
-    assert "site.sqlite: 52 URLs are recorded (51 gave no response), 0 linked ones are not (100.0%)" in said
+    assert "site.sqlite: 52 URLs are recorded (51 without an answer), 0 linked ones are not (100.0%)" in said
     assert site.paths.count("/") <= 6, "it is asked for again once for sixteen failures"
 
 
@@ -318,7 +318,7 @@ def test_a_second_interrupt_waits_for_nobody(tmp_path: Path) -> None:
             time.sleep(0.3)
         said, logged = process.communicate(timeout=30)
     assert process.returncode == 130, said + logged
-    assert "site.sqlite: 1 URLs are recorded, 1 linked ones are not (50.0%)" in said
+    assert "site.sqlite: 1 URL is recorded, 1 linked one is not (50.0%)" in said
     assert "Stopped (killed)" in said
 
 
