@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,10 +25,8 @@ if TYPE_CHECKING:
 
     from scrapy_focus.replay.record import SiteWriter
     from scrapy_focus.replay.site import Completeness
-    from scrapy_focus.replay.synthetic import Page, StatisticsPortal
 
 _SOURCES = ("folder", "warc", "httpcache", "portal")
-_YEAR = "2024"  # of the portal's calendar
 _TYPES = 10  # MIME types that --info lists
 _SILENT = "no response"
 _CHATTY = ("scrapy.addons", "scrapy.crawler", "scrapy.middleware")  # loggers
@@ -243,25 +240,10 @@ class RecordCommand(ScrapyCommand):
         from scrapy_focus.replay.synthetic import StatisticsPortal
 
         try:
-            portal = StatisticsPortal(pages=int(pages))
+            portal = StatisticsPortal(pages=int(pages), endless=False)
         except ValueError as error:
             raise UsageError(str(error), print_help=False) from error
-        return record_site(_OneYear(portal), path, root=root or "http://portal.example/", **how)
-
-
-class _OneYear:
-    """A portal whose calendar has one year, so that its recording comes to an end."""
-
-    def __init__(self, portal: StatisticsPortal) -> None:
-        self.portal = portal
-
-    def __repr__(self) -> str:
-        return f"{self.portal!r}, one year of its calendar"
-
-    def fetch(self, path: str) -> Page:
-        """Answer a path."""
-        date = re.search(r"/calendar/(\d+)-", path)
-        return self.portal.fetch("/no/such/year" if date and date[1] != _YEAR else path)
+        return record_site(portal, path, root=root or "http://portal.example/", **how)
 
 
 def roots_of(path: Path) -> list[str]:

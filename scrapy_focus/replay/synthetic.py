@@ -87,7 +87,10 @@ class StatisticsPortal:
     pages : int
         Number of HTML pages, met within 3 %: 200 to 1,000,000.
     seed : int
-        Portals with the same `pages` and `seed` are the same to the byte, on every machine.
+        Portals with the same parameters are the same to the byte, on every machine.
+    endless : bool
+        Whether the calendar goes on for ever, as those of real portals do; if not, it has one year, and an exhaustive
+        crawl comes to an end.
 
     Raises
     ------
@@ -105,7 +108,7 @@ class StatisticsPortal:
     True
     """
 
-    def __init__(self, *, pages: int = 2000, seed: int = 0) -> None:
+    def __init__(self, *, pages: int = 2000, seed: int = 0, endless: bool = True) -> None:
         if not SMALLEST <= pages <= LARGEST:
             raise ValueError(
                 f"a portal has {SMALLEST:,} to {LARGEST:,} pages, but pages={pages!r} was given; "
@@ -113,11 +116,13 @@ class StatisticsPortal:
             )
         self.pages = pages
         self.seed = seed
+        self.endless = endless
         self._plan = Plan(pages=pages, seed=seed)
         self._html = Pages(self._plan)
 
     def __repr__(self) -> str:
-        return f"StatisticsPortal(pages={self.pages}, seed={self.seed})"
+        endless = "" if self.endless else ", endless=False"
+        return f"StatisticsPortal(pages={self.pages}, seed={self.seed}{endless})"
 
     @property
     def n_pages(self) -> int:
@@ -239,6 +244,8 @@ class StatisticsPortal:
         if found is None:
             return None
         year, month, day = int(found[1]), int(found[2]), int(found[3] or 0)
+        if not self.endless and year != _TODAY[0]:
+            return None
         if found[3] is None:
             return self._html.month(e, year, month)
         return self._html.day(e, year, month, day) if 1 <= day <= days_in(year, month) else None

@@ -8,23 +8,20 @@ import pytest
 
 from scrapy_focus.policies.orderings import BreadthFirst, Random
 from scrapy_focus.policies.tagpath import TagPath
-from scrapy_focus.replay.synthetic import StatisticsPortal
 from tests.policies.portal import share_found
-
-SITES = [StatisticsPortal(pages=400, seed=seed) for seed in range(4)]
 
 
 @pytest.mark.parametrize("in_flight", [1, 16])
 def test_tagpath_finds_more_than_orderings(in_flight: int) -> None:
-    """With 30 % of the requests it finds 12 % of all targets more than breadth-first and random, and twice as many.
+    """With 30 % of the requests it finds 30 % of all targets more than breadth-first and random, and twice as many.
 
-    Measured over four sites: 0.35 of the targets with one in flight, 0.32 with sixteen; random 0.11 and 0.07;
-    breadth-first none.
+    Measured over four sites: 0.70 of the targets with one in flight, 0.69 with sixteen; random 0.24 and 0.25;
+    breadth-first 0.07.
     """
     found = {
-        cls: mean(share_found(cls(), site, share=0.3, in_flight=in_flight) for site in SITES)
+        cls: mean(share_found(cls(), pages=400, seed=seed, share=0.3, in_flight=in_flight) for seed in range(4))
         for cls in (TagPath, Random, BreadthFirst)
     }
     for ordering in (Random, BreadthFirst):
-        assert found[TagPath] > found[ordering] + 0.12
+        assert found[TagPath] > found[ordering] + 0.3
         assert found[TagPath] > 2 * found[ordering]

@@ -15,7 +15,7 @@ from scrapy_focus.replay.harvest import Exhaustive
 from scrapy_focus.replay.metrics import METRICS
 from scrapy_focus.replay.runs import Conditions, Curve, SiteFacts
 from scrapy_focus.replay.site import Completeness
-from scrapy_focus.replay.synthetic import Page, StatisticsPortal
+from scrapy_focus.replay.synthetic import StatisticsPortal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -78,19 +78,11 @@ def nothing(outcome):
 '''
 
 
-class Finite:
-    """A portal without a calendar, which would never end."""
-
-    def __init__(self, seed: int) -> None:
-        self.portal = StatisticsPortal(pages=200, seed=seed)
-
-    def fetch(self, path: str) -> Page:
-        return self.portal.fetch("/no/such/page" if "/calendar" in path else path)
-
-
 def record(path: Path, *, seed: int = 0) -> Path:
     """Record a portal."""
-    assert record_site(Finite(seed), path, root="http://portal.example/").finished
+    assert record_site(
+        StatisticsPortal(pages=200, seed=seed, endless=False), path, root="http://portal.example/"
+    ).finished
     return path
 
 

@@ -305,3 +305,14 @@ def test_a_million_pages_cost_nothing() -> None:
 def test_repr_says_how_to_make_it_again(site: StatisticsPortal) -> None:
     """The repr of a portal makes the same portal."""
     assert eval(repr(site)).fetch("/").body == site.fetch("/").body
+
+
+def test_a_calendar_that_ends() -> None:
+    """Without an endless calendar only one year of it is there, and all else is the same."""
+    endless, ending = StatisticsPortal(pages=200), StatisticsPortal(pages=200, endless=False)
+    assert ending.fetch("/calendar/2024-12").status == 200
+    assert ending.fetch("/calendar/2024-12-24").status == 200
+    for path in ("/calendar/2025-01", "/calendar/2023-12", "/calendar/2023-12-24"):
+        assert (endless.fetch(path).status, ending.fetch(path).status) == (200, 404)
+    assert all(endless.fetch(path).body == ending.fetch(path).body for path in list(endless.html_paths())[::7])
+    assert repr(ending) == "StatisticsPortal(pages=200, seed=0, endless=False)"

@@ -17,7 +17,7 @@ import pytest
 from scrapy.cmdline import execute
 
 from scrapy_focus.replay.folder import record_site
-from scrapy_focus.replay.synthetic import Page, StatisticsPortal
+from scrapy_focus.replay.synthetic import StatisticsPortal
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,13 +51,6 @@ def pages(outcome):
 """
 
 
-class Finite(StatisticsPortal):
-    """A portal without a calendar, which would never end."""
-
-    def fetch(self, path: str) -> Page:
-        return super().fetch("/no/such/page" if "/calendar" in path else path)
-
-
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project with policies of its own, and a recording next to it."""
@@ -66,7 +59,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "mine").mkdir()
     for name, text in (("__init__", ""), ("settings", "BOT_NAME = 'mine'\n"), ("policies", POLICIES)):
         (folder / "mine" / f"{name}.py").write_text(text)
-    record_site(Finite(pages=200, seed=0), folder / "one.sqlite", root="http://portal.example/")
+    record_site(StatisticsPortal(pages=200, endless=False), folder / "one.sqlite", root="http://portal.example/")
     return folder
 
 
