@@ -384,7 +384,7 @@ def test_a_killed_recording_is_gone_on_with(tmp_path: Path) -> None:
         path = tmp_path / f"{number}.sqlite"
         process = write_endlessly(path)
         assert process.stdout
-        while process.stdout.readline() != "20\n":
+        while process.stdout.readline() != "300\n":  # some commits of 20 milliseconds each
             pass
         time.sleep(0.17 * number)
         process.send_signal(signal.SIGKILL)
