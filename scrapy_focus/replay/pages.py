@@ -214,16 +214,26 @@ def _unbrotli(body: bytes) -> bytes:
         while len(read) < _BOMB and (part := unpacker.process(b"", output_buffer_limit=_CHUNK)):
             read += part
         return bytes(read)
-    except Exception:  # not installed, or the package's own error
+    except ImportError:
+        return _cannot_unpack("br", "brotli")
+    except Exception:  # whatever the package calls a broken body
         return b""
 
 
 def _unzstd(body: bytes) -> bytes:
+    name = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
     try:
-        zstd = import_module("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
-        return _read_all(zstd.ZstdFile(BytesIO(body)))
-    except Exception:
-        return b""
+        zstd = import_module(name)
+    except ImportError:
+        return _cannot_unpack("zstd", name)
+    return _read_all(zstd.ZstdFile(BytesIO(body)))
+
+
+@lru_cache
+def _cannot_unpack(encoding: str, package: str) -> bytes:
+    """Warn once for each encoding."""
+    logger.warning("Bodies with Content-Encoding %s need the package %s: their links are lost", encoding, package)
+    return b""
 
 
 def _read_all(file: Any) -> bytes:

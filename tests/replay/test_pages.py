@@ -112,10 +112,17 @@ def test_a_redirect_keeps_the_scheme() -> None:
     assert redirect_of("https://a.org/", 200, {"Location": "/x"}) == ""
 
 
-def test_a_body_that_cannot_be_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It stays as it came: an unknown encoding, a missing package, no body at all."""
+def test_a_body_that_cannot_be_unpacked(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    """It stays as it came: an unknown encoding, no body at all, a missing package, of which a warning tells once."""
     for name in ("brotli", "backports.zstd", "compression.zstd"):
         monkeypatch.setitem(sys.modules, name, None)
+    pages._cannot_unpack.cache_clear()
+    for encoding in ("br", "br", "zstd"):
+        assert decompress(b"body", {"content-encoding": encoding}) == b"body"
+    assert [message.split(" need")[0] for message in caplog.messages] == [
+        "Bodies with Content-Encoding br",
+        "Bodies with Content-Encoding zstd",
+    ]
     for encoding in ("br", "zstd", "unknown", "identity", "", "gzip"):
         assert decompress(b"body", {"content-encoding": encoding}) == b"body"
     assert decompress(b"", {"Content-Encoding": "gzip"}) == b""
