@@ -9,7 +9,6 @@ from __future__ import annotations
 import atexit
 import logging
 import sys
-from dataclasses import replace
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -172,7 +171,7 @@ class RecordSpider(scrapy.Spider):
         yield from self.requests()
 
     def record(self, answer: Answer) -> None:
-        """Write an answer down; a page that cannot be read goes without its links.
+        """Write an answer down.
 
         Raises
         ------
@@ -182,14 +181,7 @@ class RecordSpider(scrapy.Spider):
         if self.error is not None:
             return
         try:
-            try:
-                self.writer.add(answer)
-            except RecordingError:
-                raise
-            except Exception:
-                logger.exception("The links of %s cannot be read", answer.url)
-                size = len(answer.body) if answer.size is None else answer.size
-                self.writer.add(replace(answer, body=b"", size=size))
+            self.writer.add(answer)
         except RecordingError as error:
             self.error = error
             raise CloseSpider("recording_error") from error
