@@ -16,7 +16,13 @@ if TYPE_CHECKING:
 
 
 class ArmStats:
-    """Pulls and summed rewards of arms that are numbered from 0 and come into being when first used."""
+    """Pulls and summed rewards of arms that are numbered from 0 and come into being when first used.
+
+    Notes
+    -----
+    *Memory*: 16 bytes for each arm up to the largest number used, 32 at most. Whoever numbers the arms sets the limit:
+    clusters have ``max_clusters``, and a crawl takes no arm from a million on.
+    """
 
     def __init__(self) -> None:
         self._pulls = np.zeros(16)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import zlib
-from typing import TYPE_CHECKING
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 N_PAIRS = 95 * 95
 
 _FIRST, _LAST = 32, 126
+
+_TEXTS = 1 << 15  # sequences whose n-grams are remembered, and their characters in all
+_CHARACTERS = 1 << 22
 
 
 def char_pairs(text: str) -> NDArray[np.intp]:
@@ -50,7 +53,16 @@ class GramProjector:
     w
         Positions are hashed modulo ``2**w``.
     max_grams
-        Size of the vocabulary above which new n-grams share the positions of old ones.
+        Size of the vocabulary above which new n-grams share the positions of old ones. The default is twice the number of
+        different positions modulo ``2**15``: there sixteen n-grams share each bucket already.
+
+    Notes
+    -----
+    *Memory*: an n-gram is known by eight bytes of its hash, however long it is, and takes about 100 bytes: 7 MB with
+    65,536. None is ever forgotten, so an n-gram keeps its position. One that comes when the vocabulary is full has the
+    position that its hash says, the same each time, and no vector changes from then on: it is feature hashing.
+    The n-grams of 32,768 sequences, of 4 million characters at most, are remembered (about 20 MB); then all of these are
+    forgotten and found again. They are not pickled; the vocabulary takes 8 bytes for each n-gram there.
 
     References
     ----------
@@ -59,14 +71,15 @@ class GramProjector:
 
     MULTIPLIER = 766_245_317
 
-    def __init__(self, *, n: int = 2, m: int = 12, w: int = 15, max_grams: int = 1 << 20) -> None:
+    def __init__(self, *, n: int = 2, m: int = 12, w: int = 15, max_grams: int = 1 << 16) -> None:
         self.n = n
         self.m = m
         self.w = w
         self.max_grams = max_grams
-        self._vocabulary: dict[str, int] = {}
+        self._vocabulary: dict[int, int] = {}  # the hash of an n-gram -> its position, in the order of positions
         self._sizes = np.zeros(1 << m, np.int64)
         self._memo: dict[str, tuple[NDArray[np.intp], NDArray[np.float32]]] = {}
+        self._remembered = 0  # characters of all texts in _memo
 
     def project(self, text: str, tokens: Sequence[str]) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
         """Return the buckets and the values of a sequence, shapes (n_buckets,), buckets distinct and ascending.
@@ -75,9 +88,11 @@ class GramProjector:
         """
         found = self._memo.get(text)
         if found is None:
-            if len(self._memo) >= 1 << 15:
+            if len(self._memo) >= _TEXTS or self._remembered + len(text) > _CHARACTERS:
                 self._memo.clear()
+                self._remembered = 0
             found = self._memo[text] = self._count(tokens)
+            self._remembered += len(text)
         buckets, frequencies = found
         return buckets, (frequencies / self._sizes[buckets]).astype(np.float32)
 
@@ -91,14 +106,22 @@ class GramProjector:
         buckets = sorted(sums)
         return np.array(buckets, np.intp), np.array([sums[bucket] for bucket in buckets], np.float32)
 
+    def __getstate__(self) -> dict[str, Any]:
+        grams = np.fromiter(self._vocabulary, np.uint64, len(self._vocabulary))
+        return {**self.__dict__, "_vocabulary": grams, "_memo": {}, "_remembered": 0}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        grams = state["_vocabulary"].tolist()
+        self.__dict__.update(state, _vocabulary=dict(zip(grams, range(len(grams)), strict=True)))
+
     def _bucket(self, gram: str) -> int:
-        position = self._vocabulary.get(gram)
-        fresh = position is None
+        digest = int.from_bytes(blake2b(gram.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
+        position = self._vocabulary.get(digest)
+        fresh = position is None and len(self._vocabulary) < self.max_grams
         if position is None:
-            if len(self._vocabulary) < self.max_grams:
-                position = self._vocabulary[gram] = len(self._vocabulary)
-            else:
-                position, fresh = zlib.crc32(gram.encode()) % self.max_grams, False
+            position = len(self._vocabulary) if fresh else digest % self.max_grams
+        if fresh:
+            self._vocabulary[digest] = position
         bucket = ((position * self.MULTIPLIER) % (1 << self.w)) >> (self.w - self.m)
         if fresh:
             self._sizes[bucket] += 1

@@ -34,6 +34,7 @@ N_FEATURES = 1 + 2 * N_PAIRS  # depth, pairs of the URL, pairs of the anchor
 _EQUAL = 2.0**-13  # log-odds that differ by less count as equal
 _LATER = 2.0**-43
 _LEAST, _MOST = -745.0, 37.0  # beyond these a probability is exactly 0 or 1
+_DEEPEST = 1000
 
 
 class Focused(Policy):
@@ -66,8 +67,12 @@ class Focused(Policy):
     * *Labels*: the released code takes none from the first two requests; here from none of the seeds. As released, a URL
       that redirects gets the label of what came back.
     * *Anchors*: the released code reads all of the text within a link; here it is cut where the adapter cuts it.
-    * *Memory*: the released code keeps two sparse matrices for each link. Here a waiting link keeps the pairs of its anchor,
-      four bytes each; everything else is computed when it is needed.
+    * *Waiting links*: the released code keeps two sparse matrices for each link. Here a waiting link keeps the pairs of its
+      anchor, four bytes each; everything else is computed when it is needed.
+
+    *Memory*: 18,051 weights, and the labels of one batch or of the warm-up. A warm-up of more than some 12,000 labels is
+    learned in parts, see :meth:`OnlineClassifier.collect <scrapy_focus.learn.classifier.OnlineClassifier.collect>`. The
+    feature *depth* ends at 1,000 clicks, which only a page without an end reaches.
 
     References
     ----------
@@ -165,7 +170,7 @@ def _memo(anchor: str) -> NDArray[np.float32] | None:
 
 def _features(url: str, depth: int, memo: NDArray[np.float32] | None) -> NDArray[np.intp]:
     """Return the index of each feature of a link, repeated as often as it counts, shape (depth + n_pairs,)."""
-    parts = [np.zeros(depth, np.intp), char_pairs(url) + 1]
+    parts = [np.zeros(min(depth, _DEEPEST), np.intp), char_pairs(url) + 1]
     if memo is not None:
         parts.append(memo.astype(np.intp) + (1 + N_PAIRS))
     return np.concatenate(parts)

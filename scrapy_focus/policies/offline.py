@@ -16,6 +16,7 @@ from scrapy_focus.learn.arms import ArmStats
 from scrapy_focus.learn.clusters import Clusters, Index
 from scrapy_focus.learn.text import GramProjector
 from scrapy_focus.policies.informed import Informed
+from scrapy_focus.policies.tagpath import SHOWN
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -66,6 +67,11 @@ class TagPathOffline(Informed):
       four fifths of the requests find 0.40 of the targets this way and 0.03 that way.
     * *Learning phase*: as released, the request that ends it was still chosen breadth-first, which makes 3,001. Here it is
       3,000.
+
+    *Memory*: clusters (64 MiB) and what splits tag paths (30 MB), whose limits
+    :class:`~scrapy_focus.learn.clusters.Clusters` and :class:`~scrapy_focus.learn.text.GramProjector` state; two numbers for
+    each cluster, and the last 500 characters of its first path. Memos hold numbers of clusters, which stay. Pickled, this
+    is about 7 MB where all is full.
 
     References
     ----------
@@ -221,5 +227,5 @@ class TagPathOffline(Informed):
     def _group(self, path: str, count: int = 1) -> int:
         where, values = self.projector.project(path, ["", *path.split("/")])
         arm = FIRST + self.clusters.assign(where, values, count)
-        self._names.setdefault(arm, path)
+        self._names.setdefault(arm, path[-SHOWN:])
         return arm

@@ -25,6 +25,8 @@ from scrapy_focus.learn.text import N_PAIRS, GramProjector, char_pairs
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
+    from numpy.typing import NDArray
+
     from scrapy_focus.core.types import Link, Outcome, Pick
     from scrapy_focus.frontiers.base import Frontier
 
@@ -32,8 +34,14 @@ TARGETS = 0  # links that are predicted to be targets: fetched at once, first in
 PROBES = 1  # links to be looked at with a HEAD, while the classifier knows nothing
 FIRST = 2  # the arm of cluster k is FIRST + k
 
+SHOWN = 500  # characters of a tag path, from its end, by which a cluster is called
+
 _GONE = (404, 410)
 _PATIENCE = 3  # files of a blocked kind that were worth nothing, after which no more are asked for
+_ROOM = 1 << 22  # characters of all tag paths that have a number, and for each path as many more as Python adds:
+_OVERHEAD = 64
+_NO_PATH = -1
+_MOST_ADOPTED = 4096
 
 
 class TagPath(Policy):
@@ -94,6 +102,14 @@ class TagPath(Policy):
     * *First labels*: the released code keeps sending HEADs until one more link than a batch was looked at; here the
       links that still wait for a HEAD are classified as soon as the classifier is trained.
 
+    *Memory*: everything that grows with a crawl has an end, and what waiting links note stays valid beyond it. Most of it
+    are clusters (64 MiB) and what splits tag paths (30 MB), whose limits :class:`~scrapy_focus.learn.clusters.Clusters` and
+    :class:`~scrapy_focus.learn.text.GramProjector` state. A link that is to be fetched at once, or waits for a HEAD, notes
+    its tag path by a number. Paths get numbers, and keep them, until all that have one take 4 MB (some 30,000 paths). Any
+    other stands for the cluster that was nearest to it when the link was found, and moves no centroid. A cluster has two
+    numbers and the last 500 characters of its first path, an extension in ``blocked`` one number. Which links taught the
+    classifier by their HEAD is known of one batch and those in flight. Pickled, this is about 10 MB where all is full.
+
     References
     ----------
     Gauquier, Manolescu, Senellart: Efficient Crawling for Scalable Web Data Acquisition. EDBT 2026, arXiv:2602.11874.
@@ -153,13 +169,13 @@ class TagPath(Policy):
         self.classifier = OnlineClassifier(n_features=N_PAIRS, batch=batch)
         self.projector = GramProjector(n=n, m=m, w=w)
         self.clusters = Clusters(dim=1 << m, threshold=theta, max_clusters=max_clusters, index=index)
-        self._paths: dict[str, int] = {}
+        self._paths: dict[str, int] = {}  # the number of each path: its position in _path_names
         self._path_names: list[str] = []
+        self._room = _ROOM
         self._names: dict[int, str] = {}
         self._queued = 0
-        self._in_vain: dict[
-            str, float
-        ] = {}  # per blocked extension: fetched for nothing; -inf: one was worth something
+        # per blocked extension: fetched for nothing; -inf: one was worth something
+        self._in_vain: dict[str, float] = {}
         self._heads_work = False  # whether any HEAD was answered well
         self._unanswered = 0  # HEADs in a row that were not
         self._adopted: dict[int, int] = {}  # picks that were taken for targets and gave links -> the arm of their path
@@ -175,19 +191,20 @@ class TagPath(Policy):
         page_arm = -1 if source is None else self._page_arm(source)
         inherited = source is not None and page_arm != source.pick.arm
         placements: list[Placement | None] = []
+        memos: dict[str, NDArray[np.float32]] = {}
         pages: dict[str, list[int]] = {}
         for i, link in enumerate(links):
             placements.append(None)
             arm = self._classify(link, seed=source is None)
-            if arm == PROBES:
-                placements[i] = self._wait(PROBES, link.tag_path, page_arm, "HEAD")
-            elif arm == TARGETS:
-                placements[i] = self._wait(TARGETS, link.tag_path, page_arm)
-            elif arm == FIRST:
+            if arm == FIRST:
                 pages.setdefault(link.tag_path, []).append(i)
+            elif arm is not None:
+                if link.tag_path not in memos:
+                    memos[link.tag_path] = _memo(self._number(link.tag_path), page_arm)
+                placements[i] = self._wait(arm, memos[link.tag_path], "HEAD" if arm == PROBES else "GET")
         for path, positions in pages.items():
             arm = self._cluster(path, len(positions))
-            memo = self._memo(path, page_arm) if inherited else None
+            memo = _memo(_NO_PATH, page_arm) if inherited else None
             for i, rank in zip(positions, self.rng.random(len(positions)).tolist(), strict=True):
                 placements[i] = Placement(arm, rank, memo)
         return placements
@@ -265,13 +282,13 @@ class TagPath(Policy):
 
     def _place_probed(self, link: Link, head: Outcome) -> Placement | None:
         pick = head.pick
-        path, credited = ("", -1) if pick.memo is None else (self._path_names[int(pick.memo[0])], int(pick.memo[1]))
+        memo = _memo(self._number(""), -1) if pick.memo is None else pick.memo
         labels = self.classifier.labels
         target = self._label(pick.url, head)
         if self.classifier.labels > labels:
             self._labelled.add(link.key)
         if target:
-            return self._wait(TARGETS, path, credited)
+            return self._wait(TARGETS, memo)
         answered = head.status is not None and head.status < 400
         gone = head.error == "ignored" or (head.status in _GONE and self._heads_work)
         self._heads_work |= answered
@@ -280,8 +297,8 @@ class TagPath(Policy):
             self._classify_probes()
         if gone or (answered and head.mime and not head.is_html):
             return None
-        memo = self._memo(path, credited) if credited != pick.origin else None
-        return Placement(self._cluster(path), float(self.rng.random()), memo)
+        arm = self._arm_of(memo)
+        return Placement(arm, float(self.rng.random()), memo if memo[1] != pick.origin else None)
 
     @property
     def _probing(self) -> bool:
@@ -302,11 +319,10 @@ class TagPath(Policy):
         waiting = list(self.frontier.scan(PROBES))
         places = []
         for link, place in waiting:
-            path = "" if place.memo is None else self._path_names[int(place.memo[0])]
             if self.classifier.predict(char_pairs(link.url)):
                 places.append(Placement(TARGETS, place.rank, place.memo))
             else:
-                places.append(Placement(self._cluster(path), float(self.rng.random()), place.memo))
+                places.append(Placement(self._arm_of(place.memo), float(self.rng.random()), place.memo))
         self.frontier.move([link.key for link, _ in waiting], places)
 
     def _is_blocked(self, url: str) -> bool:
@@ -319,24 +335,55 @@ class TagPath(Policy):
         pick = source.pick
         if pick.arm >= FIRST:
             return pick.arm
-        arm = self._cluster("" if pick.memo is None else self._path_names[int(pick.memo[0])])
+        arm = self._arm_of(pick.memo)
         if self.accounting == "released":
             self._adopted[pick.id] = arm
+            if len(self._adopted) > _MOST_ADOPTED:  # links came after the outcome of their page
+                del self._adopted[next(iter(self._adopted))]
         return arm
 
-    def _wait(self, arm: int, path: str, credited: int, method: Literal["GET", "HEAD"] = "GET") -> Placement:
+    def _wait(self, arm: int, memo: NDArray[np.float32], method: Literal["GET", "HEAD"] = "GET") -> Placement:
         self._queued += 1
-        return Placement(arm, -float(self._queued), self._memo(path, credited), method)
+        return Placement(arm, -float(self._queued), memo, method)
 
-    def _memo(self, path: str, credited: int) -> np.ndarray[Any, np.dtype[np.float32]]:
-        number = self._paths.setdefault(path, len(self._path_names))
-        if number == len(self._path_names):
-            self._path_names.append(path)
-        return np.array([number, credited], np.float32)
+    def _number(self, path: str) -> int:
+        """Return by what a waiting link notes its path: a number that the path keeps, or, negative, an arm."""
+        number = self._paths.get(path)
+        if number is not None:
+            return number
+        cost = len(path) + _OVERHEAD
+        if cost > self._room:
+            nearest, _ = self.clusters.nearest(*self._project(path))
+            return -(FIRST + nearest if nearest >= 0 else self._cluster(path))
+        self._room -= cost
+        self._path_names.append(path)
+        self._paths[path] = len(self._path_names) - 1
+        return self._paths[path]
+
+    def _arm_of(self, memo: NDArray[np.float32] | None) -> int:
+        """Return the cluster of the path that a link noted, which joins it; without a memo it is the empty path."""
+        if memo is None:
+            return self._cluster("")
+        number = int(memo[0])
+        return self._cluster(self._path_names[number]) if number >= 0 else -number
 
     def _cluster(self, path: str, count: int = 1) -> int:
-        where, values = self.projector.project(path, ["", *path.split("/")])
-        arm = FIRST + self.clusters.assign(where, values, count)
-        self._names.setdefault(arm, path)
+        arm = FIRST + self.clusters.assign(*self._project(path), count)
+        self._names.setdefault(arm, path[-SHOWN:])
         self.stats.ensure(arm + 1)
         return arm
+
+    def _project(self, path: str) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
+        return self.projector.project(path, ["", *path.split("/")])
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "_paths": None}  # found again from the names
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._paths = {path: number for number, path in enumerate(self._path_names)}
+
+
+def _memo(path: int, credited: int) -> NDArray[np.float32]:
+    """Return what a waiting link notes: its path, see ``TagPath._number``, and the arm that a target credits."""
+    return np.array([path, credited], np.float32)

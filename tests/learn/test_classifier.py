@@ -9,6 +9,7 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.linear_model import SGDClassifier
 
+from scrapy_focus.learn import classifier
 from scrapy_focus.learn.classifier import OnlineClassifier
 
 N = 60
@@ -92,3 +93,31 @@ def test_it_can_be_stored_between_batches() -> None:
             other = pickle.loads(pickle.dumps(other))
     assert [one.predict(row) for row in test] == [other.predict(row) for row in test]
     assert one.labels == other.labels == 35
+
+
+def test_a_training_that_is_put_off_too_long_takes_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Examples that are only collected are learned, and forgotten, when they have more features than are kept."""
+    monkeypatch.setattr(classifier, "_KEPT", 300)
+    collecting = OnlineClassifier(n_features=40)
+    rng = np.random.default_rng(0)
+    for i in range(500):
+        collecting.collect(rng.integers(0, 20, size=20) + 20 * (i % 2), bool(i % 2))
+        assert sum(len(row) for row, _ in collecting._pending) == collecting._kept <= 300
+        assert collecting.ready == (i >= 15)
+    assert collecting.labels == 500
+    assert collecting.predict(np.array([25, 30]))
+    assert not collecting.predict(np.array([5, 10]))
+
+
+@pytest.mark.parametrize("stored_after", [0, 1, 37, 60])
+def test_it_can_be_stored_at_any_time(stored_after: int) -> None:
+    """Before the first label, within a batch and after a batch, what comes out of a pickle learns on in the same way."""
+    rng = np.random.default_rng(1)
+    rows = [rng.integers(0, 40, size=rng.integers(0, 9)) for _ in range(100)]
+    whole, stored = OnlineClassifier(n_features=40), OnlineClassifier(n_features=40)
+    for i, row in enumerate(rows):
+        if i == stored_after:
+            stored = pickle.loads(pickle.dumps(stored, protocol=5))
+        assert whole.observe(row, bool(i % 3)) == stored.observe(row, bool(i % 3))
+        assert whole.decide(rows).tolist() == stored.decide(rows).tolist()
+        assert whole.predict(row) == stored.predict(row)

@@ -132,3 +132,83 @@ def test_a_missing_index_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ConfigError, match=r"scrapy-focus\[hnsw\].*index='numpy'"):
         Clusters(dim=4, threshold=0.5, index="hnswlib")
     assert Clusters(dim=4, threshold=0.5).assign(*sparse(1, 0, 0, 0)) == 0
+
+
+def crowded(index: str, *, entries: int | None, stop: int = -1) -> tuple[Clusters, list[int]]:
+    """Return three clusters whose members share two dimensions and have one of 600 each, and where 900 vectors went."""
+    clusters = Clusters(dim=603, threshold=0.7, index=index)
+    if entries is not None:
+        clusters._max_entries = entries
+    rng, found = np.random.default_rng(5), []
+    for i in range(900):
+        if i == stop:
+            clusters = pickle.loads(pickle.dumps(clusters, protocol=5))
+        where = np.array([rng.integers(0, 600), 600 + i % 3])
+        found.append(clusters.assign(where, np.array([0.3, 1.0], np.float32)))
+        assert clusters._n_entries == clusters._entries.sum() == np.count_nonzero(clusters._sums)
+        assert set(clusters._occupied()) <= set(clusters._where)
+        assert len(clusters._where) <= 2 * clusters._max_entries
+    return clusters, found
+
+
+def test_centroids_forget_what_few_members_have(index: str) -> None:
+    """With room for 90 entries, what all members share stays, vectors go where they went without a limit, and no more than 90 are kept."""
+    clusters, found = crowded(index, entries=90)
+    unlimited, expected = crowded(index, entries=None)
+    assert found == expected
+    assert clusters.n_clusters == 3
+    assert unlimited._n_entries > 500
+    assert clusters._n_entries <= 90
+    for cluster in range(3):
+        centroid = clusters.centroid(cluster)
+        assert np.argmax(centroid) == 600 + cluster
+        assert centroid.max() == unlimited.centroid(cluster).max() == 300
+        assert np.sqrt(clusters._norms[cluster]) == pytest.approx(np.linalg.norm(centroid), rel=1e-4)
+
+
+def test_thinned_clusters_can_be_stored(index: str) -> None:
+    """After pickling among evictions they go on as if nothing had happened."""
+    assert crowded(index, entries=90, stop=450)[1] == crowded(index, entries=90)[1]
+
+
+def test_entries_may_become_zero_and_come_back() -> None:
+    """Vectors that cancel each other leave nothing, and what comes after that is stored as well."""
+    clusters = Clusters(dim=3, threshold=-1.0)
+    for first in (1, -1, 2, -2, 3):
+        clusters.assign(*sparse(first, 5))
+        copy = pickle.loads(pickle.dumps(clusters))
+        assert copy.centroid(0).tolist() == clusters.centroid(0).tolist()
+        assert clusters._n_entries == copy._n_entries == np.count_nonzero(clusters._sums)
+
+
+def test_the_cluster_with_the_most_entries_is_thinned() -> None:
+    """It loses the smaller half of its entries; of equal ones, those with the smallest dimensions; others lose nothing."""
+    clusters = Clusters(dim=10, threshold=0.5)
+    clusters._max_entries = 8
+    clusters.assign(*sparse(0, 0, 0, 0, 0, 0, 0, 0, 1, 1))
+    clusters.assign(*sparse(5, 3, 3, 3, 1, 9))
+    assert clusters._n_entries == 8
+    assert clusters.assign(*sparse(0, 0, 0, 0, 0, 18, 2)) == 1
+    assert clusters.centroid(1).tolist() == [5, 0, 0, 3, 0, 27, 0, 0, 0, 0]
+    assert clusters.centroid(0).tolist() == [0, 0, 0, 0, 0, 0, 0, 0, 1, 1]
+
+
+def test_room_ends_at_the_limit(index: str) -> None:
+    """With 40 clusters at most there is no room for more than 40."""
+    clusters = Clusters(dim=50, threshold=0.9, max_clusters=40, index=index)
+    for row in np.eye(50, dtype=np.float32):
+        clusters.assign(*sparse(*row))
+    assert clusters._sums.shape == (50, 40)
+    assert clusters.n_clusters == len(clusters._norms) == len(clusters._entries) == 40
+
+
+def test_only_entries_are_stored() -> None:
+    """2,048 clusters of 12 entries in 4,096 dimensions, 32 MiB in memory, take 8 bytes an entry and 16 a cluster."""
+    clusters = Clusters(dim=4096, threshold=0.99)
+    rng = np.random.default_rng(0)
+    for _ in range(2048):
+        clusters.assign(rng.choice(4096, 12, replace=False), rng.random(12).astype(np.float32))
+    stored = pickle.dumps(clusters, protocol=5)
+    assert clusters.n_clusters == 2048
+    assert len(stored) < 8 * 12 * 2048 + 16 * 2048 + 2000
+    assert (pickle.loads(stored)._sums == clusters._sums).all()

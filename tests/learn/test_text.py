@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 
+from scrapy_focus.learn import text
 from scrapy_focus.learn.text import N_PAIRS, GramProjector, char_pairs
 
 
@@ -111,3 +114,49 @@ def test_what_is_remembered_is_bounded() -> None:
     for i in range(8):
         projected(projector, f"u{i}")
     assert projected(projector, "a", "b") == first
+
+
+def test_forgetting_and_storing_change_no_vector(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However few sequences are remembered, and in whatever process, the vectors are the same, also past the vocabulary's end."""
+    whole = GramProjector(n=1, m=6, w=8, max_grams=100)
+    expected = [projected(whole, f"t{i}", f"t{i // 7}") for i in range(150)]
+    monkeypatch.setattr(text, "_TEXTS", 3)
+    monkeypatch.setattr(text, "_CHARACTERS", 20)
+    projector = GramProjector(n=1, m=6, w=8, max_grams=100)
+    for i in range(150):
+        assert projected(projector, f"t{i}", f"t{i // 7}") == expected[i]
+        assert len(projector._memo) <= 3
+        assert projector._remembered == sum(map(len, projector._memo)) <= 20
+        projector = pickle.loads(pickle.dumps(projector)) if i % 20 == 0 else projector
+    assert len(projector._vocabulary) == 100
+
+
+def test_a_long_sequence_takes_the_place_of_all_others() -> None:
+    """What is remembered is bounded in characters too: a path of millions stands alone until the next one comes."""
+    projector = GramProjector()
+    for i in range(100):
+        projected(projector, f"t{i}")
+    projector.project("x" * (1 << 22), ["x"])
+    assert len(projector._memo) == 1
+    projector.project("x" * (1 << 23), ["x"])
+    projected(projector, "a")
+    assert list(projector._memo) == ["a"]
+
+
+def test_a_full_projector_is_stored_in_half_a_megabyte() -> None:
+    """The pickle has 8 bytes for each n-gram, however long these are, and nothing of what is remembered."""
+    projector = GramProjector(n=1)
+    for i in range(1 << 16):
+        projector._bucket(f"div.a-class-of-many-words-{i}")
+    projector.project("a text that is remembered", ["and", "split"])
+    stored = pickle.dumps(projector, protocol=5)
+    assert len(projector._vocabulary) == projector.max_grams == 1 << 16
+    assert len(stored) < 600_000
+    assert b"remembered" not in stored.replace(b"_remembered", b"")
+    assert pickle.loads(stored)._vocabulary == projector._vocabulary
+
+
+def test_any_text_has_a_position() -> None:
+    """Half of a surrogate pair, which no encoding knows, is a gram like others, also past the end of the vocabulary."""
+    projector = GramProjector(n=1, max_grams=2)
+    assert len(projected(projector, "\udc80")) == len(projected(projector, "\udc81")) == 2
