@@ -134,6 +134,11 @@ def check_frontier(make: Callable[[], Frontier], *, steps: int = 2000, seed: int
                 flying[pick.id] = (pick, model.pop(key))
         hosts = {key: link.host for key, (link, _) in found.items()}
         _compare(frontier, model, {pick.key for pick, _ in flying.values()}, settled, hosts, rng)
+        _require(
+            {id_: pick.key for id_, pick in frontier.flying.items()}
+            == {id_: pick.key for id_, (pick, _) in flying.items()},
+            f"flying has the picks {list(frontier.flying)}, it should be {list(flying)}",
+        )
     if flying:
         pick, _ = next(iter(flying.values()))
         frontier.settle(pick)

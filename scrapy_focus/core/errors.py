@@ -29,3 +29,7 @@ class ResumeError(FocusError):
 
 class RecordingError(FocusError):
     """A recorded site, or what one is made from, cannot be read or written. What was written before stays as it was."""
+
+
+class StorageError(FocusError):
+    """The files of a crawl cannot be written or read: a full disk, a read-only folder, damage. What stands in them stays."""

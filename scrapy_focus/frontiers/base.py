@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     import numpy as np
     from numpy.typing import NDArray
@@ -22,8 +21,8 @@ class Frontier(Protocol):
     largest rank leaves first; the order of equal ranks is not promised. ``busy`` holds the hosts that can take nothing
     now: their links stay where they are.
 
-    All methods are cheap enough for an event loop: none is linear in the number of waiting links but ``scan``,
-    ``checkpoint`` and ``check``.
+    All methods are cheap enough for an event loop: none is linear in the number of waiting links but ``scan`` and
+    ``check``.
     """
 
     @property
@@ -76,9 +75,6 @@ class Frontier(Protocol):
 
     def release(self, pick: Pick) -> None:
         """A pick that was never sent waits again, where it was."""
-
-    def checkpoint(self, folder: Path) -> None:
-        """Write all of it to a folder, so that a resumed frontier has every link, with what is in flight waiting."""
 
     def check(self) -> None:
         """Raise :class:`~scrapy_focus.core.errors.FrontierError` if an invariant does not hold; linear."""

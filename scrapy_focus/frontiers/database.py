@@ -1,0 +1,130 @@
+"""The file of a frontier: made, opened and verified, and what SQLite says about it in words that help."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from typing import TYPE_CHECKING
+
+from scrapy_focus.core.errors import ResumeError, StorageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FORMAT = 2
+_APPLICATION = 0x464F4355
+_MAGIC = b"SQLite format 3\0"
+_MOST_WAL = 32 << 20  # bytes that the write-ahead log keeps between two checkpoints
+_CACHE = 8 << 10  # KiB of pages in memory, per connection
+
+_SCHEMA = """
+CREATE TABLE links (
+    row INTEGER PRIMARY KEY, key INTEGER NOT NULL, url TEXT NOT NULL, host INTEGER NOT NULL, depth INTEGER NOT NULL,
+    origin INTEGER NOT NULL, payload BLOB NOT NULL, arm INTEGER NOT NULL, rank REAL NOT NULL, method TEXT NOT NULL, memo BLOB
+);
+CREATE TABLE hosts (host INTEGER PRIMARY KEY, name TEXT NOT NULL);
+CREATE TABLE seen (number INTEGER PRIMARY KEY, state INTEGER NOT NULL, keys BLOB NOT NULL);
+CREATE TABLE flying (id INTEGER PRIMARY KEY, row INTEGER NOT NULL, chance REAL);
+CREATE TABLE notes (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+"""
+
+
+def open_database(path: Path) -> tuple[sqlite3.Connection, sqlite3.Connection]:
+    """Return two connections to a file, the first to read and the second to write; it is made if it is not there.
+
+    Raises
+    ------
+    ResumeError
+        If it has another format.
+    StorageError
+        If it cannot be opened, or is not what it should be. It is left as it is.
+    """
+    try:
+        if not path.exists() or not path.stat().st_size:
+            _make(path)
+        verify(path)
+        reader = _connect(path)
+        try:
+            writer = _connect(path)
+            writer.execute("PRAGMA synchronous = FULL")
+            writer.execute("PRAGMA temp_store = MEMORY")
+            writer.execute(f"PRAGMA journal_size_limit = {_MOST_WAL}")
+            writer.execute("BEGIN IMMEDIATE")
+            writer.execute("ROLLBACK")
+        except BaseException:
+            reader.close()
+            raise
+    except (sqlite3.Error, OSError) as error:
+        raise storage_error(path, error) from error
+    return reader, writer
+
+
+def storage_error(path: Path, error: Exception) -> StorageError:
+    """Return what is to be raised where a file fails: which, how, and what to do."""
+    name = getattr(error, "sqlite_errorname", "")
+    if (
+        name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_MISMATCH"))
+        or name == "SQLITE_ERROR"
+        or not isinstance(error, (sqlite3.Error, OSError))
+    ):
+        advice = f"it is damaged: run scrapy focus-check on {path.parent}"
+    elif name.startswith("SQLITE_FULL"):
+        advice = "free space on the disk and start again: everything up to the last checkpoint is there"
+    elif name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+        advice = "another program has it open: stop that first"
+    elif name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")) or isinstance(error, PermissionError):
+        advice = f"allow reading and writing in {path.parent}, or use another folder"
+    else:
+        advice = "make sure that the disk works and has space, and start again: everything up to the last checkpoint is there"
+    return StorageError(f"{path} cannot be used ({error}); {advice}")
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    # used by one thread at a time, but not by the one that opens it
+    connection = sqlite3.connect(
+        f"{path.absolute().as_uri()}?mode=rw", uri=True, isolation_level=None, check_same_thread=False
+    )
+    connection.execute(f"PRAGMA cache_size = -{_CACHE}")
+    return connection
+
+
+def _make(path: Path) -> None:
+    """Make an empty file under another name first, so that a kill leaves nothing half made."""
+    new = path.with_name(f"{path.name}.new")
+    for each in (new, *(new.with_name(new.name + end) for end in ("-wal", "-shm", "-journal"))):
+        each.unlink(missing_ok=True)
+    connection = sqlite3.connect(new, isolation_level=None)
+    try:
+        connection.executescript(
+            f"PRAGMA application_id = {_APPLICATION}; PRAGMA user_version = {FORMAT}; {_SCHEMA} PRAGMA journal_mode = WAL;"
+        )
+    finally:
+        connection.close()
+    os.replace(new, path)  # noqa: PTH105 (Path.replace returns what nobody needs)
+
+
+def verify(path: Path) -> None:
+    """Raise an error if the first hundred bytes of a file say that it is another's, of another format, or cut off."""
+    with path.open("rb") as file:
+        header = file.read(100)
+    if len(header) < 100 or not header.startswith(_MAGIC) or _number(header, 68, 4) != _APPLICATION:
+        raise StorageError(f"{path} is not the frontier of a crawl; move it away, or use another folder")
+    found = _number(header, 60, 4)
+    if found != FORMAT:
+        raise ResumeError(f"{path} has format {found}, this version of scrapy_focus reads {FORMAT}")
+    wal = path.with_name(path.name + "-wal")
+    if wal.exists() and wal.stat().st_size:
+        return  # the file may lag behind its log
+    size = _number(header, 16, 2)
+    size = 1 << 16 if size == 1 else size
+    pages = _number(header, 28, 4)
+    if header[24:28] == header[92:96] and path.stat().st_size < pages * size:
+        raise StorageError(
+            f"{path} is cut off: it has {path.stat().st_size:,} of {pages * size:,} bytes; put a copy of all of it in its "
+            f"place, or run scrapy focus-check on {path.parent}"
+        )
+
+
+def _number(header: bytes, at: int, size: int) -> int:
+    return int.from_bytes(header[at : at + size], "big")

@@ -1,0 +1,87 @@
+"""Whether an index is in order: every invariant of ``index`` and ``runs``, one by one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from scrapy_focus.core.errors import FrontierError
+from scrapy_focus.frontiers.index import NOTED, QUEUED
+
+if TYPE_CHECKING:
+    from array import array
+
+    from scrapy_focus.frontiers.index import Index
+    from scrapy_focus.frontiers.runs import Runs
+
+
+def check_index(index: Index) -> None:
+    """Raise FrontierError if an invariant does not hold; linear."""
+    waiting = [slot for slot in range(len(index.pair)) if index.pair[slot] >= 0]
+    require(len(waiting) == len(index), f"{len(index)} links are counted, {len(waiting)} wait")
+    found = [slot for pair in range(len(index._queues)) for slot in _check_pair(index, pair)]
+    require(sorted(found) == waiting, "a link stands in no queue, or in two")
+    pairs: list[list[int]] = [[] for _ in index._arms]
+    for pair, arm in enumerate(index.pair_arm):
+        if index._pair_head[pair] >= 0:
+            pairs[arm].append(pair)
+    for arm, its_pairs in enumerate(pairs):
+        _check_arm(index, arm, its_pairs)
+    unused = {slot for slot, flags in enumerate(index._flags) if not flags and index.pair[slot] < 0}
+    require(unused == set(index._free) and len(unused) == len(index._free), "the free slots are not those that are")
+
+
+def _check_pair(index: Index, pair: int) -> list[int]:
+    slots, count, head = index._slots(pair), index._pair_count[pair], index._pair_head[pair]
+    where = f"the queue of {index.hosts[index.pair_host[pair]]} in arm {index.pair_arm[pair]}"
+    ranks = [index.rank[slot] for slot in slots]
+    require(len(slots) == count, f"{where} counts {count} links, not {len(slots)}")
+    require(all(index.pair[slot] == pair for slot in slots), f"{where} holds a link of another")
+    require(head in slots if slots else head < 0, f"the head of {where} does not wait in it")
+    require(not slots or index.rank[head] == max(ranks), f"the head of {where} is not its best link")
+    require(head < 0 or index._flags[head] & NOTED, f"the head of {where} is not noted")
+    queue = index._queues[pair]
+    if queue is None:
+        require(ranks == sorted(ranks, reverse=True), f"{where} is not in order")
+        return slots
+    stale = sum(index.pair[slot] < 0 for slot in queue)
+    require(stale == queue.stale, f"{where} counts {queue.stale} stale entries, not {stale}")
+    best = queue.best(index.rank)
+    require(best >= 0 and index.rank[best] == index.rank[head], f"the head of {where} is not as good as its last entry")
+    require(all(index._flags[slot] & QUEUED for slot in queue), f"{where} has an entry without a flag")
+    _check_runs(queue, index.rank)
+    return slots
+
+
+def _check_arm(index: Index, number: int, pairs: list[int]) -> None:
+    arm, count = index._arms[number], index._waiting[number]
+    waiting = sum(index._pair_count[pair] for pair in pairs)
+    require(waiting == count, f"arm {number} counts {count} links, not {waiting}")
+    best = max((index.rank[index._pair_head[pair]] for pair in pairs), default=-np.inf)
+    require(best == index._heads[number], f"the head of arm {number} is not its best link")
+    require(len(pairs) == arm.pairs, f"arm {number} counts {arm.pairs} hosts, not {len(pairs)}")
+    tops = list(arm.tops)
+    stale = sum(index.pair[slot] < 0 or not index._is_head(slot) for slot in tops)
+    require(len(set(tops)) == len(tops), f"a head of arm {number} is noted twice")
+    require(all(index._flags[slot] & NOTED for slot in tops), f"arm {number} notes a head without a flag")
+    require(len(tops) - stale == arm.pairs, f"arm {number} does not note all of its heads")
+    require(stale == arm.tops.stale, f"arm {number} counts {arm.tops.stale} stale heads, not {stale}")
+    _check_runs(arm.tops, index.rank)
+    require(len(arm.members) == count, f"arm {number} has {len(arm.members)} members, not {count}")
+    for place, slot in enumerate(arm.members):
+        require(index._place[slot] == place, f"a member of arm {number} stands elsewhere than it says")
+        require(index.pair_arm[index.pair[slot]] == number, f"a member of arm {number} is in another")
+
+
+def _check_runs(runs: Runs, rank: array[float]) -> None:
+    for run in [runs.hot, *(run for _, _, run in runs.heap)]:
+        ranks = [rank[slot] for slot in run]
+        require(ranks == sorted(ranks), "a run is not in order")
+    require(all(run and key == -rank[run[-1]] for key, _, run in runs.heap), "the heap of a queue has other ranks")
+
+
+def require(condition: object, what: str) -> None:
+    """Raise FrontierError where something does not hold."""
+    if not condition:
+        raise FrontierError(f"the frontier is inconsistent: {what}")
