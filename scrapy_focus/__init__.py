@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         PolicyError,
         RecordingError,
         ResumeError,
+        StorageError,
     )
     from scrapy_focus.core.events import EventLog
     from scrapy_focus.core.goals import FilesGoal, Goal, ItemsGoal
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from scrapy_focus.core.types import Link, Outcome, Page, Pick, Placement, State
     from scrapy_focus.frontiers.base import Frontier
     from scrapy_focus.frontiers.memory import MemoryFrontier
+    from scrapy_focus.jobs.job import Job
     from scrapy_focus.pipelines import RewardPipeline
     from scrapy_focus.scheduler import FocusScheduler, SleepingBanditScheduler
 
@@ -46,6 +48,7 @@ __all__ = [
     "Goal",
     "GoalError",
     "ItemsGoal",
+    "Job",
     "Link",
     "MemoryFrontier",
     "Ordering",
@@ -61,6 +64,7 @@ __all__ = [
     "RewardPipeline",
     "SleepingBanditScheduler",
     "State",
+    "StorageError",
     "check_frontier",
     "check_policy",
 ]
@@ -81,6 +85,7 @@ _HOMES = {
     "Goal": "core.goals",
     "GoalError": "core.errors",
     "ItemsGoal": "core.goals",
+    "Job": "jobs.job",
     "Link": "core.types",
     "MemoryFrontier": "frontiers.memory",
     "Ordering": "core.policy",
@@ -96,6 +101,7 @@ _HOMES = {
     "RewardPipeline": "pipelines",
     "SleepingBanditScheduler": "scheduler",
     "State": "core.types",
+    "StorageError": "core.errors",
     "check_frontier": "checks",
     "check_policy": "checks",
 }

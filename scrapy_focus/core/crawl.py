@@ -7,39 +7,37 @@ partial credit.
 
 from __future__ import annotations
 
-import json
 import logging
 import math
-import pickle
 import time
 from collections import Counter, deque
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from scrapy_focus.core.budget import Budget
-from scrapy_focus.core.errors import GoalError, PolicyError, ResumeError
-from scrapy_focus.core.files import write_atomically
+from scrapy_focus.core.contract import placed, worth
+from scrapy_focus.core.errors import GoalError, PolicyError, StorageError
 from scrapy_focus.core.goals import ItemsGoal
-from scrapy_focus.core.resume import checksums, describe, differences
+from scrapy_focus.core.pages import NotedPage
 from scrapy_focus.core.types import Link, Outcome, Pick, Placement, State
 from scrapy_focus.frontiers.memory import MemoryFrontier
+from scrapy_focus.jobs.recovery import record_outcome, recover, store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from scrapy_focus.core.events import EventLog
     from scrapy_focus.core.goals import Goal
     from scrapy_focus.core.plateau import Plateau
     from scrapy_focus.core.policy import Policy
     from scrapy_focus.frontiers.base import Frontier
+    from scrapy_focus.jobs.job import Job
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
-FORMAT = 1
-_MOST_ARMS = 1_000_000
 _SHOWN_ERRORS = 3  # with traceback; after that they are only counted
 
 
@@ -71,6 +69,18 @@ class Crawl:
         Seconds that never go back.
     patience
         Seconds that an outcome whose goal said ``None`` is kept open; after that its reward is 0.
+    job
+        Where to keep the crawl, so that it survives its process; it brings its own frontier. If a crawl is in it
+        already, this one goes on with it, and what was in flight waits again (``recovered`` has the keys).
+
+    Raises
+    ------
+    ResumeError
+        If the job has a crawl with another goal, policy or parameters.
+    PolicyError
+        If there is a job, and the policy cannot be pickled.
+    StorageError
+        If the job cannot be read or written; also raised by every method that writes there.
     """
 
     def __init__(
@@ -86,9 +96,12 @@ class Crawl:
         strict: bool = False,
         clock: Callable[[], float] = time.monotonic,
         patience: float = 60.0,
+        job: Job | None = None,
     ) -> None:
         self.policy = policy
-        self.frontier: Frontier = frontier if frontier is not None else MemoryFrontier()
+        self.frontier: Frontier = (
+            job.frontier if job is not None else frontier if frontier is not None else MemoryFrontier()
+        )
         self.goal: Goal = goal if goal is not None else ItemsGoal()
         self.budget = budget if budget is not None else Budget()
         self.plateau = plateau
@@ -98,16 +111,24 @@ class Crawl:
         self.patience = patience
         self.counts: Counter[str] = Counter()
         self.rewards = 0.0
-        self.found_at: deque[tuple[int, float]] = deque(
-            maxlen=256
-        )  # (requests used, rewards) when the last rewards came
+        # (requests used, rewards) when the last rewards came
+        self.found_at: deque[tuple[int, float]] = deque(maxlen=256)
         self.stop_reason = ""
         self._flying: dict[int, Pick] = {}
         self._unsent: set[int] = set()
-        self._owed: dict[int, tuple[Outcome, Sequence[Link], float]] = {}
-        self._fallbacks = 0
+        self._unchosen: set[int] = set()
+        self.recovered: set[int] = set()  # keys that were in flight when a run was killed, and have no outcome since
+        self._owed: dict[int, tuple[Outcome, Sequence[Link], Collection[int], float]] = {}
+        self.fallbacks = 0  # links that were placed first in, first out, for a policy that could not
+        self._told: dict[str, int] = {}  # the counts that the journal has
+        self.job: Job | None = None
         self.budget.start(clock)
-        policy.open(self.frontier, np.random.default_rng(seed))
+        if job is None or job.is_new:
+            policy.open(self.frontier, np.random.default_rng(seed))
+        else:
+            recover(self, job)
+        if job is not None:
+            self._keep_in(job)
 
     @property
     def in_flight(self) -> int:
@@ -119,6 +140,15 @@ class Crawl:
 
         ``source`` is the outcome of the page that they were found on; ``None`` for seeds.
         """
+        if source is not None:
+            source = self._noted(source)
+        added = self._add(links, source)
+        if self.job is not None:
+            self.job.tell("add", list(map(tuple, links)), None if source is None else record_outcome(source))
+            self._keep_up()
+        return added
+
+    def _add(self, links: Sequence[Link], source: Outcome | None) -> int:
         states = self.frontier.states([link.key for link in links])
         if self.policy.wants_known:
             links = [link._replace(state=state) for link, state in zip(links, states, strict=True)]
@@ -138,18 +168,27 @@ class Crawl:
         self.expire()
         if self.finished() or not self.budget.left(len(self._unsent)) or not len(self.frontier):
             return None
-        pick = self._guarded("select", lambda: self._select(busy), lambda: self._pop_any(busy))
-        if pick is None and self.counts["error/place"]:
-            pick = self.frontier.pop(0, busy)
+        pick = self.choose(busy)
         if pick is None:
             return None
-        self._flying[pick.id] = pick
-        self._unsent.add(pick.id)
+        self.depart(pick)
+        if self.job is not None:
+            self.job.frontier.amend(pick)
+            self.job.tell("pick", pick.id, pick.key, list(busy))
+        return pick
+
+    def choose(self, busy: Collection[str]) -> Pick | None:
+        """Let the policy choose, whatever the budget says: a part of :meth:`next` that is done again in a recovery."""
+        pick = self._guarded("select", lambda: self._select(busy), lambda: self._pop_any(busy))
+        return self.frontier.pop(0, busy) if pick is None and self.counts["error/place"] else pick
+
+    def depart(self, pick: Pick, *, chosen: bool = True) -> None:
+        """Take what was taken out of the frontier for a pick in flight; ``chosen``: by the policy, just now."""
+        self.fly([pick], chosen=chosen)
         self.counts["selected"] += 1
         if self.log is not None:
-            why: dict[str, Any] = self._guarded("explain", lambda: self.policy.explain(pick), dict)
+            why: dict[str, Any] = self._guarded("explain", lambda: self.policy.explain(pick), dict) if chosen else {}
             self._write(lambda log: log.pick(pick, why))
-        return pick
 
     def sent(self, pick_id: int | None = None) -> bool:
         """Use one request of the budget, at the last moment before it goes out; ``False``: it must not go out.
@@ -161,17 +200,36 @@ class Crawl:
             return False
         if pick_id is not None:
             self._unsent.discard(pick_id)
+        if self.job is not None:
+            self.job.tell("used", self.budget.requests_used)
         return True
 
-    def report(self, outcome: Outcome, links: Sequence[Link] = ()) -> None:
-        """A pick came back, with the links of its page in document order. Once for each pick."""
+    def give_back(self) -> None:
+        """A request for which :meth:`sent` was called never left: no connection could be made."""
+        self.budget.give_back()
+        if self.job is not None:
+            self.job.tell("used", self.budget.requests_used)
+
+    def fly(self, picks: Iterable[Pick], *, chosen: bool = True) -> None:
+        """Have picks in flight; where they were not chosen by this policy, it does not hear of their release."""
+        for pick in picks:
+            self._flying[pick.id] = pick
+            self._unsent.add(pick.id)
+            if not chosen:
+                self._unchosen.add(pick.id)
+
+    def report(self, outcome: Outcome, links: Sequence[Link] = (), also: Collection[int] = ()) -> None:
+        """A pick came back, with the links of its page in document order. Once for each pick.
+
+        ``also`` are other keys under which the page is known from now on: those that it was redirected to.
+        """
         if outcome.pick.id not in self._flying or outcome.pick.id in self._owed:
             raise PolicyError(f"pick {outcome.pick.id} ({outcome.pick.url}) is not in flight: it was reported already")
-        reward = self._guarded("goal", lambda: _number(self.goal, outcome), lambda: 0.0)
+        reward = self._guarded("goal", lambda: worth(self.goal, outcome), lambda: 0.0)
         if reward is None:
-            self._owed[outcome.pick.id] = (outcome, links, self.clock())
+            self._owed[outcome.pick.id] = (outcome, links, also, self.clock())
         else:
-            self._conclude(outcome, links, reward)
+            self._conclude(outcome, links, reward, also)
 
     def reward(self, pick_id: int, value: float) -> bool:
         """Say what an outcome was worth whose goal had said ``None``; ``False`` if nothing waits for it (any more)."""
@@ -180,13 +238,13 @@ class Crawl:
         owed = self._owed.pop(pick_id, None)
         if owed is None:
             return False
-        self._conclude(owed[0], owed[1], float(value))
+        self._conclude(*owed[:2], float(value), owed[2])
         return True
 
     def expire(self, *, everything: bool = False) -> None:
         """Give 0 to outcomes whose reward is overdue, or to all that wait for one when a crawl ends."""
         now = self.clock()
-        for pick_id in [id_ for id_, (_, _, since) in self._owed.items() if everything or now - since > self.patience]:
+        for pick_id in [id_ for id_, (*_, since) in self._owed.items() if everything or now - since > self.patience]:
             self.counts["reward/late"] += 1
             self.reward(pick_id, 0.0)
 
@@ -194,83 +252,70 @@ class Crawl:
         """A pick was never sent, or is to be sent again: it waits again, and counts for nothing."""
         pick = self._flying.pop(pick_id)
         self._unsent.discard(pick_id)
-        self.frontier.release(pick)
+        self.put_back(pick, chosen=pick_id not in self._unchosen)
+        self._unchosen.discard(pick_id)
         self.counts["released"] += 1
-        self._guarded("unselect", lambda: self.policy.unselect(pick), lambda: None)
         self._write(lambda log: log.release(pick))
+        if self.job is not None:
+            self.job.tell("release", pick_id)
+
+    def put_back(self, pick: Pick, *, chosen: bool = True) -> None:
+        """Let a pick wait again as if it had never been chosen."""
+        self.frontier.release(pick)
+        if chosen:
+            self._guarded("unselect", lambda: self.policy.unselect(pick), lambda: None)
 
     def finished(self) -> str:
         """Why the crawl is over (``budget_requests``, ``budget_bytes``, ``budget_seconds``, ``plateau``), or ``""``."""
         spent = self.budget.exhausted()  # not for good: a request may be given back
         return self.stop_reason or (f"budget_{spent}" if spent else "")
 
-    def checkpoint(self, folder: Path) -> None:
-        """Write the crawl to a folder: ``frontier.*``, ``policy.pickle``, and last ``crawl.json``."""
-        folder.mkdir(parents=True, exist_ok=True)
-        policy = pickle.dumps(self.policy, protocol=5)
-        self.frontier.checkpoint(folder)
-        write_atomically(folder / "policy.pickle", policy)
-        state = {
-            "format": FORMAT,
-            "checksums": checksums(folder),
-            "policy": describe(self.policy, self.goal),
-            "budget": self.budget.state(),
-            "plateau": None if self.plateau is None else self.plateau.state(),
-            "counts": dict(self.counts),
-            "rewards": self.rewards,
-            "found_at": list(self.found_at),
-        }
-        write_atomically(folder / "crawl.json", json.dumps(state, indent=1).encode())
-
-    def resume(self, folder: Path) -> None:
-        """Go on where a checkpoint was written; call it before anything else.
-
-        Raises
-        ------
-        ResumeError
-            If the folder holds a crawl of another format, policy or parameters, or cannot be read.
-        """
-        try:
-            state = json.loads((folder / "crawl.json").read_text())
-            written = state["format"], state["policy"]
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise ResumeError(
-                f"{folder / 'crawl.json'} cannot be read ({error}); remove {folder} to start afresh"
-            ) from error
-        wanted = {"format": FORMAT, **describe(self.policy, self.goal)}
-        if differing := differences({"format": written[0], **written[1]}, wanted):
-            raise ResumeError(
-                f"the crawl in {folder} cannot go on with other settings: {differing}; use the same settings, or another "
-                "JOBDIR"
-            )
-        try:
-            policy = pickle.loads((folder / "policy.pickle").read_bytes())  # noqa: S301 (the user's own job directory)
-        except Exception as error:
-            raise ResumeError(
-                f"{folder / 'policy.pickle'} cannot be read ({error}); remove {folder} to start afresh"
-            ) from error
-        frontier = MemoryFrontier.resume(folder)
-        if state.get("checksums") != checksums(folder):
-            raise ResumeError(f"the files in {folder} are not of one checkpoint; remove the folder to start afresh")
-        self.frontier = frontier
-        self.policy = policy
-        self.policy.attach(self.frontier)
-        self.budget.restore(state["budget"])
-        if self.plateau is not None and state["plateau"] is not None:
-            self.plateau.restore(state["plateau"])
-        self.counts.update(state["counts"])
-        self.rewards = state["rewards"]
-        self.found_at.extend((requests, rewards) for requests, rewards in state["found_at"])
+    def checkpoint(self) -> None:
+        """Let the job write everything as it is now, without waiting for it; does nothing without a job."""
+        if self.job is not None:
+            self.job.checkpoint(store(self))
 
     def close(self) -> None:
-        """Close the frontier and the log. Idempotent."""
-        self.frontier.close()
-        if self.log is not None:
-            self.log.close()
+        """Close the frontier or the job, and the log. Idempotent. Without a checkpoint nothing is lost but time."""
+        try:
+            if self.job is not None:
+                self.job.close()
+            else:
+                self.frontier.close()
+        finally:
+            if self.log is not None:
+                self.log.close()
+
+    def _keep_in(self, job: Job) -> None:
+        """Write down from now on what this crawl is told."""
+        self._told = dict(self.counts)
+        if job.is_new:
+            job.checkpoint(store(self))
+            job.flush()
+        self.job = job
+        if keys := [pick.key for pick in self._flying.values()]:
+            job.tell("recovered", keys)
+            self.recovered.update(keys)
+            self.counts["recovered"] += len(keys)
+        for pick_id in [*self._flying]:
+            self.release(pick_id)
+
+    def _keep_up(self) -> None:
+        if self.job is not None and self.job.due:
+            self.checkpoint()
+
+    def _noted(self, outcome: Outcome) -> Outcome:
+        """Let the journal know what the policy reads of a page."""
+        return outcome if self.job is None or outcome.page is None else replace(outcome, page=NotedPage(outcome.page))
+
+    def _changes(self) -> dict[str, int]:
+        """Return the counts that changed since they were asked for last."""
+        changed = {name: value for name, value in self.counts.items() if self._told.get(name) != value}
+        self._told.update(changed)
+        return changed
 
     def _write(self, entry: Callable[[EventLog], None]) -> None:
-        log = self.log
-        if log is not None:
+        if (log := self.log) is not None:
             self._guarded("log", lambda: entry(log), lambda: None)
 
     def _select(self, busy: Collection[str]) -> Pick | None:
@@ -291,22 +336,38 @@ class Crawl:
         return self.frontier.pop(int(np.argmax(awake > 0)), busy) if awake.any() else None
 
     def _place(self, links: Sequence[Link], source: Outcome | None, origin: int) -> int:
+        return self.frontier.push(links, self.placements(links, source), origin=origin)
+
+    def placements(self, links: Sequence[Link], source: Outcome | None = None) -> Sequence[Placement | None]:
+        """Let the policy say where links should wait, without putting them there."""
         placements = self._guarded(
-            "place", lambda: _checked(self.policy.place(links, source), links), lambda: self._fall_back(links)
+            "place", lambda: placed(self.policy.place(links, source), links), lambda: self._fall_back(links)
         )
         self.counts["link/given_up"] += placements.count(None)
-        return self.frontier.push(links, placements, origin=origin)
+        return placements
 
     def _fall_back(self, links: Sequence[Link]) -> Sequence[Placement]:
-        self._fallbacks += len(links)
-        return [Placement(0, float(i - self._fallbacks)) for i in range(len(links), 0, -1)]
+        self.fallbacks += len(links)
+        return [Placement(0, float(i - self.fallbacks)) for i in range(len(links), 0, -1)]
 
-    def _conclude(self, outcome: Outcome, links: Sequence[Link], reward: float) -> None:
-        pick = outcome.pick
-        outcome = _with_reward(outcome, reward)
+    def _conclude(self, outcome: Outcome, links: Sequence[Link], reward: float, also: Collection[int]) -> None:
+        outcome = self._noted(replace(outcome, reward=reward))
+        self.conclude(outcome, links, also)
+        if self.job is not None:
+            record = record_outcome(outcome)
+            self.job.tell("outcome", record, list(map(tuple, links)), list(also), self.budget.state(), self._changes())
+            self._keep_up()
+
+    def conclude(self, outcome: Outcome, links: Sequence[Link], also: Collection[int]) -> None:
+        """Let the policy see an outcome whose reward is set: the part of :meth:`report` that is done again in a recovery."""
+        pick, reward = outcome.pick, outcome.reward
         del self._flying[pick.id]
         self._unsent.discard(pick.id)
+        self._unchosen.discard(pick.id)
+        self.recovered.discard(pick.key)
         self.frontier.settle(pick)
+        if also:
+            self.frontier.push([Link("", key) for key in also], [None] * len(also))
         self.counts["outcomes"] += 1
         if pick.method == "HEAD":
             probed = Link(pick.url, pick.key, pick.host, pick.depth, state=State.PROBED, payload=pick.payload)
@@ -316,7 +377,7 @@ class Crawl:
                 self.rewards += reward
                 self.found_at.append((self.budget.requests_used, self.rewards))
             if links:
-                self.add(links, outcome)
+                self._add(links, outcome)
         self._guarded("learn", lambda: self.policy.learn(outcome), lambda: None)
         self._write(lambda log: log.outcome(outcome))
         if self.plateau is not None and self.plateau.reached(self.budget.requests_used, self.rewards):
@@ -326,6 +387,8 @@ class Crawl:
         """Call a policy or goal; where it raises, log and count that, and do something else instead."""
         try:
             return call()
+        except StorageError:
+            raise
         except Exception as error:
             if self.strict:
                 raise
@@ -334,41 +397,3 @@ class Crawl:
                 who = self.goal if what == "goal" else self.policy
                 logger.exception("%s of %s failed: %s", what, type(who).__qualname__, error)
             return instead()
-
-
-def _number(goal: Goal, outcome: Outcome) -> float | None:
-    reward = goal(outcome)
-    if reward is None:
-        return None
-    if isinstance(reward, (int, float, np.number)) and math.isfinite(reward):
-        return float(reward)
-    raise GoalError(f"the goal {goal!r} answered {reward!r}; return a finite number, or None if the reward comes later")
-
-
-def _checked(placements: Sequence[Placement | None], links: Sequence[Link]) -> Sequence[Placement | None]:
-    if len(placements) != len(links):
-        raise PolicyError(
-            f"place() gave {len(placements)} placements for {len(links)} links; return one Placement or None per link"
-        )
-    for place in placements:
-        if place is None:
-            continue
-        well = isinstance(place.arm, (int, np.integer)) and isinstance(place.rank, (int, float, np.number))
-        if (
-            not well
-            or place.method not in ("GET", "HEAD")
-            or not 0 <= place.arm < _MOST_ARMS
-            or place.rank != place.rank
-        ):
-            raise PolicyError(
-                f"place() gave {place}; an arm is an integer from 0, without gaps, below {_MOST_ARMS:,}, a rank a number "
-                "that is not NaN, a method GET or HEAD"
-            )
-    return placements
-
-
-def _with_reward(outcome: Outcome, reward: float) -> Outcome:
-    return Outcome(
-        pick=outcome.pick, status=outcome.status, mime=outcome.mime, size=outcome.size, seconds=outcome.seconds,
-        items=outcome.items, error=outcome.error, reward=reward, page=outcome.page,
-    )  # fmt: skip

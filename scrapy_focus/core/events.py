@@ -42,8 +42,7 @@ class EventLog:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             if self.path.suffix != ".gz" and self.path.is_file():  # a device may be read without end
                 _drop_cut_line(self.path)
-            open_file = gzip.open if self.path.suffix == ".gz" else open
-            self._file = cast("TextIO", open_file(path, "at", encoding="utf-8"))
+            self._file = self._open()
         except OSError as error:
             raise ConfigError(f"the decision log {path} cannot be written: {error}") from error
 
@@ -65,9 +64,32 @@ class EventLog:
         """Write that a pick was handed back unsent."""
         self._write(event="release", id=pick.id)
 
+    def mark(self) -> tuple[str, int] | None:
+        """Say how far the file is written, for :meth:`cut`; ``None`` where it is none that can be cut."""
+        if not self.path.is_file():
+            return None
+        if self.path.suffix == ".gz":  # what is whole can be cut behind
+            self._file.close()
+            self._file = self._open()
+        else:
+            self._file.flush()
+        return str(self.path.resolve()), self.path.stat().st_size
+
+    def cut(self, path: str, size: int) -> None:
+        """Drop what was written after a mark, if it was one in this file: it will be written again."""
+        if str(self.path.resolve()) != path or not self.path.is_file() or self.path.stat().st_size < size:
+            return
+        self._file.close()
+        os.truncate(self.path, size)
+        self._file = self._open()
+
     def close(self) -> None:
         """Flush and close. Idempotent."""
         self._file.close()
+
+    def _open(self) -> TextIO:
+        open_file = gzip.open if self.path.suffix == ".gz" else open
+        return cast("TextIO", open_file(self.path, "at", encoding="utf-8"))
 
     def _write(self, **fields: Any) -> None:
         self._file.write(json.dumps(fields, ensure_ascii=False, default=str) + "\n")

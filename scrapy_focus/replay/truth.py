@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from scrapy_focus.core.crawl import _number
+from scrapy_focus.core.contract import worth
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.mime import BLOCKED_MIMES
 from scrapy_focus.core.types import Link, Pick
@@ -134,7 +134,7 @@ class SiteTruth:
                     received += size
                     flight.received = size
             outcome = answers.outcome(flight, 0.0)
-            reward = _number(goal, outcome) or 0.0
+            reward = worth(goal, outcome) or 0.0
             rewards += reward
             at = flight.final if flight.final >= 0 else link.key
             self.worth[at] += reward

@@ -15,6 +15,7 @@ from scrapy_focus import (
     Frontier,
     Goal,
     ItemsGoal,
+    Job,
     Link,
     MemoryFrontier,
     Ordering,
@@ -125,7 +126,11 @@ def crawl_by_hand(folder: Path) -> float:
     while (pick := crawl.next(busy={"b"})) is not None:
         assert_type(pick, Pick)
         crawl.report(Outcome(pick=pick, status=200, mime="text/html"), [Link("http://a/x", 2, "a", anchor="x")])
-    crawl.checkpoint(folder)
+    crawl.close()
+    with_job = Crawl(ShallowFirst(), job=Job(folder / "job", every=10))
+    with_job.checkpoint()
+    assert_type(with_job.recovered, set[int])
+    with_job.close()
     return crawl.rewards
 
 

@@ -1,23 +1,14 @@
-"""What has to be equal for a stored crawl to go on, and whether its files belong together."""
+"""What has to be equal for a stored crawl to go on."""
 
 from __future__ import annotations
 
 import inspect
 import re
-import zlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from scrapy_focus.core.goals import Goal
     from scrapy_focus.core.policy import Policy
-
-
-def checksums(folder: Path) -> dict[str, int]:
-    """Return a checksum of each file of a checkpoint, by name."""
-    files = sorted(path for path in folder.glob("*.pickle") if path.name in ("frontier.pickle", "policy.pickle"))
-    return {path.name: zlib.crc32(path.read_bytes()) for path in files}
 
 
 def describe(policy: Policy, goal: Goal) -> dict[str, Any]:

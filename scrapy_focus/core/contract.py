@@ -1,0 +1,63 @@
+"""Whether goals and policies answer as they promise."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from scrapy_focus.core.errors import GoalError, PolicyError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from scrapy_focus.core.goals import Goal
+    from scrapy_focus.core.types import Link, Outcome, Placement
+
+_MOST_ARMS = 1_000_000
+
+
+def worth(goal: Goal, outcome: Outcome) -> float | None:
+    """Return what a goal makes of an outcome.
+
+    Raises
+    ------
+    GoalError
+        If that is neither ``None`` nor a finite number.
+    """
+    reward = goal(outcome)
+    if reward is None:
+        return None
+    if isinstance(reward, (int, float, np.number)) and math.isfinite(reward):
+        return float(reward)
+    raise GoalError(f"the goal {goal!r} answered {reward!r}; return a finite number, or None if the reward comes later")
+
+
+def placed(placements: Sequence[Placement | None], links: Sequence[Link]) -> Sequence[Placement | None]:
+    """Return the placements that a policy gave for some links.
+
+    Raises
+    ------
+    PolicyError
+        If they are not one for each, or one of them is no place.
+    """
+    if len(placements) != len(links):
+        raise PolicyError(
+            f"place() gave {len(placements)} placements for {len(links)} links; return one Placement or None per link"
+        )
+    for place in placements:
+        if place is None:
+            continue
+        well = isinstance(place.arm, (int, np.integer)) and isinstance(place.rank, (int, float, np.number))
+        if (
+            not well
+            or place.method not in ("GET", "HEAD")
+            or not 0 <= place.arm < _MOST_ARMS
+            or place.rank != place.rank
+        ):
+            raise PolicyError(
+                f"place() gave {place}; an arm is an integer from 0, without gaps, below {_MOST_ARMS:,}, a rank a number "
+                "that is not NaN, a method GET or HEAD"
+            )
+    return placements

@@ -1,0 +1,55 @@
+"""Pages that note what is read of them, so that it can be read again when a crawl is recovered."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from scrapy_focus.core.types import Page
+
+_NOTHING: dict[str, Any] = {"url": "", "status": 0, "headers": {}, "text": ""}
+
+
+class NotedPage:
+    """A page for a policy: what it reads of it stands in ``read`` afterwards.
+
+    Parameters
+    ----------
+    page
+        The page, as long as it lasts.
+    read
+        What was read of it in an earlier run; a policy that reads anything else now finds nothing.
+    """
+
+    __slots__ = ("_page", "read")
+
+    def __init__(self, page: Page | None, read: dict[str, Any] | None = None) -> None:
+        self._page = page
+        self.read: dict[str, Any] = read if read is not None else {}
+
+    @property
+    def url(self) -> str:
+        """Where it came from, after redirects."""
+        return str(self._get("url"))
+
+    @property
+    def status(self) -> int:
+        """The HTTP status."""
+        return int(self._get("status"))
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """The HTTP headers, names as sent."""
+        return dict(self._get("headers"))
+
+    @property
+    def text(self) -> str:
+        """The decoded body, ``""`` where it is not text."""
+        return str(self._get("text"))
+
+    def _get(self, name: str) -> Any:
+        if name not in self.read:
+            self.read[name] = _NOTHING[name] if self._page is None else getattr(self._page, name)
+        return self.read[name]

@@ -1,0 +1,206 @@
+"""A crawl that stops and goes on: nothing is lost, and it refuses what would not be the same crawl."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from scrapy_focus import Budget, Crawl, FilesGoal, Job, Plateau, Policy, ResumeError, StorageError
+from scrapy_focus.jobs.sums import summed
+from scrapy_focus.policies.orderings import BreadthFirst, Random
+from scrapy_focus.policies.tagpath import TagPath
+from tests.made import Clock, fetch, link, links
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def stopped(policy: Policy, folder: Path, **options: Any) -> Crawl:
+    """Return a crawl that was closed in mid-crawl, one pick in flight."""
+    crawl = Crawl(policy, seed=5, strict=True, job=Job(folder), **options)
+    crawl.add([link(i, tag_path="html/body/a") for i in range(8)])
+    for i in range(3):
+        fetch(crawl, link(20 + i, tag_path="html/body/a"), items=i)
+    crawl.checkpoint()
+    crawl.sent(crawl.next().id)
+    crawl.close()
+    return crawl
+
+
+def resumed(policy: Policy, folder: Path, **options: Any) -> Crawl:
+    """Return the crawl in a folder, open; it is closed if it is refused."""
+    job = Job(folder)
+    try:
+        return Crawl(policy, strict=True, job=job, **options)
+    except BaseException:
+        job.close()
+        raise
+
+
+@pytest.mark.parametrize("policy", [BreadthFirst, Random, lambda: TagPath(probe=False)])
+def test_a_crawl_goes_on_as_if_it_had_not_stopped(policy: Any, tmp_path: Path) -> None:
+    """Counts, rewards and the budget go on, what was in flight waits again, and the policy chooses as it would have."""
+    clock = Clock()
+    stopped(policy(), tmp_path / "stopped", budget=Budget(requests=100), clock=clock)
+    later = resumed(policy(), tmp_path / "stopped", seed=99, budget=Budget(requests=100), clock=clock)
+    crawl = Crawl(policy(), seed=5, strict=True, budget=Budget(requests=100), clock=clock)  # one that does not stop
+    crawl.add([link(i, tag_path="html/body/a") for i in range(8)])
+    for i in range(3):
+        fetch(crawl, link(20 + i, tag_path="html/body/a"), items=i)
+    flying = crawl.next()
+    crawl.sent(flying.id)
+    crawl.release(flying.id)
+    assert later.counts == crawl.counts | {"recovered": 1}
+    assert (later.rewards, later.found_at) == (crawl.rewards, crawl.found_at)
+    assert later.budget.requests_used == 4
+    assert later.recovered == {flying.key}
+    assert later.frontier.states([flying.key]) == [1]
+    later.frontier.check()
+    assert later.policy.rng.random() == crawl.policy.rng.random()
+    assert [fetch(later).key for _ in range(8)] == [fetch(crawl).key for _ in range(8)]
+    later.close()
+
+
+@pytest.mark.parametrize(
+    ("other", "difference"),
+    [
+        (BreadthFirst(), "policy was scrapy_focus.policies.tagpath.TagPath and is .*BreadthFirst"),
+        (TagPath(alpha=1.0), "alpha was 2.5 and is 1.0"),
+        (TagPath(alpha=2.5, blocked=("exe",)), "blocked was {'exe', 'jpg'} and is {'exe'}"),
+    ],
+)
+def test_other_settings_are_refused(other: Policy, difference: str, tmp_path: Path) -> None:
+    """A crawl does not go on under another policy or parameters; the message names what differs, and nothing else."""
+    stopped(TagPath(alpha=2.5, blocked=("jpg", "exe")), tmp_path)
+    kept = everything(tmp_path)
+    with pytest.raises(ResumeError, match=difference) as caught:
+        resumed(other, tmp_path)
+    assert "theta was 0.75 and" not in str(caught.value)
+    assert "another JOBDIR" in str(caught.value)
+    assert everything(tmp_path) == kept
+
+
+def everything(folder: Path) -> dict[str, bytes]:
+    """Return the content of the files of a crawl that nobody has open."""
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != "pid"}
+
+
+def test_a_plateau_goes_on(tmp_path: Path) -> None:
+    """The average of the slopes, and how long it was low, go on in the next run."""
+
+    def plateau() -> Plateau:
+        return Plateau(window=1, slope=0.9, decay=0.5, patience=50)
+
+    crawl = stopped(BreadthFirst(), tmp_path, plateau=plateau())
+    later = resumed(BreadthFirst(), tmp_path, plateau=plateau())
+    assert later.plateau.average == crawl.plateau.average == 1.25, "slopes 0, 1, 2"
+    assert vars(later.plateau) == vars(crawl.plateau)
+    later.close()
+
+
+def test_another_goal_is_refused(tmp_path: Path) -> None:
+    """What was learned for one goal does not serve another."""
+    stopped(BreadthFirst(), tmp_path)
+    with pytest.raises(ResumeError, match="goal was items scraped and is files: image"):
+        resumed(BreadthFirst(), tmp_path, goal=FilesGoal(types=["image/*"]))
+
+
+def test_the_same_settings_are_the_same_in_another_process(tmp_path: Path) -> None:
+    """Sets of words have another order in each process; that is no difference."""
+    stopped(TagPath(), tmp_path)
+    code = f"""
+from pathlib import Path
+from scrapy_focus import Crawl, Job
+from scrapy_focus.policies.tagpath import TagPath
+crawl = Crawl(TagPath(), job=Job(Path({str(tmp_path)!r})))
+print(crawl.counts["outcomes"])
+"""
+    environment = {**os.environ, "PYTHONHASHSEED": "1"}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    assert done.stdout == "3\n", done.stderr
+
+
+class Weighed(BreadthFirst):
+    """Has a parameter that says nothing of itself."""
+
+    def __init__(self, *, weigh: object) -> None:
+        super().__init__()
+        self.weigh = weigh
+
+
+def test_a_parameter_without_a_repr_is_the_same_in_another_process(tmp_path: Path) -> None:
+    """The address of an object in memory is no difference."""
+    stopped(Weighed(weigh=object()), tmp_path)
+    resumed(Weighed(weigh=object()), tmp_path).close()
+
+
+def test_links_are_not_forgotten(tmp_path: Path) -> None:
+    """What was fetched before the stop is not fetched again after it."""
+    stopped(BreadthFirst(), tmp_path)
+    crawl = resumed(BreadthFirst(), tmp_path)
+    assert crawl.add(links(0, 1, 2, 3, 20)) == 0
+    assert crawl.add(links(100)) == 1
+    crawl.close()
+
+
+@pytest.mark.parametrize("content", [None, b"", b"[]", b"SQLite format 3\0garbage", b"\x80\x05garbage" * 2000])
+def test_a_file_that_cannot_be_read_is_named(content: bytes | None, tmp_path: Path) -> None:
+    """Without its links a crawl does not go on, and the message names the file; what is there stays."""
+    stopped(BreadthFirst(), tmp_path)
+    path = tmp_path / "frontier.sqlite"
+    path.unlink()
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(StorageError, match=r"frontier\.sqlite"):
+        resumed(BreadthFirst(), tmp_path)
+    assert path.exists() == (content is not None)
+    assert content is None or path.read_bytes() == content
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("policy", b"", "what the policy in .* learned cannot be read"),
+        ("policy", b"\x80\x05garbage", "what the policy in .* learned cannot be read"),
+        ("crawl", b"garbage", "says of its crawl cannot be read"),
+        ("crawl", b"[]", "says of its crawl cannot be read"),
+    ],
+)
+def test_notes_that_cannot_be_read_are_named(name: str, value: bytes, said: str, tmp_path: Path) -> None:
+    """What a checkpoint says besides the links is told apart, with what to do about it; so is what was changed since."""
+    stopped(BreadthFirst(), tmp_path)
+    note(tmp_path, name, value, summed_anew=False)
+    with pytest.raises(StorageError, match=f"the {name} in .* is damaged; see scrapy focus-check"):
+        resumed(BreadthFirst(), tmp_path)
+    note(tmp_path, name, value)
+    with pytest.raises((ResumeError, StorageError), match=f"{said}.*focus-check"):
+        resumed(BreadthFirst(), tmp_path)
+
+
+def note(folder: Path, name: str, value: bytes, *, summed_anew: bool = True) -> None:
+    """Change what a checkpoint says."""
+    with sqlite3.connect(folder / "frontier.sqlite") as connection:
+        connection.execute("INSERT OR REPLACE INTO notes VALUES (?, ?)", (name, value))
+        if summed_anew:
+            notes = dict(connection.execute("SELECT name, value FROM notes"))
+            connection.executemany("INSERT OR REPLACE INTO notes VALUES (?, ?)", summed(notes).items())
+    connection.close()
+
+
+def test_versions_that_changed_are_named(tmp_path: Path) -> None:
+    """Where what was learned cannot be read, it helps to know that another numpy wrote it."""
+    stopped(BreadthFirst(), tmp_path)
+    job = Job(tmp_path)
+    state = json.loads(job.notes["crawl"])
+    job.close()
+    state["versions"]["numpy"] = "0.1"
+    note(tmp_path, "crawl", json.dumps(state).encode())
+    note(tmp_path, "policy", b"\x80")
+    with pytest.raises(ResumeError, match=r"numpy was 0\.1 and is \d.*install these versions"):
+        resumed(BreadthFirst(), tmp_path)

@@ -1,0 +1,308 @@
+"""Crawls of a made-up site with several in flight, step by step, so that each can be interrupted anywhere."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+import shutil
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from scrapy_focus import Budget, Crawl, EventLog, FilesGoal, Job, Link, Outcome, Pick, Placement, Plateau, Policy, State
+from scrapy_focus.core.policy import Bandit, Ordering
+from tests.made import PDF, Clock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Sequence
+    from pathlib import Path
+
+PAGES = 40
+HOSTS = 4
+
+
+@dataclass
+class Page:
+    """What came back, as long as it lasts."""
+
+    url: str
+    status: int
+    headers: dict[str, str]
+    text: str
+
+
+class Hosts(Bandit):
+    """One arm for each host, and a random order within it."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[str, int] = {}
+
+    def arm(self, link: Link) -> int:
+        return self.numbers.setdefault(link.host, len(self.numbers))
+
+
+class Reader(Ordering):
+    """Ranks links by the text of their page, and counts the words of all pages."""
+
+    def __init__(self) -> None:
+        self.words = 0
+        self.types: dict[str, int] = {}
+
+    def rank(self, link: Link, source: Outcome | None) -> float:
+        if source is None or source.page is None:
+            return 0.0
+        return source.page.text.count("good") + link.key / 1000
+
+    def learn(self, outcome: Outcome) -> None:
+        if outcome.page is not None and outcome.status == 200:
+            self.words += len(outcome.page.text.split())
+            name = outcome.page.headers["Content-Type"]
+            self.types[name] = self.types.get(name, 0) + 1
+
+
+class Mover(Policy):
+    """Moves links that are found again to the front, and fetches every page twice that is linked to thrice."""
+
+    wants_known: ClassVar[bool] = True
+
+    def __init__(self) -> None:
+        self.found: dict[int, int] = {}
+
+    def place(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
+        placements: list[Placement | None] = []
+        for link in links:
+            n = self.found[link.key] = self.found.get(link.key, 0) + 1
+            known = link.state == State.FETCHED
+            placements.append(None if known and n != 3 else Placement(n % 3, n + link.key / 1000, _memo(n, link.depth)))
+        return placements
+
+    def select(self, busy: Collection[str]) -> Pick | None:
+        awake = self.frontier.awake(busy)
+        return (
+            self.frontier.pop(int(np.argmax(np.where(awake > 0, self.frontier.heads, -np.inf))), busy)
+            if awake.any()
+            else None
+        )
+
+
+class Sampler(Policy):
+    """Draws some links of a random arm, and takes the one that scores best against what it learned."""
+
+    def __init__(self) -> None:
+        self.weights = np.zeros(2, np.float32)
+
+    def place(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
+        return [Placement(link.key % 3, float(self.rng.random()), _memo(link.key % 7, link.depth)) for link in links]
+
+    def select(self, busy: Collection[str]) -> Pick | None:
+        awake = np.flatnonzero(self.frontier.awake(busy))
+        if not len(awake):
+            return None
+        drawn = self.frontier.sample(int(self.rng.choice(awake)), 3, self.rng, busy)
+        best = max(drawn, key=lambda each: (float(each[1].memo @ self.weights), each[0].key))
+        return self.frontier.take(best[0].key)
+
+    def learn(self, outcome: Outcome) -> None:
+        self.weights += np.float32(0.1) * (outcome.reward - self.weights @ outcome.pick.memo) * outcome.pick.memo
+
+
+class Moody(Policy):
+    """Depends on more than its inputs: where links wait, whether a HEAD comes first, and what is chosen, if anything."""
+
+    def __init__(self) -> None:
+        self.learned = 0
+
+    def place(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
+        looks = [link.state != State.PROBED and random.random() < 0.3 for link in links]
+        return [Placement(random.randrange(4), random.random(), None, "HEAD" if look else "GET") for look in looks]
+
+    def select(self, busy: Collection[str]) -> Pick | None:
+        awake = np.flatnonzero(self.frontier.awake(busy))
+        return self.frontier.pop(int(random.choice(awake)), busy) if len(awake) and random.random() < 0.8 else None
+
+    def learn(self, outcome: Outcome) -> None:
+        self.learned += 1
+
+
+class SometimesLater:
+    """Files are worth 1; what a third of the pages is worth comes later."""
+
+    def __call__(self, outcome: Outcome) -> float | None:
+        if outcome.pick.method == "GET" and outcome.pick.key % 3 == 1:
+            return None
+        return float(outcome.mime == PDF)
+
+    def __repr__(self) -> str:
+        return "sometimes later"
+
+
+def _memo(*values: float) -> Any:
+    return np.array(values, np.float32)
+
+
+def link_to(n: int, *, payload: bytes = b"") -> Link:
+    """Return the link to a page, or a file for every fifth."""
+    kind, place = ("data", "main/table/tr/td") if n % 5 == 0 else ("news", ["nav/ul/li", "main/p", "footer/div"][n % 3])
+    end = ".pdf" if n % 5 == 0 and n % 2 else ""
+    return Link(
+        f"http://h{n % HOSTS}/{kind}/{n}{end}", n + 1, f"h{n % HOSTS}", n % 7, anchor=f"{kind} {n}",
+        tag_path=f"html/body.c{n % 4}/{place}/a", context="about", payload=payload or b"payload %d" % n,
+    )  # fmt: skip
+
+
+def links_of(n: int) -> list[Link]:
+    """Return the links of a page."""
+    rng = random.Random(n)
+    return [link_to(k % PAGES) for k in (2 * n + 1, 2 * n + 2, rng.randrange(PAGES), rng.randrange(PAGES))]
+
+
+def answer(pick: Pick, seconds: float = 0.25) -> Outcome:
+    """Return what comes back for a pick."""
+    n = pick.key - 1
+    if n % 11 == 7:
+        return Outcome(pick=pick, status=404, mime="text/html", size=10, seconds=seconds, error="http_error")
+    if n % 13 == 12:
+        return Outcome(pick=pick, error="failure: TimeoutError", seconds=seconds)
+    mime = PDF if n % 5 == 0 else "text/html"
+    body = "" if n % 5 == 0 or pick.method == "HEAD" else "good " * (n % 4) + "text"
+    page = Page(pick.url, 200, {"Content-Type": mime}, body)
+    return Outcome(pick=pick, status=200, mime=mime, size=100 + n, seconds=seconds, items=float(n % 5 == 0), page=page)
+
+
+def reachable() -> set[int]:
+    """Return the keys of all that a crawl is to fetch."""
+    found, todo = {0, 1}, [0, 1]
+    while todo:
+        n = todo.pop()
+        pick = Pick(0, n + 1, "", "", 0, 0, 0.0, None, -1, "GET", b"")
+        new = {link.key - 1 for link in links_of(n)} - found if answer(pick).is_html else set()
+        found |= new
+        todo.extend(new)
+    return {n + 1 for n in found}
+
+
+class World:
+    """A folder with a job and a log, and what it takes to open the crawl in it."""
+
+    def __init__(
+        self, folder: Path, policy: Callable[[], Policy], *, goal: Any = None, every: int = 5, log: str = "log.jsonl",
+        seed: int = 1, budget: int | None = None, plateau: dict[str, Any] | None = None,
+    ) -> None:  # fmt: skip
+        self.folder = folder
+        self.policy = policy
+        self.goal = goal or FilesGoal(types=["application/pdf"])
+        self.every = every
+        self.log = folder / log
+        self.seed = seed
+        self.budget = budget
+        self.plateau = plateau
+        self.clock = Clock()
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def open(self) -> Crawl:
+        """Open the crawl: make it, or go on."""
+        return Crawl(
+            self.policy(), goal=self.goal, seed=self.seed, strict=True, clock=self.clock, patience=1e9,
+            budget=Budget(requests=self.budget), plateau=Plateau(**self.plateau) if self.plateau else None,
+            log=EventLog(self.log), job=Job(self.folder / "focus", every=self.every),
+        )  # fmt: skip
+
+    def save(self, to: Path) -> Path:
+        """Copy all files as a kill would leave them now."""
+        shutil.copytree(self.folder, to)
+        return to
+
+    def restore(self, copy: Path) -> None:
+        """Put the files back as they were, at the same place."""
+        shutil.rmtree(self.folder)
+        shutil.copytree(copy, self.folder)
+
+    def journal(self) -> Path:
+        """Return the journal that is being written."""
+        return max((self.folder / "focus").glob("journal.*"), key=lambda path: int(path.suffix[1:]))
+
+    def lines(self) -> list[str]:
+        """Return what is logged, without how long it took."""
+        return self.log.read_text().splitlines()
+
+
+class Walk:
+    """Drives a crawl with up to ``at_once`` in flight, one step at a time; each writes one record at most."""
+
+    def __init__(self, crawl: Crawl, rng: random.Random, *, at_once: int = 5) -> None:
+        self.crawl = crawl
+        self.rng = rng
+        self.at_once = at_once
+        self.unsent: list[Pick] = []
+        self.sent: list[Pick] = []
+        self.owed: list[Pick] = []
+        self.fetched: list[int] = []
+
+    def steps(self) -> Iterator[str]:
+        """Take steps until nothing is left, and yield after each what it was."""
+        if not self.crawl.recovered and not self.crawl.counts["selected"]:
+            self.crawl.add([link_to(0), link_to(1)])
+            yield "add"
+        while True:
+            step = self.rng.choice(["next", "next", "next", "send", "send", "report", "report", "reward", "odd"])
+            if step == "next" and len(self.unsent) + len(self.sent) + len(self.owed) < self.at_once:
+                busy = [f"h{n}" for n in range(HOSTS) if self.at_once > 1 and self.rng.random() < 0.2]
+                pick = self.crawl.next(busy)
+                if pick is not None:
+                    self.unsent.append(pick)
+                elif not (len(self.crawl.frontier) or self.unsent or self.sent or self.owed):
+                    return
+            elif step == "send" and self.unsent:
+                pick = self.unsent.pop(self.rng.randrange(len(self.unsent)))
+                assert self.crawl.sent(pick.id)
+                self.sent.append(pick)
+            elif step == "report" and self.sent:
+                self._report(self.sent.pop(self.rng.randrange(len(self.sent))))
+            elif step == "reward" and self.owed:
+                pick = self.owed.pop(self.rng.randrange(len(self.owed)))
+                assert self.crawl.reward(pick.id, 1.0 + pick.key % 2)
+            elif step == "odd" and self.at_once > 1:
+                self._odd(self.rng.random())
+            else:
+                continue
+            yield step
+
+    def _report(self, pick: Pick) -> None:
+        outcome = answer(pick)
+        self.fetched.append(pick.key)
+        n = pick.key - 1
+        found = links_of(n) if outcome.is_html and pick.method == "GET" else []
+        also = [1000 + n] if n % 6 == 5 else []
+        waits = self.crawl.goal(outcome) is None
+        self.crawl.report(outcome, found, also)
+        if waits:
+            self.owed.append(pick)
+
+    def _odd(self, which: float) -> None:
+        if which < 0.2 and self.unsent:
+            self.crawl.release(self.unsent.pop().id)
+        elif which < 0.4 and self.sent:
+            self.crawl.give_back()
+            assert self.crawl.sent(self.sent[-1].id)
+        elif which < 0.7 and self.sent:  # links that come before their page is done
+            self.crawl.add(links_of(self.sent[-1].key + 3), answer(self.sent[-1]))
+        elif which < 0.8:
+            self.crawl.add([link_to(self.rng.randrange(PAGES))])
+        else:
+            self.crawl.counts["requeued"] += 1
+
+
+def finish(crawl: Crawl, rng: random.Random, *, at_once: int = 5) -> Walk:
+    """Let a crawl run to its end."""
+    walk = Walk(crawl, rng, at_once=at_once)
+    for _ in walk.steps():
+        pass
+    return walk
+
+
+def events(path: Path) -> list[dict[str, Any]]:
+    """Return the events of a log."""
+    with gzip.open(path, "rt") if path.suffix == ".gz" else path.open() as file:
+        return [json.loads(line) for line in file]
