@@ -1,0 +1,185 @@
+"""``scrapy focus-status``: what is in the JOBDIR of a crawl, while it runs, after it stopped, or after a kill."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any
+
+from scrapy.commands import ScrapyCommand
+from scrapy.exceptions import UsageError
+
+from scrapy_focus.core.errors import FocusError
+
+if TYPE_CHECKING:
+    import argparse
+
+_LONGEST = 60  # characters of the value of a parameter
+_WIDTH = 120  # of a line, where there is no terminal
+_LABEL = 12
+_SHARES = ((60, "second"), (60, "minute"), (24, "hour"), (0, "day"))
+_STYLES = {"in use": "green", "stopped": "green", "killed": "yellow", "damaged": "red"}
+
+
+class StatusCommand(ScrapyCommand):
+    """Says what is in a JOBDIR."""
+
+    requires_crawler_process = False
+    default_settings = {"LOG_ENABLED": False}
+
+    def syntax(self) -> str:
+        return "JOBDIR [--json]"
+
+    def short_desc(self) -> str:
+        return "Say what is in the JOBDIR of a crawl"
+
+    def long_desc(self) -> str:
+        return (
+            "Say what is in a JOBDIR: whether a crawl runs in it, was stopped or killed, what waits, what was fetched, and "
+            "which arms earned most. Nothing is changed, so that it may be asked for while the crawl runs."
+        )
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument("--json", action="store_true", help="say it as JSON")
+
+    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
+        super().process_options(args, opts)
+        check_arguments("focus-status", args)
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        from scrapy_focus.jobs.inspection import look
+
+        try:
+            found = look(Path(args[0]))
+        except FocusError as error:
+            print(f"Error: {error}", file=sys.stderr)
+            self.exitcode = 1
+            return
+        if opts.json:
+            print(json.dumps(found, indent=2, ensure_ascii=False))
+        else:
+            show(found)
+        self.exitcode = int(found["state"] == "damaged")
+
+
+def check_arguments(command: str, args: list[str]) -> None:
+    """Raise ``UsageError`` if the arguments of a command are not one JOBDIR."""
+    if unknown := [word for word in args if word.startswith("-")]:
+        raise UsageError(f"there is no option {unknown[0]}; scrapy {command} -h lists those that there are")
+    if len(args) != 1:
+        raise UsageError(f"name one JOBDIR: scrapy {command} JOBDIR; got {' '.join(args) or 'none'}")
+
+
+def show(found: dict[str, Any]) -> None:
+    """Print what is in a JOBDIR, aligned."""
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(width=None if sys.stdout.isatty() else _WIDTH, highlight=False)
+    console.print(Text(found["jobdir"], style="bold"), soft_wrap=True)
+    console.print(Text(_state(found), style=_STYLES[found["state"]]), soft_wrap=True)
+    indent = " " * _LABEL
+    for label, text in rows_of(found):
+        for line in wrap(text, console.width, initial_indent=f"{label:<{_LABEL}}", subsequent_indent=indent):
+            shown = Text(line)
+            shown.stylize("dim", 0, _LABEL)
+            console.print(shown, soft_wrap=True)
+
+
+def rows_of(found: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return what is to be said of a JOBDIR, as labels and texts."""
+    links, events = found["links"], found["events"]
+    params = ", ".join(f"{name}={_short(text)}" for name, text in found["parameters"].items())
+    since = (
+        f"; {links['found_since']:,} found and {links['picked_since']:,} picked since the checkpoint" if events else ""
+    )
+    rows = [
+        ("policy", found["policy"].rpartition(".")[2] + (f"({params})" if params else "")),
+        ("goal", found["goal"]),
+        ("waiting", f"{_n(links['waiting'], 'link')} in {_n(links['arms'], 'arm')}{since}"),
+        ("in flight", f"{links['in_flight']:,}"),
+        ("known", f"{links['fetched']:,} fetched or given up, {links['probed']:,} looked at with a HEAD only"),
+        ("outcomes", f"{found['outcomes']:,}, rewards {found['rewards']:,.6g}"),
+    ]
+    rows += [(name, _used(found, name)) for name in ("requests", "bytes", "seconds")]
+    for i, best in enumerate(found["best_arms"]):
+        rows.append(
+            ("" if i else "best arms", f"{best['earned']:>8,.6g} in {best['pulls']:>7,} pulls  {_short(best['arm'])}")
+        )
+    if found["best_arms_error"]:
+        rows.append(("best arms", found["best_arms_error"]))
+    if found["made"]:
+        rows.append(("made", _when(found, "made")))
+    rows.append(("written", _when(found, "written")))
+    kinds = ", ".join(f"{n:,} {kind}" for kind, n in events.items())
+    rows.append(
+        (
+            "journal",
+            f"{_n(found['events_since_checkpoint'], 'event')} since the last checkpoint"
+            + (f" ({kinds})" if kinds else ""),
+        )
+    )
+    rows.append(("versions", _versions(found["versions"])))
+    rows.append(("files", ", ".join(f"{name} {_size(size)}" for name, size in found["files"].items())))
+    return rows
+
+
+def _state(found: dict[str, Any]) -> str:
+    again = _n(found["events_since_checkpoint"], "event")
+    return {
+        "in use": f"in use by process {found['process'] or '(unknown)'}",
+        "stopped": "stopped cleanly; the same command goes on from there",
+        "killed": f"killed, or stopped in a hurry; the same command goes through {again} again, and goes on from there",
+        "damaged": f"damaged: {found['damage']}; see scrapy focus-check {found['jobdir']}",
+    }[found["state"]]
+
+
+def _used(found: dict[str, Any], name: str) -> str:
+    say = {"requests": "{:,}".format, "bytes": _size, "seconds": duration}[name]
+    used, limit, left = (found[part][name] for part in ("used", "limits", "left"))
+    return f"{say(used)} used" + (f" of {say(limit)}, {say(left)} left" if limit is not None else "")
+
+
+def _versions(versions: dict[str, dict[str, str]]) -> str:
+    then, now = versions["then"], versions["now"]
+    return ", ".join(
+        f"{name} {then.get(name, 'none')}"
+        + (f" (now {now.get(name, 'none')})" if now.get(name) != then.get(name) else "")
+        for name in {**then, **now}
+    )
+
+
+def _when(found: dict[str, Any], name: str) -> str:
+    return f"{found[name].removesuffix('+00:00').replace('T', ' ')} UTC, {duration(found[f'{name}_seconds_ago'])} ago"
+
+
+def duration(seconds: float) -> str:
+    """Return some seconds in the two largest units that say something."""
+    said: list[str] = []
+    left = int(seconds)
+    for size, unit in _SHARES:
+        left, part = divmod(left, size) if size else (0, left)
+        if part or (not said and not left):
+            said.append(_n(part, unit))
+        if not left:
+            break
+    return " ".join(said[:-3:-1])
+
+
+def _size(size: float) -> str:
+    for unit in ("B", "kB", "MB"):
+        if size < 1000:
+            return f"{size:,.{int(unit != 'B')}f} {unit}"
+        size /= 1000
+    return f"{size:,.1f} GB"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+
+
+def _n(n: int, noun: str) -> str:
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
