@@ -141,7 +141,7 @@ class MeterMiddleware(_FocusMiddleware):
     def process_exception(self, request: Request, exception: Exception) -> None:
         scheduler = self._back(request)
         if scheduler is not None and isinstance(exception, (CannotResolveHostError, DownloadConnectionRefusedError)):
-            scheduler.crawl.budget.give_back()
+            scheduler.guard("give_back", scheduler.crawl.give_back)
 
     def _back(self, request: Request) -> FocusScheduler | None:
         if request not in self._out:

@@ -87,7 +87,7 @@ class Entry:
     """One pick with the engine, and what is known of it so far."""
 
     __slots__ = (
-        "failure", "holds_slot", "items", "links", "parsed_from", "pick", "request", "response", "sent", "since", "slot",
+        "also", "failure", "holds_slot", "items", "links", "parsed_from", "pick", "request", "response", "sent", "since", "slot",
         "spider_error", "stopped", "verdict",
     )  # fmt: skip
 
@@ -106,6 +106,7 @@ class Entry:
         self.stopped = False  # whether its body is not wanted for its MIME type
         self.verdict = ""  # why it, or its last redirect, went no further
         self.links: list[Link] = []
+        self.also: list[int] = []  # keys of the requests that it was redirected to
 
     @property
     def returned(self) -> bool:

@@ -1,7 +1,8 @@
 """Requests as small records: a request that waits costs a few hundred bytes, not two kilobytes.
 
 Only what is not the default is kept, and only plain values: numbers, text, bytes. A request that carries anything else
-(a list shared between callbacks, a lambda) waits as the object that it is, so that a spider sees no difference.
+(a list shared between callbacks, a lambda) waits as the object that it is, so that a spider sees no difference. In a job
+that is to survive its process, whatever can be pickled is, as Scrapy's own disk queues have it; the rest waits as it is.
 """
 
 from __future__ import annotations
@@ -13,12 +14,8 @@ from typing import TYPE_CHECKING, Any
 from scrapy import Request
 from scrapy.utils.request import request_from_dict
 
-from scrapy_focus.core.errors import ResumeError
-from scrapy_focus.core.files import write_atomically
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
     from scrapy import Spider
 
@@ -49,9 +46,26 @@ def encode(request: Request, spider: Spider) -> bytes | None:
     return pickle.dumps({name: value for name, value in fields.items() if value}, protocol=5)
 
 
+def encode_deeply(request: Request, spider: Spider) -> bytes:
+    """Return the record of a request that carries more than plain values: what Scrapy's disk queues would store.
+
+    Raises
+    ------
+    ValueError
+        If that cannot be stored: a callback that is no method of the spider, or a value that cannot be pickled.
+    """
+    fields = request.to_dict(spider=spider)
+    try:
+        return pickle.dumps(fields, protocol=5)
+    except Exception as error:  # whatever a value of the user's raises
+        raise ValueError(str(error) or type(error).__name__) from error
+
+
 def decode(url: str, record: bytes, spider: Spider) -> Request:
-    """Return the request again that :func:`encode` made the record of."""
-    fields: dict[str, Any] = pickle.loads(record)  # noqa: S301 (made by encode, in this process or the user's job)
+    """Return the request again that :func:`encode` or :func:`encode_deeply` made the record of."""
+    fields: dict[str, Any] = pickle.loads(record)  # noqa: S301 (made in this process or the user's job)
+    if "url" in fields:
+        return request_from_dict(fields, spider=spider)
     for name in ("callback", "errback"):
         if name in fields:
             fields[name] = getattr(spider, fields[name])
@@ -76,11 +90,21 @@ def _is_lxml_text(value: Any) -> bool:
 
 
 class Requests:
-    """The requests of waiting links: their records, and those that wait as they are."""
+    """The requests of waiting links: their records, and those that wait as they are.
 
-    def __init__(self, spider: Spider) -> None:
+    Parameters
+    ----------
+    spider
+        Whose methods callbacks are.
+    durable
+        Whether records are all that survives, so that whatever can be stored has to be.
+    """
+
+    def __init__(self, spider: Spider, *, durable: bool = False) -> None:
         self.spider = spider
+        self.durable = durable
         self._kept: dict[int, Request] = {}
+        self._warned = False
 
     def __len__(self) -> int:
         """How many wait as they are."""
@@ -89,6 +113,11 @@ class Requests:
     def pack(self, key: int, request: Request) -> bytes:
         """Return the record of a request; ``b""`` if it is kept as it is, under its key."""
         record = encode(request, self.spider)
+        if record is None and self.durable:
+            try:
+                record = encode_deeply(request, self.spider)
+            except ValueError as error:
+                self._warn(request, error)
         if record is None:
             self._kept[key] = request
             return b""
@@ -100,47 +129,22 @@ class Requests:
         if kept is not None:
             return kept
         if not record:
-            raise KeyError(f"the request for {url} could not be stored when the crawl was stopped")
+            raise KeyError(f"the request for {url} could not be stored, and was lost with the process that had it")
         return decode(url, record, self.spider)
 
-    def keep(self, key: int, request: Request) -> None:
-        """Let a request wait as it is, in place of the one that was packed under this key."""
-        self._kept[key] = request
+    def adopt(self, key: int, request: Request) -> None:
+        """A request comes again that waits already: if it cannot be stored, an earlier process may have lost it."""
+        if encode(request, self.spider) is None:
+            self._kept.setdefault(key, request)
 
     def forget(self, key: int) -> None:
         """The request under this key was given up."""
         self._kept.pop(key, None)
 
-    def checkpoint(self, folder: Path) -> list[int]:
-        """Write those that wait as they are to a folder, and return the keys of those that cannot be stored."""
-        stored: dict[int, dict[str, Any]] = {}
-        for key, request in self._kept.items():
-            try:
-                fields = request.to_dict(spider=self.spider)
-                pickle.dumps(fields, protocol=5)
-                stored[key] = fields
-            except (ValueError, TypeError, AttributeError, pickle.PicklingError):
-                continue
-        write_atomically(folder / "requests.pickle", pickle.dumps(stored, protocol=5))
-        return [key for key in self._kept if key not in stored]
-
-    def resume(self, folder: Path) -> None:
-        """Go on with what :meth:`checkpoint` wrote.
-
-        A request whose callback is gone since then is logged and left out.
-
-        Raises
-        ------
-        ResumeError
-            If it cannot be read.
-        """
-        path = folder / "requests.pickle"
-        try:
-            stored = pickle.loads(path.read_bytes())  # noqa: S301 (the user's own job directory)
-        except Exception as error:
-            raise ResumeError(f"{path} cannot be read ({error}); remove {folder} to start afresh") from error
-        for key, fields in stored.items():
-            try:
-                self._kept[key] = request_from_dict(fields, spider=self.spider)
-            except Exception as error:
-                logger.warning("%s cannot be requested again: %s", fields.get("url"), error)
+    def _warn(self, request: Request, error: ValueError) -> None:
+        if not self._warned:
+            self._warned = True
+            logger.warning(
+                "%r cannot be stored, and is lost if this process ends before it is sent: %s. It waits in memory, as will "
+                "all others like it, see focus/link/kept in the stats", request, error,
+            )  # fmt: skip

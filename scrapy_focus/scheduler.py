@@ -14,24 +14,25 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
+from scrapy import signals
 from scrapy.core.scheduler import BaseScheduler
-from scrapy.dupefilters import RFPDupeFilter
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.job import job_dir
-from scrapy.utils.misc import build_from_crawler, load_object
-from scrapy.utils.request import RequestFingerprinter
 
 from scrapy_focus.config import PICK, Config
 from scrapy_focus.core.crawl import Crawl
+from scrapy_focus.core.errors import StorageError
 from scrapy_focus.core.events import EventLog
 from scrapy_focus.core.mime import blocked_extensions
 from scrapy_focus.downloadermiddlewares import install
+from scrapy_focus.dupefilters import Had
+from scrapy_focus.feeds import flush_feeds, mend_feeds
 from scrapy_focus.inflight import BudgetExhausted, Entry, Errback, InFlight, engine_slot, unwrap
+from scrapy_focus.jobs.job import Job
 from scrapy_focus.links import Links
 from scrapy_focus.policies.tagpath import TagPath
 from scrapy_focus.requests import Requests
 from scrapy_focus.slots import Slots
-from scrapy_focus.spidermiddlewares import KnownLinkMiddleware
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
 
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
-    from scrapy.dupefilters import BaseDupeFilter
     from twisted.internet.defer import Deferred
 
     from scrapy_focus.core.policy import Policy
@@ -61,8 +61,8 @@ class FocusScheduler(BaseScheduler):
 
     Job directory contents
     ----------------------
-    With ``JOBDIR``, a clean stop writes the folder ``focus`` in it (see :meth:`scrapy_focus.Crawl.checkpoint`), and the
-    next run goes on from there. The dupefilter writes its own files.
+    With ``JOBDIR``, the crawl lives in the folder ``focus`` in it (see :class:`~scrapy_focus.jobs.job.Job`), and goes on
+    from there, whether it was stopped or killed. Scrapy's own dupefilter writes nothing; another one writes its own files.
 
     Notes
     -----
@@ -75,31 +75,35 @@ class FocusScheduler(BaseScheduler):
     def __init__(self, crawler: Crawler, config: Config) -> None:
         self.crawler = crawler
         self.config = config
-        self.crawl = Crawl(
-            config.make_policy(**self.default_params(config)),
-            goal=config.goal,
-            budget=config.make_budget(),
-            plateau=config.make_plateau(),
-            seed=config.seed,
-            log=EventLog(config.log) if config.log else None,
-        )
-        self.df: BaseDupeFilter = build_from_crawler(load_object(crawler.settings["DUPEFILTER_CLASS"]), crawler)
         jobdir = job_dir(crawler.settings)
-        self.folder = Path(jobdir, "focus") if jobdir else None
+        self.job = Job(Path(jobdir, "focus"), every=config.checkpoint_every) if jobdir else None
+        self.resumed = self.job is not None and not self.job.is_new
+        try:
+            self.crawl = Crawl(
+                config.make_policy(**self.default_params(config)),
+                goal=config.goal,
+                budget=config.make_budget(),
+                plateau=config.make_plateau(),
+                seed=config.seed,
+                log=EventLog(config.log) if config.log else None,
+                job=self.job,
+            )
+            self.requests = Requests(cast("Spider", crawler.spider), durable=self.job is not None)
+            self.links = Links(crawler, self.crawl, self.requests)
+            self.had = Had(crawler, self.crawl, self.links, resumed=self.resumed)
+        except BaseException:
+            if self.job is not None:
+                self.job.close()
+            raise
         self.slots = Slots(crawler, limit=config.max_inflight_per_slot)
         self.inflight = InFlight(crawler, self.slots)
-        self.known_urls: set[int] = set()  # hashes of what the dupefilter had, where it looks at nothing but the URL
-        self._notes_urls = False
         self._successors: deque[tuple[Entry, Request]] = deque()
         self._loose: list[Link] = []  # of no page
         self._spilled: deque[Request] = deque()  # taken in spite of an error of ours, outside the policy
         self._stopping = False
         self._closed = False
+        self._failed = False  # our files cannot be written or read any more
         self._flushed: dict[str, float] = {}
-        self.requests = Requests(cast("Spider", crawler.spider))
-        self.links = Links(crawler, self.crawl, self.requests)
-        if self.folder is not None:
-            self._resume(self.folder)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -123,14 +127,16 @@ class FocusScheduler(BaseScheduler):
     def open(self, spider: Spider) -> Deferred[None] | None:
         install(self.crawler)
         self.inflight.connect()
-        self._notes_urls = self._filters_by_url()
+        self.guard("mend_feeds", lambda: mend_feeds(self.crawler))
         logger.info("scrapy_focus: %s", self.summary(), extra={"spider": spider})
-        return self.df.open()
+        return self.had.open()
 
     def close(self, reason: str) -> Deferred[None] | None:
         self.guard("close", self._shut_down)
+        self.guard("close", self.flush_stats)
+        self.guard("close", self.crawl.close)
         self._closed = True
-        return self.df.close(reason)
+        return self.had.close(reason)
 
     def has_pending_requests(self) -> bool:
         pending = self.guard("has_pending_requests", self._has_pending)
@@ -142,7 +148,7 @@ class FocusScheduler(BaseScheduler):
         if self._closed:  # start() may run on for a moment; the next run asks it again
             return False
         accepted = self.guard("enqueue_request", lambda: self._enqueue(request))
-        if accepted is None:
+        if accepted is None and not self._failed:
             self._spilled.append(request)
         return accepted is not False
 
@@ -155,16 +161,16 @@ class FocusScheduler(BaseScheduler):
     def summary(self) -> str:
         """Say in one line what is active."""
         crawl = self.crawl
-        resumed = f", resumed with {len(crawl.frontier):,} links waiting" if crawl.counts["selected"] else ""
+        resumed = f", resumed with {len(crawl.frontier):,} links waiting" if self.resumed else ""
         return (
             f"policy {type(crawl.policy).__qualname__}, goal {getattr(crawl.goal, '__qualname__', crawl.goal)!s}, budget {crawl.budget!r}, "
-            f"persistence {self.folder or 'none (JOBDIR is not set)'}{resumed}"
+            f"persistence {self.job.folder if self.job else 'none (JOBDIR is not set)'}{resumed}"
         )
 
     def sent(self, request: Request) -> bool:
         """Use one request of the budget for a request on its way out; ``False``: it must not go out."""
         entry = self.inflight.find(request)
-        if not self.crawl.sent(None if entry is None else entry.pick.id):
+        if not self.guard("sent", lambda: self.crawl.sent(None if entry is None else entry.pick.id)):
             return False
         if entry is not None:
             entry.sent = True
@@ -172,7 +178,7 @@ class FocusScheduler(BaseScheduler):
 
     def reward(self, pick_id: int, value: float) -> None:
         """Say what an outcome was worth whose goal had said ``None``; may be called at any time."""
-        self.crawl.reward(pick_id, value)
+        self.guard("reward", lambda: self.crawl.reward(pick_id, value))
         engine_slot(self.crawler).nextcall.schedule()  # or the engine would not ask before its next heartbeat
 
     def flush_stats(self) -> None:
@@ -193,6 +199,8 @@ class FocusScheduler(BaseScheduler):
     # What the engine asks
 
     def _has_pending(self) -> bool:
+        if self._failed:
+            return False
         self._settle()
         if self._stopping:
             return False
@@ -203,23 +211,25 @@ class FocusScheduler(BaseScheduler):
     def _enqueue(self, request: Request) -> bool:
         pick_id = request.meta.pop(PICK, None)
         entry = None if pick_id is None else self.inflight.entries.get(pick_id)
-        seen = not request.dont_filter and self.df.request_seen(request)
-        if seen:
-            self.df.log(request, self.requests.spider)
-        if self._notes_urls and not request.dont_filter and request.method == "GET" and not request.body:
-            self.known_urls.add(hash(request.url))
+        seen = self.had.seen(request, entry)
         if entry is not None and not entry.returned:
             return self._succeed(entry, request, seen)
-        if seen and not self.crawl.policy.wants_known:
-            return False
         source = entry or self.inflight.page_of(request)
+        if (seen and not self.crawl.policy.wants_known) or (source is None and self._has_begun(request)):
+            return False
         self.crawl.counts["link/loose"] += source is None
         (self._loose if source is None else source.links).append(self.links.make(request, seen=seen))
         if not seen:
             self._count("enqueued")
         return not seen
 
+    def _has_begun(self, request: Request) -> bool:
+        """Whether it is a start request that this job has from an earlier run."""
+        return self.job is not None and self.links.is_stored_start(request)
+
     def _next(self) -> Request | None:
+        if self._failed:
+            return None
         self._settle()
         if self._loose:
             links, self._loose = self._loose, []
@@ -254,17 +264,13 @@ class FocusScheduler(BaseScheduler):
 
     # How the answers come about
 
-    def _filters_by_url(self) -> bool:
-        """Whether known links may be dropped by their URL: the dupefilter looks at nothing else, and no policy wants them."""
-        usual = type(self.df) is RFPDupeFilter and type(self.crawler.request_fingerprinter) is RequestFingerprinter
-        asked = any(isinstance(each, KnownLinkMiddleware) for each in self.crawler.engine.scraper.spidermw.middlewares)
-        return usual and asked and not self.crawl.policy.wants_known
-
     def _succeed(self, entry: Entry, request: Request, seen: bool) -> bool:
         """A redirect or retry: the same pick goes on with another request, unless its URL was had before."""
         if seen:
             entry.verdict = "redirect_seen"
             return False
+        if not request.dont_filter:
+            entry.also.append(self.links.claim(request))
         self.inflight.succeed(entry)
         self._successors.append((entry, request))
         self.crawl.counts["requeued"] += 1
@@ -294,8 +300,15 @@ class FocusScheduler(BaseScheduler):
         self.crawl.counts[f"outcome/{entry.label()}"] += 1
         if outcome.pick.method == "HEAD":
             self._keep(entry)
-        self.crawl.report(outcome, self._located(entry))
+        if self.job is not None and not flush_feeds(
+            self.crawler
+        ):  # a kill could take items of a page that counts as done
+            raise StorageError(
+                "a feed cannot be written, see the log: make room, and start the crawl again with its JOBDIR"
+            )
+        self.crawl.report(outcome, self._located(entry), entry.also)
         self.links.placed(entry.links)
+        self.links.give_back(entry.also)
 
     def _located(self, entry: Entry) -> list[Link]:
         located = self.guard("locate", lambda: self.links.locate(entry.links, entry.response))
@@ -303,6 +316,7 @@ class FocusScheduler(BaseScheduler):
 
     def _put_back(self, entry: Entry) -> None:
         self._keep(entry)
+        self.links.give_back(entry.also)
         self.crawl.release(entry.pick.id)
 
     def _keep(self, entry: Entry) -> None:
@@ -328,58 +342,52 @@ class FocusScheduler(BaseScheduler):
     def _stop(self) -> None:
         if not self._stopping:
             self._stopping = True
-            reason = f"focus_{self.crawl.finished()}"
+            reason = "focus_storage" if self._failed else f"focus_{self.crawl.finished()}"
             logger.info("scrapy_focus stops the crawl: %s", reason, extra={"spider": self.crawler.spider})
             deferred_from_coro(self.crawler.engine.close_spider_async(reason=reason))
 
     def _shut_down(self) -> None:
-        for entry, request in self._successors:  # the next run goes on with the redirect: its URL counts as seen
+        if self._failed:
+            return
+        for entry, _ in self._successors:  # the next run begins with the URL that leads there
             self.inflight.remove(entry)
-            self.requests.keep(entry.pick.key, unwrap(request))
-            self.crawl.release(entry.pick.id)
+            self._put_back(entry)
         self._successors.clear()
         for entry in list(self.inflight.entries.values()):
             self._conclude(entry)
         self.crawl.expire(everything=True)
         self._add(self._loose)
-        if self.folder is not None:
-            folder = self.folder
-            self.guard("checkpoint", lambda: self._checkpoint(folder))
-        self.flush_stats()
-        self.guard("close", self.crawl.close)
-
-    def _checkpoint(self, folder: Path) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        if lost := self.requests.checkpoint(folder):
-            logger.warning("%d waiting requests carry what cannot be stored, and are lost with this stop", len(lost))
-            self.crawl.counts["link/lost"] += len(lost)
-            self.crawl.frontier.move(lost, [None] * len(lost))
-        self.crawl.checkpoint(folder)
-
-    def _resume(self, folder: Path) -> None:
-        """Go on where the last run stopped. Before any signal is connected: what is refused is not written over."""
-        if (folder / "crawl.json").exists():
-            self.crawl.resume(folder)
-            self.requests.resume(folder)
-        elif _size(folder.parent / "requests.seen"):
-            logger.warning(
-                "%s knows URLs of an earlier run that was not stopped cleanly: they are not fetched again, and what waited "
-                "then is lost; use another JOBDIR to start afresh", folder.parent
-            )  # fmt: skip
+        if self.job is not None:
+            if len(self.requests):
+                logger.warning("%d waiting requests cannot be stored, and are lost with this stop", len(self.requests))
+            self.crawl.checkpoint()
+            self.job.flush()
 
     def guard(self, what: str, call: Callable[[], T]) -> T | None:
         """Call something of ours; what it raises is logged and counted, and never reaches the engine: ``None``."""
         try:
             return call()
+        except StorageError as error:
+            self._fail(error)
+            return None
         except Exception as error:
             self.crawl.counts[f"error/{what}"] += 1
             if self.crawl.counts[f"error/{what}"] <= _SHOWN_ERRORS:
                 logger.exception("scrapy_focus failed in %s: %s", what, error, extra={"spider": self.crawler.spider})
             return None
 
+    def _fail(self, error: StorageError) -> None:
+        """Stop at once: what is in the files is whole, and nothing can be added to it. The process ends with status 1."""
+        if self._failed:
+            return
+        self._failed = True
+        logger.error("scrapy_focus stops the crawl: %s", error, extra={"spider": self.crawler.spider})
+        self.crawler.signals.connect(self._end_in_failure, signals.engine_stopped, weak=False)
+        if not self._closed:
+            self._stop()
 
-def _size(path: Path) -> int:
-    return path.stat().st_size if path.exists() else 0
+    def _end_in_failure(self) -> None:
+        self.crawler.spider = None  # all that the commands of Scrapy look at for their exit status
 
 
 class SleepingBanditScheduler(FocusScheduler):

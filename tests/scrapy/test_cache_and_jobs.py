@@ -142,9 +142,11 @@ def test_requests_survive_a_stop(site: MockSite, tmp_path: Path, addon: bool) ->
     settings = {"JOBDIR": str(tmp_path), "FOCUS_POLICY": BREADTH_FIRST}
     first = crawl(Rich, {**settings, "FOCUS_BUDGET_REQUESTS": 1}, addon=addon, site=site)
     assert site.paths == ["/ok?start"]
-    assert first.stats["focus/link/lost"] == 1
-    assert first.logged("1 waiting requests carry what cannot be stored")
+    assert first.stats["focus/link/kept"] == 1
+    assert first.logged("/ok?lambda> cannot be stored, and is lost if this process ends")
+    assert first.logged("1 waiting requests cannot be stored, and are lost with this stop")
     second = crawl(Rich, settings, addon=addon, site=site)
+    assert second.outcomes["lost"] == 1
     expected = [
         {"number": 7, "text": "\u00fc"}, {"number": [1, 2], "text": ""}, {"deep": {"a": [1, {2}]}, "mine": b"1"},
         {"sent": b"\x00\xff"}, {"sent": b"user=me"}, {"rescued": 404},
