@@ -9,7 +9,7 @@ from scrapy_focus.downloadermiddlewares import MeterMiddleware, MimeMiddleware, 
 from scrapy_focus.extensions import FocusExtension
 from scrapy_focus.pipelines import RewardPipeline
 from scrapy_focus.scheduler import SleepingBanditScheduler
-from scrapy_focus.spidermiddlewares import KnownLinkMiddleware, LinkMiddleware
+from scrapy_focus.spidermiddlewares import ItemIdMiddleware, KnownLinkMiddleware, LinkMiddleware
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -30,6 +30,7 @@ class Addon:
         for name, component, order in (
             ("SPIDER_MIDDLEWARES", LinkMiddleware, 10),
             ("SPIDER_MIDDLEWARES", KnownLinkMiddleware, 950),
+            ("SPIDER_MIDDLEWARES", ItemIdMiddleware, 960),
             ("DOWNLOADER_MIDDLEWARES", ProbeMiddleware, 110),
             ("DOWNLOADER_MIDDLEWARES", MimeMiddleware, 120),
             ("DOWNLOADER_MIDDLEWARES", MeterMiddleware, 950),

@@ -44,8 +44,10 @@ class Config:
     max_inflight_per_slot: int = 0
     seed: int | None = None
     log: str = ""
+    checkpoint_every: int = 1000
     blocked_mimes: frozenset[str] = frozenset(BLOCKED_MIMES)
     progress: Progress = "auto"
+    item_id: str = ""
 
     @classmethod
     def from_settings(cls, settings: BaseSettings, default_policy: type[Policy]) -> Config:
@@ -75,8 +77,10 @@ class Config:
             max_inflight_per_slot=_number(settings, "FOCUS_MAX_INFLIGHT_PER_SLOT", int) or 0,
             seed=seed,
             log=settings.get("FOCUS_LOG") or "",
+            checkpoint_every=_number(settings, "FOCUS_CHECKPOINT_EVERY", int, least=1) or 1000,
             blocked_mimes=_types(settings, "FOCUS_BLOCKED_MIMES", list(BLOCKED_MIMES)),
             progress=progress,
+            item_id=item_id_field(settings),
         )
 
     def make_policy(self, **defaults: Any) -> Policy:
@@ -123,7 +127,9 @@ SETTINGS = (
     "FOCUS_BUDGET_BYTES",
     "FOCUS_BUDGET_REQUESTS",
     "FOCUS_BUDGET_SECONDS",
+    "FOCUS_CHECKPOINT_EVERY",
     "FOCUS_GOAL",
+    "FOCUS_ITEM_ID",
     "FOCUS_LOG",
     "FOCUS_MAX_INFLIGHT",
     "FOCUS_MAX_INFLIGHT_PER_SLOT",
@@ -143,6 +149,20 @@ def check_names(settings: BaseSettings) -> None:
             near = difflib.get_close_matches(name, SETTINGS, n=1, cutoff=0.5)
             meant = f"did you mean {near[0]}? " if near else ""
             raise ConfigError(f"there is no setting {name}; {meant}All: {', '.join(SETTINGS)}")
+
+
+def item_id_field(settings: BaseSettings) -> str:
+    """Return the name of the field for the ids of items, ``""`` for none.
+
+    Raises
+    ------
+    ConfigError
+        If it cannot be the name of a field.
+    """
+    value = settings.get("FOCUS_ITEM_ID") or ""
+    if value and not (isinstance(value, str) and value.isidentifier()):
+        raise ConfigError(f"FOCUS_ITEM_ID is {value!r}; it takes the name of a field of your items, such as 'item_id'")
+    return str(value)
 
 
 def _types(settings: BaseSettings, name: str, default: list[str]) -> frozenset[str]:

@@ -1,17 +1,27 @@
-"""What happens to links between the spider and the scheduler: known ones go no further, new ones keep their page."""
+"""What happens to links and items on their way out of the spider.
+
+Known links go no further, new ones keep their page; items get an id, if that is asked for.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import logging
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
+from itemadapter import ItemAdapter
+from scrapy import Request
+from scrapy.exceptions import NotConfigured
 from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 
-from scrapy_focus.config import PICK
+from scrapy_focus.config import PICK, item_id_field
 from scrapy_focus.inflight import entry_id, scheduler_of
 
 if TYPE_CHECKING:
-    from scrapy import Request
+    from scrapy.crawler import Crawler
     from scrapy.http import Response
+
+logger = logging.getLogger(__name__)
 
 
 class LinkMiddleware(BaseSpiderMiddleware):
@@ -44,7 +54,71 @@ class KnownLinkMiddleware(BaseSpiderMiddleware):
         scheduler = scheduler_of(self.crawler)
         if scheduler is None or request.dont_filter or request.method != "GET" or request.body:
             return request
-        if hash(request.url) in scheduler.known_urls:
+        if request.url in scheduler.had.known_urls:
             scheduler.crawl.counts["link/known"] += 1
             return None
         return request
+
+
+class ItemIdMiddleware(BaseSpiderMiddleware):
+    """Puts an id into every item, in the field that ``FOCUS_ITEM_ID`` names; without that setting it is not there.
+
+    Pages that were in flight when a crawl was killed are fetched again, and give their items again: every item comes at
+    least once. A sink that keeps one item for each id drops the repeats. The id is the key of the page's pick in 16 hex
+    digits, and the number of the item among those of its page, from 1: ``3f0c6b1d2a9e8471-2``. So it is the same again
+    if the callback gives the items of a page in the same order again.
+
+    It is innermost but for ``MetaCopyDetectionMiddleware``, so that no number depends on what others drop. Items that
+    other middlewares add, or that errbacks give for a request without a response, have no id.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        self.field = item_id_field(crawler.settings)
+        if not self.field:
+            raise NotConfigured  # without a sentence, which Scrapy would log as a warning in every crawl
+        self._given: WeakKeyDictionary[Response, int] = WeakKeyDictionary()  # how many items each page gave so far
+        self._given_at_start = 0
+        self._unfit: set[type] = set()
+
+    def get_processed_item(self, item: Any, response: Response | None) -> Any:
+        if item is None:
+            return None
+        page = f"{self._key(response):016x}-"
+        number = self._number(response)
+        try:
+            adapter = ItemAdapter(item)
+            value = adapter.get(self.field)
+            # Who yields one object over and over, or copies of it, has our last id in it: another item, another id.
+            if value is None or (isinstance(value, str) and (not value or value.startswith(page))):
+                adapter[self.field] = f"{page}{number}"
+        except Exception as error:  # whatever an item class raises for a field that it does not have
+            self._complain(type(item), error)
+        return item
+
+    def _key(self, response: Response | None) -> int:
+        if response is None:  # from start(): no page
+            return 0
+        scheduler = scheduler_of(self.crawler)
+        if scheduler is not None and (entry := scheduler.inflight.find(response)) is not None:
+            return entry.pick.key
+        request = response.request or Request(response.url)
+        return int.from_bytes(self.crawler.request_fingerprinter.fingerprint(request)[:8], "big") >> 1
+
+    def _number(self, response: Response | None) -> int:
+        if response is None:
+            self._given_at_start += 1
+            return self._given_at_start
+        self._given[response] = number = self._given.get(response, 0) + 1
+        return number
+
+    def _complain(self, kind: type, error: Exception) -> None:
+        scheduler = scheduler_of(self.crawler)
+        if scheduler is not None:
+            scheduler.crawl.counts["error/item_id"] += 1
+        if kind not in self._unfit:
+            self._unfit.add(kind)
+            logger.error(
+                "items of %s get no id (%s: %s): give the class a field %s that can be set, or name another in FOCUS_ITEM_ID",
+                kind.__qualname__, type(error).__name__, error, self.field, extra={"spider": self.crawler.spider},
+            )  # fmt: skip

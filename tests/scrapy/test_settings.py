@@ -13,7 +13,7 @@ from scrapy_focus import Addon, ConfigError, FocusScheduler
 from scrapy_focus.downloadermiddlewares import MeterMiddleware, MimeMiddleware, ProbeMiddleware
 from scrapy_focus.extensions import FocusExtension
 from scrapy_focus.pipelines import RewardPipeline
-from scrapy_focus.spidermiddlewares import KnownLinkMiddleware, LinkMiddleware
+from scrapy_focus.spidermiddlewares import ItemIdMiddleware, KnownLinkMiddleware, LinkMiddleware
 
 if TYPE_CHECKING:
     from mocksite import MockSite
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 ADDON = pytest.mark.parametrize("addon", [False, True], ids=["scheduler", "addon"])
 COMPONENTS = [
     ("SPIDER_MIDDLEWARES", LinkMiddleware), ("SPIDER_MIDDLEWARES", KnownLinkMiddleware),
-    ("DOWNLOADER_MIDDLEWARES", ProbeMiddleware), ("DOWNLOADER_MIDDLEWARES", MimeMiddleware),
+    ("SPIDER_MIDDLEWARES", ItemIdMiddleware), ("DOWNLOADER_MIDDLEWARES", ProbeMiddleware), ("DOWNLOADER_MIDDLEWARES", MimeMiddleware),
     ("DOWNLOADER_MIDDLEWARES", MeterMiddleware), ("ITEM_PIPELINES", RewardPipeline), ("EXTENSIONS", FocusExtension),
 ]  # fmt: skip
 

@@ -49,12 +49,6 @@ class DatasetsSpider(scrapy.Spider):
     name = "datasets"
     custom_settings = {
         "ITEM_PIPELINES": {"focused.pipelines.StoreFiles": 300},
-        "FEEDS": {
-            "%(out)s/manifest.jsonl": {
-                "format": "jsonlines",
-                "fields": ["url", "mime", "size", "sha256", "page", "anchor", "path"],
-            }
-        },
         "LOG_LEVEL": "INFO",
     }
 
