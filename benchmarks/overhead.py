@@ -6,6 +6,12 @@ take turns, and the median over the rounds is given. The server is a process of 
 and real networks. ::
 
     python benchmarks/overhead.py --pages 2000 --rounds 5
+    python benchmarks/overhead.py --pages 2000 --rounds 5 --jobdir
+
+With ``--jobdir`` each crawl has a JOBDIR of its own, new and empty, whose last writing at a clean stop is measured too.
+Scrapy then keeps requests in its default disk queue, PickleLifoDiskQueue: last in, first out, which is depth-first, as in
+memory without a JOBDIR. The crawls are exhaustive, so that all orders fetch the same. What survives a ``kill -9`` differs:
+nothing of that queue, everything of ours (``scale.py``, ``long_crawl.py``).
 """
 
 from __future__ import annotations
@@ -13,6 +19,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -52,17 +59,23 @@ CONFIGURATIONS: dict[str, dict[str, str]] = {
 }
 
 
-def crawl(spider: Path, root: str, settings: dict[str, str], *, one: bool = False) -> tuple[float, int]:
+def crawl(
+    spider: Path, root: str, settings: dict[str, str], *, one: bool = False, jobdir: bool = False
+) -> tuple[float, int]:
     """CPU seconds and responses of one crawl."""
     stats = spider.with_name("stats.json")
     command = [sys.executable, "-m", "scrapy", "runspider", str(spider), "-a", f"root={root}", "-a", f"one={one or ''}"]
     given = {"LOG_LEVEL": "ERROR", "TELNETCONSOLE_ENABLED": "0", "REMOTE_CONTROL_ENABLED": "0", **settings}
     given |= {"CONCURRENT_REQUESTS_PER_DOMAIN": "8", "STATS_CLASS": "stats_file.ToFile", "ROBOTSTXT_OBEY": "0"}
+    job = spider.with_name("job")
+    if jobdir:
+        given["JOBDIR"] = str(job)
     for name, value in given.items():
         command += ["-s", f"{name}={value}"]
     before = os.times()
     subprocess.run(command, check=True, env={**os.environ, "STATS_FILE": str(stats), "PYTHONPATH": str(spider.parent)})
     after = os.times()
+    shutil.rmtree(job, ignore_errors=True)
     cpu = after.children_user + after.children_system - before.children_user - before.children_system
     return cpu, json.loads(stats.read_text())["response_received_count"]
 
@@ -83,6 +96,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--pages", type=int, default=2000)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--jobdir", action="store_true", help="each crawl with a new JOBDIR")
     options = parser.parse_args()
     serve = [sys.executable, "-m", "scrapy_focus.replay.server", "--pages", str(options.pages), "--port", "0"]
     with tempfile.TemporaryDirectory() as folder, subprocess.Popen(serve, stdout=subprocess.PIPE, text=True) as server:
@@ -96,17 +110,18 @@ def main() -> None:
             pages = {}
             for _ in range(options.rounds):
                 for name, settings in CONFIGURATIONS.items():
-                    idle, _ = crawl(spider, root, settings, one=True)
-                    cpu, pages[name] = crawl(spider, root, settings)
+                    idle, _ = crawl(spider, root, settings, one=True, jobdir=options.jobdir)
+                    cpu, pages[name] = crawl(spider, root, settings, jobdir=options.jobdir)
                     figures[name].append(1000 * (cpu - idle) / pages[name])
         finally:
             server.terminate()
     stock = statistics.median(figures["stock"])
+    suffix = ", JOBDIR" if options.jobdir else ""
     print("| configuration | responses | CPU ms per response, median (min to max) | against stock |\n|---|---|---|---|")
     for name, values in figures.items():
         median = statistics.median(values)
         spread = f"{median:.2f} ({min(values):.2f} to {max(values):.2f})"
-        print(f"| {name} | {pages[name]:,} | {spread} | {100 * (median / stock - 1):+.0f} % |")
+        print(f"| {name}{suffix} | {pages[name]:,} | {spread} | {100 * (median / stock - 1):+.0f} % |")
 
 
 if __name__ == "__main__":
