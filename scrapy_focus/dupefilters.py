@@ -8,7 +8,7 @@ from scrapy.dupefilters import BaseDupeFilter, RFPDupeFilter
 from scrapy.utils.misc import build_from_crawler, load_object
 from scrapy.utils.request import RequestFingerprinter
 
-from scrapy_focus.spidermiddlewares import KnownLinkMiddleware
+from scrapy_focus.spidermiddlewares import KnownLinkMiddleware, has_spider_middleware
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,7 +66,7 @@ class Had:
         usual = isinstance(self.filter, FrontierDupeFilter) and (
             type(self.crawler.request_fingerprinter) is RequestFingerprinter
         )
-        asked = any(isinstance(each, KnownLinkMiddleware) for each in self.crawler.engine.scraper.spidermw.middlewares)
+        asked = has_spider_middleware(self.crawler, KnownLinkMiddleware)
         self._notes_urls = usual and asked and not self.crawl.policy.wants_known
         return self.filter.open()
 

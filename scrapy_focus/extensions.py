@@ -139,7 +139,7 @@ def progress(scheduler: FocusScheduler) -> list[str]:
     ]
     errors = sum(value for name, value in crawl.counts.items() if name.startswith("error/"))
     if errors:
-        lines.append(f"{errors:,} errors of the policy or the goal, see the log and focus/error/ in the stats")
+        lines.append(f"{errors:,} errors, see the log and focus/error/ in the stats")
     return [*lines, f"best arms: {', '.join(best)}"] if best else lines
 
 

@@ -12,6 +12,7 @@ from scrapy_focus.config import LINK
 from scrapy_focus.core.html import Place, locate
 from scrapy_focus.core.types import Link, State
 from scrapy_focus.frontiers.seen import KeySet
+from scrapy_focus.slots import slot_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_focus.core.crawl import Crawl
+    from scrapy_focus.inflight import Entry
     from scrapy_focus.requests import Requests
 
 _ODD = 0x9E3779B97F4A7C15  # spreads keys over 63 bits
@@ -64,6 +66,12 @@ class Links:
             self.requests.adopt(key, request)
         return state != State.NEW
 
+    def recall(self, request: Request) -> None:
+        """A start request comes again that waits already."""
+        key = self.key(request)
+        if self.crawl.frontier.states([key])[0] == State.WAITING:
+            self.requests.adopt(key, request)
+
     def claim(self, request: Request) -> int:
         """Return the key of a redirect, which is known as its own request from now on."""
         key = self.key(request)
@@ -85,18 +93,25 @@ class Links:
             self._coming.add(key)
         said = request.meta.pop(LINK, None) or {}
         kept = len(self.requests)
-        payload = self.requests.pack(key, request)
+        payload = self.requests.pack(key, request, again=seen)
         self.crawl.counts["link/kept"] += len(self.requests) - kept
         return Link(
             url=request.url,
             key=key,
-            host=self.crawler.engine.downloader.get_slot_key(request),
+            host=slot_name(self.crawler.engine.downloader.get_slot_key(request)),
             depth=depth if isinstance(depth := request.meta.get("depth"), int) else 0,
             anchor=str(said.get("anchor") or request.meta.get("link_text") or ""),
             tag_path=str(said.get("tag_path", "")),
             context=str(said.get("context", "")),
             payload=payload,
         )
+
+    def concluded(self, entry: Entry) -> None:
+        """The links of a page are with the policy now, and the page is known under all its keys."""
+        self.placed(entry.links)
+        self.give_back(entry.also)
+        if self.crawl.frontier.states([entry.pick.key])[0] not in (State.WAITING, State.FLYING):
+            self.requests.forget(entry.pick.key)
 
     def placed(self, links: Iterable[Link]) -> None:
         """These links are with the policy now; forget the requests of those that it gave up."""

@@ -14,12 +14,19 @@ from typing import TYPE_CHECKING, Any
 from scrapy import Request
 from scrapy.utils.request import request_from_dict
 
+from scrapy_focus.core.errors import StorageError
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from scrapy import Spider
 
 logger = logging.getLogger(__name__)
+
+
+class MissingCallback(StorageError):
+    """A stored request cannot be made again by this spider. It waits until one comes that can."""
+
 
 _PLAIN = (str, bytes, int, float, bool, type(None))
 
@@ -62,13 +69,25 @@ def encode_deeply(request: Request, spider: Spider) -> bytes:
 
 
 def decode(url: str, record: bytes, spider: Spider) -> Request:
-    """Return the request again that :func:`encode` or :func:`encode_deeply` made the record of."""
+    """Return the request again that :func:`encode` or :func:`encode_deeply` made the record of.
+
+    Raises
+    ------
+    MissingCallback
+        If the spider has no method any more that the request names.
+    """
     fields: dict[str, Any] = pickle.loads(record)  # noqa: S301 (made in this process or the user's job)
+    for name in ("callback", "errback"):
+        method = fields.get(name)
+        if method and not hasattr(spider, method):
+            raise MissingCallback(
+                f"a request for {url} waits for {type(spider).__qualname__}.{method}(), which is not there: start the crawl "
+                "with the spider that it began with, or give it that method"
+            )
+        if method and "url" not in fields:
+            fields[name] = getattr(spider, method)
     if "url" in fields:
         return request_from_dict(fields, spider=spider)
-    for name in ("callback", "errback"):
-        if name in fields:
-            fields[name] = getattr(spider, fields[name])
     return Request(url, **fields)
 
 
@@ -105,13 +124,17 @@ class Requests:
         self.durable = durable
         self._kept: dict[int, Request] = {}
         self._warned = False
+        self._told_of_loss = False
 
     def __len__(self) -> int:
         """How many wait as they are."""
         return len(self._kept)
 
-    def pack(self, key: int, request: Request) -> bytes:
-        """Return the record of a request; ``b""`` if it is kept as it is, under its key."""
+    def pack(self, key: int, request: Request, *, again: bool = False) -> bytes:
+        """Return the record of a request; ``b""`` if it is kept as it is, under its key.
+
+        ``again``: where one is kept under this key, it stays.
+        """
         record = encode(request, self.spider)
         if record is None and self.durable:
             try:
@@ -119,23 +142,33 @@ class Requests:
             except ValueError as error:
                 self._warn(request, error)
         if record is None:
-            self._kept[key] = request
+            if not (again and key in self._kept):
+                self._kept[key] = request
             return b""
         return record
 
-    def unpack(self, key: int, url: str, record: bytes) -> Request:
-        """Return the request again; once for each time it was packed."""
+    def unpack(self, key: int, url: str, record: bytes) -> Request | None:
+        """Return the request again, once for each time it was packed; ``None`` if it was lost with another process."""
         kept = self._kept.pop(key, None)
         if kept is not None:
             return kept
         if not record:
-            raise KeyError(f"the request for {url} could not be stored, and was lost with the process that had it")
+            if not self._told_of_loss:
+                self._told_of_loss = True
+                logger.warning(
+                    "the request for %s could not be stored, and was lost with the process that had it, as were all of "
+                    "focus/outcome/lost in the stats", url,
+                )  # fmt: skip
+            return None
         return decode(url, record, self.spider)
 
     def adopt(self, key: int, request: Request) -> None:
         """A request comes again that waits already: if it cannot be stored, an earlier process may have lost it."""
         if encode(request, self.spider) is None:
-            self._kept.setdefault(key, request)
+            try:
+                encode_deeply(request, self.spider)
+            except ValueError:
+                self._kept.setdefault(key, request)
 
     def forget(self, key: int) -> None:
         """The request under this key was given up."""

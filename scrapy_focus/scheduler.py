@@ -23,6 +23,7 @@ from scrapy_focus.config import PICK, Config
 from scrapy_focus.core.crawl import Crawl
 from scrapy_focus.core.errors import StorageError
 from scrapy_focus.core.events import EventLog
+from scrapy_focus.core.garbage import freeze
 from scrapy_focus.core.mime import blocked_extensions
 from scrapy_focus.downloadermiddlewares import install
 from scrapy_focus.dupefilters import Had
@@ -31,8 +32,10 @@ from scrapy_focus.inflight import BudgetExhausted, Entry, Errback, InFlight, eng
 from scrapy_focus.jobs.job import Job
 from scrapy_focus.links import Links
 from scrapy_focus.policies.tagpath import TagPath
-from scrapy_focus.requests import Requests
-from scrapy_focus.slots import Slots
+from scrapy_focus.requests import MissingCallback, Requests
+from scrapy_focus.slots import Slots, slot_name
+from scrapy_focus.spidermiddlewares import ItemIdMiddleware, has_spider_middleware
+from scrapy_focus.stats import Stats, persistence, summary
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,6 +53,7 @@ T = TypeVar("T")
 
 _STUCK = 5.0  # seconds after which the links of a page whose callback still runs are placed, if all else is done
 _SHOWN_ERRORS = 3  # with traceback; after that they are only counted
+_MOST_ERRORS = 100  # of the question whether there is anything to do
 
 
 class FocusScheduler(BaseScheduler):
@@ -76,7 +80,8 @@ class FocusScheduler(BaseScheduler):
         self.crawler = crawler
         self.config = config
         jobdir = job_dir(crawler.settings)
-        self.job = Job(Path(jobdir, "focus"), every=config.checkpoint_every) if jobdir else None
+        name = getattr(crawler.spider, "name", "")
+        self.job = Job(Path(jobdir, "focus"), every=config.checkpoint_every, name=name) if jobdir else None
         self.resumed = self.job is not None and not self.job.is_new
         try:
             self.crawl = Crawl(
@@ -103,7 +108,8 @@ class FocusScheduler(BaseScheduler):
         self._stopping = False
         self._closed = False
         self._failed = False  # our files cannot be written or read any more
-        self._flushed: dict[str, float] = {}
+        self._stats = Stats(crawler, self.crawl)
+        self._owing: dict[int, Entry] = {}  # whose rewards come later
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -127,7 +133,10 @@ class FocusScheduler(BaseScheduler):
     def open(self, spider: Spider) -> Deferred[None] | None:
         install(self.crawler)
         self.inflight.connect()
+        if self.config.item_id and not has_spider_middleware(self.crawler, ItemIdMiddleware):
+            logger.warning("FOCUS_ITEM_ID does nothing without the add-on, or ItemIdMiddleware in SPIDER_MIDDLEWARES")
         self.guard("mend_feeds", lambda: mend_feeds(self.crawler))
+        freeze()  # all that was imported
         logger.info("scrapy_focus: %s", self.summary(), extra={"spider": spider})
         return self.had.open()
 
@@ -140,7 +149,10 @@ class FocusScheduler(BaseScheduler):
 
     def has_pending_requests(self) -> bool:
         pending = self.guard("has_pending_requests", self._has_pending)
-        return bool(self._spilled) if pending is None else pending
+        if pending is None:  # not known is not done, but not for ever
+            errors = self.crawl.counts["error/has_pending_requests"]
+            return bool(self._spilled) or not (self._failed or self._stopping or errors > _MOST_ERRORS)
+        return pending
 
     def enqueue_request(self, request: Request) -> bool:
         if isinstance(request.errback, Errback):
@@ -160,12 +172,7 @@ class FocusScheduler(BaseScheduler):
 
     def summary(self) -> str:
         """Say in one line what is active."""
-        crawl = self.crawl
-        resumed = f", resumed with {len(crawl.frontier):,} links waiting" if self.resumed else ""
-        return (
-            f"policy {type(crawl.policy).__qualname__}, goal {getattr(crawl.goal, '__qualname__', crawl.goal)!s}, budget {crawl.budget!r}, "
-            f"persistence {self.job.folder if self.job else 'none (JOBDIR is not set)'}{resumed}"
-        )
+        return f"policy {summary(self.crawl)}, persistence {persistence(self.crawl, resumed=self.resumed)}"
 
     def sent(self, request: Request) -> bool:
         """Use one request of the budget for a request on its way out; ``False``: it must not go out."""
@@ -183,35 +190,23 @@ class FocusScheduler(BaseScheduler):
 
     def flush_stats(self) -> None:
         """Write the counts of the crawl to the stats of Scrapy, under ``focus/``."""
-        crawl = self.crawl
-        now: dict[str, float] = {f"focus/{name}": value for name, value in crawl.counts.items() if value}
-        now["focus/in_flight"] = crawl.in_flight
-        now["focus/waiting"] = len(crawl.frontier)
-        now["focus/arms"] = len(crawl.frontier.waiting)
-        now["focus/reward"] = crawl.rewards
-        now["focus/requests"] = crawl.budget.requests_used
-        now["focus/bytes"] = crawl.budget.bytes_used
-        for name, value in now.items():
-            if self._flushed.get(name) != value:
-                self.crawler.stats.set_value(name, value)
-        self._flushed = now
+        self._stats.flush()
 
     # What the engine asks
 
     def _has_pending(self) -> bool:
-        if self._failed:
+        if not self._failed:
+            self._settle()
+        if self._failed or self._stopping:
             return False
-        self._settle()
-        if self._stopping:
-            return False
-        return bool(
-            self._loose or self._successors or self._spilled or self.crawl.in_flight or len(self.crawl.frontier)
-        )
+        return bool(self._successors or self._spilled or self.crawl.in_flight or len(self.crawl.frontier))
 
     def _enqueue(self, request: Request) -> bool:
         pick_id = request.meta.pop(PICK, None)
         entry = None if pick_id is None else self.inflight.entries.get(pick_id)
         seen = self.had.seen(request, entry)
+        if seen and self.resumed and request.meta.get("is_start_request"):
+            self.links.recall(request)
         if entry is not None and not entry.returned:
             return self._succeed(entry, request, seen)
         source = entry or self.inflight.page_of(request)
@@ -231,9 +226,6 @@ class FocusScheduler(BaseScheduler):
         if self._failed:
             return None
         self._settle()
-        if self._loose:
-            links, self._loose = self._loose, []
-            self._add(links)
         reason = self.crawl.finished()
         out = any(entry.request is not None for entry in self.inflight.entries.values())
         if reason and not (reason == "budget_requests" and out):  # what is out may be given back
@@ -242,7 +234,7 @@ class FocusScheduler(BaseScheduler):
             return None
         for _ in range(len(self._successors)):
             entry, successor = self._successors.popleft()
-            if self.crawler.engine.downloader.get_slot_key(successor) not in self.slots.busy:
+            if slot_name(self.crawler.engine.downloader.get_slot_key(successor)) not in self.slots.busy:
                 self._count("dequeued")
                 return self.inflight.hand_out(entry, successor)
             self._successors.append((entry, successor))
@@ -251,7 +243,12 @@ class FocusScheduler(BaseScheduler):
             return None
         while (pick := self.crawl.next(self.slots.busy)) is not None:
             entry = self.inflight.entries[pick.id] = Entry(pick, self.crawl.clock())
-            request = self.guard("unpack", partial(self.requests.unpack, pick.key, pick.url, pick.payload))
+            try:
+                request = self.guard("unpack", partial(self.requests.unpack, pick.key, pick.url, pick.payload))
+            except MissingCallback as error:
+                self._put_back(self.inflight.entries.pop(pick.id))
+                self._fail(error)
+                return None
             if request is not None:
                 if any(other.request is request for other in self.inflight.entries.values()):
                     request = request.copy()
@@ -287,9 +284,14 @@ class FocusScheduler(BaseScheduler):
         self.crawler.stats.inc_value(f"scheduler/{what}/memory")
 
     def _settle(self) -> None:
-        """Report all picks that the engine is done with."""
+        """Let links of no page be placed, and report all picks that the engine is done with."""
+        if self._loose:
+            links, self._loose = self._loose, []
+            self._add(links)
         for entry in self.inflight.ended():
             self._conclude(entry)
+        for pick_id in self._owing.keys() - self.crawl.owed:
+            self.links.concluded(self._owing.pop(pick_id))
 
     def _conclude(self, entry: Entry) -> None:
         self.inflight.remove(entry)
@@ -300,15 +302,12 @@ class FocusScheduler(BaseScheduler):
         self.crawl.counts[f"outcome/{entry.label()}"] += 1
         if outcome.pick.method == "HEAD":
             self._keep(entry)
-        if self.job is not None and not flush_feeds(
-            self.crawler
-        ):  # a kill could take items of a page that counts as done
-            raise StorageError(
-                "a feed cannot be written, see the log: make room, and start the crawl again with its JOBDIR"
-            )
+        if self.job is not None and not flush_feeds(self.crawler):  # or a kill took items of a page that is done
+            raise StorageError("a feed cannot be written, see the log: make room, and start again with the same JOBDIR")
+        self._owing[entry.pick.id] = entry
         self.crawl.report(outcome, self._located(entry), entry.also)
-        self.links.placed(entry.links)
-        self.links.give_back(entry.also)
+        if entry.pick.id not in self.crawl.owed:
+            self.links.concluded(self._owing.pop(entry.pick.id))
 
     def _located(self, entry: Entry) -> list[Link]:
         located = self.guard("locate", lambda: self.links.locate(entry.links, entry.response))
@@ -356,7 +355,7 @@ class FocusScheduler(BaseScheduler):
         for entry in list(self.inflight.entries.values()):
             self._conclude(entry)
         self.crawl.expire(everything=True)
-        self._add(self._loose)
+        self._settle()
         if self.job is not None:
             if len(self.requests):
                 logger.warning("%d waiting requests cannot be stored, and are lost with this stop", len(self.requests))
@@ -367,6 +366,8 @@ class FocusScheduler(BaseScheduler):
         """Call something of ours; what it raises is logged and counted, and never reaches the engine: ``None``."""
         try:
             return call()
+        except MissingCallback:
+            raise
         except StorageError as error:
             self._fail(error)
             return None

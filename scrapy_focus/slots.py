@@ -13,6 +13,11 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
 
+def slot_name(slot: object) -> str:
+    """Return the key of a download slot as text that can be stored; spiders may use whatever they like."""
+    return str(slot).encode("utf-8", "backslashreplace").decode()
+
+
 class Slots:
     """Counts, for each slot of the downloader, the requests handed out that have not left it.
 
@@ -53,9 +58,9 @@ class Slots:
 
     def _mark(self, slot: str) -> None:
         if self._held.get(slot, 0) >= self._capacity(slot):
-            self.busy.add(slot)
+            self.busy.add(slot_name(slot))
         else:
-            self.busy.discard(slot)
+            self.busy.discard(slot_name(slot))
 
     def _capacity(self, key: str) -> int:
         """The concurrency of a slot; with a delay, as many requests as start while one is answered."""

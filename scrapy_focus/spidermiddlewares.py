@@ -122,3 +122,8 @@ class ItemIdMiddleware(BaseSpiderMiddleware):
                 "items of %s get no id (%s: %s): give the class a field %s that can be set, or name another in FOCUS_ITEM_ID",
                 kind.__qualname__, type(error).__name__, error, self.field, extra={"spider": self.crawler.spider},
             )  # fmt: skip
+
+
+def has_spider_middleware(crawler: Crawler, cls: type) -> bool:
+    """Whether a running crawl has a spider middleware of this class."""
+    return any(isinstance(each, cls) for each in crawler.engine.scraper.spidermw.middlewares)

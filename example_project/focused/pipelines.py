@@ -49,10 +49,10 @@ class StoreFiles:
         return cls(Path(getattr(crawler.spider, "out", ".")), resumed=bool(job) and Path(job, "focus").exists())
 
     def open_spider(self) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
         for unfinished in self.folder.glob(".*.tmp"):
             shutil.rmtree(unfinished)
-        self.manifest.touch()
+        if not self.manifest.exists():
+            return
         lines = self.manifest.read_bytes().splitlines(keepends=True)
         if lines and not lines[-1].endswith(b"\n"):  # cut by a kill
             os.truncate(self.manifest, self.manifest.stat().st_size - len(lines.pop()))
@@ -79,7 +79,7 @@ class StoreFiles:
         temporary = self.folder / f".{item.sha256}.tmp"
         for leftover in (temporary, folder):
             shutil.rmtree(leftover, ignore_errors=True)
-        temporary.mkdir()
+        temporary.mkdir(parents=True)
         (temporary / item.name).write_bytes(item.body)
         temporary.rename(folder)
         return folder / item.name

@@ -91,12 +91,15 @@ def show(found: dict[str, Any]) -> None:
 
 def rows_of(found: dict[str, Any]) -> list[tuple[str, str]]:
     """Return what is to be said of a JOBDIR, as labels and texts."""
+    from scrapy_focus.extensions import readable
+
     links, events = found["links"], found["events"]
     params = ", ".join(f"{name}={_short(text)}" for name, text in found["parameters"].items())
     since = (
         f"; {links['found_since']:,} found and {links['picked_since']:,} picked since the checkpoint" if events else ""
     )
-    rows = [
+    rows = [("spider", found["spider"])] if found["spider"] else []
+    rows += [
         ("policy", found["policy"].rpartition(".")[2] + (f"({params})" if params else "")),
         ("goal", found["goal"]),
         ("waiting", f"{_n(links['waiting'], 'link')} in {_n(links['arms'], 'arm')}{since}"),
@@ -107,7 +110,10 @@ def rows_of(found: dict[str, Any]) -> list[tuple[str, str]]:
     rows += [(name, _used(found, name)) for name in ("requests", "bytes", "seconds")]
     for i, best in enumerate(found["best_arms"]):
         rows.append(
-            ("" if i else "best arms", f"{best['earned']:>8,.6g} in {best['pulls']:>7,} pulls  {_short(best['arm'])}")
+            (
+                "" if i else "best arms",
+                f"{best['earned']:>8,.6g} from {best['pulls']:>7,}  {_short(readable(best['arm']))}",
+            )
         )
     if found["best_arms_error"]:
         rows.append(("best arms", found["best_arms_error"]))
@@ -131,10 +137,18 @@ def _state(found: dict[str, Any]) -> str:
     again = _n(found["events_since_checkpoint"], "event")
     return {
         "in use": f"in use by process {found['process'] or '(unknown)'}",
-        "stopped": "stopped cleanly; the same command goes on from there",
-        "killed": f"killed, or stopped in a hurry; the same command goes through {again} again, and goes on from there",
+        "stopped": f"stopped cleanly; {_what_next(found)}",
+        "killed": f"killed, or stopped in a hurry; the same command reads {again} from the journal, and goes on from there",
         "damaged": f"damaged: {found['damage']}; see scrapy focus-check {found['jobdir']}",
     }[found["state"]]
+
+
+def _what_next(found: dict[str, Any]) -> str:
+    if not found["links"]["waiting"]:
+        return "no link waits: it is finished; use another JOBDIR to crawl again"
+    if spent := [name for name, left in found["left"].items() if left == 0]:
+        return f"its budget of {' and '.join(spent)} is used up; the same command with a larger one goes on from there"
+    return "the same command goes on from there"
 
 
 def _used(found: dict[str, Any], name: str) -> str:

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import math
+import sys
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from scrapy_focus.core.errors import GoalError, PolicyError
+from scrapy_focus.core.types import Pick
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from scrapy_focus.core.goals import Goal
     from scrapy_focus.core.types import Link, Outcome, Placement
+    from scrapy_focus.frontiers.base import Frontier
 
 _MOST_ARMS = 1_000_000
+_LARGEST = sys.float_info.max
 
 
 def worth(goal: Goal, outcome: Outcome) -> float | None:
@@ -55,9 +59,25 @@ def placed(placements: Sequence[Placement | None], links: Sequence[Link]) -> Seq
             or place.method not in ("GET", "HEAD")
             or not 0 <= place.arm < _MOST_ARMS
             or place.rank != place.rank
+            or (abs(place.rank) > _LARGEST and not math.isinf(place.rank))
         ):
             raise PolicyError(
                 f"place() gave {place}; an arm is an integer from 0, without gaps, below {_MOST_ARMS:,}, a rank a number "
                 "that is not NaN, a method GET or HEAD"
             )
     return placements
+
+
+def selected(pick: Pick | None, frontier: Frontier, known: Collection[int]) -> Pick | None:
+    """Return what a policy selected; ``known`` are the ids of the picks that were in flight before.
+
+    Raises
+    ------
+    PolicyError
+        If that was not taken out of the frontier just now, or not that alone.
+    """
+    if pick is not None and (not isinstance(pick, Pick) or pick.id not in frontier.flying or pick.id in known):
+        raise PolicyError(f"select() returned {pick!r}; return what frontier.pop() or take() gave just now, or None")
+    if len(frontier.flying) > len(known) + (pick is not None):
+        raise PolicyError(f"select() returned {pick!r}, and took out others; release what is not to be fetched")
+    return pick

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from scrapy_focus.core.budget import Budget
-from scrapy_focus.core.contract import placed, worth
+from scrapy_focus.core.contract import placed, selected, worth
 from scrapy_focus.core.errors import GoalError, PolicyError, StorageError
 from scrapy_focus.core.goals import ItemsGoal
 from scrapy_focus.core.pages import NotedPage
@@ -131,6 +131,11 @@ class Crawl:
             self._keep_in(job)
 
     @property
+    def owed(self) -> Collection[int]:
+        """Ids of the picks that came back, and whose reward is not told yet."""
+        return self._owed.keys()
+
+    @property
     def in_flight(self) -> int:
         """How many picks have no outcome yet."""
         return len(self._flying)
@@ -179,7 +184,10 @@ class Crawl:
 
     def choose(self, busy: Collection[str]) -> Pick | None:
         """Let the policy choose, whatever the budget says: a part of :meth:`next` that is done again in a recovery."""
-        pick = self._guarded("select", lambda: self._select(busy), lambda: self._pop_any(busy))
+        frontier, mine = self.frontier, self._flying
+        pick = self._guarded(
+            "select", lambda: selected(self.policy.select(busy), frontier, mine), lambda: self._pop_any(busy)
+        )
         return self.frontier.pop(0, busy) if pick is None and self.counts["error/place"] else pick
 
     def depart(self, pick: Pick, *, chosen: bool = True) -> None:
@@ -273,7 +281,7 @@ class Crawl:
     def checkpoint(self) -> None:
         """Let the job write everything as it is now, without waiting for it; does nothing without a job."""
         if self.job is not None:
-            self.job.checkpoint(store(self))
+            self.job.checkpoint(store(self, self.job))
 
     def close(self) -> None:
         """Close the frontier or the job, and the log. Idempotent. Without a checkpoint nothing is lost but time."""
@@ -290,7 +298,7 @@ class Crawl:
         """Write down from now on what this crawl is told."""
         self._told = dict(self.counts)
         if job.is_new:
-            job.checkpoint(store(self))
+            job.checkpoint(store(self, job))
             job.flush()
         self.job = job
         if keys := [pick.key for pick in self._flying.values()]:
@@ -302,7 +310,7 @@ class Crawl:
 
     def _keep_up(self) -> None:
         if self.job is not None and self.job.due:
-            self.checkpoint()
+            self._guarded("checkpoint", self.checkpoint, self.job.postpone)
 
     def _noted(self, outcome: Outcome) -> Outcome:
         """Let the journal know what the policy reads of a page."""
@@ -317,16 +325,6 @@ class Crawl:
     def _write(self, entry: Callable[[EventLog], None]) -> None:
         if (log := self.log) is not None:
             self._guarded("log", lambda: entry(log), lambda: None)
-
-    def _select(self, busy: Collection[str]) -> Pick | None:
-        pick = self.policy.select(busy)
-        if pick is None:
-            return None
-        if not isinstance(pick, Pick) or pick.id not in self.frontier.flying or pick.id in self._flying:
-            raise PolicyError(
-                f"select() returned {pick!r}; return what frontier.pop() or take() gave just now, or None"
-            )
-        return pick
 
     def _pop_any(self, busy: Collection[str]) -> Pick | None:
         """Select for a policy that failed to, after putting back what it had taken out already."""
@@ -394,6 +392,6 @@ class Crawl:
                 raise
             self.counts[f"error/{what}"] += 1
             if self.counts[f"error/{what}"] <= _SHOWN_ERRORS:
-                who = self.goal if what == "goal" else self.policy
+                who = {"goal": self.goal, "log": self.log}.get(what, self.policy)
                 logger.exception("%s of %s failed: %s", what, type(who).__qualname__, error)
             return instead()

@@ -75,13 +75,14 @@ class EventLog:
             self._file.flush()
         return str(self.path.resolve()), self.path.stat().st_size
 
-    def cut(self, path: str, size: int) -> None:
-        """Drop what was written after a mark, if it was one in this file: it will be written again."""
+    def cut(self, path: str, size: int) -> bool:
+        """Drop what was written after a mark, as it will be written again; ``False`` if the mark is none in this file."""
         if str(self.path.resolve()) != path or not self.path.is_file() or self.path.stat().st_size < size:
-            return
+            return False
         self._file.close()
         os.truncate(self.path, size)
         self._file = self._open()
+        return True
 
     def close(self) -> None:
         """Flush and close. Idempotent."""

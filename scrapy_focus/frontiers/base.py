@@ -65,7 +65,10 @@ class Frontier(Protocol):
         """Up to ``k`` different waiting links of an arm, drawn uniformly; they stay where they are."""
 
     def scan(self, arm: int) -> Iterator[tuple[Link, Placement]]:
-        """Every waiting link of an arm, best first not promised. The frontier may not be changed meanwhile."""
+        """Every waiting link of an arm. The frontier may not be changed meanwhile.
+
+        The order is none, and another one in a crawl that was resumed: sort where it matters.
+        """
 
     def move(self, keys: Sequence[int], placements: Sequence[Placement | None]) -> None:
         """Give waiting links another place; ``None`` gives a link up. Keys that do not wait are passed over."""

@@ -109,7 +109,9 @@ def verify(path: Path) -> None:
     with path.open("rb") as file:
         header = file.read(100)
     if len(header) < 100 or not header.startswith(_MAGIC) or _number(header, 68, 4) != _APPLICATION:
-        raise StorageError(f"{path} is not the frontier of a crawl; move it away, or use another folder")
+        raise StorageError(
+            f"{path} is not the frontier of a crawl, or damaged: run scrapy focus-check on {path.parent}, or use another JOBDIR"
+        )
     found = _number(header, 60, 4)
     if found != FORMAT:
         raise ResumeError(f"{path} has format {found}, this version of scrapy_focus reads {FORMAT}")

@@ -7,12 +7,12 @@ and both hold numbers of slots instead of objects. URLs and all else that a link
 
 from __future__ import annotations
 
-import gc
 from array import array
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from scrapy_focus.core.garbage import freeze
 from scrapy_focus.frontiers.runs import Runs
 from scrapy_focus.frontiers.seen import KeyMap
 
@@ -360,12 +360,3 @@ class Index:
         flags[slots] &= np.uint8(~flag & 255)
         free = slots[(flags[slots] == 0) & (np.frombuffer(self.pair, np.int32)[slots] < 0)]
         self._free.frombytes(free.tobytes())
-
-
-def freeze() -> None:
-    """Collect garbage, and let the collector pass over what is left: it would look at each queue again and again.
-
-    A full collection walks all objects, 50 ms for 300,000. What is passed over is freed as ever when nobody refers to it.
-    """
-    gc.collect()
-    gc.freeze()

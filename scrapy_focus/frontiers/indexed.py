@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from math import isnan
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_focus.core.errors import FrontierError
+from scrapy_focus.core.garbage import thaw
 from scrapy_focus.core.types import Link, Pick, Placement, State
 from scrapy_focus.frontiers.index import Index
 from scrapy_focus.frontiers.index_check import check_index, require
@@ -100,6 +102,7 @@ class IndexedFrontier(ABC):
         ]
 
     def push(self, links: Sequence[Link], placements: Sequence[Placement | None], *, origin: int = -1) -> int:
+        placements = [place if place is None else _plain(place) for place in placements]
         index, known, fetched = self._index, self._known, self._fetched
         before = len(index)
         for link, placement in zip(links, placements, strict=True):
@@ -154,6 +157,7 @@ class IndexedFrontier(ABC):
             yield from self._views(slots)
 
     def move(self, keys: Sequence[int], placements: Sequence[Placement | None]) -> None:
+        placements = [place if place is None else _plain(place) for place in placements]
         for key, placement in zip(keys, placements, strict=True):
             slot = self._known.get(key, NEW)
             if slot < 0:
@@ -198,8 +202,9 @@ class IndexedFrontier(ABC):
         for number in self._held.values():
             require(self._known.get(self._read([number])[0].key, NEW) == FLYING, "a record in flight is another's")
 
-    def close(self) -> None:  # noqa: B027 (nothing is held open in memory)
+    def close(self) -> None:
         """Give back what is held open. Idempotent."""
+        thaw()
 
     def _follow(self, key: int, pick_id: int) -> Pick | None:
         """Give out the link to which the frontier is steered, if it waits."""
@@ -252,3 +257,17 @@ class IndexedFrontier(ABC):
             link = Link(url, key, host, depth, "", "", "", State.WAITING, payload)
             views.append((link, Placement(arm, index.rank[slot], memo, method)))
         return views
+
+
+def _plain(placement: Placement) -> Placement:
+    """Return a placement with an arm and a rank of Python's own types; those of NumPy behave otherwise in columns and files."""
+    arm, rank, memo, method = placement
+    if type(arm) is int and type(rank) is float and arm >= 0 and not isnan(rank):
+        return placement
+    try:
+        arm, rank = int(arm), float(rank)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise FrontierError(f"{placement} is no place: {error}") from error
+    if arm < 0 or isnan(rank):
+        raise FrontierError(f"{placement} is no place: an arm is an integer from 0, a rank a number that is not NaN")
+    return Placement(arm, rank, memo, method)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from scrapy_focus.core.garbage import freeze
 from scrapy_focus.frontiers import index as index_module
 from scrapy_focus.frontiers.runs import Runs
 
@@ -71,7 +72,7 @@ class Loading:
         index._flags = bytearray(flags.tobytes())
         self._fill_arms(order, arms, starts, heads)
         if n > _MANY:
-            index_module.freeze()
+            freeze()
 
     def _link_pairs(self, hosts: NDArray[np.int32]) -> None:
         """Chain the pairs of each host."""

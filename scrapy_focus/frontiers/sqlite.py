@@ -153,6 +153,7 @@ class SqliteFrontier(IndexedFrontier):
         if self._closed:
             return
         self._closed = True
+        super().close()
         self._writer.close()
         self._reader.close()
         if self._folder is not None:

@@ -11,12 +11,16 @@ if TYPE_CHECKING:
     from scrapy_focus.core.policy import Policy
 
 
-def describe(policy: Policy, goal: Goal) -> dict[str, Any]:
-    """Return a goal, the import path of a policy and its parameters as text: what has to be equal for a resume."""
+def describe(policy: Policy, goal: Goal, name: str = "") -> dict[str, Any]:
+    """Return what has to be equal for a resume, as text.
+
+    That is who crawls (``name``, the spider), a goal, the import path of a policy, and its parameters.
+    """
     names = [name for name in inspect.signature(type(policy)).parameters if hasattr(policy, name)]
     cls = type(policy)
     path = f"{cls.__module__}.{cls.__qualname__}"
-    return {"policy": path, "goal": _text(goal), **{name: _text(getattr(policy, name)) for name in names}}
+    spider = {"spider": name} if name else {}
+    return {**spider, "policy": path, "goal": _text(goal), **{name: _text(getattr(policy, name)) for name in names}}
 
 
 def _text(value: object) -> str:
@@ -29,5 +33,5 @@ def _text(value: object) -> str:
 def differences(then: dict[str, Any], now: dict[str, Any]) -> str:
     """Say what two descriptions differ in, ``""`` if in nothing."""
     names = [name for name in {**now, **then} if then.get(name) != now.get(name)]
-    names = [name for name in names if name in ("format", "policy", "goal")] or names  # parameters follow from these
+    names = [name for name in names if name in ("spider", "policy", "goal")] or names  # parameters follow from these
     return ", ".join(f"{name} was {then.get(name)} and is {now.get(name)}" for name in names)

@@ -22,8 +22,9 @@ from scrapy_focus.core.policy import Policy
 from scrapy_focus.core.types import State
 from scrapy_focus.frontiers.database import storage_error
 from scrapy_focus.jobs.job import FRONTIER, LOCK, owner
+from scrapy_focus.jobs.journal import journals_in
 from scrapy_focus.jobs.recovery import versions
-from scrapy_focus.jobs.tail import numbers_of, read_tail
+from scrapy_focus.jobs.tail import read_tail
 
 if TYPE_CHECKING:
     import os
@@ -64,7 +65,7 @@ def folder_of(jobdir: Path) -> Path:
     path = folder / FRONTIER
     if not path.exists() or not path.stat().st_size:
         what = "missing" if not path.exists() else "empty"
-        if numbers_of(folder) or what == "empty":
+        if journals_in(folder) or what == "empty":
             raise StorageError(
                 f"{path} is {what}, and cannot be made again from anything else: put a copy in its place, or begin anew with "
                 "another JOBDIR"
@@ -190,10 +191,12 @@ def _column(rows: sqlite3.Cursor) -> NDArray[np.int64]:
 def _say_crawl(crawl: dict[str, Any], tail: Tail) -> dict[str, Any]:
     """Return what the notes and the journals say of a crawl in numbers."""
     described = dict(crawl["description"] or {})
+    spider = described.pop("spider", "")
     used = {name: {**crawl["budget"], **tail.used}[name] for name in _LIMITS}
     limits = {name: (crawl.get("limits") or {}).get(name) for name in _LIMITS}
     counts = {**crawl["counts"], **tail.counts}
     return {
+        "spider": spider,
         "policy": described.pop("policy", "unknown"),
         "goal": described.pop("goal", "unknown"),
         "parameters": described,
@@ -239,7 +242,7 @@ def _times(folder: Path, notes: dict[str, bytes]) -> dict[str, Any]:
 def _files(folder: Path) -> dict[str, os.stat_result]:
     """Return the files that hold the crawl, by name; a journal may be removed meanwhile."""
     found = {}
-    for name in (FRONTIER, f"{FRONTIER}-wal", *(f"journal.{number}" for number in numbers_of(folder))):
+    for name in (FRONTIER, f"{FRONTIER}-wal", *(f"journal.{number}" for number in journals_in(folder))):
         with suppress(FileNotFoundError):
             found[name] = (folder / name).stat()
     return found

@@ -20,8 +20,9 @@ from filelock import FileLock, Timeout
 
 from scrapy_focus.core.errors import ResumeError, StorageError
 from scrapy_focus.frontiers.sqlite import SqliteFrontier
-from scrapy_focus.jobs.journal import Journal, read_journal
+from scrapy_focus.jobs.journal import Journal, journals_in, read_journal
 from scrapy_focus.jobs.sums import summed
+from scrapy_focus.jobs.tail import whole_events
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -35,6 +36,7 @@ logging.getLogger("filelock").setLevel(logging.INFO)  # else each lock is two li
 FRONTIER = "frontier.sqlite"
 LOCK = "lock"
 _OWNER = "pid"  # lockers of a file may empty it, so this is another one
+_LONGEST = 60.0  # seconds between two checkpoints, if anything came
 _MOST_CHANGED = 50_000  # links in memory after which a checkpoint is due
 
 
@@ -49,7 +51,10 @@ class Job:
     folder
         Where the files are: ``frontier.sqlite``, ``journal.<number>``, ``lock``.
     every
-        Outcomes between two checkpoints. After a kill, so many have to be gone through again: a second or two.
+        Outcomes between two checkpoints; there is one every minute too. After a kill, what came since the last one has to
+        be gone through again: a second or two.
+    name
+        Who crawls: the name of the spider. Under another name the crawl does not go on.
 
     Raises
     ------
@@ -59,9 +64,11 @@ class Job:
         If it cannot be read or written.
     """
 
-    def __init__(self, folder: Path, *, every: int = 1000) -> None:
+    def __init__(self, folder: Path, *, every: int = 1000, name: str = "") -> None:
         self.folder = folder
         self.every = every
+        self.name = name
+        self._last = time.monotonic()  # when the last checkpoint was
         self._since = 0  # outcomes since the last checkpoint
         self._closed = False
         if (folder / "crawl.json").exists():
@@ -78,12 +85,13 @@ class Job:
                 )
             self.frontier = SqliteFrontier(file)
             self.notes: Mapping[str, bytes] = self.frontier.notes
-            self._number = int(self.notes.get("journal", b"0"))
+            self._number = _number(self.notes.get("journal", b"0"), file)
             if self.is_new and any((folder / f"journal.{number}").stat().st_size for number in self.journals()):
-                self.frontier.close()
                 raise StorageError(f"{file} has no checkpoint any more, and a journal is there; run scrapy focus-check")
             self._journal: Journal | None = None
         except BaseException:
+            if hasattr(self, "frontier"):
+                self.frontier.close()
             self._lock.release()
             raise
 
@@ -117,12 +125,17 @@ class Job:
                     "--fix on the JOBDIR, which says what can be kept"
                 )
         if lost:
+            if whole := whole_events(path, end).total():
+                raise StorageError(
+                    f"{path} is damaged at byte {end:,}, and {whole:,} events behind that are whole: run scrapy focus-check on "
+                    "the JOBDIR, which says what is lost, and --fix to go on without them"
+                )
             logger.warning("the last %d bytes of %s are cut off or damaged, and left out", lost, path)
         self._journal = Journal(path, keep=end)
 
     def journals(self) -> list[int]:
         """Return the numbers of the journals that are there, in order."""
-        return sorted(int(path.suffix[1:]) for path in self.folder.glob("journal.*") if path.suffix[1:].isdecimal())
+        return journals_in(self.folder)
 
     def tell(self, *event: Any) -> None:
         """Write down an input of the crawl.
@@ -141,7 +154,12 @@ class Job:
     def due(self) -> bool:
         """Whether it is time for a checkpoint."""
         full = self._since >= self.every or self.frontier.changed >= _MOST_CHANGED
+        full = full or (self._since > 0 and time.monotonic() - self._last > _LONGEST)
         return full and not self.frontier.writing
+
+    def postpone(self) -> None:
+        """Wait for as many outcomes again before the next checkpoint is due: one could not be made. The journal has all."""
+        self._since, self._last = 0, time.monotonic()
 
     def checkpoint(self, notes: Mapping[str, bytes]) -> None:
         """Let everything be written as it is now, with these notes, and begin another journal; does not wait.
@@ -159,6 +177,7 @@ class Job:
         if self._journal is not None:
             self._journal.close()
         self._journal, self._number, self._since = journal, number, 0
+        self._last = time.monotonic()
 
     def flush(self) -> None:
         """Wait until the last checkpoint is committed.
@@ -199,16 +218,19 @@ def lock(folder: Path) -> FileLock:
     StorageError
         If it cannot be written.
     """
+    taken = None
     try:
         folder.mkdir(parents=True, exist_ok=True)
         taken = FileLock(folder / LOCK, timeout=0.2)  # focus-status has it for a moment
         taken.acquire()
         (folder / _OWNER).write_text(str(os.getpid()))
-    except Timeout as error:
+    except Timeout:
         raise ResumeError(
             f"{folder} is in use by process {owner(folder)}: stop it first, or use another JOBDIR"
-        ) from error
+        ) from None
     except OSError as error:
+        if taken is not None:
+            taken.release()
         raise StorageError(
             f"{folder} cannot be written: {error}; allow writing there, or use another JOBDIR"
         ) from error
@@ -221,3 +243,10 @@ def owner(folder: Path) -> str:
         return (folder / _OWNER).read_text().strip() or "(unknown)"
     except OSError:
         return "(unknown)"
+
+
+def _number(note: bytes, file: Path) -> int:
+    try:
+        return int(note)
+    except ValueError as error:
+        raise StorageError(f"{file} does not say which journal is its own: run scrapy focus-check") from error

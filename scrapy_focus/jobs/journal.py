@@ -80,6 +80,12 @@ class Journal:
             self._file = -1
 
 
+def journals_in(folder: Path) -> list[int]:
+    """Return the numbers of the journals in a folder, in order."""
+    names = [path.name.removeprefix("journal.") for path in folder.glob("journal.*")]
+    return sorted(int(name) for name in names if name.isascii() and name.isdecimal())
+
+
 def read_journal(path: Path) -> Iterator[tuple[Event, int]]:
     """Yield each whole event of a journal, and the number of bytes up to its end; stop where a record is cut or damaged.
 

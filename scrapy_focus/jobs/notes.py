@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_focus.core.policy import Policy
 from scrapy_focus.jobs.description import differences
+from scrapy_focus.jobs.journal import journals_in
 from scrapy_focus.jobs.recovery import versions
 from scrapy_focus.jobs.sums import SUMS, damaged, summed
 from scrapy_focus.jobs.tables import Finding
-from scrapy_focus.jobs.tail import numbers_of
 
 if TYPE_CHECKING:
     import sqlite3
@@ -41,7 +41,7 @@ _PARTS: dict[str, tuple[Callable[[Any], bool], Any]] = {
 def check_notes(database: sqlite3.Connection, folder: Path) -> Iterator[Finding]:
     """Yield what is wrong with the notes; whatever is put right keeps the links."""
     notes = _read(database)
-    numbers = numbers_of(folder)
+    numbers = journals_in(folder)
     if not notes and not database.execute("SELECT 1 FROM links UNION SELECT 1 FROM seen").fetchone():
         if any((folder / f"journal.{number}").stat().st_size for number in numbers):
             yield Finding(

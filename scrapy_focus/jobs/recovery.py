@@ -37,7 +37,7 @@ _LIBRARIES = ("numpy", "scikit-learn", "scipy")
 _AT_ONCE = 50_000  # links that a policy which begins anew is given
 
 
-def store(crawl: Crawl) -> dict[str, bytes]:
+def store(crawl: Crawl, job: Job) -> dict[str, bytes]:
     """Return what a checkpoint holds besides the links: the pickled policy, and all numbers of a crawl as JSON.
 
     Raises
@@ -54,7 +54,7 @@ def store(crawl: Crawl) -> dict[str, bytes]:
             f"{name}.__getstate__, and make it again in attach()"
         ) from error
     state = {
-        "description": describe(crawl.policy, crawl.goal),
+        "description": describe(crawl.policy, crawl.goal, job.name),
         "versions": versions(),
         "budget": crawl.budget.state(),
         "limits": {name: getattr(crawl.budget, name) for name in ("requests", "bytes", "seconds")},
@@ -64,9 +64,18 @@ def store(crawl: Crawl) -> dict[str, bytes]:
         "rewards": crawl.rewards,
         "found_at": list(crawl.found_at),
         "recovered": sorted(crawl.recovered),
-        "log": None if crawl.log is None else crawl.log.mark(),
+        "log": _mark(crawl),
     }
     return {"policy": policy, "crawl": json.dumps(state).encode()}
+
+
+def _mark(crawl: Crawl) -> tuple[str, int] | None:
+    try:
+        return None if crawl.log is None else crawl.log.mark()
+    except OSError as error:
+        raise StorageError(
+            f"the decision log cannot be written: {error}; make room, and start the crawl again"
+        ) from error
 
 
 def versions() -> dict[str, str]:
@@ -99,8 +108,7 @@ def recover(crawl: Crawl, job: Job) -> None:
     crawl.rewards = state["rewards"]
     crawl.recovered.update(state["recovered"])
     crawl.found_at.extend((requests, rewards) for requests, rewards in state["found_at"])
-    if crawl.log is not None and state["log"] is not None:
-        crawl.log.cut(*state["log"])  # the rest is written again
+    log_goes_on = crawl.log is None or (state["log"] is not None and crawl.log.cut(*state["log"]))
     flying: dict[int, Pick | int] = {}
     if "policy" in job.notes:
         crawl.policy = _policy(crawl, job, state)
@@ -124,8 +132,8 @@ def recover(crawl: Crawl, job: Job) -> None:
             type(crawl.policy).__qualname__, again.otherwise, again.choices,
         )  # fmt: skip
     crawl.stop_reason = ""
-    if "policy" not in job.notes:
-        job.checkpoint(store(crawl))
+    if "policy" not in job.notes or not log_goes_on:  # with a log of its own, nothing is to be written to it again
+        job.checkpoint(store(crawl, job))
         job.flush()
 
 
@@ -141,7 +149,7 @@ def _compatible(crawl: Crawl, job: Job) -> dict[str, Any]:
         ) from error
     if then is None:  # see focus-check --fix
         logger.warning("it is not known any more with which settings the crawl in %s began", job.folder)
-    elif differing := differences(then, describe(crawl.policy, crawl.goal)):
+    elif differing := differences(then, describe(crawl.policy, crawl.goal, job.name)):
         raise ResumeError(
             f"the crawl in {job.folder} cannot go on with other settings: {differing}; use the same settings, or another "
             "JOBDIR"
@@ -253,6 +261,7 @@ class _Again:
 
     def _recovered(self, keys: list[int]) -> None:
         self.crawl.recovered.update(keys)
+        self.crawl.counts["recovered"] += len(keys)
 
     def _outcome(
         self,

@@ -230,7 +230,7 @@ def _counters(database: sqlite3.Connection) -> Iterator[Finding]:
     least = {
         "id": 1 + _one(database, "SELECT ifnull(max(id), 0) FROM flying"),
         "row": 1 + _one(database, "SELECT ifnull(max(row), 0) FROM links"),
-        "arms": 1 + _one(database, "SELECT ifnull(max(arm), -1) FROM links"),
+        "arms": 1 + _one(database, "SELECT ifnull(max(arm), -1) FROM links WHERE typeof(arm) = 'integer'"),
     }
     most = {"id": 1 << 62, "row": _INT - 1, "arms": _MOST_ARMS}
     wrong = {}

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from scrapy_focus.core.errors import StorageError
-from scrapy_focus.jobs.journal import HEAD, read_journal
+from scrapy_focus.jobs.journal import HEAD, journals_in, read_journal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -126,7 +126,7 @@ def read_tail(folder: Path, first: int, flying: Collection[int]) -> Tail:
     StorageError
         If one of them is there and cannot be read.
     """
-    tail = Tail(first=first, numbers=numbers_of(folder), flying=set(flying))
+    tail = Tail(first=first, numbers=journals_in(folder), flying=set(flying))
     if first not in tail.numbers:
         tail.why = f"journal.{first} is missing"
     number = first
@@ -141,12 +141,6 @@ def read_tail(folder: Path, first: int, flying: Collection[int]) -> Tail:
     for later in tail.later:
         _count_lost(folder / f"journal.{later}", 0, tail)
     return tail
-
-
-def numbers_of(folder: Path) -> list[int]:
-    """Return the numbers of the journals in a folder, in order."""
-    names = [path.name.removeprefix("journal.") for path in folder.glob("journal.*")]
-    return sorted(int(name) for name in names if name.isascii() and name.isdecimal())
 
 
 def _read(path: Path, tail: Tail) -> None:
@@ -173,24 +167,36 @@ def _is_cut(path: Path, end: int) -> bool:
 
 
 def _count_lost(path: Path, start: int, tail: Tail) -> None:
-    """Count what stands in a journal from a byte on, whole events also where there is damage between them."""
+    tail.lost_bytes += path.stat().st_size - start
+    tail.lost.update(whole_events(path, start))
+
+
+def whole_events(path: Path, start: int) -> Counter[str]:
+    """Count the events of each kind in a journal from a byte on, also those with damage between them.
+
+    Raises
+    ------
+    StorageError
+        If the file cannot be read.
+    """
+    found: Counter[str] = Counter()
     try:
         with path.open("rb") as file:
             file.seek(start)
             rest = file.read()
     except OSError as error:
         raise StorageError(f"{path} cannot be read: {error}") from error
-    tail.lost_bytes += len(rest)
     at = rest.find(_PICKLE)
     while at >= 0:
         size, checksum = HEAD.unpack(rest[at - HEAD.size : at]) if at >= HEAD.size else (0, 0)
         body = rest[at : at + size]
         if size and len(body) == size and zlib.crc32(body) == checksum:
-            tail.lost[_kind(body)] += 1
+            found[_kind(body)] += 1
             at += size
         else:
             at += 1
         at = rest.find(_PICKLE, at)
+    return found
 
 
 def _kind(body: bytes) -> str:

@@ -145,7 +145,7 @@ class Focused(Policy):
 
     def _rank_queue(self) -> None:
         """Rank what waits since the warm-up: all of it when that ends, later what was handed back or stored meanwhile."""
-        waiting = list(self.frontier.scan(QUEUE))
+        waiting = sorted(self.frontier.scan(QUEUE), key=lambda found: (-found[1].rank, found[0].key))
         memos = [place.memo for _, place in waiting]
         rows = [_features(link.url, link.depth, memo) for (link, _), memo in zip(waiting, memos, strict=True)]
         places = self._ranked(rows, memos, np.array([place.rank for _, place in waiting]))

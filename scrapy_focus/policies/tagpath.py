@@ -316,7 +316,7 @@ class TagPath(Policy):
         return target
 
     def _classify_probes(self) -> None:
-        waiting = list(self.frontier.scan(PROBES))
+        waiting = sorted(self.frontier.scan(PROBES), key=lambda found: (-found[1].rank, found[0].key))
         places = []
         for link, place in waiting:
             if self.classifier.predict(char_pairs(link.url)):

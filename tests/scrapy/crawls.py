@@ -20,6 +20,7 @@ from scrapy import Request, Spider, signals
 from scrapy.crawler import AsyncCrawlerRunner
 
 from scrapy_focus import FocusScheduler, State
+from scrapy_focus.frontiers.sqlite import SqliteFrontier
 from scrapy_focus.policies.orderings import BreadthFirst
 
 if TYPE_CHECKING:
@@ -85,7 +86,12 @@ class Crawled:
         if FocusScheduler not in type(self.scheduler).__mro__:  # isinstance() says yes to every scheduler
             return
         counts, crawl = self.scheduler.crawl.counts, self.scheduler.crawl
-        crawl.frontier.check()
+        if crawl.job is None:
+            crawl.frontier.check()
+        else:  # it was closed
+            stored = SqliteFrontier(crawl.job.folder / "frontier.sqlite")
+            stored.check()
+            stored.close()
         labelled = sum(n for name, n in counts.items() if name.startswith("outcome/"))
         assert counts["selected"] == labelled + counts["released"], counts
         assert counts["outcomes"] + crawl.in_flight == labelled, counts

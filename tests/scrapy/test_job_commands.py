@@ -78,7 +78,7 @@ def test_the_state_is_said_in_aligned_lines(job: Path, capsys: pytest.CaptureFix
     lines = call(capsys, "focus-status", "job").splitlines()
     assert lines[:2] == [
         "job",
-        "killed, or stopped in a hurry; the same command goes through 15 events again, and goes on from there",
+        "killed, or stopped in a hurry; the same command reads 15 events from the journal, and goes on from there",
     ]
     said = {line[:12].strip(): line[12:] for line in lines[2:] if line[:12].strip()}
     assert said["policy"].startswith("TagPath(theta=0.75, n=2")
@@ -91,7 +91,7 @@ def test_the_state_is_said_in_aligned_lines(job: Path, capsys: pytest.CaptureFix
     assert "UTC" in said["made"]
     assert said["versions"].startswith("python 3.")
     assert said["files"].startswith("frontier.sqlite ")
-    assert "pulls" in said["best arms"]
+    assert " from " in said["best arms"]
     assert all(line == line.rstrip() and len(line) <= 120 for line in lines)
 
 
@@ -99,7 +99,7 @@ def test_the_json_has_all_of_it(job: Path, capsys: pytest.CaptureFixture[str]) -
     """Every field is there, with its type: scripts rely on them."""
     found = json.loads(call(capsys, "focus-status", "job", "--json"))
     kinds: dict[str, Any] = {
-        "jobdir": str, "folder": str, "state": str, "process": type(None), "damage": str, "policy": str, "goal": str,
+        "jobdir": str, "folder": str, "state": str, "process": type(None), "damage": str, "spider": str, "policy": str, "goal": str,
         "parameters": dict, "used": dict, "limits": dict, "left": dict, "outcomes": int, "rewards": float, "counts": dict,
         "links": dict, "best_arms": list, "best_arms_error": str, "events_since_checkpoint": int, "events": dict,
         "versions": dict, "made": str, "made_seconds_ago": float, "written": str, "written_seconds_ago": float, "files": dict,
