@@ -307,7 +307,7 @@ def draw(samples: list[Sample], path: Path, title: str) -> None:
         panel.grid(color="#d8dce1", linewidth=0.6)
         panel.spines[["top", "right"]].set_visible(False)
         if len(lines) > 1 or kills:
-            panel.legend(frameon=False, loc="upper left", fontsize=9)
+            panel.legend(frameon=False, loc="best", fontsize=9)
     panels[-1].set_xlabel("minutes")
     figure.savefig(path, dpi=130)
 

@@ -64,13 +64,14 @@ class Links:
         state = self.crawl.frontier.states([key])[0]
         if state == State.WAITING:
             self.requests.adopt(key, request)
-        return state != State.NEW
+        return state != State.NEW and not self.requests.was_lost(key)
 
-    def recall(self, request: Request) -> None:
-        """A start request comes again that waits already."""
+    def is_recalled(self, request: Request) -> bool:
+        """Whether a start request that was had before is to be had again: it could not be stored, and was lost."""
         key = self.key(request)
         if self.crawl.frontier.states([key])[0] == State.WAITING:
             self.requests.adopt(key, request)
+        return self.requests.was_lost(key)
 
     def claim(self, request: Request) -> int:
         """Return the key of a redirect, which is known as its own request from now on."""

@@ -125,6 +125,7 @@ class Requests:
         self._kept: dict[int, Request] = {}
         self._warned = False
         self._told_of_loss = False
+        self._lost: set[int] = set()  # keys whose requests were asked for in vain
 
     def __len__(self) -> int:
         """How many wait as they are."""
@@ -159,6 +160,7 @@ class Requests:
                     "the request for %s could not be stored, and was lost with the process that had it, as were all of "
                     "focus/outcome/lost in the stats", url,
                 )  # fmt: skip
+            self._lost.add(key)
             return None
         return decode(url, record, self.spider)
 
@@ -169,6 +171,12 @@ class Requests:
                 encode_deeply(request, self.spider)
             except ValueError:
                 self._kept.setdefault(key, request)
+
+    def was_lost(self, key: int) -> bool:
+        """Whether a request was asked for that went with another process. Told once."""
+        lost = key in self._lost
+        self._lost.discard(key)
+        return lost
 
     def forget(self, key: int) -> None:
         """The request under this key was given up."""

@@ -206,7 +206,7 @@ class FocusScheduler(BaseScheduler):
         entry = None if pick_id is None else self.inflight.entries.get(pick_id)
         seen = self.had.seen(request, entry)
         if seen and self.resumed and request.meta.get("is_start_request"):
-            self.links.recall(request)
+            seen = not self.links.is_recalled(request)
         if entry is not None and not entry.returned:
             return self._succeed(entry, request, seen)
         source = entry or self.inflight.page_of(request)

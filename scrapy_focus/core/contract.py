@@ -53,13 +53,15 @@ def placed(placements: Sequence[Placement | None], links: Sequence[Link]) -> Seq
     for place in placements:
         if place is None:
             continue
-        well = isinstance(place.arm, (int, np.integer)) and isinstance(place.rank, (int, float, np.number))
+        well = isinstance(place.arm, (int, np.integer)) and isinstance(
+            place.rank, (int, float, np.integer, np.floating)
+        )
         if (
             not well
             or place.method not in ("GET", "HEAD")
             or not 0 <= place.arm < _MOST_ARMS
             or place.rank != place.rank
-            or (abs(place.rank) > _LARGEST and not math.isinf(place.rank))
+            or (isinstance(place.rank, int) and abs(place.rank) > _LARGEST)
         ):
             raise PolicyError(
                 f"place() gave {place}; an arm is an integer from 0, without gaps, below {_MOST_ARMS:,}, a rank a number "

@@ -109,6 +109,7 @@ def recover(crawl: Crawl, job: Job) -> None:
     crawl.recovered.update(state["recovered"])
     crawl.found_at.extend((requests, rewards) for requests, rewards in state["found_at"])
     log_goes_on = crawl.log is None or (state["log"] is not None and crawl.log.cut(*state["log"]))
+    log, crawl.log = crawl.log, crawl.log if log_goes_on else None
     flying: dict[int, Pick | int] = {}
     if "policy" in job.notes:
         crawl.policy = _policy(crawl, job, state)
@@ -132,6 +133,7 @@ def recover(crawl: Crawl, job: Job) -> None:
             type(crawl.policy).__qualname__, again.otherwise, again.choices,
         )  # fmt: skip
     crawl.stop_reason = ""
+    crawl.log = log
     if "policy" not in job.notes or not log_goes_on:  # with a log of its own, nothing is to be written to it again
         job.checkpoint(store(crawl, job))
         job.flush()
