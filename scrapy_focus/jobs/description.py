@@ -33,5 +33,7 @@ def _text(value: object) -> str:
 def differences(then: dict[str, Any], now: dict[str, Any]) -> str:
     """Say what two descriptions differ in, ``""`` if in nothing."""
     names = [name for name in {**now, **then} if then.get(name) != now.get(name)]
+    if "spider" not in now or "spider" not in then:  # who opens it by hand, to look into it, has none
+        names = [name for name in names if name != "spider"]
     names = [name for name in names if name in ("spider", "policy", "goal")] or names  # parameters follow from these
     return ", ".join(f"{name} was {then.get(name)} and is {now.get(name)}" for name in names)

@@ -173,7 +173,14 @@ def test_feeds_are_mended_when_they_are_added_to(site: MockSite, tmp_path: Path)
         f"{tmp_path}/new.jsonl": {"format": "jsonlines", "overwrite": True},
     }
     result = run(site, tmp_path, feeds)
-    assert len(result.logged("new.jsonl loses items when the crawl is killed: the next run writes it anew")) == 1
+    assert (
+        len(
+            result.logged(
+                "new.jsonl loses items when the crawl is stopped or killed and goes on: the next run writes it anew"
+            )
+        )
+        == 1
+    )
     assert len(result.logged("ended in a line that was cut")) == 6
     for name, count in zip(names[:5], [9, 9, 4, 4, 1], strict=True):
         lines = read(tmp_path / name)
@@ -216,7 +223,7 @@ def test_feeds_that_lose_items_are_named(
 ) -> None:
     """One warning for each feed says why a kill costs it items; those that survive one are not named."""
     result = run(site, tmp_path, {uri.format(tmp_path): options})
-    said = result.logged("loses items when the crawl is killed")
+    said = result.logged("loses items when the crawl is stopped or killed and goes on")
     assert [reason in message for message in said] == ([True] if reason else [])
 
 
