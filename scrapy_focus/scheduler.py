@@ -136,7 +136,7 @@ class FocusScheduler(BaseScheduler):
         if self.config.item_id and not has_spider_middleware(self.crawler, ItemIdMiddleware):
             logger.warning("FOCUS_ITEM_ID does nothing without the add-on, or ItemIdMiddleware in SPIDER_MIDDLEWARES")
         self.guard("mend_feeds", lambda: mend_feeds(self.crawler))
-        freeze()  # all that was imported
+        freeze(collect=False)  # all that was imported
         logger.info("scrapy_focus: %s", self.summary(), extra={"spider": spider})
         return self.had.open()
 
