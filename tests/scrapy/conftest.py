@@ -8,6 +8,8 @@ import pytest
 from mocksite import MockSite
 from scrapy.core.engine import ExecutionEngine
 
+from scrapy_focus import scheduler
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -19,6 +21,13 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture(autouse=True)
 def _fast_heartbeat(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ExecutionEngine, "_SLOT_HEARTBEAT_INTERVAL", 0.1)
+
+
+@pytest.fixture(autouse=True)
+def _no_freeze(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+    """Freezing and thawing the heap of hundreds of tests for each crawl makes Python collect all of it again and again."""
+    if "freeze" not in request.node.name:
+        monkeypatch.setattr(scheduler, "freeze", lambda **_: None)
 
 
 @pytest.fixture

@@ -321,9 +321,7 @@ class Frozen(Follower):
 
 
 @pytest.mark.parametrize("job", [False, True], ids=["memory", "job"])
-def test_the_garbage_collector_sees_all_again(
-    site: MockSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, job: bool
-) -> None:
+def test_a_crawl_freezes_and_thaws(site: MockSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, job: bool) -> None:
     """When a crawl is over, nothing is passed over any more."""
     monkeypatch.setattr(Crawled, "check", lambda self: None)  # it opens and closes a frontier
     gc.unfreeze()
