@@ -71,7 +71,8 @@ class FocusScheduler(BaseScheduler):
     Notes
     -----
     Exceptions of a policy, a goal or this class never reach the engine, which is not made for them: they are logged
-    and counted as ``focus/error/...``, and the crawl goes on, first in first out where nothing better is known.
+    and counted as ``focus/error/...``, and the crawl goes on, first in first out where nothing better is known. Only where
+    the files of a job cannot be read or written does it stop, with the reason ``focus_storage``.
     """
 
     default_policy: ClassVar[type[Policy]] = TagPath
