@@ -93,6 +93,18 @@ def never(outcome: Outcome) -> None:
     """A goal that knows of no page at once."""
 
 
+@pytest.mark.parametrize("pages", [2, 100], ids=["stopped", "whole"])
+def test_a_redirect_target_is_known_afterwards(site: MockSite, tmp_path: Path, pages: int) -> None:
+    """What a redirect led to is not fetched again when a later page links it, in the same run or in the next."""
+    site.pages["/"] = '<a href="/redirect?to=/target">r</a> <a href="/after">a</a>'
+    site.pages["/after"] = '<a href="/target">t</a> <a href="/last">l</a>'
+    settings = {"FOCUS_POLICY": BREADTH_FIRST, "JOBDIR": str(tmp_path), **ONE_AT_A_TIME}
+    first = crawl(Follower, {**settings, "CLOSESPIDER_PAGECOUNT": pages}, seeds=[site.url("/")])
+    assert ("/last" in site.paths) == (first.reason == "finished") == (pages == 100)
+    crawl(Follower, settings, seeds=[site.url("/")])
+    assert site.paths == ["/", "/redirect?to=/target", "/target", "/after", "/last"]
+
+
 def redirects_later(outcome: Outcome) -> float | None:
     """A goal that does not know at once of pages to which a redirect led."""
     return None if "redirect" in outcome.pick.url else 0.0
