@@ -1,0 +1,161 @@
+"""Which hosts belong together, by the Public Suffix List, and how many pages of each domain were had."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from tldextract import TLDExtract
+
+from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.frontiers.seen import KeyMap
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from numpy.typing import NDArray
+
+    from scrapy_focus.core.types import Pick
+    from scrapy_focus.frontiers.base import Frontier
+
+# the snapshot that comes with the library: nothing is fetched, nothing written
+_EXTRACT = TLDExtract(suffix_list_urls=(), cache_dir=None, include_psl_private_domains=True)
+
+
+_NEAR = 100_000  # hosts
+
+
+@lru_cache(maxsize=10_000)
+def domain_of(host: str) -> str:
+    """Return the registered domain of a host name, or the host (and port) itself where it has none.
+
+    Domains under which anybody can have one, such as ``github.io``, count as suffixes. Where the list does not know the
+    last label, the domain has two.
+
+    Examples
+    --------
+    >>> [domain_of(host) for host in ("data.www.example.co.uk", "anna.github.io", "a.b.test", "127.0.0.1:8000")]
+    ['example.co.uk', 'anna.github.io', 'b.test', '127.0.0.1:8000']
+    """
+    found = _EXTRACT(host)
+    if found.suffix or not found.subdomain:
+        return found.top_domain_under_public_suffix or host
+    return f"{found.subdomain.rpartition('.')[2]}.{found.domain}"
+
+
+class Domains:
+    """How many pages of each domain are asked for, came, and were relevant; and whether more may be asked for.
+
+    It takes 28 bytes for each domain that was ever seen.
+
+    Parameters
+    ----------
+    cap
+        Pages of one domain at most, with those that are asked for; ``None``: as many as there are. What fails does not
+        count.
+    least
+        The cap is halved each time that ``falls_every`` pages were asked for, but not below this; ``None``: it stays.
+    falls_every
+        Pages.
+    """
+
+    def __init__(self, cap: int | None = None, *, least: int | None = None, falls_every: int = 6_666) -> None:
+        if (cap is not None and cap < 1) or falls_every < 1 or (least is not None and (cap is None or least > cap)):
+            raise ConfigError(
+                f"per_domain={cap}, per_domain_least={least}, falls_every={falls_every}: a cap is at least 1 page, it falls to "
+                "at least 1 page from a larger one, every 1 page or more"
+            )
+        self.cap = cap
+        self.least = least
+        self.falls_every = falls_every
+        self.asked = 0
+        self.flying = np.zeros(64, np.int32)
+        self.pages = np.zeros(64, np.int32)  # that came
+        self.relevant = np.zeros(64, np.int32)
+        self.failed = np.zeros(64, np.int32)
+        self._rows = KeyMap()
+        self._near: dict[str, int] = {}  # rows of hosts that were asked about lately
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_near": {}}
+
+    def row(self, host: str) -> int:
+        """Return the row of the domain of a host."""
+        near = self._near.get(host)
+        if near is not None:
+            return near
+        key = int.from_bytes(blake2b(domain_of(host).encode(), digest_size=8).digest(), "big") >> 1
+        row = self._rows.get(key, -1)
+        if row < 0:
+            row = len(self._rows)
+            self._rows.set(key, row)
+            if row >= len(self.pages):
+                for name in ("flying", "pages", "relevant", "failed"):
+                    column = getattr(self, name)
+                    setattr(self, name, np.concatenate([column, np.zeros_like(column)]))
+        if len(self._near) >= _NEAR:
+            self._near.clear()
+        self._near[host] = row
+        return row
+
+    def ask(self, row: int) -> bool:
+        """A page of a domain is asked for; ``True`` if that made the cap fall, for all."""
+        self.flying[row] += 1
+        self.asked += 1
+        if self.cap is None or self.least is None or self.asked % self.falls_every or self.cap <= self.least:
+            return False
+        self.cap = max(self.cap // 2, self.least)
+        return True
+
+    def take_back(self, row: int) -> None:
+        """A page of a domain is not asked for after all."""
+        self.flying[row] -= 1
+        self.asked -= 1
+
+    def settle(self, row: int, *, came: bool, relevant: bool) -> None:
+        """A page of a domain that was asked for came, or not, and was relevant, or not."""
+        self.flying[row] -= 1
+        self.pages[row] += came
+        self.failed[row] += not came
+        self.relevant[row] += relevant
+
+    def is_full(self, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Whether no more pages of some domains may be asked for, shape (n,)."""
+        if self.cap is None:
+            return np.zeros(len(rows), np.bool_)
+        full: NDArray[np.bool_] = self.pages[rows] + self.flying[rows] >= self.cap
+        return full
+
+    def is_done(self, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Whether no more pages of some domains may ever be asked for, whatever becomes of those that are, shape (n,)."""
+        if self.cap is None:
+            return np.zeros(len(rows), np.bool_)
+        done: NDArray[np.bool_] = self.pages[rows] >= self.cap
+        return done
+
+    def shares(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Return of some domains the share of relevant pages, 0.5 where none is known, and whether none is asked for yet.
+
+        Shape (n, 2).
+        """
+        back = self.pages[rows] + self.failed[rows]
+        share = np.where(back > 0, self.relevant[rows] / np.maximum(back, 1), 0.5)
+        return np.stack([share, back + self.flying[rows] == 0], axis=1)
+
+    def pop(self, frontier: Frontier, arm: int, busy: Collection[str]) -> Pick | None:
+        """Take out the best link of an arm whose domain is not full; those before it are given up, or left where they are."""
+        if self.cap is None:
+            return frontier.pop(arm, busy)
+        full: set[str] = set()
+        while (pick := frontier.pop(arm, full | set(busy))) is not None:
+            row = np.array([self.row(pick.host)])
+            if not self.is_full(row)[0]:
+                return pick
+            if self.is_done(row)[0]:
+                frontier.settle(pick)
+            else:
+                full.add(pick.host)
+                frontier.release(pick)
+        return None
