@@ -1,4 +1,4 @@
-"""Where links stand on their page: tag path, anchor, context.
+"""Where links stand on their page: tag path, anchor, context; and what there is to read on a page.
 
 A spider asks for URLs, and the page has elements. They are matched the way Scrapy makes the one from the other: the
 ``href`` joined to the base, made safe, and for link extractors that do so, canonical. Only the links that are asked for
@@ -12,6 +12,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urljoin
 
+from lxml import etree
 from w3lib.html import strip_html5_whitespace
 from w3lib.url import canonicalize_url, safe_url_string
 
@@ -24,6 +25,11 @@ _LINKS = {"a": "href", "area": "href", "iframe": "src", "frame": "src", "link": 
 _SHOWN = ("a", "area", "iframe", "frame")  # where a URL stands for readers; the others say less of it
 _TEXT = 200  # characters of anchor and context that are kept
 _PIECES = 50  # text nodes that are read for them at most
+_UNSEEN = frozenset({"audio", "canvas", "embed", "head", "noscript", "object", "script", "select", "style", "svg", "template",
+    "textarea", "title", "video"})  # fmt: skip
+_INLINE = frozenset({"a", "abbr", "b", "bdi", "bdo", "cite", "code", "del", "dfn", "em", "font", "i", "ins", "kbd", "mark",
+    "noscript", "q", "s", "samp", "script", "small", "span", "strong", "style", "sub", "sup", "template", "tt", "u", "var",
+    "wbr"})  # fmt: skip
 _PLAIN = re.compile(r"[!#-;=?-\[\]_a-z~]+\Z")  # what safe_url_string leaves alone, but %
 
 
@@ -95,6 +101,35 @@ def page_links(root: _Element, base: str) -> Iterator[tuple[str, _Element]]:
         if url not in seen and url.startswith(("http://", "https://")):
             seen.add(url)
             yield url, element
+
+
+def page_text(root: _Element) -> str:
+    """Return what there is to read on a parsed page: its title, then its visible text, with single blanks.
+
+    Scripts, styles, templates, form fields and what is ``hidden`` are left out. Elements part words, those within a line
+    (``<b>``, ``<a>``, ..) do not. Time is linear in the page.
+    """
+    title = root.find("head/title")
+    pieces = ["" if title is None else "".join(map(str, title.itertext()))]
+    walk = etree.iterwalk(root, events=("start", "end", "comment", "pi"))
+    for event, element in walk:
+        inline = element.tag in _INLINE
+        if event == "start":
+            if element.tag in _UNSEEN or "hidden" in element.attrib:
+                walk.skip_subtree()
+            else:
+                pieces.append(("" if inline else " ") + (element.text or ""))
+        elif element is not root:
+            pieces.append(("" if inline or event != "end" else " ") + (element.tail or ""))
+    return " ".join("".join(pieces).split())
+
+
+def html_text(source: str) -> str:
+    """Return what there is to read on a page, from its HTML; ``""`` for one without an element."""
+    from parsel.selector import create_root_node
+
+    root = create_root_node(source, etree.HTMLParser)
+    return "" if root is None else page_text(root)
 
 
 def tag_path(element: _Element, paths: dict[_Element, str] | None = None) -> str:

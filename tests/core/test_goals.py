@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
+from typing import TYPE_CHECKING
 
 import pytest
 
-from scrapy_focus import FilesGoal, ItemsGoal, MemoryFrontier, Placement
-from tests.made import PDF, link, page
+from scrapy_focus import ConfigError, FilesGoal, ItemsGoal, MemoryFrontier, Placement
+from scrapy_focus.core.goals import TopicGoal
+from scrapy_focus.learn.relevance import LinearRelevance
+from tests.learn.topics import examples, pages
+from tests.made import PDF, failure, link, page
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def pick(url: str = "http://h/file", method: str = "GET"):
@@ -63,3 +70,64 @@ def test_items_are_worth_their_number() -> None:
     """The default goal counts items."""
     assert ItemsGoal()(page(pick(), items=2.5)) == 2.5
     assert (ItemsGoal.heads_tell, FilesGoal.heads_tell) == (False, True)
+
+
+# Pages on a topic
+
+
+@pytest.fixture(scope="module")
+def wine() -> LinearRelevance:
+    """A model of pages on wine."""
+    return LinearRelevance().fit(*examples(10, 10))
+
+
+def html(text: str) -> SimpleNamespace:
+    """Return a page whose text is hidden among other words, which nobody sees."""
+    unseen = "<script>steel engine</script><style>wine grape</style>"
+    return SimpleNamespace(
+        url="http://h/", text=f"<html><head>{unseen}</head><body><p>{text}</p>{unseen}</body></html>"
+    )
+
+
+def test_a_page_on_the_topic_is_worth_one(wine: LinearRelevance) -> None:
+    """What is to be read on a page decides, at the threshold; the model can also be named by its file."""
+    on, off = pages(1, on=True, seed=9)[0], pages(1, on=False, seed=9)[0]
+    goal = TopicGoal(wine)
+    assert [goal(page(pick(), page=html(text))) for text in (on, off, "")] == [1.0, 0.0, 0.0]
+    probability = goal.probability(page(pick(), page=html(on)))
+    assert probability == wine.score([on])[0]
+    assert TopicGoal(wine, threshold=probability)(page(pick(), page=html(on))) == 1.0
+    assert TopicGoal(wine, threshold=min(1.0, probability + 1e-9))(page(pick(), page=html(on))) == 0.0
+
+
+def test_what_is_no_page_is_not_on_the_topic(wine: LinearRelevance) -> None:
+    """Failures, other types and answers without a page are worth nothing, whatever their text is."""
+    text = html(pages(1, on=True)[0])
+    goal = TopicGoal(wine)
+    assert goal(page(pick(), page=text)) == 1.0
+    for rest in (
+        {"status": 404},
+        {"status": 301},
+        {"status": None},
+        {"error": "ignored"},
+        {"mime": PDF},
+        {"page": None},
+    ):
+        assert goal(page(pick(), **{"page": text, **rest})) == 0.0, rest
+    assert goal(failure(pick())) == 0.0
+    assert not TopicGoal.heads_tell
+
+
+def test_a_topic_goal_says_which_model_it_has(wine: LinearRelevance, tmp_path: Path) -> None:
+    """The name tells models and thresholds apart, and is the same for a model and its file: a crawl that goes on looks at it."""
+    wine.save(tmp_path / "wine.npz")
+    assert repr(TopicGoal(wine)) == repr(TopicGoal(tmp_path / "wine.npz"))
+    assert repr(TopicGoal(wine)) != repr(TopicGoal(LinearRelevance().fit(*examples(10, 11))))
+    assert repr(TopicGoal(wine)) != repr(TopicGoal(wine, threshold=0.6))
+
+
+@pytest.mark.parametrize(("relevance", "threshold"), [("none.npz", 0.5), (5, 0.5), ("", 0.5), (None, 0.0), (None, 1.5)])
+def test_a_topic_goal_that_cannot_be(wine: LinearRelevance, relevance: object, threshold: float) -> None:
+    """No model, or a threshold that is no probability."""
+    with pytest.raises(ConfigError):
+        TopicGoal(wine if relevance is None else relevance, threshold=threshold)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from lxml import html
 
-from scrapy_focus.core.html import Place, locate, page_links, tag_path
+from scrapy_focus.core.html import Place, html_text, locate, page_links, page_text, tag_path
 
 BASE = "http://h/dir/page"
 
@@ -191,3 +191,36 @@ def test_a_query_on_a_base_without_a_path() -> None:
     """Scrapy puts a slash before the query; the place is found all the same."""
     root = html.document_fromstring('<body><a href="?a=\u00e9">1</a></body>')
     assert locate(root, "http://h", ["http://h/?a=%C3%A9"])["http://h/?a=%C3%A9"].tag_path == "html/body/a"
+
+
+# What there is to read
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("<title> The\n title </title><p>One<p>two", "The title One two"),
+        ("<p>w<b>or</b>d, <a href=x>li</a>nk<br>next<!-- no -->!</p>tail", "word, link next! tail"),
+        ("<ul><li>a<li>b</ul><table><tr><td>1<td>2</table>", "a b 1 2"),
+        ("a<script>x</script>b<style>y</style> c<noscript>no</noscript><template>no</template>d", "ab cd"),
+        ("<select><option>no</select><textarea>no</textarea>yes<p hidden>no<b>no</b></p>too", "yes too"),
+        ("&auml;&nbsp;&#x6f22;", "ä 漢"),
+        ("plain", "plain"),
+        ("", ""),
+        ("\x00", ""),
+        ("<!-- nothing -->", ""),
+        ('<?xml version="1.0" encoding="utf-8"?><html><body>x</body></html>', "x"),
+        ("<svg><title>no</title><text>no</text></svg>yes", "yes"),
+    ],
+)
+def test_what_there_is_to_read(source: str, text: str) -> None:
+    """Title and visible text: blocks part words, elements within a line do not, and what nobody sees is left out."""
+    assert html_text(source) == text
+
+
+def test_reading_leaves_the_page_as_it_was() -> None:
+    """The text of a parsed page can be had while others look at it."""
+    root = html.document_fromstring("<title>t</title><script>x</script><p hidden>y</p>z")
+    before = html.tostring(root)
+    assert page_text(root) == "t z"
+    assert html.tostring(root) == before

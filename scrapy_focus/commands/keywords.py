@@ -1,0 +1,132 @@
+"""``scrapy focus-keywords``: more keywords of a topic, from pages on it and from word vectors."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from scrapy.commands import ScrapyCommand
+from scrapy.exceptions import UsageError
+
+from scrapy_focus.commands.train import check_no_arguments
+from scrapy_focus.core.errors import ConfigError, FocusError
+
+if TYPE_CHECKING:
+    import argparse
+
+    from scrapy_focus.learn.expansion import Expansion, Judged
+
+_REJECTED = 5
+_MANY = 25  # words that are added for each keyword; the paper added 21 at most
+
+
+class KeywordsCommand(ScrapyCommand):
+    """Expands a list of keywords."""
+
+    requires_crawler_process = False
+    default_settings = {"LOG_ENABLED": False}
+
+    def syntax(self) -> str:
+        return "--keywords FILE --corpus DIR (--vectors FILE | --train DIR) [options]"
+
+    def short_desc(self) -> str:
+        return "Find more keywords of a topic in pages on it"
+
+    def long_desc(self) -> str:
+        return (
+            "Expand the keywords of a topic: words of the pages in a folder are added if their vectors are closer to those of "
+            "the keywords than these are to each other, on average. Says what was added and why. Needs gensim."
+        )
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        add = parser.add_argument
+        add("--keywords", metavar="FILE", help="the first keywords, one on each line; # begins a comment")
+        add("--corpus", metavar="DIR", help="pages on the topic, .txt, .html or .htm, whose words may be added")
+        add(
+            "--vectors", metavar="FILE",
+            help="word vectors of word2vec, GloVe or gensim; a file of gensim's own is a pickle, which should come from "
+            "somebody you trust",
+        )  # fmt: skip
+        add(
+            "--train", metavar="DIR",
+            help="train the word vectors on the pages there, instead of --vectors: those on the topic and others, the more "
+            "the better",
+        )  # fmt: skip
+        add("--limit", metavar="N", help="add the N words with the highest scores at most")
+        add("--out", metavar="FILE", help="write all keywords there, with the scores of those that were added")
+
+    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
+        super().process_options(args, opts)
+        check_no_arguments("focus-keywords", args)
+        for name, what in (("keywords", "FILE"), ("corpus", "DIR")):
+            if not getattr(opts, name):
+                raise UsageError(f"--{name} {what} is missing; scrapy focus-keywords -h says what it takes")
+        if bool(opts.vectors) == bool(opts.train):
+            raise UsageError("give either --vectors FILE, or --train DIR to make word vectors from pages")
+        if opts.limit is not None and not (opts.limit.isdecimal() and int(opts.limit) > 0):
+            raise UsageError(f"--limit is {opts.limit!r}; it takes a number from 1")
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        try:
+            _expand(opts)
+        except FocusError as error:
+            print(f"Error: {error}", file=sys.stderr)
+            self.exitcode = 1
+
+
+def _expand(opts: argparse.Namespace) -> None:
+    from scrapy_focus.learn.examples import read_texts
+    from scrapy_focus.learn.expansion import expand, load_vectors, read_keywords, train_vectors
+    from scrapy_focus.learn.words import words_of
+
+    keywords = read_keywords(opts.keywords)
+    words = {word for text in read_texts(opts.corpus).values() for word in words_of(text)}
+    vectors = train_vectors(read_texts(opts.train).values()) if opts.train else load_vectors(opts.vectors)
+    expansion = expand(keywords, words, vectors)
+    above = len(expansion.added)
+    expansion = expansion._replace(added=expansion.added[: int(opts.limit) if opts.limit else above])
+    print("\n".join(_said(expansion, above)))
+    if opts.out:
+        _write(Path(opts.out), expansion)
+        print(f"All {len(expansion.all_keywords):,} keywords: {opts.out}")
+
+
+def _said(expansion: Expansion, above: int) -> list[str]:
+    lines = [f"threshold {expansion.threshold:.3f}: how close the keywords are to each other on average"]
+    if expansion.phrases:
+        lines.append(f"kept, but phrases have no part in it: {', '.join(expansion.phrases)}")
+    if expansion.without_vector:
+        lines.append(f"kept, but the vectors do not know: {', '.join(expansion.without_vector)}")
+    if above > _MANY * len(expansion.keywords):
+        lines.append(
+            f"Warning: {above:,} words are above the threshold, so the vectors know little of the topic, or the keywords are "
+            "far from each other; take other vectors, more pages to train them on, or a --limit"
+        )
+    cut = f", of {above:,} above the threshold" if above > len(expansion.added) else ""
+    lines.append(f"added {len(expansion.added):,}{cut}")
+    lines += [f"  {each.score:.3f} {each.word} (nearest {_near(each)})" for each in expansion.added]
+    lines.append(
+        f"rejected {len(expansion.rejected):,}, and {expansion.unknown:,} words that the vectors do not know"
+        + ("; the nearest to the threshold:" if expansion.rejected else "")
+    )
+    for each in expansion.rejected[:_REJECTED]:
+        short = expansion.threshold - each.score
+        lines.append(
+            f"  {each.score:.3f} {each.word}: {short:.3f} short; nearest {_near(each)}, but {each.farthest} "
+            f"{each.farthest_score:.3f}"
+        )
+    return lines
+
+
+def _near(judged: Judged) -> str:
+    return f"{judged.nearest} {judged.nearest_score:.3f}"
+
+
+def _write(path: Path, expansion: Expansion) -> None:
+    lines = [*expansion.keywords, *(f"{each.word}  # added, {each.score:.3f}" for each in expansion.added)]
+    try:
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"the keywords cannot be written to {path}: {error.strerror}; name another file") from error

@@ -1,0 +1,179 @@
+"""``scrapy focus-train``: a relevance model from example pages, and how well it tells them apart."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from scrapy.commands import ScrapyCommand
+from scrapy.exceptions import UsageError
+
+from scrapy_focus.core.errors import ConfigError, FocusError
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from scrapy_focus.learn.examples import Examples
+    from scrapy_focus.learn.expansion import Vectors
+    from scrapy_focus.learn.relevance import LinearRelevance
+    from scrapy_focus.learn.validation import Fit, Validation
+
+_WIDTH = 120
+_FOLDS = 5
+_WORDS = 15  # of each class
+_MISJUDGED = 5
+_FEW = 5  # examples of a class below which the numbers say little
+
+
+class TrainCommand(ScrapyCommand):
+    """Trains a relevance model."""
+
+    requires_crawler_process = False
+    default_settings = {"LOG_ENABLED": False}
+
+    def syntax(self) -> str:
+        return "--positive DIR --negative DIR [options]"
+
+    def short_desc(self) -> str:
+        return "Train a model of a topic on example pages"
+
+    def long_desc(self) -> str:
+        return (
+            "Train a model that says how likely a page is on a topic, and write it to a file. The examples are files, .txt, "
+            ".html or .htm, in two folders and the folders in them. How well the model tells them apart is measured by "
+            "cross-validation: each page is judged by a model that was not trained on it."
+        )
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        add = parser.add_argument
+        add("--positive", metavar="DIR", help="pages on the topic")
+        add("--negative", metavar="DIR", help="pages off it, such as a crawl would meet: both folders are needed")
+        add("--out", metavar="FILE", default="model.npz", help="where the model goes (default model.npz)")
+        add("--folds", metavar="K", help=f"parts of the cross-validation (default {_FOLDS}, or fewer for few examples)")
+        add("--neural", action="store_true", help="a bidirectional LSTM instead of the linear model; needs PyTorch")
+        add("--epochs", metavar="N", help="with --neural: passes over the examples (default 25)")
+        add("--vectors", metavar="FILE", help="with --neural: word vectors, instead of learning them; needs gensim")
+
+    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
+        super().process_options(args, opts)
+        check_no_arguments("focus-train", args)
+        if not (opts.positive and opts.negative):
+            missing = " and ".join(f"--{name} DIR" for name in ("positive", "negative") if not getattr(opts, name))
+            raise UsageError(
+                f"{missing} is missing: a model learns what tells pages on the topic from others, so it needs pages of both kinds"
+            )
+        if not opts.neural and (opts.epochs or opts.vectors):
+            raise UsageError("--epochs and --vectors belong to --neural; the linear model has neither")
+        for name, least in (("folds", 2), ("epochs", 1)):
+            value = getattr(opts, name)
+            if value is not None and not (value.isdecimal() and int(value) >= least):
+                raise UsageError(f"--{name} is {value!r}; it takes a number from {least}")
+            setattr(opts, name, None if value is None else int(value))
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        try:
+            _train(opts)
+        except FocusError as error:
+            print(f"Error: {error}", file=sys.stderr)
+            self.exitcode = 1
+
+
+def check_no_arguments(command: str, args: list[str]) -> None:
+    """Raise ``UsageError`` if there are words that are no option of a command."""
+    if args:
+        what = "option" if args[0].startswith("-") else "argument"
+        raise UsageError(f"there is no {what} {args[0]}; scrapy {command} -h lists the options that there are")
+
+
+def _train(opts: argparse.Namespace) -> None:
+    from scrapy_focus.learn.examples import read_examples
+    from scrapy_focus.learn.relevance import LinearRelevance
+    from scrapy_focus.learn.validation import cross_validate
+
+    out = Path(opts.out)
+    if not out.parent.is_dir():
+        raise ConfigError(f"there is no folder {out.parent} for --out {out}; make it, or name another file")
+    fit = _neural(opts) if opts.neural else LinearRelevance().fit
+    examples = read_examples(opts.positive, opts.negative)
+    counts = [sum(examples.labels), len(examples.labels) - sum(examples.labels)]
+    print(f"{counts[0]:,} pages on topic, {counts[1]:,} off topic")
+    for file in examples.empty[:_MISJUDGED]:
+        print(f"Left out, no text in it: {file}")
+    if len(examples.empty) > _MISJUDGED:
+        print(f"Left out, no text in them: {len(examples.empty) - _MISJUDGED:,} more")
+    folds = _folds(opts.folds, counts)
+    if folds:
+        validation = cross_validate(fit, examples.texts, examples.labels, folds=folds)
+        _show(validation, counts)
+        _show_misjudged(validation, examples)
+    else:
+        print("One example of a class is not enough to measure how good the model is; give more.")
+    if min(counts) < _FEW:
+        print(
+            f"With fewer than {_FEW} examples of a class these numbers are mostly luck; more pages make a better model too."
+        )
+    model = fit(examples.texts, examples.labels)
+    if isinstance(model, LinearRelevance):
+        _show_telling(model)
+    model.save(out)  # type: ignore[attr-defined]
+    print(f"The model, trained on all pages: {out} ({out.stat().st_size / 1e6:,.1f} MB, {model.digest[:12]})")
+
+
+def _folds(asked: int | None, counts: Sequence[int]) -> int:
+    fewest = min(counts)
+    if asked is not None and asked > fewest:
+        raise ConfigError(
+            f"--folds is {asked}, and one class has only {fewest} pages; every fold needs a page of each: give more pages, or "
+            "leave the option out"
+        )
+    return asked or (min(_FOLDS, fewest) if fewest > 1 else 0)
+
+
+def _neural(opts: argparse.Namespace) -> Fit:
+    from scrapy_focus.learn.expansion import load_vectors
+    from scrapy_focus.learn.neural import NeuralRelevance
+
+    vectors: Vectors | None = load_vectors(opts.vectors) if opts.vectors else None
+    model = NeuralRelevance(epochs=opts.epochs or 25)
+    return lambda texts, labels: model.fit(texts, labels, vectors=vectors)
+
+
+def _show(validation: Validation, counts: Sequence[int]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from scrapy_focus.learn.validation import CLASSES, MEASURES
+
+    folds = len(validation.measures)
+    table = Table(title=f"cross-validation, mean ± standard deviation over {folds} folds", title_justify="left")
+    table.add_column("")
+    for name in ("pages", *MEASURES):
+        table.add_column(name, justify="right")
+    for i, name in enumerate(CLASSES):
+        table.add_row(name, f"{counts[i]:,}", *(_spread(validation.measures[:, i, j]) for j in range(len(MEASURES))))
+    table.add_row("F-macro", "", "", "", _spread(validation.f_macro))
+    Console(width=None if sys.stdout.isatty() else _WIDTH, highlight=False).print(table)
+
+
+def _spread(values: NDArray) -> str:  # type: ignore[type-arg]
+    return f"{values.mean():.3f} ± {values.std(ddof=1):.3f}"
+
+
+def _show_misjudged(validation: Validation, examples: Examples) -> None:
+    wrong = [i for i, score in enumerate(validation.scores) if (score >= 0.5) != examples.labels[i]]
+    if not wrong:
+        return
+    wrong.sort(key=lambda i: -abs(validation.scores[i] - 0.5))
+    print(f"Misjudged {len(wrong):,} of {len(examples.labels):,}, the surest first:")
+    for i in wrong[:_MISJUDGED]:
+        print(f"  {validation.scores[i]:.2f} {'on' if examples.labels[i] else 'off'} topic: {examples.files[i]}")
+
+
+def _show_telling(model: LinearRelevance) -> None:
+    for name, words in model.telling.items():
+        print(f"Words that say {name}: {', '.join(words[:_WORDS]) or '(none)'}")

@@ -1,0 +1,95 @@
+"""Example pages from folders: what is on a topic, and what is not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.core.html import html_text
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+_PAGES = frozenset({".html", ".htm", ".xhtml"})
+_TYPES = _PAGES | {".txt"}
+_SHOWN = 5  # files that a message names
+
+
+class Examples(NamedTuple):
+    """Texts, whether each is on the topic, the file of each, and the files that say nothing, which were left out."""
+
+    texts: list[str]
+    labels: list[bool]
+    files: list[Path]
+    empty: list[Path]
+
+
+def read_examples(positive: str | PathLike[str], negative: str | PathLike[str]) -> Examples:
+    """Return the examples in two folders, those on the topic first, each folder in the order of names.
+
+    Raises
+    ------
+    ConfigError
+        If a folder is none, has no example, or a file cannot be read.
+    """
+    found = Examples([], [], [], [])
+    for folder, label in ((positive, True), (negative, False)):
+        texts = read_texts(folder)
+        for file, text in texts.items():
+            if not text:
+                found.empty.append(file)
+                continue
+            found.texts.append(text)
+            found.labels.append(label)
+            found.files.append(file)
+        if not any(texts.values()):
+            raise ConfigError(f"none of the {len(texts)} files in {folder} has text; put example pages there")
+    return found
+
+
+def read_texts(folder: str | PathLike[str]) -> dict[Path, str]:
+    """Return the text of each ``.txt``, ``.html`` and ``.htm`` in a folder and those in it, by file, in the order of names.
+
+    Of HTML it is the title and the visible text. The encoding is what a byte order mark or a ``<meta>`` says, or else UTF-8
+    if it can be, or Windows-1252.
+
+    Raises
+    ------
+    ConfigError
+        If the folder is none, has no such file, or a file cannot be read.
+    """
+    path = Path(folder)
+    if not path.is_dir():
+        raise ConfigError(f"{path} is no folder; name one with example pages, .txt, .html or .htm")
+    files = sorted(file for file in path.rglob("*") if file.suffix.lower() in _TYPES and file.is_file())
+    if not files:
+        others = sorted(file.name for file in path.rglob("*") if file.is_file())
+        there = f"there is only {', '.join(others[:_SHOWN])}" if others else "it is empty"
+        raise ConfigError(f"{path} has no example pages, .txt, .html or .htm ({there}); put some there")
+    return {file: read_text(file) for file in files}
+
+
+def read_text(file: Path) -> str:
+    """Return the text of one ``.txt`` or HTML file, with single blanks; ``ConfigError`` if it cannot be read."""
+    from w3lib.encoding import html_to_unicode, read_bom
+
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        raise ConfigError(
+            f"the example {file} cannot be read: {error.strerror}; make it readable, or take it away"
+        ) from error
+    if file.suffix.lower() in _PAGES:
+        return html_text(html_to_unicode(None, data, auto_detect_fun=_guessed)[1])
+    encoding, mark = read_bom(data)
+    text = data[len(mark or b"") :].decode(encoding or _guessed(data), "replace")
+    return " ".join(text.split())
+
+
+def _guessed(data: bytes) -> str:
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return "cp1252"
+    return "utf-8"

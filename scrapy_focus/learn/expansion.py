@@ -1,0 +1,250 @@
+"""More keywords of a topic: words of its pages that are as close to the first keywords as those are to each other.
+
+The word vectors come from a file, or are trained on the pages themselves; both need the package gensim.
+"""
+
+from __future__ import annotations
+
+import gzip
+import unicodedata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy as np
+
+from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.learn.words import words_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from os import PathLike
+
+    from numpy.typing import NDArray
+
+_KINDS = (
+    "NOUN",
+    "ADV",
+    "PROPN",
+    "VERB",
+    "ADJ",
+)  # parts of speech with which some files mark their words, in this order
+_TRAINED = 20_000_000  # words that training looks at in all, where there is not enough text for it once
+_LINE = 1 << 20  # bytes of the longest line that a text file of vectors may have
+
+
+class Vectors(Protocol):
+    """Word vectors: what is used of gensim's ``KeyedVectors``."""
+
+    key_to_index: dict[str, int]
+
+    def __getitem__(self, key: str) -> NDArray[np.float32]:
+        """Return the vector of a word that is there, shape (d,)."""
+
+
+class Judged(NamedTuple):
+    """A word, its mean cosine to the first keywords, and the nearest and the farthest of these with their cosines."""
+
+    word: str
+    score: float
+    nearest: str
+    nearest_score: float
+    farthest: str
+    farthest_score: float
+
+
+class Expansion(NamedTuple):
+    """Which words became keywords, which did not, and why. Scores are mean cosines, from -1 to 1."""
+
+    keywords: list[str]  # the first ones, phrases among them, in lower case
+    added: list[Judged]  # above the threshold, the highest first
+    rejected: list[Judged]  # the others, the highest first
+    threshold: float
+    without_vector: list[str]  # keywords that took no part
+    phrases: list[str]  # keywords of more than one word: they took no part either
+    unknown: int  # words of the pages without a vector
+
+    @property
+    def all_keywords(self) -> list[str]:
+        """The first keywords, then the added ones."""
+        return self.keywords + [judged.word for judged in self.added]
+
+
+def expand(keywords: Sequence[str], words: Iterable[str], vectors: Vectors) -> Expansion:
+    """Add those of some words to the keywords of a topic that are close to them.
+
+    The threshold is the mean cosine of all pairs of different keywords. A word is added if its mean cosine to the keywords,
+    the first ones alone, is above it.
+
+    Parameters
+    ----------
+    keywords
+        At least two single words with a vector among them.
+    words
+        Of pages on the topic, as :func:`~scrapy_focus.learn.words.words_of` gives them.
+
+    Raises
+    ------
+    ConfigError
+        If fewer than two keywords have a vector.
+
+    References
+    ----------
+    Kontogiannis, Kelesis, Pollatos, Giannakopoulos, Paliouras: Tree-based Focused Web Crawling with Reinforcement
+    Learning (2021), Algorithm 1. As released, punctuation stays on the words of pages, so that those at the end of a
+    sentence are lost; here it is stripped.
+    """
+    first = list(dict.fromkeys(filter(None, map(_plain, keywords))))
+    singles = [keyword for keyword in first if " " not in keyword]
+    known = [keyword for keyword in singles if entry_of(keyword, vectors)]
+    if len(known) < 2:
+        raise ConfigError(
+            f"the word vectors know {', '.join(known) or 'none'} of the keywords {', '.join(first) or '(none)'}; two single "
+            "words that they know are needed: add keywords, or name vectors of their language"
+        )
+    units = _units(known, vectors)
+    cosines = units @ units.T
+    pairs = len(known) * (len(known) - 1)
+    threshold = float((cosines.sum() - np.trace(cosines)) / pairs)
+    others = sorted(set(words) - set(first))
+    judged = [word for word in others if entry_of(word, vectors)]
+    found = _judge(judged, known, units, vectors) if judged else []
+    return Expansion(
+        keywords=first,
+        added=[each for each in found if each.score > threshold],
+        rejected=[each for each in found if each.score <= threshold],
+        threshold=threshold,
+        without_vector=[keyword for keyword in singles if keyword not in known],
+        phrases=[keyword for keyword in first if " " in keyword],
+        unknown=len(others) - len(judged),
+    )
+
+
+def _judge(words: list[str], keywords: list[str], units: NDArray[np.float64], vectors: Vectors) -> list[Judged]:
+    cosines = _units(words, vectors) @ units.T
+    scores = cosines.mean(axis=1)
+    found = []
+    for i in np.argsort(-scores, kind="stable").tolist():
+        near, far = int(cosines[i].argmax()), int(cosines[i].argmin())
+        nearest, farthest = float(cosines[i, near]), float(cosines[i, far])
+        found.append(Judged(words[i], float(scores[i]), keywords[near], nearest, keywords[far], farthest))
+    return found
+
+
+def _units(words: list[str], vectors: Vectors) -> NDArray[np.float64]:
+    rows = np.array([vectors[entry_of(word, vectors)] for word in words], np.float64)
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.where(lengths > 0, lengths, 1))
+
+
+def _plain(keyword: str) -> str:
+    return " ".join(unicodedata.normalize("NFKC", keyword).lower().split())
+
+
+def entry_of(word: str, vectors: Vectors) -> str:
+    """Return the name of the entry of a word: itself, or with its part of speech (``wine_NOUN``); ``""`` if there is none."""
+    names = (word, *(f"{word}_{kind}" for kind in _KINDS))
+    return next((name for name in names if name in vectors.key_to_index), "")
+
+
+def read_keywords(path: str | PathLike[str]) -> list[str]:
+    """Return the keywords in a text file, UTF-8: one on each line, phrases too; what stands behind ``#`` is a comment.
+
+    Raises
+    ------
+    ConfigError
+        If the file cannot be read, or has no keyword.
+    """
+    try:
+        lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise ConfigError(f"the keywords in {path} cannot be read: {reason}; it takes a text file") from error
+    found = [keyword for line in lines if (keyword := _plain(line.partition("#")[0]))]
+    if not found:
+        raise ConfigError(f"{path} has no keyword; write one on each line")
+    return list(dict.fromkeys(found))
+
+
+def load_vectors(path: str | PathLike[str]) -> Any:
+    """Return the word vectors in a file, gensim's ``KeyedVectors``.
+
+    It may be of word2vec (text or binary), of GloVe, one of these compressed with gzip, or of gensim's own. The last is a
+    pickle: reading it runs what is in it, so that it should come from somebody you trust.
+
+    Raises
+    ------
+    ConfigError
+        If the file cannot be read, or gensim is not installed.
+    """
+    models = _gensim()
+    name = str(path)
+    try:
+        kind = _kind_of(Path(path))
+        if kind == "gensim":
+            found = models.KeyedVectors.load(name)
+            return getattr(found, "wv", found)
+        return models.KeyedVectors.load_word2vec_format(
+            name, binary=kind == "binary", no_header=kind == "headless", unicode_errors="replace"
+        )
+    except FileNotFoundError as error:
+        raise ConfigError(f"there is no file {path} with word vectors") from error
+    except Exception as error:  # whatever a parser makes of a file that is something else
+        raise ConfigError(
+            f"{path} has no word vectors that can be read ({type(error).__name__}: {error}); it takes a file of word2vec, "
+            "text or binary, of GloVe, or of gensim"
+        ) from error
+
+
+def train_vectors(texts: Iterable[str], *, width: int = 100, seed: int = 42) -> Any:
+    """Return word vectors that are trained on some texts, gensim's ``KeyedVectors``; the same texts give the same vectors.
+
+    Words that occur fewer than five times have none. It takes thousands of pages to make good ones. Time is that of 20 million
+    words, about a minute, or of five times the texts where that is more.
+
+    Raises
+    ------
+    ConfigError
+        If there are too few words, or gensim is not installed.
+    """
+    models = _gensim()
+    sentences = [words_of(text) for text in texts]
+    total = sum(map(len, sentences))
+    try:
+        model = models.Word2Vec(
+            sentences, vector_size=width, min_count=5, workers=1, seed=seed, sg=1,
+            epochs=max(5, min(50, _TRAINED // max(1, total))),
+        )  # fmt: skip
+    except RuntimeError as error:
+        raise ConfigError(
+            f"the texts have {total:,} words, none of them five times; give more of them, or a file of vectors"
+        ) from error
+    return model.wv
+
+
+def _kind_of(path: Path) -> str:
+    with path.open("rb") as file:
+        packed = file.read(2) == b"\x1f\x8b"
+    with gzip.open(path) if packed else path.open("rb") as file:
+        first, second = file.readline(_LINE), file.readline(_LINE)
+    if first.startswith(b"\x80"):
+        return "gensim"
+    head = first.split()
+    if len(head) != 2:
+        return "headless"
+    try:
+        is_text = len(second.decode("utf-8", "replace").split()) == int(head[1]) + 1 and np.isfinite(
+            float(second.split()[-1])
+        )
+    except ValueError:
+        is_text = False
+    return "text" if is_text else "binary"
+
+
+def _gensim() -> Any:
+    try:
+        from gensim import models
+    except ImportError as error:
+        raise ConfigError(
+            "word vectors need the package gensim; pip install 'scrapy-focus[vectors]' brings it"
+        ) from error
+    return models

@@ -1,0 +1,278 @@
+"""How likely a text is on the topic: a model that is trained on examples, and scores a page or forty link texts in a millisecond."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.learn.modelfile import digest_of, read_model, write_model
+from scrapy_focus.learn.words import numbers_of, words_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+_FOLDS = 5  # of the calibration
+_FEW = 0.05  # of the words of a page
+_TELLING = 50  # words of each class that a model can name
+UNSURE = 0.49  # the most that a text may score of which a model knows no word: it is not on the topic
+SURE = 30.0  # log-odds beyond which no float tells the probability from 0 or 1 any more, nearly
+
+
+class Relevance(Protocol):
+    """Says how likely texts are on the topic, whether they are pages or the words of a link."""
+
+    @property
+    def digest(self) -> str:
+        """Identifies the parameters: two models with one digest score alike."""
+
+    def score(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Return the probability that each text is on the topic, shape (len(texts),)."""
+
+
+class LinearRelevance:
+    """Logistic regression over the words of a text, weighted by TF-IDF: trained in seconds on ten examples or 10,000.
+
+    It knows no language: words are runs of letters and digits in lower case, and in scripts without blanks pairs of
+    characters. Probabilities are calibrated on examples that the model was not trained on: pages of 0.5 or more are on the
+    topic, if it is as frequent on the web as among the examples.
+
+    Parameters
+    ----------
+    max_words
+        Words that are kept, those that occur in most examples.
+    strength
+        How closely the examples are followed: the inverse of the regularization, scikit-learn's ``C``. With more of it pages
+        are judged a little better, and link texts worse.
+
+    Attributes
+    ----------
+    prior
+        The probability of a text of which no word is known: the share of examples on the topic, but below one half.
+    telling
+        The words that say most for each of the classes, ``"on topic"`` and ``"off topic"``, the strongest first.
+
+    Notes
+    -----
+    A word is known by 32 bits of a hash. A model of 65,536 words takes 0.8 MB of memory. A page of 20 kB is scored in about a
+    millisecond, forty link texts in a tenth of one.
+
+    What a model adds to the log-odds of a page whatever its words are makes up for what is common to all pages. A link text
+    has nothing of that: the fewer words a text has, against a page, the closer is this part to that of ``prior``. Otherwise
+    links without any known word would stand before or behind all others, only because pages are long.
+
+    Examples
+    --------
+    >>> wine = ["Red wine from grapes", "The grapes of Burgundy", "White wine, dry"]
+    >>> other = ["The price of steel", "Red cars are sold", "A history of the railway"]
+    >>> model = LinearRelevance().fit(wine + other, [True] * 3 + [False] * 3)
+    >>> model.score(["a dry wine of Burgundy", "steel for the railway", ""]).round(1).tolist()
+    [0.8, 0.2, 0.5]
+    """
+
+    kind = "linear"
+
+    def __init__(self, *, max_words: int = 1 << 16, strength: float = 1.0) -> None:
+        self.max_words = max_words
+        self.strength = strength
+        self.prior = UNSURE
+        self.telling: dict[str, list[str]] = {"on topic": [], "off topic": []}
+        self._numbers = np.zeros(0, np.uint32)  # of the words, ascending
+        self._idf = np.zeros(0, np.float32)
+        self._weights = np.zeros(0, np.float32)  # for a word of a text: its weight times its idf
+        self._bias = 0.0
+        self._few = 0.0  # words of a text for which prior and bias have the same weight
+
+    def fit(self, texts: Sequence[str], labels: Sequence[bool]) -> LinearRelevance:
+        """Learn from examples alone, whatever was learned before; ``labels`` say which texts are on the topic.
+
+        Raises
+        ------
+        ConfigError
+            If there are not examples of both classes, or they have no words.
+        """
+        from sklearn.linear_model import LogisticRegression
+
+        y = np.asarray(labels, bool)
+        check_classes(y)
+        self.__dict__.pop("digest", None)
+        names: dict[int, str] = {}
+        rows = []
+        for text in texts:
+            words = words_of(text)
+            rows.append(numbers_of(words))
+            names.update(zip(rows[-1].tolist(), words, strict=True))
+        if not names:
+            raise ConfigError("the examples have no words to learn from; give texts with words of two letters or more")
+        X = self._matrix(rows)
+        model = LogisticRegression(C=self.strength, class_weight="balanced", max_iter=1000)
+        slope, shift = _calibration(model, X, y)
+        model.fit(X, y)
+        weights = model.coef_[0]
+        self._weights = (weights * self._idf * slope).astype(np.float32)
+        self._bias = float(model.intercept_[0] * slope + shift)
+        self._few = float(np.median(np.diff(X.indptr)) * _FEW)
+        self.prior = min(float(y.mean()), UNSURE)
+        order = np.argsort(weights, kind="stable")
+        self.telling = {
+            "on topic": [names[int(self._numbers[i])] for i in order[::-1][:_TELLING] if weights[i] > 0],
+            "off topic": [names[int(self._numbers[i])] for i in order[:_TELLING] if weights[i] < 0],
+        }
+        return self
+
+    def _matrix(self, rows: Sequence[NDArray[np.uint32]]) -> Any:
+        """Choose the words to know from those of examples, and return TF-IDF, shape (len(rows), n_words), rows of length 1."""
+        from scipy.sparse import csr_array
+
+        numbers, frequencies = np.unique(np.concatenate([np.unique(row) for row in rows]), return_counts=True)
+        kept = np.sort(np.argsort(-frequencies, kind="stable")[: self.max_words])
+        self._numbers = numbers[kept]
+        self._idf = (np.log((1 + len(rows)) / (1 + frequencies[kept])) + 1).astype(np.float32)
+        owners, columns, values = self._values(rows)
+        values *= self._idf[columns]
+        values /= np.sqrt(np.bincount(owners, values**2, len(rows)))[owners]
+        starts = np.searchsorted(owners, np.arange(len(rows) + 1)).astype(np.int32)
+        return csr_array((values, columns.astype(np.int32), starts), shape=(len(rows), len(kept)))
+
+    def score(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Return the probability that each text is on the topic, shape (len(texts),); time is linear in the words."""
+        scores = np.full(len(texts), self.prior)
+        if not len(texts) or not len(self._numbers):
+            return scores
+        n = len(texts)
+        owners, columns, values = self._values([numbers_of(words_of(text)) for text in texts])
+        counts = np.bincount(owners, minlength=n)
+        known = counts > 0
+        lengths = np.sqrt(np.bincount(owners, (values * self._idf[columns]) ** 2, n)[known])
+        sums = np.bincount(owners, values * self._weights[columns], n)[known]
+        share = counts[known] / (counts[known] + self._few)
+        neutral = math.log(self.prior / (1 - self.prior))
+        odds = sums / lengths + self._bias * share + neutral * (1 - share)
+        scores[known] = 1 / (1 + np.exp(-np.clip(odds, -SURE, SURE)))
+        return scores
+
+    def _values(
+        self, rows: Sequence[NDArray[np.uint32]]
+    ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]:
+        """Return row, column and damped count of each word of each row that is known, shapes (n_known,), in this order."""
+        owners = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
+        found, counts = np.unique(owners << 32 | np.concatenate(rows), return_counts=True)
+        numbers = (found & 0xFFFFFFFF).astype(np.uint32)
+        columns = np.minimum(np.searchsorted(self._numbers, numbers), len(self._numbers) - 1)
+        known = self._numbers[columns] == numbers
+        return (found >> 32)[known], columns[known], 1 + np.log(counts[known])
+
+    @cached_property
+    def digest(self) -> str:
+        """Identifies the parameters: two models with one digest score alike."""
+        return digest_of({"kind": self.kind, **self._scalars()}, self._arrays())
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the model to a file, ``.npz``; :func:`load_relevance` reads it."""
+        header = {
+            "kind": self.kind,
+            "version": 1,
+            "parameters": {"max_words": self.max_words, "strength": self.strength},
+            **self._scalars(),
+            "telling": self.telling,
+        }
+        write_model(path, header, self._arrays())
+
+    @classmethod
+    def from_parts(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> LinearRelevance:
+        """Make a model from what a file holds; ``KeyError``, ``TypeError`` or ``ValueError`` if that does not fit together."""
+        model = cls(**header["parameters"])
+        model._numbers = arrays["numbers"].astype(np.uint32, casting="equiv")
+        model._idf = arrays["idf"].astype(np.float32, casting="equiv")
+        model._weights = arrays["weights"].astype(np.float32, casting="equiv")
+        model._bias, model._few, model.prior = (float(header[name]) for name in ("bias", "few", "prior"))
+        model.telling = {name: [str(word) for word in header["telling"][name]] for name in model.telling}
+        shapes = {array.shape for array in model._arrays().values()}
+        finite = all(np.isfinite(array).all() for array in (model._idf, model._weights, model._bias, model._few))
+        rising = model._numbers.ndim == 1 and bool((np.diff(model._numbers.astype(np.int64)) > 0).all())
+        if len(shapes) != 1 or not (finite and rising and 0 < model.prior < 1 and model._few >= 0):
+            raise ValueError("its numbers do not fit together")
+        return model
+
+    def _scalars(self) -> dict[str, float]:
+        return {"bias": self._bias, "few": self._few, "prior": self.prior}
+
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        return {"numbers": self._numbers, "idf": self._idf, "weights": self._weights}
+
+    def __repr__(self) -> str:
+        return f"LinearRelevance({len(self._numbers):,} words, {self.digest})"
+
+
+def _calibration(model: Any, X: Any, y: NDArray[np.bool_]) -> tuple[float, float]:
+    """Return slope and shift of log-odds after which they are calibrated on examples that were left out of training.
+
+    It leaves ``model`` trained on a part of them. (1, 0) where there are too few examples, or what was learned from some
+    says nothing about the others.
+    """
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import StratifiedKFold
+
+    folds = min(_FOLDS, int(y.sum()), int((~y).sum()))
+    if folds < 2:
+        return 1.0, 0.0
+    odds = np.zeros(len(y))
+    for train, test in StratifiedKFold(folds, shuffle=True, random_state=0).split(y, y):
+        odds[test] = model.fit(X[train], y[train]).decision_function(X[test])
+    spread = float(odds.std()) or 1.0
+    scale = LogisticRegression().fit(odds[:, None] / spread, y)
+    slope = float(scale.coef_[0, 0]) / spread
+    return (slope, float(scale.intercept_[0])) if slope > 0 else (1.0, 0.0)
+
+
+def load_relevance(path: str | PathLike[str]) -> Relevance:
+    """Return the model in a file that ``save`` or ``scrapy focus-train`` wrote, of whichever kind.
+
+    Raises
+    ------
+    ConfigError
+        If the file is not there, is no model, is damaged, or comes from a newer version; or if the package that its kind
+        of model needs is not installed.
+    """
+    header, arrays = read_model(path)
+    kind, version = header.get("kind"), header.get("version")
+    if kind not in ("linear", "neural") or version != 1:
+        raise ConfigError(
+            f"{path} is a model of kind {kind!r}, version {version!r}, which this version of scrapy_focus does not know; "
+            "install a newer one, or train it again with scrapy focus-train"
+        )
+    try:
+        if kind == "linear":
+            return LinearRelevance.from_parts(header, arrays)
+        from scrapy_focus.learn.neural import NeuralRelevance
+
+        return NeuralRelevance.from_parts(header, arrays)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ConfigError(f"{path} is damaged ({error}); train the model again with scrapy focus-train") from error
+
+
+def relevance_of(model: Relevance | str | PathLike[str]) -> Relevance:
+    """Return a model as it is, or the one in a file; ``ConfigError`` for what is neither."""
+    if isinstance(model, (str, PathLike)):
+        return load_relevance(model)
+    if not (callable(getattr(model, "score", None)) and isinstance(getattr(model, "digest", None), str)):
+        raise ConfigError(
+            f"relevance is {model!r}; it takes the file of a model, or an object with score(texts) and a digest"
+        )
+    return model
+
+
+def check_classes(labels: NDArray[np.bool_]) -> None:
+    """Raise ``ConfigError`` unless there are examples that are on the topic and examples that are not."""
+    n, on = len(labels), int(labels.sum())
+    if not 0 < on < n:
+        raise ConfigError(
+            f"got {on} examples on the topic and {n - on} off it; both are needed: a model learns what tells them apart, so "
+            "give it pages that a crawl would meet and should not want, too"
+        )

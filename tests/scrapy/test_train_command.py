@@ -1,0 +1,178 @@
+"""``scrapy focus-train`` and ``scrapy focus-keywords``: what they print and write, and what they say to those who err."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from scrapy.cmdline import execute
+
+from scrapy_focus.learn.relevance import LinearRelevance, load_relevance
+from tests.learn.topics import pages
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TRAIN = ("focus-train", "--positive", "on", "--negative", "off")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, with twelve pages on wine and nine others."""
+    monkeypatch.chdir(tmp_path)
+    for name, n in (("on", 12), ("off", 9)):
+        (tmp_path / name).mkdir()
+        for i, text in enumerate(pages(n, on=name == "on")):
+            if i % 2:
+                (tmp_path / name / f"{i}.txt").write_text(text)
+            else:
+                (tmp_path / name / f"{i}.html").write_text(f"<title>Page</title><script>no</script><p>{text}")
+    return tmp_path
+
+
+def call(capsys: pytest.CaptureFixture[str], *words: str, expect: int = 0) -> str:
+    """Run a command in this process, and return all that it printed."""
+    with pytest.raises(SystemExit) as ended:
+        execute(["scrapy", *words])
+    said = "".join(capsys.readouterr())
+    assert int(ended.value.code or 0) == expect, said
+    return said
+
+
+def test_a_model_is_trained_judged_and_written(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A table of both classes over the folds, the words that tell, and a model that scores pages."""
+    said = call(capsys, *TRAIN, "--out", "wine.npz")
+    assert "12 pages on topic, 9 off topic" in said
+    assert "over 5 folds" in said
+    for name, count in (("on topic", "12"), ("off topic", "9")):
+        assert re.search(rf"{name} *│ *{count} │( *[01]\.\d\d\d ± 0\.\d\d\d │){{3}}", said), said
+    assert re.search(r"F-macro.*[01]\.\d\d\d ± 0\.\d\d\d", said)
+    assert re.search("Words that say on topic: .*wine", said)
+    assert re.search("Words that say off topic: .*steel", said)
+    model = load_relevance("wine.npz")
+    assert isinstance(model, LinearRelevance)
+    assert f"wine.npz (0.0 MB, {model.digest[:12]})" in said
+    on, off = model.score([pages(1, on=True, seed=7)[0], pages(1, on=False, seed=7)[0]])
+    assert on > 0.5 > off
+
+
+def test_misjudged_and_empty_pages_are_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A page in the wrong folder, and one without text, are worth a look."""
+    (folder / "off/wrong.txt").write_text(pages(1, on=True, seed=5, length=300)[0])
+    (folder / "off/blank.html").write_text("<script>x</script>")
+    said = call(capsys, *TRAIN)
+    assert re.search(r"Misjudged \d of 22.*\n  0\.\d\d off topic: off/wrong\.txt", said), said
+    assert "Left out, no text in it: off/blank.html" in said
+
+
+@pytest.mark.parametrize(
+    ("n", "folds"), [(3, "over 3 folds"), (2, "over 2 folds"), (1, "One example of a class is not enough")]
+)
+def test_few_examples(folder: Path, capsys: pytest.CaptureFixture[str], n: int, folds: str) -> None:
+    """Folds become fewer, none is left in the end, and it is said that the numbers are luck; a model comes of it still."""
+    for path in sorted((folder / "off").iterdir())[n:]:
+        path.unlink()
+    said = call(capsys, *TRAIN)
+    assert folds in said
+    assert "mostly luck" in said
+    assert load_relevance("model.npz").digest
+
+
+def test_folds_can_be_chosen(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As many as there are pages of the smaller class at most."""
+    assert "over 3 folds" in call(capsys, *TRAIN, "--folds", "3")
+    assert "--folds is 10, and one class has only 9 pages" in call(capsys, *TRAIN, "--folds", "10", expect=1)
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        (("focus-train",), 2, "--positive DIR and --negative DIR is missing"),
+        (("focus-train", "--positive", "on"), 2, "--negative DIR is missing: a model learns what tells"),
+        ((*TRAIN, "more"), 2, "there is no argument more"),
+        ((*TRAIN, "--colour"), 2, "there is no option --colour"),
+        ((*TRAIN, "--folds", "1"), 2, "--folds is '1'; it takes a number from 2"),
+        ((*TRAIN, "--epochs", "3"), 2, "--epochs and --vectors belong to --neural"),
+        (("focus-train", "--positive", "none", "--negative", "off"), 1, "none is no folder"),
+        ((*TRAIN, "--out", "no/model.npz"), 1, "there is no folder no"),
+    ],
+)
+def test_who_errs_is_told(
+    folder: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], status: int, said: str
+) -> None:
+    """What was got, what is expected, what to do; nothing is written."""
+    assert said in call(capsys, *words, expect=status)
+    assert sorted(path.name for path in folder.iterdir()) == ["off", "on"]
+
+
+def test_a_neural_model_needs_pytorch(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without it, the extra that brings it is named before anything is read."""
+    try:
+        import torch  # noqa: F401
+    except ImportError:
+        assert "pip install 'scrapy-focus[neural]'" in call(capsys, *TRAIN, "--neural", expect=1)
+    else:
+        assert "Words that say" not in call(capsys, *TRAIN, "--neural", "--epochs", "1", "--folds", "2")
+        assert type(load_relevance("model.npz")).__name__ == "NeuralRelevance"
+
+
+# Keywords
+
+
+def keywords(folder: Path, *first: str) -> tuple[str, ...]:
+    (folder / "words.txt").write_text("\n".join(first))
+    return ("focus-keywords", "--keywords", "words.txt", "--corpus", "on")
+
+
+def test_keywords_are_expanded(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What is added and rejected is said with its score, and all keywords can be written to a file that can be read again."""
+    pytest.importorskip("gensim")
+    (folder / "vectors.txt").write_text("5 2\nwine 1 0\ngrape 0 1\nbottle 1 1\nengine -1 0\ncellar 1 0.1\n")
+    words = keywords(folder, "wine", "grape", "red wine", "zinfandel")
+    said = call(capsys, *words, "--vectors", "vectors.txt", "--out", "more.txt")
+    assert "threshold 0.000" in said
+    assert "phrases have no part in it: red wine" in said
+    assert "the vectors do not know: zinfandel" in said
+    assert "  0.707 bottle (nearest wine 0.707)" in said
+    assert "  0.547 cellar (nearest wine 0.995)" in said
+    assert "  -0.500 engine: 0.500 short; nearest grape 0.000, but wine -1.000" in said
+    added = "bottle  # added, 0.707\ncellar  # added, 0.547\n"
+    assert (folder / "more.txt").read_text() == f"wine\ngrape\nred wine\nzinfandel\n{added}"
+    said = call(capsys, *words, "--vectors", "vectors.txt", "--limit", "1")
+    assert "added 1, of 2 above the threshold" in said
+    assert "0.547 cellar (" not in said
+
+
+def test_vectors_can_be_trained(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """On any folder with pages: the words of the topic come first."""
+    pytest.importorskip("gensim")
+    for i, text in enumerate(pages(60, on=True, seed=1) + pages(60, on=False, seed=2)):
+        (folder / f"off/more{i}.txt").write_text(text)
+    said = call(capsys, *keywords(folder, "wine", "grape"), "--train", "off")
+    assert "threshold" in said
+    assert re.search(r"  0\.\d\d\d (vineyard|cellar|harvest|bottle|cork)", said)
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        (("focus-keywords",), 2, "--keywords FILE is missing"),
+        (("focus-keywords", "--keywords", "words.txt"), 2, "--corpus DIR is missing"),
+        (("focus-keywords", "--keywords", "words.txt", "--corpus", "on"), 2, "give either --vectors FILE, or --train DIR"),
+        (
+            ("focus-keywords", "--keywords", "words.txt", "--corpus", "on", "--train", "on", "--vectors", "x"), 2,
+            "give either --vectors FILE, or --train DIR",
+        ),
+        (
+            ("focus-keywords", "--keywords", "words.txt", "--corpus", "on", "--train", "on", "--limit", "0"), 2,
+            "--limit is '0'; it takes a number from 1",
+        ),
+        (("focus-keywords", "--keywords", "words.txt", "--corpus", "on", "--train", "on"), 1, "words.txt cannot be read"),
+    ],
+)  # fmt: skip
+def test_who_errs_with_keywords_is_told(
+    folder: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], status: int, said: str
+) -> None:
+    """What is missing, what belongs together, what cannot be read."""
+    assert said in call(capsys, *words, expect=status)
