@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from scrapy_focus.frontiers.base import Frontier
 
 
+_WIDTH = 3
+_MOST_DIVISIONS = 8
+
+
 def check_policy(make: Callable[[], Policy], *, pages: int = 60, seed: int = 0) -> None:
     """Raise ``AssertionError`` if a policy breaks a promise; takes about a second.
 
@@ -58,6 +62,8 @@ def check_policy(make: Callable[[], Policy], *, pages: int = 60, seed: int = 0) 
 
 def check_frontier(make: Callable[[], Frontier], *, steps: int = 2000, seed: int = 0) -> None:
     """Raise ``AssertionError`` if a frontier breaks a promise; compares it with a dictionary over random steps.
+
+    Half as many steps follow with one that keeps vectors.
 
     Parameters
     ----------
@@ -149,6 +155,87 @@ def check_frontier(make: Callable[[], Frontier], *, steps: int = 2000, seed: int
         else:
             raise AssertionError("settling a pick twice must raise FrontierError")
     frontier.close()
+    _check_vectors(make(), steps // 2, rng)
+
+
+def _check_vectors(frontier: Frontier, steps: int, rng: np.random.Generator) -> None:
+    """Compare a new frontier that keeps vectors with a dictionary: the arm and the vector of each link that waits."""
+    frontier.keep_vectors(_WIDTH)
+    model: dict[int, tuple[int, tuple[int, ...]]] = {}
+    divisions: list[tuple[int, int, int, int]] = []
+
+    def follow(arm: int, vector: tuple[int, ...]) -> int:
+        for of, column, above, new_arm in divisions:
+            arm = new_arm if arm == of and vector[column] > above else arm
+        return arm
+
+    for _ in range(steps):
+        action = int(rng.integers(0, 8))
+        if action < 3:
+            links = {link.key: link for link in (_random_link(rng) for _ in range(4))}
+            memos = rng.integers(0, 8, (len(links), _WIDTH)).astype(np.float32)
+            arms = rng.integers(0, 4, len(links)).tolist()
+            frontier.push([*links.values()], [Placement(*each) for each in zip(arms, [0.0] * 4, memos, strict=False)])
+            for key, arm, memo in zip(links, arms, memos.astype(int).tolist(), strict=True):
+                model[key] = follow(arm, tuple(memo)), tuple(memo)
+        elif action == 3 and len(divisions) < _MOST_DIVISIONS:
+            new_arm = 4 + len(divisions)
+            divisions.append(
+                (int(rng.integers(0, new_arm)), int(rng.integers(0, _WIDTH)), int(rng.integers(0, 8)), new_arm)
+            )
+            frontier.divide(*divisions[-1])
+            model = {key: (follow(arm, vector), vector) for key, (arm, vector) in model.items()}
+        elif action == 4 and model:
+            n = frontier.give_up(frontier.draw(np.ones(len(frontier.waiting), np.int64), rng).slots[:1])
+            left = {key: each for key, each in model.items() if frontier.states([key]) == [State.WAITING]}
+            gone = len(model) - len(left)
+            _require(n == 1 == gone, f"give_up() of one link said {n}, and gave {gone} up")
+            model = left
+        else:
+            _draw(frontier, model, rng)
+        frontier.check()
+        counts = Counter(arm for arm, _ in model.values())
+        _require(
+            frontier.waiting.tolist() == [counts[arm] for arm in range(len(frontier.waiting))]
+            and len(frontier) == len(model),
+            f"after divisions arms hold {frontier.waiting.tolist()} links, it should be {dict(counts)}",
+        )
+        on_hosts = Counter(f"host{key % 4}" for key in model)
+        said = dict(zip(frontier.hosts, frontier.host_waiting.tolist(), strict=True))
+        _require(+Counter(said) == on_hosts, f"host_waiting says {said}, it should be {dict(on_hosts)}")
+        vectors = [list(vector) for _, vector in model.values()]
+        _require(frontier.vectors([*model]).tolist() == vectors, "vectors() does not say what was pushed last")
+    frontier.close()
+
+
+def _draw(frontier: Frontier, model: dict[int, tuple[int, tuple[int, ...]]], rng: np.random.Generator) -> None:
+    """Draw, and take one of what was drawn."""
+    closed = rng.random(len(frontier.hosts)) < 0.3
+    busy = {f"host{i}" for i in range(4) if rng.random() < 0.3}
+    shut = busy | {name for name, is_closed in zip(frontier.hosts, closed.tolist(), strict=True) if is_closed}
+    counts = rng.integers(0, 3, len(frontier.waiting))
+    drawn = frontier.draw(counts, rng, busy=busy, closed=closed)
+    open_arms = {arm for key, (arm, _) in model.items() if f"host{key % 4}" not in shut}
+    wanted = [arm for arm, count in enumerate(counts.tolist()) for _ in range(count) if arm in open_arms]
+    _require(
+        drawn.arms.tolist() == wanted, f"draw({counts}) gave links of the arms {drawn.arms}, it should be {wanted}"
+    )
+    hosts = {frontier.hosts[host] for host in drawn.hosts}
+    _require(not hosts & shut, f"draw() gave links of {sorted(hosts & shut)}, which are busy or closed")
+    for slot, arm, vector in zip(drawn.slots.tolist(), drawn.arms.tolist(), drawn.vectors.tolist(), strict=True):
+        pick = frontier.take_slot(slot)
+        if pick is None:  # it was drawn twice
+            continue
+        known = model[pick.key]
+        got = pick.arm, tuple(pick.memo.astype(int).tolist()) if pick.memo is not None else None
+        _require(
+            got == known == (arm, tuple(vector)), f"what was drawn as {arm, vector} is {known}, and was taken as {got}"
+        )
+        if rng.random() < 0.5:
+            frontier.release(pick)
+        else:
+            frontier.settle(pick)
+            del model[pick.key]
 
 
 def _require_same(pick: Pick, link: Link, origin: int, place: Placement) -> None:

@@ -110,6 +110,22 @@ class Index:
         return host
 
     @property
+    def host_waiting(self) -> NDArray[np.int32]:
+        """How many links wait on each host, shape (n_hosts,); linear in the pairs."""
+        counts = np.frombuffer(self._pair_count, np.int32)
+        pairs = np.frombuffer(self.pair_host, np.int32)
+        return np.bincount(pairs, counts, minlength=len(self.hosts)).astype(np.int32)
+
+    def place(self, slot: int) -> tuple[int, int, float]:
+        """Return the host, the arm and the rank of a waiting link."""
+        pair = self.pair[slot]
+        return self.pair_host[pair], self.pair_arm[pair], self.rank[slot]
+
+    def waits(self, slot: int) -> bool:
+        """Whether a link waits in a slot."""
+        return 0 <= slot < len(self.pair) and self.pair[slot] >= 0
+
+    @property
     def next_slot(self) -> int:
         """The slot that the next :meth:`insert` will return."""
         return self._free[-1] if self._free else len(self.rank)

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from array import array
 
     from scrapy_focus.frontiers.index import Index
+    from scrapy_focus.frontiers.members import Members
+    from scrapy_focus.frontiers.pool import Pool
     from scrapy_focus.frontiers.runs import Runs
 
 
@@ -72,6 +74,58 @@ def _check_arm(index: Index, number: int, pairs: list[int]) -> None:
     for place, slot in enumerate(arm.members):
         require(index._place[slot] == place, f"a member of arm {number} stands elsewhere than it says")
         require(index.pair_arm[index.pair[slot]] == number, f"a member of arm {number} is in another")
+
+
+def check_pool(pool: Pool) -> None:
+    """Raise FrontierError if an invariant of a pool does not hold; linear."""
+    n = len(pool.record)
+    require(len(pool._arm) == len(pool._host) == len(pool.age) == n, "the columns have other lengths")
+    require(len(pool._vectors) == n * pool.width, "the vectors are not one for each slot")
+    waiting = [slot for slot in range(n) if pool.waits(slot)]
+    require(len(waiting) == len(pool), f"{len(pool)} links are counted, {len(waiting)} wait")
+    require(sorted(pool._free) == sorted({*range(n)} - {*waiting}), "the free slots are not those that are")
+    counts = np.bincount([pool._host[slot] for slot in waiting], minlength=len(pool.hosts))
+    require(np.array_equal(counts, pool.host_waiting), "the counts of the hosts are not those of their links")
+    found = []
+    for arm, members in enumerate(pool._arms):
+        slots = members.slots().tolist()
+        found += slots
+        require(len(slots) == pool.waiting[arm], f"arm {arm} counts {pool.waiting[arm]} links, not {len(slots)}")
+        require(all(pool.arm(slot) == arm for slot in slots), f"a member of arm {arm} is in another")
+        _check_members(members, pool, f"arm {arm}")
+        _check_scarce(pool, arm, slots)
+    require(sorted(found) == waiting, "a link stands in no arm, or in two")
+    if pool._flat is not None:
+        lengths = [len(chunk) for members in pool._arms for chunk in members.chunks]
+        require(list(pool._flat[1]) == lengths, "the chunks have other lengths than they say")
+
+
+def _check_members(members: Members, pool: Pool, where: str) -> None:
+    ages = [pool.age[slot] for slot in members.slots()]
+    require(ages == sorted(set(ages)), f"the members of {where} are not in order")
+    require(all(age <= members.last for age in ages), f"a member of {where} is younger than the youngest")
+    require(len(members.lows) == len(members.chunks), f"{where} has other bounds than chunks")
+    for at, low in enumerate(members.lows):
+        its_ages = [pool.age[slot] for slot in members.chunk(at)]
+        require(its_ages and its_ages[0] >= low, f"a chunk of {where} begins before its bound, or is empty")
+        require(
+            not at or pool.age[members.chunk(at - 1)[-1]] < low, f"a chunk of {where} ends behind the bound of the next"
+        )
+
+
+def _check_scarce(pool: Pool, arm: int, slots: list[int]) -> None:
+    scarce = pool._scarce.get(arm)
+    if scarce is None:
+        return
+    closed = pool._closed
+    require(closed is not None, "nobody knows which hosts were closed")
+    unclosed = [s for s in slots if closed is None or pool._host[s] >= len(closed) or not closed[pool._host[s]]]
+    if scarce.kept is not None:
+        _check_members(scarce.kept, pool, f"what is left of arm {arm}")
+        kept = scarce.kept.slots().tolist()
+        require({*unclosed} <= {*kept} <= {*slots}, f"what is left of arm {arm} is not what is open")
+    if scarce.hosts is not None:
+        require({pool._host[s] for s in unclosed} <= scarce.hosts, f"a host of arm {arm} is not noted")
 
 
 def _check_runs(runs: Runs, rank: array[float]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from math import isnan
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
 
 from scrapy_focus.core.errors import FrontierError
 from scrapy_focus.core.garbage import thaw
@@ -20,11 +20,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from scrapy_focus.core.types import Method
+    from scrapy_focus.frontiers.pool import Pool
 
 NEW, PROBED, FLYING = -1, -2, -3
 _WAITING, _FETCHED = State.WAITING, State.FETCHED
 _STATES = {NEW: State.NEW, PROBED: State.PROBED, FLYING: State.FLYING}
 _CHUNK = 256  # records that a scan reads at once
+
+
+Memo: TypeAlias = "NDArray[np.float32] | bytes | None"
 
 
 class Record(NamedTuple):
@@ -48,7 +52,7 @@ class IndexedFrontier(ABC):
     """
 
     def __init__(self) -> None:
-        self._index = Index()
+        self._index: Index | Pool = Index()
         self._known = KeyMap()
         self._fetched = KeySet()
         self._flying: dict[int, Pick] = {}
@@ -57,11 +61,11 @@ class IndexedFrontier(ABC):
         self._steered: tuple[int, int] | None = None  # key, id
 
     @abstractmethod
-    def _store(self, link: Link, host: int, placement: Placement, origin: int) -> int:
-        """Keep a record, and return its number."""
+    def _store(self, link: Link, host: int, origin: int, arm: int, rank: float, memo: Memo, method: Method) -> int:
+        """Keep a record, and return its number; a memo in bytes is one that the index has too."""
 
     @abstractmethod
-    def _replace(self, number: int, placement: Placement) -> None:
+    def _replace(self, number: int, arm: int, rank: float, memo: Memo, method: Method) -> None:
         """Give a record another placement."""
 
     @abstractmethod
@@ -102,8 +106,8 @@ class IndexedFrontier(ABC):
         ]
 
     def push(self, links: Sequence[Link], placements: Sequence[Placement | None], *, origin: int = -1) -> int:
-        placements = [place if place is None else _plain(place) for place in placements]
-        index, known, fetched = self._index, self._known, self._fetched
+        placements = [place if place is None else plain(place) for place in placements]
+        index, known, fetched = cast("Index", self._index), self._known, self._fetched
         before = len(index)
         for link, placement in zip(links, placements, strict=True):
             key = link.key
@@ -119,8 +123,8 @@ class IndexedFrontier(ABC):
                     fetched.discard(key)
                 else:
                     known.set(key, index.next_slot)
-                host = index.host(link.host)
-                index.insert(self._store(link, host, placement, origin), host, placement.arm, placement.rank)
+                host, (arm, rank, memo, method) = index.host(link.host), placement
+                index.insert(self._store(link, host, origin, arm, rank, memo, method), host, arm, rank)
         return len(index) - before
 
     def pop(self, arm: int, busy: Collection[str] = ()) -> Pick | None:
@@ -157,7 +161,7 @@ class IndexedFrontier(ABC):
             yield from self._views(slots)
 
     def move(self, keys: Sequence[int], placements: Sequence[Placement | None]) -> None:
-        placements = [place if place is None else _plain(place) for place in placements]
+        placements = [place if place is None else plain(place) for place in placements]
         for key, placement in zip(keys, placements, strict=True):
             slot = self._known.get(key, NEW)
             if slot < 0:
@@ -165,9 +169,7 @@ class IndexedFrontier(ABC):
             if placement is not None:
                 self._move(key, slot, placement)
             else:
-                self._index.remove(slot)
-                self._erase(self._index.record[slot])
-                self._settle(key, State.FETCHED)
+                self._give_up(key, slot)
 
     def settle(self, pick: Pick) -> None:
         _, number = self._land(pick)
@@ -176,8 +178,7 @@ class IndexedFrontier(ABC):
 
     def release(self, pick: Pick) -> None:
         as_taken, number = self._land(pick)
-        host = self._index.host(as_taken.host)
-        self._known.set(as_taken.key, self._index.insert(number, host, as_taken.arm, as_taken.rank))
+        self._known.set(as_taken.key, self._wait_again(as_taken, number, self._index.host(as_taken.host)))
 
     def amend(self, pick: Pick) -> None:
         """Keep a pick in flight as it is now: with the chance at which the policy chose it."""
@@ -185,7 +186,7 @@ class IndexedFrontier(ABC):
             self._flying[pick.id] = pick
 
     def check(self) -> None:
-        check_index(self._index)
+        self._check_index()
         require(len(self._held) == len(self._flying), "the picks in flight and their records differ")
         flying = {pick.key for pick in self._flying.values()}
         require(len(flying) == len(self._flying), "a link is in flight twice")
@@ -206,6 +207,23 @@ class IndexedFrontier(ABC):
         """Give back what is held open. Idempotent."""
         thaw()
 
+    def _check_index(self) -> None:
+        check_index(cast("Index", self._index))
+
+    def _wait_again(self, pick: Pick, number: int, host: int) -> int:
+        """Let what was a pick wait where it waited, and return its slot."""
+        return cast("Index", self._index).insert(number, host, pick.arm, pick.rank)
+
+    def _memo(self, slot: int, record: Record) -> NDArray[np.float32] | None:
+        """Return the memo of a waiting link."""
+        return record.memo
+
+    def _give_up(self, key: int, slot: int) -> None:
+        number = self._index.record[slot]
+        self._index.remove(slot)
+        self._erase(number)
+        self._settle(key, State.FETCHED)
+
     def _follow(self, key: int, pick_id: int) -> Pick | None:
         """Give out the link to which the frontier is steered, if it waits."""
         slot = self._known.get(key, NEW)
@@ -216,10 +234,11 @@ class IndexedFrontier(ABC):
 
     def _fly(self, slot: int, pick_id: int) -> Pick:
         index = self._index
-        pair, number = index.pair[slot], index.record[slot]
-        key, url, depth, origin, payload, memo, method = self._read((number,))[0]
-        host, arm, rank = index.hosts[index.pair_host[pair]], index.pair_arm[pair], index.rank[slot]
-        pick = Pick(pick_id, key, url, host, depth, arm, rank, memo, origin, method, payload)
+        number, (host, arm, rank) = index.record[slot], index.place(slot)
+        record = self._read((number,))[0]
+        key, url, depth, origin, payload, _, method = record
+        memo = self._memo(slot, record)
+        pick = Pick(pick_id, key, url, index.hosts[host], depth, arm, rank, memo, origin, method, payload)
         self._next_id = max(self._next_id, pick_id + 1)
         index.remove(slot)
         self._known.set(key, FLYING)
@@ -234,9 +253,9 @@ class IndexedFrontier(ABC):
         return as_taken, self._held.pop(pick.id)
 
     def _move(self, key: int, slot: int, placement: Placement) -> None:
-        index = self._index
+        index = cast("Index", self._index)
         number, host = index.record[slot], index.pair_host[index.pair[slot]]
-        self._replace(number, placement)
+        self._replace(number, *placement)
         index.remove(slot)
         self._known.set(key, index.insert(number, host, placement.arm, placement.rank))
 
@@ -251,15 +270,15 @@ class IndexedFrontier(ABC):
     def _views(self, slots: Sequence[int]) -> list[tuple[Link, Placement]]:
         index, views = self._index, []
         for slot, record in zip(slots, self._read([index.record[slot] for slot in slots]), strict=True):
-            key, url, depth, _, payload, memo, method = record
-            pair = index.pair[slot]
-            host, arm = index.hosts[index.pair_host[pair]], index.pair_arm[pair]
-            link = Link(url, key, host, depth, "", "", "", State.WAITING, payload)
-            views.append((link, Placement(arm, index.rank[slot], memo, method)))
+            host, arm, rank = index.place(slot)
+            link = Link(
+                record.url, record.key, index.hosts[host], record.depth, state=State.WAITING, payload=record.payload
+            )
+            views.append((link, Placement(arm, rank, self._memo(slot, record), record.method)))
         return views
 
 
-def _plain(placement: Placement) -> Placement:
+def plain(placement: Placement) -> Placement:
     """Return a placement with an arm and a rank of Python's own types; those of NumPy behave otherwise in columns and files."""
     arm, rank, memo, method = placement
     if type(arm) is int and type(rank) is float and arm >= 0 and not isnan(rank):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-_SHARDS = 4093  # a prime: keys need not be random
+_SHARDS = 16381  # a prime: keys need not be random; at ten million keys a shard is some cache lines
 
 
 class KeySet:

@@ -12,24 +12,31 @@ from collections import deque
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, cast
 
 import numpy as np
 
-from scrapy_focus.core.errors import FocusError, StorageError
+from scrapy_focus.core.errors import FocusError, ResumeError, StorageError
 from scrapy_focus.core.types import Pick, State
 from scrapy_focus.frontiers.database import open_database, storage_error
-from scrapy_focus.frontiers.indexed import FLYING, PROBED, IndexedFrontier, Record
+from scrapy_focus.frontiers.indexed import FLYING, PROBED, Record
 from scrapy_focus.frontiers.loading import Loading
+from scrapy_focus.frontiers.pool import Pool
 from scrapy_focus.frontiers.seen import KeySet
+from scrapy_focus.frontiers.vectors import VectorFrontier
 from scrapy_focus.frontiers.writer import Changes, Writer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from scrapy_focus.core.types import Link, Placement
+    from numpy.typing import NDArray
 
-_LOADED = np.dtype([("row", "i4"), ("key", "i8"), ("host", "i4"), ("arm", "i4"), ("rank", "f8")])
+    from scrapy_focus.core.types import Link, Method
+    from scrapy_focus.frontiers.index import Index
+    from scrapy_focus.frontiers.indexed import Memo
+    from scrapy_focus.frontiers.writer import Moved
+
+_LOADED = {"row": "i4", "key": "i8", "host": "i4", "arm": "i4"}
 _AT_ONCE = 1 << 18  # rows that are loaded together
 _BATCH = 8  # times as many keys that are put into order together: a million takes little longer than a thousand
 _ASKED = 256  # rows of one question
@@ -37,11 +44,13 @@ _NOTHING = np.empty(0, np.int64)
 _FIELDS = "row, key, url, depth, origin, payload, memo, method"
 
 
-class SqliteFrontier(IndexedFrontier):
+class SqliteFrontier(VectorFrontier):
     """A :class:`~scrapy_focus.frontiers.base.Frontier` that lives on, in one file.
 
-    About 65 bytes of memory a waiting link, and 50 bytes of disk beside its URL and payload; 8 bytes of both for each that
+    About 65 bytes of memory a waiting link, or 30 and its vector where vectors are kept, and 50 bytes of disk beside its URL and payload; 8 bytes of both for each that
     was fetched.
+
+    Which width vectors have is in the file, and which arms they had first; divisions are not.
 
     Opened again it is as it was at the last :meth:`checkpoint`: what was in flight then is in ``flying``, and is to be
     settled or released. A record is in ``_fresh`` if it came or moved since the last checkpoint, in ``_pending`` if that is
@@ -65,6 +74,8 @@ class SqliteFrontier(IndexedFrontier):
     StorageError
         If it cannot be read or written; nothing is changed then. Every method that reads or writes may raise it later.
     """
+
+    _ages: ClassVar[bool] = False
 
     def __init__(self, path: Path | None = None) -> None:
         super().__init__()
@@ -90,6 +101,15 @@ class SqliteFrontier(IndexedFrontier):
             if isinstance(error, FocusError) or not isinstance(error, Exception):
                 raise
             raise storage_error(path, error) from error
+
+    def keep_vectors(self, width: int) -> None:
+        if self._was_stored and (self._pool is None or self._pool.width != width):
+            kept = f"vectors of width {self._pool.width}" if self._pool is not None else "no vectors"
+            raise ResumeError(
+                f"{self.path} holds a crawl that keeps {kept}, now it should keep vectors of width {width}; go on with the "
+                "policy and the settings with which it began, or use another JOBDIR"
+            )
+        super().keep_vectors(width)
 
     @property
     def changed(self) -> int:
@@ -125,6 +145,8 @@ class SqliteFrontier(IndexedFrontier):
         self._stored_hosts = len(self._index.hosts)
         changes.flying = [(pick.id, self._held[pick.id], pick.chance) for pick in self._flying.values()]
         changes.counters = {"id": self._next_id, "row": self._next_row, "arms": len(self._index.waiting)}
+        if self._pool is not None:
+            changes.counters["width"] = self._pool.width
         changes.notes, changes.then = dict(notes or {}), then
         self._pending.append(changes)
         self._writer.hand(changes)
@@ -170,24 +192,23 @@ class SqliteFrontier(IndexedFrontier):
         while self._pending and self._pending[0].committed and self._pending[0].finished.is_set():
             self._pending.popleft()
 
-    def _store(self, link: Link, host: int, placement: Placement, origin: int) -> int:
+    def _store(self, link: Link, host: int, origin: int, arm: int, rank: float, memo: Memo, method: Method) -> int:
         number = self._next_row
         self._next_row += 1
-        arm, rank, memo, method = placement
-        memo = None if memo is None else np.asarray(memo, np.float32)
         self._fresh.rows[number] = (
-            link.key, link.url, host, link.depth, origin, link.payload, arm, rank, method, memo,
+            link.key, link.url, host, link.depth, origin, link.payload, arm, rank, method, _blob(memo),
         )  # fmt: skip
         return number
 
-    def _replace(self, number: int, placement: Placement) -> None:
+    def _replace(self, number: int, arm: int, rank: float, memo: Memo, method: Method) -> None:
         row = self._fresh.rows.get(number)
         if row is None:
-            self._fresh.moved[number] = placement
+            self._fresh.moved[number] = arm, rank, method, _blob(memo)
         else:
-            arm, rank, memo, method = placement
-            memo = None if memo is None else np.asarray(memo, np.float32)
-            self._fresh.rows[number] = (*row[:6], arm, rank, method, memo)
+            self._fresh.rows[number] = (*row[:6], arm, rank, method, _blob(memo))
+
+    def _age(self, number: int) -> int:
+        return number
 
     def _erase(self, number: int) -> None:
         if self._fresh.rows.pop(number, None) is None:
@@ -199,23 +220,22 @@ class SqliteFrontier(IndexedFrontier):
 
     def _read(self, numbers: Sequence[int]) -> list[Record]:
         found: dict[int, Record] = {}
-        moved: dict[int, Placement] = {}
+        moved: dict[int, Moved] = {}
         for number in numbers:
             self._look(number, found, moved)
-        missing = [number for number in numbers if number not in found]
+        missing = list(dict.fromkeys(number for number in numbers if number not in found))
         for start in range(0, len(missing), _ASKED):
             self._ask(missing[start : start + _ASKED], found)
-        for number, placement in moved.items():
-            memo = None if placement.memo is None else np.asarray(placement.memo, np.float32)
-            found[number] = found[number]._replace(memo=memo, method=placement.method)
+        for number, (_, _, method, memo) in moved.items():
+            found[number] = found[number]._replace(memo=self._vector(memo), method=method)
         return [found[number] for number in numbers]
 
-    def _look(self, number: int, found: dict[int, Record], moved: dict[int, Placement]) -> None:
+    def _look(self, number: int, found: dict[int, Record], moved: dict[int, Moved]) -> None:
         """Find what is known about a record in memory."""
         for changes in (self._fresh, *reversed(self._pending)):
             if number in changes.rows:
                 key, url, _, depth, origin, payload, _, _, method, memo = changes.rows[number]
-                found[number] = Record(key, url, depth, origin, payload, memo, method)
+                found[number] = Record(key, url, depth, origin, payload, self._vector(memo), method)
                 return
             if number in changes.moved:
                 moved.setdefault(number, changes.moved[number])
@@ -229,7 +249,7 @@ class SqliteFrontier(IndexedFrontier):
         except sqlite3.Error as error:
             raise storage_error(self.path, error) from error
         for number, key, url, depth, origin, payload, memo, method in rows:
-            found[number] = Record(key, url, depth, origin, payload, _vector(memo), method)
+            found[number] = Record(key, url, depth, origin, payload, self._vector(memo), method)
         if len(rows) < len(numbers):
             missing = next(number for number in numbers if number not in found)
             raise storage_error(self.path, LookupError(f"row {missing} of its links is missing"))
@@ -238,34 +258,58 @@ class SqliteFrontier(IndexedFrontier):
         """Make everything in memory of what is in the file."""
         ask = self._reader.execute
         self.notes = dict(ask("SELECT name, value FROM notes"))
+        counters = dict(ask("SELECT name, value FROM counters"))
+        if (width := counters.get("width", 0)) > 0:
+            self._use(Pool(width, ages=self._ages))
         for host, name in ask("SELECT host, name FROM hosts ORDER BY host"):
             if self._index.host(name) != host:
                 raise LookupError(f"host {host} is not where it should be")
         self._stored_hosts = len(self._index.hosts)
-        counters = dict(ask("SELECT name, value FROM counters"))
         self._next_id, self._next_row = counters.get("id", 1), counters.get("row", 1)
-        self._load_links()
+        if self._pool is None:
+            self._load_links(cast("Index", self._index))
+        else:
+            self._load_pool(self._pool)
         self._index.grow(counters.get("arms", 0))
         self._load_flying()
         self._load_seen()
+        self._was_stored = bool(len(self._index) or self._flying or counters.get("width"))
 
-    def _load_links(self) -> None:
-        loading = Loading(self._index)
+    def _load_links(self, index: Index) -> None:
+        loading = Loading(index)
+        self._load_rows({"rank": "f8"}, lambda part: loading.add(part["row"], part["host"], part["arm"], part["rank"]))
+        loading.finish()
+
+    def _load_pool(self, pool: Pool) -> None:
+        width = pool.width
+        memo, length = f"coalesce(memo, zeroblob({width}))", f"coalesce(length(memo), {width})"
+
+        def add(part: NDArray[np.void]) -> NDArray[np.int32]:
+            if (part[length] != width).any():
+                raise LookupError("a link has a vector of another width")
+            vectors = np.ascontiguousarray(part[memo]).view(np.uint8).reshape(-1, width)
+            return pool.load(part["row"], part["host"], part["arm"], vectors)
+
+        self._load_rows({memo: f"S{width}", length: "i4"}, add)
+
+    def _load_rows(self, more: dict[str, str], add: Callable[[NDArray[np.void]], NDArray[np.int32]]) -> None:
+        """Give what waits to an index, oldest first, with some more columns, and keep the slots that it returns."""
+        kinds = _LOADED | more
         rows = self._reader.execute(
-            "SELECT row, key, host, arm, rank FROM links WHERE row NOT IN (SELECT row FROM flying) ORDER BY row"
+            f"SELECT {', '.join(kinds)} FROM links WHERE row NOT IN (SELECT row FROM flying) ORDER BY row"  # noqa: S608
         )
+        kind = np.dtype(list(kinds.items()))
         keys, slots = [], []
-        while len(part := np.fromiter(islice(rows, _AT_ONCE), _LOADED)):
+        while len(part := np.fromiter(islice(rows, _AT_ONCE), kind)):
             if part["host"].min() < 0 or part["host"].max() >= self._stored_hosts or part["arm"].min() < 0:
                 raise LookupError("a link has a host that is not there, or no arm")
             keys.append(part["key"].copy())
-            slots.append(loading.add(part["row"], part["host"], part["arm"], part["rank"]))
+            slots.append(add(part))
             if len(keys) == _BATCH:
                 self._known.update_many(np.concatenate(keys), np.concatenate(slots))
                 keys, slots = [], []
         if keys:
             self._known.update_many(np.concatenate(keys), np.concatenate(slots))
-        loading.finish()
 
     def _load_flying(self) -> None:
         rows = self._reader.execute(
@@ -277,7 +321,7 @@ class SqliteFrontier(IndexedFrontier):
                 raise LookupError(f"row {number} of its links is missing, which was in flight")
             name = self._index.hosts[host]
             self._flying[id_] = Pick(
-                id_, key, url, name, depth, arm, rank, _vector(memo), origin, method, payload, chance
+                id_, key, url, name, depth, arm, rank, self._vector(memo), origin, method, payload, chance
             )
             self._held[id_] = number
             self._known.set(key, FLYING)
@@ -308,9 +352,18 @@ class SqliteFrontier(IndexedFrontier):
         self._known.update_many(probed.array(), np.full(len(probed), PROBED, np.int32))
         self._fetched.difference_update(self._known)
 
+    def _vector(self, blob: bytes | None) -> NDArray[np.float32] | None:
+        """Return a memo as it is stored."""
+        if self._pool is None:
+            return None if blob is None else np.frombuffer(blob, np.float32).copy()
+        vector = np.frombuffer(blob or bytes(self._pool.width), np.uint8)
+        if len(vector) != self._pool.width:
+            raise LookupError("a link has a vector of another width")
+        return vector.astype(np.float32)
+
     def _blobs(self, state: State) -> sqlite3.Cursor:
         return self._reader.execute("SELECT number, keys FROM seen WHERE state = ? ORDER BY number", (int(state),))
 
 
-def _vector(blob: bytes | None) -> np.ndarray[tuple[int], np.dtype[np.float32]] | None:
-    return None if blob is None else np.frombuffer(blob, np.float32).copy()
+def _blob(memo: Memo) -> bytes | None:
+    return memo if memo is None or isinstance(memo, bytes) else np.asarray(memo, np.float32).tobytes()

@@ -7,9 +7,7 @@ from array import array
 from itertools import chain, islice
 from queue import SimpleQueue
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Any, TypeVar
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from scrapy_focus.frontiers.database import storage_error
 
@@ -18,7 +16,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from scrapy_focus.core.errors import StorageError
-    from scrapy_focus.core.types import Placement
 
 T = TypeVar("T")
 
@@ -29,6 +26,7 @@ WHERE row IN (SELECT row FROM moved)
 """
 
 Row = tuple[Any, ...]  # key, url, host, depth, origin, payload, arm, rank, method, memo
+Moved = tuple[int, float, Literal["GET", "HEAD"], bytes | None]  # arm, rank, method, memo
 
 
 class Changes:
@@ -40,7 +38,7 @@ class Changes:
 
     def __init__(self) -> None:
         self.rows: dict[int, Row] = {}
-        self.moved: dict[int, Placement] = {}
+        self.moved: dict[int, Moved] = {}
         self.gone: list[int] = []
         self.seen: dict[int, int] = {}  # key -> state
         self.hosts: list[tuple[int, str]] = []
@@ -108,8 +106,8 @@ class Writer:
         execute("BEGIN IMMEDIATE")
         try:
             self._insert("hosts", changes.hosts)
-            self._insert("links", _new_rows(changes))
-            self._insert("moved", _moved_rows(changes))
+            self._insert("links", _numbered(changes.rows))
+            self._insert("moved", _numbered(changes.moved))
             execute(_MOVE)
             execute("DELETE FROM moved")
             for some in _parts(iter(sorted(changes.gone)), self._most(1)):
@@ -147,14 +145,9 @@ def _parts(values: Iterator[T], size: int) -> Iterator[list[T]]:
         yield part
 
 
-def _new_rows(changes: Changes) -> Iterator[Row]:
-    for number, (*rest, memo) in changes.rows.items():
-        yield (number, *rest, None if memo is None else memo.tobytes())
-
-
-def _moved_rows(changes: Changes) -> Iterator[Row]:
-    for number, (arm, rank, memo, method) in changes.moved.items():
-        yield number, arm, rank, method, None if memo is None else np.asarray(memo, np.float32).tobytes()
+def _numbered(rows: Mapping[int, Row]) -> Iterator[Row]:
+    for number, row in rows.items():
+        yield number, *row
 
 
 def _seen_keys(changes: Changes) -> Iterator[tuple[int, bytes]]:

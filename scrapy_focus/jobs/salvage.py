@@ -24,7 +24,7 @@ _ROWS = {  # table -> its columns, the number of the row first
     "flying": "id, row, chance",
     "seen": "number, state, keys",
 }
-_NAMED = {"notes": ("made", "journal", "crawl", "policy", "sums"), "counters": ("id", "row", "arms")}
+_NAMED = {"notes": ("made", "journal", "crawl", "policy", "sums"), "counters": ("id", "row", "arms", "width")}
 _FURTHEST = 1 << 40  # numbers that are tried behind damage
 _UNREADABLE = "\ufffd"
 _PAGE_SIZE, _PAGES = slice(16, 18), slice(28, 32)  # in the first page

@@ -124,6 +124,63 @@ class IsNotEmpty(MemoryFrontier):
         return super().__len__() + 1
 
 
+class ForgetsDivisions(MemoryFrontier):
+    def divide(self, arm, column, above, new_arm):
+        super().divide(arm, column, above, new_arm)
+        self._pool.divisions.clear()
+
+
+class DrawsFromBusyHosts(MemoryFrontier):
+    def draw(self, counts, rng, *, busy=(), closed=None):
+        return super().draw(counts, rng, closed=closed)
+
+
+class DrawsFromClosedHosts(MemoryFrontier):
+    def draw(self, counts, rng, *, busy=(), closed=None):
+        return super().draw(counts, rng, busy=busy)
+
+
+class DrawsOneTooFew(MemoryFrontier):
+    def draw(self, counts, rng, *, busy=(), closed=None):
+        return type(super().draw(counts, rng))(
+            *(column[1:] for column in super().draw(counts, rng, busy=busy, closed=closed))
+        )
+
+
+class DrawsOldVectors(MemoryFrontier):
+    def draw(self, counts, rng, *, busy=(), closed=None):
+        drawn = super().draw(counts, rng, busy=busy, closed=closed)
+        return drawn._replace(vectors=drawn.vectors ^ 1)
+
+
+class TakesAnother(MemoryFrontier):
+    def take_slot(self, slot):
+        return self.pop(int(np.argmax(self.waiting)))
+
+
+class GivesUpAll(MemoryFrontier):
+    def give_up(self, slots):
+        return super().give_up(range(len(self._pool.record)))
+
+
+class KeepsTheFirstVector(MemoryFrontier):
+    def push(self, links, placements, *, origin=-1):
+        if self._pool is not None:
+            states = self.states([link.key for link in links])
+            pairs = zip(placements, states, strict=True)
+            placements = [None if state == State.WAITING else place for place, state in pairs]
+        return super().push(links, placements, origin=origin)
+
+
+class CountsHostsTwice(MemoryFrontier):
+    host_waiting = property(lambda self: super().host_waiting * 2)
+
+
+class ForgetsVectors(MemoryFrontier):
+    def vectors(self, keys):
+        return super().vectors(keys) * 0
+
+
 BROKEN = {
     PopsTheWorst: "the best is",
     PopsBusyHosts: "links to take|busy host",
@@ -146,6 +203,16 @@ BROKEN = {
     ScansHalf: r"scan\(\d\) gave other links",
     FailsItsOwnCheck: "all of it",
     IsNotEmpty: "must be empty",
+    ForgetsDivisions: "after divisions arms hold|is in another",
+    DrawsFromBusyHosts: "which are busy or closed|gave links of the arms",
+    DrawsFromClosedHosts: "which are busy or closed|gave links of the arms",
+    DrawsOneTooFew: "gave links of the arms",
+    DrawsOldVectors: "what was drawn as",
+    TakesAnother: "was taken as",
+    GivesUpAll: r"give_up\(\) of one link said",
+    KeepsTheFirstVector: "after divisions arms hold|does not say what was pushed last",
+    CountsHostsTwice: "host_waiting says",
+    ForgetsVectors: r"vectors\(\) does not say",
 }
 
 

@@ -25,6 +25,7 @@ from scrapy_focus.policies.orderings import BreadthFirst, DepthFirst, Random
 from scrapy_focus.policies.tagpath import TagPath
 from tests.jobs.walks import (
     PAGES,
+    Divider,
     Hosts,
     Moody,
     Mover,
@@ -50,6 +51,7 @@ LEARNING = {
     "reader": Reader,
     "mover": Mover,
     "sampler": Sampler,
+    "divider": Divider,
     "focused": partial(Focused, warmup=8, batch=3),
     "offline": partial(TagPathOffline, warmup=12),
 }
@@ -101,8 +103,11 @@ def remembered(crawl: Crawl) -> dict[str, Any]:
         for link, place in frontier.scan(arm)
     }
     for pick in flying:
+        arm = pick.arm
+        if isinstance(policy, Divider):  # its arm may have been divided since
+            arm = frontier._pool.follow(arm, pick.memo.astype(np.uint8).tobytes())
         waiting[pick.key] = (
-            pick.url, pick.host, pick.depth, pick.payload, pick.arm, pick.rank, pick.method, plain(pick.memo),
+            pick.url, pick.host, pick.depth, pick.payload, arm, pick.rank, pick.method, plain(pick.memo),
         )  # fmt: skip
     keys = [*range(PAGES + 2), *range(1000, 1000 + PAGES)]
     # what an adapter counts is noted with the next outcome

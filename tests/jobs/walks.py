@@ -108,6 +108,52 @@ class Sampler(Policy):
         self.weights += np.float32(0.1) * (outcome.reward - self.weights @ outcome.pick.memo) * outcome.pick.memo
 
 
+class Divider(Policy):
+    """Grows a tree over vectors, draws from all of its leaves, and takes the best; what waits is placed anew when found again."""
+
+    wants_known: ClassVar[bool] = True
+
+    def __init__(self) -> None:
+        self.weights = np.zeros(3)
+        self.divisions: list[tuple[int, int, int, int]] = []
+        self.learned = 0
+
+    def attach(self, frontier: Any) -> None:
+        super().attach(frontier)
+        frontier.keep_vectors(3)
+        for division in self.divisions:
+            frontier.divide(*division)
+
+    def place(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
+        old = self.frontier.vectors([link.key for link in links])
+        places: list[Placement | None] = []
+        for link, vector in zip(links, old, strict=True):
+            vector[:] = link.key % 7, link.depth, vector[2] + 1
+            arm = 0
+            for of, column, above, new_arm in self.divisions:
+                arm = new_arm if arm == of and vector[column] > above else arm
+            places.append(None if link.state == State.FETCHED else Placement(arm, 0.0, vector.astype(np.float32)))
+        return places
+
+    def select(self, busy: Collection[str]) -> Pick | None:
+        counts = np.where(self.frontier.waiting > 0, 2, 0)
+        drawn = self.frontier.draw(counts, self.rng, busy=busy)
+        return (
+            self.frontier.take_slot(int(drawn.slots[(drawn.vectors @ self.weights).argmax()]))
+            if len(drawn.slots)
+            else None
+        )
+
+    def learn(self, outcome: Outcome) -> None:
+        self.learned += 1
+        self.weights += 0.1 * (outcome.reward - self.weights @ outcome.pick.memo / 10) * outcome.pick.memo / 10
+        if self.learned % 4 == 0 and len(self.divisions) < 8:
+            arm = int(self.rng.integers(len(self.divisions) + 1))
+            column = self.learned // 4 % 3
+            self.divisions.append((arm, column, (3, 2, 1)[column], len(self.divisions) + 1))
+            self.frontier.divide(*self.divisions[-1])
+
+
 class Moody(Policy):
     """Depends on more than its inputs: where links wait, whether a HEAD comes first, and what is chosen, if anything."""
 

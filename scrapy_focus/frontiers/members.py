@@ -1,0 +1,210 @@
+"""The links of one arm in the order of their ages, in four bytes each, of which any can be found, drawn or divided off.
+
+Three wishes conflict: what is drawn may depend on who waits but not on who left before, an arm of millions is to be divided
+in some milliseconds, and a link comes and goes in one microsecond. So the slots of an arm stand in short arrays, oldest
+first; and a division only counts for each of them how many go, and takes it apart when somebody looks into it.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left, bisect_right
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+SIZE = 4096  # slots of a full chunk; one into which more are put is cut when it has twice as many
+LAZY = 32  # chunks of an arm from which on a division is put off
+_FEW = 4  # a part of less than one in so many is taken out at once
+
+
+class Part:
+    """Those slots of a chunk that a mask names, not yet taken out; a chunk that is shared is never changed."""
+
+    __slots__ = ("chunk", "length", "mask")
+
+    def __init__(self, chunk: array[int], mask: NDArray[np.bool_], length: int) -> None:
+        self.chunk = chunk
+        self.mask = mask
+        self.length = length
+
+    def __len__(self) -> int:
+        return self.length
+
+    def whole(self) -> array[int]:
+        """Return the slots."""
+        return array("i", np.frombuffer(self.chunk, np.int32)[self.mask].tobytes())
+
+
+class Members:
+    """Slots, oldest first; ``ages`` is the column of the caller with the age of each, in every method.
+
+    ``chunks`` are sorted by age, and none is empty; ``lows`` has for each an age that none of its slots and all of those in
+    the chunk before stay below. No slot is younger than ``last``. A slot may not change its age while it is here.
+    """
+
+    __slots__ = ("chunks", "last", "lows")
+
+    def __init__(self) -> None:
+        self.chunks: list[array[int] | Part] = []
+        self.lows: list[int] = []
+        self.last = -1
+
+    def __len__(self) -> int:
+        return sum(map(len, self.chunks))
+
+    def slots(self) -> NDArray[np.int32]:
+        """Return all slots, shape (n,); linear."""
+        return np.frombuffer(b"".join([self.chunk(at) for at in range(len(self.chunks))]), np.int32)
+
+    def chunk(self, at: int) -> array[int]:
+        """Return a chunk, taken apart if that was put off."""
+        found = self.chunks[at]
+        if isinstance(found, Part):
+            found = self.chunks[at] = found.whole()
+        return found
+
+    def take_apart(self, most: int) -> bool:
+        """Take some chunks apart for which that was put off, and say whether none is left."""
+        for at, chunk in enumerate(self.chunks):
+            if isinstance(chunk, Part):
+                if not most:
+                    return False
+                self.chunk(at)
+                most -= 1
+        return True
+
+    def insert(self, slot: int, age: int, ages: Sequence[int]) -> int:
+        """Put a slot in, and return the number of the chunk that has one more, -1 if they are others now."""
+        chunks = self.chunks
+        if age > self.last:
+            self.last = age
+            if chunks and len(chunks[-1]) < SIZE and not isinstance(chunks[-1], Part):
+                chunks[-1].append(slot)
+                return len(chunks) - 1
+            chunks.append(array("i", (slot,)))
+            self.lows.append(age)
+            return -1
+        if not chunks:
+            chunks.append(array("i", (slot,)))
+            self.lows.append(age)
+            return -1
+        at = max(bisect_right(self.lows, age) - 1, 0)
+        chunk = self.chunk(at)
+        chunk.insert(bisect_left(chunk, age, key=ages.__getitem__), slot)
+        self.lows[at] = min(self.lows[at], age)
+        if len(chunk) < 2 * SIZE:
+            return at
+        chunks.insert(at + 1, chunk[SIZE:])
+        self.lows.insert(at + 1, ages[chunk[SIZE]])
+        del chunk[SIZE:]
+        return -1
+
+    def discard(self, slot: int, age: int, ages: Sequence[int]) -> int | None:
+        """Take a slot out, and return as :meth:`insert` does; ``None`` where it is not here."""
+        at = bisect_right(self.lows, age) - 1
+        if at < 0:
+            return None
+        chunk = self.chunk(at)
+        where = bisect_left(chunk, age, key=ages.__getitem__)
+        if where == len(chunk) or chunk[where] != slot:
+            return None
+        del chunk[where]
+        if not chunk:
+            del self.chunks[at], self.lows[at]
+            return -1
+        if at and len(chunk) < SIZE // 4 and len(chunk) + len(self.chunks[at - 1]) <= SIZE:
+            self.chunk(at - 1).extend(chunk)
+            del self.chunks[at], self.lows[at]
+            return -1
+        return at
+
+    def merge(self, slots: NDArray[np.int32], ages: NDArray[np.int32]) -> None:
+        """Put slots in, oldest first, shape (n,); linear in all where they are not all younger than those here."""
+        if not len(slots):
+            return
+        last = int(ages[slots[-1]])
+        if self.chunks and ages[slots[0]] <= self.last:
+            slots = np.concatenate([self.slots(), slots])
+            slots = slots[np.argsort(ages[slots], kind="stable")]
+            self.chunks, self.lows = [], []
+        start = 0
+        if self.chunks and (room := SIZE - len(self.chunks[-1])) > 0:
+            self.chunk(len(self.chunks) - 1).frombytes(slots[:room].tobytes())
+            start = room
+        for first in range(start, len(slots), SIZE):
+            self.chunks.append(array("i", slots[first : first + SIZE].tobytes()))
+            self.lows.append(int(ages[slots[first]]))
+        self.last = max(self.last, last)
+
+    def divide(self, above: Callable[[NDArray[np.int32]], NDArray[np.bool_]]) -> tuple[Members, Members]:
+        """Return two in place of this one: the slots for which a question is answered no, and yes.
+
+        Linear, about five nanoseconds a slot; where there are many, they are only counted, and moved when that is asked
+        for (:meth:`chunk`).
+        """
+        self._join()
+        chunks = [self.chunk(at) for at in range(len(self.chunks))]
+        masks = [above(np.frombuffer(chunk, np.int32)) for chunk in chunks]
+        counts = [int(np.count_nonzero(mask)) for mask in masks]
+        total, gone = sum(map(len, chunks)), sum(counts)
+        parts = []
+        for each in (gone, total - gone):
+            parts.append(len(chunks) >= LAZY and each * _FEW >= total)
+        yes = self._side(chunks, masks, counts, parts[0])
+        no = self._side(
+            chunks, [~mask for mask in masks], [len(c) - n for c, n in zip(chunks, counts, strict=True)], parts[1]
+        )
+        return no, yes
+
+    def _join(self) -> None:
+        """Have fewer chunks where they are short."""
+        if len(self) * 2 >= len(self.chunks) * SIZE:
+            return
+        chunks = [self.chunk(at) for at in range(len(self.chunks))]
+        lows, self.chunks, self.lows = self.lows, [], []
+        for chunk, low in zip(chunks, lows, strict=True):
+            if self.chunks and len(self.chunks[-1]) + len(chunk) <= SIZE:
+                self.chunk(-1).extend(chunk)
+            else:
+                self.chunks.append(chunk)
+                self.lows.append(low)
+
+    def _side(
+        self, chunks: list[array[int]], masks: list[NDArray[np.bool_]], counts: list[int], put_off: bool
+    ) -> Members:
+        side = Members()
+        side.last = self.last
+        if put_off:
+            for chunk, mask, count, low in zip(chunks, masks, counts, self.lows, strict=True):
+                if count:
+                    side.chunks.append(chunk if count == len(chunk) else Part(chunk, mask, count))
+                    side.lows.append(low)
+            return side
+        taken: list[NDArray[np.int32]] = []
+        lows: list[int] = []
+        n = 0
+        for chunk, mask, count, low in zip(chunks, masks, counts, self.lows, strict=True):
+            if not count:
+                continue
+            if n and n + count > SIZE:
+                side._close(taken, lows)
+                n = 0
+            taken.append(np.frombuffer(chunk, np.int32)[mask])
+            lows.append(low)
+            n += count
+        if taken:
+            side._close(taken, lows)
+        return side
+
+    def _close(self, taken: list[NDArray[np.int32]], lows: list[int]) -> None:
+        """Make one chunk of some pieces, and forget them."""
+        self.chunks.append(array("i", b"".join([piece.tobytes() for piece in taken])))
+        self.lows.append(lows[0])
+        taken.clear()
+        lows.clear()
