@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         StorageError,
     )
     from scrapy_focus.core.events import EventLog
-    from scrapy_focus.core.goals import FilesGoal, Goal, ItemsGoal
+    from scrapy_focus.core.goals import FilesGoal, Goal, ItemsGoal, TopicGoal
     from scrapy_focus.core.plateau import Plateau
     from scrapy_focus.core.policy import Bandit, Ordering, Policy
     from scrapy_focus.core.types import Link, Outcome, Page, Pick, Placement, State
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from scrapy_focus.frontiers.memory import MemoryFrontier
     from scrapy_focus.jobs.job import Job
     from scrapy_focus.pipelines import RewardPipeline
-    from scrapy_focus.scheduler import FocusScheduler, SleepingBanditScheduler
+    from scrapy_focus.scheduler import FocusScheduler
+    from scrapy_focus.schedulers import SleepingBanditScheduler, TreeFrontierScheduler
 
 __version__ = "0.1.0"
 
@@ -65,6 +66,8 @@ __all__ = [
     "SleepingBanditScheduler",
     "State",
     "StorageError",
+    "TopicGoal",
+    "TreeFrontierScheduler",
     "check_frontier",
     "check_policy",
 ]
@@ -99,9 +102,11 @@ _HOMES = {
     "RecordingError": "core.errors",
     "ResumeError": "core.errors",
     "RewardPipeline": "pipelines",
-    "SleepingBanditScheduler": "scheduler",
+    "SleepingBanditScheduler": "schedulers",
     "State": "core.types",
     "StorageError": "core.errors",
+    "TopicGoal": "core.goals",
+    "TreeFrontierScheduler": "schedulers",
     "check_frontier": "checks",
     "check_policy": "checks",
 }

@@ -8,7 +8,7 @@ from scrapy_focus.config import check_names
 from scrapy_focus.downloadermiddlewares import MeterMiddleware, MimeMiddleware, ProbeMiddleware
 from scrapy_focus.extensions import FocusExtension
 from scrapy_focus.pipelines import RewardPipeline
-from scrapy_focus.scheduler import SleepingBanditScheduler
+from scrapy_focus.schedulers import SleepingBanditScheduler
 from scrapy_focus.spidermiddlewares import ItemIdMiddleware, KnownLinkMiddleware, LinkMiddleware
 
 if TYPE_CHECKING:

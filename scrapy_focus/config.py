@@ -12,7 +12,7 @@ from scrapy.utils.misc import load_object
 
 from scrapy_focus.core.budget import Budget
 from scrapy_focus.core.errors import ConfigError
-from scrapy_focus.core.goals import FilesGoal, Goal, ItemsGoal
+from scrapy_focus.core.goals import FilesGoal, Goal, ItemsGoal, TopicGoal
 from scrapy_focus.core.mime import BLOCKED_MIMES, parse_types
 from scrapy_focus.core.plateau import Plateau
 from scrapy_focus.core.policy import Policy
@@ -21,10 +21,14 @@ from scrapy_focus.policies.informed import Informed
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
+    from scrapy_focus.learn.relevance import Relevance
+
 #: Where two components look for a pick: the id of the pick that a request was made for.
 PICK = "focus_pick"
 #: ``request.meta`` key under which users may say where a link stands: a dict with tag_path, anchor, context.
 LINK = "focus_link"
+#: ``request.meta`` key under which a spider finds why its page was fetched, with ``FOCUS_EXPLAIN``.
+WHY = "focus_why"
 
 Progress = Literal["auto", "panel", "log", "off"]
 
@@ -48,6 +52,9 @@ class Config:
     blocked_mimes: frozenset[str] = frozenset(BLOCKED_MIMES)
     progress: Progress = "auto"
     item_id: str = ""
+    topic: Relevance | None = None
+    keywords: tuple[str, ...] = ()
+    explain: bool = False
 
     @classmethod
     def from_settings(cls, settings: BaseSettings, default_policy: type[Policy]) -> Config:
@@ -65,10 +72,12 @@ class Config:
         if progress not in ("auto", "panel", "log", "off"):
             raise ConfigError(f"FOCUS_PROGRESS is {progress!r}; it takes 'auto', 'panel', 'log' or 'off'")
         seed = _number(settings, "FOCUS_SEED", int, least=0)
+        topic = settings.get("FOCUS_TOPIC") or None
+        goal = _goal(settings.get("FOCUS_GOAL"), types, topic)
         return cls(
             policy=_policy_class(settings.get("FOCUS_POLICY") or default_policy),
             params=_params(settings),
-            goal=_goal(settings.get("FOCUS_GOAL"), types),
+            goal=goal,
             budget_requests=_number(settings, "FOCUS_BUDGET_REQUESTS", int) or None,
             budget_bytes=_number(settings, "FOCUS_BUDGET_BYTES", int) or None,
             budget_seconds=_number(settings, "FOCUS_BUDGET_SECONDS", float) or None,
@@ -81,6 +90,9 @@ class Config:
             blocked_mimes=_types(settings, "FOCUS_BLOCKED_MIMES", list(BLOCKED_MIMES)),
             progress=progress,
             item_id=item_id_field(settings),
+            topic=goal.relevance if topic and isinstance(goal, TopicGoal) else None,
+            keywords=tuple(settings.getlist("FOCUS_KEYWORDS")),
+            explain=settings.getbool("FOCUS_EXPLAIN"),
         )
 
     def make_policy(self, **defaults: Any) -> Policy:
@@ -128,8 +140,10 @@ SETTINGS = (
     "FOCUS_BUDGET_REQUESTS",
     "FOCUS_BUDGET_SECONDS",
     "FOCUS_CHECKPOINT_EVERY",
+    "FOCUS_EXPLAIN",
     "FOCUS_GOAL",
     "FOCUS_ITEM_ID",
+    "FOCUS_KEYWORDS",
     "FOCUS_LOG",
     "FOCUS_MAX_INFLIGHT",
     "FOCUS_MAX_INFLIGHT_PER_SLOT",
@@ -139,6 +153,7 @@ SETTINGS = (
     "FOCUS_PROGRESS",
     "FOCUS_SEED",
     "FOCUS_TARGETS",
+    "FOCUS_TOPIC",
 )
 
 
@@ -192,7 +207,14 @@ def _policy_class(value: Any) -> type[Policy]:
     return policy
 
 
-def _goal(value: Any, types: frozenset[str]) -> Goal:
+def _goal(value: Any, types: frozenset[str], topic: Any) -> Goal:
+    if topic and (value or types):
+        raise ConfigError("FOCUS_TOPIC, FOCUS_GOAL and FOCUS_TARGETS all say what to look for; set one of them")
+    if topic:
+        try:
+            return TopicGoal(topic)
+        except ConfigError as error:
+            raise ConfigError(f"FOCUS_TOPIC: {error}") from error
     if not value:
         return FilesGoal(types=types) if types else ItemsGoal()
     try:

@@ -19,7 +19,7 @@ from scrapy.core.scheduler import BaseScheduler
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.job import job_dir
 
-from scrapy_focus.config import PICK, Config
+from scrapy_focus.config import PICK, WHY, Config
 from scrapy_focus.core.crawl import Crawl
 from scrapy_focus.core.errors import StorageError
 from scrapy_focus.core.events import EventLog
@@ -122,8 +122,9 @@ class FocusScheduler(BaseScheduler):
 
     def default_params(self, config: Config) -> dict[str, Any]:
         """Parameters of the policy that follow from the goal, for those that ``FOCUS_POLICY_PARAMS`` leaves open."""
+        topic = {"keywords": config.keywords, "relevance": config.topic or None}
         if not issubclass(config.policy, TagPath):
-            return {}
+            return {name: value for name, value in topic.items() if value}
         heads_tell = bool(getattr(config.goal, "heads_tell", False))
         return {
             "probe": heads_tell,
@@ -254,6 +255,8 @@ class FocusScheduler(BaseScheduler):
                 if any(other.request is request for other in self.inflight.entries.values()):
                     request = request.copy()
                 self._count("dequeued")
+                if self.config.explain:
+                    request.meta[WHY] = self.crawl.explain(pick)
                 return self.inflight.hand_out(entry, request)
             entry.verdict = "lost"  # its callback is gone since the last run, say
             self._conclude(entry)
@@ -390,9 +393,3 @@ class FocusScheduler(BaseScheduler):
 
     def _end_in_failure(self) -> None:
         self.crawler.spider = None  # all that the commands of Scrapy look at for their exit status
-
-
-class SleepingBanditScheduler(FocusScheduler):
-    """The scheduler of the SB-CLASSIFIER policy, :class:`~scrapy_focus.policies.tagpath.TagPath`, whatever is default."""
-
-    default_policy: ClassVar[type[Policy]] = TagPath

@@ -195,8 +195,11 @@ class Crawl:
         self.fly([pick], chosen=chosen)
         self.counts["selected"] += 1
         if self.log is not None:
-            why: dict[str, Any] = self._guarded("explain", lambda: self.policy.explain(pick), dict) if chosen else {}
-            self._write(lambda log: log.pick(pick, why))
+            self._write(lambda log: log.pick(pick, self.explain(pick) if chosen else {}))
+
+    def explain(self, pick: Pick) -> dict[str, Any]:
+        """Say why the policy chose this pick, just now."""
+        return self._guarded("explain", lambda: self.policy.explain(pick), dict)
 
     def sent(self, pick_id: int | None = None) -> bool:
         """Use one request of the budget, at the last moment before it goes out; ``False``: it must not go out.

@@ -76,7 +76,7 @@ def test_documented_default_is_the_default(name: str) -> None:
     assert getattr(same, field) == getattr(unset, field)
     plain: Any = load_object(default) if name == "FOCUS_POLICY" else default
     if isinstance(plain, list):
-        plain = frozenset(plain)
+        plain = type(getattr(unset, field))(plain)
     assert getattr(unset, field) == plain
 
 

@@ -10,10 +10,12 @@ import pytest
 
 import scrapy_focus.policies
 from scrapy_focus import Policy, check_policy
+from scrapy_focus.policies.bestfirst import BestFirst
 from scrapy_focus.policies.focused import Focused
 from scrapy_focus.policies.informed import Omniscient, OracleTagPath
 from scrapy_focus.policies.offline import TagPathOffline
 from scrapy_focus.policies.tagpath import TagPath
+from scrapy_focus.policies.treeq import TreeQ
 from tests.made import classes_of
 
 if TYPE_CHECKING:
@@ -72,6 +74,11 @@ MODES = [
     partial(TagPathOffline, warmup=20),
     partial(ToldOffline, warmup=20, benefit="truth"),
     partial(ToldOracle, accounting="full"),
+    *[partial(TreeQ, mode=mode) for mode in ("tree-random", "synchronous", "asynchronous", "random")],
+    *[partial(TreeQ, keywords=["page"], mode=mode, rules={"warmup": 10}) for mode in ("tree", "synchronous")],
+    partial(TreeQ, keywords=["page"], preset="tres-2023", rules={"warmup": 20}),
+    partial(TreeQ, per_domain=1000, rules={"split": "variance"}),
+    partial(BestFirst, keywords=["page", "1"], per_domain=1000),
 ]
 
 

@@ -1,0 +1,28 @@
+"""The schedulers of published systems: each is one settings line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from scrapy_focus.policies.tagpath import TagPath
+from scrapy_focus.policies.treeq import TreeQ
+from scrapy_focus.scheduler import FocusScheduler
+
+if TYPE_CHECKING:
+    from scrapy_focus.core.policy import Policy
+
+
+class SleepingBanditScheduler(FocusScheduler):
+    """The scheduler of the SB-CLASSIFIER policy, :class:`~scrapy_focus.policies.tagpath.TagPath`, whatever is default."""
+
+    default_policy: ClassVar[type[Policy]] = TagPath
+
+
+class TreeFrontierScheduler(FocusScheduler):
+    """The scheduler of the TRES policy, :class:`~scrapy_focus.policies.treeq.TreeQ`.
+
+    With ``FOCUS_TOPIC`` or ``FOCUS_KEYWORDS`` it looks for pages on a topic, on many hosts; without, it learns from where
+    links stand, from their URLs and their anchors, which lead to items.
+    """
+
+    default_policy: ClassVar[type[Policy]] = TreeQ

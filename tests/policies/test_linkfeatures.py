@@ -1,0 +1,269 @@
+"""Vectors of links: one computed by hand, and how words, paths, groups and domains are counted."""
+
+from __future__ import annotations
+
+import zlib
+
+import numpy as np
+import pytest
+
+from scrapy_focus import ConfigError, Crawl
+from scrapy_focus.core.domains import Domains, domain_of
+from scrapy_focus.policies.linkfeatures import (
+    IN_LINKS,
+    PUBLISHED,
+    Groups,
+    Words,
+    bucket,
+    codes,
+    layout,
+    path_after,
+    url_pattern,
+    url_words,
+)
+from scrapy_focus.policies.treeq import TreeQ
+from tests.made import failure, fetch, link, page
+
+
+class Said:
+    """A classifier that knows what to say of each text."""
+
+    digest = "said"
+
+    def __init__(self, **probabilities: float) -> None:
+        self.probabilities = probabilities
+        self.asked: list[str] = []
+
+    def score(self, texts):
+        self.asked += texts
+        return np.array([max(self.probabilities.get(word, 0.0) for word in [*text.split(), ""]) for text in texts])
+
+
+def named(policy: TreeQ, pick) -> dict[str, float]:
+    """Return the features of a pick by name, as codes."""
+    return dict(zip(policy.layout.names, pick.memo.astype(int).tolist(), strict=False))
+
+
+def test_one_vector_by_hand() -> None:
+    """Each feature of a link that is two irrelevant pages away from a relevant one, on a host that is half relevant.
+
+    The path is seed (relevant), a (relevant), b and c (not): 2 of 4 pages, the last relevant one three clicks before.
+    """
+    model = Said(cheese=0.9)
+    policy = TreeQ(keywords=["cheese", "goat milk"], relevance=model)
+    crawl = Crawl(policy, goal=lambda outcome: float(outcome.pick.key in (1, 2)), seed=0, strict=True)
+    crawl.add([link(1, host="www.one.test")])
+    fetch(crawl, link(2, host="one.test"))
+    fetch(crawl, link(3, host="one.test"))
+    fetch(crawl, link(4, host="one.test"))
+    fetch(crawl, link(5, host="blog.one.test", url="http://blog.one.test/Cheese/5", anchor="About Goat-Milk!"))
+    pick = crawl.next()
+    assert pick.key == 5
+    assert named(policy, pick) == {
+        "parent relevant": 0,
+        "nearness of a relevant page": round(63 / 3),
+        "relevant share of the path": round(63 * 2 / 4),
+        "keyword in the URL": 63,
+        "keyword in the anchor": 63,
+        "probability": round(63 * 0.9),
+        "relevant share of its host": round(63 * 2 / 3),  # the fourth page was under way when the link was found
+        "unknown host": 0,
+        "share of links from relevant pages": 0,
+        "links from relevant pages": 0,
+    }
+    assert model.asked[-1] == "about goat milk blog one cheese"
+    x = dict(zip(policy.layout.names, policy._chosen[pick.id].tolist(), strict=True))
+    assert x["relevant share of its host"] == round(63 * 2 / 4), "as it is when the link is chosen"
+
+
+def test_a_seed_has_no_path() -> None:
+    """Nothing is known of what led to a seed; its host is unknown, its own words count."""
+    policy = TreeQ(keywords=["cheese"])
+    crawl = Crawl(policy, seed=0, strict=True)
+    crawl.add([link(1, host="cheese.test")])
+    pick = crawl.next()
+    expected = dict.fromkeys(PUBLISHED + IN_LINKS, 0)
+    expected |= {"keyword in the URL": 63, "relevant share of its host": 32, "unknown host": 63}
+    assert named(policy, pick) == expected
+
+
+def test_more_links_to_a_page_are_counted() -> None:
+    """A link that waits keeps the path on which it was found first, and counts links from relevant and other pages."""
+    policy = TreeQ(keywords=["cheese"])
+    crawl = Crawl(policy, goal=lambda outcome: float(outcome.pick.key in (1, 2)), seed=0, strict=True)
+    crawl.add([link(1), link(2), link(3)])
+    picks = {pick.key: pick for pick in (crawl.next(), crawl.next(), crawl.next())}
+    target = link(9, url="http://other.test/9")
+    counts = []
+    for key in (1, 2, 3):
+        crawl.sent(picks[key].id)
+        anchored = target._replace(anchor="cheese" if key == 2 else "")
+        crawl.report(page(picks[key]), [anchored, anchored])  # the second on the same page does not count
+        vector = crawl.frontier.vectors([9])[0]
+        counts.append(vector[policy.layout.counts :].tolist())
+    assert counts == [[1, 1], [2, 2], [3, 3]], "seeds count as relevant"
+    assert vector[policy.layout.names.index("links from relevant pages")] == round(12 * np.log2(1 + 3))
+    assert vector[policy.layout.names.index("keyword in the anchor")] == 63, "the best anchor counts"
+    other = page(crawl.next())
+    crawl.sent(other.pick.id)
+    assert other.pick.key == 9
+    crawl.report(other, [link(10)])
+    pick = crawl.next()
+    crawl.sent(pick.id)
+    crawl.report(page(pick), [link(11), link(12)])
+    pick = crawl.next()
+    crawl.report(page(pick), [link(11), link(12)])
+    last = crawl.frontier.vectors([11, 12])[:, policy.layout.counts :].tolist()
+    assert sorted(last) == [[0, 0], [0, 2]], "one is fetched, to the other two pages led that were not relevant"
+
+
+@pytest.mark.parametrize(
+    ("keywords", "text", "found"),
+    [
+        (["art"], ["party"], False),
+        (["art"], ["art"], True),
+        (["player"], ["players"], True),
+        (["player"], ["display", "playe"], False),
+        (["Goat Milk"], ["goat", "milk"], True),
+        (["goat milk"], ["goat", "and", "milk"], False),
+        (["Größe"], ["größen"], True),
+        (["a+b(c"], ["ab"], False),
+        ([], ["anything"], False),
+        (["..."], ["..."], False),
+    ],
+)
+def test_keywords(keywords: list[str], text: list[str], found: bool) -> None:
+    """Short keywords are whole words, longer ones also begin words, phrases stand together, signs mean nothing."""
+    assert Words(keywords).found(text) is found
+
+
+def test_keywords_in_scripts_without_blanks() -> None:
+    """A Japanese keyword is found within a longer run."""
+    assert Words(["ワイン"]).found(url_words("http://a.test/フランスワイン"))
+    assert not Words(["ワイン"]).found(url_words("http://a.test/イワン"))
+
+
+def test_words_of_urls() -> None:
+    """Escapes, user names and ports are not read, unescaped words are."""
+    assert url_words("http://anna:secret@wine.example:8080/%C3%9Cber_uns/x?q=Red%20wine") == [
+        "wine", "über", "uns", "red", "wine",
+    ]  # fmt: skip
+
+
+def test_codes_are_cut() -> None:
+    """What is not between 0 and 1 gets the nearest code."""
+    assert codes(np.array([-1, 0, 0.5, 1, 7, np.inf])).tolist() == [0, 0, 32, 63, 63, 63]
+
+
+def test_paths_do_not_overflow() -> None:
+    """Counts are halved where a byte ends, so that their share stays about the same."""
+    path = np.zeros(3, np.uint8)
+    for i in range(2000):
+        path = path_after(path, relevant=i % 4 == 0)
+    assert path[0] / (int(path[0]) + int(path[1])) == pytest.approx(0.25, abs=0.02)
+    assert path[2] == 4
+    for _ in range(300):
+        path = path_after(path, relevant=False)
+    assert path[2] == 255
+
+
+def test_groups() -> None:
+    """What a link earned counts for its groups, and for those of the page on which it was found."""
+    groups = Groups()
+    numbers = np.array([[7, 300, 9, 7, 301]], "<u2").view(np.uint8)[0]
+    assert groups.codes(numbers[None, :6]).tolist() == [[0, 0, 63] * 3]
+    groups.ask(numbers, 1)
+    groups.settle(numbers, 0.0)
+    groups.ask(numbers, 1)
+    groups.settle(numbers, 1.0)
+    first, second, third = groups.codes(numbers[None, :6]).reshape(3, 3).tolist()
+    assert first == [32, round(63 * 0.5 / 1.5), 0], "the page was of the same tag path"
+    assert second == [32, 0, 0], "and of another URL pattern"
+    assert third == [32, 0, 0]
+    assert groups.behind[1, 301] == 1
+
+
+def test_groups_of_texts() -> None:
+    """Numbers do not part groups; they are the same in every process."""
+    assert bucket("html/ul/li#item-12/a") == bucket("html/ul/li#item-3/a") != bucket("html/ol/li#item-3/a")
+    assert bucket("Seite 2") == zlib.crc32(b"Seite 0") % 65536
+    assert url_pattern("http://a.test/x/1.html?b=1") != url_pattern("http://a.test/x/1.pdf?b=1")
+
+
+def test_layouts_do_not_overlap() -> None:
+    """Every byte of a vector has one meaning."""
+    for in_links in (False, True):
+        for groups in (False, True):
+            made = layout(in_links=in_links, groups=groups)
+            assert made.n_codes == len(set(made.names))
+            assert made.path == made.n_codes
+            assert made.width == made.n_codes + 3 + 2 * in_links + 10 * groups
+    assert layout(in_links=True, groups=True).width == 35
+
+
+@pytest.mark.parametrize(
+    ("host", "domain"),
+    [
+        ("www.example.co.uk", "example.co.uk"),
+        ("example.com", "example.com"),
+        ("a.b.example.com:8080", "example.com"),
+        ("anna.github.io", "anna.github.io"),
+        ("github.io", "github.io"),
+        ("localhost:1", "localhost:1"),
+        ("127.0.0.1:80", "127.0.0.1:80"),
+        ("x.y.invented", "y.invented"),
+        ("", ""),
+    ],
+)
+def test_domains_of_hosts(host: str, domain: str) -> None:
+    """Registered domains by the Public Suffix List, hosts where there is none."""
+    assert domain_of(host) == domain
+
+
+def test_a_cap_counts_what_came_and_what_flies() -> None:
+    """A failure makes room again, a page does not; hosts of one domain share their room."""
+    domains = Domains(2)
+    one, other = domains.row("www.one.test"), domains.row("two.test")
+    assert domains.row("one.test") == one != other
+    domains.ask(one)
+    domains.ask(one)
+    assert domains.is_full(np.array([one, other])).tolist() == [True, False]
+    domains.settle(one, came=False, relevant=False)
+    assert not domains.is_full(np.array([one])).any()
+    domains.settle(one, came=True, relevant=True)
+    domains.ask(one)
+    assert domains.is_full(np.array([one])).all()
+    domains.take_back(one)
+    assert not domains.is_full(np.array([one])).any()
+    assert domains.shares(np.array([one, other])).tolist() == [[0.5, 0.0], [0.5, 1.0]]
+
+
+def test_a_falling_cap() -> None:
+    """The cap is halved each third of the crawl, but not below its least."""
+    domains = Domains(5, least=2, falls_every=10)
+    row = domains.row("a.test")
+    caps = []
+    for _ in range(40):
+        domains.ask(row)
+        domains.settle(row, came=False, relevant=False)
+        caps.append(domains.cap)
+    assert caps == [5] * 9 + [2] * 31
+
+
+@pytest.mark.parametrize("params", [(0, None, 1), (5, 6, 1), (None, 2, 1), (5, 2, 0)])
+def test_caps_that_cannot_be(params: tuple[int | None, int | None, int]) -> None:
+    """They are refused, and the message says what was got."""
+    cap, least, every = params
+    with pytest.raises(ConfigError, match=f"per_domain={cap}"):
+        TreeQ(per_domain=cap, per_domain_least=least, falls_every=every)
+
+
+def test_failures_count_for_their_host() -> None:
+    """A host whose pages fail is one with few relevant pages."""
+    policy = TreeQ(keywords=["x"])
+    crawl = Crawl(policy, seed=0, strict=True)
+    crawl.add([link(1)])
+    pick = crawl.next()
+    crawl.sent(pick.id)
+    crawl.report(failure(pick))
+    assert policy.domains.shares(np.array([policy.domains.row("h")])).tolist() == [[0.0, 0.0]]

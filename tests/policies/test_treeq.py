@@ -1,0 +1,400 @@
+"""TreeQ: what it chooses and why, its modes, the published rules, caps of domains, and that it goes on as before."""
+
+from __future__ import annotations
+
+import pickle
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from scrapy_focus import ConfigError, Crawl, ItemsGoal, Job, ResumeError, State
+from scrapy_focus.policies.bestfirst import BestFirst
+from scrapy_focus.policies.orderings import BreadthFirst
+from scrapy_focus.policies.treeq import TreeQ, worth
+from scrapy_focus.policies.treeq_rules import Rules
+from scrapy_focus.replay.simulate import simulate
+from tests.made import failure, fetch, link, links, page
+from tests.policies.portal import recorded
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from scrapy_focus import Pick
+
+MODES = ["tree", "tree-random", "synchronous", "asynchronous", "random"]
+
+
+class Web:
+    """Pages of hosts, each of which links to its neighbours and to others drawn by its number; some are on the topic.
+
+    On even hosts every page is relevant, on odd ones none is. Anchors say so in two of three cases.
+    """
+
+    def __init__(self, hosts: int = 20, pages: int = 30) -> None:
+        self.hosts, self.pages = hosts, pages
+
+    def link(self, number: int) -> Any:
+        host = number % self.hosts
+        honest = number % 3 > 0
+        anchor = "cheese" if (host % 2 == 0) == honest else "bread"
+        return link(number, host=f"h{host}.test", anchor=anchor, tag_path=f"html/body/p.{number % 4}/a")
+
+    def relevant(self, number: int) -> float:
+        return float(number % self.hosts % 2 == 0)
+
+    def links(self, number: int) -> list[Any]:
+        n = self.hosts * self.pages
+        rng = np.random.default_rng(number)
+        return [self.link(i) for i in sorted({(number + self.hosts) % n, *rng.integers(0, n, 6).tolist()})]
+
+
+def crawl_of(web: Web, policy: Any, *, seed: int = 0, **rest: Any) -> Crawl:
+    """Return a crawl that begins with the first two pages."""
+    crawl = Crawl(policy, goal=lambda outcome: web.relevant(outcome.pick.key), seed=seed, strict=True, **rest)
+    if not crawl.recovered and not len(crawl.frontier) and not crawl.counts["selected"]:
+        crawl.add([web.link(0), web.link(1)])
+    return crawl
+
+
+def steps(crawl: Crawl, web: Web, n: int = 10**6) -> Iterator[Pick]:
+    """Fetch up to n pages; each seventh fails."""
+    for _ in range(n):
+        pick = crawl.next()
+        if pick is None:
+            return
+        crawl.sent(pick.id)
+        dead = pick.key % 7 == 6
+        crawl.report(failure(pick) if dead else page(pick), [] if dead else web.links(pick.key))
+        yield pick
+
+
+def test_it_learns_which_hosts_are_relevant() -> None:
+    """Half of the pages are relevant; of the first 150, nearly all are, whatever their anchors say."""
+    web = Web()
+    crawl = crawl_of(web, TreeQ(keywords=["cheese"]))
+    found = [web.relevant(pick.key) for pick in steps(crawl, web, 150)]
+    assert np.mean(found[50:]) > 0.85
+    blind = crawl_of(web, BreadthFirst())
+    assert np.mean([web.relevant(pick.key) for pick in steps(blind, web, 150)][50:]) < 0.65
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("preset", ["", "tres-2023"])
+def test_every_page_is_fetched_once(mode: Any, preset: str) -> None:
+    """In every mode a crawl ends when it had all that can be reached, and what was learned can be explained."""
+    web = Web(6, 12)
+    policy = TreeQ(keywords=["cheese"], mode=mode, preset=preset, rules={"warmup": 20})
+    crawl = crawl_of(web, policy)
+    came = [pick.key for pick in steps(crawl, web)]
+    reached, queue = {0, 1}, [0, 1]
+    while queue:
+        number = queue.pop()
+        fresh = {each.key for each in web.links(number)} - reached if number % 7 < 6 else set()
+        reached |= fresh
+        queue.extend(fresh)
+    assert sorted(came) == sorted(reached)
+    assert len(crawl.frontier) == 0
+    crawl.frontier.check()
+    if policy.chooses_in_tree:
+        assert policy.tree.counts.sum() > 0
+        assert all(name for name, _, _ in policy.best_arms(3))
+
+
+def test_the_best_representative_is_chosen() -> None:
+    """The synchronous mode takes what the network values most of all that waits; the tree what it values most of the drawn."""
+    web = Web()
+    policy = TreeQ(keywords=["cheese"], mode="synchronous")
+    crawl = crawl_of(web, policy)
+    for _ in steps(crawl, web, 80):
+        everything = crawl.frontier.everything()
+        policy._know_hosts()
+        x = policy._features.now(everything.vectors, policy._rows[everything.hosts])
+        values = policy.network.values(x)
+        pick = crawl.next()
+        if pick is None:
+            break
+        assert policy.network.values(policy._chosen[pick.id][None])[0] == pytest.approx(values.max(), abs=1e-5)
+        crawl.release(pick.id)
+
+
+def test_links_of_a_leaf_are_where_the_tree_says() -> None:
+    """However the tree grew, what waits in each arm is what it routes there."""
+    web = Web()
+    policy = TreeQ(keywords=["cheese"], rules={"split": "variance"})
+    crawl = crawl_of(web, policy)
+    for i, _ in enumerate(steps(crawl, web, 300)):
+        if i % 30 == 0:
+            found = crawl.frontier.everything()
+            assert policy.tree.route(found.vectors).tolist() == found.arms.tolist()
+    assert policy.tree.n_leaves > 3
+    names = {policy.describe(leaf) for leaf in range(policy.tree.n_leaves)}
+    assert len(names) == policy.tree.n_leaves
+
+
+def test_experiences_by_hand() -> None:
+    """A page teaches its reward and the vectors of its links and of the next choice; a failure teaches 0, and nothing behind."""
+    policy = TreeQ(keywords=["cheese"])
+    crawl = Crawl(policy, goal=lambda outcome: 3.0 * (outcome.pick.key == 1), seed=0, strict=True)
+    crawl.add([link(1)])
+    fetch(crawl, link(2, anchor="cheese"), link(3))
+    pick = crawl.next()
+    assert pick.key == 2
+    crawl.sent(pick.id)
+    crawl.report(failure(pick))
+    replay = policy.network.replay
+    x, rewards, nexts, counts = replay.rows(np.arange(2))
+    assert rewards.tolist() == [2.0, 0.0], "log2(1 + 3)"
+    assert counts.tolist() == [3, 0]
+    waiting = crawl.frontier.vectors([3])[0, : policy.layout.n_codes]
+    assert waiting.tolist() in nexts[0, :2].tolist()
+    assert x[1].tolist() in nexts[0, :3].tolist()
+    assert policy.tree.counts.tolist() == [2]
+    assert policy.tree.means.tolist() == [1.0]
+
+
+@pytest.mark.parametrize(("reward", "learned"), [(0.0, 0.0), (1.0, 1.0), (3.0, 2.0), (-1.0, -1.0)])
+def test_rewards(reward: float, learned: float) -> None:
+    """0 and 1 are what they are; more counts less and less."""
+    assert worth(reward) == learned
+
+
+def test_published_rules() -> None:
+    """What the released code does, as far as it is told by numbers."""
+    rules = Rules.of("tres-2023", {}, topical=True, per_domain=None)
+    assert (rules.gamma, rules.split, rules.representatives, rules.warmup, rules.train_every) == (
+        0.99,
+        "variance",
+        1,
+        500,
+        3,
+    )
+    assert (rules.min_samples, rules.batch, rules.in_links, rules.prior) == (5, 60, False, False)
+    assert Rules.of("tres-2023", {}, topical=True, per_domain=5).batch == 128
+    assert Rules.of("tres-2023", {}, topical=True, per_domain=10).warmup == 300
+    assert TreeQ(preset="tres-2023").layout.n_codes == 8
+
+
+def test_the_published_warm_up_is_random() -> None:
+    """Until it ends, nothing is trained, and the choice is that of Tree-Random with the same seed."""
+    web = Web()
+    orders = []
+    for mode in ("tree", "tree-random"):
+        policy = TreeQ(keywords=["cheese"], preset="tres-2023", mode=mode, rules={"warmup": 60})
+        crawl = crawl_of(web, policy)
+        before = policy.network.online.weights.copy()
+        orders.append([pick.key for pick in steps(crawl, web, 60)])
+        assert (policy.network.online.weights == before).all()
+        for _ in steps(crawl, web, 60):
+            pass
+        assert (policy.network.online.weights == before).all() == (mode == "tree-random")
+    assert orders[0] == orders[1]
+
+
+def test_a_seed_is_an_experience_by_the_published_rules() -> None:
+    """It earns 1 before it is fetched."""
+    policy = TreeQ(keywords=["cheese"], preset="tres-2023")
+    Crawl(policy, seed=0, strict=True).add(links(1, 2))
+    assert policy.tree.counts.tolist() == [2]
+    assert policy.tree.means.tolist() == [1.0]
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("in_flight", [1, 5])
+def test_no_domain_gets_more_than_its_cap(mode: Any, in_flight: int) -> None:
+    """With several in flight, too; failures do not use it up, nothing waits for ever, and each domain gets what there is."""
+    web = Web(8, 40)
+    crawl = crawl_of(web, TreeQ(keywords=["cheese"], per_domain=5, mode=mode))
+    check_caps(crawl, web, in_flight, 5)
+
+
+@pytest.mark.parametrize("in_flight", [1, 5])
+def test_best_first_keeps_to_its_cap(in_flight: int) -> None:
+    """As TreeQ does."""
+    web = Web(8, 40)
+    check_caps(crawl_of(web, BestFirst(keywords=["cheese"], per_domain=5)), web, in_flight, 5)
+
+
+def check_caps(crawl: Crawl, web: Web, in_flight: int, cap: int) -> None:
+    """Crawl to the end, and see that each host gave exactly as many pages as it may."""
+    came: Counter[str] = Counter()
+    flying: list[Pick] = []
+    while True:
+        while len(flying) < in_flight and (pick := crawl.next()) is not None:
+            flying.append(pick)
+            crawl.sent(pick.id)
+        if not flying:
+            break
+        pick = flying.pop(0)
+        dead = pick.key % 7 == 6
+        came[pick.host] += not dead
+        assert came[pick.host] <= cap
+        crawl.report(failure(pick) if dead else page(pick), [] if dead else web.links(pick.key))
+    assert len(crawl.frontier) == 0, "what may never be asked for does not wait"
+    assert came == dict.fromkeys([f"h{i}.test" for i in range(web.hosts)], cap)
+
+
+def test_a_falling_cap_gives_up_what_is_above() -> None:
+    """When the cap falls from 6 to 3, domains that have 3 pages get no more."""
+    web = Web(8, 40)
+    policy = TreeQ(keywords=["cheese"], per_domain=6, per_domain_least=3, falls_every=30)
+    crawl = crawl_of(web, policy)
+    early, late = Counter(), Counter()
+    for i, pick in enumerate(steps(crawl, web)):
+        dead = pick.key % 7 == 6
+        if i >= 30 and early[pick.host] + late[pick.host] >= 3:
+            pytest.fail(f"{pick.host} has {early[pick.host] + late[pick.host]} pages, and gave another one")
+        (early if i < 30 else late)[pick.host] += not dead
+    assert policy.domains.cap == 3
+    assert early.most_common(1)[0][1] > 3
+    assert len(crawl.frontier) == 0
+
+
+def test_links_of_a_full_domain_are_given_up() -> None:
+    """Those of a domain that is full only by what is in flight wait."""
+    policy = TreeQ(keywords=["x"], per_domain=1)
+    crawl = Crawl(policy, seed=0, strict=True)
+    crawl.add(links(1, 2, host="a.test"))
+    first = crawl.next()
+    crawl.sent(first.id)
+    assert crawl.next() is None
+    crawl.add(links(3, host="www.a.test"))
+    assert len(crawl.frontier) == 2, "the page in flight may fail"
+    crawl.report(failure(first))
+    second = crawl.next()
+    crawl.sent(second.id)
+    crawl.report(page(second), links(4, host="a.test"))
+    assert crawl.next() is None
+    assert crawl.frontier.states([3, 4]) == [State.FETCHED] * 2
+    crawl.add(links(5, host="a.test"))
+    assert crawl.frontier.states([5]) == [State.FETCHED], "it never waits"
+
+
+def test_busy_hosts_are_left_alone() -> None:
+    """Nothing of a busy host is chosen; where all are busy, nothing is, and nothing changes."""
+    web = Web(4, 20)
+    policy = TreeQ(keywords=["cheese"])
+    crawl = crawl_of(web, policy)
+    for _ in steps(crawl, web, 10):
+        pass
+    all_hosts = {f"h{i}.test" for i in range(4)}
+    for busy in ({"h0.test"}, {"h0.test", "h2.test"}, all_hosts - {"h3.test"}):
+        pick = crawl.next(busy)
+        assert pick.host not in busy
+        crawl.release(pick.id)
+    before = pickle.dumps(policy)
+    assert crawl.next(all_hosts) is None
+    assert pickle.dumps(policy) == before
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("how", ["stopped", "killed"])
+def test_a_crawl_that_goes_on_makes_the_same_choices(tmp_path: Path, mode: Any, how: str) -> None:
+    """Stopped or killed after each 37 pages, a crawl on disk asks for the same pages in the same order as in one piece."""
+    web = Web()
+
+    def policy() -> TreeQ:
+        return TreeQ(keywords=["cheese"], mode=mode, rules={"tau": 3.0}, per_domain=25)
+
+    whole = [pick.key for pick in steps(crawl_of(web, policy()), web, 260)]
+    parts: list[int] = []
+    while len(parts) < 260:
+        crawl = crawl_of(web, policy(), job=Job(tmp_path / "job", every=50))
+        parts += [pick.key for pick in steps(crawl, web, min(37, 260 - len(parts)))]
+        if how == "stopped":
+            crawl.checkpoint()
+        crawl.close()  # without a checkpoint, what is on disk is what a kill leaves
+    assert parts == whole
+    assert len(set(whole)) == 260
+
+
+def test_other_parameters_are_refused_on_resume(tmp_path: Path) -> None:
+    """The message names what differs."""
+    web = Web()
+    crawl = crawl_of(web, TreeQ(keywords=["cheese"]), job=Job(tmp_path / "job"))
+    list(steps(crawl, web, 5))
+    crawl.checkpoint()
+    crawl.close()
+    with pytest.raises(ResumeError, match="keywords was"):
+        crawl_of(web, TreeQ(keywords=["bread"]), job=Job(tmp_path / "job"))
+
+
+def test_16_in_flight_lose_little() -> None:
+    """With 16 in flight, at most a tenth of the harvest of one in flight is lost; over three webs."""
+    shares = []
+    for size in (20, 24, 28):
+        web = Web(size, 40)
+        rates = []
+        for in_flight in (1, 16):
+            crawl = crawl_of(web, TreeQ(keywords=["cheese"]))
+            flying: list[Pick] = []
+            hits = []
+            while len(hits) < 250:
+                while len(flying) < in_flight and (pick := crawl.next()) is not None:
+                    flying.append(pick)
+                    crawl.sent(pick.id)
+                pick = flying.pop(0)
+                crawl.report(page(pick), web.links(pick.key))
+                hits.append(web.relevant(pick.key))
+            rates.append(np.mean(hits))
+        shares.append(rates[1] / rates[0])
+    assert np.mean(shares) > 0.9
+
+
+@pytest.mark.parametrize(
+    ("params", "said"),
+    [
+        ({"keywords": "cheese"}, "keywords is a list"),
+        ({"mode": "sync"}, "synchronous"),
+        ({"preset": "tres"}, "tres-2023"),
+        ({"rules": {"gama": 1}}, "gamma"),
+        ({"relevance": "nowhere.npz"}, "nowhere.npz"),
+        ({"relevance": 3}, "relevance is 3"),
+    ],
+)
+def test_bad_parameters(params: dict[str, Any], said: str) -> None:
+    """They are refused with what was got and what is expected."""
+    with pytest.raises(ConfigError, match=said):
+        TreeQ(**params)
+
+
+def test_it_is_small() -> None:
+    """At its caps, a policy is pickled in at most 20 MB."""
+    policy = TreeQ()
+    crawl = Crawl(policy, seed=0, strict=True)
+    crawl.add([link(1)])
+    x = np.random.default_rng(0).integers(0, 64, (33, policy.layout.n_codes)).astype(np.uint8)
+    for i in range(20_000):
+        policy.network.add(x[i % 33], 1.0, x[:32])
+    for i in range(2000):
+        policy.tree.add(x[i % 33], float(i % 2))
+    assert len(pickle.dumps(policy)) < 22e6
+
+
+def test_on_a_single_site_it_finds_more_than_breadth_first() -> None:
+    """Without keywords and classifier, items as reward: on the bundled portal, three times as many of the first fifth."""
+    site = recorded(400, 0)
+    found = []
+    for policy in (TreeQ(), BreadthFirst()):
+        harvest = simulate(policy, ItemsGoal(), site, budget=site.n_urls // 5, seed=0)
+        found.append(harvest.found[-1] / harvest.exhaustive.worth)
+    assert found[0] > 3 * found[1]
+
+
+def test_leaves_are_described() -> None:
+    """By the range of each feature on which the tree split; the ranges of two leaves never overlap in all features."""
+    policy = TreeQ(keywords=["x"])
+    Crawl(policy, seed=0)
+    x = np.zeros(policy.layout.n_codes, np.uint8)
+    for i in range(60):
+        x[5], x[2] = i, 63 * (i % 2)
+        policy.tree.add(x, float(i >= 30))
+    assert policy.tree.splits[0][:3] == (0, 5, 27)
+    assert [policy.describe(leaf) for leaf in (0, 1)] == ["probability to 0.43", "probability 0.44 to 1.00"]
+    for i in range(60):
+        x[5], x[2] = 50, 63 * (i % 2)
+        policy.tree.add(x, float(i % 2))
+    assert policy.describe(2) == "relevant share of the path 0.02 to 1.00, probability 0.44 to 1.00"
+    assert policy.describe(3) == "relevant share of the path to 0.00, probability 0.78 to 1.00"
