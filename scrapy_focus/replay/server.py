@@ -16,7 +16,7 @@ import time
 from http import HTTPStatus
 from http.server import ThreadingHTTPServer
 from socketserver import StreamRequestHandler, TCPServer
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
 from scrapy_focus.replay.synthetic import Page, StatisticsPortal
 
@@ -119,7 +119,12 @@ class SiteServer:
             self._server.server_close()
             self._server = None
 
-    def __enter__(self) -> SiteServer:
+    def asked(self, target: str) -> str:
+        """Return what the site is asked for by a request: its path, also where it names a host, as for a proxy."""
+        is_absolute = target.startswith(("http://", "https://"))
+        return "/" + target.partition("//")[2].partition("/")[2] if is_absolute else target
+
+    def __enter__(self) -> Self:
         self.start()
         return self
 
@@ -185,8 +190,7 @@ class _Handler(StreamRequestHandler):
         keep_alive = self._read_headers(version) if version.startswith("HTTP/1.") and line.endswith(b"\n") else None
         if keep_alive is None:
             return self._refuse("-", line[:80].decode("latin-1").strip(), 400)
-        if target.startswith(("http://", "https://")):
-            target = "/" + target.partition("//")[2].partition("/")[2]
+        target = self.server.owner.asked(target)
         if method not in ("GET", "HEAD"):
             return self._refuse(method, target, 405)
         if self.server.owner.latency:
