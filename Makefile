@@ -1,14 +1,18 @@
-# Two commands: `make demo` crawls a site that it serves itself, `make test` passes the tests. Both make their own
-# environment in .venv. pip is the caller's (--python), so that Debian's python3-venv is not needed.
+# Two commands: `make demo` crawls a site that it serves itself, `make test` passes the tests; `make demo-topic` looks for a
+# topic on many hosts. They make their own environment in .venv. pip is the caller's (--python), so that Debian's
+# python3-venv is not needed.
 PYTHON ?= python3
 VENV ?= .venv
 PY = $(VENV)/bin/python
 PIP = $(PYTHON) -m pip --python $(PY) --disable-pip-version-check install --quiet
 
-.PHONY: demo test test-slow docs clean
+.PHONY: demo demo-topic test test-slow docs clean
 
 demo: $(VENV)/installed
 	$(PY) example_project/demo.py
+
+demo-topic: $(VENV)/installed
+	$(PY) example_project/topic_demo.py
 
 test: $(VENV)/installed-test
 	$(PY) -m ruff check .

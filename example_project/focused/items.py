@@ -16,3 +16,21 @@ class DataFile:
     sha256: str = ""
     path: str = ""  # where it is stored
     body: bytes = field(default=b"", repr=False)  # until it is stored
+
+
+@dataclass
+class TopicPage:
+    """One page that was fetched in a search for a topic, whether it is on it or not."""
+
+    url: str
+    title: str
+    relevance: float  # how likely it is on the topic: 0.5 or more counts as relevant
+    host: str
+    domain: str  # the registered domain of the host, within which per_domain counts
+    depth: int  # clicks from a seed
+    path: list[
+        dict[str, str]
+    ]  # from the seed on: each page (url), and the text of the link that was followed on it (anchor)
+    why: str  # it was fetched: what was known of its link when it was chosen
+    language: str  # as the page declares it, "" if it does not
+    fetched_at: str  # ISO 8601, UTC

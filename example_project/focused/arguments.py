@@ -1,0 +1,83 @@
+"""Reads the arguments of spiders, and says what is wrong with them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from scrapy.exceptions import UsageError
+
+from scrapy_focus import ConfigError
+from scrapy_focus.learn.expansion import read_keywords
+
+
+def seeds_of(given: str) -> list[str]:
+    """Return the URLs in a file, one on each line, ``#`` before comments; or those that are given, separated by commas.
+
+    Raises
+    ------
+    UsageError
+        If there is none, or one is no URL.
+    """
+    words, place = given.split(","), "seeds"
+    if given and "://" not in given:
+        try:
+            words, place = Path(given).read_text(encoding="utf-8-sig").splitlines(), given
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+            raise UsageError(
+                f"the file {given} cannot be read ({reason}): seeds takes URLs with http:// or https://, or a file of them"
+            ) from error
+    urls = [url for word in words if (url := re.sub(r"(^|\s)#.*", "", word).strip())]
+    for url in urls:
+        if not (url.startswith(("http://", "https://")) and _host(url)):
+            raise UsageError(f"{url!r} in {place} is no URL; write it as https://example.org/page")
+    if not urls:
+        raise UsageError("where to start? Give pages on the topic: -a seeds=FILE, or -a seeds=https://example.org/,...")
+    return list(dict.fromkeys(urls))
+
+
+def keywords_of(given: str) -> list[str]:
+    """Return the keywords in a file, one on each line, or those that are given, separated by commas; ``[]`` for ``""``.
+
+    Raises
+    ------
+    UsageError
+        If there is none, or the file cannot be read.
+    """
+    if given and "," not in given and (Path(given).is_file() or "/" in given or Path(given).suffix):
+        try:
+            return read_keywords(given)
+        except ConfigError as error:
+            raise UsageError(str(error)) from error
+    found = [word.strip() for word in given.split(",") if word.strip()]
+    if given and not found:
+        raise UsageError(f"keywords is {given!r}; it takes words separated by commas, or a file with one on each line")
+    return found
+
+
+def budget_of(given: str) -> int | None:
+    """Return a number of requests, ``None`` for ``""``; ``UsageError`` if it is none."""
+    if given and not (given.isdecimal() and int(given) > 0):
+        raise UsageError(f"budget is {given!r}; it takes a number of requests: -a budget=1000")
+    return int(given) if given else None
+
+
+def caps_of(given: str) -> dict[str, int]:
+    """Return the parameters of a policy for a limit of pages for each domain; ``UsageError`` if it is none."""
+    found = re.fullmatch(r"(\d+)(?:-(\d+))?", given, re.ASCII)
+    numbers = [int(number) for number in found.groups() if number] if found else [0]
+    if given and (min(numbers) < 1 or numbers[-1] > numbers[0]):
+        raise UsageError(
+            f"per_domain is {given!r}; it takes a number of pages, or two for a limit that falls: -a per_domain=10, "
+            "-a per_domain=5-2"
+        )
+    return dict(zip(("per_domain", "per_domain_least"), numbers, strict=False)) if given else {}
+
+
+def _host(url: str) -> str:
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""

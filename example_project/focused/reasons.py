@@ -1,0 +1,84 @@
+"""Says in words why a page was fetched, from what the policy says in numbers (``FOCUS_EXPLAIN``)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+_LEVELS = 63  # of the numbers from 0 to 1 that TRES goes by
+_MOST_LINKS = 36  # that are told apart
+_UNKNOWN = (0.5, 0.51)  # the share of relevant pages of a domain of which none came back yet
+
+
+def reason(said: Mapping[str, Any], *, depth: int) -> str:
+    """Return why a page was fetched, in a line: what spoke for its link first, what the policy made of it last.
+
+    It is what was known when the link was chosen; the page itself may have turned out otherwise.
+
+    Parameters
+    ----------
+    said
+        What :meth:`scrapy_focus.Policy.explain` returned for the page. That of TRES is put into words; of other policies
+        the names and values stand there as they are.
+    depth
+        Clicks from a seed.
+
+    Examples
+    --------
+    >>> reason({"leaf": 3, "value": 0.812, "parent relevant": 1.0, "nearness of a relevant page": 1.0,
+    ...     "keyword in the anchor": 1.0, "probability": 0.94, "relevant share of its host": 0.75}, depth=3)
+    'keyword in the anchor; its words 94 % on the topic; on a relevant page; 75 % of its domain relevant; value 0.81'
+    >>> reason({"kind": "most probable", "score": 0.5}, depth=0)
+    'a seed; kind most probable; score 0.5'
+    """
+    left = dict(said)
+    pieces = [*_words(left), *_way(left, depth), *_host(left), *_judgement(left)]
+    return "; ".join(pieces) or "the next in line"
+
+
+def _words(left: dict[str, Any]) -> Iterator[str]:
+    places = [place for place in ("anchor", "URL") if left.pop(f"keyword in the {place}", 0)]
+    if places:
+        yield f"keyword in the {' and the '.join(places)}"
+    if "probability" in left:
+        yield f"its words {100 * left.pop('probability'):.0f} % on the topic"
+
+
+def _way(left: dict[str, Any], depth: int) -> Iterator[str]:
+    parent, nearness = left.pop("parent relevant", None), left.pop("nearness of a relevant page", 0)
+    left.pop("relevant share of the path", None)
+    share, links = left.pop("share of links from relevant pages", 0), left.pop("links from relevant pages", 0)
+    if depth == 0:
+        yield "a seed"
+    elif depth == 1:
+        yield "on a seed"
+    elif parent:
+        yield "on a relevant page"
+    elif nearness:
+        yield f"{round(1 / nearness)} clicks behind a relevant page"
+    elif parent is not None:
+        yield "no relevant page on the way there"
+    number = round(2 ** (links * _LEVELS / 12) - 1)
+    if number > 1:
+        said = f"more than {_MOST_LINKS - 1}" if number >= _MOST_LINKS else f"{'about ' * (number > 5)}{number}"
+        yield f"{said} relevant pages link there" + (f", {100 * share:.0f} % of all that do" if share < 1 else "")
+
+
+def _host(left: dict[str, Any]) -> Iterator[str]:
+    share, is_new = left.pop("relevant share of its host", None), left.pop("unknown host", 0)
+    if is_new:
+        yield "a new domain"
+    elif share is not None and share not in _UNKNOWN:
+        yield f"{100 * share:.0f} % of its domain relevant"
+
+
+def _judgement(left: dict[str, Any]) -> Iterator[str]:
+    left.pop("leaf", None)
+    value, drawn = left.pop("value", None), left.pop("at random", False)
+    yield from (f"{name} {number}" for name, number in left.items() if number)
+    if drawn:
+        yield "drawn at random"
+    elif value is not None:
+        yield f"value {value:.2f}"

@@ -1,0 +1,100 @@
+"""Finds pages on a topic in a web that it serves itself, and compares with breadth-first: ``python example_project/topic_demo.py``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+
+from scrapy_focus.core.domains import domain_of
+from scrapy_focus.replay.web import TOPICS, MadeUpWeb
+from scrapy_focus.replay.webserver import WebServer, write_examples
+
+PROJECT = Path(__file__).parent
+BREADTH_FIRST = "scrapy_focus.policies.orderings.BreadthFirst"
+EXAMPLES = 150  # of each kind
+
+
+def scrapy(*arguments: str, proxy: str = "") -> None:
+    """Run a command of Scrapy as a user would; on a terminal a crawl shows its panel."""
+    env = os.environ | {"PYTHONWARNINGS": "ignore", "http_proxy": proxy, "no_proxy": ""}
+    subprocess.run([sys.executable, "-m", "scrapy", *arguments], cwd=PROJECT, env=env, check=True)
+
+
+def crawl(web: MadeUpWeb, out: Path, arguments: list[str], settings: dict[str, str]) -> tuple[list[Any], int]:
+    """Crawl a web that is served for it; return the pages as the spider listed them, and how many requests came."""
+    quiet = {
+        "TELNETCONSOLE_ENABLED": "0",
+        "REMOTE_CONTROL_ENABLED": "0",
+        "STATS_DUMP": "0",
+        "LOG_FORMAT": "%(message)s",
+    }
+    options = [word for name, value in (quiet | settings).items() for word in ("-s", f"{name}={value}")]
+    with WebServer(web) as server:
+        scrapy("crawl", "topic", *arguments, "-a", f"out={out}", *options, proxy=server.url)
+        return [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()], server.requests
+
+
+def main() -> None:
+    """Train a model on example pages, crawl with it, then breadth-first with as many requests, and compare."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--topic", choices=TOPICS, default="beekeeping", help="what to look for")
+    parser.add_argument("--hosts", type=int, default=20_000, help="size of the web")
+    parser.add_argument("--budget", type=int, default=1000, help="requests that each crawl may send")
+    parser.add_argument("--per-domain", default="", help="pages of one domain at most, as for the spider")
+    parser.add_argument(
+        "--out", type=Path, default=Path("demo-output/topic"), help="folder for the results (emptied first)"
+    )
+    options = parser.parse_args()
+    out = options.out.resolve()
+    shutil.rmtree(out, ignore_errors=True)
+    console, web = Console(), MadeUpWeb(seed=0, hosts=options.hosts)
+    there = web.relevant_hosts(options.topic)
+    console.rule(f"a made-up web: {web.hosts:,} hosts, {there.hosts:,} of them with pages on {options.topic}")
+    write_examples(web, options.topic, out, examples=EXAMPLES)
+
+    console.print("[bold]scrapy focus-train --positive positive --negative negative")
+    folders = ["--positive", str(out / "positive"), "--negative", str(out / "negative")]
+    scrapy("focus-train", *folders, "--out", str(out / "model.npz"))
+
+    cap = f" -a per_domain={options.per_domain}" if options.per_domain else ""
+    given = f"-a seeds=seeds.txt -a model=model.npz -a keywords=keywords.txt -a budget={options.budget}"
+    console.print(f"\n[bold]scrapy crawl topic {given}{cap}")
+    arguments = [re.sub(r"=(?=\w+\.)", f"={out}/", word) for word in given.split()]
+    fast = {"DOWNLOAD_DELAY": "0", "LOGSTATS_INTERVAL": "15"}
+    runs = {"Tree-Frontier": crawl(web, out / "topic.jsonl", [*arguments, *cap.split()], fast | {"FOCUS_SEED": "0"})}
+    console.rule("as many requests, breadth-first")
+    plain = fast | {"FOCUS_POLICY": BREADTH_FIRST, "LOG_LEVEL": "CRITICAL"}
+    runs["breadth-first"] = crawl(web, out / "breadth-first.jsonl", arguments, plain)
+
+    console.rule("the last pages that count as relevant, and why they were fetched")
+    for page in [page for page in runs["Tree-Frontier"][0] if page["relevance"] >= 0.5][-8:]:
+        console.print(f"[bold]{page['relevance']:.2f}[/] {page['url']}")
+        console.print(Padding(f"{page['depth']} clicks from a seed; {page['why']}", (0, 0, 0, 5)))
+
+    title = f"pages on {options.topic}, as this web knows them, not as the model sees them"
+    table = Table("", "requests", "pages", "relevant", "share", "on hosts", "in domains", title=title)
+    for name, (pages, requests) in runs.items():
+        found = [page["host"] for page in pages if web.is_relevant(page["url"], options.topic)]
+        numbers = (requests, len(pages), len(found), len({*found}), len({domain_of(host) for host in found}))
+        said = [f"{number:,}" for number in numbers]
+        table.add_row(name, *said[:3], f"{len(found) / max(1, len(pages)):.0%}", *said[3:])
+    console.print(table)
+    console.print(f"The results are in {os.path.relpath(out)}: topic.jsonl says of each page why it was fetched.")
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -1,0 +1,293 @@
+"""The parts of the spider ``topic``: its arguments, what is said when one is wrong, its reasons, and keywords as a topic."""
+
+from __future__ import annotations
+
+import importlib
+import pickle
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scrapy.crawler import Crawler
+from scrapy.exceptions import UsageError
+from scrapy.http import HtmlResponse, Request
+
+from scrapy_focus import ConfigError, TreeFrontierScheduler
+from scrapy_focus.config import Config
+from scrapy_focus.core.goals import TopicGoal
+from scrapy_focus.learn.relevance import load_relevance
+from scrapy_focus.policies.treeq import TreeQ
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PROJECT = Path(__file__).parents[2] / "example_project"
+SEED = "http://a.test/"
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _project() -> Iterator[None]:
+    sys.path.insert(0, str(PROJECT))
+    yield
+    sys.path.remove(str(PROJECT))
+
+
+def part(name: str) -> Any:
+    """Import a module of the example project."""
+    return importlib.import_module(f"focused.{name}")
+
+
+def spider(settings: dict[str, Any] | None = None, **arguments: Any) -> Any:
+    """Return a spider, ready to crawl."""
+    cls = part("spiders.topic").TopicSpider
+    crawler = Crawler(cls, settings)
+    return cls.from_crawler(crawler, **{name: str(value) for name, value in arguments.items()})
+
+
+def write_examples(folder: Path) -> Path:
+    for kind, text in (("positive", "honey of the bees"), ("negative", "steel of the mill")):
+        (folder / kind).mkdir()
+        for i in range(4):
+            (folder / kind / f"{i}.txt").write_text(f"{text} {i}")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({}, "what is the topic?"),
+        ({"keywords": "bees"}, "where to start?"),
+        ({"keywords": "bees", "seeds": "# http://a.test/"}, "where to start?"),
+        ({"keywords": "bees", "seeds": "a.test"}, "the file a.test cannot be read"),
+        ({"keywords": "bees", "seeds": "http://a.test/,ftp://b.test/"}, "'ftp://b.test/' in seeds is no URL"),
+        ({"keywords": "bees", "seeds": "http://["}, "'http://[' in seeds is no URL"),
+        ({"keywords": " , ", "seeds": SEED}, "keywords is ' , '"),
+        ({"keywords": "no/such/file", "seeds": SEED}, "no/such/file cannot be read"),
+        ({"keywords": "words.txt", "seeds": SEED}, "words.txt cannot be read"),
+        ({"keywords": "!", "seeds": SEED}, "keywords is ['!']"),
+        ({"model": "nowhere.npz", "seeds": SEED}, "there is no file nowhere.npz"),
+        ({"examples": "nowhere", "seeds": SEED}, "nowhere/positive is no folder"),
+        ({"examples": "x", "model": "y", "seeds": SEED}, "give one of them"),
+        ({"keywords": "bees", "seeds": SEED, "per_domain": "0"}, "per_domain is '0'"),
+        ({"keywords": "bees", "seeds": SEED, "per_domain": "2-5"}, "per_domain is '2-5'"),
+        ({"keywords": "bees", "seeds": SEED, "per_domain": "5-"}, "per_domain is '5-'"),
+        ({"keywords": "bees", "seeds": SEED, "per_domain": "-5"}, "per_domain is '-5'"),
+        ({"keywords": "bees", "seeds": SEED, "per_domain": "5-0"}, "per_domain is '5-0'"),
+        ({"keywords": "bees", "seeds": SEED, "budget": "0"}, "budget is '0'"),
+        ({"keywords": "bees", "seeds": SEED, "budget": "1e3"}, "budget is '1e3'"),
+        ({"keywords": "bees", "seeds": SEED, "out": "no/such/folder.jsonl"}, "out is 'no/such/folder.jsonl'"),
+        ({"keywords": "bees", "seeds": SEED, "out": "."}, "out is '.'"),
+        (
+            {"keywords": "bees", "seeds": SEED, "keyword": "x"},
+            "there is no argument keyword; there are seeds, examples",
+        ),
+    ],
+    ids=str,
+)
+def test_bad_arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: dict[str, str], said: str) -> None:
+    """An argument that cannot be used is an error that names it and says what would be right; nothing is written."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError) as caught:
+        spider(**arguments)
+    assert said in str(caught.value)
+    assert not list(tmp_path.iterdir())
+
+
+def test_results_of_another_crawl_are_not_touched(tmp_path: Path) -> None:
+    """A file that has results is neither added to nor overwritten, nor its model, but by the job that it belongs to."""
+    out = tmp_path / "out.jsonl"
+    out.write_text('{"url": "http://a.test/", "path": []}\n')
+    (tmp_path / "out.npz").write_bytes(b"not to be lost")
+    folder = write_examples(tmp_path)
+    for settings in ({}, {"JOBDIR": str(tmp_path / "job")}):
+        with pytest.raises(UsageError, match=r"out\.jsonl has the results of another crawl"):
+            spider(settings, seeds=SEED, examples=folder, out=out)
+    assert (tmp_path / "out.npz").read_bytes() == b"not to be lost"
+    (tmp_path / "job" / "focus").mkdir(parents=True)
+    going_on = spider({"JOBDIR": str(tmp_path / "job")}, seeds=SEED, keywords="bees", out=out)
+    assert going_on.reached == {"http://a.test/": ("", "")}
+
+
+def test_a_line_that_was_cut_is_passed_over(tmp_path: Path) -> None:
+    """Of the results of a killed job the whole lines are read."""
+    out = tmp_path / "out.jsonl"
+    line = '{"url": "http://b.test/ü", "path": [{"url": "http://a.test/", "anchor": "ü"}]}\n'
+    (tmp_path / "job" / "focus").mkdir(parents=True)
+    for cut in range(len(line.encode())):
+        out.write_bytes(line.encode() + line.encode()[:cut])
+        going_on = spider({"JOBDIR": str(tmp_path / "job")}, seeds=SEED, keywords="bees", out=out)
+        assert going_on.reached == {"http://a.test/": ("", ""), "http://b.test/ü": ("http://a.test/", "ü")}
+
+
+def test_arguments_become_settings(tmp_path: Path) -> None:
+    """What is given ends up with the scheduler: the model as goal and in the policy, keywords, cap, budget; the user's go first."""
+    (tmp_path / "words.txt").write_text("\ufeffBees\nqueen excluder  # a phrase\n\n# none\n", encoding="utf-8")
+    (tmp_path / "seeds.txt").write_text(
+        f"\ufeff{SEED}\n  # comment\n\n{SEED}\nhttp://b.test/#part # why\n", encoding="utf-8"
+    )
+    given = {"seeds": tmp_path / "seeds.txt", "keywords": tmp_path / "words.txt", "out": tmp_path / "o.jsonl"}
+    mine = spider(
+        {"FOCUS_POLICY_PARAMS": {"falls_every": 7}},
+        **given,
+        examples=write_examples(tmp_path),
+        per_domain="5-2",
+        budget=1000,
+    )
+    assert mine.seeds == [SEED, "http://b.test/#part"]
+    config = Config.from_settings(mine.crawler.settings, TreeQ)
+    assert config.budget_requests == 1000
+    assert config.keywords == ("bees", "queen excluder")
+    assert config.explain
+    assert isinstance(config.goal, TopicGoal)
+    stored = load_relevance(tmp_path / "o.npz")
+    assert config.goal.relevance.digest == stored.digest
+    assert stored.score(["honey of bees", "steel"]).round().tolist() == [1, 0]
+    policy = made(config)
+    assert isinstance(policy, TreeQ)
+    assert (policy.per_domain, policy.per_domain_least, policy.falls_every) == (5, 2, 7)
+    assert policy.relevance is config.goal.relevance
+    assert list(mine.crawler.settings["FEEDS"]) == [str(tmp_path / "o.jsonl")]
+    plain = spider(seeds=SEED, keywords="bees, queen", per_domain="5-2", budget=1000, out=tmp_path / "p.jsonl")
+    policy = made(Config.from_settings(plain.crawler.settings, TreeQ))
+    assert (policy.per_domain, policy.per_domain_least, policy.falls_every) == (5, 2, 334)
+    assert policy.keywords == ("bees", "queen")
+    assert repr(policy.relevance).startswith("KeywordRelevance(2 keywords")
+
+
+def made(config: Config) -> Any:
+    """Return the policy of a crawl with these settings."""
+    return config.make_policy(**TreeFrontierScheduler.default_params(None, config))  # type: ignore[arg-type]
+
+
+def test_paths_stay_short_and_end(tmp_path: Path) -> None:
+    """A long way is told by its seed and its last steps; one that leads in a circle ends; the oldest pages are forgotten."""
+    topic = part("spiders.topic")
+    mine = spider(seeds=SEED, keywords="bees", out=tmp_path / "o.jsonl")
+    for i in range(50):
+        mine.remember(f"u{i}", f"u{i - 1}" if i else "", f"to {i}")
+    steps = mine.path("u49")
+    assert [step["url"] for step in steps] == ["u0", *(f"u{i}" for i in range(30, 49))]
+    assert steps[-1] == {"url": "u48", "anchor": "to 49"}
+    mine.remember("u3", "u49", "later")
+    assert mine.reached["u3"] == ("u2", "to 3")
+    mine.reached |= {"a": ("b", ""), "b": ("a", "")}
+    assert mine.path("a") == [{"url": "b", "anchor": ""}]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(topic, "_PAGES", 60)
+        for i in range(100):
+            mine.remember(f"v{i}", "", "")
+    assert len(mine.reached) == 60
+    assert "v99" in mine.reached
+    assert "u0" not in mine.reached
+
+
+@pytest.mark.parametrize(
+    ("source", "header", "said"),
+    [
+        ("<html lang=' pt-BR '>", "", "pt-BR"), ("<html xml:lang=ru>", "", "ru"), ("<p>x", "", ""), ("", "", ""),
+        ("<html lang=''><meta http-equiv=content-Language content=fi>", "sv", "fi"), ("<p>x", "sv, fi", "sv, fi"),
+        ("<meta http-equiv=content-language>", "", ""),
+    ],
+)  # fmt: skip
+def test_languages(source: str, header: str, said: str) -> None:
+    """The language is what the page says, at its root, in its head or in the headers."""
+    response = HtmlResponse(SEED, body=source.encode(), headers={"Content-Language": header} if header else {})
+    assert part("spiders.topic").language(response) == said
+
+
+def test_only_redirects_of_pages_to_other_domains_are_links() -> None:
+    """The middleware marks those, and leaves alone those within a domain, of robots.txt, and what is no redirect."""
+    from scrapy.http.request import NO_CALLBACK
+
+    middlewares = part("middlewares")
+    for url, status, location, callback, marked in (
+        (SEED, 301, "http://b.test/", None, True), (SEED, 308, "//b.test/ä", None, True),
+        (SEED, 301, "http://www.a.test/x", None, False), (SEED, 302, "/x", None, False), (SEED, 301, "", None, False),
+        (SEED, 301, "http://b.test/", NO_CALLBACK, False), (SEED, 200, "http://b.test/", None, False),
+        ("http://x.github.io/", 301, "http://y.github.io/", None, True), (SEED, 301, "http://[", None, False),
+    ):  # fmt: skip
+        request = Request(url, callback=callback)
+        response = HtmlResponse(url, status=status, headers={"Location": location} if location else {})
+        assert middlewares.RedirectsAreLinks().process_response(request, response) is response
+        assert request.meta.get("handle_httpstatus_list") == ([status] if marked else None), (url, status, location)
+
+
+def test_reasons_of_every_feature() -> None:
+    """Each number that TRES goes by is put into words, or left out where it says nothing; none stands there as it is."""
+    reason = part("reasons").reason
+    policy = TreeQ(keywords=["bees"])
+    names = policy.layout.names
+    for values in (np.ones(len(names)), np.zeros(len(names)), np.full(len(names), 0.33)):
+        said = reason(
+            {"leaf": 1, "at random": False, "value": 0.5, **dict(zip(names, values.tolist(), strict=True))}, depth=3
+        )
+        assert not any(f"{name} {value}" in said for name in names for value in (0.0, 0.33, 1.0)), said
+        assert said.endswith("; value 0.50")
+    assert reason({"links from relevant pages": 0.38, "share of links from relevant pages": 0.5}, depth=2).startswith(
+        "3 relevant pages link there, 50 % of all that do"
+    )
+    assert "more than 35 relevant pages link there" in reason({"links from relevant pages": 1.0}, depth=2)
+    assert "4 clicks behind a relevant page" in reason(
+        {"parent relevant": 0, "nearness of a relevant page": 0.25}, depth=9
+    )
+    assert "no relevant page on the way there" in reason({"parent relevant": 0}, depth=2)
+    assert reason({"relevant share of its host": 0.51, "value": 1}, depth=1) == "on a seed; value 1.00"
+    assert reason({"at random": True, "value": 1}, depth=0) == "a seed; drawn at random"
+    assert reason({}, depth=2) == "the next in line"
+
+
+@pytest.mark.parametrize("n", range(36))
+def test_numbers_of_links_are_read_back(n: int) -> None:
+    """As many relevant pages are told as were counted, or about as many where the policy keeps no more."""
+    code = min(round(12 * np.log2(1 + n)), 63)
+    said = part("reasons").reason({"links from relevant pages": round(code / 63, 2)}, depth=2)
+    if n < 2:
+        assert "link there" not in said
+    elif n <= 5:
+        assert said.startswith(f"{n} relevant pages link there")
+    else:
+        assert abs(int(said.split()[1]) - n) <= 0.06 * n + 0.5
+
+
+def test_keywords_as_a_topic() -> None:
+    """Two different keywords that are one word in a hundred make a page relevant; they count as the policy finds them in links."""
+    relevance = part("keywords").KeywordRelevance(["Bees", "honey", "queen excluder", "wax", "蜂"])
+    filler = " filler" * 97
+
+    def is_on_topic(text: str) -> bool:
+        return bool(relevance.score([text])[0] >= 0.5)
+
+    assert is_on_topic("BEES honey.")
+    assert is_on_topic("bees honey" + filler)
+    assert not is_on_topic("bees honey" + filler * 3)
+    assert is_on_topic("bees honey " * 3 + filler * 3)
+    assert not is_on_topic("bees " * 10)
+    assert is_on_topic("honeycomb and the Queen-Excluder")
+    assert not is_on_topic("waxing honey")  # a short keyword is a whole word
+    assert relevance.score(["", "steel", "bees"]).tolist() == [0, 0, pytest.approx(1 / 3)]
+    assert part("keywords").KeywordRelevance(["bees"]).score(["bees"])[0] == 0.5
+    with pytest.raises(ConfigError, match="give words or phrases"):
+        part("keywords").KeywordRelevance(["", "-"])
+
+
+@given(st.lists(st.text(), max_size=5), st.lists(st.text(min_size=1), min_size=1, max_size=5))
+def test_keywords_of_any_kind(texts: list[str], keywords: list[str]) -> None:
+    """Whatever the keywords and texts are, scores are probabilities, the same in a copy, and the digest is of the keywords."""
+    cls = part("keywords").KeywordRelevance
+    try:
+        relevance = cls(keywords)
+    except ConfigError:
+        return
+    scores = relevance.score(texts)
+    assert scores.shape == (len(texts),)
+    assert ((scores >= 0) & (scores < 1)).all()
+    copy = pickle.loads(pickle.dumps(relevance))
+    assert copy.score(texts).tolist() == scores.tolist()
+    assert copy.digest == cls([*reversed(keywords)]).digest
+    assert repr(copy) == repr(relevance)
+    assert cls([*keywords, "another one"]).digest != relevance.digest or "another one" in relevance.keywords
+    assert relevance.score([" ".join(keywords)])[0] > 0
