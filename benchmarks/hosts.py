@@ -1,0 +1,336 @@
+"""Crawls by topic over a made-up web of many hosts: harvest rate against how many hosts are found, at each cap.
+
+Measured: of policies, topics and seeds, at several caps of pages per domain, after 200 to 20,000 fetches: the harvest rate
+(pages about the topic of all that was asked for: failures and redirects count as fetches), and the hosts and domains on
+which such pages were found. What a page is about is known from the generator; what the policies are rewarded for is what a
+classifier says, which was trained on pages of other hosts, and errs. Also the CPU time of a step, in the policy and the
+frontier: without making the page and without the classifier's look at it. Not measured: the real web, of which this is only
+a model, and any network. ::
+
+    python benchmarks/hosts.py --policies breadth-first best-first tree --caps none 10 --runs 5 --jobs 2
+    python benchmarks/hosts.py --tables-only                       # of what was measured so far
+
+Writes each run to ``hosts.json`` (``--output``) as soon as it is over, and does not repeat those that are in it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import heapq
+import json
+import multiprocessing
+import os
+import sys
+import time
+import traceback
+from collections import Counter
+from functools import lru_cache, partial
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import numpy as np
+from hosts_tables import CAPS, Marks, Run, read, tables, write
+
+from scrapy_focus.core.budget import Budget
+from scrapy_focus.core.crawl import Crawl
+from scrapy_focus.core.domains import Domains, domain_of
+from scrapy_focus.core.types import Outcome, State
+from scrapy_focus.frontiers.memory import MemoryFrontier
+from scrapy_focus.learn.relevance import LinearRelevance
+from scrapy_focus.policies.orderings import BreadthFirst, Random
+from scrapy_focus.replay.web import MadeUpWeb
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Sequence
+
+    from scrapy_focus.core.policy import Policy
+    from scrapy_focus.core.types import Pick
+    from scrapy_focus.learn.relevance import Relevance
+    from scrapy_focus.replay.web import WebPage
+
+MARKS = (200, 500, 1_000, 2_000, 5_000, 10_000, 20_000)  # fetches after which is counted
+Task = tuple[str, str, str, int, int]  # policy, topic, cap, seed, in flight
+N_SEEDS, N_EXAMPLES = 10, 600  # pages to start from, examples of each class
+
+
+class _Capped:
+    """Keeps an ordering to a cap of pages per domain."""
+
+    def __init__(self, **cap: Any) -> None:
+        super().__init__()
+        self.domains = Domains(
+            cap.get("per_domain"), least=cap.get("per_domain_least"), falls_every=cap.get("falls_every", 6_666)
+        )
+
+    def select(self: Any, busy: Collection[str]) -> Pick | None:
+        pick: Pick | None = self.domains.pop(self.frontier, 0, busy)
+        if pick is not None:
+            self.domains.ask(self.domains.row(pick.host))
+        return pick
+
+    def unselect(self, pick: Pick) -> None:
+        self.domains.take_back(self.domains.row(pick.host))
+
+    def learn(self, outcome: Outcome) -> None:
+        self.domains.settle(self.domains.row(outcome.pick.host), came=outcome.is_html, relevant=outcome.reward > 0)
+
+
+class CappedBreadthFirst(_Capped, BreadthFirst):
+    """Breadth-first, at most so many pages of a domain."""
+
+
+class CappedRandom(_Capped, Random):
+    """At random, at most so many pages of a domain."""
+
+
+def _tree(**parameters: Any) -> Policy:
+    from scrapy_focus.policies.treeq import TreeQ
+
+    return TreeQ(**parameters)
+
+
+def _best_first(**parameters: Any) -> Policy:
+    from scrapy_focus.policies.bestfirst import BestFirst
+
+    return BestFirst(**parameters)
+
+
+def _blind(policy: Callable[..., Policy], *, keywords: Any, relevance: Any, **cap: Any) -> Policy:
+    return policy(**cap)
+
+
+#: What makes each policy; called with keywords, relevance, per_domain, per_domain_least, falls_every.
+POLICIES: dict[str, Callable[..., Policy]] = {
+    "breadth-first": partial(_blind, CappedBreadthFirst),
+    "random": partial(_blind, CappedRandom),
+    "best-first": _best_first,
+    "tree": _tree,
+    "tres-2023": partial(_tree, preset="tres-2023"),
+    "tree-random": partial(_tree, mode="tree-random"),
+    "asynchronous": partial(_tree, mode="asynchronous"),
+    "synchronous": partial(_tree, mode="synchronous"),
+    "tree, at random": partial(_tree, mode="random"),
+    "tree, no hosts": partial(_tree, rules={"hosts": False}),
+    "tree, no in-links": partial(_tree, rules={"in_links": False}),
+    "tree, variance splits": partial(_tree, rules={"split": "variance", "min_samples": 5, "min_child": 1}),
+    "tree, gamma 0.99": partial(_tree, rules={"gamma": 0.99}),
+    "tree, gamma 0": partial(_tree, rules={"gamma": 0.0}),
+    "tree, one each": partial(_tree, rules={"representatives": 1}),
+    "tree, random warm-up": partial(_tree, rules={"warmup": 100, "prior": False}),
+}
+
+
+class Judge:
+    """A goal: a page is worth 1 where a classifier finds it relevant. Counts the time that this takes."""
+
+    def __init__(self, relevance: Relevance, threshold: float = 0.5) -> None:
+        self.relevance = relevance
+        self.threshold = threshold
+        self.seconds = 0.0  # of CPU
+
+    def __call__(self, outcome: Outcome) -> float:
+        """Return 1 for a page that is relevant, else 0."""
+        if not outcome.is_html or outcome.page is None:
+            return 0.0
+        start = time.thread_time()
+        score = self.relevance.score([outcome.page.text])[0]
+        self.seconds += time.thread_time() - start
+        return float(score >= self.threshold)
+
+
+class _Flight:
+    """A pick on its way, and the pages that were asked for it."""
+
+    __slots__ = ("also", "error", "page", "pick", "requests", "seconds")
+
+    def __init__(self, pick: Pick, crawl: Crawl, web: MadeUpWeb) -> None:
+        self.pick, self.also, self.error = pick, [], ""
+        self.page = web.page(pick.url, depth=pick.depth + 1)
+        self.requests, self.seconds = 1, self.page.seconds
+        crawl.sent(pick.id)
+        while self.page.location and not self.error:
+            target = web.link(self.page.location)
+            if crawl.frontier.states([target.key])[0] != State.NEW:
+                self.error = "redirect_seen"
+            elif not crawl.sent(pick.id):
+                self.error = "budget"
+            else:
+                self.requests += 1
+                self.also.append(target.key)
+                self.page = web.page(target.url, depth=pick.depth + 1)
+                self.seconds += self.page.seconds
+
+    def outcome(self) -> Outcome:
+        page: WebPage = self.page
+        if self.error or not page.status:
+            return Outcome(pick=self.pick, error=self.error or page.error, seconds=self.seconds)
+        return Outcome(
+            pick=self.pick, status=page.status, mime=page.mime, error=page.error, seconds=self.seconds, page=page
+        )
+
+
+def crawl(
+    policy: Policy,
+    goal: Judge,
+    web: MadeUpWeb,
+    topic: str,
+    seeds: Sequence[str],
+    budget: int,
+    seed: int,
+    in_flight: int = 1,
+) -> Run:
+    """Crawl a web for a topic, at most one request at a time on a host, and return what was found when."""
+    run = Run(policy="", topic=topic, cap="", seed=seed, in_flight=in_flight)
+    loop = Crawl(policy, frontier=MemoryFrontier(), goal=goal, budget=Budget(requests=budget), seed=seed, strict=True)
+    loop.add([web.link(url) for url in seeds])
+    hosts: set[str] = set()
+    domains: set[str] = set()
+    seen: set[str] = set()
+    failures: Counter[str] = Counter()
+    flights: list[tuple[float, int, _Flight]] = []
+    busy: Counter[str] = Counter()
+    now, spent, worst, fetches, before = 0.0, 0.0, 0.0, 0, (0, 0.0)
+    marks = [mark for mark in MARKS if mark < budget] + [budget]
+    started = time.perf_counter()
+    while True:
+        pick, step = None, 0.0
+        if len(flights) < in_flight:
+            clock = time.thread_time()
+            pick = loop.next(busy.keys() if in_flight > 1 else ())
+            step += time.thread_time() - clock
+        if pick is not None:
+            flight = _Flight(pick, loop, web)
+            busy[pick.host] += 1
+            heapq.heappush(flights, (now + flight.seconds, pick.id, flight))
+            spent += step
+            if len(flights) < in_flight:
+                continue
+            step = 0.0
+        if not flights:
+            break
+        now, _, flight = heapq.heappop(flights)
+        busy -= Counter([flight.pick.host])
+        outcome = flight.outcome()
+        links = flight.page.links if outcome.is_html else []
+        judging, clock, rewards = goal.seconds, time.thread_time(), loop.rewards
+        loop.report(outcome, links, flight.also)
+        step += time.thread_time() - clock - (goal.seconds - judging)
+        spent, worst = spent + step, max(worst, step)
+        fetches += flight.requests
+        if outcome.status is not None:
+            seen.add(flight.page.host)
+        if outcome.error:
+            failures[outcome.error] += 1
+        if outcome.is_html:
+            run.rewarded += loop.rewards > rewards
+            if topic in flight.page.topics:
+                run.relevant += 1
+                run.right += loop.rewards > rewards
+                hosts.add(flight.page.host)
+                domains.add(domain_of(flight.page.host))
+        while marks and fetches >= marks[0]:
+            tree = getattr(policy, "tree", None)
+            run.marks.append(
+                Marks(
+                    fetches=marks.pop(0), harvest=run.relevant / fetches, hosts=len(hosts), domains=len(domains),
+                    seen_hosts=len(seen), waiting=len(loop.frontier), leaves=getattr(tree, "n_leaves", 0),
+                    step_ms=1e3 * (spent - before[1]) / max(fetches - before[0], 1), worst_ms=1e3 * worst,
+                )
+            )  # fmt: skip
+            before, worst = (fetches, spent), 0.0
+    run.ended = loop.finished() or "nothing waits"
+    run.failures, run.kinds = dict(sorted(failures.items())), dict(sorted(loop.counts.items()))
+    run.seconds = time.perf_counter() - started
+    return run
+
+
+@lru_cache(maxsize=1)
+def open_web(seed: int, hosts: int) -> MadeUpWeb:
+    """Return a web; once for each process."""
+    return MadeUpWeb(seed=seed, hosts=hosts)
+
+
+@lru_cache(maxsize=16)
+def train(web: MadeUpWeb, topic: str) -> LinearRelevance:
+    """Return a classifier for a topic, trained on pages of hosts that no crawl finds."""
+    positive, negative = web.examples(topic, N_EXAMPLES, np.random.default_rng(web.seed))
+    return LinearRelevance().fit(positive + negative, [True] * len(positive) + [False] * len(negative))
+
+
+def cap_parameters(cap: str, budget: int) -> dict[str, Any]:
+    """Return the parameters of a policy that keep it to a cap."""
+    if cap == "none":
+        return {}
+    most, _, least = cap.partition("-")
+    falling = {"per_domain_least": int(least), "falls_every": max(1, budget // 3)} if least else {}
+    return {"per_domain": int(most), **falling}
+
+
+def do(task: Task, *, budget: int, web_seed: int, n_hosts: int) -> Run:
+    """Do one run, from scratch."""
+    name, topic, cap, seed, in_flight = task
+    web = open_web(web_seed, n_hosts)
+    relevance = train(web, topic)
+    policy = POLICIES[name](keywords=web.keywords(topic), relevance=relevance, **cap_parameters(cap, budget))
+    seeds = web.seeds(topic, N_SEEDS, np.random.default_rng(1_000 + seed))
+    run = crawl(policy, Judge(relevance), web, topic, seeds, budget, seed, in_flight)
+    run.policy, run.cap = name, cap
+    return run
+
+
+def _try(task: Task, **parameters: int) -> tuple[Task, Run | None, str]:
+    try:
+        return task, do(task, **parameters), ""
+    except Exception:  # of a policy: the other runs go on
+        return task, None, traceback.format_exc()
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The command line, see the module's docstring."""
+    parser = argparse.ArgumentParser(description="Crawls by topic over a made-up web of many hosts.")
+    parser.add_argument(
+        "--policies", nargs="+", choices=[*POLICIES], default=["breadth-first", "random", "best-first", "tree"]
+    )
+    parser.add_argument("--topics", nargs="+", default=["beekeeping", "astronomy"])
+    parser.add_argument("--caps", nargs="+", choices=CAPS, default=["none"])
+    parser.add_argument("--runs", type=int, default=5, help="seeds of each (5)")
+    parser.add_argument("--budget", type=int, default=20_000, help="fetches, failures too (20000)")
+    parser.add_argument("--in-flight", type=int, nargs="+", default=[1])
+    parser.add_argument("--web-seed", type=int, default=1)
+    parser.add_argument("--hosts", type=int, default=150_000, help="of the web (150000)")
+    parser.add_argument("--jobs", type=int, default=1, help="processes (1)")
+    parser.add_argument("--output", type=Path, default=Path("hosts.json"))
+    parser.add_argument("--tables-only", action="store_true", help="print the tables of what is in the output")
+    options = parser.parse_args(arguments)
+    parameters = {"budget": options.budget, "web_seed": options.web_seed, "n_hosts": options.hosts}
+    runs = read(options.output)
+    if not options.tables_only:
+        if runs and json.loads(options.output.read_text(encoding="utf-8"))["parameters"] != parameters:
+            parser.error(f"{options.output} has runs with another budget or web; give another --output")
+        done = {run.key for run in runs}
+        wanted = product(range(options.runs), options.caps, options.topics, options.policies, options.in_flight)
+        tasks = [(p, topic, cap, seed, k) for seed, cap, topic, p, k in wanted if (p, topic, cap, seed, k) not in done]
+        failed = 0
+        with multiprocessing.get_context("spawn").Pool(options.jobs) as pool:
+            for task, run, error in pool.imap_unordered(partial(_try, **parameters), tasks):
+                if run is None:
+                    failed += 1
+                    print(*task, "failed:", error, file=sys.stderr, flush=True)
+                    continue
+                runs.append(run)
+                write(options.output, runs, parameters)
+                last = run.marks[-1] if run.marks else None
+                print(*run.key, last, f"{run.seconds:.0f} s", run.ended, file=sys.stderr, flush=True)
+        if failed:
+            print(f"{failed} of {len(tasks)} runs failed; the same command tries them again", file=sys.stderr)
+    order = [*POLICIES]
+    runs.sort(key=lambda run: (order.index(run.policy) if run.policy in order else len(order), run.topic, run.seed))
+    print(tables(runs))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,131 @@
+"""What ``hosts.py`` measured: its runs as JSON, and as tables in Markdown."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+CAPS = ("none", "100", "10", "5", "5-2")  # pages per domain; the last falls to 2 after a third of the budget
+
+
+@dataclass(kw_only=True)
+class Marks:
+    """What was counted after some fetches."""
+
+    fetches: int
+    harvest: float  # share of the fetches that brought a page about the topic
+    hosts: int  # with such a page
+    domains: int
+    seen_hosts: int  # that answered anything
+    waiting: int
+    leaves: int  # 0 where the policy has none
+    step_ms: float  # CPU of policy and frontier, mean since the last mark
+    worst_ms: float
+
+
+@dataclass(kw_only=True)
+class Run:
+    """A crawl, and what it found."""
+
+    policy: str
+    topic: str
+    cap: str
+    seed: int
+    in_flight: int
+    marks: list[Marks] = field(default_factory=list)
+    ended: str = ""
+    rewarded: int = 0  # pages that the classifier found relevant
+    right: int = 0  # of these, about the topic
+    relevant: int = 0  # pages about the topic
+    failures: dict[str, int] = field(default_factory=dict)
+    kinds: dict[str, int] = field(default_factory=dict)  # counts of the crawl
+    seconds: float = 0.0  # wall time, with making the pages
+
+    @property
+    def key(self) -> tuple[str, str, str, int, int]:
+        """What tells runs apart."""
+        return (self.policy, self.topic, self.cap, self.seed, self.in_flight)
+
+
+def tables(runs: Sequence[Run]) -> str:
+    """Return Markdown tables: harvest rates, the Pareto table, and what each policy cost and judged."""
+    lines = []
+    groups: defaultdict[tuple[str, int], list[Run]] = defaultdict(list)
+    for run in runs:
+        groups[run.cap, run.in_flight].append(run)
+    for (cap, in_flight), group in sorted(
+        groups.items(), key=lambda item: ((*CAPS, item[0][0]).index(item[0][0]), item[0][1])
+    ):
+        topics, policies = sorted({run.topic for run in group}), list(dict.fromkeys(run.policy for run in group))
+        marks = sorted({mark.fetches for run in group for mark in run.marks})
+        flying = f", {in_flight} in flight" if in_flight > 1 else ""
+        lines += [f"## Cap {cap}{flying}: {', '.join(topics)}", ""]
+        of = {name: [run for run in group if run.policy == name] for name in policies}
+        lines += _table(
+            ["policy", *(f"HR@{mark:,}" for mark in marks), "runs"],
+            ([name, *(_mean([m.harvest for r in of[name] for m in r.marks if m.fetches == mark], 3) for mark in marks), str(len(of[name]))]
+             for name in policies),
+        )  # fmt: skip
+        last = {name: [run.marks[-1] for run in of[name] if run.marks] for name in policies}
+        points = {
+            name: (float(np.mean([m.harvest for m in ms])), float(np.mean([m.domains for m in ms])))
+            for name, ms in last.items()
+            if ms
+        }
+        best = {
+            n for n, p in points.items() if not any(q[0] >= p[0] and q[1] >= p[1] and q != p for q in points.values())
+        }
+        lines += ["Pareto: policies marked * are beaten by none in both harvest rate and relevant domains.", ""]
+        lines += _table(
+            ["policy", "harvest rate", "relevant hosts", "relevant domains", "hosts that answered", "leaves", "waiting",
+             "ms a step", "worst ms", "reward: precision", "recall"],
+            (
+                [name + (" *" if name in best else ""), _mean([m.harvest for m in ms], 3), _mean([m.hosts for m in ms]),
+                 _mean([m.domains for m in ms]), _mean([m.seen_hosts for m in ms]), _mean([m.leaves for m in ms]),
+                 _mean([m.waiting for m in ms]), _mean([m.step_ms for m in ms], 2),
+                 _mean([max(m.worst_ms for m in r.marks) for r in of[name]], 1),
+                 _mean([r.right / max(r.rewarded, 1) for r in of[name]], 2),
+                 _mean([r.right / max(r.relevant, 1) for r in of[name]], 2)]
+                for name, ms in last.items() if ms
+            ),
+        )  # fmt: skip
+    return "\n".join(lines)
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    body = [f"| {' | '.join(row)} |" for row in rows]
+    return [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}", *body, ""]
+
+
+def _mean(values: Sequence[float], digits: int = 0) -> str:
+    if not values:
+        return ""
+    spread = f" ± {np.std(values, ddof=1):.{digits}f}" if len(values) > 1 else ""
+    return f"{np.mean(values):,.{digits}f}{spread}"
+
+
+def read(path: Path) -> list[Run]:
+    """Return the runs in a file; none where there is no file."""
+    if not path.exists():
+        return []
+    return [
+        Run(**{**fields, "marks": [Marks(**mark) for mark in fields["marks"]]})
+        for fields in json.loads(path.read_text(encoding="utf-8"))["runs"]
+    ]
+
+
+def write(path: Path, runs: Sequence[Run], parameters: dict[str, Any]) -> None:
+    """Write runs to a file, at once."""
+    new = path.with_suffix(".new")
+    new.write_text(
+        json.dumps({"parameters": parameters, "runs": [asdict(run) for run in runs]}, indent=1), encoding="utf-8"
+    )
+    new.replace(path)

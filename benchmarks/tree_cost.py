@@ -1,0 +1,192 @@
+"""What a step of TRES costs as a crawl grows: CPU, memory, and leaves against waiting links (Figure 4 of the paper).
+
+Measured: the policy and its frontier in one thread, for each page fetched: 43 links that were never seen before are placed and
+stored, representatives are drawn and judged, one link is taken, its result is settled and learned. The frontier is on disk
+(a checkpoint each 1,000 steps, written by its own thread, whose CPU is told apart) or in memory. Vectors are made up: not
+measured are fetching, parsing, and reading the words of links. ::
+
+    python benchmarks/tree_cost.py --steps 20000 --sides recommended published synchronous --plot benchmarks/tree_leaves.png
+    python benchmarks/tree_cost.py --steps 232558 --sides recommended      # ten million waiting links
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from scrapy_focus import Link, MemoryFrontier, Outcome
+from scrapy_focus.core.garbage import freeze
+from scrapy_focus.frontiers.sqlite import SqliteFrontier
+from scrapy_focus.policies.linkfeatures import Features
+from scrapy_focus.policies.treeq import TreeQ
+
+LINKS = 43  # new on each page
+HOSTS = 400_000
+INTERNAL = 0.7  # of the links lead to the same host
+SIDES: dict[str, dict[str, Any]] = {
+    "recommended": {},
+    "published": {"preset": "tres-2023"},
+    "synchronous": {"mode": "synchronous"},
+}
+
+
+class Stream:
+    """Pages of links without end: a relevant page has relevant links more often, and their features say so, with noise."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self.rng = np.random.default_rng(seed)
+        self.made = 0
+
+    def page(self, host: int, *, relevant: bool) -> tuple[list[Link], np.ndarray[Any, np.dtype[np.uint8]]]:
+        """Return links of a page, and of each the codes that its words would have, shape (n, 3)."""
+        wanted = self.rng.random(LINKS) < (0.25 if relevant else 0.02)
+        hosts = (self.rng.random(LINKS) ** 3 * HOSTS).astype(np.int64)
+        hosts[self.rng.random(LINKS) < INTERNAL] = host
+        keys = (2 * np.arange(self.made, self.made + LINKS) + wanted).tolist()
+        self.made += LINKS
+        links = [
+            Link(f"http://h{host}.example/page/{key}", key, f"h{host}.example", 1)
+            for host, key in zip(hosts.tolist(), keys, strict=True)
+        ]
+        said = np.empty((LINKS, 3), np.uint8)
+        said[:, :2] = 63 * (self.rng.random((LINKS, 2)) < np.where(wanted, 0.4, 0.05)[:, None])
+        said[:, 2] = 63 * np.where(wanted, self.rng.beta(1.6, 1.8, LINKS), self.rng.beta(1, 3, LINKS))
+        return links, said
+
+
+class MadeUp(Features):
+    """Features whose words are told."""
+
+    said: np.ndarray[Any, np.dtype[np.uint8]]
+
+    def found(self, links: Any, source: Outcome | None) -> np.ndarray[Any, np.dtype[np.uint8]]:
+        vectors = super().found(links, source)
+        vectors[:, 3:6] = self.said
+        return vectors
+
+
+def run(side: str, steps: int, *, disk: bool, marks: list[int], plot: bool) -> dict[str, Any]:
+    """Do the steps, and return what they cost between the marks."""
+    policy = TreeQ(**SIDES[side], rules={"groups": False})
+    policy._features.__class__ = MadeUp
+    features: Any = policy._features
+    stream, rewards = Stream(), 0
+    with tempfile.TemporaryDirectory() as folder:
+        frontier = SqliteFrontier(Path(folder, "frontier.sqlite")) if disk else MemoryFrontier()
+        policy.open(frontier, np.random.default_rng(0))
+        source: Outcome | None = None
+        costs = np.zeros(steps)
+        rows, curve = [], []
+        gc.collect()
+        freeze(collect=False)
+        first, process = 0, time.process_time()
+        thread = time.thread_time()
+        for step in range(steps):
+            host = 0 if source is None else int(source.pick.host[1:].partition(".")[0])
+            links, features.said = stream.page(host, relevant=source is not None and source.reward > 0)
+            started = time.thread_time()
+            frontier.push(links, policy.place(links, source), origin=-1 if source is None else source.pick.arm)
+            if source is not None:
+                policy.learn(source)
+            pick = policy.select(())
+            assert pick is not None
+            frontier.settle(pick)
+            costs[step] = time.thread_time() - started
+            source = Outcome(pick=pick, status=200, mime="text/html", reward=float(pick.key % 2))
+            rewards += pick.key % 2
+            if disk and step % 1000 == 999:
+                assert isinstance(frontier, SqliteFrontier)
+                started = time.thread_time()
+                frontier.checkpoint({})
+                costs[step] += time.thread_time() - started
+            if plot and step % max(1, steps // 400) == 0:
+                curve.append([len(frontier), policy.tree.n_leaves])
+            if step + 1 in marks or step + 1 == steps:
+                part = 1000 * costs[first : step + 1]
+                others = (time.process_time() - process) - (time.thread_time() - thread)
+                rows.append({
+                    "side": side, "step": step + 1, "waiting": len(frontier), "mean": part.mean(),
+                    "p99": float(np.quantile(part, 0.99)), "worst": part.max(), "over_50": int((part > 50).sum()),
+                    "others": 1000 * others / (step + 1 - first), "leaves": policy.tree.n_leaves, "resident": resident(),
+                    "harvest": rewards / (step + 1),
+                })  # fmt: skip
+                print(row(rows[-1]), file=sys.stderr, flush=True)
+                first, process, thread = step + 1, time.process_time(), time.thread_time()
+        frontier.close()
+    return {"rows": rows, "curve": curve}
+
+
+def resident() -> float:
+    """Return the megabytes that this process has in memory now."""
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    return int(status.partition("VmRSS:")[2].split()[0]) / 1024
+
+
+def row(cost: dict[str, Any]) -> str:
+    """Return a row of the table."""
+    return (
+        f"| {cost['side']} | {cost['step']:,} | {cost['waiting']:,} | {cost['mean']:.2f} | {cost['p99']:.2f} | "
+        f"{cost['worst']:.1f} | {cost['over_50']} | {cost['others']:.2f} | {cost['leaves']:,} | {cost['resident']:.0f} | "
+        f"{cost['harvest']:.2f} |"
+    )
+
+
+def draw(curves: dict[str, list[list[int]]], path: Path) -> None:
+    """Plot leaves against waiting links."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
+    for side, curve in curves.items():
+        waiting, leaves = np.array(curve).T
+        axes.plot(waiting, leaves, label=side)
+    axes.set(xscale="log", yscale="log", xlabel="waiting links", ylabel="leaves", title="Leaves of the Tree-Frontier")
+    axes.grid(visible=True, alpha=0.3)
+    axes.legend()
+    figure.savefig(path, dpi=150)
+
+
+def main() -> None:
+    """The command line, see the module's docstring. Each side runs in a process of its own."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--steps", type=int, default=20_000)
+    parser.add_argument("--sides", nargs="+", choices=SIDES, default=["recommended"])
+    parser.add_argument("--memory", action="store_true", help="a frontier in memory instead of one on disk")
+    parser.add_argument("--marks", type=int, nargs="*", default=[1_000, 5_000, 20_000, 120_000])
+    parser.add_argument("--plot", type=Path)
+    parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.one:
+        found = run(
+            options.sides[0], options.steps, disk=not options.memory, marks=options.marks, plot=bool(options.plot)
+        )
+        print(json.dumps(found))
+        return
+    print("| rules | steps | waiting | ms a step | p99 | worst | > 50 ms | other threads | leaves | MB | reward |")
+    print("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
+    curves = {}
+    for side in options.sides:
+        command = [sys.executable, __file__, "--one", "--steps", str(options.steps), "--sides", side, "--marks"]
+        command += [*map(str, options.marks), *(["--memory"] if options.memory else [])]
+        command += ["--plot", str(options.plot)] if options.plot else []
+        found = json.loads(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
+        curves[side] = found["curve"]
+        for cost in found["rows"]:
+            print(row(cost), flush=True)
+    if options.plot:
+        draw(curves, options.plot)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,396 @@
+"""Harvest rates of topic crawls of Wikispeedia: TRES, its baselines, and what each departure from the paper is worth.
+
+Measured: crawls without a network of the 4,598 articles and 119,880 links of Wikispeedia; of the first 200, 500 and 1,000
+pages fetched after the start page, the share that people had filed under the subject, as mean and standard deviation over
+the seeds. Each seed has its own start page (an article of the subject), its own 10 % of the articles to train the
+classifier and to choose the keywords from, and its own random numbers; all policies share them. Articles of that sample
+are not on the web that is crawled, so that no title is scored that was trained on. Rewards are the labels of people, or
+what the classifier makes of the page's text (as a user has it); the judge is the label in both.
+
+Not measured: anything about hosts (there is one), real anchors (the title stands for each) and the order of links on a
+page (that of the file, alphabetical), speed. Articles name their subject in a line of their own: it is taken out. ::
+
+    python benchmarks/wikispeedia.py wikispeedia.tar.xz --seeds 5 --jobs 2 --json wikispeedia.json
+    python benchmarks/wikispeedia.py wikispeedia/ --ablations
+    python benchmarks/wikispeedia.py wikispeedia/ --only TRES --policy "low tau=TreeQ:tau=4" --subject subject.History
+"""
+
+from __future__ import annotations
+
+import argparse
+import html
+import inspect
+import json
+import re
+import tarfile
+from collections import Counter, defaultdict, deque
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import unquote
+
+import numpy as np
+from sklearn.feature_extraction.text import HashingVectorizer
+from sklearn.naive_bayes import MultinomialNB
+
+from scrapy_focus import Crawl, Link, Outcome
+from scrapy_focus.core.goals import TopicGoal
+from scrapy_focus.learn.relevance import LinearRelevance, Relevance
+from scrapy_focus.replay.specs import PolicySpec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from scrapy_focus.core.goals import Goal
+    from scrapy_focus.core.policy import Policy
+
+POINTS = (200, 500, 1000)  # fetches
+REWARDS = ("labels", "classifier")  # who says during a crawl what a page is worth
+LARGE = 500  # articles that a subject needs
+#: Label -> policy, and the classifier that it is given.
+ROWS = {
+    "TRES, recommended": ("TreeQ", "linear"),
+    "TRES, published rules": ("TreeQ:preset='tres-2023'", "linear"),
+    "Tree-Random": ("TreeQ:mode='tree-random'", "linear"),
+    "asynchronous": ("TreeQ:mode='asynchronous'", "linear"),
+    "exact synchronous": ("TreeQ:mode='synchronous'", "linear"),
+    "best-first by classifier": ("BestFirst", "linear"),
+    "breadth-first": ("BFS", "linear"),
+    "random": ("RANDOM", "linear"),
+}
+ABLATIONS = {
+    "TRES, recommended": ROWS["TRES, recommended"],
+    "naive Bayes as classifier": ("TreeQ", "naive"),
+    "best-first by naive Bayes": ("BestFirst", "naive"),
+    "no classifier for links": ("TreeQ", "none"),
+    "published splits": ("TreeQ:rules={'split': 'variance', 'min_samples': 5, 'min_child': 1}", "linear"),
+    "1 representative a leaf": ("TreeQ:rules={'representatives': 1}", "linear"),
+    "no in-link features": ("TreeQ:rules={'in_links': False}", "linear"),
+    "gamma 0.99": ("TreeQ:rules={'gamma': 0.99}", "linear"),
+    "gamma 0": ("TreeQ:rules={'gamma': 0.0}", "linear"),
+    "random warm-up of 100": ("TreeQ:rules={'warmup': 100, 'prior': False}", "linear"),
+    "published rules, warm-up of 100": ("TreeQ:preset='tres-2023',rules={'warmup': 100}", "linear"),
+    "trained every third time": ("TreeQ:rules={'train_every': 3}", "linear"),
+}
+_EXCERPT = 3000  # characters of an article; more made a worse classifier of titles, and ten times the time
+_KEYWORDS = 60
+_CATEGORY = re.compile(r"2007 Schools Wikipedia Selection\. Related subjects:.*?\n\s*\n", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Web:
+    """All articles: what they are called, what they say, which they link to, and what people filed them under."""
+
+    names: list[str]  # as in URLs
+    titles: list[str]
+    texts: list[str]  # beginnings, without the line that names the subjects
+    targets: list[list[int]]
+    subjects: list[frozenset[str]]  # with those above: subject.Science.Biology and subject.Science
+
+    def labels(self, subject: str) -> NDArray[np.bool_]:
+        """Whether each article is filed under a subject or below, shape (n_articles,)."""
+        return np.array([subject in subjects for subjects in self.subjects])
+
+    def large(self) -> dict[str, int]:
+        """Subjects with at least ``LARGE`` articles, the largest first, and how many they have."""
+        counts = Counter(subject for subjects in self.subjects for subject in subjects)
+        return {name: n for name, n in sorted(counts.items(), key=lambda item: (-item[1], item[0])) if n >= LARGE}
+
+
+@lru_cache(maxsize=1)
+def read_web(path: Path) -> Web:
+    """Read the articles from a folder, or from an archive of it.
+
+    Raises
+    ------
+    SystemExit
+        If articles.tsv, links.tsv, categories.tsv or the folder plaintext_articles are not in there.
+    """
+    tables: dict[str, list[list[str]]] = {}
+    texts: dict[str, str] = {}
+    for name, text in _files(path):
+        if name.endswith(".tsv"):
+            lines = (line for line in text.splitlines() if line and not line.startswith("#"))
+            tables[name] = [line.split("\t") for line in lines]
+        else:
+            body = _CATEGORY.sub("", text, count=1).partition('Retrieved from "')[0].replace("#copyright", "", 1)
+            texts[name.removesuffix(".txt")] = body.strip()[:_EXCERPT]
+    if missing := {"articles.tsv", "links.tsv", "categories.tsv"} - tables.keys():
+        raise SystemExit(f"{path}: no {', '.join(sorted(missing))} in there; expected the unpacked Wikispeedia data")
+    names = [row[0] for row in tables["articles.tsv"]]
+    if absent := [name for name in names if name not in texts]:
+        raise SystemExit(f"{path}: plaintext_articles has no text of {len(absent)} articles, the first is {absent[0]}")
+    number = {name: i for i, name in enumerate(names)}
+    targets: list[dict[int, None]] = [{} for _ in names]
+    for source, target in tables["links.tsv"]:
+        targets[number[source]][number[target]] = None
+    subjects: dict[str, set[str]] = defaultdict(set)
+    for name, category in tables["categories.tsv"]:
+        parts = category.split(".")
+        subjects[name].update(".".join(parts[:i]) for i in range(2, len(parts) + 1))
+    return Web(
+        names=names,
+        titles=[unquote(name).replace("_", " ") for name in names],
+        texts=[texts[name] for name in names],
+        targets=[list(found) for found in targets],
+        subjects=[frozenset(subjects[name]) for name in names],
+    )
+
+
+def _files(path: Path) -> Iterator[tuple[str, str]]:
+    if path.is_dir():
+        for file in sorted([*path.rglob("*.tsv"), *path.rglob("plaintext_articles/*.txt")]):
+            yield file.name, file.read_text(encoding="utf-8", errors="replace")
+        return
+    with tarfile.open(path) as archive:
+        for member in archive:
+            wanted = member.name.endswith(".tsv") or "plaintext_articles/" in member.name
+            if wanted and (stream := archive.extractfile(member)) is not None:
+                yield Path(member.name).name, stream.read().decode("utf-8", "replace")
+
+
+class NaiveBayes:
+    """The other classifier of the ablations: word counts, hashed, and multinomial naive Bayes."""
+
+    def __init__(self, texts: Sequence[str], labels: Sequence[bool]) -> None:
+        self._words = HashingVectorizer(n_features=1 << 17, alternate_sign=False, norm=None)
+        self._model = MultinomialNB(alpha=0.1).fit(self._words.transform(texts), labels)
+        self.digest = f"naive Bayes of {len(texts)} texts"
+
+    def score(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        """P(relevant) of each text, shape (n,)."""
+        return np.asarray(self._model.predict_proba(self._words.transform(texts))[:, 1], np.float64)
+
+
+class Page(NamedTuple):
+    """An article as the web server sends it."""
+
+    url: str
+    text: str
+    status: int = 200
+    headers: Mapping[str, str] = {"Content-Type": "text/html; charset=utf-8"}
+
+
+class Topic:
+    """A subject under one seed: the sample that is known beforehand, what is learned from it, and the rest to crawl.
+
+    Parameters
+    ----------
+    web, subject, seed
+        See above.
+    starts
+        How many articles of the subject a crawl starts with.
+    counted
+        Leave the articles of the sample on the web, and count them.
+    """
+
+    def __init__(self, web: Web, subject: str, seed: int, *, starts: int = 1, counted: bool = False) -> None:
+        self.web = web
+        self.labels = web.labels(subject)
+        rng = np.random.default_rng([5, seed])
+        self.sample = rng.permutation(len(web.names))[: len(web.names) // 10]
+        self.there = np.ones(len(web.names), np.bool_)
+        self.there[self.sample] = counted
+        self.starts = rng.choice(np.flatnonzero(self.labels & self.there), starts, replace=False).tolist()
+
+    @cached_property
+    def classifiers(self) -> dict[str, Relevance | None]:
+        """What ``ROWS`` names: each trained on the titles and texts of the sample."""
+        texts = [f"{self.web.titles[i]}\n{self.web.texts[i]}" for i in self.sample]
+        labels = self.labels[self.sample].tolist()
+        return {"linear": LinearRelevance().fit(texts, labels), "naive": NaiveBayes(texts, labels), "none": None}
+
+    @cached_property
+    def keywords(self) -> list[str]:
+        """The words that most set the sample's articles of the subject apart from its others."""
+        of_all: Counter[str] = Counter()
+        of_topic: Counter[str] = Counter()
+        for i in self.sample:
+            words = set(re.findall("[a-z]{4,}", self.web.texts[i].lower()))
+            of_all.update(words)
+            if self.labels[i]:
+                of_topic.update(words)
+        frequent = [word for word, n in of_topic.items() if n >= 4]
+        return sorted(frequent, key=lambda word: (-of_topic[word] / (of_all[word] + 5), word))[:_KEYWORDS]
+
+    @cached_property
+    def goals(self) -> dict[str, Goal]:
+        """Who says what a page is worth: the labels, or a classifier. Where links are read by none, the linear one."""
+        made = {name: Remembered(TopicGoal(each)) for name, each in self.classifiers.items() if each is not None}
+        return {"labels": Labels(self.labels), "none": made["linear"], **made}
+
+    def policy(self, text: str, classifier: str) -> Policy:
+        """A new policy, which is told the keywords and the classifier where it takes them."""
+        spec = PolicySpec.parse(text)
+        takes = inspect.signature(cls := spec.load()).parameters
+        given = {"keywords": self.keywords, "relevance": self.classifiers[classifier]}
+        return cls(**{name: value for name, value in given.items() if name in takes}, **spec.params)
+
+    def link(self, number: int, depth: int) -> Link:
+        """A link to an article, as it is found on another one."""
+        url = f"http://wikispeedia.example/wiki/{self.web.names[number]}"
+        path = "html/body/main/p/a" if depth else ""
+        return Link(url, number, "wikispeedia.example", depth, self.web.titles[number] if depth else "", path)
+
+    def links(self, number: int, depth: int) -> list[Link]:
+        """All links of an article to those that are there; ``Crawl`` drops known ones for policies that want none."""
+        return [self.link(target, depth) for target in self.web.targets[number] if self.there[target]]
+
+    def page(self, number: int) -> Page:
+        """An article as a page."""
+        title, text = html.escape(self.web.titles[number]), html.escape(self.web.texts[number])
+        body = f"<html><head><title>{title}</title></head><body><h1>{title}</h1><p>{text}</p></body></html>"
+        return Page(f"http://wikispeedia.example/wiki/{self.web.names[number]}", body)
+
+    @cached_property
+    def quality(self) -> dict[str, float]:
+        """Precision and recall of the linear classifier's rewards, by the labels, on 500 articles not in the sample."""
+        others = np.setdiff1d(np.arange(len(self.labels)), self.sample)
+        others = np.random.default_rng(0).choice(others, 500, replace=False)
+        linear = self.classifiers["linear"]
+        assert linear is not None
+        said = linear.score([f"{self.web.titles[i]}\n{self.web.texts[i]}" for i in others]) >= 0.5
+        right = float((said & self.labels[others]).sum())
+        return {"precision": right / max(said.sum(), 1), "recall": right / max(self.labels[others].sum(), 1)}
+
+
+class Labels:
+    """A goal: 1 for what people filed under the subject."""
+
+    heads_tell = False
+
+    def __init__(self, labels: NDArray[np.bool_]) -> None:
+        self.labels = labels
+
+    def __call__(self, outcome: Outcome) -> float:
+        return float(self.labels[outcome.pick.key])
+
+
+class Remembered:
+    """A goal that is asked once for each page, whichever crawl it comes from."""
+
+    heads_tell = False
+
+    def __init__(self, goal: Goal) -> None:
+        self.goal = goal
+        self._known: dict[int, float | None] = {}
+
+    def __call__(self, outcome: Outcome) -> float | None:
+        if outcome.pick.key not in self._known:
+            self._known[outcome.pick.key] = self.goal(outcome)
+        return self._known[outcome.pick.key]
+
+
+def run(topic: Topic, policy: Policy, goal: Goal, *, seed: int, budget: int, in_flight: int) -> list[int]:
+    """Crawl, and return the articles in the order in which they came back, without those that were given."""
+    crawl = Crawl(policy, goal=goal, seed=seed, strict=True)
+    crawl.add([topic.link(number, 0) for number in topic.starts])
+    flying: deque[Any] = deque()
+    came: list[int] = []
+    while len(came) < budget + len(topic.starts):
+        while len(flying) < in_flight and (pick := crawl.next()) is not None:
+            flying.append(pick)
+            crawl.sent(pick.id)
+        if not flying:
+            break
+        pick = flying.popleft()
+        page = topic.page(pick.key)
+        outcome = Outcome(pick=pick, status=200, mime="text/html", size=len(page.text), page=page)
+        crawl.report(outcome, topic.links(pick.key, pick.depth + 1))
+        came.append(pick.key)
+    crawl.close()
+    return [number for number in came if number not in topic.starts]
+
+
+def _work(options: argparse.Namespace, subject: str, seed: int) -> list[dict[str, Any]]:
+    """All crawls for one subject and seed."""
+    topic = Topic(read_web(options.path), subject, seed, starts=options.starts, counted=options.counted)
+    runs = []
+    for label, (text, classifier) in options.rows.items():
+        for rewards in REWARDS:
+            goal = topic.goals["labels" if rewards == "labels" else classifier]
+            policy = topic.policy(text, classifier)
+            came = run(topic, policy, goal, seed=seed, budget=max(POINTS), in_flight=options.in_flight)
+            hits = np.append(0, np.cumsum(topic.labels[came]))
+            rates = {str(n): float(hits[min(n, len(came))]) / n for n in POINTS}
+            facts = {"subject": subject, "seed": seed, "policy": label, "rewards": rewards, "fetched": len(came)}
+            runs.append({**facts, **rates, **topic.quality})
+    return runs
+
+
+def report(runs: Sequence[Mapping[str, Any]]) -> str:
+    """Markdown: a table for each subject, one for the mean over subjects, one for what the first row has ahead of others."""
+    labels, subjects, seeds = (list(dict.fromkeys(run[key] for run in runs)) for key in ("policy", "subject", "seed"))
+    by = {(run["subject"], run["policy"], run["seed"], run["rewards"]): run for run in runs}
+    columns = [(rewards, n) for rewards in REWARDS for n in POINTS]
+    head = "| |" + "".join(f" {rewards}, {n:,} |" for rewards, n in columns) + "\n|---" + "|--:" * len(columns) + "|"
+
+    def values(subject: str, label: str) -> NDArray[np.float64]:  # shape (n_columns, n_seeds)
+        return np.array([[by[subject, label, seed, rewards][str(n)] for seed in seeds] for rewards, n in columns])
+
+    def row(name: str, numbers: NDArray[np.float64]) -> str:
+        return f"| {name} | " + " | ".join(_cell(column) for column in numbers) + " |"
+
+    lines = []
+    for subject in subjects:
+        said = [by[subject, labels[0], seed, REWARDS[0]] for seed in seeds]
+        precision, recall = (_cell([run[what] for run in said]) for what in ("precision", "recall"))
+        lines += [f"\n### {subject}\n", f"Rewards by the classifier: precision {precision}, recall {recall}.\n", head]
+        lines += [row(label, values(subject, label)) for label in labels]
+    lines += [f"\n### Mean over {len(subjects)} subjects\n", head]
+    lines += [row(label, np.mean([values(each, label) for each in subjects], axis=0)) for label in labels]
+    lines += [f"\n### {labels[0]}, minus each other, by seed\n", head]
+    for label in labels[1:]:
+        lines += [row(f"{label}: {each}", values(each, labels[0]) - values(each, label)) for each in subjects]
+    return "\n".join(lines)
+
+
+def _cell(values: Sequence[float] | NDArray[np.float64]) -> str:
+    return f"{np.mean(values):.3f} ± {np.std(values, ddof=1) if len(values) > 1 else 0:.3f}"
+
+
+def main() -> None:
+    """The command line, see the module's docstring."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("path", type=Path, help="folder with the unpacked data, or the archive")
+    parser.add_argument("--subject", action="append", default=[], help="default: all with 500 articles or more")
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--first-seed", type=int, default=0)
+    parser.add_argument("--ablations", action="store_true", help="the recommended settings with one thing changed")
+    parser.add_argument("--only", action="append", default=[], help="only rows whose label begins so")
+    parser.add_argument("--policy", action="append", default=[], help="another row: LABEL=CLASS:PARAMETER=VALUE,...")
+    parser.add_argument("--inflight", dest="in_flight", type=int, default=1)
+    parser.add_argument("--starts", type=int, default=1, help="start pages")
+    parser.add_argument("--counted", action="store_true", help="leave the training sample on the web, and count it")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--json", type=Path, help="write every crawl there")
+    options = parser.parse_args()
+    rows = ABLATIONS if options.ablations else ROWS
+    options.rows = {
+        name: row for name, row in rows.items() if not options.only or name.startswith(tuple(options.only))
+    } | {PolicySpec.parse(text).label: (text, "linear") for text in options.policy}
+    if not options.rows:
+        parser.error(f"no row begins with {' or '.join(options.only)}; there are {', '.join(rows)}")
+    for text, _ in options.rows.values():
+        PolicySpec.parse(text).make()  # so that a mistake shows at once
+    large = read_web(options.path).large()
+    print("subjects of 500 articles or more:", ", ".join(f"{name} ({n:,})" for name, n in large.items()), flush=True)
+    subjects = options.subject or list(large)
+    tasks = [(s, options.first_seed + i) for s in subjects for i in range(options.seeds)]
+    with ProcessPoolExecutor(options.jobs) as pool:
+        futures = {pool.submit(_work, options, *task): task for task in tasks}
+        done = {futures[future]: future.result() for future in as_completed(futures)}
+    runs = [run for task in tasks for run in done[task]]
+    print(report(runs))
+    if options.json is not None:
+        options.json.write_text(
+            json.dumps({"options": {**vars(options), "path": None, "json": None}, "runs": runs}, indent=1)
+        )
+
+
+if __name__ == "__main__":
+    main()
