@@ -76,7 +76,7 @@ class _Capped:
         self.domains.take_back(self.domains.row(pick.host))
 
     def learn(self, outcome: Outcome) -> None:
-        self.domains.settle(self.domains.row(outcome.pick.host), came=outcome.is_html, relevant=outcome.reward > 0)
+        self.domains.settle(self.domains.row(outcome.pick.host), outcome)
 
 
 class CappedBreadthFirst(_Capped, BreadthFirst):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from scrapy.http import HtmlResponse, Response
 from scrapy.utils.response import get_base_url
 
-from scrapy_focus.config import LINK
+from scrapy_focus.config import LINK, WHY
 from scrapy_focus.core.html import Place, locate
 from scrapy_focus.core.types import Link, State
 from scrapy_focus.frontiers.seen import KeySet
@@ -93,6 +93,7 @@ class Links:
                 key = _salted(first, next(self._salt))
             self._coming.add(key)
         said = request.meta.pop(LINK, None) or {}
+        request.meta.pop(WHY, None)  # of the page on which it was found
         kept = len(self.requests)
         payload = self.requests.pack(key, request, again=seen)
         self.crawl.counts["link/kept"] += len(self.requests) - kept

@@ -188,7 +188,7 @@ class Crawl:
         pick = self._guarded(
             "select", lambda: selected(self.policy.select(busy), frontier, mine), lambda: self._pop_any(busy)
         )
-        return self.frontier.pop(0, busy) if pick is None and self.counts["error/place"] else pick
+        return self.frontier.pop(0, busy) if pick is None and self.counts["error/place"] and not mine else pick
 
     def depart(self, pick: Pick, *, chosen: bool = True) -> None:
         """Take what was taken out of the frontier for a pick in flight; ``chosen``: by the policy, just now."""

@@ -157,6 +157,12 @@ class KeyMap:
         self._n -= 1
         return values.pop(at)
 
+    def arrays(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """Return all keys and their values, both of shape (n,), in no order."""
+        shards = self._shards.values()
+        keys = np.frombuffer(b"".join(keys for keys, _ in shards), np.int64)
+        return keys, np.frombuffer(b"".join(values for _, values in shards), np.int32)
+
     def update_many(self, keys: NDArray[np.int64], values: NDArray[np.int32]) -> None:
         """Give many keys their values, both of shape (n,); where a key comes twice, its last value counts."""
         for number, part in _by_shard(keys):

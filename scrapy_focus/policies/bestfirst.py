@@ -9,13 +9,15 @@ import numpy as np
 from scrapy_focus.core.domains import Domains
 from scrapy_focus.core.policy import Policy
 from scrapy_focus.core.types import Placement
-from scrapy_focus.policies.linkfeatures import LinkReader
+from scrapy_focus.learn.relevance import relevance_of
+from scrapy_focus.policies.linkfeatures import LinkReader, checked
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
     from os import PathLike
 
     from scrapy_focus.core.types import Link, Outcome, Pick
+    from scrapy_focus.frontiers.base import Frontier
     from scrapy_focus.learn.relevance import Relevance
 
 
@@ -64,21 +66,30 @@ class BestFirst(Policy):
         per_domain_least: int | None = None,
         falls_every: int = 6_666,
     ) -> None:
-        self.keywords = keywords
-        self.relevance = relevance
+        self.keywords = checked(keywords)
+        self.relevance = None if relevance is None else relevance_of(relevance)
         self.per_domain = per_domain
         self.per_domain_least = per_domain_least
         self.falls_every = falls_every
-        self.domains = Domains(per_domain, least=per_domain_least, falls_every=falls_every)
-        self._reader = LinkReader(keywords, relevance)
+        self._begin()
+
+    def _begin(self) -> None:
+        """Make everything that follows from the parameters."""
+        self.domains = Domains(self.per_domain, least=self.per_domain_least, falls_every=self.falls_every)
+        self._reader = LinkReader(self.keywords, self.relevance)
         self._found = 0
+
+    def open(self, frontier: Frontier, rng: np.random.Generator) -> None:
+        self._begin()  # a subclass, or who made it, may have set parameters since
+        super().open(frontier, rng)
 
     def place(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
         scores = self._reader.read(links) @ _WEIGHTS
         orders = self._found + np.arange(len(links))
         self._found += len(links)
-        ranks = np.rint(scores / _EQUAL) * _EQUAL - orders * _LATER
-        return [Placement(0, rank) for rank in ranks.tolist()]
+        ranks = (np.rint(scores / _EQUAL) * _EQUAL - orders * _LATER).tolist()
+        done = self.domains.is_done(np.array([self.domains.row(link.host) for link in links], np.intp)).tolist()
+        return [None if gone else Placement(0, rank) for rank, gone in zip(ranks, done, strict=True)]
 
     def select(self, busy: Collection[str]) -> Pick | None:
         pick = self.domains.pop(self.frontier, 0, busy)
@@ -90,7 +101,7 @@ class BestFirst(Policy):
         self.domains.take_back(self.domains.row(pick.host))
 
     def learn(self, outcome: Outcome) -> None:
-        self.domains.settle(self.domains.row(outcome.pick.host), came=outcome.is_html, relevant=outcome.reward > 0)
+        self.domains.settle(self.domains.row(outcome.pick.host), outcome)
 
     def explain(self, pick: Pick) -> dict[str, Any]:
         return {"kind": "most probable", "score": round(pick.rank, 3)}

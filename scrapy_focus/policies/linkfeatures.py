@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import re
 import zlib
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 import numpy as np
 
+from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.types import State
 from scrapy_focus.learn.relevance import relevance_of
 from scrapy_focus.learn.words import words_of
@@ -82,8 +84,11 @@ class Layout(NamedTuple):
 
     def groups_of(self, pick: Pick) -> NDArray[np.uint8]:
         """Return the bytes of the groups of a pick and its page, shape (10,)."""
-        carried: NDArray[np.uint8] = np.asarray(pick.memo, np.uint8)[self.buckets :]
-        return carried
+        return self.vector_of(pick)[self.buckets :]
+
+    def vector_of(self, pick: Pick) -> NDArray[np.uint8]:
+        """Return the vector of a pick, shape (width,); zeros where it has none, as the policy failed when it was found."""
+        return np.zeros(self.width, np.uint8) if pick.memo is None else pick.memo.astype(np.uint8)
 
 
 def layout(*, in_links: bool, groups: bool) -> Layout:
@@ -92,6 +97,20 @@ def layout(*, in_links: bool, groups: bool) -> Layout:
     if groups:
         names += (*(each.format(group) for group in GROUPS for each in OF_A_GROUP), "depth")
     return Layout(names, in_links, groups)
+
+
+def checked(keywords: Collection[str]) -> tuple[str, ...]:
+    """Return keywords as a tuple.
+
+    Raises
+    ------
+    ConfigError
+        If they are not a list of texts.
+    """
+    listed = [*keywords] if isinstance(keywords, Iterable) and not isinstance(keywords, str) else [None]
+    if not all(isinstance(keyword, str) for keyword in listed):
+        raise ConfigError(f"keywords is {keywords!r}; it takes a list of words and phrases")
+    return tuple(map(str, listed))
 
 
 class Words:
@@ -181,7 +200,9 @@ class LinkReader:
 
     def __init__(self, keywords: Collection[str], relevance: str | PathLike[str] | Relevance | None) -> None:
         self.words = Words(keywords)
-        self.relevance = relevance_of(relevance) if relevance is not None else None
+        self.relevance = None if relevance is None else relevance_of(relevance)
+        if keywords and not self.words:
+            raise ConfigError(f"keywords is {keywords!r}: none of them has a word of two letters or more")
         self._known: dict[
             tuple[str, str], tuple[float, float, float]
         ] = {}  # what was read lately, as on each page of a site
@@ -240,8 +261,8 @@ class Features:
         """
         made = np.zeros((len(links), self.layout.width), np.uint8)
         path, page_groups = np.zeros(3, np.uint8), np.zeros(4, np.uint8)
-        if source is not None and source.pick.memo is not None:
-            memo = source.pick.memo.astype(np.uint8)
+        if source is not None:
+            memo = self.layout.vector_of(source.pick)
             relevant = source.reward > 0 or (self.seeds_are_relevant and source.pick.origin < 0)
             path = path_after(memo[self.layout.path :][:3], relevant=relevant)
             page_groups = memo[self.layout.buckets :][:4]
@@ -294,18 +315,22 @@ class Features:
 
     def of(self, pick: Pick) -> NDArray[np.uint8]:
         """Return the codes of a pick as they are now, shape (n_codes,)."""
-        vectors = np.asarray(pick.memo, np.uint8)[None]
+        vectors = self.layout.vector_of(pick)[None]
         codes_now: NDArray[np.uint8] = self.now(vectors, np.array([self.domains.row(pick.host)]))[0]
         return codes_now
 
 
 def path_after(path: NDArray[np.uint8], *, relevant: bool) -> NDArray[np.uint8]:
-    """Return the three bytes of a path when one more page is on it. Counts are halved where they would be too large."""
+    """Return the three bytes of a path when one more page is on it. Counts are halved where they would be too large.
+
+    The clicks since a relevant page are 0 where there was none.
+    """
     hits, others, clicks = (int(byte) for byte in path)
     hits, others = hits + relevant, others + (not relevant)
     if max(hits, others) > 255:
         hits, others = hits // 2, others // 2
-    return np.array([hits, others, 1 if relevant else min(clicks + 1, 255)], np.uint8)
+    clicks = 1 if relevant else min(clicks + 1, 255) if clicks else 0
+    return np.array([hits, others, clicks], np.uint8)
 
 
 class Groups:
@@ -326,7 +351,7 @@ class Groups:
         columns = []
         for kind, rows in enumerate(_numbers(groups).T):
             back = np.maximum(self.back[kind, rows], 1)
-            behind = self.behind[kind, rows] / back
+            behind = np.maximum(self.behind[kind, rows] / back, 0)
             columns += [self.rewards[kind, rows] / back, behind / (1 + behind), self.asked[kind, rows] == 0]
         return codes(np.stack(columns, axis=1))
 

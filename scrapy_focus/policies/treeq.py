@@ -17,10 +17,10 @@ from scrapy_focus.core.domains import Domains
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.policy import Policy
 from scrapy_focus.core.types import Placement, State
-from scrapy_focus.frontiers.base import Drawn
 from scrapy_focus.learn.qnet import DoubleDQN
+from scrapy_focus.learn.relevance import relevance_of
 from scrapy_focus.learn.tree import RegressionTree
-from scrapy_focus.policies.linkfeatures import LEVELS, Features, LinkReader, layout
+from scrapy_focus.policies.linkfeatures import LEVELS, Features, LinkReader, checked, layout
 from scrapy_focus.policies.treeq_rules import Rules
 
 if TYPE_CHECKING:
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 
 Mode = Literal["tree", "tree-random", "synchronous", "asynchronous", "random"]
 
-_GIVEN_UP = 32  # links of closed domains that leave the frontier at one choice, at most
+_SWEEP = 8  # picks, after which links of domains that have had all their pages are looked for
 _EQUAL, _LATER = 2.0**-12, 2.0**-50  # values that count as equal, and what each link found before takes off a rank
-_MOST_PLACED = 4096  # pages whose links are remembered until their outcome is learned
+_MOST_PLACED = 64  # pages whose links are remembered until their outcome is learned
 
 
 class TreeQ(Policy):
@@ -78,7 +78,6 @@ class TreeQ(Policy):
     * *Warm-up*: as released, the first 300 or 500 choices are random. Recommended is to begin with what the features promise,
       the probability first, and to learn what is to be added to that.
     * *Representatives*: as released, one for each leaf. Recommended are 256 in all, and splits that a chi-square test supports.
-    * *Splits* are weighed in the leaf that got an experience, in both.
     * *Links to the same URL*: as released, each waits for itself until one is fetched. Here a URL waits once, on the path on
       which it was found first, with the best of its anchors, and counts the pages that link to it.
     * *Failures*: as released, they are no experiences and do not count. Here they earn 0.
@@ -87,11 +86,16 @@ class TreeQ(Policy):
     * *Links to go on with*: as released, those of the page; by the paper, the choice of the tree besides. Both here.
     * *Keywords*: as released, expanded keywords are looked for in anchors, the initial ones in URLs, where any part of a word
       will do. Here all are looked for in both, as words. The released code has a feature for phrases; here they are keywords.
-    * *Domains*: as released, a host without ``www.``; here the registered domain.
+    * *Domains*: as released, a host without ``www.``; here the registered domain. What failed does not count there; here ten
+      failures count as a page.
+    * *What else differs from the released code, also with the preset*: vectors have 64 levels, leaves end at 4,096 and their
+      experience is that of the last 100,000 results; a target looks at 32 links of a page, drawn at random, without those that were
+      fetched; the target network is copied after so many experiences; seeds are judged by URL and anchor, not by
+      title; steps of the warm-up and of a falling cap count failures; which links are followed is the spider's affair.
 
-    *Memory*: a waiting link has 15 bytes of vector in the frontier, 20 without in-link features at most and 35 with groups. The
-    network keeps 20,000 experiences (13 MB), the tree 100,000 (3 MB) and 15 KB a leaf, groups take 3 MB, and each domain that
-    was ever seen 28 bytes. Pickled, this is at most 20 MB.
+    *Memory*: a waiting link has 15 bytes of vector in the frontier, 35 with groups. The network keeps 20,000 experiences (13 MB),
+    the tree 100,000 (3 MB) and 15 KB a leaf, groups take 3 MB, and each domain that was ever seen 28 bytes. Pickled, this is about
+    20 MB, and 28 for each million of domains.
 
     References
     ----------
@@ -123,32 +127,35 @@ class TreeQ(Policy):
         preset: str = "",
         rules: dict[str, Any] | None = None,
     ) -> None:
-        if isinstance(keywords, str) or mode not in get_args(Mode):
-            raise ConfigError(
-                f"TreeQ(keywords={keywords!r}, mode={mode!r}): keywords is a list, mode is one of {', '.join(get_args(Mode))}"
-            )
-        self.keywords = keywords
-        self.relevance = relevance
+        self.keywords = checked(keywords)
+        self.relevance = None if relevance is None else relevance_of(relevance)
         self.per_domain = per_domain
         self.per_domain_least = per_domain_least
         self.falls_every = falls_every
         self.mode = mode
         self.preset = preset
         self.rules = rules
-        topical = bool(keywords) or relevance is not None
-        self._rules = Rules.of(preset, rules or {}, topical=topical, per_domain=per_domain)
+        self._begin()
+
+    def _begin(self) -> None:
+        """Make everything that follows from the parameters."""
+        if self.mode not in get_args(Mode):
+            raise ConfigError(f"mode is {self.mode!r}; it is one of {', '.join(get_args(Mode))}")
+        topical = bool(self.keywords) or self.relevance is not None
+        self._rules = Rules.of(self.preset, self.mode, self.rules or {}, topical=topical, cap=self.per_domain)
         self.layout = layout(in_links=self._rules.in_links, groups=self._rules.groups)
-        self.domains = Domains(per_domain, least=per_domain_least, falls_every=falls_every)
-        self.steps = 0  # picks
-        self.results = 0  # outcomes
-        self._chosen: dict[int, NDArray[np.uint8]] = {}  # picks in flight: their codes when they were chosen
-        self._placed: dict[int, NDArray[np.uint8]] = {}  # picks whose links were placed: the codes of these
-        self._found = 0  # links that were ranked
-        self._recent: list[int] = []  # experiences since the last choice
+        self.domains = Domains(self.per_domain, least=self.per_domain_least, falls_every=self.falls_every)
         self._features = Features(
-            self.layout, LinkReader(keywords, relevance), self.domains,
+            self.layout, LinkReader(self.keywords, self.relevance), self.domains,
             seeds_are_relevant=topical, hosts=self._rules.hosts,
         )  # fmt: skip
+        self.steps = 0  # picks
+        self.results = 0  # outcomes
+        self._found = 0  # links that were ranked
+        self._chosen: dict[int, NDArray[np.uint8]] = {}  # picks in flight: their codes when they were chosen
+        self._placed: dict[int, NDArray[np.uint8]] = {}  # picks whose links were placed: the codes of these
+        self._recent: list[int] = []  # experiences since the last choice
+        self._before: dict[int, list[int]] = {}  # picks in flight: the experiences since the choice before them
 
     @property
     def chooses_in_tree(self) -> bool:
@@ -161,6 +168,7 @@ class TreeQ(Policy):
         return (State.NEW, State.PROBED, State.WAITING) if self.chooses_in_tree else (State.NEW, State.PROBED)
 
     def open(self, frontier: Frontier, rng: np.random.Generator) -> None:
+        self._begin()  # a subclass, or who made it, may have set parameters since
         rules = self._rules
         self.tree = RegressionTree(
             self.layout.n_codes, rule=rules.split, tau=rules.tau, min_samples=rules.min_samples,
@@ -176,10 +184,13 @@ class TreeQ(Policy):
         super().attach(frontier)
         self._rows = np.zeros(0, np.intp)  # of the domain of each host of the frontier
         self._closed = np.zeros(0, np.bool_)  # by host of the frontier
+        self._n_hosts = 0
+        self._shut = np.zeros(0, np.bool_)  # by row of a domain: what its hosts have in _closed
         if self.chooses_in_tree:
             frontier.keep_vectors(self.layout.width)
             for split in self.tree.splits:
                 frontier.divide(*split)
+            self._know_hosts()
 
     def place(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
         placements: list[Placement | None] = [None] * len(links)
@@ -202,34 +213,32 @@ class TreeQ(Policy):
             placements[i] = Placement(arm, rank, memo)
         if source is not None:
             self._remember(source.pick.id, x)
-        elif self._rules.seeds_are_experience:
-            for seed in x:
-                self._experience(seed, 1.0, x[:0])
+        elif self._rules.seeds_are_experience and not self.results:
+            for seed, link in zip(x, wanted, strict=True):
+                if not link.depth:
+                    self._experience(seed, 1.0, x[:0])
         return placements
 
     def select(self, busy: Collection[str]) -> Pick | None:
-        if not self.chooses_in_tree:
-            pick = self.domains.pop(self.frontier, 0, busy)
-            x = None if pick is None or pick.memo is None else self._features.of(pick)
-        else:
-            pick, x = self._choose(busy)
-        if pick is None or x is None:
-            return pick
+        pick = self._choose(busy) if self.chooses_in_tree else self.domains.pop(self.frontier, 0, busy)
+        if pick is None:
+            return None
+        x = self._features.of(pick)
         self.steps += 1
         self._chosen[pick.id] = x
+        self._before[pick.id], self._recent = self._recent, []
         row = self.domains.row(pick.host)
-        fell = self.domains.ask(row)
-        self._update_closed(row, everywhere=fell)
+        self._update_closed(row, everywhere=self.domains.ask(row))
         if self._features.groups is not None:
             self._features.groups.ask(self.layout.groups_of(pick), 1)
-        for experience in self._recent:
-            self.network.set_chosen(experience, x)
-        self._recent.clear()
+        if self.domains.cap is not None and self.chooses_in_tree and self.steps % _SWEEP == 0:
+            self._sweep()
         return pick
 
     def unselect(self, pick: Pick) -> None:
         if self._chosen.pop(pick.id, None) is not None:
             self.steps -= 1
+            self._recent = self._before.pop(pick.id) + self._recent
             row = self.domains.row(pick.host)
             self.domains.take_back(row)
             self._update_closed(row)
@@ -240,11 +249,13 @@ class TreeQ(Policy):
         pick = outcome.pick
         x = self._chosen.pop(pick.id, None)
         nexts = self._placed.pop(pick.id, np.zeros((0, self.layout.n_codes), np.uint8))
-        if x is None or pick.memo is None:  # not chosen here
+        if x is None:  # not chosen here
             return
+        for experience in self._before.pop(pick.id):
+            self.network.set_chosen(experience, x)
         self.results += 1
         row = self.domains.row(pick.host)
-        self.domains.settle(row, came=outcome.is_html, relevant=outcome.reward > 0)
+        self.domains.settle(row, outcome)
         self._update_closed(row)
         if self._features.groups is not None:
             self._features.groups.settle(self.layout.groups_of(pick), worth(outcome.reward))
@@ -284,7 +295,7 @@ class TreeQ(Policy):
         return ", ".join(said) or "any link"
 
     def __getstate__(self) -> dict[str, Any]:
-        left_out = ("_rows", "_closed")
+        left_out = ("_rows", "_closed", "_n_hosts", "_shut")
         return {name: value for name, value in super().__getstate__().items() if name not in left_out}
 
     @property
@@ -293,47 +304,32 @@ class TreeQ(Policy):
 
     # Choosing
 
-    def _choose(self, busy: Collection[str]) -> tuple[Pick | None, NDArray[np.uint8] | None]:
-        drawn = self._draw(busy)
+    def _choose(self, busy: Collection[str]) -> Pick | None:
+        """Take the best of the representatives of all leaves; where nothing will ever be open again, give up what waits."""
+        self._know_hosts()
+        closed = None if self.domains.cap is None else self._closed[: self._n_hosts]
+        if self.mode == "synchronous":
+            drawn = self.frontier.everything(busy=busy, closed=closed)
+        else:
+            drawn = self.frontier.draw(self._counts(), self.rng, busy=busy, closed=closed)
         if not len(drawn.slots):
-            return None, None
+            while not busy and not self.frontier.flying and len(self.frontier):
+                self.frontier.give_up(self.frontier.draw(self._counts(), np.random.default_rng(0)).slots)
+            return None
         x = self._features.now(drawn.vectors, self._rows[drawn.hosts])
         at = int(self.rng.integers(len(x))) if self._is_random else int(np.argmax(self.network.values(x)))
-        pick = self.frontier.take_slot(int(drawn.slots[at]))
-        if pick is None or pick.memo is None:
-            return pick, None
-        return pick, self._features.of(pick)
+        return self.frontier.take_slot(int(drawn.slots[at]))
 
-    def _draw(self, busy: Collection[str]) -> Drawn:
-        """Draw representatives of all leaves; where nothing will ever be open again, give up what waits."""
-        frontier = self.frontier
-        self._know_hosts()
-        if self.mode == "synchronous":
-            drawn = frontier.everything(busy=busy, closed=self._closed)
-        else:
-            drawn = self._draw_open(busy)
-        if not len(drawn.slots) and not busy and not frontier.flying:
-            frontier.give_up(frontier.everything().slots)
-        return drawn
+    def _counts(self) -> NDArray[np.int64]:
+        """Return how many representatives each leaf has, shape (n_leaves,)."""
+        waiting = self.frontier.waiting
+        awake = max(int(np.count_nonzero(waiting)), 1)
+        return np.where(waiting > 0, -(-self._rules.representatives // awake), 0)
 
-    def _draw_open(self, busy: Collection[str]) -> Drawn:
-        """Draw among what may be asked for, and give up some of what may never be and comes up."""
-        frontier = self.frontier
-        waiting = frontier.waiting
-        awake = np.count_nonzero(waiting)
-        each = -(-self._rules.representatives // awake) if awake else 0
-        counts = np.where(waiting > 0, max(each, 1), 0)
-        drawn = frontier.draw(counts, self.rng, busy=busy)
-        if self.domains.cap is None:
-            return drawn
-        closed = self._closed[drawn.hosts]
-        if not closed.any():
-            return drawn
-        done = self.domains.is_done(self._rows[drawn.hosts])
-        frontier.give_up(np.unique(drawn.slots[done])[:_GIVEN_UP])
-        if not closed.all():
-            return Drawn(drawn.slots[~closed], drawn.arms[~closed], drawn.hosts[~closed], drawn.vectors[~closed])
-        return frontier.draw(counts, self.rng, busy=busy, closed=self._closed)
+    def _sweep(self) -> None:
+        """Give up some links of domains that have had all their pages, so that they do not wait for ever."""
+        drawn = self.frontier.draw(self._counts(), self.rng)
+        self.frontier.give_up(drawn.slots[self.domains.is_done(self._rows[drawn.hosts])])
 
     def _ranks(self, x: NDArray[np.uint8]) -> list[float]:
         if self.mode == "random":
@@ -350,16 +346,31 @@ class TreeQ(Policy):
     def _know_hosts(self) -> None:
         """Find the domains of the hosts that the frontier has since the last choice."""
         hosts = self.frontier.hosts
-        if len(hosts) > len(self._rows):
-            rows = [self.domains.row(host) for host in hosts[len(self._rows) :]]
-            self._rows = np.append(self._rows, rows).astype(np.intp)
-            self._closed = np.append(self._closed, self.domains.is_full(self._rows[len(self._closed) :]))
+        first, n = self._n_hosts, len(hosts)
+        if n == first:
+            return
+        if n > len(self._rows):
+            room = max(64, n, 2 * len(self._rows)) - first
+            self._rows = np.append(self._rows[:first], np.zeros(room, np.intp))
+            self._closed = np.append(self._closed[:first], np.zeros(room, np.bool_))
+        self._rows[first:n] = [self.domains.row(host) for host in hosts[first:n]]
+        self._closed[first:n] = self.domains.is_full(self._rows[first:n])
+        self._n_hosts = n
 
     def _update_closed(self, row: int, *, everywhere: bool = False) -> None:
+        """Note whether a domain, or after a fall of the cap any, may be asked for more pages."""
+        if self.domains.cap is None or not self.chooses_in_tree:
+            return
+        if len(self._shut) < len(self.domains.pages):
+            self._shut = np.append(self._shut, np.zeros(len(self.domains.pages) - len(self._shut), np.bool_))
+            everywhere = True
         if everywhere:
-            self._closed = self.domains.is_full(self._rows)
-        elif self.domains.cap is not None:
-            self._closed[self._rows == row] = self.domains.is_full(np.array([row]))[0]
+            self._shut[:] = self.domains.is_full(np.arange(len(self._shut)))
+            self._closed[: self._n_hosts] = self._shut[self._rows[: self._n_hosts]]
+        full = bool(self.domains.is_full(np.array([row]))[0])
+        if full != self._shut[row]:
+            self._shut[row] = full
+            self._closed[: self._n_hosts][self._rows[: self._n_hosts] == row] = full
 
     # Learning
 

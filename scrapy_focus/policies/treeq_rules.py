@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
     from scrapy_focus.policies.linkfeatures import Layout
 
+_KINDS = {float: "a number from 0", int: "a whole number", bool: "True or False", str: "a text"}
+_LEAST = {"warmup": 0, "max_depth": 0, "min_child": 1}  # of whole numbers; 1 of all others
+
 
 @dataclass(frozen=True, kw_only=True)
 class Rules:
@@ -42,27 +45,45 @@ class Rules:
     hosts: bool = True  # features of the host
     groups: bool = False  # features of tag path, URL pattern and anchor
 
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value, kind = getattr(self, field.name), type(field.default)
+            known = type(value) is kind or (kind is float and type(value) is int)
+            if not known or (kind is int and value < _LEAST.get(field.name, 1)) or (kind is float and not value >= 0):
+                raise ConfigError(
+                    f"rules has {field.name} = {value!r}; it takes {_KINDS[kind]}"
+                    + (f" from {_LEAST.get(field.name, 1)}" if kind is int else "")
+                )
+        if self.gamma > 1 or self.split not in ("chi2", "variance") or self.min_share > 0.5 or self.batch > 20_000:
+            raise ConfigError(
+                f"rules has gamma = {self.gamma}, split = {self.split!r}, min_share = {self.min_share}, batch = {self.batch}; "
+                "gamma is at most 1, split is 'chi2' or 'variance', min_share at most 0.5, batch at most 20,000"
+            )
+
     @classmethod
-    def of(cls, preset: str, changes: dict[str, Any], *, topical: bool, per_domain: int | None) -> Rules:
+    def of(cls, preset: str, mode: str, changes: dict[str, Any], *, topical: bool, cap: int | None) -> Rules:
         """Return the rules of a preset with some changed; ``topical``: there are keywords or a classifier.
 
         Raises
         ------
         ConfigError
-            If there is no such preset, or no such rule.
+            If there is no such preset, no such rule, or a rule cannot be so.
         """
-        if preset not in ("", "tres-2023"):
-            raise ConfigError(f"preset is {preset!r}; it is '' or 'tres-2023'")
+        if preset not in ("", "tres-2023") or not isinstance(changes, dict):
+            raise ConfigError(
+                f"preset is {preset!r}, rules is {changes!r}; a preset is '' or 'tres-2023', rules is a dict"
+            )
         names = [field.name for field in fields(cls)]
         if unknown := sorted(changes.keys() - set(names)):
             raise ConfigError(f"rules has {', '.join(unknown)}; there are {', '.join(names)}")
         rules = cls(groups=not topical)
         if preset:
+            cautious = mode == "tree-random"
             rules = cls(
-                gamma=0.99, split="variance", min_samples=5, min_child=1, representatives=1,
-                prior=False, warmup=500 if per_domain in (None, 20, 100) else 300, train_every=3,
-                batch=128 if per_domain == 5 else 60, only_with_links=True, seeds_are_experience=topical,
-                in_links=False,
+                gamma=0.99, split="variance", representatives=1, prior=False, min_child=1,
+                min_samples=20 if cautious else 10 if cap == 20 else 5, min_share=0.2 if cautious or cap == 20 else 0.0,
+                warmup=500 if cap in (None, 20, 100) else 300, train_every=3, batch=128 if cap == 5 else 60,
+                only_with_links=True, seeds_are_experience=True, in_links=False,
             )  # fmt: skip
         return replace(rules, **changes)
 

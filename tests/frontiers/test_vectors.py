@@ -231,6 +231,24 @@ def test_a_division_of_many_shows_at_once(monkeypatch: pytest.MonkeyPatch) -> No
         assert sorted(link.key for link, _ in frontier.scan(arm)) == np.flatnonzero(arms == arm).tolist()
 
 
+@pytest.mark.usefixtures("short")
+def test_a_division_into_an_arm_that_is_not_empty_keeps_the_order() -> None:
+    """As after an opening: links that were placed in the new arm already stand among those that come, by their ages."""
+    frontier, rng = filled(20), np.random.default_rng(8)
+    push(frontier, 20, 40, arm=1)
+    push(frontier, 40, 60)
+    closed = np.array([True] * 5)
+    frontier.push(links(60, host="open"), [Placement(2, 0.0, np.zeros(3, np.uint8))])
+    frontier.push(links(61, host="open"), [Placement(0, 0.0, np.array([61, 63, 0], np.uint8))])
+    assert frontier.draw(np.array([1, 1, 1]), rng, closed=closed).vectors[:, 0].tolist() == [61, 0]
+    frontier.divide(0, 1, 20, 1)
+    frontier.check()
+    keys = [link.key for link, _ in frontier.scan(1)]
+    assert keys == [*(key for key in range(60) if 20 <= key < 40 or key * 7 % 64 > 20), 61]
+    drawn = frontier.draw(np.array([1, 1, 1]), rng, closed=closed)
+    assert (drawn.arms.tolist(), drawn.vectors[:, 0].tolist()) == ([1, 2], [61, 0])
+
+
 def test_slots_are_used_again() -> None:
     """A frontier of a thousand links stays as small as that, however many come and go."""
     frontier, rng = filled(1000), np.random.default_rng(7)

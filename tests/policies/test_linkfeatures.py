@@ -7,7 +7,7 @@ import zlib
 import numpy as np
 import pytest
 
-from scrapy_focus import ConfigError, Crawl
+from scrapy_focus import ConfigError, Crawl, Pick
 from scrapy_focus.core.domains import Domains, domain_of
 from scrapy_focus.policies.linkfeatures import (
     IN_LINKS,
@@ -23,6 +23,8 @@ from scrapy_focus.policies.linkfeatures import (
 )
 from scrapy_focus.policies.treeq import TreeQ
 from tests.made import failure, fetch, link, page
+
+PICK = Pick(1, 1, "", "", 0, 0, 0.0, None, -1, "GET", b"")
 
 
 class Said:
@@ -228,9 +230,9 @@ def test_a_cap_counts_what_came_and_what_flies() -> None:
     domains.ask(one)
     domains.ask(one)
     assert domains.is_full(np.array([one, other])).tolist() == [True, False]
-    domains.settle(one, came=False, relevant=False)
+    domains.settle(one, failure(PICK))
     assert not domains.is_full(np.array([one])).any()
-    domains.settle(one, came=True, relevant=True)
+    domains.settle(one, page(PICK, reward=1.0))
     domains.ask(one)
     assert domains.is_full(np.array([one])).all()
     domains.take_back(one)
@@ -245,7 +247,7 @@ def test_a_falling_cap() -> None:
     caps = []
     for _ in range(40):
         domains.ask(row)
-        domains.settle(row, came=False, relevant=False)
+        domains.settle(row, failure(PICK))
         caps.append(domains.cap)
     assert caps == [5] * 9 + [2] * 31
 
@@ -260,7 +262,7 @@ def test_caps_that_cannot_be(params: tuple[int | None, int | None, int]) -> None
 
 def test_failures_count_for_their_host() -> None:
     """A host whose pages fail is one with few relevant pages."""
-    policy = TreeQ(keywords=["x"])
+    policy = TreeQ(keywords=["xx"])
     crawl = Crawl(policy, seed=0, strict=True)
     crawl.add([link(1)])
     pick = crawl.next()

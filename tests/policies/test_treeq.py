@@ -33,8 +33,8 @@ class Web:
     On even hosts every page is relevant, on odd ones none is. Anchors say so in two of three cases.
     """
 
-    def __init__(self, hosts: int = 20, pages: int = 30) -> None:
-        self.hosts, self.pages = hosts, pages
+    def __init__(self, hosts: int = 20, pages: int = 30, fan: int = 6) -> None:
+        self.hosts, self.pages, self.fan = hosts, pages, fan
 
     def link(self, number: int) -> Any:
         host = number % self.hosts
@@ -48,7 +48,7 @@ class Web:
     def links(self, number: int) -> list[Any]:
         n = self.hosts * self.pages
         rng = np.random.default_rng(number)
-        return [self.link(i) for i in sorted({(number + self.hosts) % n, *rng.integers(0, n, 6).tolist()})]
+        return [self.link(i) for i in sorted({(number + self.hosts) % n, *rng.integers(0, n, self.fan).tolist()})]
 
 
 def crawl_of(web: Web, policy: Any, *, seed: int = 0, **rest: Any) -> Crawl:
@@ -161,9 +161,14 @@ def test_rewards(reward: float, learned: float) -> None:
     assert worth(reward) == learned
 
 
+def published(cap: int | None = None, mode: str = "tree") -> Rules:
+    """Return the published rules under a cap."""
+    return Rules.of("tres-2023", mode, {}, topical=True, cap=cap)
+
+
 def test_published_rules() -> None:
     """What the released code does, as far as it is told by numbers."""
-    rules = Rules.of("tres-2023", {}, topical=True, per_domain=None)
+    rules = published()
     assert (rules.gamma, rules.split, rules.representatives, rules.warmup, rules.train_every) == (
         0.99,
         "variance",
@@ -172,8 +177,10 @@ def test_published_rules() -> None:
         3,
     )
     assert (rules.min_samples, rules.batch, rules.in_links, rules.prior) == (5, 60, False, False)
-    assert Rules.of("tres-2023", {}, topical=True, per_domain=5).batch == 128
-    assert Rules.of("tres-2023", {}, topical=True, per_domain=10).warmup == 300
+    assert published(5).batch == 128
+    assert published(10).warmup == 300
+    assert (published(20).min_samples, published(20).min_share) == (10, 0.2)
+    assert (published(mode="tree-random").min_samples, published(mode="tree-random").min_share) == (20, 0.2)
     assert TreeQ(preset="tres-2023").layout.n_codes == 8
 
 
@@ -181,8 +188,9 @@ def test_the_published_warm_up_is_random() -> None:
     """Until it ends, nothing is trained, and the choice is that of Tree-Random with the same seed."""
     web = Web()
     orders = []
+    same = {"min_samples": 5, "min_share": 0.0}
     for mode in ("tree", "tree-random"):
-        policy = TreeQ(keywords=["cheese"], preset="tres-2023", mode=mode, rules={"warmup": 60})
+        policy = TreeQ(keywords=["cheese"], preset="tres-2023", mode=mode, rules={"warmup": 60, **same})
         crawl = crawl_of(web, policy)
         before = policy.network.online.weights.copy()
         orders.append([pick.key for pick in steps(crawl, web, 60)])
@@ -254,7 +262,7 @@ def test_a_falling_cap_gives_up_what_is_above() -> None:
 
 def test_links_of_a_full_domain_are_given_up() -> None:
     """Those of a domain that is full only by what is in flight wait."""
-    policy = TreeQ(keywords=["x"], per_domain=1)
+    policy = TreeQ(keywords=["xx"], per_domain=1)
     crawl = Crawl(policy, seed=0, strict=True)
     crawl.add(links(1, 2, host="a.test"))
     first = crawl.next()
@@ -289,14 +297,193 @@ def test_busy_hosts_are_left_alone() -> None:
     assert pickle.dumps(policy) == before
 
 
+@pytest.mark.parametrize("make", [TreeQ, BestFirst])
+@pytest.mark.parametrize("rest", [{"mime": "application/pdf"}, {"error": "spider_error"}])
+def test_a_cap_counts_whatever_came(make: Any, rest: dict[str, str]) -> None:
+    """Files, and pages whose callback failed, are pages of their domain."""
+    crawl = Crawl(make(keywords=["xx"], per_domain=2), seed=0, strict=True)
+    crawl.add(links(*range(50)))
+    n = 0
+    while (pick := crawl.next()) is not None:
+        n += 1
+        crawl.sent(pick.id)
+        crawl.report(page(pick, **rest))
+    assert n == 2
+    assert len(crawl.frontier) == 0
+
+
+@pytest.mark.parametrize("make", [TreeQ, BestFirst])
+def test_a_dead_domain_is_left_at_last(make: Any) -> None:
+    """Ten failures count as a page."""
+    crawl = Crawl(make(keywords=["xx"], per_domain=2), seed=0, strict=True)
+    crawl.add(links(*range(50)))
+    n = 0
+    while (pick := crawl.next()) is not None:
+        n += 1
+        crawl.sent(pick.id)
+        crawl.report(failure(pick))
+    assert n == 20
+
+
+def test_an_open_link_is_found_among_closed_ones() -> None:
+    """However many links of its leaf wait on a host that is full by what is in flight."""
+    policy = TreeQ(keywords=["cheese"], per_domain=1, rules={"representatives": 1})
+    crawl = Crawl(policy, seed=0, strict=True)
+    crawl.add(links(*range(300), host="full.test"))
+    assert crawl.next().host == "full.test"
+    crawl.add(links(1000, host="open.test"))
+    assert crawl.next().key == 1000
+    assert crawl.next() is None
+
+
+def test_a_choice_of_nothing_changes_nothing() -> None:
+    """Where every domain is full by what is in flight, nothing is given up, and no random number is used."""
+    policy = TreeQ(keywords=["cheese"], per_domain=1)
+    crawl = Crawl(policy, seed=0, strict=True)
+    crawl.add([*links(1, 2, host="a.test"), *links(3, 4, host="b.test")])
+    assert crawl.next() is not None
+    assert crawl.next() is not None
+    before = pickle.dumps(policy)
+    assert crawl.next() is None
+    assert len(crawl.frontier) == 2
+    assert pickle.dumps(policy) == before
+
+
+def test_links_of_a_page_that_earned_nothing_have_no_relevant_parent() -> None:
+    """Also where nothing led to that page: the start page of a site, say."""
+    policy = TreeQ()
+    crawl = Crawl(policy, goal=lambda outcome: 0.0, seed=0, strict=True)
+    crawl.add([link(1)])
+    fetch(crawl, link(2))
+    x = crawl.frontier.vectors([2])[0]
+    names = policy.layout.names
+    assert [int(x[names.index(name)]) for name in names[:3]] == [0, 0, 0]
+    assert x[names.index("share of links from relevant pages")] == 0
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_links_that_could_not_be_placed_keep_to_the_cap(mode: Any) -> None:
+    """They are chosen at last, as if nothing were known of them, and count for their domain."""
+
+    class Failing(TreeQ):
+        def place(self, links: Any, source: Any) -> Any:
+            if source is None:
+                raise ValueError("on purpose")
+            return super().place(links, source)
+
+    crawl = Crawl(Failing(keywords=["xx"], per_domain=2, mode=mode), seed=0)
+    crawl.add([*links(*range(40), host="a.test"), *links(*range(50, 90), host="b.test")])
+    came: Counter[str] = Counter()
+    flying: list[Pick] = []
+    while True:
+        while len(flying) < 4 and (pick := crawl.next()) is not None:
+            flying.append(pick)
+            crawl.sent(pick.id)
+        if not flying:
+            break
+        came[flying[0].host] += 1
+        crawl.report(page(flying.pop(0)))
+    assert came == {"a.test": 2, "b.test": 2}
+    assert crawl.counts["error/select"] == crawl.counts["error/learn"] == 0
+
+
+@pytest.mark.parametrize("base", [TreeQ, BestFirst])
+def test_what_is_set_after_construction_counts(base: Any) -> None:
+    """A subclass whose constructor takes nothing gets keywords and classifier from the settings all the same."""
+
+    class Mine(base):
+        def __init__(self) -> None:
+            super().__init__(per_domain=5)
+
+    policy = Mine()
+    policy.keywords = ("cheese",)
+    crawl = Crawl(policy, seed=0, strict=True)
+    crawl.add([link(1), link(2, anchor="cheese")])
+    assert crawl.next().key == 2
+    if base is TreeQ:
+        assert not policy.layout.groups
+
+
+def test_a_cap_falls_once_at_each_step() -> None:
+    """Whatever is taken back and asked for again there."""
+    policy = TreeQ(keywords=["xx"], per_domain=40, per_domain_least=2, falls_every=10)
+    domains = policy.domains
+    for _ in range(9):
+        domains.ask(domains.row("a.test"))
+    for _ in range(5):
+        domains.ask(domains.row("b.test"))
+        domains.take_back(domains.row("b.test"))
+    assert domains.cap == 20
+
+
+def test_what_is_taken_back_leaves_no_trace() -> None:
+    """A pick that is released counts nowhere: not for its domain, its groups, or as what came next."""
+    policy = TreeQ(per_domain=3)
+    crawl = Crawl(policy, goal=lambda outcome: 1.0, seed=0, strict=True)
+    crawl.add([link(1)])
+    fetch(crawl, *links(2, 3, 4))
+    before = (policy.domains.flying.copy(), policy._features.groups.asked.copy(), policy.steps, policy._recent)
+    pick = crawl.next()
+    crawl.release(pick.id)
+    for now, then in zip(
+        (policy.domains.flying, policy._features.groups.asked, policy.steps, policy._recent), before, strict=True
+    ):
+        assert np.array_equal(now, then)
+    fetch(crawl)
+    _, _, _, counts = policy.network.replay.rows(np.arange(1))
+    assert counts.tolist() == [4], "three links, and what came next"
+
+
+def test_negative_rewards_do_not_make_a_group_look_good() -> None:
+    """What was lost behind a page counts as nothing earned there."""
+    policy = TreeQ()
+    crawl = Crawl(policy, goal=lambda outcome: -1.0, seed=0, strict=True)
+    crawl.add([link(1)])
+    fetch(crawl, link(2))
+    fetch(crawl, link(3))
+    pick = crawl.next()
+    x = policy._chosen[pick.id]
+    behind = [i for i, name in enumerate(policy.layout.names) if name.startswith("reward")]
+    assert x[behind].tolist() == [0] * 6
+
+
+def test_the_first_choice_follows_the_classifier() -> None:
+    """Before anything was learned, what the features promise decides, the probability first."""
+
+    class Cheese:
+        digest = "cheese"
+
+        def score(self, texts: Any) -> Any:
+            return np.array([0.9 if "cheese" in text else 0.2 for text in texts])
+
+    for prior, keys in ((True, {7}), (False, None)):
+        chosen = set()
+        for seed in range(8):
+            crawl = Crawl(TreeQ(relevance=Cheese(), rules={"prior": prior}), seed=seed, strict=True)
+            crawl.add([link(i, anchor="cheese" if i == 7 else "bread") for i in range(30)])
+            chosen.add(crawl.next().key)
+        assert chosen == keys if keys else len(chosen) > 1
+
+
+def test_seeds_of_a_crawl_that_runs_are_no_experience() -> None:
+    """By the published rules, a seed earns 1 before it is fetched; links without a page that come later do not."""
+    policy = TreeQ(keywords=["xx"], preset="tres-2023")
+    crawl = Crawl(policy, seed=0, strict=True)
+    crawl.add([link(1), link(2, depth=3)])
+    assert policy.tree.counts.sum() == 1
+    fetch(crawl)
+    crawl.add([link(5)])
+    assert policy.tree.counts.sum() == 1
+
+
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("how", ["stopped", "killed"])
 def test_a_crawl_that_goes_on_makes_the_same_choices(tmp_path: Path, mode: Any, how: str) -> None:
     """Stopped or killed after each 37 pages, a crawl on disk asks for the same pages in the same order as in one piece."""
-    web = Web()
+    web = Web(fan=40)
 
     def policy() -> TreeQ:
-        return TreeQ(keywords=["cheese"], mode=mode, rules={"tau": 3.0}, per_domain=25)
+        return TreeQ(keywords=["cheese"], mode=mode, rules={"tau": 3.0}, per_domain=20)
 
     whole = [pick.key for pick in steps(crawl_of(web, policy()), web, 260)]
     parts: list[int] = []
@@ -308,6 +495,38 @@ def test_a_crawl_that_goes_on_makes_the_same_choices(tmp_path: Path, mode: Any, 
         crawl.close()  # without a checkpoint, what is on disk is what a kill leaves
     assert parts == whole
     assert len(set(whole)) == 260
+
+
+@pytest.mark.parametrize("how", ["stopped", "killed"])
+def test_the_same_choices_with_several_in_flight(tmp_path: Path, how: str) -> None:
+    """Where what is in flight comes back before the stop, and choices of nothing lie between."""
+    web = Web(fan=20)
+
+    def policy() -> TreeQ:
+        return TreeQ(keywords=["cheese"], per_domain=4)
+
+    def part(crawl: Crawl, n: int) -> list[int]:
+        came: list[int] = []
+        flying: list[Pick] = []
+        while True:
+            while len(flying) < 6 and len(came) + len(flying) < n and (pick := crawl.next()) is not None:
+                crawl.sent(pick.id)
+                flying.append(pick)
+            if not flying:
+                return came
+            came.append(flying[0].key)
+            crawl.report(page(flying[0]), web.links(flying.pop(0).key))
+
+    crawl, whole, parts = crawl_of(web, policy()), [], []
+    for _ in range(8):
+        whole += part(crawl, 9)
+        going_on = crawl_of(web, policy(), job=Job(tmp_path / "job", every=20))
+        parts += part(going_on, 9)
+        if how == "stopped":
+            going_on.checkpoint()
+        going_on.close()
+    assert parts == whole
+    assert len(set(whole)) == 72
 
 
 def test_other_parameters_are_refused_on_resume(tmp_path: Path) -> None:
@@ -346,7 +565,25 @@ def test_16_in_flight_lose_little() -> None:
 @pytest.mark.parametrize(
     ("params", "said"),
     [
-        ({"keywords": "cheese"}, "keywords is a list"),
+        ({"keywords": "cheese"}, "list of words"),
+        ({"keywords": [1]}, "list of words"),
+        ({"keywords": None}, "list of words"),
+        ({"keywords": ["R"]}, "two letters"),
+        ({"per_domain": 2.5}, "whole number"),
+        ({"per_domain": True}, "whole number"),
+        ({"per_domain": "10"}, "whole number"),
+        ({"per_domain": 5, "per_domain_least": 0}, "whole number"),
+        ({"rules": "x"}, "rules is a dict"),
+        ({"rules": {"gamma": 7}}, "gamma"),
+        ({"rules": {"gamma": -1.0}}, "gamma"),
+        ({"rules": {"train_every": 0}}, "train_every"),
+        ({"rules": {"tau": "x"}}, "tau"),
+        ({"rules": {"batch": 1.5}}, "batch"),
+        ({"rules": {"batch": 10**6}}, "batch"),
+        ({"rules": {"representatives": 0}}, "representatives"),
+        ({"rules": {"in_links": "no"}}, "in_links"),
+        ({"rules": {"prior": None}}, "prior"),
+        ({"rules": {"split": "gini"}}, "chi2"),
         ({"mode": "sync"}, "synchronous"),
         ({"preset": "tres"}, "tres-2023"),
         ({"rules": {"gama": 1}}, "gamma"),
@@ -385,7 +622,7 @@ def test_on_a_single_site_it_finds_more_than_breadth_first() -> None:
 
 def test_leaves_are_described() -> None:
     """By the range of each feature on which the tree split; the ranges of two leaves never overlap in all features."""
-    policy = TreeQ(keywords=["x"])
+    policy = TreeQ(keywords=["xx"])
     Crawl(policy, seed=0)
     x = np.zeros(policy.layout.n_codes, np.uint8)
     for i in range(60):
