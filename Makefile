@@ -18,7 +18,7 @@ test: $(VENV)/installed-test
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
-	$(PY) -m pytest -q
+	$(PY) -m pytest -q -n auto --dist loadgroup
 
 test-slow: $(VENV)/installed-test
 	$(PY) -m pytest -q -m slow

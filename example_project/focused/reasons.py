@@ -29,7 +29,7 @@ def reason(said: Mapping[str, Any], *, depth: int) -> str:
     --------
     >>> reason({"leaf": 3, "value": 0.812, "parent relevant": 1.0, "nearness of a relevant page": 1.0,
     ...     "keyword in the anchor": 1.0, "probability": 0.94, "relevant share of its host": 0.75}, depth=3)
-    'keyword in the anchor; its words 94 % on the topic; on a relevant page; 75 % of its domain relevant; value 0.81'
+    'keyword in the anchor; words of the link 94 % on the topic; found on a relevant page; 75 % of its domain relevant; expected gain 0.81'
     >>> reason({"kind": "most probable", "score": 0.5}, depth=0)
     'a seed; kind most probable; score 0.5'
     """
@@ -43,7 +43,7 @@ def _words(left: dict[str, Any]) -> Iterator[str]:
     if places:
         yield f"keyword in the {' and the '.join(places)}"
     if "probability" in left:
-        yield f"its words {100 * left.pop('probability'):.0f} % on the topic"
+        yield f"words of the link {100 * left.pop('probability'):.0f} % on the topic"
 
 
 def _way(left: dict[str, Any], depth: int) -> Iterator[str]:
@@ -53,9 +53,9 @@ def _way(left: dict[str, Any], depth: int) -> Iterator[str]:
     if depth == 0:
         yield "a seed"
     elif depth == 1:
-        yield "on a seed"
+        yield "found on a seed"
     elif parent:
-        yield "on a relevant page"
+        yield "found on a relevant page"
     elif nearness:
         yield f"{round(1 / nearness)} clicks behind a relevant page"
     elif parent is not None:
@@ -81,4 +81,4 @@ def _judgement(left: dict[str, Any]) -> Iterator[str]:
     if drawn:
         yield "drawn at random"
     elif value is not None:
-        yield f"value {value:.2f}"
+        yield f"expected gain {value:.2f}"

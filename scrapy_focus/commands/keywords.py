@@ -81,6 +81,8 @@ def _expand(opts: argparse.Namespace) -> None:
     from scrapy_focus.learn.expansion import expand, load_vectors, read_keywords, train_vectors
     from scrapy_focus.learn.words import words_of
 
+    if opts.out and Path(opts.out).resolve() == Path(opts.keywords).resolve():
+        raise ConfigError(f"--out is {opts.out}, the file of the keywords; give another one")
     keywords = read_keywords(opts.keywords)
     words = {word for text in read_texts(opts.corpus).values() for word in words_of(text)}
     vectors = train_vectors(read_texts(opts.train).values()) if opts.train else load_vectors(opts.vectors)

@@ -39,6 +39,7 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _SHOWN_ERRORS = 3  # with traceback; after that they are only counted
+_OPEN = (State.NEW, State.PROBED)  # a link that gets no place then is given up
 
 
 class Crawl:
@@ -341,10 +342,11 @@ class Crawl:
 
     def placements(self, links: Sequence[Link], source: Outcome | None = None) -> Sequence[Placement | None]:
         """Let the policy say where links should wait, without putting them there."""
-        placements = self._guarded(
-            "place", lambda: placed(self.policy.place(links, source), links), lambda: self._fall_back(links)
+        call, instead = lambda: placed(self.policy.place(links, source), links), lambda: self._fall_back(links)
+        placements = self._guarded("place", call, instead)
+        self.counts["link/given_up"] += sum(
+            not p and at.state in _OPEN for p, at in zip(placements, links, strict=True)
         )
-        self.counts["link/given_up"] += placements.count(None)
         return placements
 
     def _fall_back(self, links: Sequence[Link]) -> Sequence[Placement]:

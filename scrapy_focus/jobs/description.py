@@ -16,8 +16,10 @@ def describe(policy: Policy, goal: Goal, name: str = "") -> dict[str, Any]:
 
     That is who crawls (``name``, the spider), a goal, the import path of a policy, and its parameters.
     """
-    names = [name for name in inspect.signature(type(policy)).parameters if hasattr(policy, name)]
     cls = type(policy)
+    # a constructor that passes on what it does not know has the parameters of its bases, too
+    names = dict.fromkeys(name for base in cls.__mro__[:-1] for name in inspect.signature(base).parameters)
+    names = {name: None for name in names if hasattr(policy, name)}
     path = f"{cls.__module__}.{cls.__qualname__}"
     spider = {"spider": name} if name else {}
     return {**spider, "policy": path, "goal": _text(goal), **{name: _text(getattr(policy, name)) for name in names}}

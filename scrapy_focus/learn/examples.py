@@ -33,6 +33,10 @@ def read_examples(positive: str | PathLike[str], negative: str | PathLike[str]) 
     ConfigError
         If a folder is none, has no example, or a file cannot be read.
     """
+    if Path(positive).resolve() == Path(negative).resolve():
+        raise ConfigError(
+            f"{positive} is both, the folder of pages on the topic and of those that are not; give two folders"
+        )
     found = Examples([], [], [], [])
     for folder, label in ((positive, True), (negative, False)):
         texts = read_texts(folder)

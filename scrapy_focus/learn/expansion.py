@@ -183,9 +183,12 @@ def load_vectors(path: str | PathLike[str]) -> Any:
         if kind == "gensim":
             found = models.KeyedVectors.load(name)
             return getattr(found, "wv", found)
-        return models.KeyedVectors.load_word2vec_format(
+        found = models.KeyedVectors.load_word2vec_format(
             name, binary=kind == "binary", no_header=kind == "headless", unicode_errors="replace"
         )
+        if found.vector_size < 1:
+            raise ValueError("words without numbers")
+        return found
     except FileNotFoundError as error:
         raise ConfigError(f"there is no file {path} with word vectors") from error
     except Exception as error:  # whatever a parser makes of a file that is something else
@@ -244,7 +247,5 @@ def _gensim() -> Any:
     try:
         from gensim import models
     except ImportError as error:
-        raise ConfigError(
-            "word vectors need the package gensim; pip install 'scrapy-focus[vectors]' brings it"
-        ) from error
+        raise ConfigError("word vectors need the package gensim; install it: pip install gensim") from error
     return models

@@ -263,5 +263,5 @@ def _torch() -> Any:
     try:
         import torch
     except ImportError as error:
-        raise ConfigError("a neural model needs PyTorch; pip install 'scrapy-focus[neural]' brings it") from error
+        raise ConfigError("a neural model needs PyTorch; install it: pip install torch") from error
     return torch

@@ -81,8 +81,7 @@ class TreeQ(Policy):
     * *Links to the same URL*: as released, each waits for itself until one is fetched. Here a URL waits once, on the path on
       which it was found first, with the best of its anchors, and counts the pages that link to it.
     * *Failures*: as released, they are no experiences and do not count. Here they earn 0.
-    * *Dead ends*: as released, pages without a new link are no experiences. With the preset neither; recommended is that they
-      teach their own reward.
+    * *Dead ends*: as released, pages without a new link are no experiences. Recommended is that they teach their own reward.
     * *Links to go on with*: as released, those of the page; by the paper, the choice of the tree besides. Both here.
     * *Keywords*: as released, expanded keywords are looked for in anchors, the initial ones in URLs, where any part of a word
       will do. Here all are looked for in both, as words. The released code has a feature for phrases; here they are keywords.
@@ -278,7 +277,7 @@ class TreeQ(Policy):
         return [(self.describe(leaf), float(means[leaf] * counts[leaf]), int(counts[leaf])) for leaf in best]
 
     def describe(self, leaf: int) -> str:
-        """Say in words which links wait in a leaf of the tree: features and, as values, from and to."""
+        """Say in words which links wait in a leaf of the tree: features, and what they are from and up to."""
         ranges: dict[int, list[int]] = {}
         for split in reversed(self.tree.splits):
             if leaf in (split.new_leaf, split.leaf):
@@ -288,11 +287,12 @@ class TreeQ(Policy):
                     leaf = split.leaf
                 else:
                     ranges[split.column][1] = min(most, split.above)
-        said = [
-            self.layout.names[column] + (f" {least / LEVELS:.2f}" if least else "") + f" to {most / LEVELS:.2f}"
-            for column, (least, most) in sorted(ranges.items())
-        ]
-        return ", ".join(said) or "any link"
+        said = []
+        for column, (least, most) in sorted(ranges.items()):
+            start = f" from {least / LEVELS:.2f}" if least else ""
+            end = f" up to {most / LEVELS:.2f}" if most < LEVELS else ""
+            said.append(self.layout.names[column] + start + end if most else f"no {self.layout.names[column]}")
+        return " and ".join(said) or "any link"
 
     def __getstate__(self) -> dict[str, Any]:
         left_out = ("_rows", "_closed", "_n_hosts", "_shut")

@@ -629,9 +629,9 @@ def test_leaves_are_described() -> None:
         x[5], x[2] = i, 63 * (i % 2)
         policy.tree.add(x, float(i >= 30))
     assert policy.tree.splits[0][:3] == (0, 5, 27)
-    assert [policy.describe(leaf) for leaf in (0, 1)] == ["probability to 0.43", "probability 0.44 to 1.00"]
+    assert [policy.describe(leaf) for leaf in (0, 1)] == ["probability up to 0.43", "probability from 0.44"]
     for i in range(60):
         x[5], x[2] = 50, 63 * (i % 2)
         policy.tree.add(x, float(i % 2))
-    assert policy.describe(2) == "relevant share of the path 0.02 to 1.00, probability 0.44 to 1.00"
-    assert policy.describe(3) == "relevant share of the path to 0.00, probability 0.78 to 1.00"
+    assert policy.describe(2) == "relevant share of the path from 0.02 and probability from 0.44"
+    assert policy.describe(3) == "no relevant share of the path and probability from 0.78"

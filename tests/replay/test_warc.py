@@ -303,7 +303,7 @@ def test_an_archive_in_one_piece(tmp_path: Path) -> None:
     [
         (b"", "neither a WARC nor an ARC file"),
         (b"This is a text of several words\n", r"neither a WARC nor an ARC file: it begins with b'This is a t'"),
-        (gzip.compress(b"text"), "neither a WARC nor an ARC file"),
+        (gzip.compress(b"text", mtime=0), "neither a WARC nor an ARC file"),
         (b"\x1f\x8b", "cannot be read as a web archive"),
         (b"\x1f\x8bnonsense", "cannot be read as a web archive"),
         (b"WARC/1.0\r\nnonsense", "has no HTML page"),

@@ -21,6 +21,7 @@ from scrapy_focus.config import Config
 from scrapy_focus.jobs.job import Job
 from scrapy_focus.policies.focused import Focused
 from scrapy_focus.policies.tagpath import FIRST, TagPath
+from scrapy_focus.policies.treeq import TreeQ
 from scrapy_focus.replay.synthetic import TARGET_MIMES
 from scrapy_focus.scheduler import FocusScheduler
 
@@ -44,6 +45,10 @@ HEADS = {
 FOCUSED = {**ALONE, "FOCUS_POLICY": "scrapy_focus.policies.focused.Focused"}
 OFFLINE = {
     **ADDON, "FOCUS_POLICY": "scrapy_focus.policies.offline.TagPathOffline", "FOCUS_POLICY_PARAMS": {"warmup": 150},
+}  # fmt: skip
+TREE = {
+    "SCHEDULER": "scrapy_focus.TreeFrontierScheduler", "FOCUS_POLICY": "scrapy_focus.policies.treeq.TreeQ",
+    "FOCUS_POLICY_PARAMS": {"rules": {"tau": 4.0}},
 }  # fmt: skip
 BREADTH_FIRST = {**ALONE, "FOCUS_POLICY": f"{ORDERINGS}BreadthFirst"}
 DEPTH_FIRST = {**ADDON, "FOCUS_POLICY": f"{ORDERINGS}DepthFirst"}
@@ -244,8 +249,11 @@ class Done:
         released = {event["id"] for event in self.events if event["event"] == "release"}
         outcomes = [(picks[event["id"]], event) for event in self.events if event["event"] == "outcome"]
         chosen = [pick for id_, pick in picks.items() if id_ not in released]
-        if isinstance(policy, (Hashed, TagPath, Focused)):
+        if isinstance(policy, (Hashed, TagPath, Focused, TreeQ)):
             assert policy.steps == len(chosen)
+        if isinstance(policy, TreeQ):
+            assert policy.results == len(outcomes) == policy.tree.counts.sum()
+            assert policy._features.groups.back.sum(axis=1).tolist() == [len(outcomes)] * 3
         if isinstance(policy, Hashed):
             pulls, sums = Counter(pick["arm"] for pick in chosen), Counter[int]()
             for pick, outcome in outcomes:
@@ -318,9 +326,10 @@ def summary(all_done: list[Done]) -> str:
     [
         (HASHED, ["after_requests", "in_a_checkpoint", "at_its_start"]),
         (PAGES, ["sometime", "at_a_new_journal", "after_requests"]),
+        (TREE, ["after_requests", "in_a_checkpoint", "sometime"]),
         (BREADTH_FIRST, ["at_its_start", "after_requests", "near_its_end"]),
     ],
-    ids=["bandit", "tagpath", "breadth_first"],
+    ids=["bandit", "tagpath", "tree", "breadth_first"],
 )
 def test_a_killed_crawl_does_what_another_does(
     nursery: Nursery, tmp_path: Path, settings: dict[str, Any], plan: list[str], english: Reference
@@ -360,17 +369,18 @@ def test_the_command_line(tmp_path: Path, english: Reference) -> None:
         (BREADTH_FIRST, 80),
         (DEPTH_FIRST, 90),
         (RANDOM, 100),
+        (TREE, 110),
     ],
     ids=[
         "bandit", "bandit_budget", "tagpath", "tagpath_heads", "tagpath_heads_budget", "focused", "offline", "breadth_first",
-        "depth_first", "random",
+        "depth_first", "random", "tree",
     ],
 )  # fmt: skip
 def test_a_hundred_kills(
     nursery: Nursery, tmp_path: Path, settings: dict[str, Any], seed: int, whole: Reference,
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
-    """Twelve at least in each of these ten crawls, at random."""
+    """Twelve at least in each of these eleven crawls, at random."""
     all_done: list[Done] = []
     while sum(len(done.hunt.kills) for done in all_done) < 12:
         seed += 1

@@ -226,7 +226,7 @@ def test_reasons_of_every_feature() -> None:
             {"leaf": 1, "at random": False, "value": 0.5, **dict(zip(names, values.tolist(), strict=True))}, depth=3
         )
         assert not any(f"{name} {value}" in said for name in names for value in (0.0, 0.33, 1.0)), said
-        assert said.endswith("; value 0.50")
+        assert said.endswith("; expected gain 0.50")
     assert reason({"links from relevant pages": 0.38, "share of links from relevant pages": 0.5}, depth=2).startswith(
         "3 relevant pages link there, 50 % of all that do"
     )
@@ -235,7 +235,7 @@ def test_reasons_of_every_feature() -> None:
         {"parent relevant": 0, "nearness of a relevant page": 0.25}, depth=9
     )
     assert "no relevant page on the way there" in reason({"parent relevant": 0}, depth=2)
-    assert reason({"relevant share of its host": 0.51, "value": 1}, depth=1) == "on a seed; value 1.00"
+    assert reason({"relevant share of its host": 0.51, "value": 1}, depth=1) == "found on a seed; expected gain 1.00"
     assert reason({"at random": True, "value": 1}, depth=0) == "a seed; drawn at random"
     assert reason({}, depth=2) == "the next in line"
 

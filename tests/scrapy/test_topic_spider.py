@@ -34,10 +34,10 @@ SETTINGS = {
     "DOWNLOAD_DELAY": 0, "TELNETCONSOLE_ENABLED": 0, "REMOTE_CONTROL_ENABLED": 0, "FOCUS_PROGRESS": "off", "FOCUS_SEED": 0,
 }  # fmt: skip
 REASONS = re.compile(
-    r"keyword in the (anchor( and the URL)?|URL)|its words \d+ % on the topic|a seed|on a seed|on a relevant page|"
+    r"keyword in the (anchor( and the URL)?|URL)|words of the link \d+ % on the topic|a seed|found on a seed|found on a relevant page|"
     r"\d+ clicks behind a relevant page|no relevant page on the way there|(about |more than )?\d+ relevant pages link there|"
     r"(about |more than )?\d+ relevant pages link there, \d+ % of all that do|a new domain|\d+ % of its domain relevant|"
-    r"drawn at random|value -?\d+\.\d\d"
+    r"drawn at random|expected gain -?\d+\.\d\d"
 )
 
 
@@ -180,20 +180,20 @@ def test_each_page_says_why_it_was_fetched(bees: Bees) -> None:
     for page in bees.run.pages:
         why = page["why"].split("; ")
         assert all(REASONS.fullmatch(piece) for piece in why), page["why"]
-        assert why[-1].startswith("value ")
+        assert why[-1].startswith("expected gain ")
         said.update(re.sub(r"-?\d+(\.\d+)?", "N", piece) for piece in why)
         assert ("a seed" in why) == (page["depth"] == 0)
-        assert ("on a seed" in why) == (page["depth"] == 1)
+        assert ("found on a seed" in why) == (page["depth"] == 1)
         new += [page["domain"]] * ("a new domain" in why)
         if page["path"]:
             [words] = [piece for piece in why if piece.startswith("keyword in")] or [""]
             assert not keywords.found(words_of(page["path"][-1]["anchor"])) or "anchor" in words
-            if "on a relevant page" in why:
+            if "found on a relevant page" in why:
                 assert relevance[page["path"][-1]["url"]] >= 0.5
         if len(page["path"]) == 0:
             assert ("keyword in the URL" in why) == keywords.found(url_words(page["url"]))
     assert len({*new}) == len(new) > 10
-    for each in ("keyword in the URL", "keyword in the anchor", "on a relevant page", "its words N % on the topic",
+    for each in ("keyword in the URL", "keyword in the anchor", "found on a relevant page", "words of the link N % on the topic",
                  "N % of its domain relevant"):  # fmt: skip
         assert said[each], said
 
@@ -267,7 +267,7 @@ def test_another_policy_and_another_feed(tmp_path: Path) -> None:
     }
     with Handmade(pages) as server:
         run = crawl(server, tmp_path / "out.jsonl", settings, seeds="http://h0.test/", keywords="bees,honey")
-    assert [page["why"] for page in run.pages[:3]] == ["a seed", "on a seed", "the next in line"]
+    assert [page["why"] for page in run.pages[:3]] == ["a seed", "found on a seed", "the next in line"]
     assert [page["url"] for page in run.pages] == [*pages]
     assert len((tmp_path / "other.csv").read_text().splitlines()) == 31
     last = run.pages[-1]["path"]
@@ -370,6 +370,6 @@ def test_a_job_that_is_killed_keeps_budget_and_cap(bees: Bees, tmp_path: Path) -
     had = {event["url"] for event in events if event["event"] == "pick" and event["id"] in done}
     assert max(Counter(page["domain"] for page in pages if page["url"] in had).values()) == CAP
     assert sum(page["url"] not in had for page in pages) <= 2 * 16
-    assert all(len(page["path"]) == page["depth"] and "value " in page["why"] for page in pages)
+    assert all(len(page["path"]) == page["depth"] and "expected gain " in page["why"] for page in pages)
     assert (tmp_path / "out.npz").read_bytes() == model
     assert job.out.with_suffix(".log").read_text().count("The model was trained") == 1

@@ -41,6 +41,7 @@ _NO_PAGES = DATA_TYPES - {"text/plain", "application/octet-stream"}  # which red
 _STEPS = 20  # of a path that are told; the seed is always among them
 _PAGES = 200_000  # of which it is remembered how they were reached: some 60 MB
 _TEXT = 200  # characters of titles and anchors
+_FEW = 5  # examples
 
 
 class TopicSpider(scrapy.Spider):
@@ -159,7 +160,13 @@ class TopicSpider(scrapy.Spider):
                 model = LinearRelevance().fit(texts, labels)
                 model.save(stored)
                 self.relevance = model
-                self.logger.info("The model was trained on %d examples, and stored in %s", len(texts), stored)
+                on = sum(labels)
+                self.logger.info(
+                    "The model was trained on %d examples on the topic and %d others, and is in %s; scrapy focus-train says how "
+                    "good one is", on, len(labels) - on, stored,
+                )  # fmt: skip
+                if min(on, len(labels) - on) < _FEW:
+                    self.logger.warning("A model of so few examples is mostly luck; give it ten of each kind or more")
             else:
                 self.relevance = KeywordRelevance(self.keywords)
         except ConfigError as error:
