@@ -39,7 +39,7 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _SHOWN_ERRORS = 3  # with traceback; after that they are only counted
-_OPEN = (State.NEW, State.PROBED)  # a link that gets no place then is given up
+_OPEN = State.NEW, State.PROBED  # a link that gets no place then is given up
 
 
 class Crawl:
@@ -186,9 +186,8 @@ class Crawl:
     def choose(self, busy: Collection[str]) -> Pick | None:
         """Let the policy choose, whatever the budget says: a part of :meth:`next` that is done again in a recovery."""
         frontier, mine = self.frontier, self._flying
-        pick = self._guarded(
-            "select", lambda: selected(self.policy.select(busy), frontier, mine), lambda: self._pop_any(busy)
-        )
+        call = lambda: selected(self.policy.select(busy), frontier, mine)  # noqa: E731
+        pick = self._guarded("select", call, lambda: self._pop_any(busy))
         return self.frontier.pop(0, busy) if pick is None and self.counts["error/place"] and not mine else pick
 
     def depart(self, pick: Pick, *, chosen: bool = True) -> None:
@@ -344,9 +343,8 @@ class Crawl:
         """Let the policy say where links should wait, without putting them there."""
         call, instead = lambda: placed(self.policy.place(links, source), links), lambda: self._fall_back(links)
         placements = self._guarded("place", call, instead)
-        self.counts["link/given_up"] += sum(
-            not p and at.state in _OPEN for p, at in zip(placements, links, strict=True)
-        )
+        given_up = [not place and link.state in _OPEN for place, link in zip(placements, links, strict=True)]
+        self.counts["link/given_up"] += sum(given_up)
         return placements
 
     def _fall_back(self, links: Sequence[Link]) -> Sequence[Placement]:
