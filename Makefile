@@ -18,7 +18,8 @@ test: $(VENV)/installed-test
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
-	$(PY) -m pytest -q -n auto --dist loadgroup
+	$(PY) -m pytest -q -n auto --dist loadfile -m 'not slow and not alone'
+	$(PY) -m pytest -q -m alone
 
 test-slow: $(VENV)/installed-test
 	$(PY) -m pytest -q -m slow

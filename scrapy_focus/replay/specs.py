@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Self
 
-#: Names of the SB-CLASSIFIER paper, with the class and the parameters that each stands for.
+#: Names of papers, those of SB-CLASSIFIER first, with the class and the parameters that each stands for.
 PAPER_NAMES: dict[str, tuple[str, dict[str, Any]]] = {
     "SB-CLASSIFIER": ("TagPath", {}),
     "SB-ORACLE": ("OracleTagPath", {}),
@@ -34,6 +34,7 @@ PAPER_NAMES: dict[str, tuple[str, dict[str, Any]]] = {
     "DFS": ("DepthFirst", {"last_first": True}),
     "RANDOM": ("Random", {}),
     "OMNISCIENT": ("Omniscient", {}),
+    "TRES": ("TreeQ", {}),
 }
 
 

@@ -20,6 +20,8 @@ _POLICIES = {  # for readers who know nothing of crawling; policies of users spe
     "TagPath": "Learns during the crawl from which places on a page links lead to targets, and which addresses look like some.",
     "OracleTagPath": "Learns from which places on a page links lead to targets, and is told what each address is.",
     "TagPathOffline": "Spends its first requests on finding out which places on a page are worth how much, and sticks to that.",
+    "TreeQ": "Learns which links lead to targets, from their words, their places, and what links like them led to.",
+    "BestFirst": "Asks first for the links whose words fit the topic best.",
     "Focused": "Learns which addresses look like targets, and asks for the likeliest ones first.",
     "BreadthFirst": "Takes links in the order in which it found them: near the home page first. What most crawlers do.",
     "DepthFirst": "Takes the links of the newest page first, and so goes far from the home page at once.",

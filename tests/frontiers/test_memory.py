@@ -117,6 +117,7 @@ def seconds_of(call: Callable[[], object]) -> float:
     return min(times)
 
 
+@pytest.mark.alone
 def test_passing_over_a_busy_host_does_not_depend_on_its_links() -> None:
     """A pop behind a busy host with 40,000 better links takes about as long as behind one with 40."""
 

@@ -35,6 +35,9 @@ class Greedy(Ordering):
         return {}
 
 
+pytestmark = pytest.mark.alone
+
+
 @pytest.fixture
 def hosts() -> Iterator[list[MockSite]]:
     """Four sites, each on an address of its own."""

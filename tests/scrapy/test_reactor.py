@@ -11,6 +11,7 @@ import pytest
 from crawls import REACTOR
 
 
+@pytest.mark.alone
 @pytest.mark.skipif(REACTOR, reason="this is that process")
 @pytest.mark.timeout(300)
 def test_the_same_with_a_reactor() -> None:

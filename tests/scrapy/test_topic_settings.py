@@ -108,7 +108,7 @@ def test_parameters_of_the_policy_go_first(model: LinearRelevance, stored: Path)
         FOCUS_TOPIC=stored, FOCUS_KEYWORDS="bees,wax", FOCUS_POLICY_PARAMS={"relevance": other, "keywords": ["mill"]}
     )
     assert policy.relevance is other
-    assert policy.keywords == ["mill"]
+    assert policy.keywords == ("mill",)
     policy = made(FOCUS_TOPIC=stored, FOCUS_KEYWORDS="bees, queen excluder")
     assert getattr(policy.relevance, "digest", "") == model.digest
     assert [each.strip() for each in policy.keywords] == ["bees", "queen excluder"]
