@@ -77,12 +77,12 @@ class MadeUp(Features):
 def run(side: str, steps: int, *, disk: bool, marks: list[int], plot: bool) -> dict[str, Any]:
     """Do the steps, and return what they cost between the marks."""
     policy = TreeQ(**SIDES[side], rules={"groups": False})
-    policy._features.__class__ = MadeUp
-    features: Any = policy._features
     stream, rewards = Stream(), 0
     with tempfile.TemporaryDirectory() as folder:
         frontier = SqliteFrontier(Path(folder, "frontier.sqlite")) if disk else MemoryFrontier()
         policy.open(frontier, np.random.default_rng(0))
+        policy._features.__class__ = MadeUp
+        features: Any = policy._features
         source: Outcome | None = None
         costs = np.zeros(steps)
         rows, curve = [], []

@@ -88,11 +88,11 @@ class TreeQ(Policy):
     * *Domains*: as released, a host without ``www.``; here the registered domain. What failed does not count there; here ten
       failures count as a page.
     * *What else differs from the released code, also with the preset*: vectors have 64 levels, leaves end at 4,096 and their
-      experience is that of the last 100,000 results; a target looks at 32 links of a page, drawn at random, without those that were
+      experience is that of the last 100,000 results; a target looks at 32 links of a page (recommended: 16), without those that were
       fetched; the target network is copied after so many experiences; seeds are judged by URL and anchor, not by
       title; steps of the warm-up and of a falling cap count failures; which links are followed is the spider's affair.
 
-    *Memory*: a waiting link has 15 bytes of vector in the frontier, 35 with groups. The network keeps 20,000 experiences (13 MB),
+    *Memory*: a waiting link has 15 bytes of vector in the frontier, 35 with groups. The network keeps 20,000 experiences (7 MB),
     the tree 100,000 (3 MB) and 15 KB a leaf, groups take 3 MB, and each domain that was ever seen 28 bytes. Pickled, this is about
     20 MB, and 28 for each million of domains.
 
@@ -175,7 +175,7 @@ class TreeQ(Policy):
         )  # fmt: skip
         self.network = DoubleDQN(
             self.layout.n_codes, gamma=rules.gamma, batch=rules.batch, target_every=rules.target_every,
-            rng=np.random.default_rng(rng.integers(1 << 63)), prior=rules.weights(self.layout),
+            fan=rules.fan, rng=np.random.default_rng(rng.integers(1 << 63)), prior=rules.weights(self.layout),
         )  # fmt: skip
         super().open(frontier, rng)
 

@@ -39,6 +39,7 @@ class Rules:
     train_every: int = 1  # outcomes
     batch: int = 60
     target_every: int = 500
+    fan: int = 16  # links of a page that a target looks at, drawn at random
     only_with_links: bool = False  # only pages that gave a new link are experiences
     seeds_are_experience: bool = False  # seeds earn 1 before they are fetched
     in_links: bool = True  # features of the links that lead there
@@ -82,7 +83,7 @@ class Rules:
             rules = cls(
                 gamma=0.99, split="variance", representatives=1, prior=False, min_child=1,
                 min_samples=20 if cautious else 10 if cap == 20 else 5, min_share=0.2 if cautious or cap == 20 else 0.0,
-                warmup=500 if cap in (None, 20, 100) else 300, train_every=3, batch=128 if cap == 5 else 60,
+                fan=32, warmup=500 if cap in (None, 20, 100) else 300, train_every=3, batch=128 if cap == 5 else 60,
                 only_with_links=True, seeds_are_experience=True, in_links=False,
             )  # fmt: skip
         return replace(rules, **changes)
