@@ -604,7 +604,7 @@ def test_it_is_small() -> None:
     crawl.add([link(1)])
     x = np.random.default_rng(0).integers(0, 64, (33, policy.layout.n_codes)).astype(np.uint8)
     for i in range(20_000):
-        policy.network.add(x[i % 33], 1.0, x[:32])
+        policy.network.add(x[i % 33], 1.0, x[: policy.network.fan])
     for i in range(2000):
         policy.tree.add(x[i % 33], float(i % 2))
     assert len(pickle.dumps(policy)) < 22e6
