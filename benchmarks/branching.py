@@ -1,0 +1,188 @@
+"""The default policy next to the crawlers of the SB-CLASSIFIER paper, on recorded sites.
+
+Measured: requests until 90 % of the targets in simulated crawls; HEADs, redirects and dead links count, nothing is left out
+for its extension. A crawl ends there, so what it would find later is not measured. Runs are kept in a file as they end, and
+none is made twice; tables are made of the file. ::
+
+    python benchmarks/sites.py fetch sklearn2 lily
+    python benchmarks/sites.py record sklearn2 lily
+    python benchmarks/branching.py run sites/sklearn2.sqlite sites/lily.sqlite --output runs.jsonl
+    python benchmarks/branching.py run profiles/*.sqlite --output runs.jsonl --policies default SB-CLASSIFIER
+    python benchmarks/branching.py tables runs.jsonl
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import statistics
+import sys
+from collections import defaultdict
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
+from time import process_time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from scrapy_focus.core.goals import FilesGoal
+from scrapy_focus.core.plateau import Plateau
+from scrapy_focus.replay.simulate import simulate
+from scrapy_focus.replay.site import RecordedSite
+from scrapy_focus.replay.specs import PolicySpec
+from scrapy_focus.replay.truth import SiteTruth
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+SHARE = 0.9  # of the targets, until which requests are counted
+DIFFER = 0.1  # sites on which FOCUSED, SB-CLASSIFIER and BFS differ by more than this have something to learn
+POLICIES = {
+    "default": "BranchingBandit",
+    "SB-CLASSIFIER": "TagPath:blocked=()",
+    "FOCUSED": "FOCUSED",
+    "BFS": "BFS",
+    "RANDOM": "RANDOM",
+    "OMNISCIENT": "OMNISCIENT",
+}
+NO_CHANCE = ("FOCUSED", "BFS", "OMNISCIENT")  # for which one seed is all
+Run = dict[str, Any]
+
+
+class Until(Plateau):
+    """Ends a crawl when so many targets are found."""
+
+    def __init__(self, targets: float) -> None:
+        super().__init__()
+        self.targets = targets
+
+    def reached(self, requests: int, targets: float) -> bool:
+        return targets >= self.targets
+
+
+_known: dict[Path, tuple[RecordedSite, SiteTruth]] = {}  # of this process: the last site
+
+
+def crawl(path: Path, label: str, text: str, seed: int, in_flight: int) -> Run:
+    """Crawl until enough is found, and say what that took."""
+    if path not in _known:
+        _known.clear()
+        site = RecordedSite(path)
+        _known[path] = site, SiteTruth(site, FilesGoal(), ignored=())
+    site, truth = _known[path]
+    whole = truth.exhaustive
+    started = process_time()
+    harvest = simulate(
+        PolicySpec.parse(text).make(), FilesGoal(), site, seed=seed, ignored=(), truth=truth,
+        plateau=Until(math.ceil(SHARE * whole.worth)), concurrency=in_flight, latency=float(in_flight > 1),
+    )  # fmt: skip
+    reached = harvest.found >= SHARE * whole.worth
+    return {
+        "site": path.stem, "policy": label, "spec": text, "seed": seed, "in_flight": in_flight,
+        "requests": int(np.argmax(reached)) if reached.any() else None, "targets": whole.worth, "all": whole.requests,
+        "cpu": process_time() - started,
+    }  # fmt: skip
+
+
+def run(paths: Sequence[Path], policies: Sequence[str], seeds: int, in_flight: int, output: Path, jobs: int) -> None:
+    """Make all runs that the file has not, site by site, and add each to it as it ends."""
+    done = {(each["site"], each["spec"], each["seed"], each["in_flight"]) for each in read(output)}
+    tasks = [
+        (path, label, POLICIES.get(label, label), seed, in_flight)
+        for path in paths
+        for label in policies
+        for seed in range(1 if label in NO_CHANCE else seeds)
+    ]
+    left = [task for task in tasks if (task[0].stem, *task[2:]) not in done]
+    with ProcessPoolExecutor(jobs) as executor, output.open("a", encoding="utf-8") as file:
+        futures = [executor.submit(crawl, *task) for task in left]
+        for number, future in enumerate(as_completed(futures), 1):
+            made = future.result()
+            print(json.dumps(made), file=file, flush=True)
+            print(f"{number}/{len(left)} {made['site']} {made['policy']} {made['seed']}", file=sys.stderr)
+
+
+def read(path: Path) -> list[Run]:
+    """Return the runs of a file, none if there is no file."""
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+
+
+def tables(runs: Sequence[Run]) -> None:
+    """Print requests, overhead and the ratio to SB-CLASSIFIER of each policy on each site, and the geometric means."""
+    by: dict[tuple[str, str], list[Run]] = defaultdict(list)
+    for each in runs:
+        by[each["site"], each["policy"]].append(each)
+    sites = list(dict.fromkeys(each["site"] for each in runs))
+    policies = list(dict.fromkeys([*POLICIES, *(each["policy"] for each in runs)]))
+    policies = [policy for policy in policies if any((site, policy) in by for site in sites)]
+    for title, cell in (("requests", _requests), ("overhead", _overhead), ("ratio", _ratio)):
+        print(f"\n{title}\n\n| site | URLs | targets | {' | '.join(policies)} |\n|---|--:|--:|{'--:|' * len(policies)}")
+        for site in sites:
+            one = next(each for each in runs if each["site"] == site)
+            cells = [cell(by[site, policy], by[site, "SB-CLASSIFIER"]) for policy in policies]
+            print(f"| {site} | {one['all']:,} | {one['targets']:,.0f} | {' | '.join(cells)} |")
+    print()
+    for policy in policies:
+        for name, group in (("something to learn", True), ("nothing to learn", False)):
+            ratios = [
+                _mean(by[site, policy]) / _mean(by[site, "SB-CLASSIFIER"])
+                for site in sites
+                if by[site, policy] and by[site, "SB-CLASSIFIER"] and differs(by, site) is group
+            ]
+            if ratios:
+                geometric = math.exp(statistics.fmean(map(math.log, ratios)))
+                print(f"{policy}, {len(ratios)} sites with {name}: {geometric:.3f}, {min(ratios):.2f} to {max(ratios):.2f}")
+
+
+def differs(by: dict[tuple[str, str], list[Run]], site: str) -> bool:
+    """Whether FOCUSED, SB-CLASSIFIER and BFS differ on a site, relative to the least."""
+    means = [_mean(by[site, policy]) for policy in ("FOCUSED", "SB-CLASSIFIER", "BFS") if by[site, policy]]
+    return max(means) > (1 + DIFFER) * min(means)
+
+
+def _mean(runs: Sequence[Run]) -> float:
+    return statistics.fmean(_numbers(runs))
+
+
+def _numbers(runs: Sequence[Run]) -> Iterator[float]:
+    return (math.inf if each["requests"] is None else each["requests"] for each in runs)
+
+
+def _requests(runs: Sequence[Run], _: Sequence[Run], less: float = 0.0) -> str:
+    numbers = [number - less for number in _numbers(runs)]
+    if len(numbers) < 2:
+        return f"{numbers[0]:,.0f}" if numbers else ""
+    return f"{statistics.fmean(numbers):,.0f} ± {statistics.stdev(numbers):,.0f}"
+
+
+def _overhead(runs: Sequence[Run], baseline: Sequence[Run]) -> str:
+    return _requests(runs, baseline, SHARE * runs[0]["targets"]) if runs else ""
+
+
+def _ratio(runs: Sequence[Run], baseline: Sequence[Run]) -> str:
+    return f"{_mean(runs) / _mean(baseline):.2f}" if runs and baseline else ""
+
+
+def main() -> None:
+    """The command line, see the module's docstring."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    commands = parser.add_subparsers(dest="command", required=True)
+    subparser = commands.add_parser("run")
+    subparser.add_argument("paths", metavar="SITE.sqlite", type=Path, nargs="+")
+    subparser.add_argument("--policies", nargs="+", default=[*POLICIES], help="names of these, or as for focus-compare")
+    subparser.add_argument("--seeds", type=int, default=10)
+    subparser.add_argument("--in-flight", type=int, default=1)
+    subparser.add_argument("--output", type=Path, default=Path("branching.jsonl"))
+    subparser.add_argument("--jobs", type=int, default=2)
+    subparser = commands.add_parser("tables")
+    subparser.add_argument("file", type=Path)
+    options = parser.parse_args()
+    if options.command == "tables":
+        tables(read(options.file))
+    else:
+        run(options.paths, options.policies, options.seeds, options.in_flight, options.output, options.jobs)
+
+
+if __name__ == "__main__":
+    main()

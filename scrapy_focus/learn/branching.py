@@ -1,0 +1,300 @@
+"""What a pull of each arm earns and reveals, and what that makes it worth: a branching bandit.
+
+In a crawl a pull does not only earn: it also wakes other arms, as a page reveals links. Such bandits are called branching,
+and the arm to pull is the one with the largest index: what a pull earns per cost if what it reveals is pulled too as far as
+that pays.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from scrapy_focus.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+PAGES, TARGETS = 0, 1  # kinds of arms: what is predicted of their links
+
+_FIRST_HITS = np.array([0.05, 0.9])  # of one pull that is added to those of a kind
+_GENERAL = 200.0  # pulls of pages over which is counted what pages reveal
+_STEP = 1.25  # by which the range of an index is looked for
+_STEPS = 60
+_HALVINGS = 3  # of that range
+_LEAST, _MOST = 1e-6, 1e6  # of an index
+_ENTRIES = 1 << 17  # of all arms: what is revealed, by arm and arm
+_SHIFT = 20  # bits of the number of an arm
+
+
+class Worth(NamedTuple):
+    """What a pull of each arm is worth, shapes (n_arms,); its index is ``(own + later) / costs``."""
+
+    own: NDArray[np.float64]  # what it earns
+    later: NDArray[np.float64]  # what is earned beyond the price of what it reveals
+    costs: NDArray[np.float64]
+
+    @property
+    def indices(self) -> NDArray[np.float64]:
+        """Reward per cost, shape (n_arms,)."""
+        return (self.own + self.later) / self.costs
+
+
+class BranchingArms:
+    """Records of what pulls of each arm earned, cost and revealed, and the indices that follow.
+
+    A record is a decayed mean, as what an arm has to give changes: the first of its links are not like the last. An arm that
+    was never pulled stands at what its kind does on average.
+
+    Parameters
+    ----------
+    window
+        Pulls of an arm over which its record goes.
+    shrink
+        Pulls for which the average of its kind counts.
+    horizon
+        Pulls that are planned ahead. With 0, what a page reveals counts as far as it is a target; costs do not.
+    noise
+        Spread of what is drawn from the posterior of each record, 1 for Thompson sampling, 0 for none.
+    discount
+        Of each pull that is planned ahead.
+
+    Notes
+    -----
+    *Memory*: 80 bytes an arm; and of what arms reveal, 24 bytes for each of 131,072 pairs of arms, the smallest half of
+    which are forgotten when there are more. Pickled, 16 bytes a pair.
+
+    References
+    ----------
+    Weiss: Branching bandit processes. Probability in the Engineering and Informational Sciences 2 (1988).
+
+    Examples
+    --------
+    >>> arms = BranchingArms(noise=0.0)
+    >>> pages, lists, files = arms.new(PAGES), arms.new(PAGES), arms.new(TARGETS)
+    >>> for _ in range(20):
+    ...     arms.earn(lists, 0.0, 1.0, {files: 3})
+    ...     arms.earn(files, 1.0, 1.0, {})
+    ...     arms.earn(pages, 0.0, 1.0, {pages: 1})
+    >>> arms.plan(np.array([True, True, False]))
+    >>> worth = arms.worth(np.random.default_rng(0))
+    >>> bool(worth.indices[lists] > worth.indices[pages])
+    True
+    """
+
+    def __init__(
+        self, *, window: float = 60.0, shrink: float = 1.0, horizon: int = 4, noise: float = 1.0, discount: float = 0.95
+    ) -> None:
+        if not (window >= 1 and shrink > 0 and horizon >= 0 and noise >= 0 and 0 < discount <= 1):
+            raise ConfigError(
+                f"BranchingArms(window={window}, shrink={shrink}, horizon={horizon}, noise={noise}, discount={discount}): "
+                "window is at least 1, shrink above 0, horizon and noise at least 0, and discount in (0, 1]"
+            )
+        self.window = window
+        self.shrink = shrink
+        self.horizon = horizon
+        self.noise = noise
+        self.discount = discount
+        self.n_arms = 0
+        self.index = 0.1  # reward per cost of the best arm of pages, when planned last
+        self._records = np.zeros((64, 4))  # by arm: pulls, hits, rewards, costs
+        self._of_kind = np.zeros((2, 4))
+        self._kinds = np.zeros(64, np.int8)
+        self._flying = np.zeros(64)
+        self._general = np.zeros(64)  # revealed by all pulls of pages
+        self._general_pulls = 0.0
+        self._price = np.zeros(64)  # by arm: what one of its links is worth beyond its price, as planned last
+        self._revealed = np.zeros(64)  # by arm: what the links that its pulls revealed are worth so
+        self._rows = np.zeros(256, np.intp)
+        self._columns = np.zeros(256, np.intp)
+        self._counts = np.zeros(256)
+        self._n_entries = 0
+        self._where: dict[int, int] = {}
+        self._of_row: list[list[int]] = []
+
+    @property
+    def kinds(self) -> NDArray[np.int8]:
+        """Of which kind each arm is, shape (n_arms,)."""
+        return self._kinds[: self.n_arms]
+
+    @property
+    def pulls(self) -> NDArray[np.float64]:
+        """How many pulls the record of each arm has, shape (n_arms,): at most about the window."""
+        return self._records[: self.n_arms, 0]
+
+    @property
+    def flying(self) -> NDArray[np.float64]:
+        """How many pulls of each arm are in flight, shape (n_arms,); to be written to."""
+        return self._flying[: self.n_arms]
+
+    def new(self, kind: int) -> int:
+        """Make an arm of a kind, and return its number."""
+        if self.n_arms == len(self._kinds):
+            for name in ("_records", "_kinds", "_flying", "_general", "_price", "_revealed"):
+                old = getattr(self, name)
+                setattr(self, name, np.concatenate([old, np.zeros_like(old)]))
+        self._kinds[self.n_arms] = kind
+        self._of_row.append([])
+        self.n_arms += 1
+        return self.n_arms - 1
+
+    def earn(self, arm: int, reward: float, cost: float, revealed: Mapping[int, float]) -> None:
+        """A pull of an arm earned a reward, cost so much, and revealed so many links of each arm."""
+        if self._records[arm, 0] > self.window:
+            self._records[arm] *= 1 - 1 / self.window
+            self._counts[self._of_row[arm]] *= 1 - 1 / self.window
+        record = 1.0, float(reward > 0), reward, cost
+        self._records[arm] += record
+        self._of_kind[self._kinds[arm]] += record
+        for other, count in revealed.items():
+            entry = self._entry(arm, other)  # which may make the arrays anew
+            self._counts[entry] += count
+        if self._kinds[arm] == PAGES:
+            self.reveal(revealed)
+        row = self._of_row[arm]
+        self._revealed[arm] = self._counts[row] @ self._price[self._columns[row]]
+
+    def reveal(self, revealed: Mapping[int, float]) -> None:
+        """A page revealed so many links of each arm; for :meth:`earn`, and for pages that no pull led to."""
+        if self._general_pulls > _GENERAL:
+            self._general *= 1 - 1 / _GENERAL
+            self._general_pulls *= 1 - 1 / _GENERAL
+        self._general_pulls += 1
+        for other, count in revealed.items():
+            self._general[other] += count
+
+    def plan(self, awake: NDArray[np.bool_]) -> None:
+        """Find out what a link of each arm is worth beyond its price, if all is pulled that pays.
+
+        The price is the index of the best arm of pages that is awake, shape (n_arms,); about a hundred passes over all
+        entries of what arms reveal.
+        """
+        own, _, costs = self.worth(None)
+        if not self.horizon:
+            self._set_price(own * (self.kinds == TARGETS))
+            return
+        pages = awake & (self.kinds == PAGES)
+        among = pages if pages.any() else awake
+        low, high = self._range(own, costs, among)
+        for _ in range(_HALVINGS):
+            middle = (low * high) ** 0.5
+            if self._pays(own, costs, among, middle):
+                low = middle
+            else:
+                high = middle
+        self.index = min(max(low, _LEAST), _MOST)
+        self._look_ahead(own, costs, self.index)
+
+    def worth(self, rng: np.random.Generator | None) -> Worth:
+        """Return what a pull of each arm is worth by the last plan; with ``rng``, drawn from what is possible."""
+        n, shrink = self.n_arms, self.shrink
+        pulls, hits, rewards, costs = self._records[:n].T
+        of_kind = (self._of_kind + [1, 0, 1, 1])[self.kinds]
+        share = (self._of_kind[:, 1] + _FIRST_HITS) / (self._of_kind[:, 0] + 1)
+        share[TARGETS] = _FIRST_HITS[TARGETS]
+        prior = share[self.kinds] * shrink
+        chance = (hits + prior) / (pulls + shrink)
+        each = (rewards + prior * of_kind[:, 2] / (self._of_kind[self.kinds, 1] + 1)) / (hits + prior)
+        cost = (costs + shrink * of_kind[:, 3] / of_kind[:, 0]) / (pulls + shrink)
+        later = self._later(self._revealed[:n], self._price[:n])
+        if rng is None or not self.noise:
+            return Worth(chance * each, later, cost)
+        known = (pulls + self._flying[:n] + shrink) / self.noise
+        drawn = rng.standard_normal((2, n), np.float32)
+        chance = np.minimum(chance * _factor((1 - chance) / (chance * (known + 1)), drawn[0]), 1)
+        return Worth(chance * each, later * _factor(1 / known, drawn[1]), cost)
+
+    def __getstate__(self) -> dict[str, Any]:
+        n = self._n_entries
+        keys = (self._rows[:n] << _SHIFT) | self._columns[:n]
+        left_out = ("_rows", "_columns", "_counts", "_where", "_of_row", "_n_entries")
+        kept = {name: value for name, value in self.__dict__.items() if name not in left_out}
+        return {**kept, "_entries": (keys, self._counts[:n])}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        keys, counts = state.pop("_entries")
+        self.__dict__.update(state)
+        self._load(keys, counts)
+
+    def _load(self, keys: NDArray[np.intp], counts: NDArray[np.float64]) -> None:
+        self._rows, self._columns, self._counts = keys >> _SHIFT, keys & ((1 << _SHIFT) - 1), counts.copy()
+        self._n_entries = len(keys)
+        self._where = dict(zip(keys.tolist(), range(len(keys)), strict=True))
+        self._of_row = [[] for _ in range(self.n_arms)]
+        for entry, row in enumerate(self._rows.tolist()):
+            self._of_row[row].append(entry)
+
+    def _entry(self, row: int, column: int) -> int:
+        key = row << _SHIFT | column
+        entry = self._where.get(key)
+        if entry is not None:
+            return entry
+        if self._n_entries >= _ENTRIES:
+            kept = np.sort(np.argsort(-self._counts[: self._n_entries], kind="stable")[: _ENTRIES // 2])
+            self._load((self._rows[kept] << _SHIFT) | self._columns[kept], self._counts[kept])
+        if self._n_entries == len(self._rows):
+            room = max(256, self._n_entries)
+            self._rows, self._columns = (np.append(old, np.zeros(room, np.intp)) for old in (self._rows, self._columns))
+            self._counts = np.append(self._counts, np.zeros(room))
+        entry = self._where[key] = self._n_entries
+        self._rows[entry], self._columns[entry] = row, column
+        self._of_row[row].append(entry)
+        self._n_entries += 1
+        return entry
+
+    def _later(self, revealed: NDArray[np.float64], price: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return what is worth pulling of what a pull of each arm reveals; ``revealed`` is that of all its pulls."""
+        general = float(self._general[: self.n_arms] @ price) / max(self._general_pulls, 1)
+        prior = self.shrink * general * (self.kinds == PAGES)
+        return self.discount * (revealed + prior) / (self.pulls + self.shrink)
+
+    def _sum(self, price: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return what the links that the pulls of each arm revealed are worth, shape (n_arms,)."""
+        n = self._n_entries
+        return np.bincount(self._rows[:n], self._counts[:n] * price[self._columns[:n]], self.n_arms)
+
+    def _set_price(self, price: NDArray[np.float64]) -> None:
+        self._price[: self.n_arms] = price
+        self._revealed[: self.n_arms] = self._sum(price)
+
+    def _look_ahead(self, own: NDArray[np.float64], costs: NDArray[np.float64], index: float) -> NDArray[np.float64]:
+        """Return what each arm is worth beyond its price, shape (n_arms,)."""
+        net = value = own - index * costs
+        for _ in range(self.horizon):
+            price = np.maximum(value, 0)
+            revealed = self._sum(price)
+            value = net + self._later(revealed, price)
+        self._price[: self.n_arms], self._revealed[: self.n_arms] = price, revealed
+        return value
+
+    def _pays(self, own: NDArray[np.float64], costs: NDArray[np.float64], among: NDArray[np.bool_], index: float) -> bool:
+        return bool(self._look_ahead(own, costs, index)[among].max() >= 0)
+
+    def _range(
+        self, own: NDArray[np.float64], costs: NDArray[np.float64], among: NDArray[np.bool_]
+    ) -> tuple[float, float]:
+        """Return two numbers between which the index is, looked for from the last one on."""
+        low = high = self.index
+        rises = self._pays(own, costs, among, low)
+        for _ in range(_STEPS):
+            if rises:
+                high = low * _STEP
+                if high > _MOST or not self._pays(own, costs, among, high):
+                    break
+                low = high
+            else:
+                low = high / _STEP
+                if low < _LEAST or self._pays(own, costs, among, low):
+                    break
+                high = low
+        return low, high
+
+
+def _factor(variance: NDArray[np.float64], drawn: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Return factors with mean 1 and a relative variance, log-normal, for standard normal numbers; shapes (n,)."""
+    square = np.log1p(variance)
+    factors: NDArray[np.float64] = np.exp(np.sqrt(square) * drawn - square / 2)
+    return factors

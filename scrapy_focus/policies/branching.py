@@ -1,0 +1,324 @@
+"""The policy that is used when nobody chooses one: a branching bandit over tag paths, with a learned choice within its arms.
+
+SB-CLASSIFIER showed that links which stand in the same place of their pages lead to the same kind of page. Three things
+were left to win. A pull that fails tells as much as one that does not, and a file that was taken for a page is a find. Links
+of one place still differ in their words. And what a page is worth is not only the files that it links to, but what the
+pages that it links to are worth.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+
+import numpy as np
+
+from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.core.policy import Policy
+from scrapy_focus.core.types import Placement
+from scrapy_focus.learn.branching import PAGES, TARGETS, BranchingArms
+from scrapy_focus.learn.clusters import Clusters
+from scrapy_focus.learn.hashed import HashedLogistic
+from scrapy_focus.learn.text import GramProjector
+from scrapy_focus.policies.linkhashes import BYTES, LinkHasher
+from scrapy_focus.policies.linkkinds import LinkKinds
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from numpy.typing import NDArray
+
+    from scrapy_focus.core.types import Link, Outcome, Pick
+    from scrapy_focus.frontiers.base import Frontier
+
+Unit = Literal["requests", "bytes", "seconds"]
+
+SHOWN = 500  # characters of a tag path, from its end, by which an arm is called
+
+_BYTES = 1 << 15  # that count as one, where bytes are counted
+_MOST_CLUSTERS = 1024  # so there are 2,048 arms at most
+_ROOM = 1 << 22  # characters of all tag paths of which the cluster is remembered, and for each ...
+_OVERHEAD = 64  # ... so many more
+_MOST_PLACED = 4096  # pages of which it is remembered what they revealed, until their outcome is learned
+_MOST_FINDS = 4096  # pages that led to targets, which are learned from again
+_AGAIN = 0.5  # of the pages that led to none, the share after which one that did is learned from again
+_DRAWN = 2  # times as many links are drawn from an arm as wait there, if these are few
+_PLANNED = 4  # choices between two plans, and one more for each ...
+_MORE = 64  # ... of so many arms
+
+
+class Choice(NamedTuple):
+    """Why a pick was chosen, for :meth:`BranchingBandit.explain`."""
+
+    pick_id: int
+    arm: int
+    index: float
+    own: float
+    later: float
+    second: int  # the arm that it was preferred to, -1: there was none
+    second_index: float
+    candidates: int  # of its arm, among which it was the best; 1: it was drawn at random
+    odds: float  # by which they were ordered
+
+
+class BranchingBandit(Policy):
+    """A branching bandit over tag paths: the arm whose links earn most per cost, with what they are expected to reveal.
+
+    Links stand in arms: by the cluster of their tag path, as in SB-CLASSIFIER, and by whether a classifier takes them for
+    targets. Each arm has a record of what its pulls earned, cost, and revealed of other arms. From these follows an index, the
+    reward per cost of an arm if what it reveals is pulled as far as that pays; the arm with the largest one is pulled, after
+    noise that is as large as the record is uncertain. Within an arm the link is taken that a second classifier expects most
+    of: that it leads to a target.
+
+    Parameters
+    ----------
+    targets
+        MIME types that are looked for, so that the first predictions follow from extensions. With none, any link may be a target.
+    words
+        Words in anchors that speak for a target.
+    unit
+        What is to be saved: ``"requests"``, ``"bytes"`` (as received), or ``"seconds"`` (from choice to outcome).
+    learned
+        A file of :meth:`save`, from an earlier crawl of the same site or of one like it, to begin with.
+    theta
+        Cosine similarity from which a tag path joins a cluster.
+    window
+        Pulls over which the record of an arm goes.
+    horizon
+        Pulls that are planned ahead.
+    noise
+        Spread of the noise, 1 for Thompson sampling.
+    explore
+        Share of the pulls in which the link within an arm is drawn at random.
+    candidates
+        Links of an arm that are drawn, to take the best of them.
+
+    Notes
+    -----
+    *What counts*: every pull, whatever came of it. A link that is a target itself, or redirects to one, earns its reward for
+    its own arm. What a page reveals are its new links.
+
+    *Memory*: a waiting link has 64 bytes of features in the frontier. There are 1,024 clusters (16 MiB) and twice as many arms;
+    the two classifiers take 1 MB, pages to learn from again 0.5 MB, and tag paths that have a cluster 4 MB (some 30,000). Any
+    other belongs to the nearest, which is looked for each time. Of 4,096 pages is remembered what they revealed until their outcome is
+    learned. See also :class:`~scrapy_focus.learn.branching.BranchingArms` and
+    :class:`~scrapy_focus.learn.text.GramProjector`.
+
+    References
+    ----------
+    Gauquier, Manolescu, Senellart: Efficient Crawling for Scalable Web Data Acquisition (2026), for the tag paths. Weiss:
+    Branching bandit processes (1988), for the index. What of it pays is measured in ``benchmarks/RESULTS.md``.
+
+    Examples
+    --------
+    >>> from scrapy_focus import Crawl, Link
+    >>> crawl = Crawl(BranchingBandit(targets=["text/csv"]), seed=0)
+    >>> crawl.add([Link("http://a.test/about.html", 1, "a.test"), Link("http://a.test/prices.csv", 2, "a.test")])
+    2
+    >>> crawl.next().url
+    'http://a.test/prices.csv'
+    """
+
+    def __init__(
+        self,
+        *,
+        targets: Collection[str] = (),
+        words: Collection[str] = (),
+        unit: Unit = "requests",
+        learned: str = "",
+        theta: float = 0.75,
+        window: float = 60.0,
+        horizon: int = 4,
+        noise: float = 1.0,
+        explore: float = 0.1,
+        candidates: int = 100,
+    ) -> None:
+        self.targets = targets
+        self.words = words
+        self.unit = unit
+        self.learned = learned
+        self.theta = theta
+        self.window = window
+        self.horizon = horizon
+        self.noise = noise
+        self.explore = explore
+        self.candidates = candidates
+        self._begin()
+
+    def _begin(self) -> None:
+        """Make everything that follows from the parameters."""
+        if self.unit not in get_args(Unit):
+            raise ConfigError(f"unit is {self.unit!r}; it is one of {', '.join(get_args(Unit))}")
+        if not (0 < self.theta <= 1 and 0 <= self.explore <= 1 and self.candidates >= 1):
+            raise ConfigError(
+                f"BranchingBandit(theta={self.theta}, explore={self.explore}, candidates={self.candidates}): theta is in "
+                "(0, 1], explore in [0, 1], candidates at least 1"
+            )
+        self.arms = BranchingArms(window=self.window, horizon=self.horizon, noise=self.noise)
+        self.steps = 0
+        self._projector = GramProjector()
+        self._clusters = Clusters(dim=1 << 12, threshold=self.theta, max_clusters=_MOST_CLUSTERS)
+        self._paths: dict[str, int] = {}  # the cluster of each tag path
+        self._room = _ROOM
+        self._arm_of: dict[int, int] = {}  # twice the cluster, and one more for predicted targets -> the arm
+        self._names: list[str] = []
+        self._totals = np.zeros((64, 2))  # by arm: pulls, rewards
+        self._hasher = LinkHasher()
+        self._kinds = LinkKinds(self.targets)
+        self._is_target = HashedLogistic()
+        self._leads = HashedLogistic()
+        self._finds: list[NDArray[np.uint16]] = []
+        self._revealed: dict[int, dict[int, int]] = {}
+        self._until_plan = 0
+        self._last: Choice | None = None
+
+    def open(self, frontier: Frontier, rng: np.random.Generator) -> None:
+        self._begin()  # a subclass, or who made it, may have set parameters since
+        super().open(frontier, rng)
+
+    def attach(self, frontier: Frontier) -> None:
+        super().attach(frontier)
+        frontier.keep_vectors(BYTES)
+
+    def place(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
+        if not links:
+            return []
+        rows = self._hasher.rows(links)
+        odds = self._is_target.decide(rows) + self._kinds.odds([link.url for link in links])
+        clusters: dict[str, int] = {}
+        arms: list[int] = []
+        for link, target in zip(links, (odds > 0).tolist(), strict=True):
+            cluster = clusters.get(link.tag_path)
+            if cluster is None:
+                cluster = clusters[link.tag_path] = self._cluster(link.tag_path)
+            arms.append(self._arm(cluster, TARGETS if target else PAGES, link.tag_path))
+        counts = Counter(arms)
+        if source is None:
+            self.arms.reveal(counts)
+        else:
+            self._revealed.setdefault(source.pick.id, Counter()).update(counts)
+            if len(self._revealed) > _MOST_PLACED:
+                del self._revealed[next(iter(self._revealed))]
+        return [Placement(arm, 0.0, memo) for arm, memo in zip(arms, rows.view(np.uint8), strict=True)]
+
+    def select(self, busy: Collection[str]) -> Pick | None:
+        awake = self._awake(busy)
+        if not awake.any():
+            return None
+        if self._until_plan <= 0:
+            self.arms.plan(awake)
+            self._until_plan = _PLANNED + self.arms.n_arms // _MORE
+        worth = self.arms.worth(self.rng)
+        indices = np.where(awake, worth.indices, -np.inf)
+        arm = int(np.argmax(indices))
+        pick, odds, candidates = self._best_of(arm, busy)
+        if pick is None:
+            return None
+        self._until_plan -= 1
+        self.steps += 1
+        self.arms.flying[pick.arm] += 1
+        indices[arm] = -np.inf
+        second = int(np.argmax(indices))
+        self._last = Choice(
+            pick.id, arm, float(worth.indices[arm]), float(worth.own[arm]), float(worth.later[arm]),
+            second if np.isfinite(indices[second]) else -1, float(indices[second]), candidates, odds,
+        )  # fmt: skip
+        return pick
+
+    def unselect(self, pick: Pick) -> None:
+        self.steps -= 1
+        self._land(pick.arm)
+
+    def learn(self, outcome: Outcome) -> None:
+        pick = outcome.pick
+        self._land(pick.arm)
+        revealed = self._revealed.pop(pick.id, {})
+        target = outcome.reward > 0
+        if pick.memo is None or pick.arm >= self.arms.n_arms:  # the policy failed when the link was found
+            return
+        self.arms.earn(pick.arm, outcome.reward, self._cost(outcome), revealed)
+        self._totals[pick.arm] += 1, outcome.reward
+        row = pick.memo.astype(np.uint8).view(np.uint16)
+        if target or outcome.is_html:
+            self._is_target.learn(row, float(target), offset=float(self._kinds.odds([pick.url])[0]))
+            self._kinds.learn(pick.url, target)
+        if self.arms.kinds[pick.arm] == PAGES:
+            self._learn_leads(row, target or any(self.arms.kinds[arm] == TARGETS for arm in revealed))
+
+    def explain(self, pick: Pick) -> dict[str, Any]:
+        return {}
+
+    def best_arms(self, k: int) -> list[tuple[str, float, int]]:
+        pulls, rewards = self._totals[: self.arms.n_arms].T
+        best = [int(arm) for arm in np.argsort(-rewards, kind="stable")[:k] if rewards[arm] > 0]
+        return [(self._names[arm], float(rewards[arm]), int(pulls[arm])) for arm in best]
+
+    # Arms
+
+    def _cluster(self, path: str) -> int:
+        """Return the cluster of a tag path, which joins it when it comes for the first time."""
+        cluster = self._paths.get(path)
+        if cluster is None:
+            vector = self._projector.project(path, ["", *path.split("/")])
+            cost = len(path) + _OVERHEAD
+            if cost > self._room:
+                nearest, _ = self._clusters.nearest(*vector)
+                return nearest if nearest >= 0 else self._clusters.assign(*vector)
+            self._room -= cost
+            cluster = self._paths[path] = self._clusters.assign(*vector)
+        return cluster
+
+    def _arm(self, cluster: int, kind: int, path: str) -> int:
+        arm = self._arm_of.get(2 * cluster + kind)
+        if arm is None:
+            arm = self._arm_of[2 * cluster + kind] = self.arms.new(kind)
+            self._names.append(path[-SHOWN:])
+            if arm == len(self._totals):
+                self._totals = np.concatenate([self._totals, np.zeros_like(self._totals)])
+        return arm
+
+    def _awake(self, busy: Collection[str]) -> NDArray[np.bool_]:
+        """Return which arms have a link on a host that takes something, shape (n_arms,)."""
+        awake = np.zeros(self.arms.n_arms, np.bool_)
+        waiting = self.frontier.waiting[: len(awake)]
+        awake[: len(waiting)] = waiting > 0
+        if busy:
+            drawn = self.frontier.draw(awake.astype(np.int64), self.rng, busy=busy)
+            awake[:] = False
+            awake[drawn.arms] = True
+        return awake
+
+    def _land(self, arm: int) -> None:
+        if arm < self.arms.n_arms:
+            self.arms.flying[arm] = max(self.arms.flying[arm] - 1, 0)
+
+    # Links
+
+    def _best_of(self, arm: int, busy: Collection[str]) -> tuple[Pick | None, float, int]:
+        """Take the link of an arm that looks best; also its odds, and how many it was chosen from (1: at random)."""
+        model = self._is_target if self.arms.kinds[arm] == TARGETS else self._leads
+        at_random = self.rng.random() < self.explore
+        counts = np.zeros(arm + 1, np.int64)
+        counts[arm] = 1 if at_random else min(self.candidates, _DRAWN * int(self.frontier.waiting[arm]))
+        drawn = self.frontier.draw(counts, self.rng, busy=busy)
+        if not len(drawn.slots):
+            return None, 0.0, 0
+        odds = model.decide(np.ascontiguousarray(drawn.vectors).view(np.uint16))
+        best = int(np.argmax(odds))
+        return self.frontier.take_slot(int(drawn.slots[best])), float(odds[best]), len(odds)
+
+    def _learn_leads(self, row: NDArray[np.uint16], found: bool) -> None:
+        """Learn what leads to targets; as few pages do, from those again that did."""
+        self._leads.learn(row, float(found))
+        if found:
+            if len(self._finds) < _MOST_FINDS:
+                self._finds.append(row)
+            else:
+                self._finds[int(self.rng.integers(_MOST_FINDS))] = row
+        elif self._finds and self.rng.random() < _AGAIN:
+            self._leads.learn(self._finds[int(self.rng.integers(len(self._finds)))], 1.0)
+
+    def _cost(self, outcome: Outcome) -> float:
+        if self.unit == "bytes":
+            return max(outcome.size, 1) / _BYTES
+        return max(outcome.seconds, 1e-3) if self.unit == "seconds" else 1.0
