@@ -57,7 +57,7 @@ class Until(Plateau):
         super().__init__()
         self.targets = targets
 
-    def reached(self, requests: int, targets: float) -> bool:
+    def reached(self, requests: int, targets: float, cost: float | None = None) -> bool:
         return targets >= self.targets
 
 
@@ -132,7 +132,9 @@ def tables(runs: Sequence[Run]) -> None:
             ]
             if ratios:
                 geometric = math.exp(statistics.fmean(map(math.log, ratios)))
-                print(f"{policy}, {len(ratios)} sites with {name}: {geometric:.3f}, {min(ratios):.2f} to {max(ratios):.2f}")
+                print(
+                    f"{policy}, {len(ratios)} sites with {name}: {geometric:.3f}, {min(ratios):.2f} to {max(ratios):.2f}"
+                )
 
 
 def differs(by: dict[tuple[str, str], list[Run]], site: str) -> bool:

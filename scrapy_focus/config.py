@@ -13,10 +13,12 @@ from scrapy.utils.misc import load_object
 from scrapy_focus.core.budget import Budget
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.goals import FilesGoal, Goal, ItemsGoal, TopicGoal
-from scrapy_focus.core.mime import BLOCKED_MIMES, parse_types
-from scrapy_focus.core.plateau import Plateau
+from scrapy_focus.core.mime import BLOCKED_MIMES, blocked_extensions, parse_types
+from scrapy_focus.core.plateau import CostLimit, Plateau, StopRule
 from scrapy_focus.core.policy import Policy
+from scrapy_focus.policies.branching import BranchingBandit
 from scrapy_focus.policies.informed import Informed
+from scrapy_focus.policies.tagpath import TagPath
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -44,6 +46,9 @@ class Config:
     budget_bytes: int | None = None
     budget_seconds: float | None = None
     plateau: dict[str, Any] | None = None
+    cost_limit: float | None = None
+    learned_from: str = ""
+    learned_to: str = ""
     max_inflight: int = 0
     max_inflight_per_slot: int = 0
     seed: int | None = None
@@ -74,14 +79,19 @@ class Config:
         seed = _number(settings, "FOCUS_SEED", int, least=0)
         topic = settings.get("FOCUS_TOPIC") or None
         goal = _goal(settings.get("FOCUS_GOAL"), types, topic)
+        policy = _policy_class(settings.get("FOCUS_POLICY") or default_policy)
+        _check_can(policy, settings)
         return cls(
-            policy=_policy_class(settings.get("FOCUS_POLICY") or default_policy),
+            policy=policy,
             params=_params(settings),
             goal=goal,
             budget_requests=_number(settings, "FOCUS_BUDGET_REQUESTS", int) or None,
             budget_bytes=_number(settings, "FOCUS_BUDGET_BYTES", int) or None,
             budget_seconds=_number(settings, "FOCUS_BUDGET_SECONDS", float) or None,
             plateau=_plateau(plateau),
+            cost_limit=_number(settings, "FOCUS_COST_LIMIT", float) or None,
+            learned_from=str(settings.get("FOCUS_LEARNED_FROM") or ""),
+            learned_to=str(settings.get("FOCUS_LEARNED_TO") or ""),
             max_inflight=_number(settings, "FOCUS_MAX_INFLIGHT", int) or 0,
             max_inflight_per_slot=_number(settings, "FOCUS_MAX_INFLIGHT_PER_SLOT", int) or 0,
             seed=seed,
@@ -129,9 +139,26 @@ class Config:
         """Return the budget, with nothing used."""
         return Budget(requests=self.budget_requests, bytes=self.budget_bytes, seconds=self.budget_seconds)
 
-    def make_plateau(self) -> Plateau | None:
+    def make_plateau(self) -> StopRule | None:
         """Return the stop rule, if one is asked for."""
+        if self.cost_limit is not None:
+            return CostLimit(self.cost_limit)
         return None if self.plateau is None else Plateau(**self.plateau)
+
+    def implied_params(self) -> dict[str, Any]:
+        """Return parameters of the policy that follow from other settings, for those that nobody set."""
+        wanted = getattr(self.goal, "types", ())
+        if issubclass(self.policy, TagPath):
+            heads_tell = bool(getattr(self.goal, "heads_tell", False))
+            accounting = "released" if heads_tell else "full"
+            return {"probe": heads_tell, "accounting": accounting, "blocked": blocked_extensions(wanted)}
+        limits = {"bytes": self.budget_bytes, "seconds": self.budget_seconds}
+        only = [unit for unit, limit in limits.items() if limit is not None]
+        if issubclass(self.policy, BranchingBandit):
+            unit = only[0] if len(only) == 1 and self.budget_requests is None else "requests"
+            return {"targets": wanted, "words": self.keywords, "unit": unit, "learned": self.learned_from}
+        topic = {"keywords": self.keywords, "relevance": self.topic or None}
+        return {name: value for name, value in topic.items() if value}
 
 
 SETTINGS = (
@@ -140,10 +167,13 @@ SETTINGS = (
     "FOCUS_BUDGET_REQUESTS",
     "FOCUS_BUDGET_SECONDS",
     "FOCUS_CHECKPOINT_EVERY",
+    "FOCUS_COST_LIMIT",
     "FOCUS_EXPLAIN",
     "FOCUS_GOAL",
     "FOCUS_ITEM_ID",
     "FOCUS_KEYWORDS",
+    "FOCUS_LEARNED_FROM",
+    "FOCUS_LEARNED_TO",
     "FOCUS_LOG",
     "FOCUS_MAX_INFLIGHT",
     "FOCUS_MAX_INFLIGHT_PER_SLOT",
@@ -205,6 +235,22 @@ def _policy_class(value: Any) -> type[Policy]:
     if not (isinstance(policy, type) and issubclass(policy, Policy)):
         raise ConfigError(f"FOCUS_POLICY is {value!r}; it takes a subclass of scrapy_focus.Policy, or its import path")
     return policy
+
+
+def _check_can(policy: type[Policy], settings: BaseSettings) -> None:
+    """Raise :class:`~scrapy_focus.core.errors.ConfigError` for a setting that the policy cannot follow."""
+    if settings.get("FOCUS_COST_LIMIT") and settings.get("FOCUS_PLATEAU"):
+        raise ConfigError("FOCUS_COST_LIMIT and FOCUS_PLATEAU both say when to stop; set one of them")
+    for name, able in (
+        ("FOCUS_COST_LIMIT", policy.expected_cost is not Policy.expected_cost),
+        ("FOCUS_LEARNED_FROM", issubclass(policy, BranchingBandit)),
+        ("FOCUS_LEARNED_TO", issubclass(policy, BranchingBandit)),
+    ):
+        if settings.get(name) and not able:
+            raise ConfigError(
+                f"{name} is {settings.get(name)!r}, which {policy.__qualname__} cannot do; use BranchingBandit, the default of "
+                "scrapy_focus.FocusScheduler, or remove it"
+            )
 
 
 def _goal(value: Any, types: frozenset[str], topic: Any) -> Goal:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy import signals
 from scrapy.utils.asyncio import create_looping_call
 
+from scrapy_focus.core.html import readable
 from scrapy_focus.inflight import scheduler_of
 
 if TYPE_CHECKING:
@@ -145,15 +146,3 @@ def progress(scheduler: FocusScheduler) -> list[str]:
 
 def _amount(value: float) -> str:
     return f"{value:,.0f}" if value == int(value) else f"{value:,.1f}"
-
-
-def readable(tag_path: str, elements: int = 3) -> str:
-    """Shorten a tag path to its last elements.
-
-    Examples
-    --------
-    >>> readable("html/body/main/div.view/ul.rows/li.row/a")
-    '../ul.rows/li.row/a'
-    """
-    parts = tag_path.split("/")
-    return tag_path or "(no page)" if len(parts) <= elements else "../" + "/".join(parts[-elements:])

@@ -24,14 +24,13 @@ from scrapy_focus.core.crawl import Crawl
 from scrapy_focus.core.errors import StorageError
 from scrapy_focus.core.events import EventLog
 from scrapy_focus.core.garbage import freeze
-from scrapy_focus.core.mime import blocked_extensions
 from scrapy_focus.downloadermiddlewares import install
 from scrapy_focus.dupefilters import Had
 from scrapy_focus.feeds import flush_feeds, mend_feeds
 from scrapy_focus.inflight import BudgetExhausted, Entry, Errback, InFlight, engine_slot, unwrap
 from scrapy_focus.jobs.job import Job
 from scrapy_focus.links import Links
-from scrapy_focus.policies.tagpath import TagPath
+from scrapy_focus.policies.branching import BranchingBandit
 from scrapy_focus.requests import MissingCallback, Requests
 from scrapy_focus.slots import Slots, slot_name
 from scrapy_focus.spidermiddlewares import ItemIdMiddleware, has_spider_middleware
@@ -75,7 +74,7 @@ class FocusScheduler(BaseScheduler):
     the files of a job cannot be read or written does it stop, with the reason ``focus_storage``.
     """
 
-    default_policy: ClassVar[type[Policy]] = TagPath
+    default_policy: ClassVar[type[Policy]] = BranchingBandit
 
     def __init__(self, crawler: Crawler, config: Config) -> None:
         self.crawler = crawler
@@ -121,16 +120,8 @@ class FocusScheduler(BaseScheduler):
             raise
 
     def default_params(self, config: Config) -> dict[str, Any]:
-        """Parameters of the policy that follow from the goal, for those that ``FOCUS_POLICY_PARAMS`` leaves open."""
-        topic = {"keywords": config.keywords, "relevance": config.topic or None}
-        if not issubclass(config.policy, TagPath):
-            return {name: value for name, value in topic.items() if value}
-        heads_tell = bool(getattr(config.goal, "heads_tell", False))
-        return {
-            "probe": heads_tell,
-            "accounting": "released" if heads_tell else "full",
-            "blocked": blocked_extensions(getattr(config.goal, "types", ())),
-        }
+        """Parameters of the policy that follow from other settings, for those that ``FOCUS_POLICY_PARAMS`` leaves open."""
+        return config.implied_params()
 
     def open(self, spider: Spider) -> Deferred[None] | None:
         install(self.crawler)
@@ -144,6 +135,7 @@ class FocusScheduler(BaseScheduler):
 
     def close(self, reason: str) -> Deferred[None] | None:
         self.guard("close", self._shut_down)
+        self.guard("save", self._save_learned)
         self.guard("close", self.flush_stats)
         self.guard("close", self.crawl.close)
         self._closed = True
@@ -365,6 +357,11 @@ class FocusScheduler(BaseScheduler):
                 logger.warning("%d waiting requests cannot be stored, and are lost with this stop", len(self.requests))
             self.crawl.checkpoint()
             self.job.flush()
+
+    def _save_learned(self) -> None:
+        if self.config.learned_to and isinstance(self.crawl.policy, BranchingBandit):
+            self.crawl.policy.save(self.config.learned_to)
+            logger.info("What was learned is in %s", self.config.learned_to, extra={"spider": self.crawler.spider})
 
     def guard(self, what: str, call: Callable[[], T]) -> T | None:
         """Call something of ours; what it raises is logged and counted, and never reaches the engine: ``None``."""

@@ -91,7 +91,7 @@ def show(found: dict[str, Any]) -> None:
 
 def rows_of(found: dict[str, Any]) -> list[tuple[str, str]]:
     """Return what is to be said of a JOBDIR, as labels and texts."""
-    from scrapy_focus.extensions import readable
+    from scrapy_focus.core.html import readable
 
     links, events = found["links"], found["events"]
     params = ", ".join(f"{name}={_short(text)}" for name, text in found["parameters"].items())

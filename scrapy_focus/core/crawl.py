@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from scrapy_focus.core.events import EventLog
     from scrapy_focus.core.goals import Goal
-    from scrapy_focus.core.plateau import Plateau
+    from scrapy_focus.core.plateau import StopRule
     from scrapy_focus.core.policy import Policy
     from scrapy_focus.frontiers.base import Frontier
     from scrapy_focus.jobs.job import Job
@@ -91,7 +91,7 @@ class Crawl:
         frontier: Frontier | None = None,
         goal: Goal | None = None,
         budget: Budget | None = None,
-        plateau: Plateau | None = None,
+        plateau: StopRule | None = None,
         seed: int | None = None,
         log: EventLog | None = None,
         strict: bool = False,
@@ -112,8 +112,7 @@ class Crawl:
         self.patience = patience
         self.counts: Counter[str] = Counter()
         self.rewards = 0.0
-        # (requests used, rewards) when the last rewards came
-        self.found_at: deque[tuple[int, float]] = deque(maxlen=256)
+        self.found_at: deque[tuple[int, float]] = deque(maxlen=256)  # (requests used, rewards) at the last rewards
         self.stop_reason = ""
         self._flying: dict[int, Pick] = {}
         self._unsent: set[int] = set()
@@ -277,7 +276,7 @@ class Crawl:
             self._guarded("unselect", lambda: self.policy.unselect(pick), lambda: None)
 
     def finished(self) -> str:
-        """Why the crawl is over (``budget_requests``, ``budget_bytes``, ``budget_seconds``, ``plateau``), or ``""``."""
+        """Why the crawl is over (``budget_requests`` or the like, ``plateau``, ``cost_limit``), or ``""``."""
         spent = self.budget.exhausted()  # not for good: a request may be given back
         return self.stop_reason or (f"budget_{spent}" if spent else "")
 
@@ -381,8 +380,9 @@ class Crawl:
                 self._add(links, outcome)
         self._guarded("learn", lambda: self.policy.learn(outcome), lambda: None)
         self._write(lambda log: log.outcome(outcome))
-        if self.plateau is not None and self.plateau.reached(self.budget.requests_used, self.rewards):
-            self.stop_reason = self.stop_reason or "plateau"
+        cost = self._guarded("expected_cost", self.policy.expected_cost, lambda: None)
+        if (rule := self.plateau) and rule.reached(self.budget.requests_used, self.rewards, cost):
+            self.stop_reason = self.stop_reason or rule.reason
 
     def _guarded(self, what: str, call: Callable[[], T], instead: Callable[[], T]) -> T:
         """Call a policy or goal; where it raises, log and count that, and do something else instead."""

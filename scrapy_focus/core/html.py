@@ -205,3 +205,15 @@ def _canonical(base: str, href: str, encoding: str) -> str:
         return canonicalize_url(urljoin(base, href), encoding=encoding)
     except (ValueError, UnicodeError):
         return ""
+
+
+def readable(tag_path: str, elements: int = 3) -> str:
+    """Shorten a tag path to its last elements.
+
+    Examples
+    --------
+    >>> readable("html/body/main/div.view/ul.rows/li.row/a")
+    '../ul.rows/li.row/a'
+    """
+    parts = tag_path.split("/")
+    return tag_path or "(no page)" if len(parts) <= elements else "../" + "/".join(parts[-elements:])

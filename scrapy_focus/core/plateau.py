@@ -1,10 +1,28 @@
-"""When to stop: the early-stopping rule of the SB-CLASSIFIER paper."""
+"""When to stop: the early-stopping rule of the SB-CLASSIFIER paper, and a limit to what the next target may cost."""
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from typing import Any, ClassVar, Protocol
 
 from scrapy_focus.core.errors import ConfigError
+
+
+class StopRule(Protocol):
+    """Says when a crawl is over, though there is budget left."""
+
+    @property
+    def reason(self) -> str:
+        """Why, in a word."""
+
+    def reached(self, requests: int, targets: float, cost: float | None = None) -> bool:
+        """Whether the crawl should stop, given the requests and targets so far, and what the next target is expected to cost."""
+
+    def state(self) -> dict[str, float | None]:
+        """What was seen so far, to be given to :meth:`restore` in the next run."""
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from what an earlier run saw."""
 
 
 class Plateau:
@@ -38,6 +56,8 @@ class Plateau:
     [False, False, True]
     """
 
+    reason: ClassVar[str] = "plateau"
+
     def __init__(self, *, window: int = 1000, slope: float = 0.2, decay: float = 0.05, patience: int = 15) -> None:
         if window < 1 or patience < 1 or not 0 < decay <= 1 or slope < 0:
             raise ConfigError(
@@ -59,10 +79,10 @@ class Plateau:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on from what an earlier run saw."""
-        self.average, self.below = state["average"], state["below"]
-        self._requests, self._targets = state["requests"], state["targets"]
+        self.average, self.below = state.get("average"), state.get("below", 0)
+        self._requests, self._targets = state.get("requests", 0), state["targets"]
 
-    def reached(self, requests: int, targets: float) -> bool:
+    def reached(self, requests: int, targets: float, cost: float | None = None) -> bool:
         """Whether the plateau is reached, given the requests and targets so far. May be asked after every request."""
         elapsed = requests - self._requests
         if elapsed >= self.window:
@@ -71,3 +91,50 @@ class Plateau:
             self.below = self.below + 1 if self.average < self.slope else 0
             self._requests, self._targets = requests, targets
         return self.below >= self.patience
+
+
+class CostLimit:
+    """Says when the next target is expected to cost too much, and experience agrees.
+
+    Parameters
+    ----------
+    limit
+        Requests that the next target may cost.
+    patience
+        Requests during which nothing is found, and the next target is expected to cost more at all times, before the crawl
+        ends. Three times the limit by default, in which one would be found with a probability of 95 % if it cost just that;
+        and 200 at least, as what is expected at the start may be far from the truth.
+
+    Examples
+    --------
+    >>> rule = CostLimit(50, patience=2)
+    >>> [rule.reached(requests, 0, cost) for requests, cost in enumerate([10, 70, 60, 20, 80, 90, 90])]
+    [False, False, True, False, False, True, True]
+    """
+
+    reason: ClassVar[str] = "cost_limit"
+
+    def __init__(self, limit: float, *, patience: int | None = None) -> None:
+        if not limit > 0 or (patience is not None and patience < 1):
+            raise ConfigError(
+                f"CostLimit({limit}, patience={patience}): limit is a number above 0, patience at least 1"
+            )
+        self.limit = limit
+        self.patience = max(200, math.ceil(3 * limit)) if patience is None else patience
+        self._since = 0  # requests when something was found, or the next target was not too dear
+        self._targets = 0.0
+
+    def state(self) -> dict[str, float | None]:
+        """What was seen so far, to be given to :meth:`restore` in the next run."""
+        return {"since": self._since, "targets": self._targets}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from what an earlier run saw."""
+        self._since, self._targets = state.get("since", 0), state["targets"]
+
+    def reached(self, requests: int, targets: float, cost: float | None = None) -> bool:
+        """Whether the next target was expected to cost too much for long enough."""
+        if cost is None or cost <= self.limit or targets > self._targets:
+            self._since = requests
+        self._targets = max(targets, self._targets)
+        return requests - self._since >= self.patience

@@ -8,7 +8,7 @@ policy of your own is often one method.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -22,6 +22,14 @@ if TYPE_CHECKING:
 
     from scrapy_focus.core.types import Link, Outcome, Pick
     from scrapy_focus.frontiers.base import Frontier
+
+
+class Left(NamedTuple):
+    """How many targets are still to be found, as a number and as a 90 % interval."""
+
+    low: float
+    middle: float
+    high: float
 
 
 class Policy(ABC):
@@ -78,6 +86,17 @@ class Policy(ABC):
     def best_arms(self, k: int) -> list[tuple[str, float, int]]:
         """Up to ``k`` arms that earned most, best first: a readable name, what it earned, in how many pulls."""
         return []
+
+    def expected_cost(self) -> float | None:
+        """Return what the next reward of 1 is expected to cost, in requests, or ``None`` where that is not known.
+
+        A :class:`~scrapy_focus.core.plateau.CostLimit` asks after each outcome.
+        """
+        return None
+
+    def expected_left(self) -> Left | None:
+        """Return how many targets are still to be found, with a 90 % interval, or ``None`` where that is not known."""
+        return None
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "frontier"}

@@ -26,7 +26,11 @@ _PARTS: dict[str, tuple[Callable[[Any], bool], Any]] = {
     "versions": (lambda x: _all(x, str), {}),
     "budget": (lambda x: _has(x, requests=int, bytes=int, seconds=float), {"requests": 0, "bytes": 0, "seconds": 0.0}),
     "plateau": (
-        lambda x: x is None or _has(x, average=(float, type(None)), below=int, requests=int, targets=float),
+        lambda x: (
+            x is None
+            or _has(x, average=(float, type(None)), below=int, requests=int, targets=float)
+            or _has(x, since=int, targets=float)
+        ),
         None,
     ),
     "counts": (lambda x: _all(x, int), {}),

@@ -26,6 +26,8 @@ _STEP = 1.25  # by which the range of an index is looked for
 _STEPS = 60
 _HALVINGS = 3  # of that range
 _LEAST, _MOST = 1e-6, 1e6  # of an index
+_BLOCK = 256  # arms for which is drawn at once
+_TINY = 1e-3  # a parameter of what is drawn, at least
 _ENTRIES = 1 << 17  # of all arms: what is revealed, by arm and arm
 _SHIFT = 20  # bits of the number of an arm
 
@@ -41,6 +43,24 @@ class Worth(NamedTuple):
     def indices(self) -> NDArray[np.float64]:
         """Reward per cost, shape (n_arms,)."""
         return (self.own + self.later) / self.costs
+
+
+class Record(NamedTuple):
+    """What pulls of an arm came to, the newest counting most."""
+
+    pulls: float
+    rewards: float
+    revealed: float  # links of predicted targets
+
+
+class Known(NamedTuple):
+    """What is known of arms, to be stored: numbers that :meth:`BranchingArms.recall` reads again."""
+
+    kinds: NDArray[np.int8]  # shape (n_arms,)
+    records: NDArray[np.float64]  # shape (n_arms, 4): pulls, hits, rewards, costs
+    rows: NDArray[np.intp]  # shape (n,): arms whose pulls revealed ...
+    columns: NDArray[np.intp]  # ... links of arms, shape (n,) ...
+    counts: NDArray[np.float64]  # ... so many, shape (n,)
 
 
 class BranchingArms:
@@ -108,6 +128,9 @@ class BranchingArms:
         self._general_pulls = 0.0
         self._price = np.zeros(64)  # by arm: what one of its links is worth beyond its price, as planned last
         self._revealed = np.zeros(64)  # by arm: what the links that its pulls revealed are worth so
+        self._drawn = np.zeros((2, 64))
+        self._changed: list[int] = []  # arms for which nothing was drawn since their record changed
+        self._next_drawn = 0
         self._rows = np.zeros(256, np.intp)
         self._columns = np.zeros(256, np.intp)
         self._counts = np.zeros(256)
@@ -136,8 +159,10 @@ class BranchingArms:
             for name in ("_records", "_kinds", "_flying", "_general", "_price", "_revealed"):
                 old = getattr(self, name)
                 setattr(self, name, np.concatenate([old, np.zeros_like(old)]))
+            self._drawn = np.concatenate([self._drawn, np.zeros_like(self._drawn)], axis=1)
         self._kinds[self.n_arms] = kind
         self._of_row.append([])
+        self._changed.append(self.n_arms)
         self.n_arms += 1
         return self.n_arms - 1
 
@@ -146,6 +171,7 @@ class BranchingArms:
         if self._records[arm, 0] > self.window:
             self._records[arm] *= 1 - 1 / self.window
             self._counts[self._of_row[arm]] *= 1 - 1 / self.window
+        self._changed.append(arm)
         record = 1.0, float(reward > 0), reward, cost
         self._records[arm] += record
         self._of_kind[self._kinds[arm]] += record
@@ -189,23 +215,75 @@ class BranchingArms:
         self._look_ahead(own, costs, self.index)
 
     def worth(self, rng: np.random.Generator | None) -> Worth:
-        """Return what a pull of each arm is worth by the last plan; with ``rng``, drawn from what is possible."""
+        """Return what a pull of each arm is worth by the last plan; with ``rng``, drawn from what is possible.
+
+        What is drawn for an arm is drawn again when its record changes, and else after as many calls as there are blocks
+        of 256 arms.
+        """
         n, shrink = self.n_arms, self.shrink
         pulls, hits, rewards, costs = self._records[:n].T
-        of_kind = (self._of_kind + [1, 0, 1, 1])[self.kinds]
-        share = (self._of_kind[:, 1] + _FIRST_HITS) / (self._of_kind[:, 0] + 1)
+        kind_pulls, kind_hits, kind_rewards, kind_costs = self._of_kind.T
+        share = (kind_hits + _FIRST_HITS) / (kind_pulls + 1)
         share[TARGETS] = _FIRST_HITS[TARGETS]
-        prior = share[self.kinds] * shrink
+        prior = shrink * share[self.kinds]
         chance = (hits + prior) / (pulls + shrink)
-        each = (rewards + prior * of_kind[:, 2] / (self._of_kind[self.kinds, 1] + 1)) / (hits + prior)
-        cost = (costs + shrink * of_kind[:, 3] / of_kind[:, 0]) / (pulls + shrink)
+        each = (rewards + prior * ((kind_rewards + 1) / (kind_hits + 1))[self.kinds]) / (hits + prior)
+        cost = (costs + shrink * ((kind_costs + 1) / (kind_pulls + 1))[self.kinds]) / (pulls + shrink)
         later = self._later(self._revealed[:n], self._price[:n])
         if rng is None or not self.noise:
             return Worth(chance * each, later, cost)
-        known = (pulls + self._flying[:n] + shrink) / self.noise
-        drawn = rng.standard_normal((2, n), np.float32)
-        chance = np.minimum(chance * _factor((1 - chance) / (chance * (known + 1)), drawn[0]), 1)
-        return Worth(chance * each, later * _factor(1 / known, drawn[1]), cost)
+        self._draw(chance, rng)
+        return Worth(self._drawn[0, :n] * each, self._drawn[1, :n] * later, cost)
+
+    def _draw(self, chance: NDArray[np.float64], rng: np.random.Generator) -> None:
+        """Draw the chance of a hit, and a factor of what is revealed, for a block of arms and those whose record changed."""
+        n = self.n_arms
+        start = self._next_drawn if self._next_drawn < n else 0
+        end = min(start + _BLOCK, n)
+        self._next_drawn = end
+        arms = np.union1d(np.arange(start, end), self._changed).astype(np.intp)
+        self._changed = []
+        known = (self.pulls[arms] + self._flying[arms] + self.shrink) / self.noise
+        hits = chance[arms] * known
+        self._drawn[0, arms] = rng.beta(np.maximum(hits, _TINY), np.maximum(known - hits, _TINY))
+        self._drawn[1, arms] = rng.standard_gamma(known) / known
+
+    def record(self, arm: int) -> Record:
+        """Return what pulls of an arm came to."""
+        row = self._of_row[arm]
+        targets = self._kinds[self._columns[row]] == TARGETS
+        return Record(
+            float(self._records[arm, 0]), float(self._records[arm, 2]), float(self._counts[row][targets].sum())
+        )
+
+    def known(self) -> Known:
+        """Return what is known of all arms."""
+        n, m = self.n_arms, self._n_entries
+        return Known(
+            self.kinds.copy(), self._records[:n].copy(), self._rows[:m], self._columns[:m], self._counts[:m].copy()
+        )
+
+    def recall(self, known: Known, arms: NDArray[np.intp], *, pulls: float, of_kind: float) -> None:
+        """Take over what is known of arms, ``arms[i]`` being here what was ``i`` there, shape (n_arms,).
+
+        It counts for so many pulls of each arm at most, and of all arms of a kind together.
+        """
+        share = np.minimum(1, pulls / np.maximum(known.records[:, 0], 1))
+        np.add.at(self._records, arms, known.records * share[:, None])
+        counts = known.counts * share[known.rows]
+        for row, column, count in zip(
+            arms[known.rows].tolist(), arms[known.columns].tolist(), counts.tolist(), strict=True
+        ):
+            entry = self._entry(row, column)
+            self._counts[entry] += count
+        for kind in (PAGES, TARGETS):
+            total = known.records[known.kinds == kind].sum(axis=0)
+            self._of_kind[kind] += total * min(1, of_kind / max(total[0], 1))
+        pages = known.kinds[known.rows] == PAGES
+        all_pulls = float(known.records[known.kinds == PAGES, 0].sum())
+        share_of_all = min(1, of_kind / max(all_pulls, 1))
+        np.add.at(self._general, arms[known.columns[pages]], known.counts[pages] * share_of_all)
+        self._general_pulls += all_pulls * share_of_all
 
     def __getstate__(self) -> dict[str, Any]:
         n = self._n_entries
@@ -254,7 +332,7 @@ class BranchingArms:
     def _sum(self, price: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return what the links that the pulls of each arm revealed are worth, shape (n_arms,)."""
         n = self._n_entries
-        return np.bincount(self._rows[:n], self._counts[:n] * price[self._columns[:n]], self.n_arms)
+        return np.bincount(self._rows[:n], self._counts[:n] * price[self._columns[:n]], self.n_arms).astype(np.float64)
 
     def _set_price(self, price: NDArray[np.float64]) -> None:
         self._price[: self.n_arms] = price
@@ -262,7 +340,8 @@ class BranchingArms:
 
     def _look_ahead(self, own: NDArray[np.float64], costs: NDArray[np.float64], index: float) -> NDArray[np.float64]:
         """Return what each arm is worth beyond its price, shape (n_arms,)."""
-        net = value = own - index * costs
+        net: NDArray[np.float64] = own - index * costs
+        value = net
         for _ in range(self.horizon):
             price = np.maximum(value, 0)
             revealed = self._sum(price)
@@ -270,7 +349,9 @@ class BranchingArms:
         self._price[: self.n_arms], self._revealed[: self.n_arms] = price, revealed
         return value
 
-    def _pays(self, own: NDArray[np.float64], costs: NDArray[np.float64], among: NDArray[np.bool_], index: float) -> bool:
+    def _pays(
+        self, own: NDArray[np.float64], costs: NDArray[np.float64], among: NDArray[np.bool_], index: float
+    ) -> bool:
         return bool(self._look_ahead(own, costs, index)[among].max() >= 0)
 
     def _range(
@@ -291,10 +372,3 @@ class BranchingArms:
                     break
                 high = low
         return low, high
-
-
-def _factor(variance: NDArray[np.float64], drawn: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Return factors with mean 1 and a relative variance, log-normal, for standard normal numbers; shapes (n,)."""
-    square = np.log1p(variance)
-    factors: NDArray[np.float64] = np.exp(np.sqrt(square) * drawn - square / 2)
-    return factors

@@ -57,7 +57,8 @@ class HashedLogistic:
         """Return the log-odds of examples, shape (n, width), as an array of shape (n,)."""
         sums: NDArray[np.float32] = self.weights[rows].sum(axis=1)
         lengths = np.count_nonzero(rows, axis=1)
-        return sums / np.sqrt(np.maximum(lengths, 1)).astype(np.float32)
+        odds: NDArray[np.float32] = sums / np.sqrt(np.maximum(lengths, 1)).astype(np.float32)
+        return odds
 
     def learn(self, row: NDArray[np.uint16], label: float, *, offset: float = 0.0) -> None:
         """Learn from one example, shape (width,), whose label is from 0 to 1; ``offset`` are log-odds known otherwise."""

@@ -8,7 +8,7 @@ import zlib
 from hashlib import blake2b
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -21,12 +21,22 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-_NAME = "scrapy_focus relevance model"
 _FORMAT = 1  # of the file as a whole; a reader refuses what is newer
-_AGAIN = "train it again with scrapy focus-train"
 
 
-def write_model(path: str | PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+class Sort(NamedTuple):
+    """What a file holds: its name, and how to make one."""
+
+    name: str
+    make: str
+
+
+RELEVANCE = Sort("relevance model", "train one with scrapy focus-train")
+
+
+def write_model(
+    path: str | PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], sort: Sort = RELEVANCE
+) -> None:
     """Write a model as one step: the file holds the old one or the new one. The same model gives the same bytes.
 
     Raises
@@ -34,7 +44,9 @@ def write_model(path: str | PathLike[str], header: Mapping[str, Any], arrays: Ma
     ConfigError
         If the file cannot be written.
     """
-    said = json.dumps({"file": _NAME, "format": _FORMAT, **header}, ensure_ascii=False, sort_keys=True)
+    said = json.dumps(
+        {"file": f"scrapy_focus {sort.name}", "format": _FORMAT, **header}, ensure_ascii=False, sort_keys=True
+    )
     buffer = BytesIO()
     np.savez_compressed(
         buffer, allow_pickle=False, header=np.frombuffer(said.encode("utf-8", "backslashreplace"), np.uint8), **arrays
@@ -42,10 +54,12 @@ def write_model(path: str | PathLike[str], header: Mapping[str, Any], arrays: Ma
     try:
         write_atomically(Path(path), buffer.getvalue())
     except OSError as error:
-        raise ConfigError(f"the model cannot be written to {path}: {error.strerror}; name another file") from error
+        raise ConfigError(
+            f"the {sort.name} cannot be written to {path}: {error.strerror}; name another file"
+        ) from error
 
 
-def read_model(path: str | PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+def read_model(path: str | PathLike[str], sort: Sort = RELEVANCE) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Return the header and the arrays of a model file.
 
     Raises
@@ -62,17 +76,17 @@ def read_model(path: str | PathLike[str]) -> tuple[dict[str, Any], dict[str, NDA
                 arrays = {name: file[name] for name in file.files}
         header = json.loads(arrays.pop("header").tobytes())
     except FileNotFoundError as error:
-        raise ConfigError(f"there is no file {path}; make a relevance model with scrapy focus-train") from error
+        raise ConfigError(f"there is no file {path}; {sort.make}") from error
     except OSError as error:
-        raise ConfigError(f"the relevance model {path} cannot be read: {error.strerror or error}") from error
+        raise ConfigError(f"the {sort.name} {path} cannot be read: {error.strerror or error}") from error
     except (ValueError, EOFError, KeyError, NotImplementedError, zipfile.BadZipFile, zlib.error) as error:
-        raise ConfigError(f"{path} is no relevance model, or it is damaged ({error}); {_AGAIN}") from error
-    if not isinstance(header, dict) or header.get("file") != _NAME:
-        raise ConfigError(f"{path} is no relevance model; name a file that scrapy focus-train wrote")
+        raise ConfigError(f"{path} is no {sort.name}, or it is damaged ({error}); {sort.make}") from error
+    if not isinstance(header, dict) or header.get("file") != f"scrapy_focus {sort.name}":
+        raise ConfigError(f"{path} is no {sort.name}; {sort.make}")
     if not isinstance(header.get("format"), int) or header["format"] > _FORMAT:
         raise ConfigError(
             f"{path} has format {header.get('format')!r}, and this version of scrapy_focus reads {_FORMAT}; "
-            f"install a newer one, or {_AGAIN}"
+            f"install a newer one, or {sort.make}"
         )
     return header, arrays
 

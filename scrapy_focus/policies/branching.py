@@ -8,23 +8,27 @@ pages that it links to are worth.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
 from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.core.html import readable
 from scrapy_focus.core.policy import Policy
 from scrapy_focus.core.types import Placement
 from scrapy_focus.learn.branching import PAGES, TARGETS, BranchingArms
 from scrapy_focus.learn.clusters import Clusters
 from scrapy_focus.learn.hashed import HashedLogistic
 from scrapy_focus.learn.text import GramProjector
+from scrapy_focus.policies.learned import read_learned, write_learned
 from scrapy_focus.policies.linkhashes import BYTES, LinkHasher
 from scrapy_focus.policies.linkkinds import LinkKinds
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
+    from os import PathLike
 
     from numpy.typing import NDArray
 
@@ -45,6 +49,9 @@ _AGAIN = 0.5  # of the pages that led to none, the share after which one that di
 _DRAWN = 2  # times as many links are drawn from an arm as wait there, if these are few
 _PLANNED = 4  # choices between two plans, and one more for each ...
 _MORE = 64  # ... of so many arms
+_FIRST_STEPS = 50  # before which it is not known what the next target costs
+_LEAST = 1e-9  # reward per cost
+_KINDS = {PAGES: "page", TARGETS: "predicted target"}
 
 
 class Choice(NamedTuple):
@@ -52,11 +59,11 @@ class Choice(NamedTuple):
 
     pick_id: int
     arm: int
-    index: float
+    score: float
     own: float
     later: float
     second: int  # the arm that it was preferred to, -1: there was none
-    second_index: float
+    second_score: float
     candidates: int  # of its arm, among which it was the best; 1: it was drawn at random
     odds: float  # by which they were ordered
 
@@ -144,6 +151,8 @@ class BranchingBandit(Policy):
         self.explore = explore
         self.candidates = candidates
         self._begin()
+        if learned:
+            read_learned(self, learned)  # or the file would be missed only when the crawl has begun
 
     def _begin(self) -> None:
         """Make everything that follows from the parameters."""
@@ -158,22 +167,25 @@ class BranchingBandit(Policy):
         self.steps = 0
         self._projector = GramProjector()
         self._clusters = Clusters(dim=1 << 12, threshold=self.theta, max_clusters=_MOST_CLUSTERS)
-        self._paths: dict[str, int] = {}  # the cluster of each tag path
+        self.paths: dict[str, int] = {}  # the cluster of each tag path
         self._room = _ROOM
         self._arm_of: dict[int, int] = {}  # twice the cluster, and one more for predicted targets -> the arm
         self._names: list[str] = []
         self._totals = np.zeros((64, 2))  # by arm: pulls, rewards
         self._hasher = LinkHasher()
-        self._kinds = LinkKinds(self.targets)
-        self._is_target = HashedLogistic()
-        self._leads = HashedLogistic()
+        self.kinds = LinkKinds(self.targets)
+        self.is_target = HashedLogistic()
+        self.leads = HashedLogistic()
         self._finds: list[NDArray[np.uint16]] = []
         self._revealed: dict[int, dict[int, int]] = {}
         self._until_plan = 0
         self._last: Choice | None = None
+        self._expected = 1.0  # reward per cost of the best arm, when planned last
 
     def open(self, frontier: Frontier, rng: np.random.Generator) -> None:
         self._begin()  # a subclass, or who made it, may have set parameters since
+        if self.learned:
+            read_learned(self, self.learned)
         super().open(frontier, rng)
 
     def attach(self, frontier: Frontier) -> None:
@@ -184,14 +196,14 @@ class BranchingBandit(Policy):
         if not links:
             return []
         rows = self._hasher.rows(links)
-        odds = self._is_target.decide(rows) + self._kinds.odds([link.url for link in links])
+        odds = self.is_target.decide(rows) + self.kinds.odds([link.url for link in links])
         clusters: dict[str, int] = {}
         arms: list[int] = []
         for link, target in zip(links, (odds > 0).tolist(), strict=True):
             cluster = clusters.get(link.tag_path)
             if cluster is None:
-                cluster = clusters[link.tag_path] = self._cluster(link.tag_path)
-            arms.append(self._arm(cluster, TARGETS if target else PAGES, link.tag_path))
+                cluster = clusters[link.tag_path] = self._cluster_of(link.tag_path)
+            arms.append(self.arm_of(cluster, TARGETS if target else PAGES, link.tag_path))
         counts = Counter(arms)
         if source is None:
             self.arms.reveal(counts)
@@ -207,6 +219,7 @@ class BranchingBandit(Policy):
             return None
         if self._until_plan <= 0:
             self.arms.plan(awake)
+            self._expected = max(float(self.arms.worth(None).indices[awake].max()), _LEAST)
             self._until_plan = _PLANNED + self.arms.n_arms // _MORE
         worth = self.arms.worth(self.rng)
         indices = np.where(awake, worth.indices, -np.inf)
@@ -240,24 +253,83 @@ class BranchingBandit(Policy):
         self._totals[pick.arm] += 1, outcome.reward
         row = pick.memo.astype(np.uint8).view(np.uint16)
         if target or outcome.is_html:
-            self._is_target.learn(row, float(target), offset=float(self._kinds.odds([pick.url])[0]))
-            self._kinds.learn(pick.url, target)
+            self.is_target.learn(row, float(target), offset=float(self.kinds.odds([pick.url])[0]))
+            self.kinds.learn(pick.url, target)
         if self.arms.kinds[pick.arm] == PAGES:
             self._learn_leads(row, target or any(self.arms.kinds[arm] == TARGETS for arm in revealed))
 
     def explain(self, pick: Pick) -> dict[str, Any]:
-        return {}
+        choice = self._last
+        if choice is None or choice.pick_id != pick.id:
+            return {}
+        record = self.arms.record(choice.arm)
+        said = {
+            "kind": _KINDS[self.arms.kinds[choice.arm]], "tag_path": self._names[choice.arm],
+            "pulls": round(record.pulls, 1), "earned": round(record.rewards, 2), "revealed": round(record.revealed, 2),
+            "score": round(choice.score, 4), "own": round(choice.own, 4), "later": round(choice.later, 4),
+            "at random": choice.candidates == 1, "candidates": choice.candidates, "odds": round(choice.odds, 2),
+        }  # fmt: skip
+        instead = ""
+        if choice.second >= 0:
+            said |= {"instead of": self._names[choice.second], "its score": round(choice.second_score, 4)}
+            instead = f" (the next best, {readable(self._names[choice.second])}, {choice.second_score:.2g})"
+        reveals = f" and revealed {record.revealed / max(record.pulls, 1):.2g} targets" if record.revealed else ""
+        earned = (
+            f"{record.rewards / max(record.pulls, 1):.2g} targets a pull{reveals}" if record.pulls else "nothing yet"
+        )
+        chosen = (
+            "drawn at random to explore"
+            if choice.candidates == 1
+            else f"the most promising of {choice.candidates} that were drawn, odds {math.exp(min(choice.odds, 20)):.2g} to 1"
+        )
+        said["why"] = (
+            f"a link to a {said['kind']} at {readable(self._names[choice.arm])}: its kind earned {earned} in "
+            f"{record.pulls:.0f} pulls, so {choice.own:.2g} is expected of it and {choice.later:.2g} of what it reveals, "
+            f"score {choice.score:.2g}{instead}; {chosen}"
+        )
+        return said
+
+    def expected_cost(self) -> float | None:
+        """Return what the next reward of 1 is expected to cost, in the unit: one by the best index; ``None`` at the start."""
+        if self.steps < _FIRST_STEPS:
+            return None
+        return (_BYTES if self.unit == "bytes" else 1.0) / self._expected
 
     def best_arms(self, k: int) -> list[tuple[str, float, int]]:
         pulls, rewards = self._totals[: self.arms.n_arms].T
         best = [int(arm) for arm in np.argsort(-rewards, kind="stable")[:k] if rewards[arm] > 0]
         return [(self._names[arm], float(rewards[arm]), int(pulls[arm])) for arm in best]
 
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write what was learned to a file with which another crawl can begin: the parameter ``learned``.
+
+        Raises
+        ------
+        ConfigError
+            If the file cannot be written.
+        """
+        write_learned(self, path)
+
     # Arms
 
-    def _cluster(self, path: str) -> int:
+    @property
+    def n_clusters(self) -> int:
+        """How many clusters of tag paths there are."""
+        return self._clusters.n_clusters
+
+    @property
+    def cluster_of_arm(self) -> NDArray[np.intp]:
+        """The cluster of each arm, shape (n_arms,)."""
+        return np.fromiter(self._arm_of, np.intp, len(self._arm_of)) // 2
+
+    def join(self, paths: Sequence[str]) -> int:
+        """Let tag paths join clusters, and return the cluster of the first."""
+        first, *_ = [self._cluster_of(path) for path in paths]
+        return first
+
+    def _cluster_of(self, path: str) -> int:
         """Return the cluster of a tag path, which joins it when it comes for the first time."""
-        cluster = self._paths.get(path)
+        cluster = self.paths.get(path)
         if cluster is None:
             vector = self._projector.project(path, ["", *path.split("/")])
             cost = len(path) + _OVERHEAD
@@ -265,10 +337,11 @@ class BranchingBandit(Policy):
                 nearest, _ = self._clusters.nearest(*vector)
                 return nearest if nearest >= 0 else self._clusters.assign(*vector)
             self._room -= cost
-            cluster = self._paths[path] = self._clusters.assign(*vector)
+            cluster = self.paths[path] = self._clusters.assign(*vector)
         return cluster
 
-    def _arm(self, cluster: int, kind: int, path: str) -> int:
+    def arm_of(self, cluster: int, kind: int, path: str) -> int:
+        """Return the arm of a cluster and a kind, a new one, called by a tag path, if there is none."""
         arm = self._arm_of.get(2 * cluster + kind)
         if arm is None:
             arm = self._arm_of[2 * cluster + kind] = self.arms.new(kind)
@@ -296,7 +369,7 @@ class BranchingBandit(Policy):
 
     def _best_of(self, arm: int, busy: Collection[str]) -> tuple[Pick | None, float, int]:
         """Take the link of an arm that looks best; also its odds, and how many it was chosen from (1: at random)."""
-        model = self._is_target if self.arms.kinds[arm] == TARGETS else self._leads
+        model = self.is_target if self.arms.kinds[arm] == TARGETS else self.leads
         at_random = self.rng.random() < self.explore
         counts = np.zeros(arm + 1, np.int64)
         counts[arm] = 1 if at_random else min(self.candidates, _DRAWN * int(self.frontier.waiting[arm]))
@@ -309,14 +382,14 @@ class BranchingBandit(Policy):
 
     def _learn_leads(self, row: NDArray[np.uint16], found: bool) -> None:
         """Learn what leads to targets; as few pages do, from those again that did."""
-        self._leads.learn(row, float(found))
+        self.leads.learn(row, float(found))
         if found:
             if len(self._finds) < _MOST_FINDS:
                 self._finds.append(row)
             else:
                 self._finds[int(self.rng.integers(_MOST_FINDS))] = row
         elif self._finds and self.rng.random() < _AGAIN:
-            self._leads.learn(self._finds[int(self.rng.integers(len(self._finds)))], 1.0)
+            self.leads.learn(self._finds[int(self.rng.integers(len(self._finds)))], 1.0)
 
     def _cost(self, outcome: Outcome) -> float:
         if self.unit == "bytes":

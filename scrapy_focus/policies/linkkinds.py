@@ -48,7 +48,7 @@ class LinkKinds:
 
     def __init__(self, targets: Collection[str] = ()) -> None:
         self.targets = frozenset(targets)
-        self._seen: dict[str, tuple[float, float]] = {}
+        self.seen: dict[str, tuple[float, float]] = {}  # by extension: targets and others, what was expected among them
 
     def odds(self, urls: Sequence[str]) -> NDArray[np.float64]:
         """Return the log-odds that links with these URLs are targets, shape (n,)."""
@@ -67,11 +67,11 @@ class LinkKinds:
         """A link with this URL was a target, or not."""
         kind = _kind(shape_of(path_of(url))[1])
         hits, others = self._record(kind)
-        if kind in self._seen or len(self._seen) < _MOST:
-            self._seen[kind] = (hits + target, others + (not target))
+        if kind in self.seen or len(self.seen) < _MOST:
+            self.seen[kind] = (hits + target, others + (not target))
 
     def _record(self, kind: str) -> tuple[float, float]:
-        return self._seen.get(kind) or self._expected(kind)
+        return self.seen.get(kind) or self._expected(kind)
 
     def _expected(self, kind: str) -> tuple[float, float]:
         if not self.targets:
