@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     )
     from scrapy_focus.core.events import EventLog
     from scrapy_focus.core.goals import FilesGoal, Goal, ItemsGoal, TopicGoal
-    from scrapy_focus.core.plateau import Plateau
-    from scrapy_focus.core.policy import Bandit, Ordering, Policy
+    from scrapy_focus.core.plateau import CostLimit, Plateau
+    from scrapy_focus.core.policy import Bandit, Left, Ordering, Policy
     from scrapy_focus.core.types import Link, Outcome, Page, Pick, Placement, State
     from scrapy_focus.frontiers.base import Frontier
     from scrapy_focus.frontiers.memory import MemoryFrontier
@@ -39,6 +39,7 @@ __all__ = [
     "Bandit",
     "Budget",
     "ConfigError",
+    "CostLimit",
     "Crawl",
     "EventLog",
     "FilesGoal",
@@ -50,6 +51,7 @@ __all__ = [
     "GoalError",
     "ItemsGoal",
     "Job",
+    "Left",
     "Link",
     "MemoryFrontier",
     "Ordering",
@@ -78,6 +80,7 @@ _HOMES = {
     "Bandit": "core.policy",
     "Budget": "core.budget",
     "ConfigError": "core.errors",
+    "CostLimit": "core.plateau",
     "Crawl": "core.crawl",
     "EventLog": "core.events",
     "FilesGoal": "core.goals",
@@ -89,6 +92,7 @@ _HOMES = {
     "GoalError": "core.errors",
     "ItemsGoal": "core.goals",
     "Job": "jobs.job",
+    "Left": "core.policy",
     "Link": "core.types",
     "MemoryFrontier": "frontiers.memory",
     "Ordering": "core.policy",

@@ -8,7 +8,7 @@ from scrapy_focus.config import check_names
 from scrapy_focus.downloadermiddlewares import MeterMiddleware, MimeMiddleware, ProbeMiddleware
 from scrapy_focus.extensions import FocusExtension
 from scrapy_focus.pipelines import RewardPipeline
-from scrapy_focus.schedulers import SleepingBanditScheduler
+from scrapy_focus.scheduler import FocusScheduler
 from scrapy_focus.spidermiddlewares import ItemIdMiddleware, KnownLinkMiddleware, LinkMiddleware
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class Addon:
 
     def update_settings(self, settings: BaseSettings) -> None:
         check_names(settings)
-        settings.set("SCHEDULER", SleepingBanditScheduler, "addon")
+        settings.set("SCHEDULER", FocusScheduler, "addon")
         settings.set("CONCURRENT_ITEMS", 4, "addon")
         for name, component, order in (
             ("SPIDER_MIDDLEWARES", LinkMiddleware, 10),

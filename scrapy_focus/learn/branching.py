@@ -332,7 +332,8 @@ class BranchingArms:
     def _sum(self, price: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return what the links that the pulls of each arm revealed are worth, shape (n_arms,)."""
         n = self._n_entries
-        return np.bincount(self._rows[:n], self._counts[:n] * price[self._columns[:n]], self.n_arms).astype(np.float64)
+        sums = np.bincount(self._rows[:n], self._counts[:n] * price[self._columns[:n]], self.n_arms)
+        return np.asarray(sums, np.float64)
 
     def _set_price(self, price: NDArray[np.float64]) -> None:
         self._price[: self.n_arms] = price
