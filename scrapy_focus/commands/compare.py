@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     Progress = Callable[[Run, int, int], object]
 
-POLICIES = ("SB-CLASSIFIER", "BFS", "RANDOM", "OMNISCIENT")
+POLICIES = ("BranchingBandit", "SB-CLASSIFIER", "BFS", "RANDOM", "OMNISCIENT")
 _WIDTH = 120  # of the table, where there is no terminal
 _SHOWN = 10  # failures
 _BAR = 16  # columns of a terminal for the bar

@@ -327,7 +327,8 @@ class BranchingArms:
         """Return what is worth pulling of what a pull of each arm reveals; ``revealed`` is that of all its pulls."""
         general = float(self._general[: self.n_arms] @ price) / max(self._general_pulls, 1)
         prior = self.shrink * general * (self.kinds == PAGES)
-        return self.discount * (revealed + prior) / (self.pulls + self.shrink)
+        later: NDArray[np.float64] = self.discount * (revealed + prior) / (self.pulls + self.shrink)
+        return later
 
     def _sum(self, price: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return what the links that the pulls of each arm revealed are worth, shape (n_arms,)."""

@@ -137,7 +137,7 @@ class BranchingBandit(Policy):
         window: float = 60.0,
         horizon: int = 4,
         noise: float = 1.0,
-        explore: float = 0.1,
+        explore: float = 0.05,
         candidates: int = 100,
     ) -> None:
         self.targets = targets

@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 WIDTH = 32  # features of a link
 BYTES = 2 * WIDTH
 
-_URL_WORDS, _ANCHOR_WORDS = 10, 6
-_USED = 2 * _URL_WORDS - 1 + _ANCHOR_WORDS + 4
+_URL_WORDS, _ANCHOR_WORDS, _CONTEXT_WORDS = 10, 6, 3
 _NOTHING = [0] * _URL_WORDS
 _RANKS = 16
 _WORD = re.compile(r"[a-z]+|0+|\n")
 _DIGITS = str.maketrans("123456789", "000000000")
 _NUMBER = re.compile(r"\d+")
 _FOLDERS = 3  # of a path that belong to its template
-_READ = 200  # characters of a text that are read
+_READ = 200  # characters of an anchor that are read ...
+_NEAR = 60  # ... and of the text around it
 _KNOWN = 1 << 16  # texts of each sort of which it is remembered what they hash to
 _ANY = 1  # a feature that every link has
 
@@ -57,15 +57,15 @@ class _Known(dict[str, Any]):
 
 class LinkHasher:
     """Hashes links: words of the URL behind the host, each alone and with the next, the template of the URL (folders without
-    numbers, extension, names in the query) and its extension, words of the anchor, and how far up the page the link stands.
-    Numbers are all the same.
+    numbers, extension, names in the query) and its extension, words of the anchor and of the text around it, and how far up the
+    page the link stands. Numbers are all the same.
     """
 
     def __init__(self) -> None:
-        self._words = _Known(partial(feature, "url"))
-        self._words["\n"] = 0
+        self._words = _Known(_read_word)
         self._anchor_words = _Known(partial(feature, "anchor"))
         self._anchors = _Known(self._read_anchor)
+        self._context_words = _Known(partial(feature, "context"))
         self._templates = _Known(partial(feature, "template"))
         self._extensions = _Known(partial(feature, "extension"))
         self._ranks = [feature("rank", str(rank)) for rank in range(_RANKS)]
@@ -78,6 +78,7 @@ class LinkHasher:
         for place, (link, path) in enumerate(zip(links, paths.split("\n"), strict=True), 1):
             folder, extension, names = shape_of(path)
             others.extend(anchors[link.anchor[:_READ].translate(_DIGITS)])
+            others.extend(self._read_context(link))
             others.append(templates[f"{folder}|{extension}|{names}"])
             others.append(extensions[extension])
             others.append(ranks[min(place.bit_length(), _RANKS - 1)])
@@ -85,7 +86,7 @@ class LinkHasher:
         rows = np.zeros((len(links), WIDTH), np.uint16)
         rows[:, :_URL_WORDS] = words = self._read_paths(paths)
         rows[:, _URL_WORDS : 2 * _URL_WORDS - 1] = _pairs(words)
-        rows[:, 2 * _URL_WORDS - 1 : _USED] = np.frombuffer(others, np.uint16).reshape(len(links), -1)
+        rows[:, 2 * _URL_WORDS - 1 :] = np.frombuffer(others, np.uint16).reshape(len(links), -1)
         rows.sort(axis=1)
         rows[:, 1:][rows[:, 1:] == rows[:, :-1]] = 0  # what is said twice counts once
         return rows
@@ -107,6 +108,14 @@ class LinkHasher:
     def _read_anchor(self, anchor: str) -> tuple[int, ...]:
         words = words_of(anchor)[:_ANCHOR_WORDS]
         return (*map(self._anchor_words.__getitem__, words), *_NOTHING[: _ANCHOR_WORDS - len(words)])
+
+    def _read_context(self, link: Link) -> list[int]:
+        """Return the features of the first words around a link, which are not its own."""
+        if link.context == link.anchor:
+            return _NOTHING[:_CONTEXT_WORDS]
+        around = link.context.replace(link.anchor, " ", 1)[:_NEAR].translate(_DIGITS)
+        words = [self._context_words[word] for word in words_of(around)[:_CONTEXT_WORDS]]
+        return words + _NOTHING[: _CONTEXT_WORDS - len(words)]
 
 
 def path_of(url: str) -> str:
@@ -135,6 +144,10 @@ def shape_of(path: str) -> tuple[str, str, str]:
         folder = "/".join(folder.split("/", _FOLDERS)[:_FOLDERS])
     extension = name.rpartition(".")[2] if "." in name else ""
     return folder, extension, "&".join([each.partition("=")[0] for each in query.split("&")]) if query else ""
+
+
+def _read_word(word: str) -> int:
+    return feature("url", word) if word != "\n" else 0
 
 
 def feature(sort: str, text: str) -> int:

@@ -130,7 +130,7 @@ class Runner:
                 exhaustive=truth.exhaustive,
             )  # fmt: skip
             harvest = simulate(
-                task.policy.make(), copy.deepcopy(conditions.goal), site, budget=conditions.budget, seed=task.seed,
+                task.policy.make(conditions.goal), copy.deepcopy(conditions.goal), site, budget=conditions.budget, seed=task.seed,
                 concurrency=conditions.concurrency, latency=read_latency(conditions.latency, site),
                 ignored=conditions.ignored, truth=truth,
             )  # fmt: skip

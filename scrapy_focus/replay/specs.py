@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Self
 
+    from scrapy_focus.core.goals import Goal
+
 #: Names of papers, those of SB-CLASSIFIER first, with the class and the parameters that each stands for.
 PAPER_NAMES: dict[str, tuple[str, dict[str, Any]]] = {
     "SB-CLASSIFIER": ("TagPath", {}),
@@ -120,8 +122,8 @@ class PolicySpec:
             raise ConfigError(f"{self.path} is not a policy; name a subclass of scrapy_focus.Policy that can be made")
         return policy
 
-    def make(self) -> Policy:
-        """Return a new policy.
+    def make(self, goal: Goal | None = None) -> Policy:
+        """Return a new policy; one that takes ``targets`` is told the MIME types that the goal wants, as in a live crawl.
 
         Raises
         ------
@@ -130,6 +132,8 @@ class PolicySpec:
         """
         policy = self.load()
         signature = inspect.signature(policy)
+        wanted = getattr(goal, "types", ())
+        implied = {"targets": wanted} if wanted and "targets" in signature.parameters else {}
         try:
             signature.bind(**self.params)
         except TypeError as error:
@@ -138,7 +142,7 @@ class PolicySpec:
                 f"{', '.join(signature.parameters) or 'no parameters'}"
             ) from error
         try:
-            return policy(**self.params)
+            return policy(**(implied | dict(self.params)))
         except FocusError:
             raise
         except Exception as error:

@@ -1,0 +1,149 @@
+"""What the default policy costs where much waits: CPU for each page of 100 links, and for each choice.
+
+Measured, in one thread and next to SB-CLASSIFIER in the same run: ``place`` for pages of 100 links that are all new, each with
+its own URL and anchor (a page of a real site has some), until a million wait in 2,000 arms; then choices, each with the outcome
+that follows, ``learn`` and the frontier apart. Not measured: fetching, parsing, and finding out where links stand. On
+recordings that are named, ``place`` is measured for the pages of whole simulated crawls besides. ::
+
+    python benchmarks/branching_cost.py
+    python benchmarks/branching_cost.py --links 100000 sites/sklearn2.sqlite sites/lily.sqlite
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import statistics
+from pathlib import Path
+from time import thread_time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from scrapy_focus import FilesGoal, Link, MemoryFrontier, Outcome
+from scrapy_focus.core.garbage import freeze
+from scrapy_focus.core.mime import DATA_TYPES
+from scrapy_focus.policies.branching import BranchingBandit
+from scrapy_focus.policies.tagpath import TagPath
+from scrapy_focus.replay.simulate import simulate
+from scrapy_focus.replay.site import RecordedSite
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from scrapy_focus.core.policy import Policy
+
+PAGE = 100
+PLACES = 1000  # tag paths so different that each is a cluster; half of the links in each have the extension of a file
+SIDES: dict[str, Callable[[], Policy]] = {
+    "BranchingBandit": lambda: BranchingBandit(targets=DATA_TYPES),
+    "TagPath": lambda: TagPath(probe=False, blocked=()),
+}
+
+
+def page(number: int, rng: np.random.Generator) -> list[Link]:
+    """Return the links of a page: ten places on it, with ten links each."""
+    places = np.repeat(rng.integers(PLACES, size=PAGE // 10), 10).tolist()
+    links = []
+    for at, place in enumerate(places):
+        key = number * PAGE + at
+        name = f"table-{key}.csv" if at % 2 else f"series-{key}/index.html"
+        url = f"http://www.example.org/data/section-{place % 40}/{2000 + place % 25}/{name}"
+        path = f"html/body/div.a{place}/ul.b{place}/li.c{place}/span.d{place}/a.e{place}"
+        links.append(
+            Link(url, key, "www.example.org", 3, f"Prices of good {key}", path, f"Prices of good {key} by month")
+        )
+    return links
+
+
+def fill(side: str, n_links: int, choices: int) -> None:
+    """Print what it costs to place so many links, and then to choose among them."""
+    rng, frontier, policy = np.random.default_rng(0), MemoryFrontier(), SIDES[side]()
+    policy.open(frontier, np.random.default_rng(0))
+    gc.collect()
+    freeze(collect=False)
+    placing, choosing, learning = [], [], []
+    frontier.push(seeds := page(0, rng), policy.place(seeds, None))
+    for number in range(1, n_links // PAGE + choices):
+        pick, seconds = _timed(policy.select, ())
+        assert pick is not None
+        is_file = pick.url.endswith(".csv")
+        outcome = Outcome(pick=pick, status=200, mime="text/csv" if is_file else "text/html", reward=float(is_file))
+        frontier.settle(pick)
+        if number < n_links // PAGE:
+            links = page(number, rng)
+            placements, spent = _timed(policy.place, links, outcome)
+            frontier.push(links, placements, origin=pick.arm)
+            placing.append(spent)
+        else:
+            choosing.append(seconds)
+        learning.append(_timed(policy.learn, outcome)[1])
+    awake = int(np.count_nonzero(frontier.waiting))
+    print(f"| {side} | {len(frontier):,} in {awake:,} arms | {_said(placing[len(placing) // 2:])} | {_said(choosing)} | "
+          f"{_said(learning)} |", flush=True)  # fmt: skip
+
+
+class Counted:
+    """A policy whose ``place`` is timed."""
+
+    def __init__(self, policy: Policy) -> None:
+        self.seconds, self.links = 0.0, 0
+        self._place = policy.place
+        policy.place = self.place  # type: ignore[method-assign]
+
+    def place(self, links: Sequence[Link], source: Outcome | None) -> Any:
+        """As the policy's."""
+        placements, seconds = _timed(self._place, links, source)
+        self.seconds += seconds
+        self.links += len(links)
+        return placements
+
+
+def crawl(path: Path) -> None:
+    """Print what placing costs for the pages of a real site."""
+    for side, make in SIDES.items():
+        policy = make()
+        counted = Counted(policy)
+        site = RecordedSite(path)
+        simulate(policy, FilesGoal(), site, ignored=())
+        pages = sum("html" in mime for mime in site.mimes)
+        on_pages = len(site.targets)
+        print(f"| {side} | {path.stem} | {on_pages / pages:.0f} | {counted.links / pages:.1f} | "
+              f"{1000 * counted.seconds / pages:.3f} | {100_000 * counted.seconds / on_pages:.3f} |", flush=True)  # fmt: skip
+
+
+def _timed(call: Any, *arguments: Any) -> tuple[Any, float]:
+    started = thread_time()
+    result = call(*arguments)
+    return result, thread_time() - started
+
+
+def _said(seconds: Sequence[float]) -> str:
+    ordered = sorted(1000 * each for each in seconds)
+    return (
+        f"{statistics.fmean(ordered):.3f} ({ordered[len(ordered) // 2]:.3f}, {ordered[int(0.99 * len(ordered))]:.2f})"
+    )
+
+
+def main() -> None:
+    """The command line, see the module's docstring."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("paths", metavar="SITE.sqlite", type=Path, nargs="*")
+    parser.add_argument("--links", type=int, default=1_000_000)
+    parser.add_argument("--choices", type=int, default=2000)
+    options = parser.parse_args()
+    print(
+        "| policy | waiting | place a page of 100 new links, ms: mean (median, 99 %) | select | learn |\n|---|---|---|---|---|"
+    )
+    for side in SIDES:
+        fill(side, options.links, options.choices)
+    if options.paths:
+        print(
+            "\n| policy | site | links a page | new ones | place a page, ms | place 100 links of pages, ms |\n|---|---|--:|--:|--:|--:|"
+        )
+    for path in options.paths:
+        crawl(path)
+
+
+if __name__ == "__main__":
+    main()
