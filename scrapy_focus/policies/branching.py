@@ -46,6 +46,7 @@ _OVERHEAD = 64  # ... so many more
 _MOST_PLACED = 4096  # pages of which it is remembered what they revealed, until their outcome is learned
 _MOST_FINDS = 4096  # pages that led to targets, which are learned from again
 _AGAIN = 0.5  # of the pages that led to none, the share after which one that did is learned from again
+_SAID = 6.0  # weight at the start of a word in an anchor that speaks for a target; about as much as one find
 _DRAWN = 2  # times as many links are drawn from an arm as wait there, if these are few
 _PLANNED = 4  # choices between two plans, and one more for each ...
 _MORE = 64  # ... of so many arms
@@ -80,9 +81,10 @@ class BranchingBandit(Policy):
     Parameters
     ----------
     targets
-        MIME types that are looked for, so that the first predictions follow from extensions. With none, any link may be a target.
+        MIME types that are looked for, so that the first predictions follow from extensions, and from names of types in anchors.
+        With none, any link may be a target.
     words
-        Words in anchors that speak for a target.
+        Other words in anchors that speak for a target.
     unit
         What is to be saved: ``"requests"``, ``"bytes"`` (as received), or ``"seconds"`` (from choice to outcome).
     learned
@@ -96,7 +98,7 @@ class BranchingBandit(Policy):
     noise
         Spread of the noise, 1 for Thompson sampling.
     explore
-        Share of the pulls in which the link within an arm is drawn at random.
+        Share of the pulls in which the link within an arm is drawn at random; until the first page led to a target, all are.
     candidates
         Links of an arm that are drawn, to take the best of them.
 
@@ -138,7 +140,7 @@ class BranchingBandit(Policy):
         horizon: int = 4,
         noise: float = 1.0,
         explore: float = 0.05,
-        candidates: int = 100,
+        candidates: int = 200,
     ) -> None:
         self.targets = targets
         self.words = words
@@ -175,6 +177,7 @@ class BranchingBandit(Policy):
         self._hasher = LinkHasher()
         self.kinds = LinkKinds(self.targets)
         self.is_target = HashedLogistic()
+        self.is_target.weights[self._hasher.anchor_features([*self.kinds.names, *self.words])] = _SAID
         self.leads = HashedLogistic()
         self._finds: list[NDArray[np.uint16]] = []
         self._revealed: dict[int, dict[int, int]] = {}
@@ -370,7 +373,8 @@ class BranchingBandit(Policy):
     def _best_of(self, arm: int, busy: Collection[str]) -> tuple[Pick | None, float, int]:
         """Take the link of an arm that looks best; also its odds, and how many it was chosen from (1: at random)."""
         model = self.is_target if self.arms.kinds[arm] == TARGETS else self.leads
-        at_random = self.rng.random() < self.explore
+        knows = bool(self._finds) or self.arms.kinds[arm] == TARGETS
+        at_random = not knows or self.rng.random() < self.explore
         counts = np.zeros(arm + 1, np.int64)
         counts[arm] = 1 if at_random else min(self.candidates, _DRAWN * int(self.frontier.waiting[arm]))
         drawn = self.frontier.draw(counts, self.rng, busy=busy)

@@ -19,7 +19,7 @@ from scrapy_focus.learn.hashed import N_FEATURES
 from scrapy_focus.learn.words import words_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -90,6 +90,10 @@ class LinkHasher:
         rows.sort(axis=1)
         rows[:, 1:][rows[:, 1:] == rows[:, :-1]] = 0  # what is said twice counts once
         return rows
+
+    def anchor_features(self, texts: Iterable[str]) -> list[int]:
+        """Return the features of all words of some texts, as they are where they stand in an anchor."""
+        return [self._anchor_words[word] for text in texts for word in words_of(text)]
 
     def __getstate__(self) -> dict[str, Any]:
         return {}  # found again from the texts

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 PAGES = frozenset(("", "html", "htm", "xhtml", "php", "asp", "aspx", "jsp", "cgi", "do"))
 
+_NO_WORDS = {"bin", "gz", "txt"}  # names of types that nobody writes on a link
 _LONGEST = 8  # letters of an extension
 _MOST = 1024  # extensions of which it is known what they were
 _WANTED, _PAGE, _UNKNOWN = (3.0, 0.15), (0.15, 3.0), (0.5, 1.5)  # targets and others, as if seen
@@ -48,6 +49,8 @@ class LinkKinds:
 
     def __init__(self, targets: Collection[str] = ()) -> None:
         self.targets = frozenset(targets)
+        wanted = {name for name, types in FILE_TYPES.items() if any(matches(mime, self.targets) for mime in types)}
+        self.names = sorted(wanted - _NO_WORDS)  # of the types that are looked for, as words
         self.seen: dict[str, tuple[float, float]] = {}  # by extension: targets and others, what was expected among them
 
     def odds(self, urls: Sequence[str]) -> NDArray[np.float64]:
