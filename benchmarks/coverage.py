@@ -134,7 +134,7 @@ def run(paths: Sequence[Path], seeds: int, in_flight: int, output: Path, jobs: i
 
 
 def read(path: Path) -> Iterator[Mark]:
-    """Return what a file has, without stages of which nothing is said whatever the constants are."""
+    """Return what was said in the runs of a file."""
     for line in path.read_text(encoding="utf-8").splitlines():
         made = json.loads(line)
         for mark in made["marks"]:
@@ -196,7 +196,7 @@ def judged_anew(marks: Sequence[Mark]) -> Iterator[Mark]:
 def tables(marks: Sequence[Mark]) -> None:
     """Print by stage how often something is said, how often it holds the truth, and how wide it is; then by site."""
     print(
-        "| found | something said | holds the truth | too high | too low | whatever is known, holds | high / low | "
+        "| found | something said | holds the truth | too high | too low | where nothing is said too, holds | high / low | "
         "off by a factor of |\n|--:|--:|--:|--:|--:|--:|--:|--:|"
     )
     for stage in SHOWN:

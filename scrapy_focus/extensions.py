@@ -11,6 +11,7 @@ from scrapy import signals
 from scrapy.utils.asyncio import create_looping_call
 
 from scrapy_focus.core.html import readable
+from scrapy_focus.core.policy import Policy
 from scrapy_focus.inflight import scheduler_of
 
 if TYPE_CHECKING:
@@ -138,6 +139,11 @@ def progress(scheduler: FocusScheduler) -> list[str]:
         f"{readable(name)} ({_amount(earned)} from {pulls})"
         for name, earned, pulls in scheduler.guard("best_arms", lambda: crawl.policy.best_arms(3)) or ()
     ]
+    left = scheduler.guard("expected_left", crawl.policy.expected_left)
+    if left is not None:
+        lines.append(f"about {left.middle:,.0f} targets left to find ({left.low:,.0f} to {left.high:,.0f})")
+    elif type(crawl.policy).expected_left is not Policy.expected_left:
+        lines.append("targets left to find: not known")
     errors = sum(value for name, value in crawl.counts.items() if name.startswith("error/"))
     if errors:
         lines.append(f"{errors:,} errors, see the log and focus/error/ in the stats")

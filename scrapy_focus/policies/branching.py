@@ -8,20 +8,20 @@ pages that it links to are worth.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
 from scrapy_focus.core.errors import ConfigError
-from scrapy_focus.core.html import readable
-from scrapy_focus.core.policy import Policy
+from scrapy_focus.core.policy import Left, Policy
 from scrapy_focus.core.types import Placement
 from scrapy_focus.learn.branching import PAGES, TARGETS, BranchingArms
 from scrapy_focus.learn.clusters import Clusters
+from scrapy_focus.learn.coverage import Coverage
 from scrapy_focus.learn.hashed import HashedLogistic
 from scrapy_focus.learn.text import GramProjector
+from scrapy_focus.policies.choice import Choice
 from scrapy_focus.policies.learned import read_learned, write_learned
 from scrapy_focus.policies.linkhashes import BYTES, LinkHasher
 from scrapy_focus.policies.linkkinds import LinkKinds
@@ -53,20 +53,6 @@ _MORE = 64  # ... of so many arms
 _FIRST_STEPS = 50  # before which it is not known what the next target costs
 _LEAST = 1e-9  # reward per cost
 _KINDS = {PAGES: "page", TARGETS: "predicted target"}
-
-
-class Choice(NamedTuple):
-    """Why a pick was chosen, for :meth:`BranchingBandit.explain`."""
-
-    pick_id: int
-    arm: int
-    score: float
-    own: float
-    later: float
-    second: int  # the arm that it was preferred to, -1: there was none
-    second_score: float
-    candidates: int  # of its arm, among which it was the best; 1: it was drawn at random
-    odds: float  # by which they were ordered
 
 
 class BranchingBandit(Policy):
@@ -166,6 +152,7 @@ class BranchingBandit(Policy):
                 "(0, 1], explore in [0, 1], candidates at least 1"
             )
         self.arms = BranchingArms(window=self.window, horizon=self.horizon, noise=self.noise)
+        self.coverage = Coverage()
         self.steps = 0
         self._projector = GramProjector()
         self._clusters = Clusters(dim=1 << 12, threshold=self.theta, max_clusters=_MOST_CLUSTERS)
@@ -253,6 +240,7 @@ class BranchingBandit(Policy):
         if pick.memo is None or pick.arm >= self.arms.n_arms:  # the policy failed when the link was found
             return
         self.arms.earn(pick.arm, outcome.reward, self._cost(outcome), revealed)
+        self.coverage.note(pick.arm, target, revealed, self.arms.kinds)
         self._totals[pick.arm] += 1, outcome.reward
         row = pick.memo.astype(np.uint8).view(np.uint16)
         if target or outcome.is_html:
@@ -265,32 +253,8 @@ class BranchingBandit(Policy):
         choice = self._last
         if choice is None or choice.pick_id != pick.id:
             return {}
-        record = self.arms.record(choice.arm)
-        said = {
-            "kind": _KINDS[self.arms.kinds[choice.arm]], "tag_path": self._names[choice.arm],
-            "pulls": round(record.pulls, 1), "earned": round(record.rewards, 2), "revealed": round(record.revealed, 2),
-            "score": round(choice.score, 4), "own": round(choice.own, 4), "later": round(choice.later, 4),
-            "at random": choice.candidates == 1, "candidates": choice.candidates, "odds": round(choice.odds, 2),
-        }  # fmt: skip
-        instead = ""
-        if choice.second >= 0:
-            said |= {"instead of": self._names[choice.second], "its score": round(choice.second_score, 4)}
-            instead = f" (the next best, {readable(self._names[choice.second])}, {choice.second_score:.2g})"
-        reveals = f" and revealed {record.revealed / max(record.pulls, 1):.2g} targets" if record.revealed else ""
-        earned = (
-            f"{record.rewards / max(record.pulls, 1):.2g} targets a pull{reveals}" if record.pulls else "nothing yet"
-        )
-        chosen = (
-            "drawn at random to explore"
-            if choice.candidates == 1
-            else f"the most promising of {choice.candidates} that were drawn, odds {math.exp(min(choice.odds, 20)):.2g} to 1"
-        )
-        said["why"] = (
-            f"a link to a {said['kind']} at {readable(self._names[choice.arm])}: its kind earned {earned} in "
-            f"{record.pulls:.0f} pulls, so {choice.own:.2g} is expected of it and {choice.later:.2g} of what it reveals, "
-            f"score {choice.score:.2g}{instead}; {chosen}"
-        )
-        return said
+        kind = _KINDS[int(self.arms.kinds[choice.arm])]
+        return choice.explain(kind, self.arms.record(choice.arm), self._names)
 
     def expected_cost(self) -> float | None:
         """Return what the next reward of 1 is expected to cost, in the unit: one by the best index; ``None`` at the start."""
@@ -302,6 +266,15 @@ class BranchingBandit(Policy):
         pulls, rewards = self._totals[: self.arms.n_arms].T
         best = [int(arm) for arm in np.argsort(-rewards, kind="stable")[:k] if rewards[arm] > 0]
         return [(self._names[arm], float(rewards[arm]), int(pulls[arm])) for arm in best]
+
+    def expected_left(self) -> Left | None:
+        """Return how many targets are still to be found; ``None`` while that is not known, and where any link may be one."""
+        if not self.targets:
+            return None
+        waiting = self.arms.flying.copy()  # what is in flight counts as waiting
+        placed = self.frontier.waiting[: len(waiting)]
+        waiting[: len(placed)] += placed
+        return self.coverage.left(waiting, self.arms.kinds)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write what was learned to a file with which another crawl can begin: the parameter ``learned``.
