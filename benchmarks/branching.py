@@ -9,6 +9,8 @@ none is made twice; tables are made of the file. ::
     python benchmarks/branching.py run sites/sklearn2.sqlite sites/lily.sqlite --output runs.jsonl
     python benchmarks/branching.py run profiles/*.sqlite --output runs.jsonl --policies default SB-CLASSIFIER
     python benchmarks/branching.py tables runs.jsonl
+    python benchmarks/branching.py run sites/*.sqlite --output parts.jsonl --seeds 5 --policies default parts SB-CLASSIFIER
+    python benchmarks/branching.py run sites/*.sqlite --output flight.jsonl --seeds 5 --policies default --in-flight 16
 """
 
 from __future__ import annotations
@@ -28,6 +30,8 @@ import numpy as np
 
 from scrapy_focus.core.goals import FilesGoal
 from scrapy_focus.core.plateau import Plateau
+from scrapy_focus.learn.branching import TARGETS
+from scrapy_focus.policies.branching import BranchingBandit
 from scrapy_focus.replay.simulate import simulate
 from scrapy_focus.replay.site import RecordedSite
 from scrapy_focus.replay.specs import PolicySpec
@@ -35,6 +39,8 @@ from scrapy_focus.replay.truth import SiteTruth
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from scrapy_focus.core.types import Outcome
 
 SHARE = 0.9  # of the targets, until which requests are counted
 DIFFER = 0.1  # sites on which FOCUSED, SB-CLASSIFIER and BFS differ by more than this have something to learn
@@ -46,8 +52,28 @@ POLICIES = {
     "RANDOM": "RANDOM",
     "OMNISCIENT": "OMNISCIENT",
 }
+PARTS = {  # the default policy with one part left out, or otherwise
+    "failures not counted": "branching.AsReleased",
+    "no learned choice": "BranchingBandit:candidates=1",
+    "no planning": "BranchingBandit:horizon=0",
+    "one pull planned": "BranchingBandit:horizon=1",
+    "no noise": "BranchingBandit:noise=0.0",
+    "no exploration": "BranchingBandit:explore=0.0",
+    "no cold start": "BranchingBandit:targets=()",
+    "bytes saved": "BranchingBandit:unit='bytes'",
+}
 NO_CHANCE = ("FOCUSED", "BFS", "OMNISCIENT")  # for which one seed is all
 Run = dict[str, Any]
+
+
+class AsReleased(BranchingBandit):
+    """The accounting of the released SB-CLASSIFIER: a pull that ended in no page does not count, and earns nothing."""
+
+    def learn(self, outcome: Outcome) -> None:
+        if outcome.is_html or self.arms.kinds[outcome.pick.arm] == TARGETS:
+            super().learn(outcome)
+        else:
+            self.unselect(outcome.pick)
 
 
 class Until(Plateau):
@@ -78,9 +104,11 @@ def crawl(path: Path, label: str, text: str, seed: int, in_flight: int) -> Run:
         plateau=Until(math.ceil(SHARE * whole.worth)), concurrency=in_flight, latency=float(in_flight > 1),
     )  # fmt: skip
     reached = harvest.found >= SHARE * whole.worth
+    at = int(np.argmax(reached))
     return {
         "site": path.stem, "policy": label, "spec": text, "seed": seed, "in_flight": in_flight,
-        "requests": int(np.argmax(reached)) if reached.any() else None, "targets": whole.worth, "all": whole.requests,
+        "requests": at if reached.any() else None, "targets": whole.worth, "all": whole.requests,
+        "waste": int(harvest.other_bytes[at]),
         "cpu": process_time() - started,
     }  # fmt: skip
 
@@ -89,9 +117,9 @@ def run(paths: Sequence[Path], policies: Sequence[str], seeds: int, in_flight: i
     """Make all runs that the file has not, site by site, and add each to it as it ends."""
     done = {(each["site"], each["spec"], each["seed"], each["in_flight"]) for each in read(output)}
     tasks = [
-        (path, label, POLICIES.get(label, label), seed, in_flight)
+        (path, label, (POLICIES | PARTS).get(label, label), seed, in_flight)
         for path in paths
-        for label in policies
+        for label in [each for name in policies for each in (PARTS if name == "parts" else [name])]
         for seed in range(1 if label in NO_CHANCE else seeds)
     ]
     left = [task for task in tasks if (task[0].stem, *task[2:]) not in done]
@@ -172,7 +200,9 @@ def main() -> None:
     commands = parser.add_subparsers(dest="command", required=True)
     subparser = commands.add_parser("run")
     subparser.add_argument("paths", metavar="SITE.sqlite", type=Path, nargs="+")
-    subparser.add_argument("--policies", nargs="+", default=[*POLICIES], help="names of these, or as for focus-compare")
+    subparser.add_argument(
+        "--policies", nargs="+", default=[*POLICIES], help="names of these, 'parts', or as for focus-compare"
+    )
     subparser.add_argument("--seeds", type=int, default=10)
     subparser.add_argument("--in-flight", type=int, default=1)
     subparser.add_argument("--output", type=Path, default=Path("branching.jsonl"))

@@ -153,6 +153,12 @@ class BranchingArms:
         """How many pulls of each arm are in flight, shape (n_arms,); to be written to."""
         return self._flying[: self.n_arms]
 
+    @property
+    def mean_cost(self) -> float:
+        """What a pull cost on average; 1 before the first."""
+        pulls, *_, costs = self._of_kind.sum(axis=0)
+        return float((costs + 1) / (pulls + 1))
+
     def new(self, kind: int) -> int:
         """Make an arm of a kind, and return its number."""
         if self.n_arms == len(self._kinds):

@@ -25,6 +25,7 @@ from scrapy_focus.policies.choice import Choice
 from scrapy_focus.policies.learned import read_learned, write_learned
 from scrapy_focus.policies.linkhashes import BYTES, LinkHasher
 from scrapy_focus.policies.linkkinds import LinkKinds
+from scrapy_focus.policies.places import Places
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -161,6 +162,7 @@ class BranchingBandit(Policy):
         self._arm_of: dict[int, int] = {}  # twice the cluster, and one more for predicted targets -> the arm
         self._names: list[str] = []
         self._totals = np.zeros((64, 2))  # by arm: pulls, rewards
+        self._places = Places()
         self._hasher = LinkHasher()
         self.kinds = LinkKinds(self.targets)
         self.is_target = HashedLogistic()
@@ -187,13 +189,12 @@ class BranchingBandit(Policy):
             return []
         rows = self._hasher.rows(links)
         odds = self.is_target.decide(rows) + self.kinds.odds([link.url for link in links])
-        clusters: dict[str, int] = {}
+        plain = self._places.read([link.tag_path for link in links])
+        clusters = {path: self._cluster_of(path) for path in plain.values()}
         arms: list[int] = []
         for link, target in zip(links, (odds > 0).tolist(), strict=True):
-            cluster = clusters.get(link.tag_path)
-            if cluster is None:
-                cluster = clusters[link.tag_path] = self._cluster_of(link.tag_path)
-            arms.append(self.arm_of(cluster, TARGETS if target else PAGES, link.tag_path))
+            path = plain[link.tag_path]
+            arms.append(self.arm_of(clusters[path], TARGETS if target else PAGES, path))
         counts = Counter(arms)
         if source is None:
             self.arms.reveal(counts)
@@ -257,10 +258,10 @@ class BranchingBandit(Policy):
         return choice.explain(kind, self.arms.record(choice.arm), self._names)
 
     def expected_cost(self) -> float | None:
-        """Return what the next reward of 1 is expected to cost, in the unit: one by the best index; ``None`` at the start."""
+        """Return how many requests the next reward of 1 is expected to cost, by the best index; ``None`` at the start."""
         if self.steps < _FIRST_STEPS:
             return None
-        return (_BYTES if self.unit == "bytes" else 1.0) / self._expected
+        return 1 / (self._expected * self.arms.mean_cost)
 
     def best_arms(self, k: int) -> list[tuple[str, float, int]]:
         pulls, rewards = self._totals[: self.arms.n_arms].T
@@ -346,7 +347,7 @@ class BranchingBandit(Policy):
     def _best_of(self, arm: int, busy: Collection[str]) -> tuple[Pick | None, float, int]:
         """Take the link of an arm that looks best; also its odds, and how many it was chosen from (1: at random)."""
         model = self.is_target if self.arms.kinds[arm] == TARGETS else self.leads
-        knows = bool(self._finds) or self.arms.kinds[arm] == TARGETS
+        knows = bool(self._finds or self.learned) or self.arms.kinds[arm] == TARGETS
         at_random = not knows or self.rng.random() < self.explore
         counts = np.zeros(arm + 1, np.int64)
         counts[arm] = 1 if at_random else min(self.candidates, _DRAWN * int(self.frontier.waiting[arm]))

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from scrapy_focus.learn.branching import Record
 
 _MOST_ODDS = 20.0  # log-odds that are said
+_NOTHING = 1e-3
 
 
 class Choice(NamedTuple):
@@ -40,7 +41,7 @@ class Choice(NamedTuple):
         instead = ""
         if self.second >= 0:
             said |= {"instead of": names[self.second], "its score": round(self.second_score, 4)}
-            instead = f" (the next best, {readable(names[self.second])}, {self.second_score:.2g})"
+            instead = f" (the next best, {readable(names[self.second])}, {_said(self.second_score)})"
         earned = "was never pulled"
         if record.pulls:
             reveals = f" and revealed {record.revealed / record.pulls:.2g}" if record.revealed else ""
@@ -50,7 +51,12 @@ class Choice(NamedTuple):
             odds = math.exp(min(self.odds, _MOST_ODDS))
             chosen = f"the most promising of {self.candidates} that were drawn, odds {odds:.2g} to 1"
         said["why"] = (
-            f"a link to a {kind} at {readable(names[self.arm])}: its arm {earned}; {self.own:.2g} is expected of it and "
-            f"{self.later:.2g} of what it reveals, score {self.score:.2g}{instead}; {chosen}"
+            f"a link to a {kind} at {readable(names[self.arm])}: its arm {earned}; {_said(self.own)} is expected of it and "
+            f"{_said(self.later)} of what it reveals, score {_said(self.score)}{instead}; {chosen}"
         )
         return said
+
+
+def _said(value: float) -> str:
+    """Return two digits of a number, and 0 for what is next to nothing."""
+    return f"{value:.2g}" if abs(value) >= _NOTHING else "0"
