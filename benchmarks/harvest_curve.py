@@ -28,8 +28,13 @@ if TYPE_CHECKING:
 
 mpl.use("Agg")
 
-COLOURS = {"TagPath": "#0b6e4f", "BreadthFirst": "#c1440e", "Random": "#7d7d7d"}
-LABELS = {"TagPath": "sleeping bandit (SB-CLASSIFIER)", "BreadthFirst": "breadth-first", "Random": "random"}
+COLOURS = {"BranchingBandit": "#0b6e4f", "TagPath": "#3d7ea6", "BreadthFirst": "#c1440e", "Random": "#7d7d7d"}
+LABELS = {
+    "BranchingBandit": "branching bandit (the default)",
+    "TagPath": "SB-CLASSIFIER",
+    "BreadthFirst": "breadth-first",
+    "Random": "random",
+}
 TITLES = {"portal": "the bundled statistics portal, 2,016 pages", "sklearn2": "scikit-learn documentation, 947 pages"}
 
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 PROJECT = Path(__file__).parent.parent / "example_project"
 SHARES = (0.1, 0.2, 0.3, 0.5)
 POLICIES = {
+    "BranchingBandit": "scrapy_focus.policies.branching.BranchingBandit",
     "TagPath": "scrapy_focus.policies.tagpath.TagPath",
     "BreadthFirst": "scrapy_focus.policies.orderings.BreadthFirst",
     "Random": "scrapy_focus.policies.orderings.Random",

@@ -59,7 +59,8 @@ BREADTH = {
 CONFIGURATIONS: dict[str, dict[str, str]] = {
     "stock (depth-first)": {},
     "stock, breadth-first settings": BREADTH,
-    "+ SCHEDULER line": {"SCHEDULER": "scrapy_focus.SleepingBanditScheduler"},
+    "+ SCHEDULER line": {"SCHEDULER": "scrapy_focus.FocusScheduler"},
+    "+ SCHEDULER line, SB-CLASSIFIER": {"SCHEDULER": "scrapy_focus.SleepingBanditScheduler"},
     "+ SCHEDULER line, tree": {"SCHEDULER": "scrapy_focus.TreeFrontierScheduler"},
     "+ ADDONS line": {"ADDONS": '{"scrapy_focus.Addon": 500}'},
 }

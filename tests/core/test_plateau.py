@@ -1,10 +1,18 @@
-"""The early-stopping rule, with averages computed by hand."""
+"""The early-stopping rule, with averages computed by hand, and the limit to what the next target may cost."""
 
 from __future__ import annotations
+
+import json
+import math
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from scrapy_focus import ConfigError, Plateau
+from scrapy_focus.core.plateau import CostLimit
+
+if TYPE_CHECKING:
+    from scrapy_focus.core.plateau import StopRule
 
 
 def test_slopes_are_averaged_with_exponential_weights() -> None:
@@ -49,7 +57,96 @@ def test_defaults_let_a_crawl_run() -> None:
 
 
 @pytest.mark.parametrize("wrong", [{"window": 0}, {"slope": -0.1}, {"decay": 0.0}, {"decay": 1.1}, {"patience": 0}])
-def test_parameters_are_checked(wrong) -> None:
+def test_parameters_are_checked(wrong: dict[str, Any]) -> None:
     """What makes no sense is refused, and the message shows all four values."""
     with pytest.raises(ConfigError, match=f"{next(iter(wrong))}={next(iter(wrong.values()))}"):
         Plateau(**wrong)
+
+
+def asked(rule: StopRule, *seen: tuple[int, float, float | None]) -> list[bool]:
+    """Ask with requests, targets and cost, and return the answers."""
+    return [rule.reached(*each) for each in seen]
+
+
+def test_a_cost_limit_is_reached_after_so_many_dear_requests() -> None:
+    """With patience 3 the third request after one that was not too dear is the last."""
+    seen = [(10, 1.0, 40.0), (11, 1.0, 60.0), (12, 1.0, 60.0), (13, 1.0, 60.0), (14, 1.0, 60.0)]
+    assert asked(CostLimit(50, patience=3), *seen) == [False, False, False, True, True]
+
+
+@pytest.mark.parametrize(
+    "good",
+    [(12, 1.0, 50.0), (12, 1.0, 0.0), (12, 2.0, 60.0), (12, 1.5, 1e9), (12, 1.0, None)],
+    ids=["as dear as it may be", "cheap", "a target", "half a target", "not known"],
+)
+def test_patience_begins_anew(good: tuple[int, float, float | None]) -> None:
+    """Whatever is found, though it was expected to be dear, and whatever is cheap, or not known, begins the wait anew."""
+    seen = [(10, 1.0, None), (11, 1.0, 60.0), good, (13, good[1], 60.0), (14, good[1], 60.0), (15, good[1], 60.0)]
+    assert asked(CostLimit(50, patience=3), *seen) == [False] * 5 + [True]
+
+
+def test_a_policy_that_knows_no_cost_is_never_stopped() -> None:
+    """Without a number there is nothing to go by."""
+    assert asked(CostLimit(1, patience=1), *[(i, 0.0, None) for i in range(100)]) == [False] * 100
+
+
+def test_a_target_less_is_no_target_more() -> None:
+    """A reward below zero begins nothing anew; only what is above all before does."""
+    rule = CostLimit(50, patience=4)
+    seen = [(1, 5.0, 60.0), (2, 4.0, 60.0), (3, 5.0, 60.0), (4, 4.5, 60.0), (5, 5.0, 60.0)]
+    assert asked(rule, *seen) == [False] * 4 + [True]
+
+
+def test_requests_count_and_not_questions() -> None:
+    """It may be asked more often than there are requests, and less often."""
+    rule = CostLimit(50, patience=10)
+    assert asked(rule, *[(5, 1.0, 60.0)] * 50) == [False] * 50
+    assert asked(rule, (14, 1.0, 60.0), (40, 1.0, 60.0)) == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("limit", "patience"), [(0.5, 200), (10, 200), (66, 200), (67, 201), (100.1, 301), (1000, 3000)]
+)
+def test_patience_is_three_times_the_limit(limit: float, patience: int) -> None:
+    """And two hundred requests at least."""
+    rule = CostLimit(limit)
+    assert rule.patience == patience
+    assert not rule.reached(0, 0.0, 2e9)
+    assert not rule.reached(patience - 1, 0.0, 2e9)
+    assert rule.reached(patience, 0.0, 2e9)
+
+
+def test_a_cost_limit_goes_on() -> None:
+    """Its state is what JSON can hold, and a rule that is told it answers as the first would have."""
+    first, second = CostLimit(50, patience=5), CostLimit(50, patience=5)
+    asked(first, (10, 3.0, 10.0), (12, 3.0, 60.0), (13, 3.0, 60.0))
+    second.restore(json.loads(json.dumps(first.state())))
+    for rule in (first, second):
+        assert asked(rule, (14, 3.0, 60.0), (15, 3.0, 60.0)) == [False, True]
+    assert first.state() == second.state()
+
+
+def test_rules_say_why() -> None:
+    """In a word, of which Scrapy makes the finish reason."""
+    rules: list[StopRule] = [Plateau(), CostLimit(1)]
+    assert [rule.reason for rule in rules] == ["plateau", "cost_limit"]
+
+
+def test_what_a_plateau_is_asked_the_cost_of_does_not_matter() -> None:
+    """It goes by what was found."""
+    with_cost, without = Plateau(window=1, slope=0.5, patience=2), Plateau(window=1, slope=0.5, patience=2)
+    for requests in range(5):
+        assert with_cost.reached(requests, 0, 1.0) == without.reached(requests, 0)
+
+
+@pytest.mark.parametrize("wrong", [0, -1, math.nan, math.inf, -math.inf])
+def test_a_limit_is_a_number_above_0(wrong: float) -> None:
+    """What makes no sense is refused with what is allowed."""
+    with pytest.raises(ConfigError, match="limit is a number above 0"):
+        CostLimit(wrong)
+
+
+def test_patience_is_at_least_one_request() -> None:
+    """The message shows both numbers."""
+    with pytest.raises(ConfigError, match=r"CostLimit\(5, patience=0\)"):
+        CostLimit(5, patience=0)

@@ -84,10 +84,12 @@ def _policy_default() -> str:
     return ast.literal_eval(documented_settings()["FOCUS_POLICY"]["Default"].strip("`"))
 
 
-def test_documented_policy_is_that_of_the_schedulers() -> None:
-    """Both schedulers take the documented policy where none is set."""
+def test_documented_policy_is_that_of_the_scheduler() -> None:
+    """The scheduler of the add-on takes the documented policy where none is set."""
+    settings = Settings()
+    scrapy_focus.Addon().update_settings(settings)
+    assert settings["SCHEDULER"] is scrapy_focus.FocusScheduler
     assert scrapy_focus.FocusScheduler.default_policy is load_object(_policy_default())
-    assert scrapy_focus.SleepingBanditScheduler.default_policy is load_object(_policy_default())
 
 
 # Stats
@@ -184,7 +186,8 @@ def test_crawl_raises_documented_stats_only(tmp_path: Path) -> None:
         assert line.keys() == {"url", "mime", "size", "sha256", "page", "anchor", "path"}
         assert Path(line["path"]).stat().st_size == line["size"]
     assert re.search(
-        r"scrapy_focus: policy TagPath, goal files: csv, xlsx, each content once, budget 150 requests", done.stderr
+        r"scrapy_focus: policy BranchingBandit, goal files: csv, xlsx, each content once, budget 150 requests",
+        done.stderr,
     )
     assert re.search(r"Finished \(focus_budget_requests\): 150 of 150 requests, \d+ targets; per 100 req", done.stderr)
 

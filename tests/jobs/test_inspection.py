@@ -19,6 +19,7 @@ from scrapy_focus.jobs.job import Job
 from scrapy_focus.jobs.journal import Journal, read_journal
 from scrapy_focus.jobs.repair import check_job
 from scrapy_focus.jobs.tail import read_tail
+from scrapy_focus.policies.branching import BranchingBandit
 from scrapy_focus.policies.orderings import BreadthFirst, Random
 from scrapy_focus.policies.tagpath import TagPath
 from tests.made import fetch, links
@@ -32,6 +33,7 @@ POLICIES: dict[str, Callable[[], Policy]] = {
     "random": Random,
     "tagpath": lambda: TagPath(probe=False),
     "probe": TagPath,
+    "branching": BranchingBandit,
 }
 SITE = _Site(300)
 FILE = "frontier.sqlite"

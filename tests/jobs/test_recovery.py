@@ -19,6 +19,7 @@ import pytest
 
 from scrapy_focus import Crawl, Job, PolicyError, ResumeError, State, StorageError
 from scrapy_focus.jobs.journal import read_journal
+from scrapy_focus.policies.branching import BranchingBandit
 from scrapy_focus.policies.focused import Focused
 from scrapy_focus.policies.offline import TagPathOffline
 from scrapy_focus.policies.orderings import BreadthFirst, DepthFirst, Random
@@ -40,6 +41,7 @@ from tests.jobs.walks import (
     link_to,
     reachable,
 )
+from tests.made import PDF
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -54,6 +56,7 @@ LEARNING = {
     "divider": Divider,
     "focused": partial(Focused, warmup=8, batch=3),
     "offline": partial(TagPathOffline, warmup=12),
+    "branching": partial(BranchingBandit, targets=[PDF], words=["page"]),
 }
 ALL = LEARNING | {"breadth_first": BreadthFirst, "depth_first": DepthFirst, "random": Random}
 

@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from scrapy_focus import Budget, Crawl, FilesGoal, Job, Plateau, Policy, ResumeError, StorageError
+from scrapy_focus.core.plateau import CostLimit
+from scrapy_focus.jobs.repair import check_job
 from scrapy_focus.jobs.sums import summed
+from scrapy_focus.policies.branching import BranchingBandit
 from scrapy_focus.policies.orderings import BreadthFirst, Random
 from scrapy_focus.policies.tagpath import TagPath
 from tests.made import Clock, fetch, link, links
@@ -43,7 +46,7 @@ def resumed(policy: Policy, folder: Path, **options: Any) -> Crawl:
         raise
 
 
-@pytest.mark.parametrize("policy", [BreadthFirst, Random, lambda: TagPath(probe=False)])
+@pytest.mark.parametrize("policy", [BreadthFirst, Random, lambda: TagPath(probe=False), BranchingBandit])
 def test_a_crawl_goes_on_as_if_it_had_not_stopped(policy: Any, tmp_path: Path) -> None:
     """Counts, rewards and the budget go on, what was in flight waits again, and the policy chooses as it would have."""
     clock = Clock()
@@ -102,6 +105,35 @@ def test_a_plateau_goes_on(tmp_path: Path) -> None:
     assert later.plateau.average == crawl.plateau.average == 1.25, "slopes 0, 1, 2"
     assert vars(later.plateau) == vars(crawl.plateau)
     later.close()
+
+
+def test_a_cost_limit_goes_on(tmp_path: Path) -> None:
+    """When something was found, or cheap, last, goes on in the next run; the stored state is well."""
+
+    def run(folder: Path, steps: list[int]) -> list[str]:
+        reasons = []
+        for n in steps:
+            job = Job(folder / "focus")
+            policy = BranchingBandit(noise=0.0)
+            crawl = Crawl(policy, seed=5, strict=True, job=job, plateau=CostLimit(10, patience=60))
+            crawl.add([link(i, tag_path="html/body/a") for i in range(300)])
+            for _ in range(n):
+                if crawl.finished():
+                    break
+                fetch(crawl, items=float(crawl.budget.requests_used < 20))
+            reasons.append(
+                f"{crawl.finished()} {crawl.budget.requests_used} {crawl.plateau.state() if crawl.plateau else ''}"
+            )
+            crawl.checkpoint()
+            crawl.close()
+            assert check_job(folder, say=str).is_well
+        return reasons
+
+    once = run(tmp_path / "once", [250])
+    often = run(tmp_path / "often", [30, 50, 25, 5, 140])
+    assert once[-1] == often[-1]
+    assert once[-1].startswith("cost_limit ")
+    assert not often[0].startswith("cost_limit")
 
 
 def test_another_goal_is_refused(tmp_path: Path) -> None:

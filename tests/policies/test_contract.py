@@ -11,6 +11,7 @@ import pytest
 import scrapy_focus.policies
 from scrapy_focus import Policy, check_policy
 from scrapy_focus.policies.bestfirst import BestFirst
+from scrapy_focus.policies.branching import BranchingBandit
 from scrapy_focus.policies.focused import Focused
 from scrapy_focus.policies.informed import Omniscient, OracleTagPath
 from scrapy_focus.policies.offline import TagPathOffline
@@ -79,6 +80,9 @@ MODES = [
     partial(TreeQ, keywords=["page"], preset="tres-2023", rules={"warmup": 20}),
     partial(TreeQ, per_domain=1000, rules={"split": "variance"}),
     partial(BestFirst, keywords=["page", "1"], per_domain=1000),
+    partial(BranchingBandit, targets=["text/csv"], words=["page"], unit="bytes"),
+    partial(BranchingBandit, unit="seconds", horizon=0, noise=0.0),
+    partial(BranchingBandit, window=2, explore=1.0, candidates=1, theta=1.0),
 ]
 
 

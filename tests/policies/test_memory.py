@@ -12,6 +12,7 @@ import pytest
 from scrapy_focus import Budget, Crawl, FilesGoal, MemoryFrontier
 from scrapy_focus.learn import classifier as classifiers
 from scrapy_focus.policies import tagpath
+from scrapy_focus.policies.branching import BranchingBandit
 from scrapy_focus.policies.focused import Focused, _features
 from scrapy_focus.policies.offline import TagPathOffline
 from scrapy_focus.policies.tagpath import FIRST, PROBES, TARGETS, TagPath
@@ -121,16 +122,40 @@ def small(policy: Policy) -> Policy:
         policy.clusters._max_entries = 700
     if isinstance(policy, TagPath):
         policy._room = 2000
+    if isinstance(policy, BranchingBandit):
+        policy.__class__ = SmallBranchingBandit
     return policy
 
 
-@pytest.mark.parametrize("make", [TagPath, lambda: TagPath(accounting="full"), lambda: TagPathOffline(warmup=100)])
+class SmallBranchingBandit(BranchingBandit):
+    """One with room for little, whenever a crawl begins."""
+
+    def _begin(self) -> None:
+        super()._begin()
+        self._room = 600
+        self._projector.max_grams = 300
+        self._clusters._max_entries = 700
+        self._clusters.max_clusters = 20
+
+
+@pytest.mark.parametrize(
+    "make", [TagPath, lambda: TagPath(accounting="full"), lambda: TagPathOffline(warmup=100), BranchingBandit]
+)
 def test_a_crawl_goes_on_past_all_limits(make: Callable[[], Policy]) -> None:
     """On a portal that is too large for its limits, a policy fetches everything all the same, and keeps to them."""
     site = recorded(400, 0)
     policy = small(make())
     harvest = simulate(policy, FilesGoal(types=TARGET_MIMES), site, concurrency=8, latency=1.0)
     assert harvest.found[-1] == harvest.exhaustive.worth
+    if isinstance(policy, BranchingBandit):
+        assert policy._room >= 0
+        assert sum(len(name) + 64 for name in policy.paths) <= 600
+        assert policy._clusters._n_entries == np.count_nonzero(policy._clusters._sums) <= 700
+        assert policy.n_clusters <= 20
+        assert policy.arms.n_arms <= 40
+        assert not policy._revealed
+        return
+    assert isinstance(policy, (TagPath, TagPathOffline))
     assert len(policy.projector._vocabulary) == policy.projector._sizes.sum() == 300
     assert policy.clusters._n_entries == np.count_nonzero(policy.clusters._sums) <= 700
     if isinstance(policy, TagPath):

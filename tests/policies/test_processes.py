@@ -15,6 +15,7 @@ import pytest
 
 from scrapy_focus import FilesGoal
 from scrapy_focus.core.policy import Ordering
+from scrapy_focus.policies.branching import BranchingBandit
 from scrapy_focus.policies.focused import Focused
 from scrapy_focus.policies.informed import Informed
 from scrapy_focus.policies.offline import TagPathOffline
@@ -45,6 +46,8 @@ MODES: dict[str, Callable[[], Policy]] = {
     "TagPath, items": partial(TagPath, probe=False, accounting="full"),
     "TagPath past its limits": lambda: small(TagPath(max_clusters=30)),
     "TagPathOffline past its limits": lambda: small(TagPathOffline(warmup=50)),
+    "BranchingBandit, files": partial(BranchingBandit, targets=sorted(TARGET_MIMES), words=["data"]),
+    "BranchingBandit past its limits": lambda: small(BranchingBandit()),
     "Focused, no warm-up": partial(Focused, warmup=0, batch=3),
     "AsTheyHash": AsTheyHash,
 }

@@ -106,10 +106,11 @@ def test_requests_survive_their_heads(site: MockSite, addon: bool) -> None:
 @pytest.mark.reactor
 @ADDON
 def test_targets_by_heads(site: MockSite, addon: bool) -> None:
-    """With FOCUS_TARGETS the bandit asks with HEAD until it knows targets by their URLs; all targets are found."""
+    """With FOCUS_TARGETS the sleeping bandit asks with HEAD until it knows targets by their URLs; all targets are found."""
     files = "".join(f'<a href="/file?type=text/csv&amp;size=100&amp;n={i}.csv">{i}</a>' for i in range(60))
     site.pages["/files"] = f'<a href="/page/0/20">tree</a><div class="files">{files}</div>'
-    result = crawl(Follower, {"FOCUS_TARGETS": "csv"}, addon=addon, seeds=[site.url("/files")])
+    settings = {"FOCUS_TARGETS": "csv", "FOCUS_POLICY": "scrapy_focus.policies.tagpath.TagPath"}
+    result = crawl(Follower, settings, addon=addon, seeds=[site.url("/files")])
     asked = [method for method, path in site.asked if path.startswith("/file?")]
     assert asked.count("GET") == 60
     assert 5 <= asked.count("HEAD") <= 40

@@ -14,6 +14,7 @@ from scrapy_focus import EventLog, FilesGoal, Placement, Policy
 from scrapy_focus.core.events import read_log
 from scrapy_focus.core.mime import blocked_extensions
 from scrapy_focus.core.types import State
+from scrapy_focus.policies.branching import BranchingBandit
 from scrapy_focus.policies.orderings import BreadthFirst
 from scrapy_focus.policies.tagpath import TagPath
 from scrapy_focus.replay.counterfactual import counterfactual
@@ -140,7 +141,7 @@ def comparable(asked: list[tuple[str, str]]) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("budget", [None, 12, 37, 61])
-@pytest.mark.parametrize("policy", [BreadthFirst, HeadFirst, TagPath])
+@pytest.mark.parametrize("policy", [BreadthFirst, HeadFirst, TagPath, BranchingBandit])
 def test_live_and_simulated_picks_end_alike(
     server: OdderSite, recorded: RecordedSite, tmp_path: Path, policy: type[Policy], budget: int | None
 ) -> None:
@@ -148,6 +149,8 @@ def test_live_and_simulated_picks_end_alike(
     goal, params = FilesGoal(stored=True), {}
     if policy is TagPath:
         params = {"blocked": blocked_extensions(goal.types), "probe": False}
+    if policy is BranchingBandit:
+        params = {"targets": goal.types}
     settings = {} if budget is None else {"FOCUS_BUDGET_REQUESTS": budget + 1}
     asked = live(server, tmp_path / "live.jsonl", policy, FOCUS_POLICY_PARAMS=params, **settings)
     log = EventLog(tmp_path / "simulated.jsonl")
@@ -159,7 +162,7 @@ def test_live_and_simulated_picks_end_alike(
 
 
 @pytest.mark.parametrize("name", ["live.jsonl", "live.jsonl.gz"])
-@pytest.mark.parametrize("policy", [BreadthFirst, HeadFirst, TagPath])
+@pytest.mark.parametrize("policy", [BreadthFirst, HeadFirst, TagPath, BranchingBandit])
 def test_the_log_of_a_live_crawl_is_replayed(
     server: OdderSite, recorded: RecordedSite, tmp_path: Path, policy: type[Policy], name: str
 ) -> None:

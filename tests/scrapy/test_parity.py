@@ -12,6 +12,7 @@ from crawls import crawl
 from scrapy_focus import FilesGoal, Policy
 from scrapy_focus.core.events import read_log
 from scrapy_focus.core.mime import blocked_extensions
+from scrapy_focus.policies.branching import BranchingBandit
 from scrapy_focus.policies.focused import Focused
 from scrapy_focus.policies.offline import TagPathOffline
 from scrapy_focus.policies.orderings import BreadthFirst, DepthFirst, Random
@@ -104,6 +105,9 @@ def live(server: SiteServer, tmp_path: Path, policy: type[Policy], params: dict[
         (TagPath, {"probe": False}),
         (Focused, {}),
         (TagPathOffline, {"warmup": 100}),
+        (BranchingBandit, {}),
+        (BranchingBandit, {"words": ["data"], "horizon": 1, "noise": 0.5, "explore": 0.3, "theta": 0.6}),
+        (BranchingBandit, {"unit": "bytes"}),
     ],
 )
 def test_live_and_simulated_crawls_are_the_same(
@@ -115,6 +119,8 @@ def test_live_and_simulated_crawls_are_the_same(
     goal = FilesGoal(stored=True)
     if policy is TagPath:
         params = {"blocked": blocked_extensions(goal.types), **params}
+    if policy is BranchingBandit:
+        params = {"targets": goal.types, **params}
     harvest = simulate(policy(**params), goal, site, budget=BUDGET - 1, seed=5)
     urls = ["/" + site.urls[page].removeprefix(server.url) for page in harvest.pages[1:]]
     methods = ["HEAD" if head else "GET" for head in harvest.heads[1:]]
@@ -126,3 +132,22 @@ def test_live_and_simulated_crawls_are_the_same(
     assert [event["url"] for event in events if event["event"] == "pick"] == harvest.asked
     assert sum(event["reward"] for event in events if event["event"] == "outcome" and event["reward"]) >= 10
     assert harvest.found[-1] >= 10
+
+
+def test_the_default_policy_is_the_same_live_and_simulated(
+    recorded: tuple[SiteServer, RecordedSite], tmp_path: Path
+) -> None:
+    """Where nobody chooses a policy, the add-on crawls with BranchingBandit, told what files are looked for."""
+    server, site = recorded
+    server.log.clear()
+    args = {"root": server.url, "budget": str(BUDGET), "out": str(tmp_path / "found")}
+    crawled = crawl(DatasetsSpider, {**LIVE, "FOCUS_SEED": 7}, addon=True, **args)
+    policy = crawled.scheduler.crawl.policy
+    goal = FilesGoal(stored=True)
+    assert type(policy) is BranchingBandit
+    assert policy.targets == goal.types
+    harvest = simulate(BranchingBandit(targets=goal.types), goal, site, budget=BUDGET - 1, seed=7)
+    paths = ["/" + site.urls[page].removeprefix(server.url) for page in harvest.pages[1:]]
+    assert [each.path for each in server.log if each.path != "/robots.txt"] == paths
+    assert {each.method for each in server.log} == {"GET"}
+    assert crawled.stats["focus/reward"] == harvest.found[-1] >= 10

@@ -5,19 +5,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from crawls import STOCK, Follower, crawl
+from crawls import BREADTH_FIRST, STOCK, Follower, crawl
 from mocksite import tree_paths
 from scrapy.settings import Settings
 
-from scrapy_focus import Addon, ConfigError, FocusScheduler
+from scrapy_focus import Addon, ConfigError, FocusScheduler, SleepingBanditScheduler, TreeFrontierScheduler
+from scrapy_focus.config import Config
+from scrapy_focus.core.plateau import CostLimit, Plateau
 from scrapy_focus.downloadermiddlewares import MeterMiddleware, MimeMiddleware, ProbeMiddleware
 from scrapy_focus.extensions import FocusExtension
 from scrapy_focus.pipelines import RewardPipeline
+from scrapy_focus.policies.branching import BranchingBandit
+from scrapy_focus.policies.tagpath import TagPath
+from scrapy_focus.policies.treeq import TreeQ
 from scrapy_focus.spidermiddlewares import ItemIdMiddleware, KnownLinkMiddleware, LinkMiddleware
 
 if TYPE_CHECKING:
     from mocksite import MockSite
 
+TAG_PATH = "scrapy_focus.policies.tagpath.TagPath"
 ADDON = pytest.mark.parametrize("addon", [False, True], ids=["scheduler", "addon"])
 COMPONENTS = [
     ("SPIDER_MIDDLEWARES", LinkMiddleware), ("SPIDER_MIDDLEWARES", KnownLinkMiddleware),
@@ -91,7 +97,7 @@ def test_the_log_says_what_is_active(site: MockSite) -> None:
     """One line at the start names the policy, the goal, the budget and what is kept; one at the end sums up."""
     result = crawl(Follower, {"FOCUS_BUDGET_REQUESTS": 5}, addon=True, seeds=[site.url("/page/0/20")])
     [start] = result.logged("scrapy_focus: policy")
-    assert "policy TagPath" in start
+    assert "policy BranchingBandit" in start
     assert "goal items scraped" in start
     assert "budget 5 requests" in start
     assert "JOBDIR is not set" in start
@@ -126,6 +132,23 @@ def test_the_log_says_what_is_active(site: MockSite) -> None:
         ({"FOCUS_GOAL": "os.sep"}, "takes a callable"),
         ({"FOCUS_GOAL": "scrapy_focus.ItemsGoal", "FOCUS_TARGETS": "csv"}, "set one of them"),
         ({"FOCUS_PLATEAU": {"windows": 3}}, "FOCUS_PLATEAU is {'windows': 3}"),
+        ({"FOCUS_COST_LIMIT": "dear"}, "FOCUS_COST_LIMIT is 'dear'; it takes a number from 0"),
+        ({"FOCUS_COST_LIMIT": -5}, "FOCUS_COST_LIMIT is -5; it takes a number from 0"),
+        ({"FOCUS_COST_LIMIT": "inf"}, "limit is a number above 0"),
+        ({"FOCUS_COST_LIMIT": "nan"}, "limit is a number above 0"),
+        ({"FOCUS_COST_LIMIT": 50, "FOCUS_PLATEAU": True}, "both say when to stop; set one of them"),
+        (
+            {"FOCUS_COST_LIMIT": 50, "FOCUS_POLICY": BREADTH_FIRST},
+            "FOCUS_COST_LIMIT is 50, which BreadthFirst cannot do",
+        ),
+        ({"FOCUS_COST_LIMIT": "50", "FOCUS_POLICY": TAG_PATH}, "FOCUS_COST_LIMIT is '50', which TagPath cannot do"),
+        (
+            {"FOCUS_LEARNED_TO": "x", "FOCUS_POLICY": BREADTH_FIRST},
+            "FOCUS_LEARNED_TO is 'x', which BreadthFirst cannot do",
+        ),
+        ({"FOCUS_LEARNED_FROM": "x", "FOCUS_POLICY": TAG_PATH}, "FOCUS_LEARNED_FROM is 'x', which TagPath cannot do"),
+        ({"FOCUS_LEARNED_FROM": "/no/such/file.npz"}, "there is no file /no/such/file.npz; let a crawl write one"),
+        ({"FOCUS_POLICY_PARAMS": {"unit": "hours"}}, "unit is 'hours'; it is one of requests, bytes, seconds"),
         ({"FOCUS_PROGRESS": "loud"}, "'auto', 'panel', 'log' or 'off'"),
         ({"FOCUS_LOG": "/proc/no/log.jsonl"}, "the decision log /proc/no/log.jsonl cannot be written"),
     ],
@@ -158,3 +181,89 @@ def test_settings_may_be_text(site: MockSite, addon: bool) -> None:
     result = crawl(Follower, settings, addon=addon, seeds=[site.url("/page/0/20")])
     assert len(site.log) == 7
     assert result.scheduler.crawl.policy.theta == 0.8
+
+
+def configured(**settings: Any) -> Config:
+    """Return what the settings of a project mean, with ``FOCUS_`` in front of each name."""
+    return Config.from_settings(Settings({f"FOCUS_{name}": value for name, value in settings.items()}), BranchingBandit)
+
+
+def policy_of(**settings: Any) -> Any:
+    """Return the policy that a project gets with these settings."""
+    config = configured(**settings)
+    return config.make_policy(**config.implied_params())
+
+
+def test_schedulers_have_their_policies() -> None:
+    """The default is the branching bandit, also with the add-on; the schedulers of published systems have their own."""
+    assert FocusScheduler.default_policy is BranchingBandit
+    assert issubclass(with_addon({})["SCHEDULER"], FocusScheduler)
+    assert with_addon({})["SCHEDULER"].default_policy is BranchingBandit
+    assert SleepingBanditScheduler.default_policy is TagPath
+    assert TreeFrontierScheduler.default_policy is TreeQ
+
+
+@pytest.mark.parametrize(
+    ("budgets", "unit"),
+    [
+        ({}, "requests"),
+        ({"BUDGET_REQUESTS": 9}, "requests"),
+        ({"BUDGET_BYTES": 9}, "bytes"),
+        ({"BUDGET_SECONDS": 9}, "seconds"),
+        ({"BUDGET_SECONDS": 9, "BUDGET_BYTES": 0}, "seconds"),
+        ({"BUDGET_BYTES": "9", "BUDGET_REQUESTS": "0"}, "bytes"),
+        ({"BUDGET_REQUESTS": 9, "BUDGET_BYTES": 9}, "requests"),
+        ({"BUDGET_REQUESTS": 9, "BUDGET_SECONDS": 9}, "requests"),
+        ({"BUDGET_SECONDS": 9, "BUDGET_BYTES": 9}, "requests"),
+        ({"BUDGET_SECONDS": 9, "POLICY_PARAMS": {"unit": "bytes"}}, "bytes"),
+    ],
+)
+def test_what_is_saved_is_what_there_is_a_budget_of(budgets: dict[str, Any], unit: str) -> None:
+    """The unit is that of the only budget, requests where there is none or more than one, and what the user says before all."""
+    assert policy_of(**budgets).unit == unit
+
+
+def test_what_is_looked_for_is_told_to_the_policy() -> None:
+    """Types, keywords and the file to begin with; items have no type, and what a user says goes before."""
+    config = configured(TARGETS="csv,pdf", KEYWORDS="wine,olive", LEARNED_FROM="a.npz")
+    assert config.implied_params() == {
+        "targets": config.goal.types, "words": ("wine", "olive"), "unit": "requests", "learned": "a.npz",
+    }  # fmt: skip
+    assert {"text/csv", "application/pdf"} <= policy_of(TARGETS="csv,pdf").targets
+    assert not policy_of().targets
+    assert policy_of(TARGETS="csv", POLICY_PARAMS={"targets": ["image/*"]}).targets == ["image/*"]
+    assert policy_of(GOAL="scrapy_focus.FilesGoal").targets
+
+
+class Mine(BranchingBandit):
+    """A subclass with a constructor of its own."""
+
+    def __init__(self, *, more: int = 1) -> None:
+        super().__init__(theta=0.5)
+        self.more = more
+
+
+def test_a_subclass_is_told_too() -> None:
+    """Though its constructor leaves these parameters out, and it may stop by its cost and write what it learned."""
+    made = policy_of(
+        POLICY=Mine, TARGETS="csv", BUDGET_BYTES=5, COST_LIMIT=9, LEARNED_TO="x", POLICY_PARAMS={"more": 2}
+    )
+    assert (made.theta, made.more, made.unit) == (0.5, 2, "bytes")
+    assert "text/csv" in made.targets
+
+
+@pytest.mark.parametrize(
+    ("settings", "rule"),
+    [
+        ({}, None), ({"COST_LIMIT": 0}, None), ({"COST_LIMIT": ""}, None), ({"COST_LIMIT": 20}, CostLimit), ({"COST_LIMIT": "0.5"}, CostLimit),
+        ({"PLATEAU": True}, Plateau), ({"COST_LIMIT": 0, "PLATEAU": True}, Plateau), ({"COST_LIMIT": "0", "PLATEAU": True}, Plateau),
+        ({"COST_LIMIT": 20, "PLATEAU": False}, CostLimit), ({"COST_LIMIT": 20, "PLATEAU": "0"}, CostLimit),
+        ({"COST_LIMIT": "20", "PLATEAU": "False"}, CostLimit), ({"COST_LIMIT": "0", "PLATEAU": "0", "POLICY": BREADTH_FIRST}, None),
+    ],
+)  # fmt: skip
+def test_one_rule_stops_a_crawl(settings: dict[str, Any], rule: type | None) -> None:
+    """What is turned off, also as text on the command line, is as if it were not set."""
+    made = configured(**settings).make_plateau()
+    assert made is None if rule is None else type(made) is rule
+    if isinstance(made, CostLimit):
+        assert made.limit == float(settings["COST_LIMIT"])

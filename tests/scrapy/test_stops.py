@@ -8,6 +8,8 @@ import pytest
 from crawls import BREADTH_FIRST, Follower, crawl
 from mocksite import tree_paths
 
+from scrapy_focus.jobs.repair import check_job
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -48,6 +50,71 @@ def test_a_plateau_is_remembered(site: MockSite, tmp_path: Path) -> None:
     second = crawl(FirstTen, {**settings, "FOCUS_BUDGET_REQUESTS": 60}, seeds=[site.url(SEED)])
     assert second.reason == "focus_plateau"
     assert len(site.asked) == 25
+
+
+class FewFiles(Follower):
+    """Gives items for the ten pages of the first list only; all else is a tree without any."""
+
+    name = "few_files"
+
+    def parse(self, response: Any) -> Any:
+        for result in super().parse(response):
+            if not isinstance(result, dict) or "/ok?item" in response.url:
+                yield result
+
+
+def two_parts(site: MockSite) -> list[str]:
+    """Make a page that links to ten items and to a tree of a thousand pages, and return where to start."""
+    items = "".join(f'<li><a href="/ok?item={i}">{i}</a></li>' for i in range(10))
+    site.pages["/start"] = f'<ul class="items">{items}</ul><p><a href="/page/0/1000">tree</a></p>'
+    return [site.url("/start")]
+
+
+COST = {"FOCUS_COST_LIMIT": 20, "FOCUS_MAX_INFLIGHT": 4, "FOCUS_SEED": 0}
+
+
+@pytest.mark.reactor
+def test_a_cost_limit_ends_the_crawl(site: MockSite) -> None:
+    """Where ten items are all there is, a crawl ends some 200 requests after the last, with the reason in stats and log."""
+    result = crawl(FewFiles, COST, addon=True, seeds=two_parts(site))
+    assert result.reason == "focus_cost_limit"
+    assert result.logged("scrapy_focus stops the crawl: focus_cost_limit")
+    assert len(result.items) == 10
+    assert 210 <= len(site.asked) <= 320
+    assert result.scheduler.crawl.policy.expected_cost() > 20
+    assert result.errors == {}
+
+
+def test_a_cost_limit_that_is_not_exceeded_ends_nothing(site: MockSite) -> None:
+    """Where every page is worth something, or a target may cost anything, the whole site is crawled."""
+    result = crawl(Follower, {**COST, "FOCUS_COST_LIMIT": 1.5}, addon=True, seeds=[site.url("/page/0/300")])
+    assert result.reason == "finished"
+    assert len(site.asked) == 300
+    result = crawl(FewFiles, {**COST, "FOCUS_COST_LIMIT": 1e6}, addon=True, seeds=[site.url("/page/0/300")])
+    assert result.reason == "finished"
+
+
+def test_a_cost_limit_is_remembered(site: MockSite, tmp_path: Path) -> None:
+    """Requests that were too dear before a stop count after the resume; what is stored is well."""
+    settings = {**COST, "FOCUS_MAX_INFLIGHT": 1}
+    seeds = two_parts(site)
+    whole = crawl(FewFiles, settings, seeds=seeds)
+    asked = len(site.asked)
+    site.log.clear()
+    job = {**settings, "JOBDIR": str(tmp_path)}
+    for budget in (60, 150, 151):
+        part = crawl(FewFiles, {**job, "FOCUS_BUDGET_REQUESTS": budget}, seeds=seeds)
+        assert part.reason == "focus_budget_requests"
+        assert check_job(tmp_path, say=str).is_well
+        assert part.scheduler.crawl.plateau.state().keys() == {"since", "targets"}
+    last = crawl(FewFiles, {**job, "FOCUS_BUDGET_REQUESTS": 1000}, seeds=seeds)
+    assert whole.reason == last.reason == "focus_cost_limit"
+    assert abs(len(site.asked) - asked) <= 60
+    assert check_job(tmp_path, say=str).is_well
+    site.log.clear()
+    again = crawl(FewFiles, {**job, "FOCUS_BUDGET_REQUESTS": 1000}, seeds=seeds)
+    assert again.reason == "focus_cost_limit"
+    assert len(site.asked) <= 5, "it is over, and stays so"
 
 
 def test_what_is_turned_off_stays_off(site: MockSite) -> None:

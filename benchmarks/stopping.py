@@ -1,0 +1,117 @@
+"""What stopping early saves and loses: a limit to what the next target may cost, next to the rule of the SB-CLASSIFIER paper.
+
+Whole simulated crawls of recorded sites by the default policy; where each rule would have ended them is found out
+afterwards from the same crawl, so the rules are compared on equal terms. Saved are requests, in % of the whole crawl; lost
+are targets, in % of all. The rule of the paper has the values of :class:`~scrapy_focus.core.plateau.Plateau`, which are ours. ::
+
+    python benchmarks/stopping.py run sites/*.sqlite profiles/*.sqlite --seeds 3 --output stops.jsonl
+    python benchmarks/stopping.py tables stops.jsonl
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from scrapy_focus.core.goals import FilesGoal
+from scrapy_focus.core.mime import DATA_TYPES
+from scrapy_focus.core.plateau import CostLimit, Plateau
+from scrapy_focus.policies.branching import BranchingBandit
+from scrapy_focus.replay.simulate import simulate
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from scrapy_focus.core.plateau import StopRule
+
+LIMITS = (20, 50, 100)
+
+
+class Watched(Plateau):
+    """Asks other rules, notes when each would have ended the crawl, and never ends it."""
+
+    stops: dict[
+        str, tuple[int, float]
+    ]  # of the last crawl: requests and targets by rule; the rule is copied for a crawl
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rules: dict[str, StopRule] = {f"cost limit {limit}": CostLimit(limit) for limit in LIMITS}
+        self.rules["plateau"] = Plateau()
+
+    def reached(self, requests: int, targets: float, cost: float | None = None) -> bool:
+        for name, rule in self.rules.items():
+            if name not in Watched.stops and rule.reached(requests, targets, cost):
+                Watched.stops[name] = requests, targets
+        return False
+
+
+def crawl(path: Path, seed: int) -> dict[str, Any]:
+    """Crawl a whole site, and return when each rule would have ended that."""
+    Watched.stops = {}
+    policy = BranchingBandit(targets=DATA_TYPES)
+    harvest = simulate(policy, FilesGoal(), path, seed=seed, ignored=(), plateau=Watched())
+    return {"site": path.stem, "seed": seed, "requests": harvest.requests, "targets": float(harvest.found[-1]),
+            "stops": Watched.stops}  # fmt: skip
+
+
+def run(paths: Sequence[Path], seeds: int, output: Path, jobs: int) -> None:
+    """Make all crawls that the file has not, and add each to it as it ends."""
+    done = {(each["site"], each["seed"]) for each in read(output)}
+    tasks = [(path, seed) for path in paths for seed in range(seeds) if (path.stem, seed) not in done]
+    with ProcessPoolExecutor(jobs) as executor, output.open("a", encoding="utf-8") as file:
+        for number, future in enumerate(as_completed([executor.submit(crawl, *task) for task in tasks]), 1):
+            made = future.result()
+            print(json.dumps(made), file=file, flush=True)
+            print(f"{number}/{len(tasks)} {made['site']} {made['seed']}", file=sys.stderr)
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    """Return the crawls of a file, none if there is no file."""
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+
+
+def tables(crawls: Sequence[dict[str, Any]]) -> None:
+    """Print what each rule saves and loses on each site, as means over the seeds, and over all sites."""
+    rules = [*(f"cost limit {limit}" for limit in LIMITS), "plateau"]
+    print(f"| site | requests | targets | {' | '.join(rules)} |\n|---|--:|--:|{'--:|' * len(rules)}")
+    means: dict[str, list[tuple[float, float]]] = {rule: [] for rule in rules}
+    for site in dict.fromkeys(each["site"] for each in crawls):
+        mine = [each for each in crawls if each["site"] == site]
+        cells = []
+        for rule in rules:
+            stops = [each["stops"].get(rule, (each["requests"], each["targets"])) for each in mine]
+            saved = [100 * (1 - stop[0] / each["requests"]) for stop, each in zip(stops, mine, strict=True)]
+            lost = [100 * (1 - stop[1] / each["targets"]) for stop, each in zip(stops, mine, strict=True)]
+            means[rule].append((statistics.fmean(saved), statistics.fmean(lost)))
+            cells.append("{:.0f} / {:.1f}".format(*means[rule][-1]))
+        print(f"| {site} | {mine[0]['requests']:,} | {mine[0]['targets']:,.0f} | {' | '.join(cells)} |")
+    all_means = [[statistics.fmean(part) for part in zip(*means[rule], strict=True)] for rule in rules]
+    print(f"| mean | | | {' | '.join('{:.0f} / {:.1f}'.format(*each) for each in all_means)} |")
+
+
+def main() -> None:
+    """The command line, see the module's docstring."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    commands = parser.add_subparsers(dest="command", required=True)
+    subparser = commands.add_parser("run")
+    subparser.add_argument("paths", metavar="SITE.sqlite", type=Path, nargs="+")
+    subparser.add_argument("--seeds", type=int, default=3)
+    subparser.add_argument("--output", type=Path, default=Path("stops.jsonl"))
+    subparser.add_argument("--jobs", type=int, default=2)
+    subparser = commands.add_parser("tables")
+    subparser.add_argument("file", type=Path)
+    options = parser.parse_args()
+    if options.command == "tables":
+        tables(read(options.file))
+    else:
+        run(options.paths, options.seeds, options.output, options.jobs)
+
+
+if __name__ == "__main__":
+    main()

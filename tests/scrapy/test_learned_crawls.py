@@ -1,0 +1,104 @@
+"""Whole crawls that write what they learned, and whole crawls that begin with it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from crawls import Crawled, Follower, crawl
+
+from scrapy_focus.replay.server import SiteServer
+from scrapy_focus.replay.synthetic import StatisticsPortal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mocksite import MockSite
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "example_project"))
+from focused.spiders.datasets import DatasetsSpider
+
+ADDON = pytest.mark.parametrize("addon", [False, True], ids=["scheduler", "addon"])
+
+
+@pytest.fixture(scope="module")
+def portal() -> Iterator[SiteServer]:
+    """A portal with some hundred files."""
+    with SiteServer(StatisticsPortal(pages=300, seed=2, endless=False)) as server:
+        yield server
+
+
+def visit(portal: SiteServer, out: Path, budget: int, **settings: Any) -> Crawled:
+    """Crawl the portal with four requests in flight and the spider of the example project."""
+    common = {"CONCURRENT_REQUESTS": 4, "CONCURRENT_REQUESTS_PER_DOMAIN": 4, "COOKIES_ENABLED": False}
+    args = {"root": portal.url, "budget": str(budget), "out": str(out)}
+    result = crawl(DatasetsSpider, {**common, **settings}, addon=True, **args)
+    assert result.errors == {}
+    return result
+
+
+def test_what_one_crawl_learned_helps_the_next(portal: SiteServer, tmp_path: Path) -> None:
+    """With FOCUS_LEARNED_TO and then FOCUS_LEARNED_FROM, the second crawl finds more with 80 requests than without."""
+    learned = tmp_path / "learned.npz"
+    first = visit(portal, tmp_path / "1", 400, FOCUS_LEARNED_TO=str(learned), FOCUS_SEED=1)
+    assert first.logged(f"What was learned is in {learned}")
+    assert 1000 < learned.stat().st_size < 200_000
+    found: dict[str, float] = {"": 0, str(learned): 0}
+    for name in found:
+        for seed in range(3):
+            result = visit(portal, tmp_path / f"{seed}{bool(name)}", 80, FOCUS_LEARNED_FROM=name, FOCUS_SEED=seed)
+            found[name] += result.stats["focus/reward"]
+            assert result.scheduler.crawl.policy.learned == name
+    cold, warm = found.values()
+    assert warm > 1.2 * cold > 0
+
+
+@ADDON
+def test_what_was_learned_is_written_however_a_crawl_ends(site: MockSite, tmp_path: Path, addon: bool) -> None:
+    """By its budget, by Scrapy, or because nothing is left; a file that is there is replaced."""
+    path = tmp_path / "learned.npz"
+    sizes = []
+    for settings in ({"FOCUS_BUDGET_REQUESTS": 3}, {"CLOSESPIDER_PAGECOUNT": 20}, {}):
+        crawl(
+            Follower,
+            {**settings, "FOCUS_LEARNED_TO": str(path), "FOCUS_SEED": 0},
+            addon=addon,
+            seeds=[site.url("/page/0/60")],
+        )
+        sizes.append(path.read_bytes())
+    assert len({*sizes}) == 3
+    assert [each.name for each in tmp_path.iterdir()] == ["learned.npz"]
+
+
+def test_a_job_goes_on_with_what_it_began_with(site: MockSite, tmp_path: Path) -> None:
+    """The file is read once: a crawl that goes on has its own record, and what it learned is written again."""
+    path = tmp_path / "learned.npz"
+    seeds = [site.url("/page/0/120")]
+    crawl(Follower, {"FOCUS_LEARNED_TO": str(path), "FOCUS_BUDGET_REQUESTS": 60}, seeds=seeds)
+    site.log.clear()
+    job = {
+        "JOBDIR": str(tmp_path / "job"),
+        "FOCUS_LEARNED_FROM": str(path),
+        "FOCUS_LEARNED_TO": str(tmp_path / "later.npz"),
+    }
+    first = crawl(Follower, {**job, "FOCUS_BUDGET_REQUESTS": 40}, seeds=seeds)
+    assert first.reason == "focus_budget_requests"
+    known = first.scheduler.crawl.policy.arms.known().records.sum()
+    second = crawl(Follower, {**job, "FOCUS_BUDGET_REQUESTS": 500}, seeds=seeds)
+    assert second.reason == "finished"
+    assert sorted(site.paths) == sorted(f"/page/{i}/120" for i in range(120))
+    assert second.scheduler.crawl.policy.steps == 120
+    assert second.scheduler.crawl.policy.arms.known().records.sum() > known
+    assert (tmp_path / "later.npz").stat().st_size > 500
+
+
+def test_a_file_that_cannot_be_written_ends_no_crawl_badly(site: MockSite, tmp_path: Path) -> None:
+    """It is logged and counted, and all else is closed as ever."""
+    settings = {"FOCUS_LEARNED_TO": str(tmp_path / "no/such/learned.npz"), "JOBDIR": str(tmp_path / "job")}
+    result = crawl(Follower, settings, seeds=[site.url("/page/0/20")])
+    assert result.reason == "finished"
+    assert result.errors == {"save": 1}
+    assert result.logged("learned.npz")
+    assert len(result.items) == 20
