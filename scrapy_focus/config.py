@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import inspect
 import json
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -72,7 +73,6 @@ class Config:
         """
         check_names(settings)
         types = _types(settings, "FOCUS_TARGETS", [])
-        plateau = settings.get("FOCUS_PLATEAU")
         progress = settings.get("FOCUS_PROGRESS", "auto")
         if progress not in ("auto", "panel", "log", "off"):
             raise ConfigError(f"FOCUS_PROGRESS is {progress!r}; it takes 'auto', 'panel', 'log' or 'off'")
@@ -80,7 +80,8 @@ class Config:
         topic = settings.get("FOCUS_TOPIC") or None
         goal = _goal(settings.get("FOCUS_GOAL"), types, topic)
         policy = _policy_class(settings.get("FOCUS_POLICY") or default_policy)
-        _check_can(policy, settings)
+        plateau, cost_limit = _plateau(settings.get("FOCUS_PLATEAU")), _cost_limit(settings)
+        _check_can(policy, settings, plateau, cost_limit)
         return cls(
             policy=policy,
             params=_params(settings),
@@ -88,8 +89,8 @@ class Config:
             budget_requests=_number(settings, "FOCUS_BUDGET_REQUESTS", int) or None,
             budget_bytes=_number(settings, "FOCUS_BUDGET_BYTES", int) or None,
             budget_seconds=_number(settings, "FOCUS_BUDGET_SECONDS", float) or None,
-            plateau=_plateau(plateau),
-            cost_limit=_number(settings, "FOCUS_COST_LIMIT", float) or None,
+            plateau=plateau,
+            cost_limit=cost_limit,
             learned_from=str(settings.get("FOCUS_LEARNED_FROM") or ""),
             learned_to=str(settings.get("FOCUS_LEARNED_TO") or ""),
             max_inflight=_number(settings, "FOCUS_MAX_INFLIGHT", int) or 0,
@@ -154,11 +155,11 @@ class Config:
             return {"probe": heads_tell, "accounting": accounting, "blocked": blocked_extensions(wanted)}
         limits = {"bytes": self.budget_bytes, "seconds": self.budget_seconds}
         only = [unit for unit, limit in limits.items() if limit is not None]
-        if issubclass(self.policy, BranchingBandit):
-            unit = only[0] if len(only) == 1 and self.budget_requests is None else "requests"
-            return {"targets": wanted, "words": self.keywords, "unit": unit, "learned": self.learned_from}
-        topic = {"keywords": self.keywords, "relevance": self.topic or None}
-        return {name: value for name, value in topic.items() if value}
+        unit = only[0] if len(only) == 1 and self.budget_requests is None else ""
+        site = {"targets": wanted, "words": self.keywords, "unit": unit, "learned": self.learned_from}
+        topic = {"keywords": self.keywords, "relevance": self.topic}
+        said = site if issubclass(self.policy, BranchingBandit) else topic
+        return {name: value for name, value in said.items() if value}
 
 
 SETTINGS = (
@@ -237,16 +238,26 @@ def _policy_class(value: Any) -> type[Policy]:
     return policy
 
 
-def _check_can(policy: type[Policy], settings: BaseSettings) -> None:
+def _cost_limit(settings: BaseSettings) -> float | None:
+    limit = _number(settings, "FOCUS_COST_LIMIT", float) or None
+    if limit == math.inf:
+        raise ConfigError("FOCUS_COST_LIMIT is inf; it takes a number of requests, or None for no limit")
+    return limit
+
+
+def _check_can(
+    policy: type[Policy], settings: BaseSettings, plateau: dict[str, Any] | None, cost_limit: float | None
+) -> None:
     """Raise :class:`~scrapy_focus.core.errors.ConfigError` for a setting that the policy cannot follow."""
-    if settings.get("FOCUS_COST_LIMIT") and settings.get("FOCUS_PLATEAU"):
+    if cost_limit is not None and plateau is not None:
         raise ConfigError("FOCUS_COST_LIMIT and FOCUS_PLATEAU both say when to stop; set one of them")
-    for name, able in (
-        ("FOCUS_COST_LIMIT", policy.expected_cost is not Policy.expected_cost),
-        ("FOCUS_LEARNED_FROM", issubclass(policy, BranchingBandit)),
-        ("FOCUS_LEARNED_TO", issubclass(policy, BranchingBandit)),
+    learns = issubclass(policy, BranchingBandit)
+    for name, is_set, able in (
+        ("FOCUS_COST_LIMIT", cost_limit is not None, policy.expected_cost is not Policy.expected_cost),
+        ("FOCUS_LEARNED_FROM", settings.get("FOCUS_LEARNED_FROM"), learns),
+        ("FOCUS_LEARNED_TO", settings.get("FOCUS_LEARNED_TO"), learns),
     ):
-        if settings.get(name) and not able:
+        if is_set and not able:
             raise ConfigError(
                 f"{name} is {settings.get(name)!r}, which {policy.__qualname__} cannot do; use BranchingBandit, the default of "
                 "scrapy_focus.FocusScheduler, or remove it"

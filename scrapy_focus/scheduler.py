@@ -121,7 +121,10 @@ class FocusScheduler(BaseScheduler):
 
     def default_params(self, config: Config) -> dict[str, Any]:
         """Parameters of the policy that follow from other settings, for those that ``FOCUS_POLICY_PARAMS`` leaves open."""
-        return config.implied_params()
+        params = config.implied_params()
+        if self.resumed:
+            params.pop("learned", None)  # it is in the stored policy
+        return params
 
     def open(self, spider: Spider) -> Deferred[None] | None:
         install(self.crawler)

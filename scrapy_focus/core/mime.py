@@ -53,7 +53,8 @@ FILE_TYPES: dict[str, tuple[str, ...]] = {
     "bin": ("application/octet-stream",),
 }
 _VAGUE = ("", "application/octet-stream", "binary/octet-stream", "application/force-download", "text/plain")
-_ALIASES = {"yml": "yaml", "tgz": "gz", "tar.gz": "gz", "excel": "xls", "text": "txt"}
+#: Other names of these kinds, as extensions and as words.
+ALIASES = {"yml": "yaml", "tgz": "gz", "tar.gz": "gz", "excel": "xls", "text": "txt"}
 
 #: The target types of the SB-CLASSIFIER paper: data files and documents.
 DATA_TYPES: frozenset[str] = frozenset(
@@ -114,7 +115,7 @@ def effective_mime(mime: str, url: str) -> str:
     if mime not in _VAGUE:
         return mime
     name = extension(url)
-    return FILE_TYPES.get(_ALIASES.get(name, name), (mime,))[0]
+    return FILE_TYPES.get(ALIASES.get(name, name), (mime,))[0]
 
 
 def describe_types(mimes: Collection[str]) -> str:
@@ -162,7 +163,7 @@ def parse_types(words: Iterable[str]) -> frozenset[str]:
     mimes: set[str] = set()
     for word in words:
         name = word.strip().lower().lstrip(".")
-        name = _ALIASES.get(name, name)
+        name = ALIASES.get(name, name)
         if name == "data":
             mimes |= DATA_TYPES
         elif name in FILE_TYPES:

@@ -79,8 +79,8 @@ class Plateau:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on from what an earlier run saw."""
-        self.average, self.below = state.get("average"), state.get("below", 0)
-        self._requests, self._targets = state.get("requests", 0), state["targets"]
+        self.average, self.below = state["average"], state["below"]
+        self._requests, self._targets = state["requests"], state["targets"]
 
     def reached(self, requests: int, targets: float, cost: float | None = None) -> bool:
         """Whether the plateau is reached, given the requests and targets so far. May be asked after every request."""
@@ -115,13 +115,13 @@ class CostLimit:
     reason: ClassVar[str] = "cost_limit"
 
     def __init__(self, limit: float, *, patience: int | None = None) -> None:
-        if not limit > 0 or (patience is not None and patience < 1):
+        if not 0 < limit < math.inf or (patience is not None and patience < 1):
             raise ConfigError(
                 f"CostLimit({limit}, patience={patience}): limit is a number above 0, patience at least 1"
             )
         self.limit = limit
         self.patience = max(200, math.ceil(3 * limit)) if patience is None else patience
-        self._since = 0  # requests when something was found, or the next target was not too dear
+        self._since: int | None = None  # requests when something was found, or the next target was not too dear
         self._targets = 0.0
 
     def state(self) -> dict[str, float | None]:
@@ -130,11 +130,11 @@ class CostLimit:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on from what an earlier run saw."""
-        self._since, self._targets = state.get("since", 0), state["targets"]
+        self._since, self._targets = state["since"], state["targets"]
 
     def reached(self, requests: int, targets: float, cost: float | None = None) -> bool:
         """Whether the next target was expected to cost too much for long enough."""
-        if cost is None or cost <= self.limit or targets > self._targets:
+        if self._since is None or cost is None or cost <= self.limit or targets > self._targets:
             self._since = requests
         self._targets = max(targets, self._targets)
         return requests - self._since >= self.patience

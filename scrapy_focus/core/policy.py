@@ -43,6 +43,8 @@ class Policy(ABC):
     reads_page: ClassVar[bool] = True
     #: Whether ``place`` also wants links whose URL waits already or was fetched (to move it, to ask for a revisit).
     wants_known: ClassVar[bool] = False
+    #: Parameters that a later run of the same job may have otherwise: those with which the crawl began count.
+    may_change: ClassVar[frozenset[str]] = frozenset()
 
     frontier: Frontier
     rng: np.random.Generator

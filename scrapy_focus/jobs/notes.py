@@ -29,7 +29,7 @@ _PARTS: dict[str, tuple[Callable[[Any], bool], Any]] = {
         lambda x: (
             x is None
             or _has(x, average=(float, type(None)), below=int, requests=int, targets=float)
-            or _has(x, since=int, targets=float)
+            or _has(x, since=(int, type(None)), targets=float)
         ),
         None,
     ),

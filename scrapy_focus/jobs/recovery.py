@@ -58,7 +58,7 @@ def store(crawl: Crawl, job: Job) -> dict[str, bytes]:
         "versions": versions(),
         "budget": crawl.budget.state(),
         "limits": {name: getattr(crawl.budget, name) for name in ("requests", "bytes", "seconds")},
-        "plateau": None if crawl.plateau is None else crawl.plateau.state(),
+        "plateau": None if crawl.plateau is None else {"rule": crawl.plateau.reason, **crawl.plateau.state()},
         "counts": dict(crawl.counts),
         "fallbacks": crawl.fallbacks,
         "rewards": crawl.rewards,
@@ -101,7 +101,7 @@ def recover(crawl: Crawl, job: Job) -> None:
     """
     state = _compatible(crawl, job)
     crawl.budget.restore(state["budget"])
-    if crawl.plateau is not None and state["plateau"] is not None:
+    if crawl.plateau is not None and (state["plateau"] or {"rule": ""}).get("rule", "plateau") == crawl.plateau.reason:
         crawl.plateau.restore(state["plateau"])
     crawl.counts.update(state["counts"])
     crawl.fallbacks = state["fallbacks"]
@@ -151,12 +151,18 @@ def _compatible(crawl: Crawl, job: Job) -> dict[str, Any]:
         ) from error
     if then is None:  # see focus-check --fix
         logger.warning("it is not known any more with which settings the crawl in %s began", job.folder)
-    elif differing := differences(then, describe(crawl.policy, crawl.goal, job.name)):
+    elif differing := differences(then, _described(crawl, job, then)):
         raise ResumeError(
             f"the crawl in {job.folder} cannot go on with other settings: {differing}; use the same settings, or another "
             "JOBDIR"
         )
     return dict(state)
+
+
+def _described(crawl: Crawl, job: Job, then: dict[str, Any]) -> dict[str, Any]:
+    """Return what describes a crawl, with what it began with where that may change."""
+    now = describe(crawl.policy, crawl.goal, job.name)
+    return now | {name: then[name] for name in crawl.policy.may_change if name in then}
 
 
 def _policy(crawl: Crawl, job: Job, state: dict[str, Any]) -> Any:

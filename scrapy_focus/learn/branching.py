@@ -23,7 +23,7 @@ PAGES, TARGETS = 0, 1  # kinds of arms: what is predicted of their links
 _FIRST_HITS = np.array([0.05, 0.9])  # of one pull that is added to those of a kind
 _GENERAL = 200.0  # pulls of pages over which is counted what pages reveal
 _STEP = 1.25  # by which the range of an index is looked for
-_STEPS = 60
+_ROUNDING = 1 + 1e-9
 _HALVINGS = 3  # of that range
 _LEAST, _MOST = 1e-6, 1e6  # of an index
 _BLOCK = 256  # arms for which is drawn at once
@@ -129,7 +129,7 @@ class BranchingArms:
         self._price = np.zeros(64)  # by arm: what one of its links is worth beyond its price, as planned last
         self._revealed = np.zeros(64)  # by arm: what the links that its pulls revealed are worth so
         self._drawn = np.zeros((2, 64))
-        self._changed: list[int] = []  # arms for which nothing was drawn since their record changed
+        self._changed: dict[int, None] = {}  # arms for which nothing was drawn since their record changed
         self._next_drawn = 0
         self._rows = np.zeros(256, np.intp)
         self._columns = np.zeros(256, np.intp)
@@ -168,7 +168,7 @@ class BranchingArms:
             self._drawn = np.concatenate([self._drawn, np.zeros_like(self._drawn)], axis=1)
         self._kinds[self.n_arms] = kind
         self._of_row.append([])
-        self._changed.append(self.n_arms)
+        self._changed[self.n_arms] = None
         self.n_arms += 1
         return self.n_arms - 1
 
@@ -177,7 +177,7 @@ class BranchingArms:
         if self._records[arm, 0] > self.window:
             self._records[arm] *= 1 - 1 / self.window
             self._counts[self._of_row[arm]] *= 1 - 1 / self.window
-        self._changed.append(arm)
+        self._changed[arm] = None
         record = 1.0, float(reward > 0), reward, cost
         self._records[arm] += record
         self._of_kind[self._kinds[arm]] += record
@@ -201,7 +201,7 @@ class BranchingArms:
     def plan(self, awake: NDArray[np.bool_]) -> None:
         """Find out what a link of each arm is worth beyond its price, if all is pulled that pays.
 
-        The price is the index of the best arm of pages that is awake, shape (n_arms,); about a hundred passes over all
+        The price is the index of the best arm of pages that is awake, shape (n_arms,); some thirty passes over all
         entries of what arms reveal.
         """
         own, _, costs = self.worth(None)
@@ -247,8 +247,8 @@ class BranchingArms:
         start = self._next_drawn if self._next_drawn < n else 0
         end = min(start + _BLOCK, n)
         self._next_drawn = end
-        arms = np.union1d(np.arange(start, end), self._changed).astype(np.intp)
-        self._changed = []
+        arms = np.union1d(np.arange(start, end), list(self._changed)).astype(np.intp)
+        self._changed.clear()
         known = (self.pulls[arms] + self._flying[arms] + self.shrink) / self.noise
         hits = chance[arms] * known
         self._drawn[0, arms] = rng.beta(np.maximum(hits, _TINY), np.maximum(known - hits, _TINY))
@@ -367,16 +367,14 @@ class BranchingArms:
     ) -> tuple[float, float]:
         """Return two numbers between which the index is, looked for from the last one on."""
         low = high = self.index
-        rises = self._pays(own, costs, among, low)
-        for _ in range(_STEPS):
-            if rises:
-                high = low * _STEP
-                if high > _MOST or not self._pays(own, costs, among, high):
-                    break
-                low = high
-            else:
-                low = high / _STEP
-                if low < _LEAST or self._pays(own, costs, among, low):
-                    break
-                high = low
+        step = _STEP
+        if self._pays(own, costs, among, low):
+            while (high := low * step) < _MOST and self._pays(own, costs, among, high):
+                low, step = high, step * step
+        else:
+            while (low := high / step) > _LEAST and not self._pays(own, costs, among, low):
+                high, step = low, step * step
+        while high > low * _STEP * _ROUNDING:
+            middle = (low * high) ** 0.5
+            low, high = (middle, high) if self._pays(own, costs, among, middle) else (low, middle)
         return low, high

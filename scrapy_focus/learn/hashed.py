@@ -74,7 +74,7 @@ class HashedLogistic:
         self.weights[features] -= self.rate * gradient / np.sqrt(summed)
 
     def __getstate__(self) -> dict[str, Any]:
-        used = np.flatnonzero(self._gradients != np.float32(_FIRST_GRADIENT)).astype(np.uint16)
+        used = np.flatnonzero((self._gradients != np.float32(_FIRST_GRADIENT)) | (self.weights != 0)).astype(np.uint16)
         kept = {"where": used, "weights": self.weights[used], "gradients": self._gradients[used]}
         return {"rate": self.rate, "kept": kept}
 

@@ -79,7 +79,8 @@ def read_model(path: str | PathLike[str], sort: Sort = RELEVANCE) -> tuple[dict[
         raise ConfigError(f"there is no file {path}; {sort.make}") from error
     except OSError as error:
         raise ConfigError(f"the {sort.name} {path} cannot be read: {error.strerror or error}") from error
-    except (ValueError, EOFError, KeyError, NotImplementedError, zipfile.BadZipFile, zlib.error) as error:
+    except (ValueError, EOFError, KeyError, ArithmeticError, RecursionError, MemoryError, NotImplementedError,
+            zipfile.BadZipFile, zlib.error) as error:  # fmt: skip
         raise ConfigError(f"{path} is no {sort.name}, or it is damaged ({error}); {sort.make}") from error
     if not isinstance(header, dict) or header.get("file") != f"scrapy_focus {sort.name}":
         raise ConfigError(f"{path} is no {sort.name}; {sort.make}")

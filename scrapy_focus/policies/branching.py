@@ -9,7 +9,7 @@ pages that it links to are worth.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from scrapy_focus.learn.hashed import HashedLogistic
 from scrapy_focus.learn.text import GramProjector
 from scrapy_focus.policies.choice import Choice
 from scrapy_focus.policies.learned import read_learned, write_learned
-from scrapy_focus.policies.linkhashes import BYTES, LinkHasher
+from scrapy_focus.policies.linkhashes import BYTES, WIDTH, LinkHasher
 from scrapy_focus.policies.linkkinds import LinkKinds
 from scrapy_focus.policies.places import Places
 
@@ -115,6 +115,8 @@ class BranchingBandit(Policy):
     'http://a.test/prices.csv'
     """
 
+    may_change: ClassVar[frozenset[str]] = frozenset(("unit", "learned"))
+
     def __init__(
         self,
         *,
@@ -168,7 +170,8 @@ class BranchingBandit(Policy):
         self.is_target = HashedLogistic()
         self.is_target.weights[self._hasher.anchor_features([*self.kinds.names, *self.words])] = _SAID
         self.leads = HashedLogistic()
-        self._finds: list[NDArray[np.uint16]] = []
+        self._finds = np.zeros((_MOST_FINDS, WIDTH), np.uint16)
+        self._n_finds = 0
         self._revealed: dict[int, dict[int, int]] = {}
         self._until_plan = 0
         self._last: Choice | None = None
@@ -238,7 +241,7 @@ class BranchingBandit(Policy):
         self._land(pick.arm)
         revealed = self._revealed.pop(pick.id, {})
         target = outcome.reward > 0
-        if pick.memo is None or pick.arm >= self.arms.n_arms:  # the policy failed when the link was found
+        if pick.memo is None or not pick.memo.any() or pick.arm >= self.arms.n_arms:  # it could not be placed
             return
         self.arms.earn(pick.arm, outcome.reward, self._cost(outcome), revealed)
         self.coverage.note(pick.arm, target, revealed, self.arms.kinds)
@@ -270,7 +273,7 @@ class BranchingBandit(Policy):
 
     def expected_left(self) -> Left | None:
         """Return how many targets are still to be found; ``None`` while that is not known, and where any link may be one."""
-        if not self.targets:
+        if not self.targets or not self.steps:
             return None
         waiting = self.arms.flying.copy()  # what is in flight counts as waiting
         placed = self.frontier.waiting[: len(waiting)]
@@ -345,9 +348,9 @@ class BranchingBandit(Policy):
     # Links
 
     def _best_of(self, arm: int, busy: Collection[str]) -> tuple[Pick | None, float, int]:
-        """Take the link of an arm that looks best; also its odds, and how many it was chosen from (1: at random)."""
+        """Take the link of an arm that looks best; also its odds, and of how many it was the best (0: drawn at random)."""
         model = self.is_target if self.arms.kinds[arm] == TARGETS else self.leads
-        knows = bool(self._finds or self.learned) or self.arms.kinds[arm] == TARGETS
+        knows = bool(self._n_finds or self.learned) or self.arms.kinds[arm] == TARGETS
         at_random = not knows or self.rng.random() < self.explore
         counts = np.zeros(arm + 1, np.int64)
         counts[arm] = 1 if at_random else min(self.candidates, _DRAWN * int(self.frontier.waiting[arm]))
@@ -356,18 +359,18 @@ class BranchingBandit(Policy):
             return None, 0.0, 0
         odds = model.decide(np.ascontiguousarray(drawn.vectors).view(np.uint16))
         best = int(np.argmax(odds))
-        return self.frontier.take_slot(int(drawn.slots[best])), float(odds[best]), len(odds)
+        compared = 0 if at_random else len(np.unique(drawn.slots))
+        return self.frontier.take_slot(int(drawn.slots[best])), float(odds[best]), compared
 
     def _learn_leads(self, row: NDArray[np.uint16], found: bool) -> None:
         """Learn what leads to targets; as few pages do, from those again that did."""
         self.leads.learn(row, float(found))
         if found:
-            if len(self._finds) < _MOST_FINDS:
-                self._finds.append(row)
-            else:
-                self._finds[int(self.rng.integers(_MOST_FINDS))] = row
-        elif self._finds and self.rng.random() < _AGAIN:
-            self.leads.learn(self._finds[int(self.rng.integers(len(self._finds)))], 1.0)
+            full = self._n_finds == _MOST_FINDS
+            self._finds[int(self.rng.integers(_MOST_FINDS)) if full else self._n_finds] = row
+            self._n_finds += not full
+        elif self._n_finds and self.rng.random() < _AGAIN:
+            self.leads.learn(self._finds[int(self.rng.integers(self._n_finds))], 1.0)
 
     def _cost(self, outcome: Outcome) -> float:
         if self.unit == "bytes":

@@ -26,12 +26,12 @@ class Choice(NamedTuple):
     later: float
     second: int  # the arm that it was preferred to, -1: there was none
     second_score: float
-    candidates: int  # of its arm, among which it was the best; 1: it was drawn at random
+    candidates: int  # of its arm, among which it was the best; 0: it was drawn at random
     odds: float  # log-odds by which they were ordered
 
     def explain(self, kind: str, record: Record, names: Sequence[str]) -> dict[str, Any]:
         """Return what JSON can hold: the arm, its record, the parts of the score, what it was preferred to, and a sentence."""
-        at_random = self.candidates == 1
+        at_random = not self.candidates
         said: dict[str, Any] = {
             "kind": kind, "tag_path": names[self.arm], "pulls": round(record.pulls, 1),
             "earned": round(record.rewards, 2), "revealed": round(record.revealed, 2), "score": round(self.score, 4),
@@ -49,7 +49,8 @@ class Choice(NamedTuple):
         chosen = "drawn at random, to explore"
         if not at_random:
             odds = math.exp(min(self.odds, _MOST_ODDS))
-            chosen = f"the most promising of {self.candidates} that were drawn, odds {odds:.2g} to 1"
+            chosen = f"odds {odds:.2g} to 1"
+            chosen = f"the most promising of {self.candidates}, {chosen}" if self.candidates > 1 else f"alone, {chosen}"
         said["why"] = (
             f"a link to a {kind} at {readable(names[self.arm])}: its arm {earned}; {_said(self.own)} is expected of it and "
             f"{_said(self.later)} of what it reveals, score {_said(self.score)}{instead}; {chosen}"

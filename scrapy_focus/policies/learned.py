@@ -26,6 +26,8 @@ LEARNED = Sort("file of what was learned", "let a crawl write one with FOCUS_LEA
 
 _PATHS = 8  # tag paths of each cluster that are written
 _ARM = 5.0  # pulls that the record of an arm counts for, at most
+_LARGEST = 1e6  # a number in a file
+_EXTENSIONS = 1024
 _KIND = 20.0  # what was seen of an extension, and of all arms of a kind, counts for as many
 _ARRAYS = {"clusters": 1, "kinds": 1, "records": 2, "rows": 1, "columns": 1, "counts": 1, **dict.fromkeys(
     ("target_features", "target_weights", "lead_features", "lead_weights"), 1)}  # fmt: skip
@@ -43,6 +45,9 @@ def write_learned(policy: BranchingBandit, path: str | PathLike[str]) -> None:
     for tag_path, cluster in policy.paths.items():
         if len(paths[cluster]) < _PATHS:
             paths[cluster].append(tag_path)
+    for number, each in enumerate(paths):
+        if not each:  # it was too long to be remembered
+            each.append(f"unknown-{number}")
     known = policy.arms.known()
     target, lead = (np.flatnonzero(model.weights) for model in (policy.is_target, policy.leads))
     header = {"theta": policy.theta, "unit": policy.unit, "paths": paths, "extensions": policy.kinds.seen}
@@ -64,7 +69,7 @@ def read_learned(policy: BranchingBandit, path: str | PathLike[str]) -> None:
     header, arrays = read_model(path, LEARNED)
     try:
         paths, extensions = _check(header, arrays)
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
         raise ConfigError(f"{path} is damaged ({error}); {LEARNED.make}") from error
     for name in ("theta", "unit"):
         if header.get(name) != getattr(policy, name):
@@ -97,11 +102,18 @@ def _check(
         If something is missing, or is not as it was written.
     """
     for name, dimensions in _ARRAYS.items():
-        if arrays[name].ndim != dimensions or not np.isfinite(arrays[name]).all():
-            raise ValueError(f"{name} has the shape {arrays[name].shape}, or what is no number")
+        array = arrays[name]
+        if array.ndim != dimensions or array.dtype.kind not in "iuf" or not np.isfinite(array).all():
+            raise ValueError(f"{name} has the shape {array.shape}, or what is no number")
+        if array.size and np.abs(array).max() > _LARGEST:
+            raise ValueError(f"{name} has numbers above {_LARGEST:g}")
     paths, extensions = header["paths"], header["extensions"]
-    if not all(each and all(isinstance(path, str) for path in each) for each in paths):
+    if not isinstance(paths, list) or not all(
+        isinstance(each, list) and each and all(isinstance(path, str) for path in each) for each in paths
+    ):
         raise ValueError("a cluster has no tag path")
+    if not isinstance(extensions, dict) or len(extensions) > _EXTENSIONS:
+        raise ValueError("the extensions are not as they were written")
     n_arms, lengths = len(arrays["clusters"]), {len(arrays[name]) for name in ("rows", "columns", "counts")}
     ranges = {"clusters": len(paths), "kinds": 2, "rows": n_arms, "columns": n_arms, "target_features": 1 << 16}
     for name, end in (ranges | {"lead_features": 1 << 16}).items():
@@ -111,9 +123,9 @@ def _check(
         raise ValueError("there are not as many records as arms")
     if any(len(arrays[f"{of}_features"]) != len(arrays[f"{of}_weights"]) for of in ("target", "lead")):
         raise ValueError("there are not as many weights as features")
-    if (arrays["records"] < 0).any() or (arrays["counts"] < 0).any():
+    if (arrays["records"][:, [0, 1, 3]] < 0).any() or (arrays["counts"] < 0).any():
         raise ValueError("counts are below 0")
     seen = {str(name): (float(hits), float(others)) for name, (hits, others) in extensions.items()}
-    if not all(hits >= 0 and others >= 0 and 0 < hits + others < np.inf for hits, others in seen.values()):
-        raise ValueError("counts of extensions are below 0")
+    if not all(min(counts) > 0 and max(counts) < _LARGEST for counts in seen.values()):
+        raise ValueError("counts of extensions are not above 0")
     return paths, seen

@@ -35,6 +35,8 @@ _WORD = re.compile(r"[a-z]+|0+|\n")
 _DIGITS = str.maketrans("123456789", "000000000")
 _NUMBER = re.compile(r"\d+")
 _FOLDERS = 3  # of a path that belong to its template
+_LONGEST = 512  # characters of a path; of a longer one, the first and the last half of so many are read
+_SHAPE = 64  # characters of each part of the template of a path
 _READ = 200  # characters of an anchor that are read ...
 _NEAR = 60  # ... and of the text around it
 _KNOWN = 1 << 16  # texts of each sort of which it is remembered what they hash to
@@ -68,7 +70,7 @@ class LinkHasher:
         self._context_words = _Known(partial(feature, "context"))
         self._templates = _Known(partial(feature, "template"))
         self._extensions = _Known(partial(feature, "extension"))
-        self._ranks = [feature("rank", str(rank)) for rank in range(_RANKS)]
+        self._ranks = [feature("rank", "i" * rank) for rank in range(_RANKS)]
 
     def rows(self, links: Sequence[Link]) -> NDArray[np.uint16]:
         """Return the features of links of one page, in document order, shape (n, 32), 0 where a link has fewer."""
@@ -99,7 +101,7 @@ class LinkHasher:
         return {}  # found again from the texts
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__()  # type: ignore[misc]
+        LinkHasher.__init__(self)
 
     def _read_paths(self, paths: str) -> NDArray[np.uint16]:
         """Return the features of the last words of each line, at the end of its row, shape (n, 10)."""
@@ -117,21 +119,26 @@ class LinkHasher:
         """Return the features of the first words around a link, which are not its own."""
         if link.context == link.anchor:
             return _NOTHING[:_CONTEXT_WORDS]
-        around = link.context.replace(link.anchor, " ", 1)[:_NEAR].translate(_DIGITS)
+        around = link.context[: len(link.anchor) + _READ].replace(link.anchor, " ", 1)[:_NEAR].translate(_DIGITS)
         words = [self._context_words[word] for word in words_of(around)[:_CONTEXT_WORDS]]
         return words + _NOTHING[: _CONTEXT_WORDS - len(words)]
 
 
 def path_of(url: str) -> str:
-    """Return the path of a URL without its first slash, and the query.
+    """Return the path of a URL without its first slash, and the query; of one that is very long, both ends.
 
     Examples
     --------
     >>> path_of("http://example.org/Data/2024/prices.CSV?page=2")
     'Data/2024/prices.CSV?page=2'
     """
-    behind = url.find("/", url.find("//") + 2) + 1
-    return url[behind:].replace("\n", " ") if behind else ""
+    url = url.partition("#")[0]
+    host = url.find("//") + 2
+    behind = url.find("/", host) + 1
+    if not behind or "?" in url[host:behind]:
+        return ""
+    path = url[behind:].replace("\n", " ")
+    return path if len(path) <= _LONGEST else path[: _LONGEST // 2] + path[-_LONGEST // 2 :]
 
 
 def shape_of(path: str) -> tuple[str, str, str]:
@@ -147,7 +154,8 @@ def shape_of(path: str) -> tuple[str, str, str]:
     if folder.count("/") >= _FOLDERS:
         folder = "/".join(folder.split("/", _FOLDERS)[:_FOLDERS])
     extension = name.rpartition(".")[2] if "." in name else ""
-    return folder, extension, "&".join([each.partition("=")[0] for each in query.split("&")]) if query else ""
+    names = "&".join([each.partition("=")[0] for each in query.split("&")]) if query else ""
+    return folder[:_SHAPE], extension[:_SHAPE], names[:_SHAPE]
 
 
 def _read_word(word: str) -> int:

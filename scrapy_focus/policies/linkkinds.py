@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scrapy_focus.core.mime import FILE_TYPES, matches
+from scrapy_focus.core.mime import ALIASES, FILE_TYPES, matches
 from scrapy_focus.policies.linkhashes import path_of, shape_of
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class LinkKinds:
             return _UNKNOWN
         if kind in PAGES:
             return _PAGE
-        types = FILE_TYPES.get(kind, (mimetypes.guess_type(f"file.{kind}")[0] or "",))
+        types = FILE_TYPES.get(ALIASES.get(kind, kind), (mimetypes.guess_type(f"file.{kind}")[0] or "",))
         return _WANTED if any(matches(mime, self.targets) for mime in types) else _UNKNOWN
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _WHERE = " where both always get there"
 _POLICIES = {  # for readers who know nothing of crawling; policies of users speak for themselves, in their docstrings
+    "BranchingBandit": "Learns which places on a page lead to targets, in how many steps, and which of their links to take first.",
     "TagPath": "Learns during the crawl from which places on a page links lead to targets, and which addresses look like some.",
     "OracleTagPath": "Learns from which places on a page links lead to targets, and is told what each address is.",
     "TagPathOffline": "Spends its first requests on finding out which places on a page are worth how much, and sticks to that.",

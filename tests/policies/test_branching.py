@@ -346,8 +346,8 @@ def test_explanations_say_what_a_choice_rests_on() -> None:
         assert why["kind"] == ("predicted target" if ".csv" in pick.url else "page")
         assert (why["pulls"], why["earned"], why["revealed"]) == pytest.approx(record, abs=0.1)
         assert why["score"] == pytest.approx(why["own"] + why["later"], abs=0.001), "a request costs 1"
-        assert why["candidates"] >= 1
-        assert isinstance(why["at random"], bool)
+        assert why["candidates"] >= 0
+        assert why["at random"] is (why["candidates"] == 0)
         if "instead of" in why:
             assert why["its score"] <= why["score"]
             assert why["instead of"] in bandit._names
