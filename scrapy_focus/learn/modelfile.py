@@ -8,6 +8,7 @@ import zlib
 from hashlib import blake2b
 from io import BytesIO
 from pathlib import Path
+from tokenize import TokenError
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -22,6 +23,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _FORMAT = 1  # of the file as a whole; a reader refuses what is newer
+
+
+# what NumPy, JSON and zipfile raise for bytes that are not what was written
+_DAMAGED = (
+    ValueError, EOFError, KeyError, ArithmeticError, RecursionError, MemoryError, NotImplementedError, SyntaxError,
+    TokenError, zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
 
 
 class Sort(NamedTuple):
@@ -79,8 +87,7 @@ def read_model(path: str | PathLike[str], sort: Sort = RELEVANCE) -> tuple[dict[
         raise ConfigError(f"there is no file {path}; {sort.make}") from error
     except OSError as error:
         raise ConfigError(f"the {sort.name} {path} cannot be read: {error.strerror or error}") from error
-    except (ValueError, EOFError, KeyError, ArithmeticError, RecursionError, MemoryError, NotImplementedError,
-            zipfile.BadZipFile, zlib.error) as error:  # fmt: skip
+    except _DAMAGED as error:
         raise ConfigError(f"{path} is no {sort.name}, or it is damaged ({error}); {sort.make}") from error
     if not isinstance(header, dict) or header.get("file") != f"scrapy_focus {sort.name}":
         raise ConfigError(f"{path} is no {sort.name}; {sort.make}")
