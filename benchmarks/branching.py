@@ -153,11 +153,13 @@ def tables(runs: Sequence[Run]) -> None:
     print()
     for policy in policies:
         for name, group in (("something to learn", True), ("nothing to learn", False)):
-            ratios = [
-                _mean(by[site, policy]) / _mean(by[site, "SB-CLASSIFIER"])
-                for site in sites
-                if by[site, policy] and by[site, "SB-CLASSIFIER"] and differs(by, site) is group
+            compared = [site for site in sites if by[site, policy] and by[site, "SB-CLASSIFIER"]]
+            means = [
+                (_mean(by[site, policy]), _mean(by[site, "SB-CLASSIFIER"]))
+                for site in compared
+                if differs(by, site) is group
             ]
+            ratios = [mine / its for mine, its in means if math.isfinite(mine) and math.isfinite(its)]
             if ratios:
                 geometric = math.exp(statistics.fmean(map(math.log, ratios)))
                 print(
@@ -165,10 +167,10 @@ def tables(runs: Sequence[Run]) -> None:
                 )
 
 
-def differs(by: dict[tuple[str, str], list[Run]], site: str) -> bool:
-    """Whether FOCUSED, SB-CLASSIFIER and BFS differ on a site, relative to the least."""
-    means = [_mean(by[site, policy]) for policy in ("FOCUSED", "SB-CLASSIFIER", "BFS") if by[site, policy]]
-    return max(means) > (1 + DIFFER) * min(means)
+def differs(by: dict[tuple[str, str], list[Run]], site: str) -> bool | None:
+    """Whether FOCUSED, SB-CLASSIFIER and BFS differ on a site, relative to the least; ``None`` where not all of them ran."""
+    runs = [by[site, policy] for policy in ("FOCUSED", "SB-CLASSIFIER", "BFS")]
+    return max(map(_mean, runs)) > (1 + DIFFER) * min(map(_mean, runs)) if all(runs) else None
 
 
 def _mean(runs: Sequence[Run]) -> float:
@@ -183,7 +185,12 @@ def _requests(runs: Sequence[Run], _: Sequence[Run], less: float = 0.0) -> str:
     numbers = [number - less for number in _numbers(runs)]
     if len(numbers) < 2:
         return f"{numbers[0]:,.0f}" if numbers else ""
-    return f"{statistics.fmean(numbers):,.0f} ± {statistics.stdev(numbers):,.0f}"
+    never = sum(math.isinf(number) for number in numbers)
+    return (
+        f"never in {never} of {len(numbers)}"
+        if never
+        else f"{statistics.fmean(numbers):,.0f} ± {statistics.stdev(numbers):,.0f}"
+    )
 
 
 def _overhead(runs: Sequence[Run], baseline: Sequence[Run]) -> str:

@@ -84,7 +84,7 @@ class BranchingArms:
 
     Notes
     -----
-    *Memory*: 80 bytes an arm; and of what arms reveal, 24 bytes for each of 131,072 pairs of arms, the smallest half of
+    *Memory*: 80 bytes an arm; and of what arms reveal, 144 bytes for each of 131,072 pairs of arms, the smallest half of
     which are forgotten when there are more. Pickled, 16 bytes a pair.
 
     References

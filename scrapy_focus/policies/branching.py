@@ -95,7 +95,7 @@ class BranchingBandit(Policy):
     its own arm. What a page reveals are its new links.
 
     *Memory*: a waiting link has 64 bytes of features in the frontier. There are 1,024 clusters (16 MiB) and twice as many arms;
-    the two classifiers take 1 MB, pages to learn from again 0.5 MB, and tag paths that have a cluster 4 MB (some 30,000). Any
+    the two classifiers take 1 MB, pages to learn from again 0.3 MB, and tag paths that have a cluster 4 MB (some 30,000). Any
     other belongs to the nearest, which is looked for each time. Of 4,096 pages is remembered what they revealed until their outcome is
     learned. See also :class:`~scrapy_focus.learn.branching.BranchingArms` and
     :class:`~scrapy_focus.learn.text.GramProjector`.

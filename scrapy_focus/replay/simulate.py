@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from scrapy_focus.core.events import EventLog
     from scrapy_focus.core.goals import Goal
-    from scrapy_focus.core.plateau import Plateau
+    from scrapy_focus.core.plateau import StopRule
     from scrapy_focus.core.policy import Policy
     from scrapy_focus.core.types import Pick
     from scrapy_focus.replay.latency import Latency
@@ -63,7 +63,7 @@ def simulate(
     items: Items = new_files,
     retries: int = 2,
     blocked_mimes: Collection[str] = BLOCKED_MIMES,
-    plateau: Plateau | None = None,
+    plateau: StopRule | None = None,
     log: EventLog | None = None,
     truth: SiteTruth | None = None,
 ) -> Harvest:
