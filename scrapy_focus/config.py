@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import inspect
 import json
-import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -240,8 +239,8 @@ def _policy_class(value: Any) -> type[Policy]:
 
 def _cost_limit(settings: BaseSettings) -> float | None:
     limit = _number(settings, "FOCUS_COST_LIMIT", float) or None
-    if limit == math.inf:
-        raise ConfigError("FOCUS_COST_LIMIT is inf; it takes a number of requests, or None for no limit")
+    if limit is not None:
+        CostLimit(limit)  # which says what is wrong with infinity
     return limit
 
 

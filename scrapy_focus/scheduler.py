@@ -83,9 +83,12 @@ class FocusScheduler(BaseScheduler):
         name = getattr(crawler.spider, "name", "")
         self.job = Job(Path(jobdir, "focus"), every=config.checkpoint_every, name=name) if jobdir else None
         self.resumed = self.job is not None and not self.job.is_new
+        params = self.default_params(config)
+        if self.resumed:
+            params.pop("learned", None)  # it is in the stored policy
         try:
             self.crawl = Crawl(
-                config.make_policy(**self.default_params(config)),
+                config.make_policy(**params),
                 goal=config.goal,
                 budget=config.make_budget(),
                 plateau=config.make_plateau(),
@@ -121,10 +124,7 @@ class FocusScheduler(BaseScheduler):
 
     def default_params(self, config: Config) -> dict[str, Any]:
         """Parameters of the policy that follow from other settings, for those that ``FOCUS_POLICY_PARAMS`` leaves open."""
-        params = config.implied_params()
-        if self.resumed:
-            params.pop("learned", None)  # it is in the stored policy
-        return params
+        return config.implied_params()
 
     def open(self, spider: Spider) -> Deferred[None] | None:
         install(self.crawler)

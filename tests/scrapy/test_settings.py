@@ -227,7 +227,7 @@ def test_what_is_looked_for_is_told_to_the_policy() -> None:
     """Types, keywords and the file to begin with; items have no type, and what a user says goes before."""
     config = configured(TARGETS="csv,pdf", KEYWORDS="wine,olive", LEARNED_FROM="a.npz")
     assert config.implied_params() == {
-        "targets": config.goal.types, "words": ("wine", "olive"), "unit": "requests", "learned": "a.npz",
+        "targets": config.goal.types, "words": ("wine", "olive"), "learned": "a.npz",
     }  # fmt: skip
     assert {"text/csv", "application/pdf"} <= policy_of(TARGETS="csv,pdf").targets
     assert not policy_of().targets
