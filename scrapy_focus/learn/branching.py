@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 PAGES, TARGETS = 0, 1  # kinds of arms: what is predicted of their links
 
-_FIRST_HITS = np.array([0.05, 0.9])  # of one pull that is added to those of a kind
+FIRST_HITS = np.array([0.05, 0.9])  # of one pull that is added to those of a kind
 _GENERAL = 200.0  # pulls of pages over which is counted what pages reveal
 _STEP = 1.25  # by which the range of an index is looked for
 _ROUNDING = 1 + 1e-9
@@ -229,8 +229,8 @@ class BranchingArms:
         n, shrink = self.n_arms, self.shrink
         pulls, hits, rewards, costs = self._records[:n].T
         kind_pulls, kind_hits, kind_rewards, kind_costs = self._of_kind.T
-        share = (kind_hits + _FIRST_HITS) / (kind_pulls + 1)
-        share[TARGETS] = _FIRST_HITS[TARGETS]
+        share = (kind_hits + FIRST_HITS) / (kind_pulls + 1)
+        share[TARGETS] = FIRST_HITS[TARGETS]
         prior = shrink * share[self.kinds]
         chance = (hits + prior) / (pulls + shrink)
         each = (rewards + prior * ((kind_rewards + 1) / (kind_hits + 1))[self.kinds]) / (hits + prior)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from scrapy_focus.core.policy import Left
-from scrapy_focus.learn.branching import PAGES, TARGETS
+from scrapy_focus.learn.branching import FIRST_HITS, PAGES, TARGETS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 _WINDOW = 60.0  # pulls over which the record of an arm goes
 _RECENT = 200.0  # pulls of all arms over which goes what is called recent
-_FIRST_HITS = np.array([0.05, 0.9])  # by kind: hits of one pull that is added
 _SHRINK = 0.3  # pulls that reveal nothing, added to those of each arm
 _MIN_FOUND = 10  # with fewer found, nothing is said
 _MOST_NEWS = 2.0  # page links that each page reveals; with more, nobody can see how large the site is
@@ -112,7 +111,7 @@ class Coverage:
         for other, count in revealed.items():
             if kinds[other] == TARGETS:
                 pulls, hits, _ = self._records[other]
-                targets += count * (hits + _FIRST_HITS[TARGETS]) / (pulls + 1)
+                targets += count * (hits + FIRST_HITS[TARGETS]) / (pulls + 1)
             else:
                 pages += count
         record = self._records[arm]
@@ -137,7 +136,7 @@ class Coverage:
         """Return what :meth:`left` judges by; for whoever fits it anew."""
         self._ensure(len(kinds))
         pulls, hits, targets = self._records[: len(kinds)].T
-        first = _FIRST_HITS.copy()
+        first = FIRST_HITS.copy()
         first[PAGES] = (self._page_hits + first[PAGES]) / (self._page_pulls + 1)
         each = (hits + first[kinds]) / (pulls + 1) + targets / (pulls + _SHRINK)
         recent, recent_pages, recent_hits, new_pages = self._recent

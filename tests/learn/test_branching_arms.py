@@ -59,7 +59,7 @@ def test_an_arm_is_worth_its_mean_and_a_little_of_its_kind() -> None:
     arms.new(PAGES)
     pull(arms, 0, 1, reward=2.0, cost=3.0)
     pull(arms, 0, 3, cost=1.0)
-    share = (1 + branching._FIRST_HITS[PAGES]) / (4 + 1)
+    share = (1 + branching.FIRST_HITS[PAGES]) / (4 + 1)
     chance = (1 + share) / (4 + 1)
     each = (2 + share * (2 + 1) / (1 + 1)) / (1 + share)
     worth = arms.worth(None)
@@ -80,7 +80,7 @@ def test_an_arm_that_was_never_pulled_is_like_its_kind() -> None:
     worth = arms.worth(None)
     assert worth.own[1] == pytest.approx(3 * 10 / 40, rel=0.1)
     assert worth.costs[1] == pytest.approx(2, rel=0.1)
-    assert worth.own[3] == pytest.approx(branching._FIRST_HITS[TARGETS], rel=0.05), "though another arm was wrong"
+    assert worth.own[3] == pytest.approx(branching.FIRST_HITS[TARGETS], rel=0.05), "though another arm was wrong"
     assert worth.own[2] < 0.05
 
 
