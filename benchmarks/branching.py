@@ -28,13 +28,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scrapy_focus.core.goals import FilesGoal
-from scrapy_focus.core.plateau import Plateau
-from scrapy_focus.learn.branching import TARGETS
-from scrapy_focus.policies.branching import BranchingBandit
+from scrapy_focus.compare.specs import PolicySpec
+from scrapy_focus.core.stop import Plateau
+from scrapy_focus.goals.files import FilesGoal
+from scrapy_focus.policies.branching.arms import TARGETS
+from scrapy_focus.policies.branching.policy import BranchingBandit
+from scrapy_focus.recordings.format import RecordedSite
 from scrapy_focus.replay.simulate import simulate
-from scrapy_focus.replay.site import RecordedSite
-from scrapy_focus.replay.specs import PolicySpec
 from scrapy_focus.replay.truth import SiteTruth
 
 if TYPE_CHECKING:

@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from scrapy_focus import FilesGoal, Link, MemoryFrontier, Outcome
-from scrapy_focus.core.garbage import freeze
-from scrapy_focus.core.mime import DATA_TYPES
-from scrapy_focus.policies.branching import BranchingBandit
-from scrapy_focus.policies.tagpath import TagPath
+from scrapy_focus.engine.garbage import freeze
+from scrapy_focus.policies.branching.policy import BranchingBandit
+from scrapy_focus.policies.tagpath.policy import TagPath
+from scrapy_focus.recordings.format import RecordedSite
 from scrapy_focus.replay.simulate import simulate
-from scrapy_focus.replay.site import RecordedSite
+from scrapy_focus.web.mime import DATA_TYPES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -3,7 +3,7 @@
 Measured: in simulated crawls of whole sites, each time that another twentieth of the targets is found, and some times after
 the last one, what ``BranchingBandit.expected_left()`` says, next to what is true. Shares are means over sites, whatever the
 number of crawls of each. Not measured: other policies, goals other than data files. Runs are kept in a file as they end, and
-none is made twice. ``fit`` prints the constants of ``scrapy_focus/learn/coverage.py``; with ``--leave-one-out``, ``tables``
+none is made twice. ``fit`` prints the constants of ``scrapy_focus/policies/branching/coverage.py``; with ``--leave-one-out``, ``tables``
 judges each site by constants that were fitted to all the others, which is what to expect of a site that nobody saw. ::
 
     python benchmarks/coverage.py run sites/*.sqlite profiles/*.sqlite --output coverage.jsonl
@@ -26,15 +26,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy.optimize import minimize
 
-from scrapy_focus.core.goals import FilesGoal
-from scrapy_focus.core.mime import DATA_TYPES
 from scrapy_focus.core.policy import Left
-from scrapy_focus.learn import coverage
-from scrapy_focus.learn.coverage import Coverage, Signs
-from scrapy_focus.policies.branching import BranchingBandit
+from scrapy_focus.goals.files import FilesGoal
+from scrapy_focus.policies.branching import coverage
+from scrapy_focus.policies.branching.coverage import Coverage, Signs
+from scrapy_focus.policies.branching.policy import BranchingBandit
+from scrapy_focus.recordings.format import RecordedSite
 from scrapy_focus.replay.simulate import simulate
-from scrapy_focus.replay.site import RecordedSite
 from scrapy_focus.replay.truth import SiteTruth
+from scrapy_focus.web.mime import DATA_TYPES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -163,7 +163,7 @@ def quantile(
 
 
 def fit(marks: Sequence[Mark]) -> dict[str, dict[str, float]]:
-    """Return the constants of ``scrapy_focus/learn/coverage.py`` that fit, each site with the same weight."""
+    """Return the constants of ``scrapy_focus/policies/branching/coverage.py`` that fit, each site with the same weight."""
     marks = [mark for mark in marks if mark.signs.found >= 5]
     sites = [mark.site for mark in marks]
     w = np.array([1 / sites.count(site) for site in sites])

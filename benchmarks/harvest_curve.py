@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING
 
 import matplotlib as mpl
 import numpy as np
-from real_sites import POLICIES, crawl, harvest
-from sites import SITES, open_site, read_truth
 
-from scrapy_focus.replay.server import SiteServer
-from scrapy_focus.replay.synthetic import StatisticsPortal
+from real_sites import POLICIES, crawl, harvest
+from scrapy_focus.sites.portal.portal import StatisticsPortal
+from scrapy_focus.sites.server import SiteServer
+from sites import SITES, open_site, read_truth
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from numpy.typing import NDArray
 
-    from scrapy_focus.replay.server import Site
+    from scrapy_focus.sites.server import Site
 
 mpl.use("Agg")
 

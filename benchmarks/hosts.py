@@ -33,24 +33,25 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
-from hosts_tables import CAPS, Marks, Run, read, tables, write
 
+from hosts_tables import CAPS, Marks, Run, read, tables, write
+from manyhosts.web import MadeUpWeb
 from scrapy_focus.core.budget import Budget
 from scrapy_focus.core.crawl import Crawl
-from scrapy_focus.core.domains import Domains, domain_of
 from scrapy_focus.core.types import Outcome, State
 from scrapy_focus.frontiers.memory import MemoryFrontier
 from scrapy_focus.learn.relevance import LinearRelevance
+from scrapy_focus.policies.domains import Domains
 from scrapy_focus.policies.orderings import BreadthFirst, Random
-from scrapy_focus.replay.web import MadeUpWeb
+from scrapy_focus.web.domains import domain_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
+    from manyhosts.web import WebPage
     from scrapy_focus.core.policy import Policy
     from scrapy_focus.core.types import Pick
     from scrapy_focus.learn.relevance import Relevance
-    from scrapy_focus.replay.web import WebPage
 
 MARKS = (200, 500, 1_000, 2_000, 5_000, 10_000, 20_000)  # fetches after which is counted
 Task = tuple[str, str, str, int, int]  # policy, topic, cap, seed, in flight
@@ -88,7 +89,7 @@ class CappedRandom(_Capped, Random):
 
 
 def _tree(**parameters: Any) -> Policy:
-    from scrapy_focus.policies.treeq import TreeQ
+    from scrapy_focus.policies.treeq.policy import TreeQ
 
     return TreeQ(**parameters)
 

@@ -36,8 +36,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import IO, Any
 
-from scrapy_focus.replay.server import SiteServer
-from scrapy_focus.replay.synthetic import StatisticsPortal
+from scrapy_focus.sites.portal.portal import StatisticsPortal
+from scrapy_focus.sites.server import SiteServer
 
 SPIDER = """
 import asyncio, json, os, time
@@ -316,7 +316,7 @@ def check(folder: Path) -> str:
     """Open and check a frontier, and say how many links wait in it."""
     if not folder.exists():
         return "none"
-    from scrapy_focus.frontiers.sqlite import SqliteFrontier
+    from scrapy_focus.frontiers.sqlite.frontier import SqliteFrontier
 
     frontier = SqliteFrontier(folder / "frontier.sqlite")
     frontier.check()

@@ -18,10 +18,10 @@ import numpy as np
 from lxml import html
 
 from scrapy_focus import Crawl, Link, MemoryFrontier, Outcome, Placement
-from scrapy_focus.core.html import locate
 from scrapy_focus.learn.clusters import Clusters
 from scrapy_focus.learn.text import GramProjector, char_pairs
-from scrapy_focus.policies.tagpath import FIRST, TagPath
+from scrapy_focus.policies.tagpath.policy import FIRST, TagPath
+from scrapy_focus.web.html import locate
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -98,7 +98,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--jobdir", action="store_true", help="each crawl with a new JOBDIR")
     options = parser.parse_args()
-    serve = [sys.executable, "-m", "scrapy_focus.replay.server", "--pages", str(options.pages), "--port", "0"]
+    serve = [sys.executable, "-m", "scrapy_focus.sites.server", "--pages", str(options.pages), "--port", "0"]
     with tempfile.TemporaryDirectory() as folder, subprocess.Popen(serve, stdout=subprocess.PIPE, text=True) as server:
         try:
             assert server.stdout is not None

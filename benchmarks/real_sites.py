@@ -20,14 +20,13 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from scrapy_focus.sites.server import SiteServer
 from sites import SITES, open_site, read_truth
-
-from scrapy_focus.replay.server import SiteServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from scrapy_focus.replay.server import Request
+    from scrapy_focus.sites.server import Request
 
 PROJECT = Path(__file__).parent.parent / "example_project"
 SHARES = (0.1, 0.2, 0.3, 0.5)

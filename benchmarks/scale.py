@@ -39,6 +39,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+
 from scale_sides import PAGE, SIDES, Made, Side, make
 
 if TYPE_CHECKING:

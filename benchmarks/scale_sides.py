@@ -114,7 +114,7 @@ class FrontierSide:
         self.made = made
         self.pushed = self._handed = self._safe = 0
         if kind == "sqlite":
-            from scrapy_focus.frontiers.sqlite import SqliteFrontier
+            from scrapy_focus.frontiers.sqlite.frontier import SqliteFrontier
 
             self.frontier = SqliteFrontier(folder / "frontier.sqlite")
         else:

@@ -21,11 +21,10 @@ import tempfile
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from scrapy_focus.sites.portal.portal import StatisticsPortal
+from scrapy_focus.sites.server import Site, SiteServer
+from scrapy_focus.web.mime import DATA_TYPES
 from sites import SITES, open_site, read_truth
-
-from scrapy_focus.core.mime import DATA_TYPES
-from scrapy_focus.replay.server import Site, SiteServer
-from scrapy_focus.replay.synthetic import StatisticsPortal
 
 PORTAL = "portal"
 MARKS = (500, 1000, 1500)

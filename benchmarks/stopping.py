@@ -2,7 +2,7 @@
 
 Whole simulated crawls of recorded sites by the default policy; where each rule would have ended them is found out
 afterwards from the same crawl, so the rules are compared on equal terms. Saved are requests, in % of the whole crawl; lost
-are targets, in % of all. The rule of the paper has the values of :class:`~scrapy_focus.core.plateau.Plateau`, which are ours. ::
+are targets, in % of all. The rule of the paper has the values of :class:`~scrapy_focus.core.stop.Plateau`, which are ours. ::
 
     python benchmarks/stopping.py run sites/*.sqlite profiles/*.sqlite --seeds 3 --output stops.jsonl
     python benchmarks/stopping.py tables stops.jsonl
@@ -18,16 +18,16 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scrapy_focus.core.goals import FilesGoal
-from scrapy_focus.core.mime import DATA_TYPES
-from scrapy_focus.core.plateau import CostLimit, Plateau
-from scrapy_focus.policies.branching import BranchingBandit
+from scrapy_focus.core.stop import CostLimit, Plateau
+from scrapy_focus.goals.files import FilesGoal
+from scrapy_focus.policies.branching.policy import BranchingBandit
 from scrapy_focus.replay.simulate import simulate
+from scrapy_focus.web.mime import DATA_TYPES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from scrapy_focus.core.plateau import StopRule
+    from scrapy_focus.core.stop import StopRule
 
 LIMITS = (20, 50, 100)
 

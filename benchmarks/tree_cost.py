@@ -24,10 +24,10 @@ from typing import Any
 import numpy as np
 
 from scrapy_focus import Link, MemoryFrontier, Outcome
-from scrapy_focus.core.garbage import freeze
-from scrapy_focus.frontiers.sqlite import SqliteFrontier
-from scrapy_focus.policies.linkfeatures import Features
-from scrapy_focus.policies.treeq import TreeQ
+from scrapy_focus.engine.garbage import freeze
+from scrapy_focus.frontiers.sqlite.frontier import SqliteFrontier
+from scrapy_focus.policies.treeq.features import Features
+from scrapy_focus.policies.treeq.policy import TreeQ
 
 LINKS = 43  # new on each page
 HOSTS = 400_000

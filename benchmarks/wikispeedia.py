@@ -36,16 +36,16 @@ from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.naive_bayes import MultinomialNB
 
 from scrapy_focus import Crawl, Link, Outcome
-from scrapy_focus.core.goals import TopicGoal
+from scrapy_focus.compare.specs import PolicySpec
+from scrapy_focus.goals.topic import TopicGoal
 from scrapy_focus.learn.relevance import LinearRelevance, Relevance
-from scrapy_focus.replay.specs import PolicySpec
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from scrapy_focus.core.goals import Goal
+    from scrapy_focus.core.goal import Goal
     from scrapy_focus.core.policy import Policy
 
 POINTS = (200, 500, 1000)  # fetches

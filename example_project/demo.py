@@ -13,8 +13,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from scrapy_focus.replay.server import SiteServer
-from scrapy_focus.replay.synthetic import StatisticsPortal
+from scrapy_focus.sites.portal.portal import StatisticsPortal
+from scrapy_focus.sites.server import SiteServer
 
 PROJECT = Path(__file__).parent
 BREADTH_FIRST = "scrapy_focus.policies.orderings.BreadthFirst"

@@ -16,9 +16,9 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 
-from scrapy_focus.core.domains import domain_of
-from scrapy_focus.replay.web import TOPICS, MadeUpWeb
-from scrapy_focus.replay.webserver import WebServer, write_examples
+from manyhosts.server import WebServer, write_examples
+from manyhosts.web import TOPICS, MadeUpWeb
+from scrapy_focus.web.domains import domain_of
 
 PROJECT = Path(__file__).parent
 BREADTH_FIRST = "scrapy_focus.policies.orderings.BreadthFirst"

@@ -20,15 +20,19 @@ if TYPE_CHECKING:
         ResumeError,
         StorageError,
     )
-    from scrapy_focus.core.events import EventLog
-    from scrapy_focus.core.goals import FilesGoal, Goal, ItemsGoal, TopicGoal
-    from scrapy_focus.core.plateau import CostLimit, Plateau
-    from scrapy_focus.core.policy import Bandit, Left, Ordering, Policy
+    from scrapy_focus.core.frontier import Frontier
+    from scrapy_focus.core.goal import Goal
+    from scrapy_focus.core.log import EventLog
+    from scrapy_focus.core.policy import Left, Policy
+    from scrapy_focus.core.stop import CostLimit, Plateau
     from scrapy_focus.core.types import Link, Outcome, Page, Pick, Placement, State
-    from scrapy_focus.frontiers.base import Frontier
     from scrapy_focus.frontiers.memory import MemoryFrontier
+    from scrapy_focus.goals.files import FilesGoal
+    from scrapy_focus.goals.items import ItemsGoal
+    from scrapy_focus.goals.topic import TopicGoal
     from scrapy_focus.jobs.job import Job
     from scrapy_focus.pipelines import RewardPipeline
+    from scrapy_focus.policies.bases import Bandit, Ordering
     from scrapy_focus.scheduler import FocusScheduler
     from scrapy_focus.schedulers import SleepingBanditScheduler, TreeFrontierScheduler
 
@@ -77,30 +81,30 @@ __all__ = [
 # Scrapy imports its commands, and this package with them, whatever the command: so nothing is imported before it is used.
 _HOMES = {
     "Addon": "addon",
-    "Bandit": "core.policy",
+    "Bandit": "policies.bases",
     "Budget": "core.budget",
     "ConfigError": "core.errors",
-    "CostLimit": "core.plateau",
+    "CostLimit": "core.stop",
     "Crawl": "core.crawl",
-    "EventLog": "core.events",
-    "FilesGoal": "core.goals",
+    "EventLog": "core.log",
+    "FilesGoal": "goals.files",
     "FocusError": "core.errors",
     "FocusScheduler": "scheduler",
-    "Frontier": "frontiers.base",
+    "Frontier": "core.frontier",
     "FrontierError": "core.errors",
-    "Goal": "core.goals",
+    "Goal": "core.goal",
     "GoalError": "core.errors",
-    "ItemsGoal": "core.goals",
+    "ItemsGoal": "goals.items",
     "Job": "jobs.job",
     "Left": "core.policy",
     "Link": "core.types",
     "MemoryFrontier": "frontiers.memory",
-    "Ordering": "core.policy",
+    "Ordering": "policies.bases",
     "Outcome": "core.types",
     "Page": "core.types",
     "Pick": "core.types",
     "Placement": "core.types",
-    "Plateau": "core.plateau",
+    "Plateau": "core.stop",
     "Policy": "core.policy",
     "PolicyError": "core.errors",
     "RecordingError": "core.errors",
@@ -109,7 +113,7 @@ _HOMES = {
     "SleepingBanditScheduler": "schedulers",
     "State": "core.types",
     "StorageError": "core.errors",
-    "TopicGoal": "core.goals",
+    "TopicGoal": "goals.topic",
     "TreeFrontierScheduler": "schedulers",
     "check_frontier": "checks",
     "check_policy": "checks",

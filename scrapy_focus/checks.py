@@ -17,8 +17,8 @@ from scrapy_focus.frontiers.memory import MemoryFrontier
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from scrapy_focus.core.frontier import Frontier
     from scrapy_focus.core.policy import Policy
-    from scrapy_focus.frontiers.base import Frontier
 
 
 _WIDTH = 3

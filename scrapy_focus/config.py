@@ -12,17 +12,20 @@ from scrapy.utils.misc import load_object
 
 from scrapy_focus.core.budget import Budget
 from scrapy_focus.core.errors import ConfigError
-from scrapy_focus.core.goals import FilesGoal, Goal, ItemsGoal, TopicGoal
-from scrapy_focus.core.mime import BLOCKED_MIMES, blocked_extensions, parse_types
-from scrapy_focus.core.plateau import CostLimit, Plateau, StopRule
 from scrapy_focus.core.policy import Policy
-from scrapy_focus.policies.branching import BranchingBandit
-from scrapy_focus.policies.informed import Informed
-from scrapy_focus.policies.tagpath import TagPath
+from scrapy_focus.core.stop import CostLimit, Plateau, StopRule
+from scrapy_focus.goals.files import FilesGoal
+from scrapy_focus.goals.items import ItemsGoal
+from scrapy_focus.goals.topic import TopicGoal
+from scrapy_focus.policies.branching.policy import BranchingBandit
+from scrapy_focus.policies.tagpath.oracles import Informed
+from scrapy_focus.policies.tagpath.policy import TagPath
+from scrapy_focus.web.mime import BLOCKED_MIMES, blocked_extensions, parse_types
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
+    from scrapy_focus.core.goal import Goal
     from scrapy_focus.learn.relevance import Relevance
 
 #: Where two components look for a pick: the id of the pick that a request was made for.

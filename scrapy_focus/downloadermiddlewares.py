@@ -17,8 +17,8 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.misc import load_object
 
 from scrapy_focus.config import PICK
-from scrapy_focus.core.mime import matches, parse_mime
-from scrapy_focus.inflight import BudgetExhausted, Entry, MimeStop, Probed, ProbeFailed, scheduler_of
+from scrapy_focus.engine.inflight import BudgetExhausted, Entry, MimeStop, Probed, ProbeFailed, scheduler_of
+from scrapy_focus.web.mime import matches, parse_mime
 
 if TYPE_CHECKING:
     from typing import Self

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
 
     from scrapy_focus.core.crawl import Crawl
-    from scrapy_focus.inflight import Entry
-    from scrapy_focus.links import Links
+    from scrapy_focus.engine.inflight import Entry
+    from scrapy_focus.engine.links import Links
 
 
 class FrontierDupeFilter(RFPDupeFilter):

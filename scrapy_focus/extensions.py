@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from scrapy import signals
 from scrapy.utils.asyncio import create_looping_call
 
-from scrapy_focus.core.html import readable
 from scrapy_focus.core.policy import Policy
-from scrapy_focus.inflight import scheduler_of
+from scrapy_focus.engine.inflight import scheduler_of
+from scrapy_focus.web.html import readable
 
 if TYPE_CHECKING:
     from typing import Self

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from scrapy_focus.inflight import scheduler_of
+from scrapy_focus.engine.inflight import scheduler_of
 
 if TYPE_CHECKING:
     from typing import Self

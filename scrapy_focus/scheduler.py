@@ -22,19 +22,19 @@ from scrapy.utils.job import job_dir
 from scrapy_focus.config import PICK, WHY, Config
 from scrapy_focus.core.crawl import Crawl
 from scrapy_focus.core.errors import StorageError
-from scrapy_focus.core.events import EventLog
-from scrapy_focus.core.garbage import freeze
+from scrapy_focus.core.log import EventLog
 from scrapy_focus.downloadermiddlewares import install
 from scrapy_focus.dupefilters import Had
-from scrapy_focus.feeds import flush_feeds, mend_feeds
-from scrapy_focus.inflight import BudgetExhausted, Entry, Errback, InFlight, engine_slot, unwrap
+from scrapy_focus.engine.feeds import flush_feeds, mend_feeds
+from scrapy_focus.engine.garbage import freeze, thaw
+from scrapy_focus.engine.inflight import BudgetExhausted, Entry, Errback, InFlight, engine_slot, unwrap
+from scrapy_focus.engine.links import Links
+from scrapy_focus.engine.requests import MissingCallback, Requests
+from scrapy_focus.engine.slots import Slots, slot_name
+from scrapy_focus.engine.stats import Stats, persistence, summary
 from scrapy_focus.jobs.job import Job
-from scrapy_focus.links import Links
-from scrapy_focus.policies.branching import BranchingBandit
-from scrapy_focus.requests import MissingCallback, Requests
-from scrapy_focus.slots import Slots, slot_name
+from scrapy_focus.policies.branching.policy import BranchingBandit
 from scrapy_focus.spidermiddlewares import ItemIdMiddleware, has_spider_middleware
-from scrapy_focus.stats import Stats, persistence, summary
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
+_MANY = 100_000  # waiting links whose objects make a garbage collection long
 _STUCK = 5.0  # seconds after which the links of a page whose callback still runs are placed, if all else is done
 _SHOWN_ERRORS = 3  # with traceback; after that they are only counted
 _MOST_ERRORS = 100  # of the question whether there is anything to do
@@ -113,6 +114,7 @@ class FocusScheduler(BaseScheduler):
         self._failed = False  # our files cannot be written or read any more
         self._stats = Stats(crawler, self.crawl)
         self._owing: dict[int, Entry] = {}  # whose rewards come later
+        self._freeze_from = _MANY  # waiting links
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -132,7 +134,7 @@ class FocusScheduler(BaseScheduler):
         if self.config.item_id and not has_spider_middleware(self.crawler, ItemIdMiddleware):
             logger.warning("FOCUS_ITEM_ID does nothing without the add-on, or ItemIdMiddleware in SPIDER_MIDDLEWARES")
         self.guard("mend_feeds", lambda: mend_feeds(self.crawler))
-        freeze(collect=False)  # all that was imported
+        self._freeze()
         logger.info("scrapy_focus: %s", self.summary(), extra={"spider": spider})
         return self.had.open()
 
@@ -141,6 +143,7 @@ class FocusScheduler(BaseScheduler):
         self.guard("save", self._save_learned)
         self.guard("close", self.flush_stats)
         self.guard("close", self.crawl.close)
+        thaw()
         self._closed = True
         return self.had.close(reason)
 
@@ -289,6 +292,8 @@ class FocusScheduler(BaseScheduler):
             self._add(links)
         for entry in self.inflight.ended():
             self._conclude(entry)
+        if len(self.crawl.frontier) >= self._freeze_from:
+            self._freeze()
         for pick_id in self._owing.keys() - self.crawl.owed:
             self.links.concluded(self._owing.pop(pick_id))
 
@@ -334,6 +339,12 @@ class FocusScheduler(BaseScheduler):
             if entry.links and now - entry.parsed_from > _STUCK:
                 self._add(self._located(entry), entry.outcome(self.crawl.clock()))
                 entry.links = []
+
+    def _freeze(self) -> None:
+        """Let the garbage collector pass over what is there: imports and loaded links, later ever more waiting links."""
+        waiting = len(self.crawl.frontier)
+        freeze(collect=waiting > _MANY)
+        self._freeze_from = 2 * max(waiting, _MANY)
 
     # The end
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from scrapy_focus.policies.tagpath import TagPath
-from scrapy_focus.policies.treeq import TreeQ
+from scrapy_focus.policies.tagpath.policy import TagPath
+from scrapy_focus.policies.treeq.policy import TreeQ
 from scrapy_focus.scheduler import FocusScheduler
 
 if TYPE_CHECKING:

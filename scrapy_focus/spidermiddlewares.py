@@ -15,7 +15,7 @@ from scrapy.exceptions import NotConfigured
 from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 
 from scrapy_focus.config import PICK, item_id_field
-from scrapy_focus.inflight import entry_id, scheduler_of
+from scrapy_focus.engine.inflight import entry_id, scheduler_of
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from scrapy_focus import ConfigError
-from scrapy_focus.learn.words import words_of
+from scrapy_focus.web.words import words_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

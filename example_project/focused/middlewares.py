@@ -8,7 +8,7 @@ from urllib.parse import urljoin, urlsplit
 from scrapy.http.request import NO_CALLBACK
 from w3lib.url import safe_url_string
 
-from scrapy_focus.core.domains import domain_of
+from scrapy_focus.web.domains import domain_of
 
 if TYPE_CHECKING:
     from scrapy import Request

@@ -14,7 +14,7 @@ from scrapy_focus.core.errors import FocusError
 if TYPE_CHECKING:
     import argparse
 
-    from scrapy_focus.jobs.repair import Checkup
+    from scrapy_focus.jobs.doctor.repair import Checkup
 
 _STYLES = {"wrong": "red", "note": "yellow", "repaired": "green"}
 _WIDTH = 120
@@ -48,7 +48,7 @@ class CheckCommand(ScrapyCommand):
         check_arguments("focus-check", args)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        from scrapy_focus.jobs.repair import check_job
+        from scrapy_focus.jobs.doctor.repair import check_job
 
         jobdir = Path(args[0])
         try:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from types import TracebackType
 
-    from scrapy_focus.core.goals import Goal
-    from scrapy_focus.replay.compare import Comparison, Run
+    from scrapy_focus.compare.comparison import Comparison, Run
+    from scrapy_focus.core.goal import Goal
 
     Progress = Callable[[Run, int, int], object]
 
@@ -103,9 +103,9 @@ class CompareCommand(ScrapyCommand):
             self.exitcode = 1
 
     def _compare(self, sites: list[str], opts: argparse.Namespace) -> None:
-        from scrapy_focus.replay.compare import check_metric, compare
-        from scrapy_focus.replay.export import check_folder
-        from scrapy_focus.replay.plots import require_matplotlib
+        from scrapy_focus.compare.comparison import check_metric, compare
+        from scrapy_focus.compare.plots import require_matplotlib
+        from scrapy_focus.compare.tables import check_folder
 
         metrics = opts.metric or ["requests_90"]
         for metric in metrics:
@@ -136,7 +136,7 @@ def show(comparison: Comparison, metrics: list[str]) -> None:
     from rich.console import Console
     from rich.text import Text
 
-    from scrapy_focus.replay.wording import headline, warnings_of
+    from scrapy_focus.compare.words import headline, warnings_of
 
     console = Console(width=None if sys.stdout.isatty() else _WIDTH, highlight=False)
     console.print(comparison.to_rich(metrics))
@@ -214,8 +214,8 @@ def _progress(metric: str) -> AbstractContextManager[Progress]:
 
 
 def _said(run: Run, metric: str) -> str:
+    from scrapy_focus.compare.words import number
     from scrapy_focus.replay.metrics import METRICS
-    from scrapy_focus.replay.wording import number
 
     value = "failed" if run.error else f"{metric} {number(run.metrics[metric], METRICS[metric].unit)}"
     return f"{run.site}, {run.policy}, seed {run.seed}: {value}"
@@ -239,8 +239,8 @@ def _latency(text: str) -> float | str:
 
 
 def _goal(path: str, targets: str) -> Goal | None:
-    from scrapy_focus.core.goals import FilesGoal
-    from scrapy_focus.core.mime import parse_types
+    from scrapy_focus.goals.files import FilesGoal
+    from scrapy_focus.web.mime import parse_types
 
     if not path:
         try:

@@ -79,7 +79,7 @@ class KeywordsCommand(ScrapyCommand):
 def _expand(opts: argparse.Namespace) -> None:
     from scrapy_focus.learn.examples import read_texts
     from scrapy_focus.learn.expansion import expand, load_vectors, read_keywords, train_vectors
-    from scrapy_focus.learn.words import words_of
+    from scrapy_focus.web.words import words_of
 
     if opts.out and Path(opts.out).resolve() == Path(opts.keywords).resolve():
         raise ConfigError(f"--out is {opts.out}, the file of the keywords; give another one")

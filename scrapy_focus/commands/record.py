@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
     from scrapy.settings import Settings
 
-    from scrapy_focus.replay.record import SiteWriter
-    from scrapy_focus.replay.site import Completeness
+    from scrapy_focus.recordings.format import Completeness
+    from scrapy_focus.recordings.writer import SiteWriter
 
 _SOURCES = ("folder", "warc", "httpcache", "portal")
 _TYPES = 10  # MIME types that --info lists
@@ -161,7 +161,7 @@ class RecordCommand(ScrapyCommand):
             raise UsageError(f"--limit and --no-files are for recording a live site, and --{opts.source} is none")
 
     def _record_live(self, path: Path, opts: argparse.Namespace) -> None:
-        from scrapy_focus.replay.record import SiteWriter
+        from scrapy_focus.recordings.writer import SiteWriter
 
         known = path.exists()
         roots = opts.roots or roots_of(path)
@@ -185,7 +185,7 @@ class RecordCommand(ScrapyCommand):
 
     def _crawl(self, writer: SiteWriter, opts: argparse.Namespace) -> str:
         """Ask for what is missing, and return the reason for which Scrapy stopped."""
-        from scrapy_focus.spiders import RecordSpider
+        from scrapy_focus.spiders.recorder import RecordSpider
 
         if not opts.loglevel:
             _say_little()
@@ -221,23 +221,23 @@ class RecordCommand(ScrapyCommand):
         print(_next_step(path))
 
     def _record_folder(self, folder: str, path: Path, **how: Any) -> Completeness:
-        from scrapy_focus.replay.folder import record_folder
+        from scrapy_focus.recordings.importers.folder import record_folder
 
         return record_folder(folder, path, **how)
 
     def _record_warc(self, files: list[str], path: Path, **how: Any) -> Completeness:
-        from scrapy_focus.replay.warc import record_warc
+        from scrapy_focus.recordings.importers.warc import record_warc
 
         return record_warc(files, path, **how)
 
     def _record_httpcache(self, folder: str, path: Path, **how: Any) -> Completeness:
-        from scrapy_focus.replay.httpcache import record_http_cache
+        from scrapy_focus.recordings.importers.httpcache import record_http_cache
 
         return record_http_cache(folder, path, **how)
 
     def _record_portal(self, pages: str, path: Path, *, root: str | None, **how: Any) -> Completeness:
-        from scrapy_focus.replay.folder import record_site
-        from scrapy_focus.replay.synthetic import StatisticsPortal
+        from scrapy_focus.recordings.importers.folder import record_site
+        from scrapy_focus.sites.portal.portal import StatisticsPortal
 
         try:
             portal = StatisticsPortal(pages=int(pages), endless=False)
@@ -250,7 +250,7 @@ def roots_of(path: Path) -> list[str]:
     """Return where the site of a recording starts."""
     import json
 
-    from scrapy_focus.replay.site import open_recording
+    from scrapy_focus.recordings.format import open_recording
 
     database = open_recording(path, writable=False)
     try:
@@ -272,7 +272,7 @@ def describe(path: Path) -> str:
 
     import numpy as np
 
-    from scrapy_focus.replay.site import REDIRECTING, RecordedSite
+    from scrapy_focus.recordings.format import REDIRECTING, RecordedSite
 
     site = RecordedSite(path)
     status, pages = site.status, np.array(["html" in mime for mime in site.mimes], np.bool_)
@@ -337,7 +337,7 @@ def _next_step(path: Path) -> str:
 
 def _only_roots(path: Path) -> str:
     """Say why a recording is so small."""
-    from scrapy_focus.replay.site import RecordedSite
+    from scrapy_focus.recordings.format import RecordedSite
 
     site = RecordedSite(path)
     said = []

@@ -50,7 +50,7 @@ class StatusCommand(ScrapyCommand):
         check_arguments("focus-status", args)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        from scrapy_focus.jobs.inspection import look
+        from scrapy_focus.jobs.doctor.inspection import look
 
         try:
             found = look(Path(args[0]))
@@ -91,7 +91,7 @@ def show(found: dict[str, Any]) -> None:
 
 def rows_of(found: dict[str, Any]) -> list[tuple[str, str]]:
     """Return what is to be said of a JOBDIR, as labels and texts."""
-    from scrapy_focus.core.html import readable
+    from scrapy_focus.web.html import readable
 
     links, events = found["links"], found["events"]
     params = ", ".join(f"{name}={_short(text)}" for name, text in found["parameters"].items())

@@ -14,9 +14,9 @@ from scrapy_focus.core.types import Pick
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from scrapy_focus.core.goals import Goal
+    from scrapy_focus.core.frontier import Frontier
+    from scrapy_focus.core.goal import Goal
     from scrapy_focus.core.types import Link, Outcome, Placement
-    from scrapy_focus.frontiers.base import Frontier
 
 _MOST_ARMS = 1_000_000
 _LARGEST = sys.float_info.max

@@ -19,20 +19,20 @@ import numpy as np
 from scrapy_focus.core.budget import Budget
 from scrapy_focus.core.contract import placed, selected, worth
 from scrapy_focus.core.errors import GoalError, PolicyError, StorageError
-from scrapy_focus.core.goals import ItemsGoal
-from scrapy_focus.core.pages import NotedPage
+from scrapy_focus.core.noted import NotedPage
 from scrapy_focus.core.types import Link, Outcome, Pick, Placement, State
 from scrapy_focus.frontiers.memory import MemoryFrontier
+from scrapy_focus.goals.items import ItemsGoal
 from scrapy_focus.jobs.recovery import record_outcome, recover, store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
-    from scrapy_focus.core.events import EventLog
-    from scrapy_focus.core.goals import Goal
-    from scrapy_focus.core.plateau import StopRule
+    from scrapy_focus.core.frontier import Frontier
+    from scrapy_focus.core.goal import Goal
+    from scrapy_focus.core.log import EventLog
     from scrapy_focus.core.policy import Policy
-    from scrapy_focus.frontiers.base import Frontier
+    from scrapy_focus.core.stop import StopRule
     from scrapy_focus.jobs.job import Job
 
 logger = logging.getLogger(__name__)

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from scrapy_focus.core.errors import FrontierError
-from scrapy_focus.frontiers.index import NOTED, QUEUED
+from scrapy_focus.frontiers.ranked.queue import NOTED, QUEUED
 
 if TYPE_CHECKING:
     from array import array
 
-    from scrapy_focus.frontiers.index import Index
-    from scrapy_focus.frontiers.members import Members
-    from scrapy_focus.frontiers.pool import Pool
-    from scrapy_focus.frontiers.runs import Runs
+    from scrapy_focus.frontiers.drawn.chunks import Members
+    from scrapy_focus.frontiers.drawn.pool import Pool
+    from scrapy_focus.frontiers.ranked.queue import Index
+    from scrapy_focus.frontiers.ranked.runs import Runs
 
 
 def check_index(index: Index) -> None:

@@ -7,11 +7,10 @@ from math import isnan
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
 
 from scrapy_focus.core.errors import FrontierError
-from scrapy_focus.core.garbage import thaw
 from scrapy_focus.core.types import Link, Pick, Placement, State
-from scrapy_focus.frontiers.index import Index
 from scrapy_focus.frontiers.index_check import check_index, require
-from scrapy_focus.frontiers.seen import KeyMap, KeySet
+from scrapy_focus.frontiers.keys import KeyMap, KeySet
+from scrapy_focus.frontiers.ranked.queue import Index
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from scrapy_focus.core.types import Method
-    from scrapy_focus.frontiers.pool import Pool
+    from scrapy_focus.frontiers.drawn.pool import Pool
 
 NEW, PROBED, FLYING = -1, -2, -3
 _WAITING, _FETCHED = State.WAITING, State.FETCHED
@@ -44,7 +43,7 @@ class Record(NamedTuple):
 
 
 class IndexedFrontier(ABC):
-    """A :class:`~scrapy_focus.frontiers.base.Frontier` with its index in memory; a subclass keeps the records.
+    """A :class:`~scrapy_focus.core.frontier.Frontier` with its index in memory; a subclass keeps the records.
 
     ``_known`` maps keys that wait to slots of the index, and keys that are probed or fly to a negative number;
     ``_fetched`` has all other keys that are not new: they are disjoint. ``_flying`` holds the picks in flight by id, and
@@ -203,9 +202,8 @@ class IndexedFrontier(ABC):
         for number in self._held.values():
             require(self._known.get(self._read([number])[0].key, NEW) == FLYING, "a record in flight is another's")
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027 (one in memory holds nothing open)
         """Give back what is held open. Idempotent."""
-        thaw()
 
     def _check_index(self) -> None:
         check_index(cast("Index", self._index))

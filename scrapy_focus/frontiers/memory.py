@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class MemoryFrontier(VectorFrontier):
-    """A :class:`~scrapy_focus.frontiers.base.Frontier` that lives in memory.
+    """A :class:`~scrapy_focus.core.frontier.Frontier` that lives in memory.
 
     About 110 bytes a waiting link, beside its URL and payload, or 90 and its vector. It ends with its process;
     :class:`~scrapy_focus.frontiers.sqlite.SqliteFrontier` does not.

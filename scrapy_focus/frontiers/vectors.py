@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from scrapy_focus.core.errors import FrontierError
+from scrapy_focus.core.frontier import Drawn
 from scrapy_focus.core.types import State
-from scrapy_focus.frontiers.base import Drawn
+from scrapy_focus.frontiers.drawn.pool import Pool
 from scrapy_focus.frontiers.index_check import check_pool
 from scrapy_focus.frontiers.indexed import FLYING, NEW, IndexedFrontier, Record, plain
-from scrapy_focus.frontiers.pool import Pool
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from scrapy_focus.core.goals import Goal
+    from scrapy_focus.core.goal import Goal
     from scrapy_focus.core.policy import Policy
 
 

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any
 from filelock import FileLock, Timeout
 
 from scrapy_focus.core.errors import ResumeError, StorageError
-from scrapy_focus.frontiers.sqlite import SqliteFrontier
+from scrapy_focus.frontiers.sqlite.frontier import SqliteFrontier
+from scrapy_focus.jobs.checksums import summed
+from scrapy_focus.jobs.doctor.tail import whole_events
 from scrapy_focus.jobs.journal import Journal, journals_in, read_journal
-from scrapy_focus.jobs.sums import summed
-from scrapy_focus.jobs.tail import whole_events
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from scrapy_focus.core.errors import PolicyError, ResumeError, StorageError
-from scrapy_focus.core.pages import NotedPage
+from scrapy_focus.core.noted import NotedPage
 from scrapy_focus.core.types import Link, Outcome, Pick, State
+from scrapy_focus.jobs.checksums import damaged
 from scrapy_focus.jobs.description import describe, differences
-from scrapy_focus.jobs.sums import damaged
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_focus.core.errors import ConfigError
-from scrapy_focus.core.html import html_text
+from scrapy_focus.web.html import html_text
 
 if TYPE_CHECKING:
     from os import PathLike

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 from scrapy_focus.core.errors import ConfigError
-from scrapy_focus.learn.words import words_of
+from scrapy_focus.web.words import words_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -80,7 +80,7 @@ def expand(keywords: Sequence[str], words: Iterable[str], vectors: Vectors) -> E
     keywords
         At least two single words with a vector among them.
     words
-        Of pages on the topic, as :func:`~scrapy_focus.learn.words.words_of` gives them.
+        Of pages on the topic, as :func:`~scrapy_focus.web.words.words_of` gives them.
 
     Raises
     ------

@@ -11,7 +11,7 @@ from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.learn.expansion import entry_of
 from scrapy_focus.learn.modelfile import digest_of, write_model
 from scrapy_focus.learn.relevance import SURE, UNSURE, check_classes
-from scrapy_focus.learn.words import words_of
+from scrapy_focus.web.words import words_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

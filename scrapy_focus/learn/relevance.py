@@ -11,7 +11,7 @@ import numpy as np
 
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.learn.modelfile import digest_of, read_model, write_model
-from scrapy_focus.learn.words import numbers_of, words_of
+from scrapy_focus.web.words import numbers_of, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

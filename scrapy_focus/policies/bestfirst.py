@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scrapy_focus.core.domains import Domains
 from scrapy_focus.core.policy import Policy
 from scrapy_focus.core.types import Placement
 from scrapy_focus.learn.relevance import relevance_of
-from scrapy_focus.policies.linkfeatures import LinkReader, checked
+from scrapy_focus.policies.domains import Domains
+from scrapy_focus.policies.treeq.features import LinkReader, checked
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
     from os import PathLike
 
+    from scrapy_focus.core.frontier import Frontier
     from scrapy_focus.core.types import Link, Outcome, Pick
-    from scrapy_focus.frontiers.base import Frontier
     from scrapy_focus.learn.relevance import Relevance
 
 
@@ -37,11 +37,11 @@ class BestFirst(Policy):
     Parameters
     ----------
     keywords
-        Words and phrases of the topic, see :class:`~scrapy_focus.policies.linkfeatures.Words`.
+        Words and phrases of the topic, see :class:`~scrapy_focus.policies.treeq.features.Words`.
     relevance
         A classifier of texts, or the file of one that ``scrapy focus-train`` wrote.
     per_domain, per_domain_least, falls_every
-        Pages of one domain at most, see :class:`~scrapy_focus.core.domains.Domains`.
+        Pages of one domain at most, see :class:`~scrapy_focus.policies.domains.Domains`.
 
     References
     ----------

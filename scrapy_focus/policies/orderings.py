@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from scrapy_focus.core.policy import Ordering
+from scrapy_focus.policies.bases import Ordering
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scrapy_focus.core.mime import matches
 from scrapy_focus.core.types import Link, Outcome
-from scrapy_focus.replay.pages import redirect_of
-from scrapy_focus.replay.site import REDIRECTING, RecordedPage
+from scrapy_focus.recordings.format import REDIRECTING, RecordedPage
+from scrapy_focus.recordings.html import redirect_of
+from scrapy_focus.web.mime import matches
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from scrapy_focus.core.types import Pick
-    from scrapy_focus.replay.site import RecordedSite
+    from scrapy_focus.recordings.format import RecordedSite
     from scrapy_focus.replay.truth import Items
 
 #: Statuses after which Scrapy asks again, its ``RETRY_HTTP_CODES``.

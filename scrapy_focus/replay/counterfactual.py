@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from w3lib.url import canonicalize_url
 
 from scrapy_focus.core.errors import ConfigError
-from scrapy_focus.core.events import read_log
+from scrapy_focus.core.log import read_log
 from scrapy_focus.core.policy import Policy
 from scrapy_focus.core.types import Placement, State
+from scrapy_focus.recordings.format import RecordedSite
 from scrapy_focus.replay.simulate import simulate
-from scrapy_focus.replay.site import RecordedSite
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from scrapy_focus.core.goals import Goal
+    from scrapy_focus.core.goal import Goal
     from scrapy_focus.core.types import Link, Outcome, Pick
     from scrapy_focus.replay.harvest import Harvest
 

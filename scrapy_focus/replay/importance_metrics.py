@@ -26,8 +26,8 @@ from scrapy_focus.core.errors import ConfigError
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
+    from scrapy_focus.recordings.format import RecordedSite
     from scrapy_focus.replay.harvest import Harvest
-    from scrapy_focus.replay.site import RecordedSite
 
 
 def page_order(harvest: Harvest) -> NDArray[np.int64]:

@@ -10,7 +10,7 @@ from scrapy_focus.core.errors import ConfigError
 if TYPE_CHECKING:
     import numpy as np
 
-    from scrapy_focus.replay.site import RecordedSite
+    from scrapy_focus.recordings.format import RecordedSite
 
 
 class Latency(Protocol):

@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from scrapy_focus.core.errors import ConfigError
-from scrapy_focus.core.plateau import Plateau
+from scrapy_focus.core.stop import Plateau
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -185,7 +185,7 @@ def relevant_hosts(harvest: Harvest) -> int:
 def early_stop(harvest: Harvest, plateau: Plateau) -> EarlyStop:
     """Return what stopping at a plateau would have saved and lost, from a crawl that went on.
 
-    A new :class:`~scrapy_focus.core.plateau.Plateau` with the parameters of the given one is asked after each request; a
+    A new :class:`~scrapy_focus.core.stop.Plateau` with the parameters of the given one is asked after each request; a
     live crawl asks it after each outcome, and lets what is in flight come home.
 
     References

@@ -19,22 +19,22 @@ import numpy as np
 from scrapy_focus.core.budget import Budget
 from scrapy_focus.core.crawl import Crawl
 from scrapy_focus.core.errors import ConfigError
-from scrapy_focus.core.mime import BLOCKED_MIMES, blocked_extensions
-from scrapy_focus.policies.informed import Informed
+from scrapy_focus.policies.tagpath.oracles import Informed
+from scrapy_focus.recordings.format import RecordedSite
 from scrapy_focus.replay.answers import Answers, Flight
 from scrapy_focus.replay.harvest import Harvest
 from scrapy_focus.replay.latency import Constant
-from scrapy_focus.replay.site import RecordedSite
 from scrapy_focus.replay.truth import SiteTruth, new_files
+from scrapy_focus.web.mime import BLOCKED_MIMES, blocked_extensions
 
 if TYPE_CHECKING:
     from collections.abc import Collection
     from pathlib import Path
 
-    from scrapy_focus.core.events import EventLog
-    from scrapy_focus.core.goals import Goal
-    from scrapy_focus.core.plateau import StopRule
+    from scrapy_focus.core.goal import Goal
+    from scrapy_focus.core.log import EventLog
     from scrapy_focus.core.policy import Policy
+    from scrapy_focus.core.stop import StopRule
     from scrapy_focus.core.types import Pick
     from scrapy_focus.replay.latency import Latency
     from scrapy_focus.replay.truth import Items
@@ -76,7 +76,7 @@ def simulate(
     goal
         What an outcome is worth; a new one for each crawl if it remembers what it saw.
     site
-        What :class:`~scrapy_focus.replay.record.SiteWriter` wrote, or the path of its file.
+        What :class:`~scrapy_focus.recordings.writer.SiteWriter` wrote, or the path of its file.
     budget
         Requests of all kinds, or a :class:`~scrapy_focus.core.budget.Budget`, whose limits are used; without one, until
         nothing is left.

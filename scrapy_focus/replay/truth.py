@@ -10,19 +10,19 @@ import numpy as np
 
 from scrapy_focus.core.contract import worth
 from scrapy_focus.core.errors import ConfigError
-from scrapy_focus.core.mime import BLOCKED_MIMES
 from scrapy_focus.core.types import Link, Pick
 from scrapy_focus.replay.answers import Answers, Flight
 from scrapy_focus.replay.harvest import Exhaustive
+from scrapy_focus.web.mime import BLOCKED_MIMES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
     from numpy.typing import NDArray
 
-    from scrapy_focus.core.goals import Goal
-    from scrapy_focus.policies.informed import Kind
-    from scrapy_focus.replay.site import RecordedSite
+    from scrapy_focus.core.goal import Goal
+    from scrapy_focus.policies.tagpath.oracles import Kind
+    from scrapy_focus.recordings.format import RecordedSite
 
 
 class Items(Protocol):

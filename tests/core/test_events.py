@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from scrapy_focus import ConfigError, Crawl, EventLog
-from scrapy_focus.core.events import read_log
+from scrapy_focus.core.log import read_log
 from tests.made import Recording, failure, file, link, links
 
 if TYPE_CHECKING:

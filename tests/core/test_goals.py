@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from scrapy_focus import ConfigError, FilesGoal, ItemsGoal, MemoryFrontier, Placement
-from scrapy_focus.core.goals import TopicGoal
+from scrapy_focus.goals.topic import TopicGoal
 from scrapy_focus.learn.relevance import LinearRelevance
 from tests.learn.topics import examples, pages
 from tests.made import PDF, failure, link, page

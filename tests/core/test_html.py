@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from lxml import html
 
-from scrapy_focus.core.html import Place, html_text, locate, page_links, page_text, tag_path
+from scrapy_focus.web.html import Place, html_text, locate, page_links, page_text, tag_path
 
 BASE = "http://h/dir/page"
 

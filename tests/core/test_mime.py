@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scrapy_focus import ConfigError
-from scrapy_focus.core.mime import (
+from scrapy_focus.web.mime import (
     BLOCKED_EXTENSIONS,
     BLOCKED_MIMES,
     DATA_TYPES,

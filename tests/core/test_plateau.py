@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from scrapy_focus import ConfigError, Plateau
-from scrapy_focus.core.plateau import CostLimit
+from scrapy_focus.core.stop import CostLimit
 
 if TYPE_CHECKING:
-    from scrapy_focus.core.plateau import StopRule
+    from scrapy_focus.core.stop import StopRule
 
 
 def test_slopes_are_averaged_with_exponential_weights() -> None:

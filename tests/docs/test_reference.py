@@ -18,9 +18,9 @@ from scrapy.utils.misc import load_object
 
 import scrapy_focus
 from scrapy_focus.config import SETTINGS, Config
-from scrapy_focus.core.goals import ItemsGoal
-from scrapy_focus.replay.server import SiteServer
-from scrapy_focus.replay.synthetic import StatisticsPortal
+from scrapy_focus.goals.items import ItemsGoal
+from scrapy_focus.sites.portal.portal import StatisticsPortal
+from scrapy_focus.sites.server import SiteServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -220,7 +220,7 @@ def test_systems_name_code_that_exists(page: Path) -> None:
 
 def test_parameter_table_has_the_defaults_of_the_class() -> None:
     """The parameters of SB-CLASSIFIER are documented with their defaults."""
-    from scrapy_focus.policies.tagpath import TagPath
+    from scrapy_focus.policies.tagpath.policy import TagPath
 
     rows = re.findall(
         r"^   \* - \w+\n     - ``(\w+)``\n     - ``(.+)``$", read("systems/sb-classifier.rst"), re.MULTILINE

@@ -19,7 +19,7 @@ from scrapy.utils.misc import load_object
 
 from scrapy_focus.addon import Addon
 from scrapy_focus.config import Config, check_names
-from scrapy_focus.policies.tagpath import TagPath
+from scrapy_focus.policies.tagpath.policy import TagPath
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

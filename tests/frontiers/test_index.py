@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrapy_focus import FrontierError
-from scrapy_focus.frontiers import index as index_module
-from scrapy_focus.frontiers import runs as runs_module
-from scrapy_focus.frontiers import seen
-from scrapy_focus.frontiers.index import Index
+from scrapy_focus.frontiers import keys as seen
 from scrapy_focus.frontiers.index_check import check_index
-from scrapy_focus.frontiers.loading import Loading
-from scrapy_focus.frontiers.runs import Runs
+from scrapy_focus.frontiers.ranked import queue as index_module
+from scrapy_focus.frontiers.ranked import runs as runs_module
+from scrapy_focus.frontiers.ranked.load import Loading
+from scrapy_focus.frontiers.ranked.queue import Index
+from scrapy_focus.frontiers.ranked.runs import Runs
 
 SIZES = [(2, 2, 1, 1), (3, 2, 2, 2), (4, 3, 1, 100), (512, 8, 16, 100)]
 

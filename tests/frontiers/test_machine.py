@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from scrapy_focus import Link, MemoryFrontier, Pick, Placement, State
-from scrapy_focus.frontiers import index, runs
-from scrapy_focus.frontiers.sqlite import SqliteFrontier
+from scrapy_focus.frontiers.ranked import queue as index
+from scrapy_focus.frontiers.ranked import runs
+from scrapy_focus.frontiers.sqlite.frontier import SqliteFrontier
 
 KEYS = st.integers(0, 30)
 HOSTS = ["a", "b", "c"]

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from scrapy_focus.frontiers import seen
-from scrapy_focus.frontiers.seen import KeyMap, KeySet
+from scrapy_focus.frontiers import keys as seen
+from scrapy_focus.frontiers.keys import KeyMap, KeySet
 
 KEYS = st.one_of(st.integers(-5, 20), st.integers(-(2**63), 2**63 - 1), st.integers(0, 9).map(lambda i: i * 4093))
 VALUES = st.integers(-(2**31), 2**31 - 1)

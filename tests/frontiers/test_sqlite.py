@@ -16,8 +16,8 @@ import pytest
 
 from scrapy_focus import FrontierError, Link, Placement, ResumeError, State
 from scrapy_focus.core.errors import StorageError
-from scrapy_focus.frontiers import database
-from scrapy_focus.frontiers.sqlite import SqliteFrontier
+from scrapy_focus.frontiers.sqlite import database
+from scrapy_focus.frontiers.sqlite.frontier import SqliteFrontier
 from tests.made import links
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ def test_a_pick_in_flight_keeps_its_record_until_it_is_settled(frontier: SqliteF
 KILLED = """
 import os, random, signal, sys
 from pathlib import Path
-from scrapy_focus.frontiers.sqlite import SqliteFrontier
+from scrapy_focus.frontiers.sqlite.frontier import SqliteFrontier
 from tests.frontiers.test_sqlite import contents, push
 frontier = SqliteFrontier(Path(sys.argv[1]))
 for step in range(5):
@@ -198,7 +198,7 @@ FULL = """
 import resource, sys
 from pathlib import Path
 from scrapy_focus.core.errors import StorageError
-from scrapy_focus.frontiers.sqlite import SqliteFrontier
+from scrapy_focus.frontiers.sqlite.frontier import SqliteFrontier
 from tests.frontiers.test_sqlite import contents, push
 frontier = SqliteFrontier(Path(sys.argv[1]))
 push(frontier, 0, 500)

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from scrapy_focus import Link, MemoryFrontier, Pick, Placement, State
-from scrapy_focus.frontiers import members
-from scrapy_focus.frontiers.sqlite import SqliteFrontier
+from scrapy_focus.frontiers.drawn import chunks as members
+from scrapy_focus.frontiers.sqlite.frontier import SqliteFrontier
 
 WIDTH = 3
 KEYS = st.integers(0, 40)

@@ -10,8 +10,8 @@ import pytest
 from scipy.stats import chisquare
 
 from scrapy_focus import FrontierError, Link, MemoryFrontier, Placement, ResumeError, State, StorageError
-from scrapy_focus.frontiers import members
-from scrapy_focus.frontiers.sqlite import SqliteFrontier
+from scrapy_focus.frontiers.drawn import chunks as members
+from scrapy_focus.frontiers.sqlite.frontier import SqliteFrontier
 from tests.made import links
 
 if TYPE_CHECKING:

@@ -14,14 +14,14 @@ import pytest
 
 from scrapy_focus import Budget, Crawl, Policy, ResumeError, StorageError
 from scrapy_focus.checks import _Site
-from scrapy_focus.jobs.inspection import look, open_readonly
+from scrapy_focus.jobs.doctor.inspection import look, open_readonly
+from scrapy_focus.jobs.doctor.repair import check_job
+from scrapy_focus.jobs.doctor.tail import read_tail
 from scrapy_focus.jobs.job import Job
 from scrapy_focus.jobs.journal import Journal, read_journal
-from scrapy_focus.jobs.repair import check_job
-from scrapy_focus.jobs.tail import read_tail
-from scrapy_focus.policies.branching import BranchingBandit
+from scrapy_focus.policies.branching.policy import BranchingBandit
 from scrapy_focus.policies.orderings import BreadthFirst, Random
-from scrapy_focus.policies.tagpath import TagPath
+from scrapy_focus.policies.tagpath.policy import TagPath
 from tests.made import fetch, links
 
 if TYPE_CHECKING:
@@ -626,7 +626,7 @@ def test_a_repair_that_cannot_be_copied_changes_nothing(job: Path, monkeypatch: 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("scrapy_focus.jobs.repair.shutil.copy2", full)
+    monkeypatch.setattr("scrapy_focus.jobs.doctor.repair.shutil.copy2", full)
     with pytest.raises(StorageError, match="no room for a copy"):
         check_job(job, fix=True, say=str)
     assert contents(job) == before

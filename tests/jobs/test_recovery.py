@@ -19,11 +19,11 @@ import pytest
 
 from scrapy_focus import Crawl, Job, PolicyError, ResumeError, State, StorageError
 from scrapy_focus.jobs.journal import read_journal
-from scrapy_focus.policies.branching import BranchingBandit
+from scrapy_focus.policies.branching.policy import BranchingBandit
 from scrapy_focus.policies.focused import Focused
-from scrapy_focus.policies.offline import TagPathOffline
 from scrapy_focus.policies.orderings import BreadthFirst, DepthFirst, Random
-from scrapy_focus.policies.tagpath import TagPath
+from scrapy_focus.policies.tagpath.offline import TagPathOffline
+from scrapy_focus.policies.tagpath.policy import TagPath
 from tests.jobs.walks import (
     PAGES,
     Divider,

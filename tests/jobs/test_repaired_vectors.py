@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from scrapy_focus.jobs.repair import check_job
+from scrapy_focus.jobs.doctor.repair import check_job
 from tests.jobs.walks import Divider, Walk, World, finish, reachable
 
 if TYPE_CHECKING:

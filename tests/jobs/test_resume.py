@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from scrapy_focus import Budget, Crawl, FilesGoal, Job, Plateau, Policy, ResumeError, StorageError
-from scrapy_focus.core.plateau import CostLimit
-from scrapy_focus.jobs.repair import check_job
-from scrapy_focus.jobs.sums import summed
-from scrapy_focus.policies.branching import BranchingBandit
+from scrapy_focus.core.stop import CostLimit
+from scrapy_focus.jobs.checksums import summed
+from scrapy_focus.jobs.doctor.repair import check_job
+from scrapy_focus.policies.branching.policy import BranchingBandit
 from scrapy_focus.policies.orderings import BreadthFirst, Random
-from scrapy_focus.policies.tagpath import TagPath
+from scrapy_focus.policies.tagpath.policy import TagPath
 from tests.made import Clock, fetch, link, links
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ def test_the_same_settings_are_the_same_in_another_process(tmp_path: Path) -> No
     code = f"""
 from pathlib import Path
 from scrapy_focus import Crawl, Job
-from scrapy_focus.policies.tagpath import TagPath
+from scrapy_focus.policies.tagpath.policy import TagPath
 crawl = Crawl(TagPath(), job=Job(Path({str(tmp_path)!r})))
 print(crawl.counts["outcomes"])
 """

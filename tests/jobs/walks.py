@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from scrapy_focus import Budget, Crawl, EventLog, FilesGoal, Job, Link, Outcome, Pick, Placement, Plateau, Policy, State
-from scrapy_focus.core.policy import Bandit, Ordering
+from scrapy_focus.policies.bases import Bandit, Ordering
 from tests.made import PDF, Clock
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from scrapy_focus import ConfigError
-from scrapy_focus.learn import branching
-from scrapy_focus.learn.branching import PAGES, TARGETS, BranchingArms
+from scrapy_focus.policies.branching import arms as branching
+from scrapy_focus.policies.branching.arms import PAGES, TARGETS, BranchingArms
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from scrapy_focus.learn.branching import PAGES, TARGETS
-from scrapy_focus.learn.coverage import Coverage, Signs, expected, known
+from scrapy_focus.policies.branching.arms import PAGES, TARGETS
+from scrapy_focus.policies.branching.coverage import Coverage, Signs, expected, known
 
 if TYPE_CHECKING:
     from scrapy_focus.core.policy import Left

@@ -19,7 +19,7 @@ from sklearn.linear_model import LogisticRegression
 
 from scrapy_focus import ConfigError
 from scrapy_focus.learn.relevance import LinearRelevance, load_relevance, relevance_of
-from scrapy_focus.learn.words import words_of
+from scrapy_focus.web.words import words_of
 from tests.learn.topics import WORDS, examples, pages
 
 DIGEST = """

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_focus.learn.words import words_of
+from scrapy_focus.web.words import words_of
 
 
 @pytest.mark.parametrize(

@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 
 from scrapy_focus import ConfigError, Crawl, FilesGoal, ItemsGoal, MemoryFrontier
-from scrapy_focus.core.mime import DATA_TYPES
-from scrapy_focus.learn.branching import PAGES, TARGETS
-from scrapy_focus.policies import branching
-from scrapy_focus.policies.branching import BranchingBandit
+from scrapy_focus.policies.branching import policy as branching
+from scrapy_focus.policies.branching.arms import PAGES, TARGETS
+from scrapy_focus.policies.branching.policy import BranchingBandit
 from scrapy_focus.policies.orderings import BreadthFirst
-from scrapy_focus.policies.tagpath import TagPath
+from scrapy_focus.policies.tagpath.policy import TagPath
 from scrapy_focus.replay.simulate import simulate
-from scrapy_focus.replay.synthetic import TARGET_MIMES
+from scrapy_focus.sites.portal.portal import TARGET_MIMES
+from scrapy_focus.web.mime import DATA_TYPES
 from tests.made import failure, fetch, file, link, page
 from tests.policies.portal import recorded, share_found
 
@@ -577,9 +577,9 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lower every limit, so that a small site is too large."""
     for name, limit in (("_ROOM", 1500), ("_MOST_PLACED", 3), ("_MOST_FINDS", 5), ("_MOST_CLUSTERS", 4)):
         monkeypatch.setattr(branching, name, limit)
-    monkeypatch.setattr("scrapy_focus.learn.branching._ENTRIES", 20)
-    monkeypatch.setattr("scrapy_focus.policies.linkhashes._KNOWN", 30)
-    monkeypatch.setattr("scrapy_focus.policies.linkkinds._MOST", 3)
+    monkeypatch.setattr("scrapy_focus.policies.branching.arms._ENTRIES", 20)
+    monkeypatch.setattr("scrapy_focus.policies.branching.features._KNOWN", 30)
+    monkeypatch.setattr("scrapy_focus.policies.branching.extensions._MOST", 3)
 
 
 @pytest.mark.parametrize("in_flight", [1, 8])

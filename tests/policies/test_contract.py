@@ -11,12 +11,12 @@ import pytest
 import scrapy_focus.policies
 from scrapy_focus import Policy, check_policy
 from scrapy_focus.policies.bestfirst import BestFirst
-from scrapy_focus.policies.branching import BranchingBandit
+from scrapy_focus.policies.branching.policy import BranchingBandit
 from scrapy_focus.policies.focused import Focused
-from scrapy_focus.policies.informed import Omniscient, OracleTagPath
-from scrapy_focus.policies.offline import TagPathOffline
-from scrapy_focus.policies.tagpath import TagPath
-from scrapy_focus.policies.treeq import TreeQ
+from scrapy_focus.policies.tagpath.offline import TagPathOffline
+from scrapy_focus.policies.tagpath.oracles import Omniscient, OracleTagPath
+from scrapy_focus.policies.tagpath.policy import TagPath
+from scrapy_focus.policies.treeq.policy import TreeQ
 from tests.made import classes_of
 
 if TYPE_CHECKING:

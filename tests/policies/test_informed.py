@@ -7,9 +7,9 @@ import pickle
 import pytest
 
 from scrapy_focus import Crawl, FilesGoal, PolicyError, State
-from scrapy_focus.policies.informed import Informed, Omniscient, OracleTagPath
-from scrapy_focus.policies.offline import TagPathOffline
-from scrapy_focus.policies.tagpath import FIRST, TARGETS, TagPath
+from scrapy_focus.policies.tagpath.offline import TagPathOffline
+from scrapy_focus.policies.tagpath.oracles import Informed, Omniscient, OracleTagPath
+from scrapy_focus.policies.tagpath.policy import FIRST, TARGETS, TagPath
 from tests.made import failure, fetch, file, link, links, page
 
 NAV, MAIN = "html/body/nav/ul/li/a", "html/body/main/section.list/h2/a.title"

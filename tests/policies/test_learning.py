@@ -7,7 +7,7 @@ from statistics import mean
 import pytest
 
 from scrapy_focus.policies.orderings import BreadthFirst, Random
-from scrapy_focus.policies.tagpath import TagPath
+from scrapy_focus.policies.tagpath.policy import TagPath
 from tests.policies.portal import share_found
 
 

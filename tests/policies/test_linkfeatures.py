@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from scrapy_focus import ConfigError, Crawl, Pick
-from scrapy_focus.core.domains import Domains, domain_of
-from scrapy_focus.policies.linkfeatures import (
+from scrapy_focus.policies.domains import Domains
+from scrapy_focus.policies.treeq.features import (
     IN_LINKS,
     PUBLISHED,
     Groups,
@@ -21,7 +21,8 @@ from scrapy_focus.policies.linkfeatures import (
     url_pattern,
     url_words,
 )
-from scrapy_focus.policies.treeq import TreeQ
+from scrapy_focus.policies.treeq.policy import TreeQ
+from scrapy_focus.web.domains import domain_of
 from tests.made import failure, fetch, link, page
 
 PICK = Pick(1, 1, "", "", 0, 0, 0.0, None, -1, "GET", b"")

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from scrapy_focus.learn.hashed import N_FEATURES
-from scrapy_focus.policies import linkhashes
-from scrapy_focus.policies.linkhashes import BYTES, WIDTH, LinkHasher, path_of, shape_of
+from scrapy_focus.policies.branching import features as linkhashes
+from scrapy_focus.policies.branching.features import BYTES, WIDTH, LinkHasher, path_of, shape_of
 from tests.made import link
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ import pickle
 import numpy as np
 import pytest
 
-from scrapy_focus.core.mime import DATA_TYPES
-from scrapy_focus.policies import linkkinds
-from scrapy_focus.policies.linkkinds import LinkKinds
+from scrapy_focus.policies.branching import extensions as linkkinds
+from scrapy_focus.policies.branching.extensions import LinkKinds
+from scrapy_focus.web.mime import DATA_TYPES
 
 CSV, HTML, NONE, PNG = "http://h/a.csv", "http://h/a.html", "http://h/a", "http://h/a.png"
 

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import chisquare
 
 from scrapy_focus import ConfigError, Crawl, FilesGoal
-from scrapy_focus.policies.offline import FIRST, QUEUE, TagPathOffline
+from scrapy_focus.policies.tagpath.offline import FIRST, QUEUE, TagPathOffline
 from tests.made import failure, fetch, file, link, page
 from tests.policies.test_informed import Known, told
 

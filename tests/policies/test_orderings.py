@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import chisquare
 
 from scrapy_focus import Bandit, Crawl, Ordering, Policy
-from scrapy_focus.core.policy import best_arm
+from scrapy_focus.policies.bases import best_arm
 from scrapy_focus.policies.orderings import BreadthFirst, DepthFirst, Random
 from tests.made import fetch, link, links
 

@@ -12,7 +12,7 @@ from scipy.stats import chisquare
 from scrapy_focus import ConfigError, Crawl, FilesGoal, State
 from scrapy_focus.learn.arms import auer
 from scrapy_focus.learn.text import char_pairs
-from scrapy_focus.policies.tagpath import FIRST, PROBES, TARGETS, TagPath
+from scrapy_focus.policies.tagpath.policy import FIRST, PROBES, TARGETS, TagPath
 from tests.made import fetch, file, link, page
 
 NAV, MAIN, LIST = "html/body/nav/ul/li/a", "html/body/main/section.list/h2/a.title", "html/body/footer#end/p/a"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from scrapy_focus.learn.text import char_pairs
-from scrapy_focus.policies.tagpath import FIRST, TARGETS, TagPath
+from scrapy_focus.policies.tagpath.policy import FIRST, TARGETS, TagPath
 from tests.made import failure, fetch, file, page
 from tests.policies.test_tagpath import LIST, MAIN, NAV, article, dataset, started
 

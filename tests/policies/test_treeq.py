@@ -12,8 +12,8 @@ import pytest
 from scrapy_focus import ConfigError, Crawl, ItemsGoal, Job, ResumeError, State
 from scrapy_focus.policies.bestfirst import BestFirst
 from scrapy_focus.policies.orderings import BreadthFirst
-from scrapy_focus.policies.treeq import TreeQ, worth
-from scrapy_focus.policies.treeq_rules import Rules
+from scrapy_focus.policies.treeq.policy import TreeQ, worth
+from scrapy_focus.policies.treeq.rules import Rules
 from scrapy_focus.replay.simulate import simulate
 from tests.made import failure, fetch, link, links, page
 from tests.policies.portal import recorded

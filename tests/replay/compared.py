@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from scrapy_focus import FilesGoal
-from scrapy_focus.replay.compare import Comparison, PolicySpec, Run
-from scrapy_focus.replay.folder import record_site
+from scrapy_focus.compare.comparison import Comparison, PolicySpec, Run
+from scrapy_focus.compare.runs import Conditions, Curve, SiteFacts
+from scrapy_focus.recordings.format import Completeness
+from scrapy_focus.recordings.importers.folder import record_site
 from scrapy_focus.replay.harvest import Exhaustive
 from scrapy_focus.replay.metrics import METRICS
-from scrapy_focus.replay.runs import Conditions, Curve, SiteFacts
-from scrapy_focus.replay.site import Completeness
-from scrapy_focus.replay.synthetic import StatisticsPortal
+from scrapy_focus.sites.portal.portal import StatisticsPortal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from scrapy_focus import Placement, Policy
 from scrapy_focus.core.types import State
-from scrapy_focus.replay.record import Answer, SiteWriter
-from scrapy_focus.replay.site import RecordedSite
+from scrapy_focus.recordings.format import RecordedSite
+from scrapy_focus.recordings.writer import Answer, SiteWriter
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence

@@ -23,16 +23,16 @@ import pytest
 from compared import USER_MODULE, comparison, record
 
 from scrapy_focus import ConfigError, FilesGoal
+from scrapy_focus.compare import runs
+from scrapy_focus.compare.comparison import Comparison, PolicySpec, compare
+from scrapy_focus.compare.runs import read_latency
+from scrapy_focus.compare.specs import PAPER_NAMES, known_policies
+from scrapy_focus.compare.words import cell_text, headline, number, value_text, warnings_of
 from scrapy_focus.core.errors import RecordingError
 from scrapy_focus.policies.orderings import BreadthFirst, DepthFirst, Random
-from scrapy_focus.policies.tagpath import TagPath
-from scrapy_focus.replay import runs
-from scrapy_focus.replay.compare import Comparison, PolicySpec, compare
+from scrapy_focus.policies.tagpath.policy import TagPath
 from scrapy_focus.replay.metrics import METRICS, summary
-from scrapy_focus.replay.runs import read_latency
 from scrapy_focus.replay.simulate import simulate
-from scrapy_focus.replay.specs import PAPER_NAMES, known_policies
-from scrapy_focus.replay.wording import cell_text, headline, number, value_text, warnings_of
 
 inf, nan = math.inf, math.nan
 
@@ -332,7 +332,7 @@ def test_a_damaged_recording_fails_alone(sites: list[Path], tmp_path: Path) -> N
 SCRIPT = """
 import os, sys
 sys.path.insert(0, sys.argv[1])
-from scrapy_focus.replay.compare import compare
+from scrapy_focus.compare.comparison import compare
 
 def progress(run, done, planned):
     print("done", run.policy, flush=True)

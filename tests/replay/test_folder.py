@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 from recordings import leads_to
 
+from profiles.profiles import PROFILES, ProfileSite
 from scrapy_focus.core.errors import RecordingError
-from scrapy_focus.replay.folder import FolderSite, record_folder, record_site
-from scrapy_focus.replay.profiles import PROFILES, ProfileSite
-from scrapy_focus.replay.site import RecordedSite
-from scrapy_focus.replay.synthetic import Page, StatisticsPortal
+from scrapy_focus.recordings.format import RecordedSite
+from scrapy_focus.recordings.importers.folder import FolderSite, record_folder, record_site
+from scrapy_focus.sites.portal.portal import Page, StatisticsPortal
 
 if TYPE_CHECKING:
     from pathlib import Path

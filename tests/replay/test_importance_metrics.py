@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.recordings.format import RecordedSite
+from scrapy_focus.recordings.writer import Answer, SiteWriter
 from scrapy_focus.replay.importance_metrics import (
     at_random,
     backlinks,
@@ -20,8 +22,6 @@ from scrapy_focus.replay.importance_metrics import (
     limited_buffer,
     pagerank,
 )
-from scrapy_focus.replay.record import Answer, SiteWriter
-from scrapy_focus.replay.site import RecordedSite
 
 if TYPE_CHECKING:
     from pathlib import Path

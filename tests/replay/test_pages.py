@@ -12,10 +12,10 @@ from parsel import Selector
 from w3lib.html import get_base_url
 from w3lib.url import safe_url_string
 
-from scrapy_focus.core.html import Place, locate, page_links
-from scrapy_focus.replay import pages
-from scrapy_focus.replay.pages import decode, decompress, is_page, read_page, redirect_of
-from scrapy_focus.replay.synthetic import StatisticsPortal
+from scrapy_focus.recordings import html as pages
+from scrapy_focus.recordings.html import decode, decompress, is_page, read_page, redirect_of
+from scrapy_focus.sites.portal.portal import StatisticsPortal
+from scrapy_focus.web.html import Place, locate, page_links
 
 HTML = {"Content-Type": "text/html; charset=utf-8"}
 HREFS = [

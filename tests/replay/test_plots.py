@@ -14,12 +14,12 @@ import pytest
 from compared import comparison
 
 from scrapy_focus import ConfigError
-from scrapy_focus.replay import plots
+from scrapy_focus.compare import plots
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from scrapy_focus.replay.compare import Comparison
+    from scrapy_focus.compare.comparison import Comparison
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -70,7 +70,7 @@ def test_what_is_wasted_from_the_start_is_a_vertical_line(made: Comparison) -> N
     """A policy that wastes nothing is drawn from the bottom to the top at 0."""
     from dataclasses import replace
 
-    from scrapy_focus.replay.runs import Curve
+    from scrapy_focus.compare.runs import Curve
 
     x = np.array([0.0, 50.0, 100.0])
     curve = Curve(requests=x, found=x, waste=np.zeros(3), volume=x)

@@ -12,9 +12,9 @@ from urllib.parse import urljoin
 import pytest
 from lxml import html
 
-from scrapy_focus.core.mime import DATA_TYPES
-from scrapy_focus.replay.profiles import PROFILES, TARGET_MIMES, ProfileSite, SiteProfile
-from scrapy_focus.replay.synthetic import HTML, Page
+from profiles.profiles import PROFILES, TARGET_MIMES, ProfileSite, SiteProfile
+from scrapy_focus.sites.portal.portal import HTML, Page
+from scrapy_focus.web.mime import DATA_TYPES
 
 HOST = "http://site.example"
 CRAWLED = {"cnis": 0.15, "insee": 0.015, "interieur": 0.0015, "okfn": 0.003, "psa_qa": 0.5, "who": 0.006}

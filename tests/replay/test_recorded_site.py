@@ -10,9 +10,9 @@ import pytest
 from recordings import ROOT, links, page, record
 
 from scrapy_focus.core.errors import RecordingError
-from scrapy_focus.replay import site as module
-from scrapy_focus.replay.record import SiteWriter
-from scrapy_focus.replay.site import RecordedSite
+from scrapy_focus.recordings import format as module
+from scrapy_focus.recordings.format import RecordedSite
+from scrapy_focus.recordings.writer import SiteWriter
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,14 +13,14 @@ import pytest
 from compared import comparison
 
 from scrapy_focus import FilesGoal
-from scrapy_focus.core.mime import parse_types
+from scrapy_focus.compare.page import Repeat, goal_text, page
+from scrapy_focus.compare.specs import PAPER_NAMES, PolicySpec, known_policies
+from scrapy_focus.compare.words import policy_text
 from scrapy_focus.replay.metrics import METRICS
-from scrapy_focus.replay.report import Repeat, goal_text, page
-from scrapy_focus.replay.specs import PAPER_NAMES, PolicySpec, known_policies
-from scrapy_focus.replay.wording import policy_text
+from scrapy_focus.web.mime import parse_types
 
 if TYPE_CHECKING:
-    from scrapy_focus.replay.compare import Comparison
+    from scrapy_focus.compare.comparison import Comparison
 
 VOID = {"meta", "br", "hr", "img", "link", "input"}
 REPEAT = Repeat(

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import pytest
 
-from scrapy_focus.replay.server import Request, SiteServer, main
-from scrapy_focus.replay.synthetic import Page, StatisticsPortal
+from scrapy_focus.sites.portal.portal import Page, StatisticsPortal
+from scrapy_focus.sites.server import Request, SiteServer, main
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -226,7 +226,7 @@ def test_failures_of_the_site_are_logged(
 ) -> None:
     """An exception of the site becomes an answer of status 500 and one line in the log with the path."""
     client = connect(server)
-    with caplog.at_level(logging.ERROR, "scrapy_focus.replay.server"):
+    with caplog.at_level(logging.ERROR, "scrapy_focus.sites.server"):
         client.request("GET", "/broken")
         assert client.getresponse().status == 500
     assert [record.getMessage() for record in caplog.records] == ["The site failed on /broken"]
@@ -286,7 +286,7 @@ def test_wrong_options_are_usage_errors(capsys: pytest.CaptureFixture[str]) -> N
 )
 def test_command_serves_until_interrupted() -> None:
     """The command prints the address and the size first, serves, and ends quietly on Ctrl-C."""
-    command = [sys.executable, "-m", "scrapy_focus.replay.server", "--pages", "300", "--seed", "7", "--port", "0"]
+    command = [sys.executable, "-m", "scrapy_focus.sites.server", "--pages", "300", "--seed", "7", "--port", "0"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None

@@ -24,11 +24,11 @@ from warcio.warcwriter import WARCWriter
 from scrapy_focus import FilesGoal
 from scrapy_focus.core.errors import ConfigError, RecordingError
 from scrapy_focus.policies.orderings import BreadthFirst
-from scrapy_focus.replay.server import SiteServer
+from scrapy_focus.recordings.format import RecordedSite
+from scrapy_focus.recordings.importers.warc import record_warc
 from scrapy_focus.replay.simulate import simulate
-from scrapy_focus.replay.site import RecordedSite
-from scrapy_focus.replay.synthetic import StatisticsPortal
-from scrapy_focus.replay.warc import record_warc
+from scrapy_focus.sites.portal.portal import StatisticsPortal
+from scrapy_focus.sites.server import SiteServer
 
 WGET = Path(__file__).parent / "data" / "wget.warc.gz"  # wget 1.21.3 --recursive, of a site with ten URLs
 HOST = "http://127.0.0.1:8642"

@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 from parsel import Selector
 
-from scrapy_focus.core.html import html_text, page_links, place_of
+from manyhosts.web import TOPICS, MadeUpWeb, WebPage
 from scrapy_focus.core.types import Link
 from scrapy_focus.learn.relevance import LinearRelevance
-from scrapy_focus.replay.web import TOPICS, MadeUpWeb, WebPage
+from scrapy_focus.web.html import html_text, page_links, place_of
 
 TOPIC = "beekeeping"
 DIGEST = """
 import hashlib, numpy as np
-from scrapy_focus.replay.web import MadeUpWeb
+from manyhosts.web import MadeUpWeb
 web = MadeUpWeb(seed=5, hosts=3000)
 digest = hashlib.sha256()
 for url in web.seeds("sailing", 8, np.random.default_rng(0)):

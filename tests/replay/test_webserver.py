@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from scrapy_focus.replay.web import MadeUpWeb
-from scrapy_focus.replay.webserver import WebServer, main, write_examples
+from manyhosts.server import WebServer, main, write_examples
+from manyhosts.web import MadeUpWeb
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -125,7 +125,7 @@ def test_scrapy_crawls_it(web: MadeUpWeb, server: WebServer, tmp_path: Path) -> 
 def test_slow_hosts_take_their_time(web: MadeUpWeb, monkeypatch: pytest.MonkeyPatch) -> None:
     """With a pace, an answer waits that share of what the host takes; without, it does not wait."""
     waits: list[float] = []
-    monkeypatch.setattr("scrapy_focus.replay.webserver.time.sleep", waits.append)
+    monkeypatch.setattr("manyhosts.server.time.sleep", waits.append)
     url = web.seeds("beekeeping", 1, np.random.default_rng(0))[0]
     for pace in (0.0, 0.5):
         with WebServer(web, pace=pace) as server:
@@ -149,7 +149,7 @@ def test_writes_what_a_crawl_is_given(web: MadeUpWeb, tmp_path: Path) -> None:
 
 def test_serves_from_the_command_line(tmp_path: Path) -> None:
     """The command writes its files, says its address first, and answers."""
-    command = [sys.executable, "-m", "scrapy_focus.replay.webserver", "--port", "0", "--hosts", "2000", "--seed", "4"]
+    command = [sys.executable, "-m", "manyhosts.server", "--port", "0", "--hosts", "2000", "--seed", "4"]
     with subprocess.Popen(
         [*command, "--topic", "beekeeping", "--folder", str(tmp_path)], stdout=subprocess.PIPE, text=True
     ) as process:

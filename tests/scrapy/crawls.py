@@ -20,7 +20,7 @@ from scrapy import Request, Spider, signals
 from scrapy.crawler import AsyncCrawlerRunner
 
 from scrapy_focus import FocusScheduler, State
-from scrapy_focus.frontiers.sqlite import SqliteFrontier
+from scrapy_focus.frontiers.sqlite.frontier import SqliteFrontier
 from scrapy_focus.policies.orderings import BreadthFirst
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from zlib import crc32
 from mocksite import MockSite, Seen
 from scrapy import Request, Spider
 
-from scrapy_focus.core.policy import Bandit
-from scrapy_focus.replay.synthetic import TARGET_MIMES, StatisticsPortal
+from scrapy_focus.policies.bases import Bandit
+from scrapy_focus.sites.portal.portal import TARGET_MIMES, StatisticsPortal
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator

@@ -16,8 +16,8 @@ from unittest.mock import patch
 import pytest
 from scrapy.cmdline import execute
 
-from scrapy_focus.replay.folder import record_site
-from scrapy_focus.replay.synthetic import StatisticsPortal
+from scrapy_focus.recordings.importers.folder import record_site
+from scrapy_focus.sites.portal.portal import StatisticsPortal
 
 if TYPE_CHECKING:
     from pathlib import Path

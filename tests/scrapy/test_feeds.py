@@ -23,7 +23,7 @@ from scrapy.exporters import CsvItemExporter, JsonLinesItemExporter
 from scrapy.extensions.feedexport import FeedExporter, StdoutFeedStorage
 from scrapy.extensions.feedexport import FileFeedStorage as TheirStorage
 
-from scrapy_focus.feeds import FileFeedStorage, flush_feeds, mend, mend_feeds
+from scrapy_focus.engine.feeds import FileFeedStorage, flush_feeds, mend, mend_feeds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,7 +58,7 @@ def rows(data: bytes) -> list[dict[str, str]]:
 @pytest.mark.parametrize("block", [1 << 20, 7])
 def test_lines_of_json_cut_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int) -> None:
     """Wherever a file was cut, the next lines stand by themselves, and no whole item is lost."""
-    monkeypatch.setattr("scrapy_focus.feeds._BLOCK", block)
+    monkeypatch.setattr("scrapy_focus.engine.feeds._BLOCK", block)
     whole, path = written(JsonLinesItemExporter, NASTY), tmp_path / "items.jsonl"
     ends = {i for i, byte in enumerate(whole) if byte == 10} | {i + 1 for i, byte in enumerate(whole) if byte == 10}
     for cut in range(len(whole) + 1):
@@ -73,7 +73,7 @@ def test_lines_of_json_cut_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize("block", [1 << 20, 7])
 def test_rows_cut_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int) -> None:
     """Wherever a CSV file was cut, in quotes or between them, the rows before are whole and those that are added too."""
-    monkeypatch.setattr("scrapy_focus.feeds._BLOCK", block)
+    monkeypatch.setattr("scrapy_focus.engine.feeds._BLOCK", block)
     whole, path = written(CsvItemExporter, NASTY), tmp_path / "items.csv"
     starts = [len(written(CsvItemExporter, NASTY[:n])) for n in range(1, len(NASTY) + 1)]
     for cut in range(whole.index(b"\n") + 1, len(whole) + 1):
@@ -276,7 +276,7 @@ def test_a_feed_that_cannot_be_read_is_added_to(tmp_path: Path, monkeypatch: pyt
     def fail(path: Path, options: Any) -> None:
         raise OSError("as asked")
 
-    monkeypatch.setattr("scrapy_focus.feeds.mend", fail)
+    monkeypatch.setattr("scrapy_focus.engine.feeds.mend", fail)
     storage = FileFeedStorage(str(tmp_path / "sub" / "a.jsonl"), feed_options=JSONL)
     storage.open(None).close()  # type: ignore[arg-type]
     assert not caplog.records
@@ -289,7 +289,7 @@ def test_a_feed_that_cannot_be_read_is_added_to(tmp_path: Path, monkeypatch: pyt
 SPIDER = """
 import os, signal
 from scrapy import Request, Spider, signals
-from scrapy_focus.feeds import mend_feeds
+from scrapy_focus.engine.feeds import mend_feeds
 
 class Mend:
     @classmethod

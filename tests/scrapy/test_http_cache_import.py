@@ -14,11 +14,11 @@ from scrapy import Request
 from scrapy_focus import FilesGoal
 from scrapy_focus.core.errors import RecordingError
 from scrapy_focus.policies.orderings import BreadthFirst
-from scrapy_focus.replay.httpcache import record_http_cache
-from scrapy_focus.replay.server import SiteServer
+from scrapy_focus.recordings.format import RecordedSite
+from scrapy_focus.recordings.importers.httpcache import record_http_cache
 from scrapy_focus.replay.simulate import simulate
-from scrapy_focus.replay.site import RecordedSite
-from scrapy_focus.replay.synthetic import Page
+from scrapy_focus.sites.portal.portal import Page
+from scrapy_focus.sites.server import SiteServer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

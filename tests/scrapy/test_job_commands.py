@@ -20,7 +20,7 @@ from scrapy_focus import Budget, Crawl
 from scrapy_focus.checks import _Site
 from scrapy_focus.commands.status import duration
 from scrapy_focus.jobs.job import Job
-from scrapy_focus.policies.tagpath import TagPath
+from scrapy_focus.policies.tagpath.policy import TagPath
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -20,10 +20,10 @@ from scrapy_focus import Crawl
 from scrapy_focus.config import Config
 from scrapy_focus.jobs.job import Job
 from scrapy_focus.policies.focused import Focused
-from scrapy_focus.policies.tagpath import FIRST, TagPath
-from scrapy_focus.policies.treeq import TreeQ
-from scrapy_focus.replay.synthetic import TARGET_MIMES
+from scrapy_focus.policies.tagpath.policy import FIRST, TagPath
+from scrapy_focus.policies.treeq.policy import TreeQ
 from scrapy_focus.scheduler import FocusScheduler
+from scrapy_focus.sites.portal.portal import TARGET_MIMES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,7 +44,7 @@ HEADS = {
 }  # fmt: skip
 FOCUSED = {**ALONE, "FOCUS_POLICY": "scrapy_focus.policies.focused.Focused"}
 OFFLINE = {
-    **ADDON, "FOCUS_POLICY": "scrapy_focus.policies.offline.TagPathOffline", "FOCUS_POLICY_PARAMS": {"warmup": 150},
+    **ADDON, "FOCUS_POLICY": "scrapy_focus.policies.tagpath.offline.TagPathOffline", "FOCUS_POLICY_PARAMS": {"warmup": 150},
 }  # fmt: skip
 TREE = {
     "SCHEDULER": "scrapy_focus.TreeFrontierScheduler", "FOCUS_POLICY": "scrapy_focus.policies.treeq.TreeQ",

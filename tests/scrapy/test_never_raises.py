@@ -10,8 +10,8 @@ from crawls import Crawled, Follower, crawl
 from mocksite import tree_paths
 
 from scrapy_focus import FocusScheduler
+from scrapy_focus.engine.requests import Requests
 from scrapy_focus.policies.orderings import BreadthFirst
-from scrapy_focus.requests import Requests
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,17 +11,17 @@ from crawls import STOCK, crawl
 from oddsite import LARGE, LINKS, OddSite
 
 from scrapy_focus import EventLog, FilesGoal, Placement, Policy
-from scrapy_focus.core.events import read_log
-from scrapy_focus.core.mime import blocked_extensions
+from scrapy_focus.core.log import read_log
 from scrapy_focus.core.types import State
-from scrapy_focus.policies.branching import BranchingBandit
+from scrapy_focus.policies.branching.policy import BranchingBandit
 from scrapy_focus.policies.orderings import BreadthFirst
-from scrapy_focus.policies.tagpath import TagPath
+from scrapy_focus.policies.tagpath.policy import TagPath
+from scrapy_focus.recordings.format import RecordedSite
+from scrapy_focus.recordings.writer import SiteWriter
 from scrapy_focus.replay.counterfactual import counterfactual
-from scrapy_focus.replay.record import SiteWriter
 from scrapy_focus.replay.simulate import simulate
-from scrapy_focus.replay.site import RecordedSite
-from scrapy_focus.spiders import RecordSpider
+from scrapy_focus.spiders.recorder import RecordSpider
+from scrapy_focus.web.mime import blocked_extensions
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence

@@ -10,18 +10,18 @@ import pytest
 from crawls import crawl
 
 from scrapy_focus import FilesGoal, Policy
-from scrapy_focus.core.events import read_log
-from scrapy_focus.core.mime import blocked_extensions
-from scrapy_focus.policies.branching import BranchingBandit
+from scrapy_focus.core.log import read_log
+from scrapy_focus.policies.branching.policy import BranchingBandit
 from scrapy_focus.policies.focused import Focused
-from scrapy_focus.policies.offline import TagPathOffline
 from scrapy_focus.policies.orderings import BreadthFirst, DepthFirst, Random
-from scrapy_focus.policies.tagpath import TagPath
-from scrapy_focus.replay.record import Answer, SiteWriter
-from scrapy_focus.replay.server import SiteServer
+from scrapy_focus.policies.tagpath.offline import TagPathOffline
+from scrapy_focus.policies.tagpath.policy import TagPath
+from scrapy_focus.recordings.format import RecordedSite
+from scrapy_focus.recordings.writer import Answer, SiteWriter
 from scrapy_focus.replay.simulate import simulate
-from scrapy_focus.replay.site import RecordedSite
-from scrapy_focus.replay.synthetic import Page, StatisticsPortal
+from scrapy_focus.sites.portal.portal import Page, StatisticsPortal
+from scrapy_focus.sites.server import SiteServer
+from scrapy_focus.web.mime import blocked_extensions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -23,16 +23,16 @@ from scrapy.cmdline import execute
 from scrapy.http import HtmlResponse
 
 from scrapy_focus.core.errors import RecordingError
-from scrapy_focus.replay.pages import read_page
-from scrapy_focus.replay.record import SiteWriter
-from scrapy_focus.replay.site import RecordedSite
-from scrapy_focus.replay.synthetic import StatisticsPortal
-from scrapy_focus.spiders import RecordSpider
+from scrapy_focus.recordings.format import RecordedSite
+from scrapy_focus.recordings.html import read_page
+from scrapy_focus.recordings.writer import SiteWriter
+from scrapy_focus.sites.portal.portal import StatisticsPortal
+from scrapy_focus.spiders.recorder import RecordSpider
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from scrapy_focus.replay.record import Answer
+    from scrapy_focus.recordings.writer import Answer
 
 EXAMPLE = Path(__file__).parents[2] / "example_project"
 QUICK = [

@@ -13,7 +13,7 @@ from mocksite import tree_paths
 from scrapy import FormRequest, Request, Spider
 
 from scrapy_focus import FilesGoal, Ordering, RewardPipeline, scheduler
-from scrapy_focus.policies.tagpath import TagPath
+from scrapy_focus.policies.tagpath.policy import TagPath
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator

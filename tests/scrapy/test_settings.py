@@ -11,13 +11,13 @@ from scrapy.settings import Settings
 
 from scrapy_focus import Addon, ConfigError, FocusScheduler, SleepingBanditScheduler, TreeFrontierScheduler
 from scrapy_focus.config import Config
-from scrapy_focus.core.plateau import CostLimit, Plateau
+from scrapy_focus.core.stop import CostLimit, Plateau
 from scrapy_focus.downloadermiddlewares import MeterMiddleware, MimeMiddleware, ProbeMiddleware
 from scrapy_focus.extensions import FocusExtension
 from scrapy_focus.pipelines import RewardPipeline
-from scrapy_focus.policies.branching import BranchingBandit
-from scrapy_focus.policies.tagpath import TagPath
-from scrapy_focus.policies.treeq import TreeQ
+from scrapy_focus.policies.branching.policy import BranchingBandit
+from scrapy_focus.policies.tagpath.policy import TagPath
+from scrapy_focus.policies.treeq.policy import TreeQ
 from scrapy_focus.spidermiddlewares import ItemIdMiddleware, KnownLinkMiddleware, LinkMiddleware
 
 if TYPE_CHECKING:
@@ -116,9 +116,12 @@ def test_the_log_says_what_is_active(site: MockSite) -> None:
             "FOCUS_POLICY is 'scrapy_focus.policies.NoSuchPolicy'",
         ),
         ({"FOCUS_POLICY": "json.loads"}, "takes a subclass of scrapy_focus.Policy"),
-        ({"FOCUS_POLICY": "scrapy_focus.policies.informed.Omniscient"}, "FOCUS_POLICY is Omniscient, which is told"),
         (
-            {"FOCUS_POLICY": "scrapy_focus.policies.informed.OracleTagPath"},
+            {"FOCUS_POLICY": "scrapy_focus.policies.tagpath.oracles.Omniscient"},
+            "FOCUS_POLICY is Omniscient, which is told",
+        ),
+        (
+            {"FOCUS_POLICY": "scrapy_focus.policies.tagpath.oracles.OracleTagPath"},
             "FOCUS_POLICY is OracleTagPath, which is told",
         ),
         ({"FOCUS_POLICY_PARAMS": {"theta_": 1}}, "FOCUS_POLICY_PARAMS is {'theta_': 1}"),

@@ -15,7 +15,7 @@ from scrapy_focus.config import Config
 from scrapy_focus.core.errors import ResumeError
 from scrapy_focus.learn.relevance import LinearRelevance
 from scrapy_focus.policies.orderings import BreadthFirst
-from scrapy_focus.policies.treeq import TreeQ
+from scrapy_focus.policies.treeq.policy import TreeQ
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

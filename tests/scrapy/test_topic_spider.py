@@ -15,15 +15,15 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from scrapy_focus.core.domains import domain_of
-from scrapy_focus.core.html import html_text
+from manyhosts.server import WebServer, write_examples
+from manyhosts.web import MadeUpWeb
 from scrapy_focus.learn.relevance import load_relevance
-from scrapy_focus.learn.words import words_of
-from scrapy_focus.policies.linkfeatures import Words, url_words
-from scrapy_focus.replay.server import SiteServer
-from scrapy_focus.replay.synthetic import Page
-from scrapy_focus.replay.web import MadeUpWeb
-from scrapy_focus.replay.webserver import WebServer, write_examples
+from scrapy_focus.policies.treeq.features import Words, url_words
+from scrapy_focus.sites.portal.portal import Page
+from scrapy_focus.sites.server import SiteServer
+from scrapy_focus.web.domains import domain_of
+from scrapy_focus.web.html import html_text
+from scrapy_focus.web.words import words_of
 
 PROJECT = Path(__file__).parents[2] / "example_project"
 FIELDS = {

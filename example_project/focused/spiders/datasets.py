@@ -16,8 +16,8 @@ from scrapy.utils.response import get_base_url
 
 from focused.items import DataFile
 from scrapy_focus import ConfigError, FilesGoal
-from scrapy_focus.core.html import page_links
-from scrapy_focus.core.mime import blocked_extensions, extension, parse_mime, parse_types
+from scrapy_focus.web.html import page_links
+from scrapy_focus.web.mime import blocked_extensions, extension, parse_mime, parse_types
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator

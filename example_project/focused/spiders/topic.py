@@ -21,11 +21,11 @@ from focused.keywords import KeywordRelevance
 from focused.middlewares import redirect_of
 from focused.reasons import reason
 from scrapy_focus import ConfigError
-from scrapy_focus.core.domains import domain_of
-from scrapy_focus.core.html import page_links, page_text
-from scrapy_focus.core.mime import BLOCKED_MIMES, DATA_TYPES, FILE_TYPES, blocked_extensions, extension
 from scrapy_focus.learn.examples import read_examples
 from scrapy_focus.learn.relevance import LinearRelevance, load_relevance
+from scrapy_focus.web.domains import domain_of
+from scrapy_focus.web.html import page_links, page_text
+from scrapy_focus.web.mime import BLOCKED_MIMES, DATA_TYPES, FILE_TYPES, blocked_extensions, extension
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator

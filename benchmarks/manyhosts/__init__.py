@@ -1,0 +1,1 @@
+"""A synthetic web of many hosts, to look for a topic on."""

@@ -1,0 +1,149 @@
+"""Serves a made-up web of many hosts on this machine, as a proxy: a crawler asks for ``http://some.example/`` and gets it.
+
+No name has to be resolved and no address faked: whoever has ``http_proxy=http://127.0.0.1:8000/`` in the environment, as
+Scrapy reads it, finds all hosts there and nothing else. ::
+
+    python -m manyhosts.server --topic beekeeping --folder bees
+    http_proxy=http://127.0.0.1:8000/ scrapy crawl topic -a seeds=bees/seeds.txt -a examples=bees
+"""
+
+from __future__ import annotations
+
+import argparse
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from manyhosts.web import TOPICS, MadeUpWeb
+from scrapy_focus.sites.portal.portal import Page
+from scrapy_focus.sites.server import SiteServer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class _Hosts:
+    """Answers whole URLs from a web."""
+
+    def __init__(self, web: MadeUpWeb, pace: float) -> None:
+        self.web = web
+        self.pace = pace
+
+    def fetch(self, url: str) -> Page:
+        if not url.startswith("http://"):
+            text = "This is a proxy for made-up hosts: ask it for whole URLs, as in http://some.example/\n"
+            return Page.of(text.encode(), status=400, mime="text/plain")
+        page = self.web.page(url)
+        if self.pace:
+            time.sleep(page.seconds * self.pace)
+        if not page.status:
+            return Page.of(f"No such host: {page.host}\n".encode(), status=502, mime="text/plain")
+        mime = f"{page.mime}; charset=utf-8"
+        return Page.of(page.html.encode(), status=page.status, mime=mime, location=page.location or None)
+
+
+class WebServer(SiteServer):
+    """An HTTP proxy behind which there is a made-up web and nothing else; used as :class:`SiteServer` is.
+
+    Hosts that do not exist are answered with 502, as proxies do. The ``log`` has whole URLs.
+
+    Parameters
+    ----------
+    web : MadeUpWeb
+        What to serve.
+    host : str
+        Address to listen on.
+    port : int
+        0 for any free one.
+    pace : float
+        Of the seconds that a host takes for an answer (0.1 to 12), the share that is waited for: 0 for none, 1 for all.
+
+    Raises
+    ------
+    ValueError
+        If `pace` is negative.
+    """
+
+    def __init__(self, web: MadeUpWeb, host: str = "127.0.0.1", port: int = 0, pace: float = 0.0) -> None:
+        if pace < 0:
+            raise ValueError(
+                f"pace is a share of the time that hosts take, but pace={pace!r} was given; use 0 for no wait"
+            )
+        super().__init__(_Hosts(web, pace), host, port)
+        self.web = web
+
+    def asked(self, target: str) -> str:
+        """Return what is asked for by a request: the URL, with the host."""
+        return target
+
+    @property
+    def requests_by_host(self) -> Counter[str]:
+        """How many requests were answered for each host."""
+        return Counter(request.path.partition("://")[2].partition("/")[0] for request in self.log)
+
+
+def write_examples(
+    web: MadeUpWeb, topic: str, folder: Path, *, seeds: int = 10, examples: int = 300, seed: int = 0
+) -> None:
+    """Write what a crawl by topic is given, as files.
+
+    Parameters
+    ----------
+    web : MadeUpWeb
+        Where the topic is.
+    topic : str
+        One of ``web.topics``.
+    folder : Path
+        Gets ``seeds.txt`` with a URL on each line, ``keywords.txt`` with a word on each, and the folders ``positive`` and
+        ``negative`` with a text in each file, of pages that no crawl finds.
+    seeds, examples : int
+        How many URLs, and how many texts of each kind.
+    seed : int
+        Another one gives other pages.
+    """
+    rng = np.random.default_rng(seed)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "seeds.txt").write_text("\n".join(web.seeds(topic, seeds, rng)) + "\n", encoding="utf-8")
+    (folder / "keywords.txt").write_text("\n".join(web.keywords(topic)) + "\n", encoding="utf-8")
+    for kind, texts in zip(("positive", "negative"), web.examples(topic, examples, rng), strict=True):
+        (folder / kind).mkdir(exist_ok=True)
+        for k, text in enumerate(texts):
+            (folder / kind / f"{k:04}.txt").write_text(text + "\n", encoding="utf-8")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Serve a made-up web until Ctrl-C; the first line printed is the address of the proxy."""
+    parser = argparse.ArgumentParser(
+        prog="python -m manyhosts.server", description="Serve a made-up web of many hosts, as a proxy."
+    )
+    parser.add_argument("--seed", type=int, default=0, help="another seed is another web (0)")
+    parser.add_argument("--hosts", type=int, default=20_000, help="number of hosts, 2000 to 250000 (20000)")
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (127.0.0.1)")
+    parser.add_argument("--port", type=int, default=8000, help="port, 0 for any free one (8000)")
+    parser.add_argument("--pace", type=float, default=0.0, help="share of the time of slow hosts to wait, 0 to 1 (0)")
+    parser.add_argument("--topic", choices=TOPICS, help="what --folder is about")
+    parser.add_argument("--folder", type=Path, help="where to write seeds, keywords and examples of the topic")
+    options = parser.parse_args(arguments)
+    if (options.topic is None) != (options.folder is None):
+        parser.error("--topic and --folder belong together: give both, or neither")
+    try:
+        web = MadeUpWeb(seed=options.seed, hosts=options.hosts)
+        server = WebServer(web, options.host, options.port, options.pace)
+        if options.folder is not None:
+            write_examples(web, options.topic, options.folder)
+        server.start()
+    except (ValueError, OSError) as error:
+        parser.error(str(error))
+    print(f"{server.url} {web.hosts} hosts", flush=True)
+    try:
+        threading.Event().wait()
+    except KeyboardInterrupt:
+        server.stop()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Compares policies on recorded sites."""

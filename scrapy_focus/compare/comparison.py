@@ -1,0 +1,365 @@
+"""Compares policies on recorded sites: every policy on every site with every seed, and what the numbers say.
+
+A mean over five crawls is soon computed and easily believed. So what was never reached is counted and not averaged,
+differences are taken between crawls of the same site with the same seed, each site counts as much as any other, and
+crawls that failed are shown.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import os
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from scrapy_focus.compare.pairs import Paired, paired
+from scrapy_focus.compare.runs import Conditions, Run, SiteFacts, Task, read_latency, run_all
+from scrapy_focus.compare.specs import PolicySpec
+from scrapy_focus.core.budget import Budget
+from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.goals.files import FilesGoal
+from scrapy_focus.recordings.format import RecordedSite, open_recording
+from scrapy_focus.replay.metrics import METRICS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Sequence
+
+    from rich.table import Table
+
+    from scrapy_focus.core.goal import Goal
+    from scrapy_focus.core.policy import Policy
+
+__all__ = ["Cell", "Comparison", "Contrast", "PolicySpec", "Run", "compare"]
+
+Verdict = Literal["better", "worse", "unclear", "neither"]
+
+_LUCK = 0.05  # p-value from which a difference may be luck
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """What the runs of one policy on one site say about one metric."""
+
+    mean: float  # inf if one run never got there; nan if there is no run
+    sd: float  # with n - 1; nan for n < 2, or where the mean is not finite
+    n: int  # runs that have a value
+    never: int  # of these, runs that never got there
+    reached: float  # mean of the others; nan if there are none
+    failed: int  # runs that failed, and have no value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contrast:
+    """What a policy differs by from the baseline in one metric."""
+
+    pairs: Paired  # policy - baseline, by site and seed
+    ratios: dict[str, float]  # mean of the policy / mean of the baseline, by site; only where both are above 0
+    verdicts: dict[str, Verdict]  # by site, where both have runs
+
+    @property
+    def ratio(self) -> float:
+        """Geometric mean of the ratios; nan if there are none."""
+        return math.exp(np.mean(np.log(list(self.ratios.values())))) if self.ratios else math.nan
+
+    def sites(self, verdict: Verdict) -> list[str]:
+        """Return the sites with this verdict."""
+        return [site for site, said in self.verdicts.items() if said == verdict]
+
+
+@dataclass(kw_only=True)
+class Comparison:
+    """What came of comparing policies. Runs are in the order of sites, policies and seeds."""
+
+    policies: list[PolicySpec]
+    sites: dict[str, SiteFacts | None]  # by name; None where no run could read the site
+    seeds: list[int]
+    conditions: Conditions
+    baseline: str  # label of a policy
+    runs: list[Run] = field(default_factory=list)
+    interrupted: bool = False
+
+    @property
+    def labels(self) -> list[str]:
+        """What the policies are called."""
+        return [policy.label for policy in self.policies]
+
+    @cached_property
+    def told(self) -> frozenset[str]:
+        """Labels of the policies that are told the truth beforehand."""
+        return frozenset(policy.label for policy in self.policies if policy.is_told())
+
+    @property
+    def planned(self) -> int:
+        """How many runs there should be."""
+        return len(self.policies) * len(self.sites) * len(self.seeds)
+
+    @property
+    def failures(self) -> list[Run]:
+        """The runs that failed."""
+        return [run for run in self.runs if run.error]
+
+    @property
+    def empty(self) -> list[str]:
+        """The sites on which there is nothing to find; they say nothing of any policy, and are in no difference."""
+        return [site for site, facts in self.sites.items() if facts is not None and not facts.exhaustive.worth]
+
+    def of(self, site: str, policy: str) -> list[Run]:
+        """Return the runs of one policy on one site."""
+        return [run for run in self.runs if run.site == site and run.policy == policy]
+
+    def cell(self, site: str, policy: str, metric: str) -> Cell:
+        """Return mean and standard deviation of a metric over the seeds."""
+        runs = self.of(site, policy)
+        values = np.array([run.metrics[metric] for run in runs if not run.error], np.float64)
+        known = values[np.isfinite(values)]
+        never = int(np.count_nonzero(np.isinf(values)))
+        reached = float(known.mean()) if len(known) else math.nan
+        return Cell(
+            mean=math.inf if never else reached, sd=float(known.std(ddof=1)) if len(known) > 1 and not never else math.nan,
+            n=len(values), never=never, reached=reached, failed=len(runs) - len(values),
+        )  # fmt: skip
+
+    def table(self, metric: str) -> dict[tuple[str, str], Cell]:
+        """Return mean and standard deviation of a metric, by site and policy."""
+        check_metric(metric)
+        return {(site, policy): self.cell(site, policy, metric) for site in self.sites for policy in self.labels}
+
+    def best(self, site: str, metric: str) -> list[str]:
+        """Return the policies with the best mean on a site, of those that are not told the truth."""
+        sign = 1 if check_metric(metric) == "less" else -1
+        if site in self.empty:
+            return []
+        able = [policy for policy in self.labels if policy not in self.told]
+        means = {policy: sign * self.cell(site, policy, metric).mean for policy in able}
+        known = [mean for mean in means.values() if math.isfinite(mean)]
+        return [policy for policy, mean in means.items() if known and math.isclose(mean, min(known))]
+
+    def paired(self, metric: str, baseline: str | None = None) -> dict[str, Contrast]:
+        """Compare every other policy with the baseline, run by run of the same site and seed.
+
+        On a site a policy is better or worse where a paired t-test over the seeds gives p < 0.05, where both have the
+        same difference with every seed, or where it gets there with more seeds or with fewer, unless it is the other way
+        round with the seeds with which both do. Otherwise it is not clear, as with one seed, unless neither gets there at
+        all.
+        """
+        check_metric(metric)
+        baseline = self.baseline if baseline is None else baseline
+        if baseline not in self.labels:
+            raise ConfigError(f"the baseline {baseline!r} is not compared; there are {', '.join(self.labels)}")
+        return {policy: self._contrast(metric, policy, baseline) for policy in self.labels if policy != baseline}
+
+    def to_rich(self, metrics: Sequence[str] = ("requests_90",)) -> Table:
+        """Return a table for the terminal."""
+        from scrapy_focus.compare.words import terminal_table
+
+        return terminal_table(self, metrics)
+
+    def write(self, folder: str | Path, *, metric: str = "requests_90", plots: bool = True) -> Path:
+        """Write everything into a folder, and return the page to read first.
+
+        Parameters
+        ----------
+        folder
+            A new or empty one, or one with an earlier comparison, which is replaced.
+        metric
+            What matters most, for the page.
+        plots
+            Draw the curves, which needs matplotlib.
+
+        Raises
+        ------
+        ConfigError
+            If the folder holds something else or cannot be written, or matplotlib is missing.
+        """
+        from scrapy_focus.compare.tables import write
+
+        check_metric(metric)
+        return write(self, Path(folder), metric=metric, plots=plots)
+
+    def _contrast(self, metric: str, policy: str, baseline: str) -> Contrast:
+        values: tuple[list[float], list[float]] = [], []
+        ratios, verdicts = {}, {}
+        for site in self.sites:
+            if site in self.empty:
+                continue
+            ours, theirs = self._by_seed(site, policy, metric), self._by_seed(site, baseline, metric)
+            common = [seed for seed in ours if seed in theirs]
+            pair = [ours[seed] for seed in common], [theirs[seed] for seed in common]
+            if not common:
+                continue
+            values[0].extend(pair[0])
+            values[1].extend(pair[1])
+            means = float(np.mean(pair[0])), float(np.mean(pair[1]))
+            if all(math.isfinite(mean) and mean > 0 for mean in means):
+                ratios[site] = means[0] / means[1]
+            verdicts[site] = _judge(paired(*pair), METRICS[metric].better)
+        return Contrast(pairs=paired(*values), ratios=ratios, verdicts=verdicts)
+
+    def _by_seed(self, site: str, policy: str, metric: str) -> dict[int, float]:
+        return {run.seed: run.metrics[metric] for run in self.of(site, policy) if not run.error}
+
+
+def compare(
+    policies: Iterable[PolicySpec | str | type[Policy]],
+    sites: Iterable[str | Path | RecordedSite],
+    *,
+    goal: Goal | None = None,
+    seeds: Iterable[int] = range(5),
+    budget: int | None = None,
+    concurrency: int = 1,
+    latency: float | str = 0.0,
+    ignored: Collection[str] | None = None,
+    jobs: int | None = None,
+    progress: Callable[[Run, int, int], object] | None = None,
+    baseline: str | None = None,
+) -> Comparison:
+    """Crawl every site with every policy and every seed, in several processes.
+
+    Parameters
+    ----------
+    policies
+        What :meth:`PolicySpec.parse <scrapy_focus.compare.specs.PolicySpec.parse>` reads, or classes.
+    sites
+        Recorded sites, or the paths of their files.
+    goal
+        What is worth something; data files by default. It is copied for each crawl.
+    seeds
+        Of the randomness; each is another crawl.
+    budget, concurrency, ignored
+        See :func:`~scrapy_focus.replay.simulate.simulate`.
+    latency
+        Seconds that a request takes, ``"recorded"`` for those of the recording, or ``"lognormal:0.2"`` with the median.
+    jobs
+        Processes; as many as there are processors by default. With 1, everything runs in this one.
+    progress
+        Called after each run with the run, the number of runs that are done, and that of all.
+    baseline
+        Label of the policy that the others are compared with; breadth-first by default, where it is among them, and the
+        first one otherwise.
+
+    Returns
+    -------
+    Comparison
+        With what was done so far if Ctrl-C was pressed. A run that failed has its traceback; the others go on.
+
+    Raises
+    ------
+    RecordingError
+        If a site cannot be opened.
+    ConfigError
+        If an argument cannot be used.
+    """
+    specs = [PolicySpec.of(policy) for policy in policies]
+    paths = [site.path if isinstance(site, RecordedSite) else Path(site) for site in sites]
+    numbers = list(seeds)
+    for what, given in (("policy", [spec.label for spec in specs]), ("site", paths), ("seed", numbers)):
+        _check_given(what, given)
+    for spec in specs:
+        spec.make()
+    for path in paths:
+        open_recording(path, writable=False).close()
+    Budget(requests=budget)
+    read_latency(latency, None)
+    if concurrency < 1 or (jobs is not None and jobs < 1):
+        raise ConfigError(f"compare(concurrency={concurrency}, jobs={jobs}): both are at least 1")
+    conditions = Conditions(
+        goal=FilesGoal() if goal is None else goal, budget=budget, concurrency=concurrency, latency=latency,
+        ignored=None if ignored is None else frozenset(ignored),
+    )  # fmt: skip
+    names = _names(paths)
+    comparison = Comparison(
+        policies=specs, sites=dict.fromkeys(names), seeds=numbers, conditions=conditions,
+        baseline=_baseline(specs, baseline),
+    )  # fmt: skip
+    tasks = [
+        Task(site=name, path=path, policy=spec, seed=seed)
+        for name, path in zip(names, paths, strict=True)
+        for spec in specs
+        for seed in numbers
+    ]
+    _run(comparison, tasks, min(jobs or os.cpu_count() or 1, len(tasks)), progress)
+    return comparison
+
+
+def check_metric(metric: str) -> Literal["less", "more"]:
+    """Return whether less or more of a metric is better.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such metric.
+    """
+    if metric not in METRICS:
+        near = difflib.get_close_matches(metric, METRICS, n=1)
+        meant = f"did you mean {near[0]}? There" if near else "there"
+        raise ConfigError(f"there is no metric {metric!r}; {meant} are {', '.join(METRICS)}")
+    return METRICS[metric].better
+
+
+def _run(
+    comparison: Comparison, tasks: list[Task], jobs: int, progress: Callable[[Run, int, int], object] | None
+) -> None:
+    results = run_all(tasks, comparison.conditions, jobs)
+    try:
+        for run, facts in results:
+            comparison.runs.append(run)
+            comparison.sites[run.site] = facts or comparison.sites[run.site]
+            if progress is not None:
+                progress(run, len(comparison.runs), len(tasks))
+    except KeyboardInterrupt:
+        comparison.interrupted = True
+    finally:
+        results.close()
+    order = {(task.site, task.policy.label, task.seed): number for number, task in enumerate(tasks)}
+    comparison.runs.sort(key=lambda run: order[run.site, run.policy, run.seed])
+
+
+def _judge(pair: Paired, better: Literal["less", "more"]) -> Verdict:
+    pairs = pair.n + pair.only_a + pair.only_b
+    if not pairs:
+        return "neither"
+    ahead = pair.difference * (-1 if better == "less" else 1)  # nan where no pair is left
+    if pairs + pair.neither == 1 or (pair.only_a and pair.only_b):
+        return "unclear"
+    if pair.only_a or pair.only_b:  # with some seeds only one of them got there
+        return "worse" if pair.only_a and not ahead > 0 else "better" if pair.only_b and not ahead < 0 else "unclear"
+    if not ahead or pair.n == 1 or pair.p >= _LUCK:
+        return "unclear"
+    return "better" if ahead > 0 else "worse"
+
+
+def _check_given(what: str, given: Sequence[object]) -> None:
+    if not given:
+        raise ConfigError(f"nothing to compare: give at least one {what}")
+    twice = [value for value, times in Counter(given).items() if times > 1]
+    if twice:
+        hint = "; call one of them otherwise: label=name" if what == "policy" else ""
+        raise ConfigError(f"{what} {twice[0]} is given twice{hint}")
+
+
+def _names(paths: Sequence[Path]) -> list[str]:
+    """Return what to call each site: the name of its file, with that of its folder where two are called the same."""
+    stems = Counter(path.stem for path in paths)
+    names = [path.stem if stems[path.stem] == 1 else f"{path.absolute().parent.name}/{path.stem}" for path in paths]
+    return names if len(set(names)) == len(names) else [str(path) for path in paths]
+
+
+def _baseline(specs: Sequence[PolicySpec], wanted: str | None) -> str:
+    labels = {spec.label.lower(): spec.label for spec in specs}
+    if wanted is None:
+        return next((spec.label for spec in specs if spec.path.endswith(".BreadthFirst")), specs[0].label)
+    if wanted.lower() in labels:
+        return labels[wanted.lower()]
+    try:
+        meant = PolicySpec.parse(wanted)
+        return next(spec.label for spec in specs if (spec.path, spec.params) == (meant.path, meant.params))
+    except (ConfigError, StopIteration):
+        raise ConfigError(
+            f"the baseline {wanted!r} is none of the policies: {', '.join(labels.values())}; add it, or name one of them"
+        ) from None

@@ -1,0 +1,217 @@
+"""Policies named by text: ``SB-CLASSIFIER``, ``TagPath:alpha=30``, ``patient=myproject.policies.Mine:wait=3``.
+
+What is compared has to be written down: on a command line, in a report, in a file that another process reads. A policy
+object cannot be, so a policy is named by its class and its parameters, and made anew for each crawl.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import importlib
+import inspect
+import pkgutil
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from scrapy_focus import policies
+from scrapy_focus.core.errors import ConfigError, FocusError
+from scrapy_focus.core.policy import Policy
+from scrapy_focus.policies.tagpath.oracles import Informed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Self
+
+    from scrapy_focus.core.goal import Goal
+
+#: Names of papers, those of SB-CLASSIFIER first, with the class and the parameters that each stands for.
+PAPER_NAMES: dict[str, tuple[str, dict[str, Any]]] = {
+    "SB-CLASSIFIER": ("TagPath", {}),
+    "SB-ORACLE": ("OracleTagPath", {}),
+    "FOCUSED": ("Focused", {}),
+    "TP-OFF": ("TagPathOffline", {"benefit": "truth"}),
+    "BFS": ("BreadthFirst", {}),
+    "DFS": ("DepthFirst", {"last_first": True}),
+    "RANDOM": ("Random", {}),
+    "OMNISCIENT": ("Omniscient", {}),
+    "TRES": ("TreeQ", {}),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicySpec:
+    """A policy by name: what to call it, which class it is, and with which parameters.
+
+    Examples
+    --------
+    >>> PolicySpec.parse("BFS")
+    PolicySpec(label='BFS', path='scrapy_focus.policies.orderings.BreadthFirst', params={})
+    >>> spec = PolicySpec.parse("eager=TagPath:alpha=0.5,index=numpy")
+    >>> spec.label, spec.params
+    ('eager', {'alpha': 0.5, 'index': 'numpy'})
+    >>> PolicySpec.parse("TagPath:alpha=0.5").label
+    'TagPath alpha=0.5'
+    """
+
+    label: str
+    path: str  # import path of the class
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read ``[label=]name[:parameter=value,...]``.
+
+        The name is one of the paper, the name of a class of this package, or the import path of a class. Values are
+        Python literals; words need no quotes.
+
+        Raises
+        ------
+        ConfigError
+            If there is no such policy, or the parameters cannot be read.
+        """
+        head, _, given = text.partition(":")
+        label, labelled, name = (part.strip() for part in head.rpartition("="))
+        params = _read_params(given, text)
+        if "." in name:
+            known, path, preset = name.rpartition(".")[2], name, dict[str, Any]()
+        else:
+            known, path, preset = _find(name, text)
+        if labelled and not label:
+            raise ConfigError(f"policy {text!r} has an empty label; write label=name, or only the name")
+        spec = cls(label=label or " ".join([known, *_write_params(params)]), path=path, params=preset | params)
+        spec.load()
+        return spec
+
+    @classmethod
+    def of(cls, policy: type[Policy] | Self | str) -> Self:
+        """Return the specification of what can stand for a policy: itself, its text, or a class with its defaults."""
+        if isinstance(policy, cls):
+            return policy
+        if isinstance(policy, type):
+            return cls(label=policy.__name__, path=f"{policy.__module__}.{policy.__qualname__}")
+        return cls.parse(str(policy))
+
+    def __str__(self) -> str:
+        """Return the shortest text that :meth:`parse` reads back as the same."""
+        ours = [name for name in [*PAPER_NAMES, *known_policies()] if self.path.endswith(f".{_class_of(name)}")]
+        for labelled in ("", f"{self.label}="):
+            for name in [*ours, self.path]:
+                preset: Mapping[str, Any] = PAPER_NAMES[name][1] if name in PAPER_NAMES else {}
+                params = ",".join(_write_params({key: v for key, v in self.params.items() if preset.get(key) != v}))
+                text = f"{labelled}{name}:{params}" if params else f"{labelled}{name}"
+                if self._reads_as(text):
+                    return text
+        return f"{self.label}={self.path}"
+
+    def load(self) -> type[Policy]:
+        """Return the class.
+
+        Raises
+        ------
+        ConfigError
+            If it cannot be imported, or is no policy.
+        """
+        module, _, name = self.path.rpartition(".")
+        try:
+            policy = getattr(importlib.import_module(module), name)
+        except Exception as error:  # whatever the module of a user does when it is imported
+            raise ConfigError(f"policy {self.path!r} cannot be imported: {type(error).__name__}: {error}") from error
+        if not (isinstance(policy, type) and issubclass(policy, Policy)) or inspect.isabstract(policy):
+            raise ConfigError(f"{self.path} is not a policy; name a subclass of scrapy_focus.Policy that can be made")
+        return policy
+
+    def make(self, goal: Goal | None = None) -> Policy:
+        """Return a new policy; one that takes ``targets`` is told the MIME types that the goal wants, as in a live crawl.
+
+        Raises
+        ------
+        ConfigError
+            If it does not take the parameters.
+        """
+        policy = self.load()
+        signature = inspect.signature(policy)
+        wanted = getattr(goal, "types", ())
+        implied = {"targets": wanted} if wanted and "targets" in signature.parameters else {}
+        try:
+            signature.bind(**self.params)
+        except TypeError as error:
+            raise ConfigError(
+                f"policy {self.label!r} cannot be made: {error}; {policy.__qualname__} takes "
+                f"{', '.join(signature.parameters) or 'no parameters'}"
+            ) from error
+        try:
+            return policy(**(implied | dict(self.params)))
+        except FocusError:
+            raise
+        except Exception as error:
+            raise ConfigError(f"policy {self.label!r} cannot be made: {type(error).__name__}: {error}") from error
+
+    def is_told(self) -> bool:
+        """Whether it is told the truth about the site beforehand, so that no real crawl can do what it does."""
+        policy = self.make()
+        return isinstance(policy, Informed) and policy.needs_truth
+
+    def _reads_as(self, text: str) -> bool:
+        try:
+            return type(self).parse(text) == self
+        except ConfigError:
+            return False
+
+
+@lru_cache(maxsize=1)
+def known_policies() -> dict[str, str]:
+    """Return the import path of each policy of this package, by the name of its class."""
+    return {policy.__name__: f"{policy.__module__}.{policy.__name__}" for policy in _scan()}
+
+
+def _scan() -> Iterator[type[Policy]]:
+    for info in pkgutil.walk_packages(policies.__path__, f"{policies.__name__}."):
+        for name, value in vars(importlib.import_module(info.name)).items():
+            ours = inspect.isclass(value) and issubclass(value, Policy) and value.__module__ == info.name
+            if ours and not inspect.isabstract(value) and not name.startswith("_"):
+                yield value
+
+
+def _class_of(name: str) -> str:
+    return PAPER_NAMES[name][0] if name in PAPER_NAMES else name.rpartition(".")[2]
+
+
+def _find(name: str, text: str) -> tuple[str, str, dict[str, Any]]:
+    """Return the name as it is spelled, the import path and the parameters that it stands for."""
+    classes = known_policies()
+    names = [*PAPER_NAMES, *classes]
+    spelled = {known.lower(): known for known in reversed(names)} | {known: known for known in names}
+    known = spelled.get(name) or spelled.get(name.lower())
+    if known is None:
+        near = difflib.get_close_matches(name.lower(), list(spelled), n=1, cutoff=0.5)
+        meant = f"did you mean {spelled[near[0]]}? There" if near else "there"
+        raise ConfigError(
+            f"there is no policy {name or text!r}; {meant} are {', '.join(names)}, and yours by import path"
+        )
+    path = classes[_class_of(known)]
+    return known, path, dict(PAPER_NAMES[known][1]) if known in PAPER_NAMES else {}
+
+
+def _read_params(given: str, text: str) -> dict[str, Any]:
+    """Read ``alpha=30,n=3`` as the arguments of a call."""
+    try:
+        call = ast.parse(f"_({given})", mode="eval").body
+        if not isinstance(call, ast.Call) or call.args or any(word.arg is None for word in call.keywords):
+            raise ValueError("each has a name and a value")
+        return {str(word.arg): _value(word.value) for word in call.keywords}
+    except (SyntaxError, ValueError) as error:
+        raise ConfigError(
+            f"the parameters of policy {text!r} cannot be read: {getattr(error, 'msg', error)}; write name:alpha=30,n=3, "
+            "and quotes around text with other characters than letters"
+        ) from error
+
+
+def _value(node: ast.expr) -> Any:
+    return ast.unparse(node) if isinstance(node, (ast.Name, ast.Attribute)) else ast.literal_eval(node)
+
+
+def _write_params(params: Mapping[str, Any]) -> list[str]:
+    return [f"{name}={value if isinstance(value, str) and value.isidentifier() else repr(value)}"
+            for name, value in params.items()]  # fmt: skip

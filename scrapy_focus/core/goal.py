@@ -1,0 +1,18 @@
+"""What an outcome is worth: a goal is any callable from an outcome to a number.
+
+``None`` says that the worth will be known later, through :meth:`~scrapy_focus.core.crawl.Crawl.reward`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from scrapy_focus.core.types import Outcome
+
+
+class Goal(Protocol):
+    """Turns an outcome into a number: 0 for nothing, 1 for one target."""
+
+    def __call__(self, outcome: Outcome) -> float | None:
+        """Return the reward, or ``None`` if it comes later."""

@@ -1,0 +1,1 @@
+"""What happens between the engine of Scrapy and the crawl."""

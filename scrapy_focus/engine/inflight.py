@@ -1,0 +1,322 @@
+"""What is known of each pick that the engine has, from the moment it is handed out until its outcome.
+
+No hook of Scrapy sees every way in which a request can end: an exception in ``process_response`` and a redirect that a
+signal handler vetoes show up nowhere. But the engine takes every request out of ``inprogress`` at the very end, after
+callbacks, items and errbacks. So the hooks only note facts, and an outcome is drawn from them when the engine has let
+go of the request: exactly once, on every path. The redirect or retry of a request is the same pick.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from math import inf
+from time import monotonic
+from typing import TYPE_CHECKING, Any, cast
+
+from scrapy import signals
+from scrapy.exceptions import IgnoreRequest, StopDownload
+from scrapy.http import Response, TextResponse
+
+from scrapy_focus.config import PICK
+from scrapy_focus.core.types import Link, Outcome, Pick
+from scrapy_focus.web.mime import parse_mime
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from twisted.python.failure import Failure
+
+    from scrapy_focus.engine.slots import Slots
+    from scrapy_focus.scheduler import FocusScheduler
+
+_ITEMS = 10_000  # on their way through the pipelines at most
+
+
+class BudgetExhausted(IgnoreRequest):
+    """Raised in the downloader middleware for a request that the budget does not allow."""
+
+
+class MimeStop(IgnoreRequest):
+    """Raised in the downloader middleware for a body that nobody wants."""
+
+
+class Probed(IgnoreRequest):
+    """Raised in the downloader middleware when a HEAD told what was asked: there is no page for the spider."""
+
+    def __init__(self, response: Response) -> None:
+        super().__init__(f"HEAD of {response.url}: {response.status}")
+        self.response = response
+
+
+class ProbeFailed(IgnoreRequest):
+    """Raised in the downloader middleware when a HEAD got no response, so that nobody tries the page in its place."""
+
+    def __init__(self, cause: BaseException) -> None:
+        super().__init__(f"HEAD failed: {cause}")
+        self.cause = cause
+
+
+class ResponsePage:
+    """A :class:`~scrapy_focus.core.types.Page` that reads a response of Scrapy when asked."""
+
+    __slots__ = ("_response",)
+
+    def __init__(self, response: Response) -> None:
+        self._response = response
+
+    @property
+    def url(self) -> str:
+        return self._response.url
+
+    @property
+    def status(self) -> int:
+        return self._response.status
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        return {str(name): value for name, value in self._response.headers.to_unicode_dict().items()}
+
+    @property
+    def text(self) -> str:
+        return self._response.text if isinstance(self._response, TextResponse) else ""
+
+
+class Entry:
+    """One pick with the engine, and what is known of it so far."""
+
+    __slots__ = (
+        "also", "failure", "holds_slot", "items", "links", "parsed_from", "pick", "request", "response", "sent", "since", "slot",
+        "spider_error", "stopped", "verdict",
+    )  # fmt: skip
+
+    def __init__(self, pick: Pick, since: float) -> None:
+        self.pick = pick
+        self.since = since
+        self.parsed_from = inf  # when its response was there, in seconds of time.monotonic
+        self.request: Request | None = None  # None while a redirect or retry of it waits to be handed out
+        self.slot = ""
+        self.holds_slot = False
+        self.sent = False  # whether any request went out for it
+        self.response: Response | None = None
+        self.failure: BaseException | None = None
+        self.spider_error = False
+        self.items = 0.0
+        self.stopped = False  # whether its body is not wanted for its MIME type
+        self.verdict = ""  # why it, or its last redirect, went no further
+        self.links: list[Link] = []
+        self.also: list[int] = []  # keys of the requests that it was redirected to
+
+    @property
+    def returned(self) -> bool:
+        """Whether the downloader is done with it, so that a request that carries its id comes from the spider."""
+        return self.response is not None or self.failure is not None
+
+    def label(self) -> str:
+        """Return how it ended, as counted in ``focus/outcome/...``."""
+        failure = self.failure
+        if isinstance(failure, Probed):
+            return "probed"
+        if isinstance(failure, BudgetExhausted):
+            return "budget"
+        if self.stopped or isinstance(failure, (MimeStop, StopDownload)):
+            return "mime_stop"
+        if self.spider_error:
+            return "spider_error"
+        if self.response is not None and not 200 <= self.response.status < 300:
+            return "http_error"
+        if isinstance(failure, IgnoreRequest):
+            return "ignored"
+        if failure is not None:
+            return "failure"
+        if self.response is not None:
+            return "ok"
+        return self.verdict or "filtered"
+
+    def outcome(self, now: float) -> Outcome:
+        """Draw the outcome from what is known; the reward is the goal's business."""
+        label, pick = self.label(), self.pick
+        response = self.failure.response if isinstance(self.failure, Probed) else self.response
+        error = "" if label in ("ok", "probed") else label
+        if label == "failure":
+            error = f"failure: {type(self.failure).__name__}"
+        if response is None:
+            return Outcome(pick=pick, error=error, items=self.items, seconds=now - self.since)
+        if label != "probed" and pick.method == "HEAD":
+            pick = pick._replace(method="GET")  # a cache answered with the page itself
+        mime = (response.headers.get("Content-Type") or b"").decode("latin-1")
+        announced = response.headers.get("Content-Length") or b""
+        return Outcome(
+            pick=pick, status=response.status, mime=parse_mime(mime), error=error, items=self.items,
+            size=len(response.body) or (int(announced) if announced.isdigit() else 0), seconds=now - self.since,
+            page=ResponsePage(response),
+        )  # fmt: skip
+
+
+class Errback:
+    """Stands in for the errback of a request in flight: notes the failure, and does what the original would.
+
+    Without an original it returns the failure, which Scrapy treats as if there were no errback.
+    """
+
+    def __init__(self, entry: Entry, original: Callable[[Failure], Any] | None) -> None:
+        self.entry = entry
+        self.original = original
+        self.__name__ = getattr(original, "__name__", "errback")
+
+    def __call__(self, failure: Failure) -> Any:
+        self.entry.failure = failure.value.cause if isinstance(failure.value, ProbeFailed) else failure.value
+        if isinstance(failure.value, (Probed, ProbeFailed, BudgetExhausted)):
+            return None  # nothing that happened to a page of the spider's
+        if self.entry.stopped and self.original is None:
+            return None  # we wanted it so: no error to be logged
+        return failure if self.original is None else self.original(failure)
+
+
+class InFlight:
+    """The picks that the engine has, and the hooks that note what becomes of their requests.
+
+    ``entries`` holds them by id. ``worth`` holds what the reward pipeline said of items on their way, with the items, so
+    that no other object gets their id meanwhile.
+    """
+
+    def __init__(self, crawler: Crawler, slots: Slots) -> None:
+        self.crawler = crawler
+        self.slots = slots
+        self.entries: dict[int, Entry] = {}
+        self.worth: OrderedDict[int, tuple[Any, float]] = OrderedDict()
+        self._pages: dict[str, int] = {}  # URL of each page -> its pick
+
+    def connect(self) -> None:
+        """Listen to the crawl."""
+        connect = self.crawler.signals.connect
+        connect(self._on_response, signals.response_received)
+        connect(self._on_left, signals.request_left_downloader)
+        connect(self._on_scraped, signals.item_scraped)
+        connect(self._on_dropped, signals.item_dropped)
+        connect(self._on_dropped, signals.item_error)
+        connect(self._on_spider_error, signals.spider_error)
+
+    def find(self, carrier: Any) -> Entry | None:
+        """Return the entry of the pick that a request was made for, or the request of a response or failure."""
+        pick_id = entry_id(carrier)
+        return None if pick_id is None else self.entries.get(pick_id)
+
+    def page_of(self, request: Request) -> Entry | None:
+        """Return the entry of the page that a request names as its referrer."""
+        referer = request.headers.get("Referer")
+        pick_id = self._pages.get(referer.decode("latin-1")) if referer else None
+        return None if pick_id is None else self.entries.get(pick_id)
+
+    def hand_out(self, entry: Entry, request: Request) -> Request:
+        """Mark a request as that of a pick, and note that the engine has it."""
+        request.meta[PICK] = entry.pick.id
+        request.errback = Errback(entry, request.errback)
+        entry.request = request
+        entry.slot = self.crawler.engine.downloader.get_slot_key(request)
+        entry.holds_slot = True
+        self.slots.take(entry.slot)
+        return request
+
+    def succeed(self, entry: Entry) -> None:
+        """The request of a pick came to nothing but a redirect or retry, which waits to be handed out."""
+        self._free_slot(entry)
+        entry.request = None
+        entry.stopped = False
+
+    def ended(self) -> list[Entry]:
+        """Return the entries whose request the engine is done with."""
+        in_progress = engine_slot(self.crawler).inprogress
+        entries = self.entries.values()
+        return [entry for entry in entries if entry.request is not None and entry.request not in in_progress]
+
+    def remove(self, entry: Entry) -> None:
+        """Forget a pick: its outcome is drawn."""
+        del self.entries[entry.pick.id]
+        self._free_slot(entry)
+        if entry.request is not None:
+            _restore_errback(entry.request)
+        if entry.response is not None:
+            self._pages.pop(_bare(entry.response.url), None)
+
+    def is_appraised(self, item: Any) -> bool:
+        """Whether somebody said what an item is worth."""
+        return id(item) in self.worth
+
+    def appraise(self, item: Any, worth: float) -> None:
+        """Note what an item is worth, until it is scraped or dropped."""
+        self.worth[id(item)] = item, worth
+        if len(self.worth) > _ITEMS:  # pipelines that replace items leave them here
+            self.worth.popitem(last=False)
+
+    def _free_slot(self, entry: Entry) -> None:
+        if entry.holds_slot:
+            entry.holds_slot = False
+            self.slots.free(entry.slot)
+
+    def _on_response(self, response: Response, request: Request) -> None:
+        entry = self.find(request)
+        if entry is None or entry.request is None or entry.response is not None:
+            return
+        if request is entry.request or request not in engine_slot(self.crawler).inprogress:  # else a copy of it
+            entry.response = response
+            entry.parsed_from = monotonic()
+            _restore_errback(entry.request)  # so that callbacks see the request as it was
+            self._pages[_bare(response.url)] = entry.pick.id
+            if (latency := request.meta.get("download_latency")) is not None:
+                self.slots.observe(entry.slot, latency)
+
+    def _on_left(self, request: Request) -> None:
+        if (entry := self.find(request)) is not None:
+            self._free_slot(entry)
+
+    def _on_scraped(self, item: Any, response: Any) -> None:
+        _, worth = self.worth.pop(id(item), (None, 1.0))
+        if (entry := self.find(response)) is not None:
+            entry.items += worth
+
+    def _on_dropped(self, item: Any) -> None:
+        self.worth.pop(id(item), None)
+
+    def _on_spider_error(self, response: Any) -> None:
+        if (entry := self.find(response)) is not None:
+            entry.spider_error = True
+
+
+def engine_slot(crawler: Crawler) -> Any:
+    """Return the engine's record of what it works on: private, but there since Scrapy 0.9."""
+    return crawler.engine._slot
+
+
+def unwrap(request: Request) -> Request:
+    """Take off a request what :meth:`InFlight.hand_out` put on it."""
+    request.meta.pop(PICK, None)
+    return _restore_errback(request)
+
+
+def scheduler_of(crawler: Crawler) -> FocusScheduler | None:
+    """Return the scheduler of a running crawl if it is one of ours."""
+    from scrapy_focus.scheduler import FocusScheduler
+
+    scheduler = crawler.engine.scheduler
+    # For isinstance, anything with the methods of a scheduler is one: Scrapy's metaclass says so.
+    return cast("FocusScheduler", scheduler) if FocusScheduler in type(scheduler).__mro__ else None
+
+
+def entry_id(carrier: Any) -> int | None:
+    """Return the id of the pick that a request carries, or the request of a response or failure."""
+    request = getattr(carrier, "request", None) or carrier
+    pick_id = getattr(request, "meta", {}).get(PICK)
+    return pick_id if isinstance(pick_id, int) else None
+
+
+def _restore_errback(request: Request) -> Request:
+    """Give a request its own errback back. Else request, errback, entry and response would keep each other in memory."""
+    if isinstance(request.errback, Errback):
+        request.errback = request.errback.original
+    return request
+
+
+def _bare(url: str) -> str:
+    return url.partition("#")[0]

@@ -1,0 +1,153 @@
+"""Turns the requests of a spider into links, and says where they stand on their page."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING
+
+from scrapy.http import HtmlResponse, Response
+from scrapy.utils.response import get_base_url
+
+from scrapy_focus.config import LINK, WHY
+from scrapy_focus.core.types import Link, State
+from scrapy_focus.engine.slots import slot_name
+from scrapy_focus.frontiers.keys import KeySet
+from scrapy_focus.web.html import Place, locate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+
+    from scrapy_focus.core.crawl import Crawl
+    from scrapy_focus.engine.inflight import Entry
+    from scrapy_focus.engine.requests import Requests
+
+_ODD = 0x9E3779B97F4A7C15  # spreads keys over 63 bits
+
+
+class Links:
+    """Makes links of requests, with keys that tell apart what is to be fetched apart.
+
+    The key of a link is the fingerprint of its request. What is to be fetched though its fingerprint is known
+    (``dont_filter``) gets another one. So the frontier knows the fingerprint of a request exactly if a dupefilter would.
+    """
+
+    def __init__(self, crawler: Crawler, crawl: Crawl, requests: Requests) -> None:
+        self.crawler = crawler
+        self.crawl = crawl
+        self.requests = requests
+        self._coming: set[int] = set()  # keys of links that are not with the policy yet, and of redirects under way
+        self._salt = itertools.count(1)
+        self._started = KeySet()  # keys of start requests that were asked about
+
+    def key(self, request: Request) -> int:
+        """Return the first 63 bits of the fingerprint of a request."""
+        return int.from_bytes(self.crawler.request_fingerprinter.fingerprint(request)[:8], "big") >> 1
+
+    def is_known(self, request: Request) -> bool:
+        """Whether a request was had before, or is on its way."""
+        return self._is_taken(self.key(request))
+
+    def is_stored_start(self, request: Request) -> bool:
+        """Whether a request of ``start()`` is one with which an earlier run of this job began.
+
+        Such a request goes past the dupefilter, so it would be sent in each run. In one run it is told so once, as
+        a spider may ask for the same page again and again.
+        """
+        if not (request.dont_filter and request.meta.get("is_start_request")):
+            return False
+        key = _salted(self.key(request), 0)
+        if not self._started.add(key) or key in self._coming:
+            return False
+        state = self.crawl.frontier.states([key])[0]
+        if state == State.WAITING:
+            self.requests.adopt(key, request)
+        return state != State.NEW and not self.requests.was_lost(key)
+
+    def is_recalled(self, request: Request) -> bool:
+        """Whether a start request that was had before is to be had again: it could not be stored, and was lost."""
+        key = self.key(request)
+        if self.crawl.frontier.states([key])[0] == State.WAITING:
+            self.requests.adopt(key, request)
+        return self.requests.was_lost(key)
+
+    def claim(self, request: Request) -> int:
+        """Return the key of a redirect, which is known as its own request from now on."""
+        key = self.key(request)
+        self._coming.add(key)
+        return key
+
+    def give_back(self, keys: Iterable[int]) -> None:
+        """Redirects came to nothing, or the frontier knows them now."""
+        self._coming.difference_update(keys)
+
+    def make(self, request: Request, *, seen: bool) -> Link:
+        """Return the link of a request; ``seen`` says that the dupefilter knows it."""
+        key = first = self.key(request)
+        if request.dont_filter:
+            key = _salted(first, 0)
+        if not seen:
+            while self._is_taken(key):
+                key = _salted(first, next(self._salt))
+            self._coming.add(key)
+        said = request.meta.pop(LINK, None) or {}
+        request.meta.pop(WHY, None)  # of the page on which it was found
+        kept = len(self.requests)
+        payload = self.requests.pack(key, request, again=seen)
+        self.crawl.counts["link/kept"] += len(self.requests) - kept
+        return Link(
+            url=request.url,
+            key=key,
+            host=slot_name(self.crawler.engine.downloader.get_slot_key(request)),
+            depth=depth if isinstance(depth := request.meta.get("depth"), int) else 0,
+            anchor=str(said.get("anchor") or request.meta.get("link_text") or ""),
+            tag_path=str(said.get("tag_path", "")),
+            context=str(said.get("context", "")),
+            payload=payload,
+        )
+
+    def concluded(self, entry: Entry) -> None:
+        """The links of a page are with the policy now, and the page is known under all its keys."""
+        self.placed(entry.links)
+        self.give_back(entry.also)
+        if self.crawl.frontier.states([entry.pick.key])[0] not in (State.WAITING, State.FLYING):
+            self.requests.forget(entry.pick.key)
+
+    def placed(self, links: Iterable[Link]) -> None:
+        """These links are with the policy now; forget the requests of those that it gave up."""
+        links = list(links)
+        self._coming.difference_update(link.key for link in links)
+        kept = [link.key for link in links if not link.payload]
+        for key, state in zip(kept, self.crawl.frontier.states(kept), strict=True):
+            if state not in (State.WAITING, State.FLYING):
+                self.requests.forget(key)
+
+    def locate(self, links: list[Link], response: Response | None) -> list[Link]:
+        """Return links with where they stand on their page, if the policy reads that and it is HTML.
+
+        What the user said of a link (``focus_link``) goes before what the page says.
+        """
+        if not links or not self.crawl.policy.reads_page or not isinstance(response, HtmlResponse):
+            return links
+        root, urls = response.selector.root, [link.url for link in links]
+        places = locate(root, get_base_url(response), urls, encoding=response.encoding)
+        self.crawl.counts["link/unattributed"] += sum(url not in places for url in urls)
+        return [_stand(link, places.get(link.url, Place())) for link in links]
+
+    def _is_taken(self, key: int) -> bool:
+        return key in self._coming or self.crawl.frontier.states([key])[0] != State.NEW
+
+
+def _salted(key: int, salt: int) -> int:
+    """Return another key for what has this one already; the same in each process."""
+    return (key + (salt + 1) * _ODD) & ((1 << 63) - 1)
+
+
+def _stand(link: Link, place: Place) -> Link:
+    return link._replace(
+        tag_path=link.tag_path or place.tag_path,
+        anchor=link.anchor or place.anchor,
+        context=link.context or place.context,
+    )

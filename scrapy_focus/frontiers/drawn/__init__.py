@@ -1,0 +1,1 @@
+"""Waiting links with vectors, to be drawn from."""

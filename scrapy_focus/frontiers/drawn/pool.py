@@ -1,0 +1,263 @@
+"""Which waiting links are drawn, where arms have vectors and no order.
+
+What a policy with a tree over links needs is a fair sample of each leaf, hosts that take nothing left out. And a crawl that
+was stopped must go on as if it had not been: so what is drawn is a function of a random number and of which links wait
+where, by their ages, and not of who left before, nor of what was found out on the way.
+"""
+
+from __future__ import annotations
+
+from array import array
+from itertools import accumulate, chain
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from scrapy_focus.frontiers.drawn.chunks import Members, Part
+from scrapy_focus.frontiers.drawn.columns import Columns
+from scrapy_focus.frontiers.drawn.scarce import Scarce
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from numpy.typing import NDArray
+
+TRIALS = (4, 16, 64)  # links that are looked at for one that does not fit, before all of the arm are
+_GOLDEN = 0x9E3779B97F4A7C15
+_MASK = (1 << 64) - 1
+_BLOCK = 1 << 14  # hosts that are looked at together
+_AT_ONCE = 8  # chunks that are taken apart by the way
+
+
+class Pool(Columns):
+    """Waiting links to draw from; it stands in for an :class:`~scrapy_focus.frontiers.ranked.queue.Index`."""
+
+    def shut(self, busy: Collection[str], closed: NDArray[np.bool_] | None = None) -> NDArray[np.bool_] | None:
+        """Return which hosts are busy or closed, shape (n_hosts,), ``None`` where something waits on none of them."""
+        ids = [self.host_ids[name] for name in busy if name in self.host_ids]
+        if closed is None and not any(self._host_waiting[host] for host in ids):
+            return None
+        shut = np.zeros(len(self.hosts), np.bool_) if closed is None else closed.copy()
+        shut[ids] = True
+        return shut
+
+    def is_open(self, shut: NDArray[np.bool_] | None) -> bool:
+        """Whether anything waits on a host that is not shut; quick where much does."""
+        if shut is None or not self._n:
+            return self._n > 0
+        waiting = self.host_waiting
+        starts = range(0, len(waiting), _BLOCK)
+        return any(((waiting[at : at + _BLOCK] > 0) & ~shut[at : at + _BLOCK]).any() for at in starts)
+
+    def awake(self, busy: Collection[str]) -> NDArray[np.int64]:
+        """Return how many links of each arm wait on hosts that are not busy, shape (n_arms,).
+
+        Linear in all links, some nanoseconds each, where something waits on a busy host.
+        """
+        shut = self.shut(busy)
+        if shut is None:
+            return self.waiting.copy()
+        hosts = np.frombuffer(self._host, np.int32)
+        return np.array([np.count_nonzero(~shut[hosts[members.slots()]]) for members in self._arms], np.int64)
+
+    def best(self, arm: int, busy: Collection[str] = ()) -> int:
+        """Return the slot of the oldest link of an arm on a host that is not busy, -1 where there is none."""
+        if not 0 <= arm < len(self._arms) or not self._waiting[arm]:
+            return -1
+        shut = self.shut(busy)
+        members = self._arms[arm]
+        if shut is None:
+            return members.chunk(0)[0]
+        if not self.is_open(shut):
+            return -1
+        hosts = np.frombuffer(self._host, np.int32)
+        for at in range(len(members.chunks)):
+            slots = np.frombuffer(members.chunk(at), np.int32)
+            found = np.flatnonzero(~shut[hosts[slots]])
+            if len(found):
+                return int(slots[found[0]])
+        return -1
+
+    def sample(self, arm: int, k: int, rng: np.random.Generator, busy: Collection[str] = ()) -> list[int]:
+        """Return up to k different slots of an arm on hosts that are not busy, drawn uniformly."""
+        if not 0 <= arm < len(self._arms) or not self._waiting[arm]:
+            return []
+        shut, n = self.shut(busy), self._waiting[arm]
+        drawn: NDArray[np.int64] = rng.choice(n, min(n, k if shut is None else 4 * k), replace=False)
+        slots = self._at(np.full(len(drawn), arm), drawn)
+        if shut is None:
+            return list(slots.tolist())
+        hosts = np.frombuffer(self._host, np.int32)
+        slots = slots[~shut[hosts[slots]]]
+        if len(slots) < k and len(drawn) < n:
+            slots = self._arms[arm].slots()
+            slots = rng.permutation(slots[~shut[hosts[slots]]])
+        return list(slots[:k].tolist())
+
+    def scan(self, arm: int, size: int) -> Iterator[array[int]]:
+        """Yield the slots of an arm, so many at a time, oldest first."""
+        members = self._arms[arm] if 0 <= arm < len(self._arms) else Members()
+        for at in range(len(members.chunks)):
+            chunk = members.chunk(at)
+            for start in range(0, len(chunk), size):
+                yield chunk[start : start + size]
+
+    def draw(
+        self,
+        counts: NDArray[np.integer],
+        rng: np.random.Generator,
+        busy: Collection[str],
+        closed: NDArray[np.bool_] | None,
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+        """Return the slots, arms and hosts of links drawn with replacement, so many of each arm, shape (k,) each.
+
+        Each draw has random numbers of its own for each link that it looks at, so that the result does not depend on
+        which links nobody had to look at.
+        """
+        closed = self._fitted(closed)
+        shut = self.shut(busy, closed)
+        if not self.is_open(shut):
+            return _NOTHING, _NOTHING, _NOTHING
+        counts = np.asarray(counts)[: len(self._arms)]
+        wanted = np.where(self.waiting[: len(counts)] > 0, counts, 0)
+        arms = np.repeat(np.arange(len(wanted), dtype=np.int32), wanted)
+        seed = int(rng.integers(1 << 62))
+        hosts = np.frombuffer(self._host, np.int32)
+        numbers = np.arange(len(arms))
+        waiting = self.waiting
+        slots = self._at(arms, (_uniform(seed, numbers) * waiting[arms]).astype(np.int64))
+        if shut is None:
+            return slots, arms, hosts[slots]
+        if self._scarce:
+            self._remember(closed)
+        missing = self._hopeful(np.flatnonzero(shut[hosts[slots]]), arms, slots, shut)
+        done = 1
+        for trials in TRIALS:
+            if not len(missing):
+                break
+            codes = (missing[:, None] + (np.arange(done, done + trials) << 32)).ravel()
+            of = np.repeat(arms[missing], trials)
+            found = self._at(of, (_uniform(seed, codes) * waiting[of]).astype(np.int64)).reshape(-1, trials)
+            fits = ~shut[hosts[found]]
+            first = fits.argmax(axis=1)
+            rows = np.arange(len(missing))
+            well = fits[rows, first]
+            slots[missing[well]] = found[rows, first][well]
+            missing = missing[~well]
+            done += trials
+        for arm in np.unique(arms[missing]).tolist() if len(missing) else ():
+            mine = missing[arms[missing] == arm]
+            left = self._open(arm, closed, shut)
+            if len(left):
+                slots[mine] = left[(_uniform(seed, mine + (done << 32)) * len(left)).astype(np.int64)]
+            else:
+                slots[mine] = -1
+        kept = slots >= 0
+        slots, arms = slots[kept], arms[kept]
+        return slots, arms, hosts[slots]
+
+    def everything(
+        self, busy: Collection[str], closed: NDArray[np.bool_] | None
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+        """Return the slots, arms and hosts of all links on hosts that are not busy or closed, oldest first in each arm."""
+        shut = self.shut(busy, self._fitted(closed))
+        slots = np.concatenate([_NOTHING, *(members.slots() for members in self._arms)])
+        arms = np.repeat(np.arange(len(self._arms), dtype=np.int32), self.waiting)
+        hosts = np.frombuffer(self._host, np.int32)[slots]
+        if shut is not None:
+            slots, arms, hosts = slots[~shut[hosts]], arms[~shut[hosts]], hosts[~shut[hosts]]
+        return slots, arms, hosts
+
+    def _fitted(self, closed: NDArray[np.bool_] | None) -> NDArray[np.bool_] | None:
+        """Return which hosts are closed, shape (n_hosts,)."""
+        if closed is None or len(closed) == len(self.hosts):
+            return closed
+        fitted = np.zeros(len(self.hosts), np.bool_)
+        fitted[: len(closed)] = closed[: len(fitted)]
+        return fitted
+
+    def _at(self, arms: NDArray[np.integer], places: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Return the slots at some places of some arms, counted from the oldest, all of shape (n,)."""
+        if self._put_off:
+            self._take_apart()
+        if self._flat is None:
+            self._flat = self._flattened()
+        chunks, lengths, firsts = self._flat
+        ends = np.frombuffer(lengths, np.int32).cumsum(dtype=np.int64)
+        waiting = self.waiting
+        places = places + (waiting.cumsum() - waiting)[arms]
+        found = ends.searchsorted(places, side="right")
+        within = (places - ends[found]).tolist()  # counted from the end
+        if chunks is None:
+            starts = np.array(firsts)
+            which = (found - starts[arms]).tolist()
+            members = [self._arms[arm] for arm in arms.tolist()]
+            return np.array([m.chunk(c)[w] for m, c, w in zip(members, which, within, strict=True)], np.int32)
+        return np.array([chunks[c][w] for c, w in zip(found.tolist(), within, strict=True)], np.int32)
+
+    def _flattened(self) -> tuple[list[array[int]] | None, array[int], list[int]]:
+        chunks = list(chain.from_iterable(members.chunks for members in self._arms))
+        firsts = [0, *accumulate(len(members.chunks) for members in self._arms)]
+        whole = [chunk for chunk in chunks if not isinstance(chunk, Part)]
+        return whole if len(whole) == len(chunks) else None, array("i", map(len, chunks)), firsts[:-1]
+
+    def _take_apart(self) -> None:
+        """Go on with divisions that were put off."""
+        if self._arms[self._put_off[-1]].take_apart(_AT_ONCE):
+            self._put_off.pop()
+            self._flat = None
+
+    def _hopeful(
+        self, missing: NDArray[np.int64], arms: NDArray[np.int32], slots: NDArray[np.int32], shut: NDArray[np.bool_]
+    ) -> NDArray[np.int64]:
+        """Return those of some draws that may still find something, and give the others the slot -1."""
+        if not self._scarce or not len(missing):
+            return missing
+        of = arms[missing]
+        none = [arm for arm in set(of.tolist()) if arm in self._scarce and self._scarce[arm].is_shut(shut)]
+        hopeless = np.isin(of, none)
+        slots[missing[hopeless]] = -1
+        return missing[~hopeless]
+
+    def _open(self, arm: int, closed: NDArray[np.bool_] | None, shut: NDArray[np.bool_]) -> NDArray[np.int32]:
+        """Return the slots of an arm on hosts that are not shut, oldest first; linear in those whose hosts are not closed."""
+        hosts, members = np.frombuffer(self._host, np.int32), self._arms[arm]
+        scarce = self._scarce.get(arm)
+        if scarce is None:
+            scarce = Scarce(members.slots(), hosts, np.frombuffer(self.age, np.int32), closed)
+            self._scarce[arm] = scarce
+            self._remember(closed)
+        slots = (members if scarce.kept is None else scarce.kept).slots()
+        theirs = hosts[slots]
+        if closed is not None and 2 * np.count_nonzero(~closed[theirs]) < len(slots):
+            del self._scarce[arm]  # much has closed since: look again
+        left: NDArray[np.int32] = slots[~shut[theirs]]
+        return left
+
+    def _remember(self, closed: NDArray[np.bool_] | None) -> None:
+        """Note which hosts are closed now; where one was opened again, what is known of scarce arms is not so any more."""
+        if closed is None:
+            closed = np.zeros(len(self.hosts), np.bool_)
+        if self._closed is not None and (self._closed & ~closed[: len(self._closed)]).any():
+            self._scarce.clear()
+        self._closed = closed.copy() if self._scarce else None
+
+
+_NOTHING = np.empty(0, np.int32)
+
+
+def _uniform(seed: int, codes: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return a number from [0, 1) for each code below 2**40: SplitMix64, entered at the code.
+
+    Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
+    """
+    z = codes.astype(np.uint64)
+    z *= np.uint64(_GOLDEN)
+    z += np.uint64((seed * 2 + 1) & _MASK)
+    z ^= z >> np.uint64(30)
+    z *= np.uint64(0xBF58476D1CE4E5B9)
+    z ^= z >> np.uint64(27)
+    z *= np.uint64(0x94D049BB133111EB)
+    z ^= z >> np.uint64(31)
+    z >>= np.uint64(11)
+    return z.astype(np.float64) * 2.0**-53

@@ -1,0 +1,57 @@
+"""What is remembered of an arm of which nearly all links wait on hosts that can take nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from scrapy_focus.frontiers.drawn.chunks import Members
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+_HOSTS = 64  # where they are more, they are not remembered
+
+
+class Scarce:
+    """The links of an arm whose hosts were not closed when somebody looked, and all that came since.
+
+    ``kept`` are these, or ``None`` where they were more than half of the arm; ``hosts`` are at least all hosts of these
+    links, or ``None`` where they are many. It is good as long as no host is opened again.
+    """
+
+    def __init__(
+        self,
+        slots: NDArray[np.int32],
+        hosts: NDArray[np.int32],
+        ages: NDArray[np.int32],
+        closed: NDArray[np.bool_] | None,
+    ) -> None:
+        left = slots if closed is None else slots[~closed[hosts[slots]]]
+        self.kept: Members | None = None
+        if 2 * len(left) <= len(slots):
+            self.kept = Members()
+            self.kept.merge(left, ages)
+        found = np.unique(hosts[left])
+        self.hosts: set[int] | None = set(found.tolist()) if len(found) <= _HOSTS else None
+
+    def is_shut(self, shut: NDArray[np.bool_]) -> bool:
+        """Whether nothing is left where these hosts take nothing; ``False`` where that is not known."""
+        return self.hosts is not None and all(shut[host] for host in self.hosts)
+
+    def insert(self, slot: int, age: int, ages: Sequence[int], host: int) -> None:
+        """A link came."""
+        if self.kept is not None:
+            self.kept.insert(slot, age, ages)
+        if self.hosts is not None:
+            self.hosts.add(host)
+            if len(self.hosts) > _HOSTS:
+                self.hosts = None
+
+    def discard(self, slot: int, age: int, ages: Sequence[int]) -> None:
+        """A link left."""
+        if self.kept is not None:
+            self.kept.discard(slot, age, ages)

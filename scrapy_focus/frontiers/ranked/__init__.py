@@ -1,0 +1,1 @@
+"""Waiting links in the order of their ranks."""

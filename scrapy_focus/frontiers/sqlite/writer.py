@@ -1,0 +1,155 @@
+"""The thread that writes checkpoints, so that the crawl goes on meanwhile."""
+
+from __future__ import annotations
+
+import sqlite3
+from array import array
+from itertools import chain, islice
+from queue import SimpleQueue
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from scrapy_focus.frontiers.sqlite.database import storage_error
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    from scrapy_focus.core.errors import StorageError
+
+T = TypeVar("T")
+
+_ROWS = 500  # of one statement
+_MOVE = """
+UPDATE links SET (arm, rank, method, memo) = (SELECT arm, rank, method, memo FROM moved WHERE moved.row = links.row)
+WHERE row IN (SELECT row FROM moved)
+"""
+
+Row = tuple[Any, ...]  # key, url, host, depth, origin, payload, arm, rank, method, memo
+Moved = tuple[int, float, Literal["GET", "HEAD"], bytes | None]  # arm, rank, method, memo
+
+
+class Changes:
+    """What happened between two checkpoints; nobody changes it once it is handed over.
+
+    ``rows`` are new records by number, ``moved`` new placements of older ones, ``gone`` the numbers of older ones that are
+    no more: they are disjoint.
+    """
+
+    def __init__(self) -> None:
+        self.rows: dict[int, Row] = {}
+        self.moved: dict[int, Moved] = {}
+        self.gone: list[int] = []
+        self.seen: dict[int, int] = {}  # key -> state
+        self.hosts: list[tuple[int, str]] = []
+        self.flying: list[tuple[int, int, float | None]] = []  # id, number of the record, chance
+        self.counters: dict[str, int] = {}
+        self.notes: Mapping[str, bytes] = {}
+        self.then: Callable[[], None] | None = None
+        self.committed = False
+        self.finished = Event()  # committed, or given up
+
+    def __len__(self) -> int:
+        return len(self.rows) + len(self.moved) + len(self.gone)
+
+
+class Writer:
+    """Writes changes in the order in which they are handed over, each as one transaction.
+
+    After a failure nothing more is written: the file stays as it was at the last checkpoint that went well.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
+        self.path = path
+        self.error: StorageError | None = None
+        self._connection = connection
+        self._queue: SimpleQueue[Changes | None] = SimpleQueue()
+        self._thread: Thread | None = None
+
+    def hand(self, changes: Changes) -> None:
+        """Let changes be written; returns at once."""
+        if self._thread is None:
+            self._thread = Thread(target=self._run, name=f"writer of {self.path.name}", daemon=True)
+            self._thread.start()
+        self._queue.put(changes)
+
+    def close(self) -> None:
+        """Write what was handed over, and close the connection."""
+        if self._thread is not None:
+            self._queue.put(None)
+            self._thread.join()
+        self._connection.close()
+
+    def _run(self) -> None:
+        while (changes := self._queue.get()) is not None:
+            try:
+                if self.error is None:
+                    self._write(changes)
+                    changes.committed = True
+                    if self._is_in_one_file() and changes.then is not None:
+                        changes.then()
+            except Exception as error:
+                self.error = storage_error(self.path, error)
+                self.error.__cause__ = error
+            finally:
+                changes.finished.set()
+                del changes
+
+    def _is_in_one_file(self) -> bool:
+        """Move what was committed from the write-ahead log to the file, and say whether all of it is there."""
+        _, logged, moved = self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+        return bool(logged == moved)
+
+    def _write(self, changes: Changes) -> None:
+        execute = self._connection.execute
+        execute("CREATE TEMP TABLE IF NOT EXISTS moved (row INTEGER PRIMARY KEY, arm, rank, method, memo)")
+        execute("BEGIN IMMEDIATE")
+        try:
+            self._insert("hosts", changes.hosts)
+            self._insert("links", _numbered(changes.rows))
+            self._insert("moved", _numbered(changes.moved))
+            execute(_MOVE)
+            execute("DELETE FROM moved")
+            for some in _parts(iter(sorted(changes.gone)), self._most(1)):
+                execute(f"DELETE FROM links WHERE row IN ({', '.join('?' * len(some))})", some)  # noqa: S608
+            execute("DELETE FROM flying")
+            self._insert("flying", changes.flying)
+            for state, keys in _seen_keys(changes):
+                execute("INSERT INTO seen (state, keys) VALUES (?, ?)", (state, keys))
+            self._insert("counters", changes.counters.items())
+            self._insert("notes", changes.notes.items())
+            execute("COMMIT")
+        except BaseException:
+            if self._connection.in_transaction:
+                execute("ROLLBACK")
+            raise
+
+    def _insert(self, table: str, rows: Iterable[Row]) -> None:
+        """Put rows into a table, many with one statement: after each, the other thread may keep this one waiting."""
+        rows = iter(rows)
+        first = next(rows, None)
+        if first is None:
+            return
+        marks = f"({', '.join('?' * len(first))})"
+        for some in _parts(chain([first], rows), self._most(len(first))):
+            sql = f"INSERT OR REPLACE INTO {table} VALUES {', '.join([marks] * len(some))}"  # noqa: S608
+            self._connection.execute(sql, list(chain.from_iterable(some)))
+
+    def _most(self, width: int) -> int:
+        """Return how many rows of some values each fit into one statement."""
+        return max(min(_ROWS, self._connection.getlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER) // width), 1)
+
+
+def _parts(values: Iterator[T], size: int) -> Iterator[list[T]]:
+    while part := list(islice(values, size)):
+        yield part
+
+
+def _numbered(rows: Mapping[int, Row]) -> Iterator[Row]:
+    for number, row in rows.items():
+        yield number, *row
+
+
+def _seen_keys(changes: Changes) -> Iterator[tuple[int, bytes]]:
+    for state in set(changes.seen.values()):
+        yield int(state), array("q", [key for key, found in changes.seen.items() if found == state]).tobytes()

@@ -1,0 +1,1 @@
+"""What outcomes are worth: items, files of wanted types, pages on a topic."""

@@ -1,0 +1,1 @@
+"""Looks into the folder of a crawl, and repairs it."""

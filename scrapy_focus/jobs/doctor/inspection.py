@@ -1,0 +1,248 @@
+"""What is in the folder of a crawl, told without changing it, while a crawl runs in it or after it was killed.
+
+The last checkpoint is read as one snapshot of its SQLite file, and what came since from the journals. A crawl that runs may
+commit a checkpoint in between and remove journals that were about to be read; then all of it is read again.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+import sqlite3
+from contextlib import closing, suppress
+from datetime import UTC, datetime
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from filelock import FileLock, Timeout
+
+from scrapy_focus.core.errors import ResumeError, StorageError
+from scrapy_focus.core.policy import Policy
+from scrapy_focus.core.types import State
+from scrapy_focus.frontiers.sqlite.database import storage_error
+from scrapy_focus.jobs.doctor.tail import read_tail
+from scrapy_focus.jobs.job import FRONTIER, LOCK, owner
+from scrapy_focus.jobs.journal import journals_in
+from scrapy_focus.jobs.recovery import versions
+
+if TYPE_CHECKING:
+    import os
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from scrapy_focus.jobs.doctor.tail import Tail
+
+_BEST = 10  # arms
+_ATTEMPTS = 5  # to read between two checkpoints of a crawl that runs
+_OF_SCRAPY = ("requests.queue", "requests.seen", "spider.state")
+_LIMITS = ("requests", "bytes", "seconds")
+
+
+def folder_of(jobdir: Path) -> Path:
+    """Return the folder in a JOBDIR in which a crawl is.
+
+    Raises
+    ------
+    ResumeError
+        If there is none that this version can read.
+    StorageError
+        If the file that matters most is missing.
+    """
+    if not jobdir.is_dir():
+        what = "is no folder" if jobdir.exists() else "does not exist"
+        raise ResumeError(f"{jobdir} {what}; name the JOBDIR of a crawl")
+    folder = jobdir if (jobdir / FRONTIER).exists() else jobdir / "focus"
+    if not folder.is_dir():
+        if any((jobdir / name).exists() for name in _OF_SCRAPY):
+            raise ResumeError(
+                f"{jobdir} is a JOBDIR of Scrapy's own scheduler: it has no folder focus, and nothing of scrapy_focus"
+            )
+        raise ResumeError(f"{jobdir} is no JOBDIR of scrapy_focus: it has no folder focus")
+    if (folder / "crawl.json").exists():
+        raise ResumeError(f"{folder} was written by scrapy_focus 0.1.0, in a format that this version does not read")
+    path = folder / FRONTIER
+    if not path.exists() or not path.stat().st_size:
+        what = "missing" if not path.exists() else "empty"
+        if journals_in(folder) or what == "empty":
+            raise StorageError(
+                f"{path} is {what}, and cannot be made again from anything else: put a copy in its place, or begin anew with "
+                "another JOBDIR"
+            )
+        raise ResumeError(f"nothing is stored in {folder} yet: the crawl ended before its first checkpoint")
+    return folder
+
+
+def user_of(folder: Path) -> str:
+    """Return the number of the process that uses a folder now, ``""`` if none does."""
+    if not (folder / LOCK).exists():
+        return ""
+    try:
+        with FileLock(folder / LOCK, timeout=0):
+            return ""
+    except Timeout:
+        return owner(folder)
+    except OSError:  # somebody else's, and not to be written by us
+        return ""
+
+
+def open_readonly(path: Path) -> sqlite3.Connection:
+    """Open the file of a frontier so that nothing of it changes.
+
+    Without a log beside it nobody has it open, and SQLite would make two files to find that out; it is told so.
+    """
+    how = "mode=ro" if path.with_name(f"{path.name}-wal").exists() else "mode=ro&immutable=1"
+    return sqlite3.connect(f"{path.absolute().as_uri()}?{how}", uri=True, isolation_level=None)
+
+
+def look(jobdir: Path) -> dict[str, Any]:
+    """Return what is in a JOBDIR, as plain values for JSON; linear in the links, a quarter of a minute at ten million.
+
+    Raises
+    ------
+    ResumeError
+        If there is no crawl in it that this version can read.
+    StorageError
+        If it is damaged, so that not even this can be told.
+    """
+    folder = folder_of(jobdir)
+    user = user_of(folder)
+    links, notes, tail = _read(folder, busy=bool(user))
+    try:
+        crawl = json.loads(notes["crawl"])
+        said = _say_crawl(crawl, tail)
+    except (KeyError, ValueError, TypeError) as error:
+        raise StorageError(
+            f"what {folder / FRONTIER} says of its crawl cannot be read ({error!r}); see scrapy focus-check"
+        ) from error
+    links["in_flight"] = len(tail.flying)
+    links["found_since"] = tail.found
+    links["picked_since"] = tail.events["pick"]
+    damage = "" if user else tail.why
+    killed = bool(tail.events) or bool(tail.flying) or bool(tail.lost_bytes)
+    return {
+        "jobdir": str(jobdir),
+        "folder": str(folder),
+        "state": "in use" if user else "damaged" if damage else "killed" if killed else "stopped",
+        "process": int(user) if user.isdecimal() else None,
+        "damage": damage,
+        **said,
+        "links": links,
+        **_best_arms(notes.get("policy", b"")),
+        "events_since_checkpoint": tail.events.total(),
+        "events": dict(sorted(tail.events.items())),
+        "versions": {"then": crawl.get("versions", {}), "now": versions()},
+        **_times(folder, notes),
+        "files": {name: found.st_size for name, found in _files(folder).items()},
+    }
+
+
+def _read(folder: Path, *, busy: bool) -> tuple[dict[str, int], dict[str, bytes], Tail]:
+    """Read the last checkpoint, and what came since."""
+    path = folder / FRONTIER
+    for _ in range(_ATTEMPTS):
+        try:
+            with closing(open_readonly(path)) as database:
+                database.execute("BEGIN")
+                notes = dict(database.execute("SELECT name, value FROM notes"))
+                flying = [pick_id for (pick_id,) in database.execute("SELECT id FROM flying")]
+                if "journal" not in notes:
+                    raise ResumeError(f"nothing is stored in {folder} yet: it has no checkpoint")
+                tail = read_tail(folder, int(notes["journal"]), flying)
+                if busy and not tail.last:
+                    continue  # another checkpoint is committed, and the journal of this one is gone
+                return _count(database), notes, tail
+        except (StorageError, OSError) as error:
+            if not busy or not isinstance(error.__cause__ or error, FileNotFoundError):  # a journal, removed just now
+                raise
+        except (sqlite3.Error, ValueError, TypeError) as error:
+            raise storage_error(path, error) from error
+    raise StorageError(f"{folder} changes faster than it can be read; try again")
+
+
+def _count(database: sqlite3.Connection) -> dict[str, int]:
+    """Count the links of a checkpoint by what is known of them."""
+    rows = database.execute("SELECT key, arm FROM links WHERE row NOT IN (SELECT row FROM flying)")
+    waiting = np.fromiter(rows, [("key", np.int64), ("arm", np.int64)])
+    flying = _column(database.execute("SELECT key FROM links WHERE row IN (SELECT row FROM flying)"))
+    known = [
+        (state, np.frombuffer(keys, np.int64))
+        for state, keys in database.execute("SELECT state, keys FROM seen ORDER BY number DESC")
+    ]
+    keys = np.concatenate([waiting["key"], flying, *(keys for _, keys in known)])
+    states = np.concatenate(
+        [np.full(len(waiting) + len(flying), 0), *(np.full(len(keys), state) for state, keys in known)]
+    )
+    _, first = np.unique(keys, return_index=True)  # waiting and flying go first, then what is known last
+    last = states[first]
+    return {
+        "waiting": len(waiting),
+        "arms": len(np.unique(waiting["arm"])),
+        "fetched": int((last == State.FETCHED).sum()),
+        "probed": int((last == State.PROBED).sum()),
+    }
+
+
+def _column(rows: sqlite3.Cursor) -> NDArray[np.int64]:
+    return np.fromiter(chain.from_iterable(rows), np.int64)
+
+
+def _say_crawl(crawl: dict[str, Any], tail: Tail) -> dict[str, Any]:
+    """Return what the notes and the journals say of a crawl in numbers."""
+    described = dict(crawl["description"] or {})
+    spider = described.pop("spider", "")
+    used = {name: {**crawl["budget"], **tail.used}[name] for name in _LIMITS}
+    limits = {name: (crawl.get("limits") or {}).get(name) for name in _LIMITS}
+    counts = {**crawl["counts"], **tail.counts}
+    return {
+        "spider": spider,
+        "policy": described.pop("policy", "unknown"),
+        "goal": described.pop("goal", "unknown"),
+        "parameters": described,
+        "used": used,
+        "limits": limits,
+        "left": {name: None if limit is None else max(0, limit - used[name]) for name, limit in limits.items()},
+        "outcomes": int(counts.get("outcomes", 0)),
+        "rewards": float(crawl["rewards"]) + tail.rewards,
+        "counts": {name: counts[name] for name in sorted(counts)},
+    }
+
+
+def _best_arms(blob: bytes) -> dict[str, Any]:
+    """Ask the stored policy for the arms that earned most; a class that cannot be imported here is no reason to fail."""
+    try:
+        policy = pickle.loads(blob)  # noqa: S301 (the user's own job directory)
+        if not isinstance(policy, Policy):
+            raise TypeError(f"it is a {type(policy).__qualname__}")
+        best = [
+            {"arm": str(name), "earned": float(sum_), "pulls": int(pulls)}
+            for name, sum_, pulls in policy.best_arms(_BEST)
+        ]
+    except Exception as error:
+        return {"best_arms": [], "best_arms_error": f"the policy cannot be read: {type(error).__name__}: {error}"}
+    return {"best_arms": best, "best_arms_error": ""}
+
+
+def _times(folder: Path, notes: dict[str, bytes]) -> dict[str, Any]:
+    """Return when a job was made and written, as ISO times, and how many seconds ago."""
+    now = datetime.now(UTC)
+    made = notes.get("made")
+    written = max(found.st_mtime for found in _files(folder).values())
+    times = {
+        "made": datetime.fromtimestamp(float(made), UTC) if made else None,
+        "written": datetime.fromtimestamp(written, UTC),
+    }
+    said: dict[str, Any] = {name: time and time.isoformat(timespec="seconds") for name, time in times.items()}
+    return said | {
+        f"{name}_seconds_ago": time and max(0.0, (now - time).total_seconds()) for name, time in times.items()
+    }
+
+
+def _files(folder: Path) -> dict[str, os.stat_result]:
+    """Return the files that hold the crawl, by name; a journal may be removed meanwhile."""
+    found = {}
+    for name in (FRONTIER, f"{FRONTIER}-wal", *(f"journal.{number}" for number in journals_in(folder))):
+        with suppress(FileNotFoundError):
+            found[name] = (folder / name).stat()
+    return found

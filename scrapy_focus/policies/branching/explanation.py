@@ -1,0 +1,63 @@
+"""Why a link was chosen, in words and numbers."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from scrapy_focus.web.html import readable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from scrapy_focus.policies.branching.arms import Record
+
+_MOST_ODDS = 20.0  # log-odds that are said
+_NOTHING = 1e-3
+
+
+class Choice(NamedTuple):
+    """What a branching bandit knew when it chose a pick."""
+
+    pick_id: int
+    arm: int
+    score: float
+    own: float
+    later: float
+    second: int  # the arm that it was preferred to, -1: there was none
+    second_score: float
+    candidates: int  # of its arm, among which it was the best; 0: it was drawn at random
+    odds: float  # log-odds by which they were ordered
+
+    def explain(self, kind: str, record: Record, names: Sequence[str]) -> dict[str, Any]:
+        """Return what JSON can hold: the arm, its record, the parts of the score, what it was preferred to, and a sentence."""
+        at_random = not self.candidates
+        said: dict[str, Any] = {
+            "kind": kind, "tag_path": names[self.arm], "pulls": round(record.pulls, 1),
+            "earned": round(record.rewards, 2), "revealed": round(record.revealed, 2), "score": round(self.score, 4),
+            "own": round(self.own, 4), "later": round(self.later, 4), "at random": at_random,
+            "candidates": self.candidates, "odds": round(self.odds, 2),
+        }  # fmt: skip
+        instead = ""
+        if self.second >= 0:
+            said |= {"instead of": names[self.second], "its score": round(self.second_score, 4)}
+            instead = f" (the next best, {readable(names[self.second])}, {_said(self.second_score)})"
+        earned = "was never pulled"
+        if record.pulls:
+            reveals = f" and revealed {record.revealed / record.pulls:.2g}" if record.revealed else ""
+            earned = f"earned {record.rewards / record.pulls:.2g} targets a pull{reveals} in {record.pulls:.0f} pulls"
+        chosen = "drawn at random, to explore"
+        if not at_random:
+            odds = math.exp(min(self.odds, _MOST_ODDS))
+            chosen = f"odds {odds:.2g} to 1"
+            chosen = f"the most promising of {self.candidates}, {chosen}" if self.candidates > 1 else f"alone, {chosen}"
+        said["why"] = (
+            f"a link to a {kind} at {readable(names[self.arm])}: its arm {earned}; {_said(self.own)} is expected of it and "
+            f"{_said(self.later)} of what it reveals, score {_said(self.score)}{instead}; {chosen}"
+        )
+        return said
+
+
+def _said(value: float) -> str:
+    """Return two digits of a number, and 0 for what is next to nothing."""
+    return f"{value:.2g}" if abs(value) >= _NOTHING else "0"

@@ -1,0 +1,174 @@
+"""What a link says before it is fetched, as numbers that a linear model has weights for: its URL, its words, its place.
+
+There is no list of all the words beforehand by which the links of a site differ. So each thing that can be said of a link,
+such as "its URL has the word data, and a number behind it", is hashed to one of 65,535 features. A row of 32 of them, two bytes
+each, waits with the link in the frontier, and hundreds of links can be judged again without reading one.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from functools import partial
+from typing import TYPE_CHECKING, Any
+from zlib import crc32
+
+import numpy as np
+
+from scrapy_focus.learn.hashed import N_FEATURES
+from scrapy_focus.web.words import words_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from scrapy_focus.core.types import Link
+
+WIDTH = 32  # features of a link
+BYTES = 2 * WIDTH
+
+_URL_WORDS, _ANCHOR_WORDS, _CONTEXT_WORDS = 10, 6, 3
+_NOTHING = [0] * _URL_WORDS
+_RANKS = 16
+_WORD = re.compile(r"[a-z]+|0+|\n")
+_DIGITS = str.maketrans("123456789", "000000000")
+_NUMBER = re.compile(r"\d+")
+_FOLDERS = 3  # of a path that belong to its template
+_LONGEST = 512  # characters of a path; of a longer one, the first and the last half of so many are read
+_SHAPE = 64  # characters of each part of the template of a path
+_READ = 200  # characters of an anchor that are read ...
+_NEAR = 60  # ... and of the text around it
+_KNOWN = 1 << 16  # texts of each sort of which it is remembered what they hash to
+_ANY = 1  # a feature that every link has
+
+
+class _Known(dict[str, Any]):
+    """What a function makes of texts, remembered for those that it was asked about lately."""
+
+    def __init__(self, make: Callable[[str], Any]) -> None:
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, text: str) -> Any:
+        if len(self) >= _KNOWN:
+            self.clear()
+        made = self[text] = self._make(text)
+        return made
+
+
+class LinkHasher:
+    """Hashes links: words of the URL behind the host, each alone and with the next, the template of the URL (folders without
+    numbers, extension, names in the query) and its extension, words of the anchor and of the text around it, and how far up the
+    page the link stands. Numbers are all the same.
+    """
+
+    def __init__(self) -> None:
+        self._words = _Known(_read_word)
+        self._anchor_words = _Known(partial(feature, "anchor"))
+        self._anchors = _Known(self._read_anchor)
+        self._context_words = _Known(partial(feature, "context"))
+        self._templates = _Known(partial(feature, "template"))
+        self._extensions = _Known(partial(feature, "extension"))
+        self._ranks = [feature("rank", "i" * rank) for rank in range(_RANKS)]
+
+    def rows(self, links: Sequence[Link]) -> NDArray[np.uint16]:
+        """Return the features of links of one page, in document order, shape (n, 32), 0 where a link has fewer."""
+        paths = "\n".join([path_of(link.url) for link in links]).lower().translate(_DIGITS)
+        others = array("H")
+        anchors, templates, extensions, ranks = self._anchors, self._templates, self._extensions, self._ranks
+        for place, (link, path) in enumerate(zip(links, paths.split("\n"), strict=True), 1):
+            folder, extension, names = shape_of(path)
+            others.extend(anchors[link.anchor[:_READ].translate(_DIGITS)])
+            others.extend(self._read_context(link))
+            others.append(templates[f"{folder}|{extension}|{names}"])
+            others.append(extensions[extension])
+            others.append(ranks[min(place.bit_length(), _RANKS - 1)])
+            others.append(_ANY)
+        rows = np.zeros((len(links), WIDTH), np.uint16)
+        rows[:, :_URL_WORDS] = words = self._read_paths(paths)
+        rows[:, _URL_WORDS : 2 * _URL_WORDS - 1] = _pairs(words)
+        rows[:, 2 * _URL_WORDS - 1 :] = np.frombuffer(others, np.uint16).reshape(len(links), -1)
+        rows.sort(axis=1)
+        rows[:, 1:][rows[:, 1:] == rows[:, :-1]] = 0  # what is said twice counts once
+        return rows
+
+    def anchor_features(self, texts: Iterable[str]) -> list[int]:
+        """Return the features of all words of some texts, as they are where they stand in an anchor."""
+        return [self._anchor_words[word] for text in texts for word in words_of(text)]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {}  # found again from the texts
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        LinkHasher.__init__(self)
+
+    def _read_paths(self, paths: str) -> NDArray[np.uint16]:
+        """Return the features of the last words of each line, at the end of its row, shape (n, 10)."""
+        features = np.frombuffer(array("H", map(self._words.__getitem__, _WORD.findall(paths + "\n"))), np.uint16)
+        ends = np.flatnonzero(features == 0)
+        starts = np.concatenate([[0], ends[:-1] + 1])
+        at = ends[:, None] - np.arange(_URL_WORDS, 0, -1)
+        return np.where(at >= starts[:, None], features[np.maximum(at, 0)], 0).astype(np.uint16)
+
+    def _read_anchor(self, anchor: str) -> tuple[int, ...]:
+        words = words_of(anchor)[:_ANCHOR_WORDS]
+        return (*map(self._anchor_words.__getitem__, words), *_NOTHING[: _ANCHOR_WORDS - len(words)])
+
+    def _read_context(self, link: Link) -> list[int]:
+        """Return the features of the first words around a link, which are not its own."""
+        if link.context == link.anchor:
+            return _NOTHING[:_CONTEXT_WORDS]
+        around = link.context[: len(link.anchor) + _READ].replace(link.anchor, " ", 1)[:_NEAR].translate(_DIGITS)
+        words = [self._context_words[word] for word in words_of(around)[:_CONTEXT_WORDS]]
+        return words + _NOTHING[: _CONTEXT_WORDS - len(words)]
+
+
+def path_of(url: str) -> str:
+    """Return the path of a URL without its first slash, and the query; of one that is very long, both ends.
+
+    Examples
+    --------
+    >>> path_of("http://example.org/Data/2024/prices.CSV?page=2")
+    'Data/2024/prices.CSV?page=2'
+    """
+    url = url.partition("#")[0]
+    host = url.find("//") + 2
+    behind = url.find("/", host) + 1
+    if not behind or "?" in url[host:behind]:
+        return ""
+    path = url[behind:].replace("\n", " ")
+    return path if len(path) <= _LONGEST else path[: _LONGEST // 2] + path[-_LONGEST // 2 :]
+
+
+def shape_of(path: str) -> tuple[str, str, str]:
+    """Return the first three folders of a path, its extension, and the names in its query.
+
+    Examples
+    --------
+    >>> shape_of("data/2024/prices.csv?page=2&sort=asc")
+    ('data/2024', 'csv', 'page&sort')
+    """
+    path, _, query = path.partition("?")
+    folder, _, name = path.rpartition("/")
+    if folder.count("/") >= _FOLDERS:
+        folder = "/".join(folder.split("/", _FOLDERS)[:_FOLDERS])
+    extension = name.rpartition(".")[2] if "." in name else ""
+    names = "&".join([each.partition("=")[0] for each in query.split("&")]) if query else ""
+    return folder[:_SHAPE], extension[:_SHAPE], names[:_SHAPE]
+
+
+def _read_word(word: str) -> int:
+    return feature("url", word) if word != "\n" else 0
+
+
+def feature(sort: str, text: str) -> int:
+    """Return the feature of a text of some sort, in which all numbers are the same; the same in every process."""
+    return crc32(f"{sort}:{_NUMBER.sub('0', text)}".encode("utf-8", "surrogatepass")) % (N_FEATURES - 1) + 1
+
+
+def _pairs(words: NDArray[np.uint16]) -> NDArray[np.uint16]:
+    """Return a feature for each pair of neighbouring words, shape (n, width - 1) for words of shape (n, width)."""
+    left, right = words[:, :-1].astype(np.uint32), words[:, 1:].astype(np.uint32)
+    mixed = (left * np.uint32(40_503) + right * np.uint32(27_644_437)) % np.uint32(N_FEATURES - 1) + 1
+    return np.where((left > 0) & (right > 0), mixed, 0).astype(np.uint16)

@@ -1,0 +1,378 @@
+"""The policy that is used when nobody chooses one: a branching bandit over tag paths, with a learned choice within its arms.
+
+SB-CLASSIFIER showed that links which stand in the same place of their pages lead to the same kind of page. Three things
+were left to win. A pull that fails tells as much as one that does not, and a file that was taken for a page is a find. Links
+of one place still differ in their words. And what a page is worth is not only the files that it links to, but what the
+pages that it links to are worth.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+
+import numpy as np
+
+from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.core.policy import Left, Policy
+from scrapy_focus.core.types import Placement
+from scrapy_focus.learn.clusters import Clusters
+from scrapy_focus.learn.hashed import HashedLogistic
+from scrapy_focus.learn.text import GramProjector
+from scrapy_focus.policies.branching.arms import PAGES, TARGETS, BranchingArms
+from scrapy_focus.policies.branching.coverage import Coverage
+from scrapy_focus.policies.branching.explanation import Choice
+from scrapy_focus.policies.branching.extensions import LinkKinds
+from scrapy_focus.policies.branching.features import BYTES, WIDTH, LinkHasher
+from scrapy_focus.policies.branching.layout import Places
+from scrapy_focus.policies.branching.saved import read_learned, write_learned
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+    from os import PathLike
+
+    from numpy.typing import NDArray
+
+    from scrapy_focus.core.frontier import Frontier
+    from scrapy_focus.core.types import Link, Outcome, Pick
+
+Unit = Literal["requests", "bytes", "seconds"]
+
+SHOWN = 500  # characters of a tag path, from its end, by which an arm is called
+
+_BYTES = 1 << 15  # that count as one, where bytes are counted
+_MOST_CLUSTERS = 1024  # so there are 2,048 arms at most
+_ROOM = 1 << 22  # characters of all tag paths of which the cluster is remembered, and for each ...
+_OVERHEAD = 64  # ... so many more
+_MOST_PLACED = 4096  # pages of which it is remembered what they revealed, until their outcome is learned
+_MOST_FINDS = 4096  # pages that led to targets, which are learned from again
+_AGAIN = 0.5  # of the pages that led to none, the share after which one that did is learned from again
+_SAID = 6.0  # weight at the start of a word in an anchor that speaks for a target; about as much as one find
+_DRAWN = 2  # times as many links are drawn from an arm as wait there, if these are few
+_PLANNED = 4  # choices between two plans, and one more for each ...
+_MORE = 64  # ... of so many arms
+_FIRST_STEPS = 50  # before which it is not known what the next target costs
+_LEAST = 1e-9  # reward per cost
+_KINDS = {PAGES: "page", TARGETS: "predicted target"}
+
+
+class BranchingBandit(Policy):
+    """A branching bandit over tag paths: the arm whose links earn most per cost, with what they are expected to reveal.
+
+    Links stand in arms: by the cluster of their tag path, as in SB-CLASSIFIER, and by whether a classifier takes them for
+    targets. Each arm has a record of what its pulls earned, cost, and revealed of other arms. From these follows an index, the
+    reward per cost of an arm if what it reveals is pulled as far as that pays; the arm with the largest one is pulled, after
+    noise that is as large as the record is uncertain. Within an arm the link is taken that a second classifier expects most
+    of: that it leads to a target.
+
+    Parameters
+    ----------
+    targets
+        MIME types that are looked for, so that the first predictions follow from extensions, and from names of types in anchors.
+        With none, any link may be a target.
+    words
+        Other words in anchors that speak for a target.
+    unit
+        What is to be saved: ``"requests"``, ``"bytes"`` (as received), or ``"seconds"`` (from choice to outcome).
+    learned
+        A file of :meth:`save`, from an earlier crawl of the same site or of one like it, to begin with.
+    theta
+        Cosine similarity from which a tag path joins a cluster.
+    window
+        Pulls over which the record of an arm goes.
+    horizon
+        Pulls that are planned ahead.
+    noise
+        Spread of the noise, 1 for Thompson sampling.
+    explore
+        Share of the pulls in which the link within an arm is drawn at random; until the first page led to a target, all are.
+    candidates
+        Links of an arm that are drawn, to take the best of them.
+
+    Notes
+    -----
+    *What counts*: every pull, whatever came of it. A link that is a target itself, or redirects to one, earns its reward for
+    its own arm. What a page reveals are its new links.
+
+    *Memory*: a waiting link has 64 bytes of features in the frontier. There are 1,024 clusters (16 MiB) and twice as many arms;
+    the two classifiers take 1 MB, pages to learn from again 0.3 MB, and tag paths that have a cluster 4 MB (some 30,000). Any
+    other belongs to the nearest, which is looked for each time. Of 4,096 pages is remembered what they revealed until their outcome is
+    learned. See also :class:`~scrapy_focus.policies.branching.arms.BranchingArms` and
+    :class:`~scrapy_focus.learn.text.GramProjector`.
+
+    References
+    ----------
+    Gauquier, Manolescu, Senellart: Efficient Crawling for Scalable Web Data Acquisition (2026), for the tag paths. Weiss:
+    Branching bandit processes (1988), for the index. What of it pays is measured in ``benchmarks/RESULTS.md``.
+
+    Examples
+    --------
+    >>> from scrapy_focus import Crawl, Link
+    >>> crawl = Crawl(BranchingBandit(targets=["text/csv"]), seed=0)
+    >>> crawl.add([Link("http://a.test/about.html", 1, "a.test"), Link("http://a.test/prices.csv", 2, "a.test")])
+    2
+    >>> crawl.next().url
+    'http://a.test/prices.csv'
+    """
+
+    may_change: ClassVar[frozenset[str]] = frozenset(("unit", "learned"))
+
+    def __init__(
+        self,
+        *,
+        targets: Collection[str] = (),
+        words: Collection[str] = (),
+        unit: Unit = "requests",
+        learned: str = "",
+        theta: float = 0.75,
+        window: float = 60.0,
+        horizon: int = 4,
+        noise: float = 1.0,
+        explore: float = 0.05,
+        candidates: int = 200,
+    ) -> None:
+        self.targets = targets
+        self.words = words
+        self.unit = unit
+        self.learned = learned
+        self.theta = theta
+        self.window = window
+        self.horizon = horizon
+        self.noise = noise
+        self.explore = explore
+        self.candidates = candidates
+        self._begin()
+        if learned:
+            read_learned(self, learned)  # or the file would be missed only when the crawl has begun
+
+    def _begin(self) -> None:
+        """Make everything that follows from the parameters."""
+        if self.unit not in get_args(Unit):
+            raise ConfigError(f"unit is {self.unit!r}; it is one of {', '.join(get_args(Unit))}")
+        if not (0 < self.theta <= 1 and 0 <= self.explore <= 1 and self.candidates >= 1):
+            raise ConfigError(
+                f"BranchingBandit(theta={self.theta}, explore={self.explore}, candidates={self.candidates}): theta is in "
+                "(0, 1], explore in [0, 1], candidates at least 1"
+            )
+        self.arms = BranchingArms(window=self.window, horizon=self.horizon, noise=self.noise)
+        self.coverage = Coverage()
+        self.steps = 0
+        self._projector = GramProjector()
+        self._clusters = Clusters(dim=1 << 12, threshold=self.theta, max_clusters=_MOST_CLUSTERS)
+        self.paths: dict[str, int] = {}  # the cluster of each tag path
+        self._room = _ROOM
+        self._arm_of: dict[int, int] = {}  # twice the cluster, and one more for predicted targets -> the arm
+        self._names: list[str] = []
+        self._totals = np.zeros((64, 2))  # by arm: pulls, rewards
+        self._places = Places()
+        self._hasher = LinkHasher()
+        self.kinds = LinkKinds(self.targets)
+        self.is_target = HashedLogistic()
+        self.is_target.weights[self._hasher.anchor_features([*self.kinds.names, *self.words])] = _SAID
+        self.leads = HashedLogistic()
+        self._finds = np.zeros((_MOST_FINDS, WIDTH), np.uint16)
+        self._n_finds = 0
+        self._revealed: dict[int, dict[int, int]] = {}
+        self._until_plan = 0
+        self._last: Choice | None = None
+        self._expected = 1.0  # reward per cost of the best arm, when planned last
+
+    def open(self, frontier: Frontier, rng: np.random.Generator) -> None:
+        self._begin()  # a subclass, or who made it, may have set parameters since
+        if self.learned:
+            read_learned(self, self.learned)
+        super().open(frontier, rng)
+
+    def attach(self, frontier: Frontier) -> None:
+        super().attach(frontier)
+        frontier.keep_vectors(BYTES)
+
+    def place(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
+        if not links:
+            return []
+        rows = self._hasher.rows(links)
+        odds = self.is_target.decide(rows) + self.kinds.odds([link.url for link in links])
+        plain = self._places.read([link.tag_path for link in links])
+        clusters = {path: self._cluster_of(path) for path in plain.values()}
+        arms: list[int] = []
+        for link, target in zip(links, (odds > 0).tolist(), strict=True):
+            path = plain[link.tag_path]
+            arms.append(self.arm_of(clusters[path], TARGETS if target else PAGES, path))
+        counts = Counter(arms)
+        if source is None:
+            self.arms.reveal(counts)
+        else:
+            self._revealed.setdefault(source.pick.id, Counter()).update(counts)
+            if len(self._revealed) > _MOST_PLACED:
+                del self._revealed[next(iter(self._revealed))]
+        return [Placement(arm, 0.0, memo) for arm, memo in zip(arms, rows.view(np.uint8), strict=True)]
+
+    def select(self, busy: Collection[str]) -> Pick | None:
+        awake = self._awake(busy)
+        if not awake.any():
+            return None
+        if self._until_plan <= 0:
+            self.arms.plan(awake)
+            self._expected = max(float(self.arms.worth(None).indices[awake].max()), _LEAST)
+            self._until_plan = _PLANNED + self.arms.n_arms // _MORE
+        worth = self.arms.worth(self.rng)
+        indices = np.where(awake, worth.indices, -np.inf)
+        arm = int(np.argmax(indices))
+        pick, odds, candidates = self._best_of(arm, busy)
+        if pick is None:
+            return None
+        self._until_plan -= 1
+        self.steps += 1
+        self.arms.flying[pick.arm] += 1
+        indices[arm] = -np.inf
+        second = int(np.argmax(indices))
+        self._last = Choice(
+            pick.id, arm, float(worth.indices[arm]), float(worth.own[arm]), float(worth.later[arm]),
+            second if np.isfinite(indices[second]) else -1, float(indices[second]), candidates, odds,
+        )  # fmt: skip
+        return pick
+
+    def unselect(self, pick: Pick) -> None:
+        self.steps -= 1
+        self._land(pick.arm)
+
+    def learn(self, outcome: Outcome) -> None:
+        pick = outcome.pick
+        self._land(pick.arm)
+        revealed = self._revealed.pop(pick.id, {})
+        target = outcome.reward > 0
+        if pick.memo is None or not pick.memo.any() or pick.arm >= self.arms.n_arms:  # it could not be placed
+            return
+        self.arms.earn(pick.arm, outcome.reward, self._cost(outcome), revealed)
+        self.coverage.note(pick.arm, target, revealed, self.arms.kinds)
+        self._totals[pick.arm] += 1, outcome.reward
+        row = pick.memo.astype(np.uint8).view(np.uint16)
+        if target or outcome.is_html:
+            self.is_target.learn(row, float(target), offset=float(self.kinds.odds([pick.url])[0]))
+            self.kinds.learn(pick.url, target)
+        if self.arms.kinds[pick.arm] == PAGES:
+            self._learn_leads(row, target or any(self.arms.kinds[arm] == TARGETS for arm in revealed))
+
+    def explain(self, pick: Pick) -> dict[str, Any]:
+        choice = self._last
+        if choice is None or choice.pick_id != pick.id:
+            return {}
+        kind = _KINDS[int(self.arms.kinds[choice.arm])]
+        return choice.explain(kind, self.arms.record(choice.arm), self._names)
+
+    def expected_cost(self) -> float | None:
+        """Return how many requests the next reward of 1 is expected to cost, by the best index; ``None`` at the start."""
+        if self.steps < _FIRST_STEPS:
+            return None
+        return 1 / (self._expected * self.arms.mean_cost)
+
+    def best_arms(self, k: int) -> list[tuple[str, float, int]]:
+        pulls, rewards = self._totals[: self.arms.n_arms].T
+        best = [int(arm) for arm in np.argsort(-rewards, kind="stable")[:k] if rewards[arm] > 0]
+        return [(self._names[arm], float(rewards[arm]), int(pulls[arm])) for arm in best]
+
+    def expected_left(self) -> Left | None:
+        """Return how many targets are still to be found; ``None`` while that is not known, and where any link may be one."""
+        if not self.targets or not self.steps:
+            return None
+        waiting = self.arms.flying.copy()  # what is in flight counts as waiting
+        placed = self.frontier.waiting[: len(waiting)]
+        waiting[: len(placed)] += placed
+        return self.coverage.left(waiting, self.arms.kinds)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write what was learned to a file with which another crawl can begin: the parameter ``learned``.
+
+        Raises
+        ------
+        ConfigError
+            If the file cannot be written.
+        """
+        write_learned(self, path)
+
+    # Arms
+
+    @property
+    def n_clusters(self) -> int:
+        """How many clusters of tag paths there are."""
+        return self._clusters.n_clusters
+
+    @property
+    def cluster_of_arm(self) -> NDArray[np.intp]:
+        """The cluster of each arm, shape (n_arms,)."""
+        return np.fromiter(self._arm_of, np.intp, len(self._arm_of)) // 2
+
+    def join(self, paths: Sequence[str]) -> int:
+        """Let tag paths join clusters, and return the cluster of the first."""
+        first, *_ = [self._cluster_of(path) for path in paths]
+        return first
+
+    def _cluster_of(self, path: str) -> int:
+        """Return the cluster of a tag path, which joins it when it comes for the first time."""
+        cluster = self.paths.get(path)
+        if cluster is None:
+            vector = self._projector.project(path, ["", *path.split("/")])
+            cost = len(path) + _OVERHEAD
+            if cost > self._room:
+                nearest, _ = self._clusters.nearest(*vector)
+                return nearest if nearest >= 0 else self._clusters.assign(*vector)
+            self._room -= cost
+            cluster = self.paths[path] = self._clusters.assign(*vector)
+        return cluster
+
+    def arm_of(self, cluster: int, kind: int, path: str) -> int:
+        """Return the arm of a cluster and a kind, a new one, called by a tag path, if there is none."""
+        arm = self._arm_of.get(2 * cluster + kind)
+        if arm is None:
+            arm = self._arm_of[2 * cluster + kind] = self.arms.new(kind)
+            self._names.append(path[-SHOWN:])
+            if arm == len(self._totals):
+                self._totals = np.concatenate([self._totals, np.zeros_like(self._totals)])
+        return arm
+
+    def _awake(self, busy: Collection[str]) -> NDArray[np.bool_]:
+        """Return which arms have a link on a host that takes something, shape (n_arms,)."""
+        awake = np.zeros(self.arms.n_arms, np.bool_)
+        waiting = self.frontier.waiting[: len(awake)]
+        awake[: len(waiting)] = waiting > 0
+        if busy:
+            drawn = self.frontier.draw(awake.astype(np.int64), self.rng, busy=busy)
+            awake[:] = False
+            awake[drawn.arms] = True
+        return awake
+
+    def _land(self, arm: int) -> None:
+        if arm < self.arms.n_arms:
+            self.arms.flying[arm] = max(self.arms.flying[arm] - 1, 0)
+
+    # Links
+
+    def _best_of(self, arm: int, busy: Collection[str]) -> tuple[Pick | None, float, int]:
+        """Take the link of an arm that looks best; also its odds, and of how many it was the best (0: drawn at random)."""
+        model = self.is_target if self.arms.kinds[arm] == TARGETS else self.leads
+        knows = bool(self._n_finds or self.learned) or self.arms.kinds[arm] == TARGETS
+        at_random = not knows or self.rng.random() < self.explore
+        counts = np.zeros(arm + 1, np.int64)
+        counts[arm] = 1 if at_random else min(self.candidates, _DRAWN * int(self.frontier.waiting[arm]))
+        drawn = self.frontier.draw(counts, self.rng, busy=busy)
+        if not len(drawn.slots):
+            return None, 0.0, 0
+        odds = model.decide(np.ascontiguousarray(drawn.vectors).view(np.uint16))
+        best = int(np.argmax(odds))
+        compared = 0 if at_random else len(np.unique(drawn.slots))
+        return self.frontier.take_slot(int(drawn.slots[best])), float(odds[best]), compared
+
+    def _learn_leads(self, row: NDArray[np.uint16], found: bool) -> None:
+        """Learn what leads to targets; as few pages do, from those again that did."""
+        self.leads.learn(row, float(found))
+        if found:
+            full = self._n_finds == _MOST_FINDS
+            self._finds[int(self.rng.integers(_MOST_FINDS)) if full else self._n_finds] = row
+            self._n_finds += not full
+        elif self._n_finds and self.rng.random() < _AGAIN:
+            self.leads.learn(self._finds[int(self.rng.integers(self._n_finds))], 1.0)
+
+    def _cost(self, outcome: Outcome) -> float:
+        if self.unit == "bytes":
+            return max(outcome.size, 1) / _BYTES
+        return max(outcome.seconds, 1e-3) if self.unit == "seconds" else 1.0

@@ -1,0 +1,161 @@
+"""How many pages of each domain were had, and whether more may be asked for."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.frontiers.keys import KeyMap
+from scrapy_focus.web.domains import domain_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from numpy.typing import NDArray
+
+    from scrapy_focus.core.frontier import Frontier
+    from scrapy_focus.core.types import Outcome, Pick
+
+
+_NEAR = 100_000  # hosts
+_FAILURES = 10  # that count as a page
+_GIVEN_UP = 200  # links that are given up at once
+_COLUMNS = ("flying", "pages", "relevant", "failed")
+
+
+class Domains:
+    """How many pages of each domain are asked for, came, and were relevant; and whether more may be asked for.
+
+    A domain is that of the host by which links wait: in Scrapy, of the download slot. A page that was redirected counts where
+    its link led. It takes 28 bytes for each domain that was ever seen, where these are millions, and some more where they are few.
+
+    Parameters
+    ----------
+    cap
+        Pages of one domain at most, of any type, with those that are asked for; ``None``: as many as there are. Ten failures
+        count as one page.
+    least
+        The cap is halved each time that ``falls_every`` pages were asked for, but not below this; ``None``: it stays.
+    falls_every
+        Pages.
+
+    Raises
+    ------
+    ConfigError
+        If a cap is no whole number from 1, or falls to more than it is.
+    """
+
+    def __init__(self, cap: int | None = None, *, least: int | None = None, falls_every: int = 6_666) -> None:
+        whole = all(type(number) is int and number >= 1 for number in (cap, least, falls_every) if number is not None)
+        if not whole or (least is not None and (cap is None or least > cap)):
+            raise ConfigError(
+                f"per_domain={cap!r}, per_domain_least={least!r}, falls_every={falls_every!r}: a cap is a whole number of pages "
+                "from 1, and falls to a smaller one, every so many pages"
+            )
+        self.cap = self.first_cap = cap
+        self.least = least
+        self.falls_every = falls_every
+        self.asked = 0
+        self._most_asked = 0  # what is taken back is asked for again
+        self.flying = np.zeros(64, np.int32)
+        self.pages = np.zeros(64, np.int32)  # that came
+        self.relevant = np.zeros(64, np.int32)
+        self.failed = np.zeros(64, np.int32)
+        self._rows = KeyMap()
+        self._near: dict[str, int] = {}  # rows of hosts that were asked about lately
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = {**self.__dict__, "_near": {}, "_rows": self._rows.arrays()}
+        return state | {name: getattr(self, name)[: len(self._rows) or 1] for name in _COLUMNS}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._rows = KeyMap()
+        self._rows.update_many(*state["_rows"])
+
+    def row(self, host: str) -> int:
+        """Return the row of the domain of a host."""
+        near = self._near.get(host)
+        if near is not None:
+            return near
+        key = int.from_bytes(blake2b(domain_of(host).encode(), digest_size=8).digest(), "big") >> 1
+        row = self._rows.get(key, -1)
+        if row < 0:
+            row = len(self._rows)
+            self._rows.set(key, row)
+            if row >= len(self.pages):
+                for name in _COLUMNS:
+                    column = getattr(self, name)
+                    setattr(self, name, np.concatenate([column, np.zeros_like(column)]))
+        if len(self._near) >= _NEAR:
+            self._near.clear()
+        self._near[host] = row
+        return row
+
+    def ask(self, row: int) -> bool:
+        """A page of a domain is asked for; ``True`` if that made the cap fall, for all."""
+        self.flying[row] += 1
+        self.asked += 1
+        self._most_asked = max(self._most_asked, self.asked)
+        if self.first_cap is None or self.least is None:
+            return False
+        before = self.cap
+        self.cap = max(self.first_cap >> (self._most_asked // self.falls_every), self.least)
+        return self.cap != before
+
+    def take_back(self, row: int) -> None:
+        """A page of a domain is not asked for after all."""
+        self.flying[row] -= 1
+        self.asked -= 1
+
+    def settle(self, row: int, outcome: Outcome) -> None:
+        """A page of a domain that was asked for came, of whatever type, or failed."""
+        came = outcome.status is not None and 200 <= outcome.status < 300
+        self.flying[row] -= 1
+        self.pages[row] += came
+        self.failed[row] += not came
+        self.relevant[row] += outcome.reward > 0
+
+    def is_full(self, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Whether no more pages of some domains may be asked for, shape (n,)."""
+        return self._is_at_cap(rows, self.flying[rows])
+
+    def is_done(self, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Whether no more pages of some domains may ever be asked for, whatever becomes of those that are, shape (n,)."""
+        return self._is_at_cap(rows, 0)
+
+    def shares(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Return of some domains the share of relevant pages, 0.5 where none is known, and whether none is asked for yet.
+
+        Shape (n, 2).
+        """
+        back = self.pages[rows] + self.failed[rows]
+        share = np.where(back > 0, self.relevant[rows] / np.maximum(back, 1), 0.5)
+        return np.stack([share, back + self.flying[rows] == 0], axis=1)
+
+    def pop(self, frontier: Frontier, arm: int, busy: Collection[str]) -> Pick | None:
+        """Take out the best link of an arm whose domain is not full; those before it are given up, or left where they are."""
+        if self.cap is None:
+            return frontier.pop(arm, busy)
+        full: set[str] = set()
+        given_up = 0
+        while (pick := frontier.pop(arm, full | set(busy))) is not None:
+            row = np.array([self.row(pick.host)])
+            if not self.is_full(row)[0]:
+                return pick
+            if self.is_done(row)[0] and (given_up < _GIVEN_UP or len(frontier.flying) == 1):
+                frontier.settle(pick)
+                given_up += 1
+            else:
+                full.add(pick.host)
+                frontier.release(pick)
+        return None
+
+    def _is_at_cap(self, rows: NDArray[np.intp], flying: NDArray[np.int32] | int) -> NDArray[np.bool_]:
+        if self.cap is None:
+            return np.zeros(len(rows), np.bool_)
+        at_cap: NDArray[np.bool_] = self.pages[rows] + self.failed[rows] // _FAILURES + flying >= self.cap
+        return at_cap

@@ -1,0 +1,185 @@
+"""Policies that are told the truth before the crawl: bounds to measure others by, for recorded sites only.
+
+How good could a crawl be? A replay knows the whole site, so it can run a policy that knows it too. What such a policy
+finds with so many requests is what a crawl that has to learn can at best come near; it is no crawl that anybody can do.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
+
+from scrapy_focus.core.errors import PolicyError
+from scrapy_focus.core.policy import Policy
+from scrapy_focus.core.types import Placement
+from scrapy_focus.policies.tagpath.policy import FIRST, TARGETS, TagPath
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from scrapy_focus.core.types import Link, Outcome, Pick
+    from scrapy_focus.learn.clusters import Index
+
+Kind = Literal["page", "target", "redirect", "dead", "other", "unknown"]
+
+
+class Truth(Protocol):
+    """What a recorded site knows about itself."""
+
+    def kind(self, url: str) -> Kind:
+        """Say what a URL gives: a page with links, a target, a redirect, an error (dead), or something that nobody wants.
+
+        ``"unknown"`` is a URL that was not recorded.
+        """
+
+    def targets(self) -> Sequence[Link]:
+        """Return a link, of depth 0, to every target of the site, in the order of their discovery."""
+
+
+class Informed(Policy):
+    """Base of policies that are told the truth, by :meth:`inform`, before they place anything.
+
+    The truth is not pickled: whoever resumes a crawl informs the policy again.
+
+    Raises
+    ------
+    PolicyError
+        When the truth is asked for that was never told.
+    """
+
+    _truth: Truth | None = None
+
+    @property
+    def needs_truth(self) -> bool:
+        """Whether it cannot do without; such a policy cannot crawl live."""
+        return True
+
+    @property
+    def truth(self) -> Truth:
+        """What was told."""
+        if self._truth is None:
+            raise PolicyError(
+                f"{type(self).__name__} was not told the truth about the site; call inform(truth) before the crawl and "
+                "after a resume, in a replay of a recorded site; for a live crawl choose another policy"
+            )
+        return self._truth
+
+    def inform(self, truth: Truth) -> None:
+        """Tell the policy the truth."""
+        self._truth = truth
+
+    def seeds(self) -> Sequence[Link] | None:
+        """Return the links to start with, ``None`` for those with which every crawl of the site starts."""
+        return None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in super().__getstate__().items() if name != "_truth"}
+
+
+class Omniscient(Informed):
+    """The upper bound of the SB-CLASSIFIER paper: it starts with all targets and asks for nothing else.
+
+    It finds one target with each request. Links that are no targets are given up, whoever found them.
+
+    Examples
+    --------
+    >>> from scrapy_focus import Link
+    >>> class Portal:
+    ...     def kind(self, url):
+    ...         return "target" if url.endswith(".csv") else "page"
+    ...     def targets(self):
+    ...         return [Link("http://a/1.csv", 1), Link("http://a/2.csv", 2)]
+    >>> policy = Omniscient()
+    >>> policy.inform(Portal())
+    >>> [place.rank for place in policy.place(policy.seeds(), None)]
+    [-1.0, -2.0]
+    """
+
+    reads_page: ClassVar[bool] = False
+
+    def __init__(self) -> None:
+        self._found = 0
+
+    def seeds(self) -> Sequence[Link] | None:
+        return self.truth.targets()
+
+    def place(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
+        kind = self.truth.kind
+        return [self._queue() if kind(link.url) == "target" else None for link in links]
+
+    def select(self, busy: Collection[str]) -> Pick | None:
+        _ = self.truth  # raises where nothing was told, after a resume too
+        return self.frontier.pop(0, busy)
+
+    def _queue(self) -> Placement:
+        self._found += 1
+        return Placement(0, -float(self._found))
+
+
+class OracleTagPath(TagPath, Informed):
+    """SB-ORACLE: the bandit of :class:`~scrapy_focus.policies.tagpath.TagPath` with the truth for a classifier.
+
+    Links to targets are fetched at once, links to pages and redirects wait in the cluster of their tag path, and links
+    that are dead, worth nothing or unknown are given up. What is left to learn is which cluster leads to targets. So it
+    shows what a better classifier could bring to TagPath at most.
+
+    Parameters
+    ----------
+    theta, n, m, w, alpha, accounting, index, max_clusters
+        See :class:`~scrapy_focus.policies.tagpath.TagPath`.
+
+    Notes
+    -----
+    As released, no HEAD is sent and dead links cost nothing. That makes it a bound; what it needs is not to be compared
+    with what crawls need that have to find out. Seeds are fetched whatever they are said to be, as released.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scrapy_focus import Link, MemoryFrontier
+    >>> class Portal:
+    ...     def kind(self, url):
+    ...         return {"csv": "target", "old": "dead"}.get(url.rpartition(".")[2], "page")
+    ...     def targets(self):
+    ...         return []
+    >>> policy = OracleTagPath()
+    >>> policy.inform(Portal())
+    >>> policy.open(MemoryFrontier(), np.random.default_rng(0))
+    >>> policy.place([Link("http://a/", 1)], None)[0].arm
+    2
+    >>> policy.place([Link("http://a/1.csv", 2)], None)[0].arm
+    0
+    """
+
+    def __init__(
+        self,
+        *,
+        theta: float = 0.75,
+        n: int = 2,
+        m: int = 12,
+        w: int = 15,
+        alpha: float = 2 * math.sqrt(2),
+        accounting: Literal["released", "full"] = "released",
+        index: Index = "numpy",
+        max_clusters: int = 4096,
+    ) -> None:
+        super().__init__(
+            theta=theta, n=n, m=m, w=w, alpha=alpha, probe=False, accounting=accounting, blocked=(), index=index,
+            max_clusters=max_clusters,
+        )  # fmt: skip
+
+    def select(self, busy: Collection[str]) -> Pick | None:
+        _ = self.truth  # raises where nothing was told, after a resume too
+        return super().select(busy)
+
+    def explain(self, pick: Pick) -> dict[str, Any]:
+        return {"kind": "known target"} if pick.arm == TARGETS else super().explain(pick)
+
+    def _classify(self, link: Link, *, seed: bool) -> int | None:
+        kind = self.truth.kind(link.url)
+        if kind == "target":
+            return TARGETS
+        return FIRST if seed or kind in ("page", "redirect") else None
+
+    def _label(self, url: str, outcome: Outcome) -> bool:
+        return outcome.reward > 0

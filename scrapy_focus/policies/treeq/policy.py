@@ -1,0 +1,400 @@
+"""TRES: a Q-network that judges a few representatives of all waiting links, which a regression tree keeps apart.
+
+Where a topic is discussed on thousands of sites, the link that should be followed next is one of a million that wait, and
+what is known of their worth changes with every page. Judging each of them anew is too slow; judging each once, when it
+is found, is soon out of date. So links that promised the same so far wait together, in the leaves of a tree that grows by
+what their kind earned, and of each leaf only some are judged.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+
+import numpy as np
+
+from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.core.policy import Policy
+from scrapy_focus.core.types import Placement, State
+from scrapy_focus.learn.qnet import DoubleDQN
+from scrapy_focus.learn.relevance import relevance_of
+from scrapy_focus.learn.tree import RegressionTree
+from scrapy_focus.policies.domains import Domains
+from scrapy_focus.policies.treeq.features import LEVELS, Features, LinkReader, checked, layout
+from scrapy_focus.policies.treeq.rules import Rules
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+    from os import PathLike
+
+    from numpy.typing import NDArray
+
+    from scrapy_focus.core.frontier import Frontier
+    from scrapy_focus.core.types import Link, Outcome, Pick
+    from scrapy_focus.learn.relevance import Relevance
+
+Mode = Literal["tree", "tree-random", "synchronous", "asynchronous", "random"]
+
+_SWEEP = 8  # picks, after which links of domains that have had all their pages are looked for
+_EQUAL, _LATER = 2.0**-12, 2.0**-50  # values that count as equal, and what each link found before takes off a rank
+_MOST_PLACED = 64  # pages whose links are remembered until their outcome is learned
+
+
+class TreeQ(Policy):
+    """The Tree-Frontier of TRES: a double deep Q-network over state-action vectors, asked about representatives only.
+
+    Of a link is known what led to it (was its page relevant, how far back was a relevant one, which share of the path was),
+    what it says (keywords in its URL and anchor, the probability that a classifier gives their words), its domain (the relevant
+    share, whether it is unknown) and which pages link to it. All that is quantised to 64 levels, and a regression tree parts
+    what earned differently. Each choice draws representatives uniformly from every leaf, looks up what is known of their
+    domains now, and takes the one that the network values most.
+
+    Without keywords and classifier it crawls a site: groups of links by tag path, by URL pattern and by anchor have records of
+    what they earned, and of what was earned behind them, and these are what the network reads.
+
+    Parameters
+    ----------
+    keywords
+        Words and phrases of the topic, see :class:`~scrapy_focus.policies.treeq.features.Words`.
+    relevance
+        A classifier of texts, or the file of one that ``scrapy focus-train`` wrote.
+    per_domain, per_domain_least, falls_every
+        Pages of one domain at most, see :class:`~scrapy_focus.policies.domains.Domains`.
+    mode
+        ``"tree"``, or a baseline of the paper: ``"tree-random"`` takes a random link of a random leaf; ``"synchronous"`` judges
+        every waiting link at each choice, linear in what waits; ``"asynchronous"`` judges each link once, when it is
+        found; ``"random"`` takes any.
+    preset
+        ``"tres-2023"``: the rules of the paper and its released code.
+    rules
+        Changes to the rules, by name, see :class:`~scrapy_focus.policies.treeq.rules.Rules`.
+
+    Notes
+    -----
+    As published / as released, and what this class does:
+
+    * *Rewards* are 0 or 1 in the paper. Others count ``log2(1 + reward)``; a page is relevant if its reward is positive.
+    * *gamma* is low by the paper's argument and 0.99 in the released code. Recommended is 0.3.
+    * *Warm-up*: as released, the first 300 or 500 choices are random. Recommended is to begin with what the features promise,
+      the probability first, and to learn what is to be added to that.
+    * *Representatives*: as released, one for each leaf. Recommended are 256 in all, and splits that a chi-square test supports.
+    * *Links to the same URL*: as released, each waits for itself until one is fetched. Here a URL waits once, on the path on
+      which it was found first, with the best of its anchors, and counts the pages that link to it.
+    * *Failures*: as released, they are no experiences and do not count. Here they earn 0.
+    * *Dead ends*: as released, pages without a new link are no experiences. Recommended is that they teach their own reward.
+    * *Links to go on with*: as released, those of the page; by the paper, the choice of the tree besides. Both here.
+    * *Keywords*: as released, expanded keywords are looked for in anchors, the initial ones in URLs, where any part of a word
+      will do. Here all are looked for in both, as words. The released code has a feature for phrases; here they are keywords.
+    * *Domains*: as released, a host without ``www.``; here the registered domain. What failed does not count there; here ten
+      failures count as a page.
+    * *What else differs from the released code, also with the preset*: vectors have 64 levels, leaves end at 4,096 and their
+      experience is that of the last 100,000 results; a target looks at 32 links of a page (recommended: 16), without those that were
+      fetched; the target network is copied after so many experiences; seeds are judged by URL and anchor, not by
+      title; steps of the warm-up and of a falling cap count failures; which links are followed is the spider's affair.
+
+    *Memory*: a waiting link has 15 bytes of vector in the frontier, 35 with groups. The network keeps 20,000 experiences (7 MB),
+    the tree 100,000 (3 MB) and 15 KB a leaf, groups take 3 MB, and each domain that was ever seen 28 bytes. Pickled, this is about
+    20 MB, and 28 for each million of domains.
+
+    References
+    ----------
+    Kontogiannis, Kelesis, Pollatos, Giannakopoulos, Paliouras: Tree-based focused web crawling with reinforcement learning.
+    arXiv:2112.07620.
+
+    Examples
+    --------
+    >>> from scrapy_focus import Crawl, Link
+    >>> crawl = Crawl(TreeQ(keywords=["cheese"]), seed=0)
+    >>> links = [Link("http://a.test/bread", 1, "a.test"), Link("http://b.test/cheese", 2, "b.test")]
+    >>> crawl.add(links)
+    2
+    >>> crawl.next().url
+    'http://b.test/cheese'
+    """
+
+    wants_known: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        *,
+        keywords: Collection[str] = (),
+        relevance: str | PathLike[str] | Relevance | None = None,
+        per_domain: int | None = None,
+        per_domain_least: int | None = None,
+        falls_every: int = 6_666,
+        mode: Mode = "tree",
+        preset: str = "",
+        rules: dict[str, Any] | None = None,
+    ) -> None:
+        self.keywords = checked(keywords)
+        self.relevance = None if relevance is None else relevance_of(relevance)
+        self.per_domain = per_domain
+        self.per_domain_least = per_domain_least
+        self.falls_every = falls_every
+        self.mode = mode
+        self.preset = preset
+        self.rules = rules
+        self._begin()
+
+    def _begin(self) -> None:
+        """Make everything that follows from the parameters."""
+        if self.mode not in get_args(Mode):
+            raise ConfigError(f"mode is {self.mode!r}; it is one of {', '.join(get_args(Mode))}")
+        topical = bool(self.keywords) or self.relevance is not None
+        self._rules = Rules.of(self.preset, self.mode, self.rules or {}, topical=topical, cap=self.per_domain)
+        self.layout = layout(in_links=self._rules.in_links, groups=self._rules.groups)
+        self.domains = Domains(self.per_domain, least=self.per_domain_least, falls_every=self.falls_every)
+        self._features = Features(
+            self.layout, LinkReader(self.keywords, self.relevance), self.domains,
+            seeds_are_relevant=topical, hosts=self._rules.hosts,
+        )  # fmt: skip
+        self.steps = 0  # picks
+        self.results = 0  # outcomes
+        self._found = 0  # links that were ranked
+        self._chosen: dict[int, NDArray[np.uint8]] = {}  # picks in flight: their codes when they were chosen
+        self._placed: dict[int, NDArray[np.uint8]] = {}  # picks whose links were placed: the codes of these
+        self._recent: list[int] = []  # experiences since the last choice
+        self._before: dict[int, list[int]] = {}  # picks in flight: the experiences since the choice before them
+
+    @property
+    def chooses_in_tree(self) -> bool:
+        """Whether links wait in the leaves of a tree, and are judged again whenever one is chosen."""
+        return self.mode in ("tree", "tree-random", "synchronous")
+
+    @property
+    def _states(self) -> tuple[State, ...]:
+        """States of links that are placed: where they are judged only once, those that wait stay as they are."""
+        return (State.NEW, State.PROBED, State.WAITING) if self.chooses_in_tree else (State.NEW, State.PROBED)
+
+    def open(self, frontier: Frontier, rng: np.random.Generator) -> None:
+        self._begin()  # a subclass, or who made it, may have set parameters since
+        rules = self._rules
+        self.tree = RegressionTree(
+            self.layout.n_codes, rule=rules.split, tau=rules.tau, min_samples=rules.min_samples,
+            min_child=rules.min_child, min_share=rules.min_share, max_depth=rules.max_depth, max_leaves=rules.max_leaves,
+        )  # fmt: skip
+        self.network = DoubleDQN(
+            self.layout.n_codes, gamma=rules.gamma, batch=rules.batch, target_every=rules.target_every,
+            fan=rules.fan, rng=np.random.default_rng(rng.integers(1 << 63)), prior=rules.weights(self.layout),
+        )  # fmt: skip
+        super().open(frontier, rng)
+
+    def attach(self, frontier: Frontier) -> None:
+        super().attach(frontier)
+        self._rows = np.zeros(0, np.intp)  # of the domain of each host of the frontier
+        self._closed = np.zeros(0, np.bool_)  # by host of the frontier
+        self._n_hosts = 0
+        self._shut = np.zeros(0, np.bool_)  # by row of a domain: what its hosts have in _closed
+        if self.chooses_in_tree:
+            frontier.keep_vectors(self.layout.width)
+            for split in self.tree.splits:
+                frontier.divide(*split)
+            self._know_hosts()
+
+    def place(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
+        placements: list[Placement | None] = [None] * len(links)
+        states = self._states
+        first = {link.key: i for i, link in reversed(list(enumerate(links))) if link.state in states}
+        rows = {host: self.domains.row(host) for host in dict.fromkeys(links[i].host for i in first.values())}
+        open_ = dict(zip(rows, ~self.domains.is_done(np.array([*rows.values()], np.intp)), strict=True))
+        at = sorted(i for i in first.values() if open_[links[i].host])
+        if not at:
+            return placements
+        wanted = [links[i] for i in at]
+        vectors = self._features.found(wanted, source)
+        if self.chooses_in_tree:
+            self._features.keep(vectors, wanted, self.frontier)
+        self._features.count(vectors)
+        x = vectors[:, : self.layout.n_codes]
+        x[:] = self._features.now(vectors, np.array([rows[link.host] for link in wanted]))
+        arms = self.tree.route(vectors).tolist() if self.chooses_in_tree else [0] * len(at)
+        for i, arm, rank, memo in zip(at, arms, self._ranks(x), vectors.astype(np.float32), strict=True):
+            placements[i] = Placement(arm, rank, memo)
+        if source is not None:
+            self._remember(source.pick.id, x)
+        elif self._rules.seeds_are_experience and not self.results:
+            for seed, link in zip(x, wanted, strict=True):
+                if not link.depth:
+                    self._experience(seed, 1.0, x[:0])
+        return placements
+
+    def select(self, busy: Collection[str]) -> Pick | None:
+        pick = self._choose(busy) if self.chooses_in_tree else self.domains.pop(self.frontier, 0, busy)
+        if pick is None:
+            return None
+        x = self._features.of(pick)
+        self.steps += 1
+        self._chosen[pick.id] = x
+        self._before[pick.id], self._recent = self._recent, []
+        row = self.domains.row(pick.host)
+        self._update_closed(row, everywhere=self.domains.ask(row))
+        if self._features.groups is not None:
+            self._features.groups.ask(self.layout.groups_of(pick), 1)
+        if self.domains.cap is not None and self.chooses_in_tree and self.steps % _SWEEP == 0:
+            self._sweep()
+        return pick
+
+    def unselect(self, pick: Pick) -> None:
+        if self._chosen.pop(pick.id, None) is not None:
+            self.steps -= 1
+            self._recent = self._before.pop(pick.id) + self._recent
+            row = self.domains.row(pick.host)
+            self.domains.take_back(row)
+            self._update_closed(row)
+            if self._features.groups is not None:
+                self._features.groups.ask(self.layout.groups_of(pick), -1)
+
+    def learn(self, outcome: Outcome) -> None:
+        pick = outcome.pick
+        x = self._chosen.pop(pick.id, None)
+        nexts = self._placed.pop(pick.id, np.zeros((0, self.layout.n_codes), np.uint8))
+        if x is None:  # not chosen here
+            return
+        for experience in self._before.pop(pick.id):
+            self.network.set_chosen(experience, x)
+        self.results += 1
+        row = self.domains.row(pick.host)
+        self.domains.settle(row, outcome)
+        self._update_closed(row)
+        if self._features.groups is not None:
+            self._features.groups.settle(self.layout.groups_of(pick), worth(outcome.reward))
+        if len(nexts) or not self._rules.only_with_links:
+            self._experience(x, worth(outcome.reward), nexts)
+        if not self._is_random and self.results % self._rules.train_every == 0:
+            self.network.train(self.rng)
+
+    def explain(self, pick: Pick) -> dict[str, Any]:
+        x = self._chosen.get(pick.id)
+        if x is None:
+            return {}
+        said = {name: round(float(code) / LEVELS, 2) for name, code in zip(self.layout.names, x, strict=True)}
+        value = round(float(self.network.values(x[None])[0]), 3)
+        return {"leaf": pick.arm, "at random": self._is_random, "value": value, **said}
+
+    def best_arms(self, k: int) -> list[tuple[str, float, int]]:
+        means, counts = self.tree.means, self.tree.counts
+        best = [int(leaf) for leaf in np.argsort(-means, kind="stable")[:k] if means[leaf] > 0]
+        return [(self.describe(leaf), float(means[leaf] * counts[leaf]), int(counts[leaf])) for leaf in best]
+
+    def describe(self, leaf: int) -> str:
+        """Say in words which links wait in a leaf of the tree: features, and what they are from and up to."""
+        ranges: dict[int, list[int]] = {}
+        for split in reversed(self.tree.splits):
+            if leaf in (split.new_leaf, split.leaf):
+                least, most = ranges.setdefault(split.column, [0, LEVELS])
+                if split.new_leaf == leaf:
+                    ranges[split.column][0] = max(least, split.above + 1)
+                    leaf = split.leaf
+                else:
+                    ranges[split.column][1] = min(most, split.above)
+        said = []
+        for column, (least, most) in sorted(ranges.items()):
+            start = f" from {least / LEVELS:.2f}" if least else ""
+            end = f" up to {most / LEVELS:.2f}" if most < LEVELS else ""
+            said.append(self.layout.names[column] + start + end if most else f"no {self.layout.names[column]}")
+        return " and ".join(said) or "any link"
+
+    def __getstate__(self) -> dict[str, Any]:
+        left_out = ("_rows", "_closed", "_n_hosts", "_shut")
+        return {name: value for name, value in super().__getstate__().items() if name not in left_out}
+
+    @property
+    def _is_random(self) -> bool:
+        return self.mode in ("tree-random", "random") or self.results < self._rules.warmup
+
+    # Choosing
+
+    def _choose(self, busy: Collection[str]) -> Pick | None:
+        """Take the best of the representatives of all leaves; where nothing will ever be open again, give up what waits."""
+        self._know_hosts()
+        closed = None if self.domains.cap is None else self._closed[: self._n_hosts]
+        if self.mode == "synchronous":
+            drawn = self.frontier.everything(busy=busy, closed=closed)
+        else:
+            drawn = self.frontier.draw(self._counts(), self.rng, busy=busy, closed=closed)
+        if not len(drawn.slots):
+            while not busy and not self.frontier.flying and len(self.frontier):
+                self.frontier.give_up(self.frontier.draw(self._counts(), np.random.default_rng(0)).slots)
+            return None
+        x = self._features.now(drawn.vectors, self._rows[drawn.hosts])
+        at = int(self.rng.integers(len(x))) if self._is_random else int(np.argmax(self.network.values(x)))
+        return self.frontier.take_slot(int(drawn.slots[at]))
+
+    def _counts(self) -> NDArray[np.int64]:
+        """Return how many representatives each leaf has, shape (n_leaves,)."""
+        waiting = self.frontier.waiting
+        awake = max(int(np.count_nonzero(waiting)), 1)
+        return np.where(waiting > 0, -(-self._rules.representatives // awake), 0)
+
+    def _sweep(self) -> None:
+        """Give up some links of domains that have had all their pages, so that they do not wait for ever."""
+        drawn = self.frontier.draw(self._counts(), self.rng)
+        self.frontier.give_up(drawn.slots[self.domains.is_done(self._rows[drawn.hosts])])
+
+    def _ranks(self, x: NDArray[np.uint8]) -> list[float]:
+        if self.mode == "random":
+            return [float(rank) for rank in self.rng.random(len(x))]
+        if self.mode == "asynchronous":
+            self._found += len(x)  # of equal values the older is first
+            before = np.arange(self._found - len(x), self._found)
+            ranks = np.rint(self.network.values(x) / _EQUAL) * _EQUAL - _LATER * before
+            return [float(rank) for rank in ranks]
+        return [0.0] * len(x)
+
+    # Domains
+
+    def _know_hosts(self) -> None:
+        """Find the domains of the hosts that the frontier has since the last choice."""
+        hosts = self.frontier.hosts
+        first, n = self._n_hosts, len(hosts)
+        if n == first:
+            return
+        if n > len(self._rows):
+            room = max(64, n, 2 * len(self._rows)) - first
+            self._rows = np.append(self._rows[:first], np.zeros(room, np.intp))
+            self._closed = np.append(self._closed[:first], np.zeros(room, np.bool_))
+        self._rows[first:n] = [self.domains.row(host) for host in hosts[first:n]]
+        self._closed[first:n] = self.domains.is_full(self._rows[first:n])
+        self._n_hosts = n
+
+    def _update_closed(self, row: int, *, everywhere: bool = False) -> None:
+        """Note whether a domain, or after a fall of the cap any, may be asked for more pages."""
+        if self.domains.cap is None or not self.chooses_in_tree:
+            return
+        if len(self._shut) < len(self.domains.pages):
+            self._shut = np.append(self._shut, np.zeros(len(self.domains.pages) - len(self._shut), np.bool_))
+            everywhere = True
+        if everywhere:
+            self._shut[:] = self.domains.is_full(np.arange(len(self._shut)))
+            self._closed[: self._n_hosts] = self._shut[self._rows[: self._n_hosts]]
+        full = bool(self.domains.is_full(np.array([row]))[0])
+        if full != self._shut[row]:
+            self._shut[row] = full
+            self._closed[: self._n_hosts][self._rows[: self._n_hosts] == row] = full
+
+    # Learning
+
+    def _remember(self, pick_id: int, x: NDArray[np.uint8]) -> None:
+        """Keep the links of a page until its outcome is learned: all or, of many, some drawn at random."""
+        earlier = self._placed.pop(pick_id, x[:0])
+        x = np.concatenate([earlier, x])
+        if len(x) > self.network.fan:
+            x = x[self.rng.permutation(len(x))[: self.network.fan]]
+        self._placed[pick_id] = x
+        while len(self._placed) > _MOST_PLACED:
+            del self._placed[next(iter(self._placed))]
+
+    def _experience(self, x: NDArray[np.uint8], reward: float, nexts: NDArray[np.uint8]) -> None:
+        if self.chooses_in_tree:
+            split = self.tree.add(x, reward)
+            if split is not None:
+                self.frontier.divide(*split)
+        if self.mode not in ("tree-random", "random"):
+            row = self.network.add(x, reward, nexts)
+            if len(nexts):  # what comes after a dead end is none of its doing
+                self._recent.append(row)
+
+
+def worth(reward: float) -> float:
+    """Return a reward as the network learns it: the same for 0 and 1, and no page with many items outweighs all others."""
+    return math.copysign(math.log2(1 + abs(reward)), reward)

@@ -1,0 +1,101 @@
+"""The numbers by which TRES works: those that are recommended, and those of its paper and released code."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.policies.treeq.features import KEYWORD_ANCHOR, KEYWORD_URL, PROBABILITY
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from scrapy_focus.policies.treeq.features import Layout
+
+_KINDS = {float: "a number from 0", int: "a whole number", bool: "True or False", str: "a text"}
+_LEAST = {"warmup": 0, "max_depth": 0, "min_child": 1}  # of whole numbers; 1 of all others
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rules:
+    """What can be changed in ``TreeQ(rules=...)``."""
+
+    gamma: float = 0.3  # discount of what comes later
+    split: Literal["chi2", "variance"] = "chi2"
+    tau: float = 16.0  # least chi-square of a split
+    min_samples: int = 10  # experiences in a leaf before it is split
+    min_child: int = 5  # and in each half
+    min_share: float = 0.0  # share of the experiences in each half, at least
+    max_depth: int = 18
+    max_leaves: int = 4096
+    representatives: int = 256  # judged at each choice, in all; each leaf has one at least
+    prior: bool = (
+        True  # begin with what the features promise, and learn what is to be added; otherwise begin with nothing
+    )
+    warmup: int = 0  # outcomes until which a random link of a random leaf is chosen, and nothing is trained
+    train_every: int = 1  # outcomes
+    batch: int = 60
+    target_every: int = 500
+    fan: int = 16  # links of a page that a target looks at, drawn at random
+    only_with_links: bool = False  # only pages that gave a new link are experiences
+    seeds_are_experience: bool = False  # seeds earn 1 before they are fetched
+    in_links: bool = True  # features of the links that lead there
+    hosts: bool = True  # features of the host
+    groups: bool = False  # features of tag path, URL pattern and anchor
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value, kind = getattr(self, field.name), type(field.default)
+            known = type(value) is kind or (kind is float and type(value) is int)
+            if not known or (kind is int and value < _LEAST.get(field.name, 1)) or (kind is float and not value >= 0):
+                raise ConfigError(
+                    f"rules has {field.name} = {value!r}; it takes {_KINDS[kind]}"
+                    + (f" from {_LEAST.get(field.name, 1)}" if kind is int else "")
+                )
+        if self.gamma > 1 or self.split not in ("chi2", "variance") or self.min_share > 0.5 or self.batch > 20_000:
+            raise ConfigError(
+                f"rules has gamma = {self.gamma}, split = {self.split!r}, min_share = {self.min_share}, batch = {self.batch}; "
+                "gamma is at most 1, split is 'chi2' or 'variance', min_share at most 0.5, batch at most 20,000"
+            )
+
+    @classmethod
+    def of(cls, preset: str, mode: str, changes: dict[str, Any], *, topical: bool, cap: int | None) -> Rules:
+        """Return the rules of a preset with some changed; ``topical``: there are keywords or a classifier.
+
+        Raises
+        ------
+        ConfigError
+            If there is no such preset, no such rule, or a rule cannot be so.
+        """
+        if preset not in ("", "tres-2023") or not isinstance(changes, dict):
+            raise ConfigError(
+                f"preset is {preset!r}, rules is {changes!r}; a preset is '' or 'tres-2023', rules is a dict"
+            )
+        names = [field.name for field in fields(cls)]
+        if unknown := sorted(changes.keys() - set(names)):
+            raise ConfigError(f"rules has {', '.join(unknown)}; there are {', '.join(names)}")
+        rules = cls(groups=not topical)
+        if preset:
+            cautious = mode == "tree-random"
+            rules = cls(
+                gamma=0.99, split="variance", representatives=1, prior=False, min_child=1,
+                min_samples=20 if cautious else 10 if cap == 20 else 5, min_share=0.2 if cautious or cap == 20 else 0.0,
+                fan=32, warmup=500 if cap in (None, 20, 100) else 300, train_every=3, batch=128 if cap == 5 else 60,
+                only_with_links=True, seeds_are_experience=True, in_links=False,
+            )  # fmt: skip
+        return replace(rules, **changes)
+
+    def weights(self, layout: Layout) -> NDArray[np.float32] | None:
+        """Return what each code is worth before anything was learned, shape (n_codes,); ``None``: nothing is known of that."""
+        if not self.prior:
+            return None
+        weights = np.zeros(layout.n_codes, np.float32)
+        weights[PROBABILITY] = 1.0
+        weights[[KEYWORD_ANCHOR, KEYWORD_URL]] = 0.05
+        if layout.groups:
+            first = layout.n_codes - 10
+            weights[first : first + 9] = [1, 1, 0.5] * 3
+        return weights

@@ -1,0 +1,382 @@
+"""A recorded site: what every URL of a web site answered, and which links stand where, in one SQLite file.
+
+A policy is tried many times on the same site, so the file is made to be read whole: what the simulator looks at for
+every link lies in NumPy columns, and what few need (anchors, headers, bodies) stays in the file until asked for. And
+researchers pass such files on, so each says what format it has and how complete it is, and can be queried with SQL.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sqlite3
+import zlib
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from sys import intern
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from scrapy_focus.core.errors import RecordingError
+from scrapy_focus.recordings.graph import read_links
+from scrapy_focus.web.mime import extension, parse_mime
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+    from typing import Self
+
+    from numpy.typing import NDArray
+
+APPLICATION = 0x53464353  # application_id of the SQLite file
+FORMAT = 1
+REDIRECTING = (301, 302, 303, 307, 308)  # statuses whose Location Scrapy follows
+_LARGEST = 1 << 30  # bytes of a body, Scrapy's DOWNLOAD_MAXSIZE
+
+SCHEMA = """
+CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;  -- values are JSON
+CREATE TABLE texts (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);        -- every string once; 0 is the empty one
+CREATE TABLE pages (
+    id INTEGER PRIMARY KEY,                         -- from 0, in the order in which the URLs were found
+    url TEXT NOT NULL,                              -- as first spelled
+    canonical TEXT NOT NULL UNIQUE,                 -- by which URLs are told apart
+    status INTEGER,                                 -- NULL: there was no response, see error; or it was never recorded
+    error TEXT,                                     -- NULL and no status: linked, but never recorded
+    mime TEXT NOT NULL DEFAULT '',                  -- type/subtype in lower case, without parameters
+    size INTEGER NOT NULL DEFAULT 0,                -- bytes of the body
+    seconds REAL NOT NULL DEFAULT 0,                -- that the response took; 0: unknown
+    redirect INTEGER REFERENCES pages,              -- where its Location header leads, if that is on the site
+    depth INTEGER,                                  -- clicks from the root; NULL: not reached, or not finished
+    headers INTEGER NOT NULL DEFAULT 0 REFERENCES texts,  -- a JSON object
+    header_size INTEGER NOT NULL DEFAULT 0,         -- bytes
+    digest BLOB,                                    -- 8 bytes, the same for the same body
+    body BLOB                                       -- zlib; NULL: not kept
+);
+CREATE INDEX missing ON pages (id) WHERE status IS NULL AND error IS NULL;
+CREATE INDEX failed ON pages (id) WHERE error IS NOT NULL;
+CREATE TABLE links (
+    source INTEGER NOT NULL REFERENCES pages,
+    position INTEGER NOT NULL,                      -- order on the page, from 0; a URL counts where it stands first
+    target INTEGER NOT NULL REFERENCES pages,
+    tag_path INTEGER NOT NULL REFERENCES texts,
+    anchor INTEGER NOT NULL REFERENCES texts,
+    context INTEGER NOT NULL REFERENCES texts,
+    PRIMARY KEY (source, position)
+) WITHOUT ROWID;
+"""
+
+
+class Completeness(NamedTuple):
+    """How much of a site a recording holds."""
+
+    recorded: int  # URLs with an answer, or with the reason why there is none
+    missing: int  # URLs that are linked and were never recorded
+    failed: int  # of the recorded ones, those without a response
+    finished: bool  # whether whoever recorded it came to an end
+
+    @property
+    def share(self) -> float:
+        """Recorded URLs among all known ones, 0 to 1."""
+        return self.recorded / max(1, self.recorded + self.missing)
+
+    def __str__(self) -> str:
+        said = "" if self.finished else ", and the recording was stopped before its end"
+        failed = f" ({self.failed:,} without an answer)" if self.failed else ""
+        recorded = "1 URL is recorded" if self.recorded == 1 else f"{self.recorded:,} URLs are recorded"
+        missing = "1 linked one is not" if self.missing == 1 else f"{self.missing:,} linked ones are not"
+        share = math.floor(1000 * self.share) / 10  # 100 % is said where nothing is missing
+        return f"{recorded}{failed}, {missing} ({share:.1f}%){said}"
+
+
+class RecordedSite:
+    """A site as it was recorded, read-only. URLs are numbered from 0 in the order in which they were found.
+
+    Columns have shape (n_urls,). Pickled by its path, so that other processes open it again.
+
+    Parameters
+    ----------
+    path
+        File that :class:`~scrapy_focus.recordings.writer.SiteWriter` wrote.
+
+    Raises
+    ------
+    RecordingError
+        If the file is not there, is no recorded site, is damaged, or has another format.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self._database = open_recording(self.path, writable=False)
+        self._masks: dict[frozenset[str], NDArray[np.bool_]] = {}
+        with reading(self.path):
+            self.meta: dict[str, Any] = {
+                name: json.loads(value) for name, value in self._database.execute("SELECT name, value FROM meta")
+            }
+            self._read_pages()
+            self._read_links()
+            #: Numbers of the URLs where a crawl of it starts.
+            self.roots: list[int] = [self.ids[url] for url in self.meta["roots"]]
+
+    def __reduce__(self) -> tuple[type[Self], tuple[Path]]:
+        return type(self), (self.path,)
+
+    def __repr__(self) -> str:
+        return f"RecordedSite({str(self.path)!r})"
+
+    @property
+    def name(self) -> str:
+        """What to call it: the name of its file."""
+        return self.path.stem
+
+    @property
+    def n_urls(self) -> int:
+        """How many URLs are known, recorded or only linked."""
+        return len(self.urls)
+
+    @cached_property
+    def ids(self) -> dict[str, int]:
+        """The number of each URL, as first spelled."""
+        return {url: page for page, url in enumerate(self.urls)}
+
+    @cached_property
+    def hosts(self) -> list[str]:
+        """The host name of each URL."""
+        known: dict[str, str] = {}
+        names = []
+        for url in self.urls:
+            netloc = url.split("/", 3)[2] if "//" in url else ""
+            if netloc not in known:
+                known[netloc] = urlsplit(f"//{netloc}").hostname or ""
+            names.append(known[netloc])
+        return names
+
+    def links(self, page: int) -> slice:
+        """Return where the links of a page stand in the columns ``targets`` and ``tag_paths``, in document order."""
+        return slice(int(self._starts[page]), int(self._starts[page + 1]))
+
+    def tag_path(self, link: int) -> str:
+        """Return the tag path of a link, by its place in the columns."""
+        return self._paths[int(self.tag_paths[link])]
+
+    def texts(self, page: int, links: NDArray[np.int64]) -> list[tuple[str, str]]:
+        """Return anchor and context of some links of a page, by their places in the columns."""
+        positions = (links - self._starts[page]).tolist()
+        with reading(self.path):
+            rows = self._database.execute(
+                "SELECT position, a.text, c.text FROM links JOIN texts a ON a.id = anchor JOIN texts c ON c.id = context "
+                "WHERE source = ? AND position IN (SELECT value FROM json_each(?))",
+                (page, json.dumps(positions)),
+            )
+            found = {position: (anchor, context) for position, anchor, context in rows}
+            return [found[position] for position in positions]
+
+    def headers(self, page: int) -> dict[str, str]:
+        """Return the headers with which a URL answered."""
+        with reading(self.path):
+            row = self._database.execute(
+                "SELECT text FROM pages JOIN texts ON texts.id = headers WHERE pages.id = ?", (page,)
+            ).fetchone()
+            headers: dict[str, str] = json.loads(row[0] or "{}")
+        return headers
+
+    def body(self, page: int) -> bytes | None:
+        """Return the body with which a URL answered, ``None`` where it was not kept."""
+        with reading(self.path):
+            row = self._database.execute("SELECT body FROM pages WHERE id = ?", (page,)).fetchone()
+            if row[0] is None:
+                return None
+            unpacker = zlib.decompressobj()
+            body = unpacker.decompress(row[0], _LARGEST)
+            if not unpacker.eof:  # files are passed on, and this one may come from anybody
+                raise ValueError(f"the body of {self.urls[page]} is cut off or has more than {_LARGEST:,} bytes")
+            return body
+
+    def text(self, page: int) -> str:
+        """Return the decoded body of a page, ``""`` for what is no page or no success: their bodies are never kept.
+
+        Also ``""`` where a page cannot be decoded.
+
+        Raises
+        ------
+        RecordingError
+            If the site was recorded without bodies.
+        """
+        from scrapy_focus.recordings.html import decode
+
+        body = self.body(page)
+        if body is None and self.size[page] and "html" in self.mimes[page] and 200 <= self.status[page] < 300:
+            raise RecordingError(
+                f"the text of {self.urls[page]} was asked for, and {self.path} has no bodies: record the site again with "
+                "--bodies, or bodies=True"
+            )
+        try:
+            return "" if body is None else decode(body, self.headers(page))[0]
+        except (LookupError, UnicodeError):  # it says that it is encoded as what is no encoding of text
+            return ""
+
+    def with_extension(self, extensions: Collection[str]) -> NDArray[np.bool_]:
+        """Return which URLs have one of these extensions (lower case, without the dot)."""
+        wanted = frozenset(extensions)
+        if wanted not in self._masks:
+            self._masks[wanted] = np.array([bool(wanted) and extension(url) in wanted for url in self.urls], np.bool_)
+        return self._masks[wanted]
+
+    def completeness(self) -> Completeness:
+        """Say how much of the site the recording holds."""
+        recorded = int(np.count_nonzero(self.recorded))
+        failed = int(np.count_nonzero(self.recorded & (self.status == 0)))
+        return Completeness(recorded, self.n_urls - recorded, failed, bool(self.meta.get("finished")))
+
+    def close(self) -> None:
+        """Close the file. Idempotent."""
+        self._database.close()
+
+    def _read_pages(self) -> None:
+        rows = self._database.execute(
+            "SELECT id, url, status, error, mime, size, seconds, redirect, depth, header_size, digest FROM pages ORDER BY id"
+        ).fetchall()
+        columns: list[tuple[Any, ...]] = list(zip(*rows, strict=True)) or [()] * 11
+        page, url, status, error, mime, size, seconds, redirect, depth, header_size, digest = columns
+        if page != tuple(range(len(page))):
+            raise ValueError("pages are missing")
+        self.urls: list[str] = list(url)
+        #: HTTP status; 0 where there was no response.
+        self.status: NDArray[np.int16] = np.array([value or 0 for value in status], np.int16)
+        #: Why there was no response, by URL number.
+        self.errors: dict[int, str] = {page: text for page, text in enumerate(error) if text}
+        #: Whether the URL was asked for when the site was recorded.
+        self.recorded: NDArray[np.bool_] = np.array(
+            [value is not None or text is not None for value, text in zip(status, error, strict=True)], np.bool_
+        )
+        self.mimes: list[str] = [intern(value) for value in mime]
+        #: Bytes of the body.
+        self.size: NDArray[np.int64] = np.array(size, np.int64)
+        #: Bytes of the headers.
+        self.header_size: NDArray[np.int64] = np.array(header_size, np.int64)
+        #: Seconds that the response took; 0: unknown.
+        self.seconds: NDArray[np.float64] = np.array(seconds, np.float64)
+        #: Number of the URL that a redirect leads to; -1: it is none, or leads off the site.
+        self.redirect: NDArray[np.int64] = np.array([-1 if value is None else value for value in redirect], np.int64)
+        #: Clicks from the root; -1: unknown.
+        self.depth: NDArray[np.int64] = np.array([-1 if value is None else value for value in depth], np.int64)
+        #: Equal for equal bodies; 0 where there was none.
+        self.digest: NDArray[np.int64] = np.array(
+            [int.from_bytes(value or b"", "big", signed=True) for value in digest], np.int64
+        )
+
+        if len(self.redirect) and not -1 <= self.redirect.min() <= self.redirect.max() < self.n_urls:
+            raise ValueError("a page redirects to one that is not there")
+
+    def _read_links(self) -> None:
+        self._starts, targets, texts = read_links(self._database, self.n_urls)
+        #: Number of the URL that each link leads to, shape (n_links,).
+        self.targets: NDArray[np.int32] = targets
+        last = self._database.execute("SELECT coalesce(max(id), 0) FROM texts").fetchone()[0]
+        if texts.max(initial=0) > last:
+            raise ValueError("a tag path is not there")
+        is_used = np.zeros(last + 1, np.bool_)
+        is_used[texts] = True
+        used = np.flatnonzero(is_used)
+        #: Number of the tag path of each link, shape (n_links,).
+        self.tag_paths: NDArray[np.int32] = (is_used.cumsum(dtype=np.int32) - 1)[texts]
+        rows = self._database.execute(
+            "SELECT text FROM texts WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id",
+            (json.dumps(used.tolist()),),
+        )
+        self._paths: list[str] = [text for (text,) in rows]
+        if len(self._paths) != len(used):
+            raise ValueError("a tag path is not there")
+
+
+class RecordedPage:
+    """A :class:`~scrapy_focus.core.types.Page` that is read from a recording when asked."""
+
+    __slots__ = ("page", "site")
+
+    def __init__(self, site: RecordedSite, page: int) -> None:
+        self.site = site
+        self.page = page
+
+    @property
+    def url(self) -> str:
+        """As first spelled."""
+        return self.site.urls[self.page]
+
+    @property
+    def status(self) -> int:
+        """As recorded; 0: there was no response."""
+        return int(self.site.status[self.page])
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """As recorded."""
+        return self.site.headers(self.page)
+
+    @property
+    def text(self) -> str:
+        """The decoded body, ``""`` where it was not kept."""
+        return self.site.text(self.page)
+
+
+def open_recording(path: Path, *, writable: bool) -> sqlite3.Connection:
+    """Open the file of a recorded site that is there; what a killed writer left half done is taken back.
+
+    Raises
+    ------
+    RecordingError
+        If the file is not there, is no recorded site, is damaged, or has another format.
+    """
+    if not path.is_file():
+        if path.is_dir():
+            raise RecordingError(f"{path} is a folder: name the file of a recorded site, like {path / 'site.sqlite'}")
+        raise RecordingError(f"the recorded site {path} is not there: make one with scrapy focus-record {path}")
+    with reading(path):
+        if path.with_name(f"{path.name}-journal").exists():  # only a writer can take back what another one left
+            _connect(path, "rw").close()
+        database = _connect(path, "rw" if writable else "ro")
+        application = database.execute("PRAGMA application_id").fetchone()[0]
+        version = database.execute("PRAGMA user_version").fetchone()[0]
+    if application != APPLICATION:
+        database.close()
+        raise RecordingError(f"{path} is not a recorded site: make one with scrapy focus-record")
+    if version != FORMAT:
+        database.close()
+        raise RecordingError(
+            f"{path} has format {version}, and this version of scrapy_focus reads format {FORMAT}: record the site again, "
+            "or use the version that it was made with"
+        )
+    return database
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Turn what SQLite, or a value that makes no sense, says about a file into an error that says what to do."""
+    try:
+        yield
+    except sqlite3.ProgrammingError:  # it was closed
+        raise
+    except sqlite3.OperationalError as error:
+        if "locked" in str(error):
+            message = f"{path} is being written by another process: wait until it is done"
+        else:
+            message = f"{path} cannot be read: {error}"
+        raise RecordingError(message) from error
+    except (sqlite3.DatabaseError, zlib.error, ArithmeticError, LookupError, TypeError, ValueError) as error:
+        raise RecordingError(f"{path} is damaged or no recorded site, and cannot be read: {error}") from error
+
+
+def _connect(path: Path, mode: str) -> sqlite3.Connection:
+    database = sqlite3.connect(f"{path.absolute().as_uri()}?mode={mode}", uri=True)
+    try:
+        database.execute("SELECT count(*) FROM sqlite_master")
+    except sqlite3.Error:
+        database.close()
+        raise
+    return database
+
+
+def mime_of(headers: Mapping[str, str]) -> str:
+    """Return the MIME type that headers tell, ``""`` where they tell none."""
+    return parse_mime(next((value for name, value in headers.items() if name.lower() == "content-type"), ""))

@@ -1,0 +1,215 @@
+"""Makes a recording from Scrapy's HTTP cache: what earlier crawls of a site have left, without asking the site again.
+
+A cache may come from somebody else, and Scrapy writes it with pickle, which can run code when it is read. Here nothing
+that it names is ever imported or called: files are read as literals where there is a choice, and elsewhere every class
+becomes one that does nothing.
+"""
+
+from __future__ import annotations
+
+import ast
+import dbm
+import gzip
+import io
+import logging
+import pickle
+import zlib
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from scrapy_focus.core.errors import RecordingError
+from scrapy_focus.recordings.html import decompress, get_header
+from scrapy_focus.recordings.importers.base import FirstPage, merge_headers, record_answers
+from scrapy_focus.recordings.writer import Answer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from scrapy_focus.recordings.format import Completeness
+
+logger = logging.getLogger(__name__)
+
+_BROKEN: tuple[type[Exception], ...] = (
+    OSError, EOFError, LookupError, TypeError, ValueError, AttributeError, SyntaxError, RecursionError, zlib.error,
+    pickle.UnpicklingError, *dbm.error,
+)  # fmt: skip
+_ENTRY = "??/*/meta"  # where the file system storage describes an entry
+
+
+class _Entry(NamedTuple):
+    """A response in the cache."""
+
+    time: float  # seconds since 1970, when it was stored
+    name: str  # folder or key
+    read: Callable[[], Answer | None]  # None: it answers no GET
+
+
+def record_http_cache(
+    folder: str | Path,
+    path: str | Path,
+    *,
+    root: str | None = None,
+    bodies: bool = False,
+    progress: Callable[[int], None] | None = None,
+) -> Completeness:
+    """Record the answers to GET requests that are in Scrapy's HTTP cache.
+
+    Both storages of Scrapy are understood: files (also with ``HTTPCACHE_GZIP``) and DBM, which does not say what was not
+    a GET: a POST counts as one, if it was stored first.
+
+    Parameters
+    ----------
+    folder
+        What one spider stored, ``.scrapy/httpcache/<spider>`` or ``.scrapy/httpcache/<spider>.db``; or the folder above,
+        if it holds one spider only.
+    path
+        SQLite file to write. A recording that is there already, with the same root, is gone on with.
+    root
+        URL of the first page; without one, that of the HTML page that was stored first, before its redirects. What is on
+        other hosts is left out.
+    bodies
+        Keep the bodies of pages.
+    progress
+        Called with the number of answers after each of them.
+
+    Raises
+    ------
+    RecordingError
+        If the folder is no such cache, holds those of several spiders, or has no such page, or if the recording cannot
+        be written. Entries that were half written when a crawl was killed are left out, with a warning in the log.
+    """
+    cache = _find(Path(folder))
+    with _open(cache) as entries:
+        first = FirstPage(root)
+        for answer in _answers(entries):
+            first.see(answer.url, answer.status, answer.headers)
+            if first.is_known:
+                break
+        if root is None:
+            root = first.page
+            if root is None:
+                raise RecordingError(f"{cache} has no HTML page that was answered with status 200: give root=...")
+        elif not first.has_root and not Path(path).exists():
+            raise RecordingError(f"{cache} has no answer of {root}; its first page is {first.page}")
+        answers, source = _answers(entries), f"the HTTP cache {cache}"
+        return record_answers(answers, path, root=root, bodies=bodies, source=source, progress=progress)
+
+
+def _find(folder: Path) -> Path:
+    """Return the cache of one spider: its folder, or the name of its DBM file without what the module appends."""
+    if _is_cache(folder):
+        return folder
+    within = sorted({_dbm_name(each) for each in folder.iterdir()}) if folder.is_dir() else []
+    found = [each for each in within if _is_cache(each)]
+    if not found:
+        raise RecordingError(f"{folder} holds no HTTP cache of Scrapy: name the folder .scrapy/httpcache/<spider>")
+    if len(found) > 1:
+        names = ", ".join(str(each) for each in found)
+        raise RecordingError(f"{folder} holds the caches of several spiders: name one of {names}")
+    return found[0]
+
+
+def _is_cache(path: Path) -> bool:
+    return next(path.glob(_ENTRY), None) is not None if path.is_dir() else bool(dbm.whichdb(str(path)))
+
+
+def _dbm_name(path: Path) -> Path:
+    """Return a path without what DBM modules append: ``spider.db.dir`` belongs to ``spider.db``."""
+    name = path.name
+    for suffix in (".dat", ".dir", ".bak", ".pag", ".db"):
+        if name.endswith(f".db{suffix}"):
+            return path.with_name(name.removesuffix(suffix))
+    return path
+
+
+@contextmanager
+def _open(cache: Path) -> Iterator[list[_Entry]]:
+    """Give what is in a cache, in the order in which it was stored."""
+    if cache.is_dir():
+        entries = [entry for meta in cache.glob(_ENTRY) if (entry := _describe(meta)) is not None]
+        yield sorted(entries, key=lambda entry: (entry.time, entry.name))
+        return
+    try:
+        database: Any = dbm.open(str(cache), "r")  # noqa: SIM115 (it is closed below)
+        times = {key.removesuffix(b"_time"): float(database[key]) for key in database.keys() if key.endswith(b"_time")}  # noqa: SIM118 (not all DBM modules iterate)
+    except _BROKEN as error:
+        raise RecordingError(f"{cache} cannot be read: {error}") from error
+    with closing(database):
+        order = sorted(times.items(), key=lambda item: (item[1], item[0]))
+        yield [_Entry(time, key.decode(), _reader(database, key + b"_data")) for key, time in order]
+
+
+def _answers(entries: Sequence[_Entry]) -> Iterator[Answer]:
+    for entry in entries:
+        try:
+            answer = entry.read()
+        except _BROKEN as error:
+            logger.warning("The cache entry %s cannot be read and is left out: %s", entry.name, error)
+            continue
+        if answer is not None:
+            yield answer
+
+
+def _describe(meta: Path) -> _Entry | None:
+    def read() -> Answer | None:
+        fields = ast.literal_eval(_content(meta).decode())
+        if fields.get("method", "GET") != "GET":
+            return None
+        lines = _content(meta.with_name("response_headers")).split(b"\r\n")
+        pairs = [(name, value.strip()) for name, colon, value in (line.partition(b":") for line in lines) if colon]
+        return _answer(fields["url"], fields["status"], pairs, _content(meta.with_name("response_body")))
+
+    def _content(file: Path) -> bytes:
+        return gzip.decompress(file.read_bytes()) if compressed else file.read_bytes()
+
+    try:
+        compressed = meta.read_bytes()[:2] == b"\x1f\x8b"
+        return _Entry(float(ast.literal_eval(_content(meta).decode())["timestamp"]), str(meta.parent), read)
+    except _BROKEN as error:
+        logger.warning("The cache entry %s cannot be read and is left out: %s", meta.parent, error)
+        return None
+
+
+def _reader(database: Any, key: bytes) -> Callable[[], Answer | None]:
+    def read() -> Answer | None:
+        fields = _Harmless(io.BytesIO(database[key])).load()
+        pairs = [(name, value) for name, values in fields["headers"].items() for value in values]
+        answer = _answer(fields["url"], fields["status"], pairs, fields["body"])
+        announced = get_header(answer.headers, "Content-Length")
+        is_head = answer.status == 200 and not answer.body and announced.isdigit() and int(announced) > 0
+        return None if is_head else answer  # this storage does not say what the method was
+
+    return read
+
+
+def _answer(url: str, status: int, pairs: Sequence[tuple[bytes, bytes]], body: bytes) -> Answer:
+    headers = merge_headers((_decode(name), _decode(value)) for name, value in pairs)
+    return Answer(url=str(url), status=int(status), headers=headers, body=decompress(body, headers), size=len(body))
+
+
+def _decode(value: bytes) -> str:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value.decode("latin-1")
+
+
+class _Nothing:
+    """Stands for every class that a pickle names."""
+
+    def __new__(cls, *args: object, **kwargs: object) -> _Nothing:
+        return super().__new__(cls)
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        pass
+
+    def __setstate__(self, state: object) -> None:
+        pass
+
+
+class _Harmless(pickle.Unpickler):
+    """Reads plain data, and runs nothing."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        return _Nothing

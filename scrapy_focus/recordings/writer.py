@@ -1,0 +1,392 @@
+"""Writes what a site answered into a recording, whoever asked: a live crawl, a folder, a web archive, a cache.
+
+Two wishes conflict: writing should be fast, and a recorder that is killed or finds the disk full should leave a file
+that can be read and gone on with. So pages are written in small transactions, and which URLs are still to be recorded
+follows from the file alone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import zlib
+from collections import OrderedDict
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import numpy as np
+from w3lib.url import canonicalize_url, safe_url_string
+
+from scrapy_focus.core.errors import RecordingError
+from scrapy_focus.recordings.format import APPLICATION, FORMAT, SCHEMA, Completeness, mime_of, open_recording, reading
+from scrapy_focus.recordings.graph import depths, read_links
+from scrapy_focus.recordings.html import Content, first_pages, is_page, read_page, redirect_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from types import TracebackType
+    from typing import Self
+
+    from scrapy_focus.recordings.html import Found
+
+_SECONDS = 2.0  # between commits
+_PATIENCE = 60  # seconds that a last commit waits for whoever reads the file
+_MEMORY = 64 * 1024  # KiB of the database that are kept in memory
+_CACHED = 200_000  # strings whose number is kept in memory
+_LARGEST = (1 << 63) - 1  # bytes that SQLite can write down; headers lie
+_NOWHERE = -1  # the number of a URL that is not on the site
+_UPDATE = """
+UPDATE pages SET status = :status, error = :error, mime = :mime, size = :size, seconds = :seconds, redirect = :redirect,
+    headers = :headers, header_size = :header_size, digest = :digest, body = :body
+WHERE id = :page
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a URL answered, without following redirects.
+
+    A body is given decompressed; where it came compressed, `size` says how many bytes came.
+    """
+
+    url: str
+    status: int | None = None  # None: there was no response, see error
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
+    size: int | None = None  # bytes of the body as it came; None: as many as it has
+    error: str = ""  # why there was no response: "ignored" was not asked for, as robots.txt forbids it
+    seconds: float = 0.0  # that the response took; 0: unknown
+
+
+class SiteWriter:
+    """Writes a recorded site, or goes on with one. Use it as a context manager; :meth:`finish` ends a recording.
+
+    Parameters
+    ----------
+    path
+        SQLite file to write.
+    roots
+        URLs from which a crawl of the site starts. Links that lead to neither their hosts nor sub-domains of them,
+        ``www.`` ignored, are not recorded.
+    bodies
+        Keep the bodies of pages, compressed, for goals that read their text. A recording that is there goes on as it was
+        begun.
+    source
+        What the recording is made from, in a few words.
+
+    Raises
+    ------
+    RecordingError
+        If the file cannot be written, or holds a recording of another format, with other roots, or without the bodies
+        that are to be kept.
+    """
+
+    def __init__(self, path: str | Path, *, roots: Sequence[str], bodies: bool = False, source: str = "") -> None:
+        self.path = Path(path)
+        self.bodies = bodies
+        self.added = 0
+        self._texts = _Cache()
+        self._numbers = _Cache()
+        self._committed = monotonic()
+        spelled = first_pages(roots)
+        self._domains = tuple({(urlsplit(root).hostname or "").removeprefix("www.") for root in spelled.values()})
+        if self.path.exists():
+            self._database = open_recording(self.path, writable=True)
+            with self._writing():
+                known, kept = self._meta("roots") or [], bool(self._meta("bodies"))
+            if first_pages(known).keys() != spelled.keys():
+                self._database.close()
+                raise RecordingError(
+                    f"{self.path} is a recording of {', '.join(known)}, not of {', '.join(spelled.values())}: write to "
+                    "another file"
+                )
+            if bodies and not kept:
+                self._database.close()
+                raise RecordingError(
+                    f"{self.path} was begun without bodies: go on without them, or write to another file"
+                )
+            self.bodies = kept
+        else:
+            self._database = self._create(list(spelled.values()), source)
+        self._version = -1  # of the file, which changes when another process writes to it
+        with self._writing():
+            self._database.execute(f"PRAGMA cache_size = -{_MEMORY}")
+            self._begin()
+            self._set_meta(finished=False)
+            self._commit(patience=_PATIENCE)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def add(self, answer: Answer) -> None:
+        """Record what a URL answered. Of a URL that was recorded before, the first answer stays; one elsewhere is left out.
+
+        Raises
+        ------
+        RecordingError
+            If it cannot be written, because the disk is full, say. What was committed before stays readable.
+        """
+        with self._writing():
+            self._begin()
+            self._add(answer)
+            self.added += 1
+            if monotonic() - self._committed > _SECONDS:
+                self._commit(patience=0)
+                self._committed = monotonic()
+
+    def in_scope(self, url: str) -> bool:
+        """Whether a URL belongs to the site."""
+        try:
+            parts = urlsplit(url)
+            host = parts.hostname or ""
+        except ValueError:
+            return False
+        return parts.scheme in ("http", "https") and any(
+            host == domain or host.endswith(f".{domain}") for domain in self._domains
+        )
+
+    def has(self, url: str) -> bool:
+        """Whether a URL is recorded."""
+        try:
+            canonical = canonicalize_url(url)
+        except ValueError:
+            return False
+        with reading(self.path):
+            row = self._database.execute(
+                "SELECT status IS NOT NULL OR error IS NOT NULL FROM pages WHERE canonical = ?", (canonical,)
+            ).fetchone()
+        return bool(row and row[0])
+
+    def missing(self) -> Iterator[str]:
+        """Yield the URLs that are linked and not recorded, those found first first. It sees what is added meanwhile."""
+        last = -1
+        while True:
+            with reading(self.path):
+                rows = self._database.execute(
+                    "SELECT id, url FROM pages WHERE id > ? AND status IS NULL AND error IS NULL ORDER BY id LIMIT 1000",
+                    (last,),
+                ).fetchall()
+            if not rows:
+                return
+            yield from (url for _, url in rows)
+            last = rows[-1][0]
+
+    def finish(self) -> Completeness:
+        """Note that the recording came to its end, work out the depth of each page, and say how complete it is."""
+        with self._writing():
+            self._begin()
+            self._set_depths()
+            self._set_meta(finished=True)
+            self._commit(patience=_PATIENCE)
+        return self.completeness()
+
+    def completeness(self) -> Completeness:
+        """Say how much of the site is recorded so far."""
+        with reading(self.path):
+            missing, failed = self._database.execute(
+                "SELECT (SELECT count(*) FROM pages WHERE status IS NULL AND error IS NULL), "
+                "(SELECT count(*) FROM pages WHERE error IS NOT NULL)"
+            ).fetchone()
+            return Completeness(self._n_pages - missing, missing, failed, bool(self._meta("finished")))
+
+    def close(self) -> None:
+        """Write what is left and close the file. Idempotent."""
+        try:
+            with self._writing():
+                self._commit(patience=_PATIENCE)
+        except sqlite3.ProgrammingError:  # closed already
+            return
+        finally:
+            self._database.close()
+
+    def _create(self, roots: Sequence[str], source: str) -> sqlite3.Connection:
+        temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}.tmp")
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            temporary.unlink(missing_ok=True)
+            self._database = sqlite3.connect(temporary)
+            with closing(self._database):
+                self._database.execute(f"PRAGMA application_id = {APPLICATION}")
+                self._database.execute(f"PRAGMA user_version = {FORMAT}")
+                self._database.executescript(SCHEMA)
+                self._database.execute("INSERT INTO texts VALUES (0, '')")
+                self._n_pages = 0
+                self._set_meta(roots=roots, source=source, bodies=self.bodies)
+                for root in roots:
+                    self._number(root)
+                self._database.commit()
+            temporary.rename(self.path)
+            return sqlite3.connect(self.path)
+        except (OSError, sqlite3.Error) as error:
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
+            raise RecordingError(f"{self.path} cannot be written: {error}") from error
+
+    def _begin(self) -> None:
+        """Start a transaction if there is none; what another process wrote since the last one is taken note of."""
+        if self._database.in_transaction:
+            return
+        self._database.execute("BEGIN IMMEDIATE")
+        version = self._database.execute("PRAGMA data_version").fetchone()[0]
+        if version != self._version:
+            self._version = version
+            self._forget()
+
+    def _commit(self, *, patience: float) -> None:
+        """Commit. With no patience, a transaction that cannot be committed as somebody reads the file stays open."""
+        before = self._database.execute("PRAGMA busy_timeout").fetchone()[0]
+        self._database.execute(f"PRAGMA busy_timeout = {1000 * patience:.0f}")
+        try:
+            self._database.commit()
+        except sqlite3.OperationalError as error:
+            if patience or "locked" not in str(error):
+                raise
+        finally:
+            self._database.execute(f"PRAGMA busy_timeout = {before}")
+
+    def _add(self, answer: Answer) -> None:
+        page = self._number(answer.url)
+        if page == _NOWHERE:
+            return
+        status, error = self._database.execute("SELECT status, error FROM pages WHERE id = ?", (page,)).fetchone()
+        if status is not None or error is not None:
+            return
+        headers = {name: value.encode(errors="replace").decode() for name, value in answer.headers.items()}
+        mime, body = mime_of(headers), answer.body
+        html = answer.status is not None and is_page(mime, body)
+        content = read_page(answer.url, headers, body) if html else Content([], "")
+        well = html and answer.status is not None and 200 <= answer.status < 300
+        values = {
+            "status": answer.status,
+            "error": (answer.error or "failure: unknown") if answer.status is None else None,
+            "mime": mime,
+            "size": len(body) if answer.size is None else min(answer.size, _LARGEST),
+            "seconds": answer.seconds,
+            "redirect": self._redirect(answer, headers, content),
+            "headers": self._find_text(json.dumps(headers, sort_keys=True, ensure_ascii=False) if headers else ""),
+            "header_size": sum(len(name) + len(value) + 4 for name, value in headers.items()),  # ": ", end of line
+            "digest": blake2b(body, digest_size=8).digest() if body or not answer.size else None,
+            "body": zlib.compress(body, 6) if self.bodies and well else None,
+        }
+        self._database.execute(_UPDATE, {"page": page, **values})
+        if well:
+            self._add_links(page, content.links)
+
+    def _add_links(self, page: int, links: Sequence[Found]) -> None:
+        rows: dict[int, tuple[int, ...]] = {}
+        for url, place in links:
+            target = self._number(url)
+            if target != _NOWHERE and target not in rows:
+                texts = (self._text(place.tag_path), self._text(place.anchor), self._text(place.context))
+                rows[target] = (page, len(rows), target, *texts)
+        self._database.executemany("INSERT INTO links VALUES (?, ?, ?, ?, ?, ?)", rows.values())
+
+    def _redirect(self, answer: Answer, headers: Mapping[str, str], content: Content) -> int | None:
+        leads = redirect_of(answer.url, answer.status, headers) or content.refresh
+        page = self._number(leads) if leads else _NOWHERE
+        return None if page == _NOWHERE else page
+
+    def _number(self, url: str) -> int:
+        """Return the number of a URL, a new one if it was never seen."""
+        known = self._numbers.get(url)
+        if known is None:
+            known = self._numbers[url] = self._find_number(url) if self.in_scope(url) else _NOWHERE
+        return known
+
+    def _find_number(self, url: str) -> int:
+        try:
+            canonical = canonicalize_url(url)
+        except ValueError:
+            return _NOWHERE
+        row = self._database.execute("SELECT id FROM pages WHERE canonical = ?", (canonical,)).fetchone()
+        if row is not None:
+            return int(row[0])
+        spelled = safe_url_string(url).partition("#")[0]
+        self._database.execute(
+            "INSERT INTO pages (id, url, canonical) VALUES (?, ?, ?)", (self._n_pages, spelled, canonical)
+        )
+        self._n_pages += 1
+        return self._n_pages - 1
+
+    def _text(self, text: str) -> int:
+        number = self._texts.get(text)
+        if number is None:
+            number = self._texts[text] = self._find_text(text)
+        return number
+
+    def _find_text(self, text: str) -> int:
+        row = self._database.execute("SELECT id FROM texts WHERE text = ?", (text,)).fetchone()
+        if row is not None:
+            return int(row[0])
+        return self._database.execute("INSERT INTO texts (text) VALUES (?)", (text,)).lastrowid or 0
+
+    def _set_depths(self) -> None:
+        rows = self._database.execute("SELECT coalesce(redirect, -1) FROM pages ORDER BY id").fetchall()
+        starts, targets, _ = read_links(self._database, len(rows))
+        roots = [self._number(root) for root in self._meta("roots")]
+        found = depths(roots, starts, targets, np.array(rows, np.int64).reshape(-1))
+        self._database.executemany(  # a row is written with its body, so only where something changes
+            "UPDATE pages SET depth = nullif(?1, -1) WHERE id = ?2 AND depth IS NOT nullif(?1, -1)",
+            zip(found.tolist(), range(len(found)), strict=True),
+        )
+
+    def _count_pages(self) -> int:
+        return int(self._database.execute("SELECT count(*) FROM pages").fetchone()[0])
+
+    def _forget(self) -> None:
+        self._texts.clear()
+        self._numbers.clear()
+        self._n_pages = self._count_pages()
+
+    def _meta(self, name: str) -> Any:
+        row = self._database.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
+        return None if row is None else json.loads(row[0])
+
+    def _set_meta(self, **values: Any) -> None:
+        self._database.executemany(
+            "INSERT OR REPLACE INTO meta VALUES (?, ?)", [(name, json.dumps(value)) for name, value in values.items()]
+        )
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Turn what SQLite says about a disk into an error that says what to do, and take back what was half done."""
+        try:
+            yield
+        except sqlite3.ProgrammingError:  # it was closed
+            raise
+        except sqlite3.Error as error:
+            with suppress(sqlite3.Error):  # the first error says more
+                self._database.rollback()
+                self._forget()
+            if not isinstance(error, sqlite3.OperationalError):
+                message = f"{self.path} is damaged or no recorded site: {error}; record it again"
+            elif "readonly" in str(error):
+                message = f"{self.path} cannot be written: {error}; copy it to where you may write"
+            elif "locked" in str(error):
+                message = f"{self.path} cannot be written: {error}; wait until the other process is done with it"
+            else:
+                message = (
+                    f"{self.path} cannot be written: {error}; what was recorded until {_SECONDS:.0f} seconds ago is safe, "
+                    "and the same command goes on from there"
+                )
+            raise RecordingError(message) from error
+
+
+class _Cache(OrderedDict[str, int]):
+    """The numbers of the strings that were looked up last."""
+
+    def __setitem__(self, text: str, number: int) -> None:
+        if len(self) >= _CACHED:
+            self.popitem(last=False)
+        super().__setitem__(text, number)

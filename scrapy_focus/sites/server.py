@@ -1,0 +1,279 @@
+"""Serves a site over HTTP on this machine, and remembers every request.
+
+A crawler under test should meet real sockets, and a benchmark of a crawler should not measure its server: the
+standard library's request parser takes longer than a page of the synthetic portal. The handler here reads
+what a GET or a HEAD needs, answers with one write, and keeps connections open.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import socket
+import sys
+import threading
+import time
+from http import HTTPStatus
+from http.server import ThreadingHTTPServer
+from socketserver import StreamRequestHandler, TCPServer
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
+
+from scrapy_focus.sites.portal.portal import Page, StatisticsPortal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import TracebackType
+
+logger = logging.getLogger(__name__)
+
+_MAX_LINE, _MAX_HEADERS = 65_536, 200  # bytes, lines
+_MAX_UNREAD, _PATIENCE = 1 << 20, 0.5  # bytes, seconds
+_REASONS = {status.value: status.phrase for status in HTTPStatus}
+
+
+class Site(Protocol):
+    """Anything that answers paths; `fetch` is called from several threads at once."""
+
+    def fetch(self, path: str) -> Page:
+        """Return the answer to a request for `path`, which begins with a slash and may have a query."""
+        ...
+
+
+class Request(NamedTuple):
+    """One answered request."""
+
+    method: str
+    path: str  # as asked for, with the query
+    status: int
+    bytes_sent: int  # of the body; 0 for HEAD
+
+
+class SiteServer:
+    """Serves a site from a thread, as a context manager or between `start` and `stop`.
+
+    GET and HEAD are answered (HTTP/1.1, connections stay open, ``Content-Length`` always there), anything else with
+    405. An exception of the site is logged and answered with 500; the server goes on.
+
+    Parameters
+    ----------
+    site : Site
+        What to serve.
+    host : str
+        Address to listen on.
+    port : int
+        0 for any free one.
+    latency : float
+        Seconds to wait before each answer; requests wait side by side.
+
+    Attributes
+    ----------
+    log : list of Request
+        One entry per request, in the order of the answers; an entry is there before its answer is sent.
+
+    Raises
+    ------
+    ValueError
+        If `latency` is negative.
+    """
+
+    def __init__(self, site: Site, host: str = "127.0.0.1", port: int = 0, latency: float = 0.0) -> None:
+        if latency < 0:
+            raise ValueError(
+                f"latency is in seconds and not negative, but latency={latency!r} was given; use 0 for none"
+            )
+        self.site = site
+        self.host = host
+        self.port = port
+        self.latency = latency
+        self.log: list[Request] = []
+        self._server: _Server | None = None
+
+    @property
+    def url(self) -> str:
+        """The address of the root, with a slash at the end; RuntimeError if the server is not running."""
+        if self._server is None:
+            raise RuntimeError("this server is not running; write `with SiteServer(site) as server:` or call start()")
+        return f"http://{self.host}:{self._server.server_address[1]}/"
+
+    @property
+    def requests(self) -> int:
+        """Number of requests answered."""
+        return len(self.log)
+
+    def start(self) -> None:
+        """Listen, and answer from now on; OSError with the address if it is taken."""
+        if self._server is not None:
+            raise RuntimeError(f"this server is running already, at {self.url}; stop it first or make another one")
+        try:
+            self._server = _Server((self.host, self.port), self)
+        except OSError as error:
+            message = f"cannot listen on {self.host} port {self.port} ({error.strerror}); use port 0 for any free one"
+            raise OSError(error.errno, message) from error
+        loop = {"poll_interval": 0.05}  # seconds that stop() may take
+        threading.Thread(target=self._server.serve_forever, kwargs=loop, daemon=True).start()
+
+    def stop(self) -> None:
+        """Answer nothing any more, not even on connections that are open; the log stays."""
+        if self._server is not None:
+            self._server.shutdown()
+            self._server.server_close()
+            self._server = None
+
+    def asked(self, target: str) -> str:
+        """Return what the site is asked for by a request: its path, also where it names a host, as for a proxy."""
+        is_absolute = target.startswith(("http://", "https://"))
+        return "/" + target.partition("//")[2].partition("/")[2] if is_absolute else target
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+
+class _Server(ThreadingHTTPServer):
+    request_queue_size = 256  # the default of 5 refuses a crawler that opens 64 connections at once
+
+    def __init__(self, address: tuple[str, int], owner: SiteServer) -> None:
+        self.owner = owner
+        self._open: set[socket.socket] = set()
+        self._lock = threading.Lock()
+        super().__init__(address, _Handler)
+
+    def server_bind(self) -> None:
+        # HTTPServer looks its own name up, which may take seconds where there is no name server.
+        TCPServer.server_bind(self)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        with self._lock:
+            self._open.add(request)
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            with self._lock:
+                self._open.discard(request)
+
+    def server_close(self) -> None:
+        super().server_close()
+        with self._lock:
+            for connection in self._open:
+                try:
+                    connection.shutdown(socket.SHUT_RDWR)
+                except OSError:
+                    continue
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        if not isinstance(sys.exc_info()[1], OSError):  # clients may leave at any time
+            logger.exception("Error while answering %s", client_address)
+
+
+class _Handler(StreamRequestHandler):
+    disable_nagle_algorithm = True
+    server: _Server
+
+    def handle(self) -> None:
+        while self._answer_one():
+            pass
+
+    def _answer_one(self) -> bool:
+        """Answer the next request of this connection; return whether there may be another."""
+        line = self.rfile.readline(_MAX_LINE + 1)
+        if not line.strip():
+            return line in (b"\r\n", b"\n")
+        try:
+            method, target, version = line.decode("latin-1").split()
+        except ValueError:
+            version = ""
+        keep_alive = self._read_headers(version) if version.startswith("HTTP/1.") and line.endswith(b"\n") else None
+        if keep_alive is None:
+            return self._refuse("-", line[:80].decode("latin-1").strip(), 400)
+        target = self.server.owner.asked(target)
+        if method not in ("GET", "HEAD"):
+            return self._refuse(method, target, 405)
+        if self.server.owner.latency:
+            time.sleep(self.server.owner.latency)
+        return self._send(method, target, self._fetch(target), keep_alive=keep_alive)
+
+    def _read_headers(self, version: str) -> bool | None:
+        """Return whether the connection is to stay open, or None if the headers make no sense."""
+        keep_alive = version == "HTTP/1.1"
+        for _ in range(_MAX_HEADERS):
+            line = self.rfile.readline(_MAX_LINE + 1)
+            if line in (b"\r\n", b"\n", b""):
+                return keep_alive
+            if len(line) > _MAX_LINE:
+                return None
+            name, _, value = line.lower().partition(b":")
+            if name == b"connection":
+                keep_alive = b"close" not in value and (keep_alive or b"keep-alive" in value)
+            elif name == b"transfer-encoding" or (name == b"content-length" and value.strip() != b"0"):
+                keep_alive = False
+        return None
+
+    def _fetch(self, path: str) -> Page:
+        try:
+            return self.server.owner.site.fetch(path)
+        except Exception:
+            logger.exception("The site failed on %s", path)
+            return _error(500)
+
+    def _refuse(self, method: str, path: str, status: int) -> bool:
+        """Send an error and end the connection."""
+        self._send(method, path, _error(status), keep_alive=False)
+        # Closing a socket with unread input resets it, and the client may never see the answer.
+        self.connection.shutdown(socket.SHUT_WR)
+        self.connection.settimeout(_PATIENCE)
+        unread = _MAX_UNREAD
+        while unread > 0 and (data := self.connection.recv(_MAX_LINE)):
+            unread -= len(data)
+        return False
+
+    def _send(self, method: str, path: str, page: Page, *, keep_alive: bool) -> bool:
+        body = b"" if method == "HEAD" else page.body
+        head = (
+            f"HTTP/1.1 {page.status} {_REASONS.get(page.status, 'Unknown')}\r\n"
+            f"Content-Type: {page.mime}\r\nContent-Length: {page.size}\r\n"
+        )
+        if page.location is not None:
+            head += f"Location: {page.location}\r\n"
+        if page.status == HTTPStatus.METHOD_NOT_ALLOWED:
+            head += "Allow: GET, HEAD\r\n"
+        head += f"Connection: {'keep-alive' if keep_alive else 'close'}\r\n\r\n"
+        self.server.owner.log.append(Request(method, path, page.status, len(body)))
+        self.connection.sendall(head.encode("latin-1") + body)
+        return keep_alive
+
+
+def _error(status: int) -> Page:
+    return Page.of(f"{status} {_REASONS[status]}\n".encode(), status=status, mime="text/plain")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Serve a synthetic portal until Ctrl-C; the first line printed is its address and its size."""
+    parser = argparse.ArgumentParser(
+        prog="python -m scrapy_focus.sites.server", description="Serve a made-up statistics portal."
+    )
+    parser.add_argument("--pages", type=int, default=2000, help="number of HTML pages, 200 to 1000000 (2000)")
+    parser.add_argument("--seed", type=int, default=0, help="another seed is another portal (0)")
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (127.0.0.1)")
+    parser.add_argument("--port", type=int, default=8000, help="port, 0 for any free one (8000)")
+    parser.add_argument("--latency", type=float, default=0.0, help="seconds to wait before each answer (0)")
+    options = parser.parse_args(arguments)
+    try:
+        site = StatisticsPortal(pages=options.pages, seed=options.seed)
+        server = SiteServer(site, options.host, options.port, options.latency)
+        server.start()
+    except (ValueError, OSError) as error:
+        parser.error(str(error))
+    print(f"{server.url} {site.n_pages} pages {site.n_targets} targets", flush=True)
+    try:
+        threading.Event().wait()
+    except KeyboardInterrupt:
+        server.stop()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""How pages, URLs and MIME types are read."""
