@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 from scrapy_focus.core.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 
 class Budget:
     """Counts every request of every kind, and says when something is used up.
 
-    :meth:`take` is asked at the last moment before a request goes out, whoever made it: a pick, its redirect or retry, a
-    HEAD, robots.txt. What :meth:`take` refuses is not sent, so the number of requests is exact. Bytes and seconds are
+    :meth:`left` is asked at the last moment before a request goes out, whoever made it: a pick, its redirect or retry, a
+    HEAD, robots.txt. What it refuses is not sent, so the number of requests is exact. Bytes and seconds are
     counted as they come: what is in flight when they run out still arrives.
 
     Parameters
@@ -50,19 +50,8 @@ class Budget:
         """Seconds since the crawl started, over all its runs."""
         return self.seconds_before + (self._clock() - self._started if self._clock else 0.0)
 
-    def take(self) -> bool:
-        """Use one request, or return ``False`` where none is left."""
-        if self.requests is not None and self.requests_used >= self.requests:
-            return False
-        self.requests_used += 1
-        return True
-
-    def give_back(self) -> None:
-        """A request that was taken never left: no connection could be made."""
-        self.requests_used -= 1
-
-    def left(self, reserved: int) -> bool:
-        """Whether one more can be handed out while ``reserved`` wait to be sent."""
+    def left(self, reserved: int = 0) -> bool:
+        """Whether one more request may go out, or be handed out while ``reserved`` others wait to be sent."""
         return self.requests is None or self.requests_used + reserved < self.requests
 
     def exhausted(self) -> str:
@@ -75,15 +64,20 @@ class Budget:
             return "seconds"
         return ""
 
+    @property
+    def limits(self) -> dict[str, float | None]:
+        """What may be used, ``None`` where nothing is limited."""
+        return {"requests": self.requests, "bytes": self.bytes, "seconds": self.seconds}
+
     def state(self) -> dict[str, float]:
         """What was used so far, to be given to :meth:`restore` in the next run."""
         return {"requests": self.requests_used, "bytes": self.bytes_used, "seconds": self.seconds_used}
 
-    def restore(self, state: dict[str, float]) -> None:
-        """Go on from what an earlier run used."""
+    def restore(self, state: Mapping[str, float]) -> None:
+        """Count from what was used when a state was taken."""
         self.requests_used = int(state["requests"])
         self.bytes_used = int(state["bytes"])
-        self.seconds_before = float(state["seconds"])
+        self.seconds_before += float(state["seconds"]) - self.seconds_used
 
     def __repr__(self) -> str:
         limits = [f"{getattr(self, name):,} {name}" for name in ("requests", "bytes", "seconds") if getattr(self, name)]

@@ -1,11 +1,18 @@
-"""What every frontier promises, whatever it is stored in."""
+"""Where links wait: what every frontier promises, whatever it is stored in.
+
+A :class:`Frontier` is a ledger: it knows each URL by its key, and who is in flight. In which order links leave is another
+matter, given when it is made: :class:`Ranked` frontiers give out the best rank of an arm, :class:`Drawn` ones have a vector of
+each waiting link, from which a policy draws some to choose among. A policy says which of the two it needs
+(:meth:`Policy.keeps <scrapy_focus.core.policy.Policy.keeps>`), and the crawl has the store made so.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -13,38 +20,34 @@ if TYPE_CHECKING:
     from scrapy_focus.core.types import Link, Pick, Placement, State
 
 
-class Drawn(NamedTuple):
-    """Waiting links that were drawn, row by row; where one was drawn twice it is here twice."""
+@dataclass(frozen=True, slots=True)
+class Ranks:
+    """What most policies keep: links wait in arms, in the order of their ranks. The frontier is :class:`Ranked`."""
 
-    slots: NDArray[np.int32]  # shape (k,), for take_slot() and give_up(), until the frontier changes
-    arms: NDArray[np.int32]  # shape (k,), ascending
-    hosts: NDArray[np.int32]  # shape (k,), numbers of Frontier.hosts
-    vectors: NDArray[np.uint8]  # shape (k, width)
+
+@dataclass(frozen=True, slots=True)
+class Vectors:
+    """Links wait in arms without an order, each with a vector of ``width`` bytes. The frontier is :class:`Drawn`."""
+
+    width: int
+
+
+Keeps = Ranks | Vectors
 
 
 class Frontier(Protocol):
     """Every waiting link, in arms; who is in flight; what was seen.
 
     A URL (by its key) is in exactly one :class:`~scrapy_focus.core.types.State`. An arm is any integer from 0; it
-    exists from the first link placed in it, and sleeps while nothing waits in it. Within an arm the link with the
-    largest rank leaves first; the order of equal ranks is not promised. ``busy`` holds the hosts that can take nothing
-    now: their links stay where they are.
+    exists from the first link placed in it, and sleeps while nothing waits in it.
 
-    All methods are cheap enough for an event loop: none is linear in the number of waiting links but ``scan`` and
-    ``check``, and where vectors are kept ``divide`` in the links of one arm, and ``awake``, ``pop`` and ``sample`` where
-    hosts are busy.
-
-    After :meth:`keep_vectors` a frontier is another: the memo of each waiting link is a vector of bytes in memory, arms have
-    no order (all ranks are 0.0), and can be divided, and :meth:`draw` draws from many at once.
+    All methods are cheap enough for an event loop: none is linear in the number of waiting links but ``check``, and those
+    of an order that say so.
     """
 
     @property
     def waiting(self) -> NDArray[np.int64]:
         """How many links wait in each arm, shape (n_arms,). Not to be written to."""
-
-    @property
-    def heads(self) -> NDArray[np.float64]:
-        """The best rank that waits in each arm, shape (n_arms,), ``-inf`` where nothing does. Not to be written to."""
 
     @property
     def flying(self) -> Mapping[int, Pick]:
@@ -53,32 +56,58 @@ class Frontier(Protocol):
     def __len__(self) -> int:
         """How many links wait."""
 
-    def awake(self, busy: Collection[str] = ()) -> NDArray[np.int64]:
-        """How many links of each arm wait on hosts that are not busy, shape (n_arms,)."""
-
     def states(self, keys: Sequence[int]) -> list[State]:
         """What is known about each key."""
 
     def push(self, links: Sequence[Link], placements: Sequence[Placement | None], *, origin: int = -1) -> int:
-        """Store each link that has a placement, and say how many wait now that did not before.
+        """Store each link that has a placement, and return how many wait now that did not before.
 
-        A link that waits already is moved, one that is in flight is left alone, one that was fetched or probed
-        waits again. ``None`` gives a new link up, which counts as fetched from then on, and leaves any other as it is.
+        A link that waits already is moved, one that is in flight is left alone, one in any other state waits again.
+        ``None`` gives a new link up, and leaves any other as it is.
         """
+
+    def take(self, key: int, *, pick_id: int | None = None) -> Pick | None:
+        """Take out one link by its key, or ``None`` where it does not wait.
+
+        ``pick_id`` is the id that its pick gets, one that no pick in flight has; by default the next one.
+        """
+
+    def settle(self, pick: Pick, also: Collection[int] = ()) -> None:
+        """A pick in flight has its outcome: its URL is fetched now, or probed if the pick was a HEAD.
+
+        Keys in ``also`` are fetched, too, where they are new or were given up: those that it was redirected to.
+        """
+
+    def release(self, pick: Pick) -> None:
+        """A pick that was never sent waits again, where it was."""
+
+    def check(self) -> None:
+        """Raise :class:`~scrapy_focus.core.errors.FrontierError` if an invariant does not hold; linear."""
+
+    def close(self) -> None:
+        """Release what is held open. Idempotent."""
+
+
+class Ranked(Frontier, Protocol):
+    """Arms in the order of ranks: within an arm the link with the largest rank leaves first.
+
+    Equal ranks leave in the order in which their links were first pushed, always: after a release, a move and a resume too.
+    ``busy`` holds the hosts that can take nothing now: their links stay where they are. ``Placement.memo`` is a vector of
+    float32 of any length, or ``None``.
+    """
+
+    @property
+    def heads(self) -> NDArray[np.float64]:
+        """The best rank that waits in each arm, shape (n_arms,), ``-inf`` where nothing does. Not to be written to."""
+
+    def awake(self, busy: Collection[str] = ()) -> NDArray[np.int64]:
+        """How many links of each arm wait on hosts that are not busy, shape (n_arms,)."""
 
     def pop(self, arm: int, busy: Collection[str] = ()) -> Pick | None:
         """Take out the best link of an arm, or ``None`` where no host that is not busy has one."""
 
-    def take(self, key: int) -> Pick | None:
-        """Take out one link by its key, or ``None`` where it does not wait."""
-
-    def sample(
-        self, arm: int, k: int, rng: np.random.Generator, busy: Collection[str] = ()
-    ) -> list[tuple[Link, Placement]]:
-        """Up to ``k`` different waiting links of an arm, drawn uniformly; they stay where they are."""
-
     def scan(self, arm: int) -> Iterator[tuple[Link, Placement]]:
-        """Every waiting link of an arm. The frontier may not be changed meanwhile.
+        """Every waiting link of an arm; linear. The frontier may not be changed meanwhile.
 
         The order is none, and another one in a crawl that was resumed: sort where it matters.
         """
@@ -86,75 +115,70 @@ class Frontier(Protocol):
     def move(self, keys: Sequence[int], placements: Sequence[Placement | None]) -> None:
         """Give waiting links another place; ``None`` gives a link up. Keys that do not wait are passed over."""
 
-    def settle(self, pick: Pick) -> None:
-        """A pick in flight has its outcome: its URL is fetched now, or probed if the pick was a HEAD."""
+    def drop(self, arm: int, n: int) -> int:
+        """Give up the ``n`` worst links of an arm, of equal ranks the youngest, and return how many these were; linear."""
 
-    def release(self, pick: Pick) -> None:
-        """A pick that was never sent waits again, where it was."""
+
+class Draw(NamedTuple):
+    """Waiting links that were drawn, row by row; where one was drawn twice it is here twice."""
+
+    slots: NDArray[np.int32]  # shape (k,), for take_drawn() and drop(), until the frontier changes
+    arms: NDArray[np.int32]  # shape (k,), ascending
+    hosts: NDArray[np.int32]  # shape (k,), numbers of Drawn.hosts
+    vectors: NDArray[np.uint8]  # shape (k, width)
+
+
+class Drawn(Frontier, Protocol):
+    """Arms without an order: a vector of bytes in memory for each waiting link, arms that divide, and fair draws.
+
+    ``Placement.memo`` is a vector of ``width`` whole numbers from 0 to 255 (uint8), and so is ``Pick.memo``; a link that is
+    pushed without one has zeros. One that waits already and is moved without a memo keeps its vector; its vector and arm
+    change with one. A link waits where its vector belongs after all divisions, whatever arm a placement names.
+    """
 
     @property
     def hosts(self) -> Sequence[str]:
         """The name of each host on which a link ever waited, by its number. Not to be written to."""
 
-    @property
-    def host_waiting(self) -> NDArray[np.int32]:
-        """How many links wait on each host, shape (n_hosts,), by its number. Not to be written to, and gone at a change."""
-
-    def keep_vectors(self, width: int) -> None:
-        """Keep the memo of every waiting link in memory from now on, as ``width`` whole numbers from 0 to 255.
-
-        ``pop`` gives the oldest link of an arm then, ``heads`` are 0.0 where something waits. A link that is pushed without
-        a memo has zeros; one that waits already is moved without a memo keeps its vector, and its vector and arm change with
-        one. A link waits where its vector belongs after all divisions, whatever arm a placement names.
-
-        Does nothing where vectors of that width are kept already: in a frontier that was opened again, say.
-
-        Raises
-        ------
-        FrontierError
-            If links wait without vectors, or with vectors of another width.
-        ResumeError
-            If they were stored so.
-        """
-
-    def divide(self, arm: int, column: int, above: int, new_arm: int) -> None:
-        """Let links of an arm whose vector has more than ``above`` in a column wait in a new arm from now on.
-
-        The number of the new arm is larger. It holds for all that will be placed in ``arm`` and is remembered, but not on disk: whoever opens a frontier again
-        tells all divisions again in their order. To tell one twice does no harm. Linear in the links of the arm: about
-        10 ms a million.
-        """
+    def awake(self, busy: Collection[str] = ()) -> NDArray[np.int64]:
+        """How many links of each arm wait on hosts that are not busy, shape (n_arms,)."""
 
     def draw(
         self,
-        counts: NDArray[np.integer],
+        counts: Mapping[int, int] | NDArray[np.integer] | None,
         rng: np.random.Generator,
         *,
         busy: Collection[str] = (),
         closed: NDArray[np.bool_] | None = None,
-    ) -> Drawn:
+    ) -> Draw:
         """Links drawn uniformly with replacement: ``counts[arm]`` of each arm among those whose host takes something.
 
-        Neither hosts in ``busy`` do nor those that ``closed`` names, shape (n_hosts,), by number; hosts behind its end are
-        open. Of an arm that has no such link there are none; where no arm has, ``rng`` is not used. What is drawn depends on
-        nothing but ``rng``, which links wait in which arm, the order of their first pushes, and ``busy`` and ``closed``; so
-        a frontier that was opened again draws the same.
+        ``counts`` is an array by arm, or a mapping where only some arms matter; ``None`` gives every waiting link once,
+        oldest first in each arm, without use of ``rng``, and is linear.
+
+        Neither hosts in ``busy`` take anything nor those that ``closed`` names, shape (n_hosts,), by number; hosts behind
+        its end are open. Of an arm that has no such link there are none; where no arm has, ``rng`` is not used. What is
+        drawn depends on nothing but ``rng``, which links wait in which arm, the order of their first pushes, and ``busy``
+        and ``closed``; so a frontier that was opened again draws the same.
         """
 
-    def everything(self, *, busy: Collection[str] = (), closed: NDArray[np.bool_] | None = None) -> Drawn:
-        """Every waiting link whose host takes something, once, oldest first in each arm; linear in all that wait."""
-
-    def take_slot(self, slot: int) -> Pick | None:
+    def take_drawn(self, slot: int) -> Pick | None:
         """Take out a link that was drawn, or ``None`` where none waits in this slot."""
-
-    def give_up(self, slots: Sequence[int] | NDArray[np.integer]) -> int:
-        """Let links that were drawn count as fetched from now on, and say how many these were; other slots are passed over."""
 
     def vectors(self, keys: Sequence[int]) -> NDArray[np.uint8]:
         """The vectors of waiting links, shape (n, width); zeros where a key does not wait. None is read from a disk."""
 
-    def check(self) -> None:
-        """Raise :class:`~scrapy_focus.core.errors.FrontierError` if an invariant does not hold; linear."""
+    def divide(self, arm: int, column: int, above: int, new_arm: int) -> None:
+        """Let links of an arm whose vector has more than ``above`` in a column wait in a new arm from now on.
 
-    def close(self) -> None:
-        """Give back what is held open. Idempotent."""
+        The number of the new arm is larger. It holds for all that will be placed in ``arm`` and is remembered, but not on
+        disk: whoever opens a frontier again divides it again, in the same order. To divide twice does no harm. Linear in
+        the links of the arm: about 10 ms a million.
+        """
+
+    def drop(self, slots: Sequence[int] | NDArray[np.integer]) -> int:
+        """Give up links that were drawn, and return how many these were; other slots are passed over."""
+
+
+#: Makes an empty frontier for what a policy keeps: ``scrapy_focus.memory_frontier`` is one.
+MakeFrontier: TypeAlias = "Callable[[Keeps], Frontier]"

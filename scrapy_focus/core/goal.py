@@ -16,3 +16,16 @@ class Goal(Protocol):
 
     def __call__(self, outcome: Outcome) -> float | None:
         """Return the reward, or ``None`` if it comes later."""
+
+
+class ItemsGoal:
+    """An outcome is worth the items that its page gave, as they came out of the item pipelines."""
+
+    #: Whether the headers of a response are enough to know what it is worth, so that a HEAD can tell.
+    heads_tell = False
+
+    def __call__(self, outcome: Outcome) -> float:
+        return outcome.items
+
+    def __repr__(self) -> str:
+        return "items scraped"

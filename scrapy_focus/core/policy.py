@@ -1,22 +1,30 @@
 """Who decides: where each link waits, which one leaves next, and what is learned from what came back.
 
 A policy needs three verbs. ``place`` gives every link of a page an arm and a rank; ``select`` takes the next link out of
-the frontier; ``learn`` sees each outcome once. :class:`Ordering` and :class:`Bandit` cover the two usual kinds, so that a
-policy of your own is often one method.
+the frontier; ``learn`` sees each outcome once. :class:`~scrapy_focus.policies.bases.Ordering` and
+:class:`~scrapy_focus.policies.bases.Bandit` cover the two usual kinds, so that a policy of your own is often one method.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+
+from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.core.frontier import Ranks
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
+    from os import PathLike
 
     import numpy as np
 
-    from scrapy_focus.core.frontier import Frontier
-    from scrapy_focus.core.types import Link, Outcome, Pick, Placement
+    from scrapy_focus.core.frontier import Frontier, Keeps
+    from scrapy_focus.core.mission import Mission
+    from scrapy_focus.core.types import Link, Outcome, Pick, Placement, State
+
+#: Methods that a policy may do without; what depends on them asks :meth:`Policy.can`.
+Ability = Literal["due", "expected_cost", "expected_left", "know", "load", "save"]
 
 
 class Left(NamedTuple):
@@ -30,36 +38,50 @@ class Left(NamedTuple):
 class Policy(ABC):
     """Base of every policy; it can be constructed and tested without a crawl.
 
-    Parameters of a policy are keyword arguments, stored under their own names. Randomness comes from ``self.rng`` alone.
-    A policy is pickled without its frontier; one that holds what cannot be pickled extends ``__getstate__``.
+    Parameters of a policy are keyword arguments, stored under their own names. Randomness comes from ``self.rng`` alone, and
+    the time from ``self.now``: a policy never looks at a clock. It is pickled without its frontier; one that holds what
+    cannot be pickled extends ``__getstate__``.
     """
 
     #: Whether ``place`` reads ``tag_path``, ``anchor`` or ``context``; where no policy does, pages are not parsed for it.
     reads_page: ClassVar[bool] = True
-    #: Whether ``place`` also wants links whose URL waits already or was fetched (to move it, to ask for a revisit).
-    wants_known: ClassVar[bool] = False
-    #: Parameters that a later run of the same job may have otherwise: those with which the crawl began count.
+    #: States of URLs that ``place`` also wants the links of: ``WAITING`` ones to move them, ``FETCHED`` ones to ask for a
+    #: revisit, ``GIVEN_UP`` ones to place them after all. New links always come.
+    wants_known: ClassVar[frozenset[State]] = frozenset()
+    #: Parameters that a later run of the same job may set otherwise; the values with which the crawl began stay in force.
     may_change: ClassVar[frozenset[str]] = frozenset()
 
+    #: Where links wait; given by ``open`` and ``attach``. A subclass says which of the two it is: ``frontier: Ranked``.
     frontier: Frontier
     rng: np.random.Generator
+    #: Seconds of the crawl's clock, set before each call; simulated in a replay.
+    now: float = 0.0
 
-    def open(self, frontier: Frontier, rng: np.random.Generator) -> None:
-        """Start a crawl. Called once, before anything else."""
+    def keeps(self, mission: Mission) -> Keeps:
+        """Say what is kept of waiting links: ``Ranks()``, or vectors of a width. Asked before ``open``."""
+        return Ranks()
+
+    def open(self, frontier: Frontier, rng: np.random.Generator, mission: Mission) -> None:
+        """Start a crawl. Called once, before anything else.
+
+        ``frontier`` is a :class:`~scrapy_focus.core.frontier.Ranked` or a :class:`~scrapy_focus.core.frontier.Drawn`, as
+        :meth:`keeps` said. From ``mission`` a policy takes what its parameters leave open.
+        """
         self.rng = rng
         self.attach(frontier)
 
     def attach(self, frontier: Frontier) -> None:
-        """Go on with a crawl: called by ``open``, and alone when a stored crawl is resumed."""
+        """Resume a crawl: called by ``open``, and alone when a stored crawl is resumed."""
         self.frontier = frontier
 
     @abstractmethod
     def place(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
-        """Say where each link waits: one placement for each, ``None`` to give a new link up for good.
+        """Say where each link waits: one placement for each, ``None`` to give a new link up.
 
         ``links`` are all links of one page, in document order; ``source`` is the outcome of that page, its reward
         known, and ``None`` for seeds. After a HEAD, the link comes alone, in state ``PROBED``, with the outcome of the
-        HEAD as its source (see its ``status`` and ``error``). ``None`` for a link that waits leaves it there.
+        HEAD as its source (see its ``status`` and ``error``). ``None`` for a link that is known leaves it as it is, and
+        :data:`~scrapy_focus.core.types.NOT_NOW` leaves any link as it is, a new one too.
         """
 
     @abstractmethod
@@ -73,8 +95,21 @@ class Policy(ABC):
         page is fetched.
         """
 
-    def unselect(self, pick: Pick) -> None:  # noqa: B027 (nothing to undo for a policy that counts nothing)
-        """A pick was handed back unsent: undo what ``select`` counted. ``learn`` does not come for it."""
+    def release(self, pick: Pick) -> None:  # noqa: B027 (nothing to undo for a policy that counts nothing)
+        """A pick was released unsent: undo what ``select`` counted. ``learn`` does not come for it."""
+
+    def know(self, keys: Sequence[int], source: Outcome) -> None:  # noqa: B027 (most policies do without)
+        """See the keys of the links of a page that ``place`` is not given, as their URLs were seen before.
+
+        In document order, after ``place`` and before ``learn``. Only for a policy that overrides it.
+        """
+
+    def due(self) -> float | None:
+        """Return when the next link may be chosen, in seconds of the crawl's clock; ``None`` where that is not known.
+
+        Asked where ``select`` gave nothing: a crawl without anything in flight resumes at that time.
+        """
+        return None
 
     def explain(self, pick: Pick) -> dict[str, Any]:
         """Say why this pick was chosen, in words and numbers that JSON can hold. Called right after ``select``."""
@@ -94,6 +129,31 @@ class Policy(ABC):
     def expected_left(self) -> Left | None:
         """Return how many targets are still to be found, with a 90 % interval, or ``None`` where that is not known."""
         return None
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write what was learned to a file with which another crawl can begin.
+
+        Raises
+        ------
+        ConfigError
+            If the file cannot be written, or the policy cannot save what it learns.
+        """
+        raise ConfigError(f"{type(self).__qualname__} cannot save what it learned; choose another policy")
+
+    def load(self, path: str | PathLike[str]) -> None:
+        """Begin with what another crawl saved. Called before ``open``.
+
+        Raises
+        ------
+        ConfigError
+            If the file cannot be read, or the policy cannot begin with what another one learned.
+        """
+        raise ConfigError(f"{type(self).__qualname__} cannot begin with {path}; choose another policy")
+
+    @classmethod
+    def can(cls, ability: Ability) -> bool:
+        """Whether this policy has a method of its own in place of one that does nothing."""
+        return getattr(cls, ability) is not getattr(Policy, ability)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "frontier"}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,16 +18,22 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Method = Literal["GET", "HEAD"]
+Memo: TypeAlias = "NDArray[np.float32] | NDArray[np.uint8]"
 
 
 class State(IntEnum):
-    """What the crawl knows about a URL. ``FETCHED`` also says of those that failed or were given up: do not ask again."""
+    """What the crawl knows about a URL.
+
+    ``FETCHED`` is also the state of those that failed; ``GIVEN_UP`` that of those that a policy wants not, which were never
+    asked for. Both may be placed again, by a policy that asks for known links.
+    """
 
     NEW = 0
     WAITING = 1
     FLYING = 2
     FETCHED = 3
     PROBED = 4
+    GIVEN_UP = 5
 
 
 class Link(NamedTuple):
@@ -54,14 +60,19 @@ class Link(NamedTuple):
 class Placement(NamedTuple):
     """Where a link waits: in an arm, and among its equals by rank (the larger leaves first).
 
-    ``memo`` is a small vector that the policy wants back with the pick, shape (d,), float32. With ``method="HEAD"`` the
-    link is looked at without its body first; the policy then places it again, in state ``PROBED``.
+    ``memo`` is a small vector that the policy wants back with the pick, shape (d,): float32 where the policy keeps ranks,
+    and bytes (uint8) of the width that it keeps where it keeps vectors. With ``method="HEAD"`` the link is looked at without
+    its body first; the policy then places it again, in state ``PROBED``.
     """
 
     arm: int
     rank: float
-    memo: NDArray[np.float32] | None = None
+    memo: Memo | None = None
     method: Method = "GET"
+
+
+#: Says of a link "not now": it is not stored and not given up, and may be offered again when another page links to it.
+NOT_NOW = Placement(-1, 0.0)
 
 
 class Pick(NamedTuple):
@@ -78,7 +89,7 @@ class Pick(NamedTuple):
     depth: int
     arm: int
     rank: float
-    memo: NDArray[np.float32] | None
+    memo: Memo | None
     origin: int
     method: Method
     payload: bytes
@@ -117,6 +128,8 @@ class Outcome:
     items: float = 0.0  # items that came out of the pipelines, weighted by RewardPipeline
     error: str = ""  # why there is no usable page; "": there is one
     reward: float = 0.0  # what the goal made of it
+    at: float = 0.0  # when it came, in seconds of the crawl's clock
+    also: tuple[int, ...] = ()  # keys under which the page is known besides: those that it was redirected to
     page: Page | None = None
 
     @property

@@ -1,0 +1,66 @@
+"""What happens to a crawl, one event after the other: all that is needed to do it again.
+
+A crawl decides, tells its keeper, and applies. Whoever applies the same events to the same state has the same crawl: that
+is how a crawl is recovered, and how one is led from another machine. Times are seconds of the crawl's clock.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from scrapy_focus.core.types import Link, Outcome
+
+#: Raised by one whenever an event gets, loses or changes a field, or the state of a crawl does.
+FORMAT = 2
+
+
+class Added(NamedTuple):
+    """Links came that the policy is to place: seeds, or what a page gave besides its outcome."""
+
+    links: Sequence[Link]
+    source: Outcome | None  # of the page on which they were found; None: seeds
+    at: float
+
+
+class Picked(NamedTuple):
+    """The policy chose a link, and it is in flight now."""
+
+    id: int
+    key: int
+    busy: tuple[str, ...]  # hosts that could take nothing
+    at: float
+
+
+class Sent(NamedTuple):
+    """A request went out, or one was refunded that never left."""
+
+    pick_id: int | None  # for which it was; None: for none, or refunded
+    requests: int  # used so far
+
+
+class Released(NamedTuple):
+    """A pick was not sent, and its link waits again."""
+
+    pick_id: int
+
+
+class Recovered(NamedTuple):
+    """These keys were in flight when a run was killed, and wait again."""
+
+    keys: Sequence[int]
+
+
+class Concluded(NamedTuple):
+    """A pick has its outcome, with its reward, and the links of its page."""
+
+    outcome: Outcome
+    links: Sequence[Link]
+    known: Sequence[int]  # keys of links that were seen before, where the policy asks for keys
+    used: Mapping[str, float]  # of the budget
+    counts: Mapping[str, int]  # those that changed since the last event of this kind
+
+
+Event = Added | Picked | Sent | Released | Recovered | Concluded

@@ -1,0 +1,68 @@
+"""Where a crawl lives on: the port through which it is written down and found again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from scrapy_focus.core.crawl import Crawl
+    from scrapy_focus.core.events import Event
+    from scrapy_focus.core.frontier import Frontier, Keeps
+    from scrapy_focus.core.policy import Policy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """All that a crawl is at one instant, besides its frontier."""
+
+    policy: Policy
+    at: float = 0.0  # seconds of the crawl's clock
+    used: Mapping[str, float] = field(default_factory=dict)  # of the budget
+    limits: Mapping[str, float | None] = field(default_factory=dict)  # of the budget; for those who look at it
+    stop: Mapping[str, Any] | None = None  # what the stop rule saw, with its reason
+    counts: Mapping[str, int] = field(default_factory=dict)
+    rewards: float = 0.0
+    found_at: Sequence[tuple[int, float]] = ()  # (requests used, rewards) at the last rewards
+    recovered: Sequence[int] = ()  # keys that were in flight when a run was killed, and have no outcome since
+    stranded: Sequence[int] = ()  # keys of links that were placed for a policy that could not
+    chances: Mapping[int, float] = field(default_factory=dict)  # by pick in flight, where it is known
+    log: tuple[str, int] | None = None  # how far the decision log is written
+
+
+class Keeper(Protocol):
+    """Keeps a crawl, so that it survives its process; :class:`~scrapy_focus.jobs.job.Job` is one.
+
+    A crawl asks for its frontier, has itself restored, and from then on tells every event before it has any effect outside
+    the process. What it tells and the last checkpoint together are the crawl.
+    """
+
+    @property
+    def due(self) -> bool:
+        """Whether it is time for a checkpoint."""
+
+    def frontier(self, keeps: Keeps) -> Frontier:
+        """Where the links of the crawl wait: as they did at the last checkpoint, or nothing yet."""
+
+    def restore(self, crawl: Crawl) -> bool:
+        """Bring a new crawl to where the kept one was; ``False`` where there is none, and nothing was changed.
+
+        What was in flight is in flight again; the crawl releases it.
+        """
+
+    def tell(self, event: Event) -> None:
+        """Write an event down."""
+
+    def checkpoint(self, state: Snapshot) -> None:
+        """Write down everything as it is now; may return before that is done."""
+
+    def postpone(self) -> None:
+        """A checkpoint that was due could not be made: wait as long again for the next."""
+
+    def flush(self) -> None:
+        """Wait until the last checkpoint is on disk."""
+
+    def close(self) -> None:
+        """Finish what is being written, and let others have the crawl. Idempotent."""

@@ -1,0 +1,81 @@
+"""What a crawl looks for: the same for a policy in a live crawl, a simulated one, a comparison and a check.
+
+A policy should do well without parameters. What everybody knows who starts a crawl (which files are wanted, which words
+speak for them, what is to be saved) is said once, by settings or by a goal, and reaches every policy in this form. A policy
+takes from it what its own parameters leave open.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, get_args
+
+from scrapy_focus.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from scrapy_focus.core.goal import Goal
+
+Unit = Literal["requests", "bytes", "seconds"]
+
+
+class Topic(Protocol):
+    """A model of a topic; :class:`~scrapy_focus.learn.relevance.Relevance` is one."""
+
+    @property
+    def digest(self) -> str:
+        """Which model it is: another model has another digest."""
+
+    def score(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        """How likely each text is on the topic, from 0 to 1, shape (n,)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mission:
+    """What is looked for, as a policy may know it before the first page.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such unit.
+    """
+
+    types: frozenset[str] = frozenset()  # MIME types of targets, or patterns like image/*; empty: anything may be one
+    words: tuple[str, ...] = ()  # words and phrases that speak for a target
+    topic: Topic | None = None  # a model of the topic
+    unit: Unit = "requests"  # what is to be saved
+    heads_tell: bool = False  # whether the headers of a response tell what it is worth, so that a HEAD is enough
+
+    def __post_init__(self) -> None:
+        if self.unit not in get_args(Unit):
+            raise ConfigError(f"unit is {self.unit!r}; it is one of {', '.join(get_args(Unit))}")
+
+    @classmethod
+    def of(
+        cls, goal: Goal, *, words: Collection[str] = (), topic: Topic | None = None, unit: Unit = "requests"
+    ) -> Self:
+        """Return the mission that follows from a goal: from its attributes types, relevance and heads_tell, if it has them."""
+        return cls(
+            types=frozenset(getattr(goal, "types", ())),
+            words=tuple(words),
+            topic=getattr(goal, "relevance", None) if topic is None else topic,
+            unit=unit,
+            heads_tell=bool(getattr(goal, "heads_tell", False)),
+        )
+
+    def saving(self, unit: Unit) -> Self:
+        """Return the same mission with another unit to be saved."""
+        return replace(self, unit=unit)
+
+    def describe(self) -> dict[str, Any]:
+        """Return what must be equal for a stored crawl to resume, as text. What is to be saved may change."""
+        return {
+            "types": ", ".join(sorted(self.types)),
+            "words": ", ".join(self.words),
+            "topic": "" if self.topic is None else self.topic.digest,
+            "heads_tell": str(self.heads_tell),
+        }
