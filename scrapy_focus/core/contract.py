@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from scrapy_focus.core.errors import GoalError, PolicyError
-from scrapy_focus.core.types import Pick
+from scrapy_focus.core.types import NOT_NOW, Pick, State
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from scrapy_focus.core.frontier import Frontier
     from scrapy_focus.core.goal import Goal
+    from scrapy_focus.core.policy import Policy
     from scrapy_focus.core.types import Link, Outcome, Placement
 
 _MOST_ARMS = 1_000_000
@@ -38,6 +39,23 @@ def worth(goal: Goal, outcome: Outcome) -> float | None:
     raise GoalError(f"the goal {goal!r} answered {reward!r}; return a finite number, or None if the reward comes later")
 
 
+def states_of(policy: Policy) -> frozenset[State]:
+    """Return the states of known URLs whose links a policy wants.
+
+    Raises
+    ------
+    PolicyError
+        If it says so in another way.
+    """
+    wanted = policy.wants_known
+    if not isinstance(wanted, (set, frozenset)) or not all(isinstance(state, State) for state in wanted):
+        raise PolicyError(
+            f"{type(policy).__qualname__}.wants_known is {wanted!r}; it is a set of states, such as "
+            "frozenset({State.WAITING}), and empty where place() is to be given new links only"
+        )
+    return frozenset(wanted)
+
+
 def placed(placements: Sequence[Placement | None], links: Sequence[Link]) -> Sequence[Placement | None]:
     """Return the placements that a policy gave for some links.
 
@@ -51,7 +69,7 @@ def placed(placements: Sequence[Placement | None], links: Sequence[Link]) -> Seq
             f"place() gave {len(placements)} placements for {len(links)} links; return one Placement or None per link"
         )
     for place in placements:
-        if place is None:
+        if place is None or place is NOT_NOW:
             continue
         well = isinstance(place.arm, (int, np.integer)) and isinstance(
             place.rank, (int, float, np.integer, np.floating)

@@ -1,8 +1,9 @@
 """The loop: links in, picks out, outcomes back. Every driver, live or simulated, goes through here.
 
-The order in ``report`` is fixed: the goal sets the reward, the frontier settles the pick, the policy places the links of
-the page with that reward known, and then learns. So ``learn`` comes exactly once for each pick, and no policy handles
-partial credit.
+The crawl decides what happens, applies it, and tells its keeper. :meth:`Crawl.apply` is the only place where its state
+changes; whoever applies the same events again has the same crawl. The order for an outcome is fixed: the goal sets the
+reward, the frontier settles the pick, the policy places the links of the page with that reward known, and then learns. So
+``learn`` comes exactly once for each pick, and no policy handles partial credit.
 """
 
 from __future__ import annotations
@@ -11,35 +12,81 @@ import logging
 import math
 import time
 from collections import Counter, deque
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import dataclass, replace
+from enum import Enum
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar, cast
 
 import numpy as np
 
 from scrapy_focus.core.budget import Budget
-from scrapy_focus.core.contract import placed, selected, worth
-from scrapy_focus.core.errors import GoalError, PolicyError, StorageError
+from scrapy_focus.core.contract import placed, selected, states_of, worth
+from scrapy_focus.core.errors import ConfigError, GoalError, PolicyError, StorageError
+from scrapy_focus.core.events import Added, Concluded, Picked, Recovered, Released, Sent
+from scrapy_focus.core.frontier import Ranks
+from scrapy_focus.core.goal import ItemsGoal
+from scrapy_focus.core.keeper import Snapshot
+from scrapy_focus.core.mission import Mission
 from scrapy_focus.core.noted import NotedPage
-from scrapy_focus.core.types import Link, Outcome, Pick, Placement, State
-from scrapy_focus.frontiers.memory import MemoryFrontier
-from scrapy_focus.goals.items import ItemsGoal
-from scrapy_focus.jobs.recovery import record_outcome, recover, store
+from scrapy_focus.core.types import NOT_NOW, Link, Outcome, Pick, Placement, State
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
-    from scrapy_focus.core.frontier import Frontier
+    from scrapy_focus.core.events import Event
+    from scrapy_focus.core.frontier import Drawn, Frontier, MakeFrontier, Ranked
     from scrapy_focus.core.goal import Goal
+    from scrapy_focus.core.keeper import Keeper
     from scrapy_focus.core.log import EventLog
-    from scrapy_focus.core.policy import Policy
+    from scrapy_focus.core.policy import Left, Policy
     from scrapy_focus.core.stop import StopRule
-    from scrapy_focus.jobs.job import Job
 
 logger = logging.getLogger(__name__)
+P = ParamSpec("P")
 T = TypeVar("T")
 
 _SHOWN_ERRORS = 3  # with traceback; after that they are only counted
-_OPEN = State.NEW, State.PROBED  # a link that gets no place then is given up
+_RECENT = 256  # rewards of which it is remembered when they came
+
+
+class _Failure(Enum):
+    """What an answer is replaced by where a policy or goal raised."""
+
+    FAILED = "failed"
+
+
+FAILED = _Failure.FAILED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """How a crawl stands at one instant."""
+
+    counts: Mapping[str, int]  # as they are written to the stats, without ``focus/``
+    waiting: int  # links
+    arms: int  # that exist
+    awake: int  # arms in which something waits
+    in_flight: int  # picks without an outcome
+    owed: frozenset[int]  # ids of those that came back, and whose reward comes later
+    rewards: float
+    found_at: Sequence[tuple[int, float]]  # (requests used, rewards) at the last rewards
+    used: Mapping[str, float]  # requests, bytes, seconds
+    limits: Mapping[str, float | None]  # of the same
+    finished: str  # why it is over, "" if it is not
+    at: float  # seconds of the crawl's clock
+    due: float | None  # when the next link may be chosen, on the same clock; None: now, or not known
+    recovered: int  # links that were in flight when a run was killed, and have no outcome since
+    best_arms: Sequence[tuple[str, float, int]] = ()  # where asked for: name, reward, pulls
+    left: Left | None = None  # where asked for: targets still to be found
+
+
+class _Owed(NamedTuple):
+    """An outcome whose reward comes later."""
+
+    outcome: Outcome
+    links: Sequence[Link]
+    known: Sequence[int]
+    since: float  # seconds of the clock
 
 
 class Crawl:
@@ -50,34 +97,43 @@ class Crawl:
     policy
         Who decides. It is opened here.
     frontier
-        Where links wait; a new :class:`~scrapy_focus.frontiers.memory.MemoryFrontier` by default.
+        Where links wait: what makes it of what the policy keeps, such as :func:`~scrapy_focus.frontiers.memory.memory_frontier`,
+        or one that is made already.
+    job
+        Where to keep the crawl, so that it survives its process, in place of ``frontier``: it brings its own. If a crawl is
+        in it already, this one resumes that, and what was in flight waits again (``recovered`` has the keys).
     goal
         What an outcome is worth; items scraped by default.
+    mission
+        What the policy is given of what is looked for; by default what follows from the goal.
     budget
         What may be used; nothing is limited by default.
-    plateau
+    stop
         When to stop; never by default.
     seed
         Of all randomness; a crawl with one request in flight and a seed makes the same choices again.
     log
         Where to write decisions.
+    explain
+        Keep in ``why`` what the policy says of its last choice.
     strict
         Let errors of a policy or goal through. Otherwise they are logged with its name and counted
-        (``counts["error/..."]``), and the crawl goes on: links that could not be placed wait in arm 0, first in first
+        (``counts["error/..."]``), and the crawl continues: links that could not be placed wait in arm 0, first in first
         out, and leave it at the latest when the policy selects nothing; where nothing could be selected, any waiting
         link is; a reward that could not be told is 0.
     clock
         Seconds that never go back.
     patience
         Seconds that an outcome whose goal said ``None`` is kept open; after that its reward is 0.
-    job
-        Where to keep the crawl, so that it survives its process; it brings its own frontier. If a crawl is in it
-        already, this one goes on with it, and what was in flight waits again (``recovered`` has the keys).
+    counts
+        Where to count; whoever drives the crawl may count there, too.
 
     Raises
     ------
+    ConfigError
+        If neither or both of ``frontier`` and ``job`` are given.
     ResumeError
-        If the job has a crawl with another goal, policy or parameters.
+        If the job has a crawl with another goal, mission, policy or parameters.
     PolicyError
         If there is a job, and the policy cannot be pickled.
     StorageError
@@ -88,82 +144,84 @@ class Crawl:
         self,
         policy: Policy,
         *,
-        frontier: Frontier | None = None,
+        frontier: Frontier | MakeFrontier | None = None,
+        job: Keeper | None = None,
         goal: Goal | None = None,
+        mission: Mission | None = None,
         budget: Budget | None = None,
-        plateau: StopRule | None = None,
+        stop: StopRule | None = None,
         seed: int | None = None,
         log: EventLog | None = None,
+        explain: bool = False,
         strict: bool = False,
         clock: Callable[[], float] = time.monotonic,
         patience: float = 60.0,
-        job: Job | None = None,
+        counts: Counter[str] | None = None,
     ) -> None:
+        if (frontier is None) == (job is None):
+            both = (
+                "both a frontier and a job were given" if job is not None else "neither a frontier nor a job was given"
+            )
+            raise ConfigError(
+                f"{both}; Crawl takes frontier=memory_frontier, or any other place where links wait, or else a job, "
+                "which brings its own"
+            )
         self.policy = policy
-        self.frontier: Frontier = (
-            job.frontier if job is not None else frontier if frontier is not None else MemoryFrontier()
-        )
         self.goal: Goal = goal if goal is not None else ItemsGoal()
+        self.mission = mission if mission is not None else Mission.of(self.goal)
         self.budget = budget if budget is not None else Budget()
-        self.plateau = plateau
+        self.stop = stop
         self.log = log
+        self.explains = explain
         self.strict = strict
         self.clock = clock
         self.patience = patience
-        self.counts: Counter[str] = Counter()
+        self.counts: Counter[str] = counts if counts is not None else Counter()
         self.rewards = 0.0
-        self.found_at: deque[tuple[int, float]] = deque(maxlen=256)  # (requests used, rewards) at the last rewards
-        self.stop_reason = ""
-        self._flying: dict[int, Pick] = {}
-        self._unsent: set[int] = set()
-        self._unchosen: set[int] = set()
+        self.found_at: deque[tuple[int, float]] = deque(maxlen=_RECENT)  # (requests used, rewards)
+        self.why: dict[str, Any] = {}  # what the policy said of its last choice
         self.recovered: set[int] = set()  # keys that were in flight when a run was killed, and have no outcome since
-        self._owed: dict[int, tuple[Outcome, Sequence[Link], Collection[int], float]] = {}
-        self.fallbacks = 0  # links that were placed first in, first out, for a policy that could not
-        self._told: dict[str, int] = {}  # the counts that the journal has
-        self.job: Job | None = None
+        self.otherwise = 0  # choices that came out otherwise when they were made again
+        self.stop_reason = ""
+        self._wanted = states_of(policy)
+        self._knows = policy.can("know")
+        self._in_flight: dict[int, Pick] = {}
+        self._unsent: set[int] = set()
+        self._unchosen: set[int] = set()  # picks in flight that this policy did not choose
+        self._owed: dict[int, _Owed] = {}
+        self._stranded: deque[int] = deque()  # keys of links that were placed for a policy that could not
+        self._told: dict[str, int] = {}  # the counts that the keeper has
+        self._chosen: Pick | None = None  # just now, and not in flight yet
+        self._began = clock()
+        self._before = 0.0  # seconds of the crawl's clock when this run began
+        self._last = 0.0  # when the last event was
+        self._keeper: Keeper | None = None  # once everything that it has is applied
         self.budget.start(clock)
-        if job is None or job.is_new:
-            policy.open(self.frontier, np.random.default_rng(seed))
-        else:
-            recover(self, job)
+        keeps = policy.keeps(self.mission)
+        self._ranked = isinstance(keeps, Ranks)
         if job is not None:
-            self._keep_in(job)
-
-    @property
-    def owed(self) -> Collection[int]:
-        """Ids of the picks that came back, and whose reward is not told yet."""
-        return self._owed.keys()
-
-    @property
-    def in_flight(self) -> int:
-        """How many picks have no outcome yet."""
-        return len(self._flying)
+            self.frontier: Frontier = job.open(self)
+        elif callable(frontier):
+            self.frontier = frontier(keeps)
+        else:
+            self.frontier = cast("Frontier", frontier)
+        restored = job is not None and job.restore(self)
+        if not restored:
+            policy.open(self.frontier, np.random.default_rng(seed), self.mission)
+        if job is not None:
+            self._begin_to_tell(job, is_new=not restored)
 
     def add(self, links: Sequence[Link], source: Outcome | None = None) -> int:
-        """Let the policy place links, and say how many wait now that did not before.
+        """Let the policy place links, and return how many wait now that did not before.
 
         ``source`` is the outcome of the page that they were found on; ``None`` for seeds.
         """
-        if source is not None:
-            source = self._noted(source)
-        added = self._add(links, source)
-        if self.job is not None:
-            self.job.tell("add", list(map(tuple, links)), None if source is None else record_outcome(source))
-            self._keep_up()
-        return added
-
-    def _add(self, links: Sequence[Link], source: Outcome | None) -> int:
-        states = self.frontier.states([link.key for link in links])
-        if self.policy.wants_known:
-            links = [link._replace(state=state) for link, state in zip(links, states, strict=True)]
-        else:
-            fresh: dict[int, Link] = {}
-            for link, state in zip(links, states, strict=True):
-                if state == State.NEW:
-                    fresh.setdefault(link.key, link)
-            links = list(fresh.values())
-        return self._place(links, source, -1 if source is None else source.pick.arm) if links else 0
+        before = len(self.frontier)
+        event = Added(links, None if source is None else self._noted(source), self._now())
+        self.apply(event)
+        self._tell(event)
+        self._keep_up()
+        return len(self.frontier) - before
 
     def next(self, busy: Collection[str] = ()) -> Pick | None:
         """Return the next pick to fetch, or ``None`` where nothing can be sent now.
@@ -173,32 +231,14 @@ class Crawl:
         self.expire()
         if self.finished() or not self.budget.left(len(self._unsent)) or not len(self.frontier):
             return None
-        pick = self.choose(busy)
+        at = self._now()
+        self._chosen = pick = self._choose(busy, at)
         if pick is None:
             return None
-        self.depart(pick)
-        if self.job is not None:
-            self.job.frontier.amend(pick)
-            self.job.tell("pick", pick.id, pick.key, list(busy))
+        event = Picked(pick.id, pick.key, tuple(busy), at)
+        self.apply(event)
+        self._tell(event)
         return pick
-
-    def choose(self, busy: Collection[str]) -> Pick | None:
-        """Let the policy choose, whatever the budget says: a part of :meth:`next` that is done again in a recovery."""
-        frontier, mine = self.frontier, self._flying
-        call = lambda: selected(self.policy.select(busy), frontier, mine)  # noqa: E731
-        pick = self._guarded("select", call, lambda: self._pop_any(busy))
-        return self.frontier.pop(0, busy) if pick is None and self.counts["error/place"] and not mine else pick
-
-    def depart(self, pick: Pick, *, chosen: bool = True) -> None:
-        """Take what was taken out of the frontier for a pick in flight; ``chosen``: by the policy, just now."""
-        self.fly([pick], chosen=chosen)
-        self.counts["selected"] += 1
-        if self.log is not None:
-            self._write(lambda log: log.pick(pick, self.explain(pick) if chosen else {}))
-
-    def explain(self, pick: Pick) -> dict[str, Any]:
-        """Say why the policy chose this pick, just now."""
-        return self._guarded("explain", lambda: self.policy.explain(pick), dict)
 
     def sent(self, pick_id: int | None = None) -> bool:
         """Use one request of the budget, at the last moment before it goes out; ``False``: it must not go out.
@@ -206,40 +246,34 @@ class Crawl:
         ``pick_id`` says for which pick it goes out, if for one: redirects, retries and HEADs of a pick count for it,
         and so does what belongs to none, like robots.txt.
         """
-        if not self.budget.take():
+        if not self.budget.left():
             return False
-        if pick_id is not None:
-            self._unsent.discard(pick_id)
-        if self.job is not None:
-            self.job.tell("used", self.budget.requests_used)
+        event = Sent(pick_id, self.budget.requests_used + 1)
+        self.apply(event)
+        self._tell(event)
         return True
 
-    def give_back(self) -> None:
-        """A request for which :meth:`sent` was called never left: no connection could be made."""
-        self.budget.give_back()
-        if self.job is not None:
-            self.job.tell("used", self.budget.requests_used)
+    def received(self, n_bytes: int | None) -> None:
+        """An answer came, of so many bytes; ``None``: its request never left, as no connection could be made."""
+        if n_bytes is not None:
+            self.budget.bytes_used += n_bytes
+            return
+        event = Sent(None, self.budget.requests_used - 1)
+        self.apply(event)
+        self._tell(event)
 
-    def fly(self, picks: Iterable[Pick], *, chosen: bool = True) -> None:
-        """Have picks in flight; where they were not chosen by this policy, it does not hear of their release."""
-        for pick in picks:
-            self._flying[pick.id] = pick
-            self._unsent.add(pick.id)
-            if not chosen:
-                self._unchosen.add(pick.id)
-
-    def report(self, outcome: Outcome, links: Sequence[Link] = (), also: Collection[int] = ()) -> None:
+    def report(self, outcome: Outcome, links: Sequence[Link] = (), known: Sequence[int] = ()) -> None:
         """A pick came back, with the links of its page in document order. Once for each pick.
 
-        ``also`` are other keys under which the page is known from now on: those that it was redirected to.
+        ``known`` are keys of further links of the page that were seen before.
         """
-        if outcome.pick.id not in self._flying or outcome.pick.id in self._owed:
+        if outcome.pick.id not in self._in_flight or outcome.pick.id in self._owed:
             raise PolicyError(f"pick {outcome.pick.id} ({outcome.pick.url}) is not in flight: it was reported already")
-        reward = self._guarded("goal", lambda: worth(self.goal, outcome), lambda: 0.0)
+        reward = self._ask("goal", worth, self.goal, outcome)
         if reward is None:
-            self._owed[outcome.pick.id] = (outcome, links, also, self.clock())
+            self._owed[outcome.pick.id] = _Owed(outcome, links, known, self.clock())
         else:
-            self._conclude(outcome, links, reward, also)
+            self._conclude(outcome, links, known, 0.0 if reward is FAILED else reward)
 
     def reward(self, pick_id: int, value: float) -> bool:
         """Say what an outcome was worth whose goal had said ``None``; ``False`` if nothing waits for it (any more)."""
@@ -248,146 +282,346 @@ class Crawl:
         owed = self._owed.pop(pick_id, None)
         if owed is None:
             return False
-        self._conclude(*owed[:2], float(value), owed[2])
+        self._conclude(owed.outcome, owed.links, owed.known, float(value))
         return True
 
     def expire(self, *, everything: bool = False) -> None:
         """Give 0 to outcomes whose reward is overdue, or to all that wait for one when a crawl ends."""
+        if not self._owed:
+            return
         now = self.clock()
-        for pick_id in [id_ for id_, (*_, since) in self._owed.items() if everything or now - since > self.patience]:
+        for pick_id in [id_ for id_, owed in self._owed.items() if everything or now - owed.since > self.patience]:
             self.counts["reward/late"] += 1
             self.reward(pick_id, 0.0)
 
     def release(self, pick_id: int) -> None:
         """A pick was never sent, or is to be sent again: it waits again, and counts for nothing."""
-        pick = self._flying.pop(pick_id)
-        self._unsent.discard(pick_id)
-        self.put_back(pick, chosen=pick_id not in self._unchosen)
-        self._unchosen.discard(pick_id)
-        self.counts["released"] += 1
-        self._write(lambda log: log.release(pick))
-        if self.job is not None:
-            self.job.tell("release", pick_id)
-
-    def put_back(self, pick: Pick, *, chosen: bool = True) -> None:
-        """Let a pick wait again as if it had never been chosen."""
-        self.frontier.release(pick)
-        if chosen:
-            self._guarded("unselect", lambda: self.policy.unselect(pick), lambda: None)
+        event = Released(pick_id)
+        self.apply(event)
+        self._tell(event)
 
     def finished(self) -> str:
         """Why the crawl is over (``budget_requests`` or the like, ``plateau``, ``cost_limit``), or ``""``."""
-        spent = self.budget.exhausted()  # not for good: a request may be given back
+        spent = self.budget.exhausted()  # not for good: a request may be refunded
         return self.stop_reason or (f"budget_{spent}" if spent else "")
+
+    def status(self, *, best: int = 0) -> Status:
+        """Return how the crawl stands; ``best``: with so many of the best arms, and what is expected to be left."""
+        waiting = self.frontier.waiting
+        due = self._ask("due", self.policy.due)
+        best_arms = self._ask("best_arms", self.policy.best_arms, best) if best else ()
+        left = self._ask("expected_left", self.policy.expected_left) if best else None
+        return Status(
+            counts=MappingProxyType(self.counts),
+            waiting=len(self.frontier),
+            arms=len(waiting),
+            awake=int(np.count_nonzero(waiting)),
+            in_flight=len(self._in_flight),
+            owed=frozenset(self._owed),
+            rewards=self.rewards,
+            found_at=self.found_at,
+            used=self.budget.state(),
+            limits=self.budget.limits,
+            finished=self.finished(),
+            at=self._now(),
+            due=None if due is FAILED else due,
+            recovered=len(self.recovered),
+            best_arms=() if best_arms is FAILED else best_arms,
+            left=None if left is FAILED else left,
+        )
+
+    def knows(self, keys: Sequence[int]) -> list[State]:
+        """Return what is known about each key."""
+        return self.frontier.states(keys)
 
     def checkpoint(self) -> None:
         """Let the job write everything as it is now, without waiting for it; does nothing without a job."""
-        if self.job is not None:
-            self.job.checkpoint(store(self, self.job))
+        if self._keeper is not None:
+            self._keeper.checkpoint(self._snapshot())
 
     def close(self) -> None:
         """Close the frontier or the job, and the log. Idempotent. Without a checkpoint nothing is lost but time."""
         try:
-            if self.job is not None:
-                self.job.close()
+            if self._keeper is not None:
+                self._keeper.close()
             else:
                 self.frontier.close()
         finally:
             if self.log is not None:
                 self.log.close()
 
-    def _keep_in(self, job: Job) -> None:
-        """Write down from now on what this crawl is told."""
-        self._told = dict(self.counts)
-        if job.is_new:
-            job.checkpoint(store(self, job))
-            job.flush()
-        self.job = job
-        if keys := [pick.key for pick in self._flying.values()]:
-            job.tell("recovered", keys)
-            self.recovered.update(keys)
-            self.counts["recovered"] += len(keys)
-        for pick_id in [*self._flying]:
-            self.release(pick_id)
+    # What changes the state
 
-    def _keep_up(self) -> None:
-        if self.job is not None and self.job.due:
-            self._guarded("checkpoint", self.checkpoint, self.job.postpone)
+    def apply(self, event: Event | Snapshot) -> None:
+        """Let an event happen, now or once more when a crawl is recovered; a snapshot is the state before the first."""
+        match event:
+            case Added():
+                self.policy.now = self._last = event.at
+                self._add(event.links, event.source)
+            case Picked():
+                self._apply_picked(event)
+            case Sent():
+                self.budget.requests_used = event.requests
+                if event.pick_id is not None:
+                    self._unsent.discard(event.pick_id)
+            case Released():
+                self._apply_released(event)
+            case Recovered():
+                self.recovered.update(event.keys)
+                self.counts["recovered"] += len(event.keys)
+            case Concluded():
+                self._apply_concluded(event)
+            case Snapshot():
+                self._restore(event)
 
-    def _noted(self, outcome: Outcome) -> Outcome:
-        """Let the journal know what the policy reads of a page."""
-        return outcome if self.job is None or outcome.page is None else replace(outcome, page=NotedPage(outcome.page))
+    def _apply_picked(self, event: Picked) -> None:
+        pick, self._chosen, self._last = self._chosen, None, event.at
+        if pick is None:
+            pick, chosen = self._choose_again(event)
+        else:
+            chosen = True
+        self._in_flight[pick.id] = pick
+        self._unsent.add(pick.id)
+        if not chosen:
+            self._unchosen.add(pick.id)
+        self.counts["selected"] += 1
+        if self.explains or self.log is not None:
+            why = self._ask("explain", self.policy.explain, pick) if chosen else {}
+            self.why = {} if why is FAILED else why
+        if self.log is not None:
+            self._ask("log", self.log.pick, pick, self.why)
 
-    def _changes(self) -> dict[str, int]:
-        """Return the counts that changed since they were asked for last."""
-        changed = {name: value for name, value in self.counts.items() if self._told.get(name) != value}
-        self._told.update(changed)
-        return changed
+    def _apply_released(self, event: Released) -> None:
+        pick = self._in_flight.pop(event.pick_id)
+        self._unsent.discard(pick.id)
+        self.frontier.release(pick)
+        if pick.id not in self._unchosen:
+            self._ask("release", self.policy.release, pick)
+        self._unchosen.discard(pick.id)
+        self.counts["released"] += 1
+        if self.log is not None:
+            self._ask("log", self.log.release, pick)
 
-    def _write(self, entry: Callable[[EventLog], None]) -> None:
-        if (log := self.log) is not None:
-            self._guarded("log", lambda: entry(log), lambda: None)
-
-    def _pop_any(self, busy: Collection[str]) -> Pick | None:
-        """Select for a policy that failed to, after putting back what it had taken out already."""
-        for pick in [pick for pick_id, pick in self.frontier.flying.items() if pick_id not in self._flying]:
-            self.frontier.release(pick)
-        awake = self.frontier.awake(busy)
-        return self.frontier.pop(int(np.argmax(awake > 0)), busy) if awake.any() else None
-
-    def _place(self, links: Sequence[Link], source: Outcome | None, origin: int) -> int:
-        return self.frontier.push(links, self.placements(links, source), origin=origin)
-
-    def placements(self, links: Sequence[Link], source: Outcome | None = None) -> Sequence[Placement | None]:
-        """Let the policy say where links should wait, without putting them there."""
-        call, instead = lambda: placed(self.policy.place(links, source), links), lambda: self._fall_back(links)
-        placements = self._guarded("place", call, instead)
-        given_up = [not place and link.state in _OPEN for place, link in zip(placements, links, strict=True)]
-        self.counts["link/given_up"] += sum(given_up)
-        return placements
-
-    def _fall_back(self, links: Sequence[Link]) -> Sequence[Placement]:
-        self.fallbacks += len(links)
-        return [Placement(0, float(i - self.fallbacks)) for i in range(len(links), 0, -1)]
-
-    def _conclude(self, outcome: Outcome, links: Sequence[Link], reward: float, also: Collection[int]) -> None:
-        outcome = self._noted(replace(outcome, reward=reward))
-        self.conclude(outcome, links, also)
-        if self.job is not None:
-            record = record_outcome(outcome)
-            self.job.tell("outcome", record, list(map(tuple, links)), list(also), self.budget.state(), self._changes())
-            self._keep_up()
-
-    def conclude(self, outcome: Outcome, links: Sequence[Link], also: Collection[int]) -> None:
-        """Let the policy see an outcome whose reward is set: the part of :meth:`report` that is done again in a recovery."""
-        pick, reward = outcome.pick, outcome.reward
-        del self._flying[pick.id]
+    def _apply_concluded(self, event: Concluded) -> None:
+        outcome, pick = event.outcome, event.outcome.pick
+        self.policy.now = self._last = outcome.at
+        self.budget.restore(event.used)
+        dict.update(self.counts, event.counts)
+        del self._in_flight[pick.id]
         self._unsent.discard(pick.id)
         self._unchosen.discard(pick.id)
         self.recovered.discard(pick.key)
-        self.frontier.settle(pick)
-        if also:
-            self.frontier.push([Link("", key) for key in also], [None] * len(also))
+        self.frontier.settle(pick, outcome.also)
         self.counts["outcomes"] += 1
         if pick.method == "HEAD":
             probed = Link(pick.url, pick.key, pick.host, pick.depth, state=State.PROBED, payload=pick.payload)
             self._place([probed], outcome, pick.origin)
         else:
-            if reward:
-                self.rewards += reward
+            if outcome.reward:
+                self.rewards += outcome.reward
                 self.found_at.append((self.budget.requests_used, self.rewards))
-            if links:
-                self._add(links, outcome)
-        self._guarded("learn", lambda: self.policy.learn(outcome), lambda: None)
-        self._write(lambda log: log.outcome(outcome))
-        cost = self._guarded("expected_cost", self.policy.expected_cost, lambda: None)
-        if (rule := self.plateau) and rule.reached(self.budget.requests_used, self.rewards, cost):
-            self.stop_reason = self.stop_reason or rule.reason
+            self._add(event.links, outcome, event.known)
+        self._ask("learn", self.policy.learn, outcome)
+        if self.log is not None:
+            self._ask("log", self.log.outcome, outcome)
+        if self.stop is not None:
+            cost = self._ask("expected_cost", self.policy.expected_cost)
+            if self.stop.reached(self.budget.requests_used, self.rewards, None if cost is FAILED else cost):
+                self.stop_reason = self.stop_reason or self.stop.reason
 
-    def _guarded(self, what: str, call: Callable[[], T], instead: Callable[[], T]) -> T:
-        """Call a policy or goal; where it raises, log and count that, and do something else instead."""
+    def _add(self, links: Sequence[Link], source: Outcome | None, known: Sequence[int] = ()) -> None:
+        """Let the policy place those links that are new, or in a state that it wants, and know the keys of the others."""
+        fresh: dict[int, Link] = {}
+        wanted: list[Link] = []
+        others = list(known)
+        for link, state in zip(links, self.frontier.states([link.key for link in links]), strict=True):
+            if self._wanted and (state == State.NEW or state in self._wanted):
+                wanted.append(link._replace(state=state))
+            elif state == State.NEW:
+                fresh.setdefault(link.key, link)
+            else:
+                others.append(link.key)
+        if placeable := wanted or list(fresh.values()):
+            self._place(placeable, source, -1 if source is None else source.pick.arm)
+        if self._knows and others and source is not None:
+            self._ask("know", self.policy.know, others, source)
+
+    def _place(self, links: Sequence[Link], source: Outcome | None, origin: int) -> None:
+        """Let the policy say where links wait, and put them there."""
+        placements: Sequence[Placement | None] | _Failure = self._ask("place", self._placements, links, source)
+        if placements is FAILED:
+            placements = self._fall_back(links)
+        open_ = (State.NEW, State.PROBED)  # a link in such a state is given up where it gets no place
+        given_up = [place is None and link.state in open_ for place, link in zip(placements, links, strict=True)]
+        self.counts["link/given_up"] += sum(given_up)
+        if any(place is NOT_NOW for place in placements):
+            now = [(link, place) for link, place in zip(links, placements, strict=True) if place is not NOT_NOW]
+            links, placements = [link for link, _ in now], [place for _, place in now]
+        self.frontier.push(links, placements, origin=origin)
+
+    def _placements(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
+        return placed(self.policy.place(links, source), links)
+
+    def _fall_back(self, links: Sequence[Link]) -> Sequence[Placement | None]:
+        """Place links for a policy that could not, behind each other in arm 0; they leave it in any case, see `_choose`."""
+        first = self.counts["link/stranded"]
+        self._stranded.extend(link.key for link in links)
+        self.counts["link/stranded"] += len(links)
+        return [Placement(0, -float(first + i)) for i in range(1, len(links) + 1)]
+
+    # Choosing
+
+    def _choose(self, busy: Collection[str], at: float) -> Pick | None:
+        """Let the policy choose; where it fails any waiting link, and where it has nothing a link that it never placed."""
+        self.policy.now = at
+        pick = self._ask("select", self._selected, busy)
+        if pick is FAILED:
+            return self._take_any(busy)
+        if pick is None and not self._in_flight:
+            return self._take_stranded(busy)
+        return pick
+
+    def _selected(self, busy: Collection[str]) -> Pick | None:
+        return selected(self.policy.select(busy), self.frontier, self._in_flight)
+
+    def _choose_again(self, event: Picked) -> tuple[Pick, bool]:
+        """Choose what was chosen before, and say whether the policy did it: what happened counts."""
+        pick = self._choose(event.busy, event.at)
+        if pick is not None and (pick.id, pick.key) == (event.id, event.key):
+            return pick, True
+        self.otherwise += 1
+        if pick is not None:
+            self.frontier.release(pick)
+            self._ask("release", self.policy.release, pick)
+        pick = self.frontier.take(event.key, pick_id=event.id)
+        if pick is None:  # the policy did not place it this time
+            self.frontier.push([Link("", event.key)], [Placement(0, 0.0)])
+            pick = self.frontier.take(event.key, pick_id=event.id)
+        if pick is None:
+            raise StorageError(
+                f"the journal has pick {event.id} of a link that is in flight already; see scrapy focus-check"
+            )
+        return pick, False
+
+    def _take_any(self, busy: Collection[str]) -> Pick | None:
+        """Select for a policy that failed to, after releasing what it had taken out already."""
+        for pick in [pick for pick_id, pick in self.frontier.flying.items() if pick_id not in self._in_flight]:
+            self.frontier.release(pick)
+        order = cast("Ranked", self.frontier) if self._ranked else cast("Drawn", self.frontier)
+        awake = order.awake(busy)
+        if not awake.any():
+            return None
+        arm = int(np.argmax(awake > 0))
+        if self._ranked:
+            return cast("Ranked", self.frontier).pop(arm, busy)
+        drawn = cast("Drawn", self.frontier)
+        return drawn.take_drawn(int(drawn.draw({arm: 1}, np.random.default_rng(0), busy=busy).slots[0]))
+
+    def _take_stranded(self, busy: Collection[str]) -> Pick | None:
+        """Take the first link that waits though the policy never placed it."""
+        for _ in range(len(self._stranded)):
+            pick = self.frontier.take(self._stranded[0])
+            if pick is not None and pick.host in busy:
+                self.frontier.release(pick)
+                self._stranded.rotate(-1)
+                continue
+            self._stranded.popleft()
+            if pick is not None:
+                return pick
+        return None
+
+    # Outcomes
+
+    def _conclude(self, outcome: Outcome, links: Sequence[Link], known: Sequence[int], reward: float) -> None:
+        outcome = self._noted(replace(outcome, reward=reward, at=self._now()))
+        event = Concluded(outcome, links, known, self.budget.state(), self._changes())
+        self.apply(event)
+        self._tell(event)
+        self._keep_up()
+
+    def _noted(self, outcome: Outcome) -> Outcome:
+        """Let the keeper know what the policy reads of a page."""
+        return (
+            outcome if self._keeper is None or outcome.page is None else replace(outcome, page=NotedPage(outcome.page))
+        )
+
+    def _changes(self) -> dict[str, int]:
+        """Return the counts that changed since they were asked for last."""
+        if self._keeper is None:
+            return {}
+        changed = {name: value for name, value in self.counts.items() if self._told.get(name) != value}
+        self._told.update(changed)
+        return changed
+
+    # Keeping
+
+    def _restore(self, state: Snapshot) -> None:
+        """Be as a crawl was at a checkpoint; what came since is applied."""
+        self.policy = state.policy
+        self._before = state.at + max(0.0, time.time() - state.saved)
+        self.budget.restore(state.used)
+        if self.stop is not None and state.stop is not None and state.stop.get("rule") == self.stop.reason:
+            self.stop.restore(dict(state.stop))
+        self.counts.update(state.counts)
+        self.rewards = state.rewards
+        self.found_at.extend(state.found_at)
+        self.recovered.update(state.recovered)
+        self._stranded.extend(state.stranded)
+        for pick in self.frontier.flying.values():
+            self._in_flight[pick.id] = pick._replace(chance=state.chances.get(pick.id))
+            self._unsent.add(pick.id)
+
+    def _snapshot(self) -> Snapshot:
+        return Snapshot(
+            policy=self.policy,
+            at=self._now(),
+            saved=time.time(),
+            used=self.budget.state(),
+            limits=self.budget.limits,
+            stop=None if self.stop is None else {"rule": self.stop.reason, **self.stop.state()},
+            counts=dict(self.counts),
+            rewards=self.rewards,
+            found_at=list(self.found_at),
+            recovered=sorted(self.recovered),
+            stranded=list(self._stranded),
+            chances={pick.id: pick.chance for pick in self._in_flight.values() if pick.chance is not None},
+            log=None if self.log is None else self.log.mark(),
+        )
+
+    def _begin_to_tell(self, job: Keeper, *, is_new: bool) -> None:
+        """Tell the job from now on what happens, and release what was in flight when the last run ended."""
+        self._keeper = job
+        self._told = dict(self.counts)
+        self.stop_reason = ""
+        self._before += max(0.0, self._last - self._now())
+        if is_new:
+            job.checkpoint(self._snapshot())
+            job.flush()
+        else:
+            self._keep_up()
+        if keys := [pick.key for pick in self._in_flight.values()]:
+            event = Recovered(keys)
+            self.apply(event)
+            self._tell(event)
+        for pick_id in [*self._in_flight]:
+            self.release(pick_id)
+
+    def _tell(self, event: Event) -> None:
+        if self._keeper is not None:
+            self._keeper.tell(event)
+
+    def _keep_up(self) -> None:
+        if self._keeper is not None and self._keeper.due and self._ask("checkpoint", self.checkpoint) is FAILED:
+            self._keeper.postpone()
+
+    def _now(self) -> float:
+        """Seconds of the crawl's clock: since it began, over all its runs."""
+        return self._before + self.clock() - self._began
+
+    def _ask(self, what: str, question: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | _Failure:
+        """Ask a policy, a goal or a log; where it raises, log and count that, and answer ``FAILED``."""
         try:
-            return call()
+            return question(*args, **kwargs)
         except StorageError:
             raise
         except Exception as error:
@@ -397,4 +631,4 @@ class Crawl:
             if self.counts[f"error/{what}"] <= _SHOWN_ERRORS:
                 who = {"goal": self.goal, "log": self.log}.get(what, self.policy)
                 logger.exception("%s of %s failed: %s", what, type(who).__qualname__, error)
-            return instead()
+            return FAILED

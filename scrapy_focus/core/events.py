@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from scrapy_focus.core.types import Link, Outcome
 
 #: Raised by one whenever an event gets, loses or changes a field, or the state of a crawl does.
-FORMAT = 2
+FORMAT = 3
 
 
 class Added(NamedTuple):

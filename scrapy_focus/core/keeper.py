@@ -6,11 +6,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Mapping, Sequence
 
-    from scrapy_focus.core.crawl import Crawl
     from scrapy_focus.core.events import Event
-    from scrapy_focus.core.frontier import Frontier, Keeps
+    from scrapy_focus.core.frontier import Frontier
+    from scrapy_focus.core.goal import Goal
+    from scrapy_focus.core.log import EventLog
+    from scrapy_focus.core.mission import Mission
     from scrapy_focus.core.policy import Policy
 
 
@@ -20,6 +23,7 @@ class Snapshot:
 
     policy: Policy
     at: float = 0.0  # seconds of the crawl's clock
+    saved: float = 0.0  # when that was, in seconds since 1970
     used: Mapping[str, float] = field(default_factory=dict)  # of the budget
     limits: Mapping[str, float | None] = field(default_factory=dict)  # of the budget; for those who look at it
     stop: Mapping[str, Any] | None = None  # what the stop rule saw, with its reason
@@ -30,6 +34,21 @@ class Snapshot:
     stranded: Sequence[int] = ()  # keys of links that were placed for a policy that could not
     chances: Mapping[int, float] = field(default_factory=dict)  # by pick in flight, where it is known
     log: tuple[str, int] | None = None  # how far the decision log is written
+
+
+class Kept(Protocol):
+    """What a keeper needs of a crawl; :class:`~scrapy_focus.core.crawl.Crawl` is one."""
+
+    policy: Policy
+    goal: Goal
+    mission: Mission
+    frontier: Frontier
+    log: EventLog | None
+    counts: Counter[str]
+    otherwise: int  # choices that came out otherwise when they were made again
+
+    def apply(self, event: Event | Snapshot) -> None:
+        """Let an event happen once more; a snapshot is the state before the first."""
 
 
 class Keeper(Protocol):
@@ -43,10 +62,16 @@ class Keeper(Protocol):
     def due(self) -> bool:
         """Whether it is time for a checkpoint."""
 
-    def frontier(self, keeps: Keeps) -> Frontier:
-        """Where the links of the crawl wait: as they did at the last checkpoint, or nothing yet."""
+    def open(self, crawl: Kept) -> Frontier:
+        """Return where the links of a new crawl wait, as its policy keeps them: those of the last checkpoint, if there is one.
 
-    def restore(self, crawl: Crawl) -> bool:
+        Raises
+        ------
+        ResumeError
+            If what is kept is a crawl with another goal, mission, policy or parameters.
+        """
+
+    def restore(self, crawl: Kept) -> bool:
         """Bring a new crawl to where the kept one was; ``False`` where there is none, and nothing was changed.
 
         What was in flight is in flight again; the crawl releases it.

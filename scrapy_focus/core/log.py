@@ -10,7 +10,7 @@ import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, cast
 
-from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.core.errors import ConfigError, StorageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,15 +65,26 @@ class EventLog:
         self._write(event="release", id=pick.id)
 
     def mark(self) -> tuple[str, int] | None:
-        """Say how far the file is written, for :meth:`cut`; ``None`` where it is none that can be cut."""
+        """Say how far the file is written, for :meth:`cut`; ``None`` where it is none that can be cut.
+
+        Raises
+        ------
+        StorageError
+            If it cannot be written.
+        """
         if not self.path.is_file():
             return None
-        if self.path.suffix == ".gz":  # what is whole can be cut behind
-            self._file.close()
-            self._file = self._open()
-        else:
-            self._file.flush()
-        return str(self.path.resolve()), self.path.stat().st_size
+        try:
+            if self.path.suffix == ".gz":  # what is whole can be cut behind
+                self._file.close()
+                self._file = self._open()
+            else:
+                self._file.flush()
+            return str(self.path.resolve()), self.path.stat().st_size
+        except OSError as error:
+            raise StorageError(
+                f"the decision log {self.path} cannot be written: {error}; make room, and start the crawl again"
+            ) from error
 
     def cut(self, path: str, size: int) -> bool:
         """Drop what was written after a mark, as it will be written again; ``False`` if the mark is none in this file."""

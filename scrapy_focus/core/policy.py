@@ -7,6 +7,7 @@ the frontier; ``learn`` sees each outcome once. :class:`~scrapy_focus.policies.b
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
@@ -157,3 +158,11 @@ class Policy(ABC):
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "frontier"}
+
+
+def import_path(cls: type) -> str:
+    """Return the path by which users import a class: that of the shortest package above it that has it under its name."""
+    module = cls.__module__
+    while (parent := module.rpartition(".")[0]) and getattr(sys.modules.get(parent), cls.__name__, None) is cls:
+        module = parent
+    return f"{module}.{cls.__qualname__}"

@@ -6,23 +6,29 @@ import inspect
 import re
 from typing import TYPE_CHECKING, Any
 
+from scrapy_focus.core.policy import import_path
+
 if TYPE_CHECKING:
     from scrapy_focus.core.goal import Goal
+    from scrapy_focus.core.mission import Mission
     from scrapy_focus.core.policy import Policy
 
+_FIRST = ("spider", "policy", "goal")
 
-def describe(policy: Policy, goal: Goal, name: str = "") -> dict[str, Any]:
+
+def describe(policy: Policy, goal: Goal, mission: Mission, name: str = "") -> dict[str, Any]:
     """Return what has to be equal for a resume, as text.
 
-    That is who crawls (``name``, the spider), a goal, the import path of a policy, and its parameters.
+    That is who crawls (``name``, the spider), a goal, what is looked for, the import path of a policy, and its parameters.
     """
     cls = type(policy)
     # a constructor that passes on what it does not know has the parameters of its bases, too
     names = dict.fromkeys(name for base in cls.__mro__[:-1] for name in inspect.signature(base).parameters)
     names = {name: None for name in names if hasattr(policy, name)}
-    path = f"{cls.__module__}.{cls.__qualname__}"
     spider = {"spider": name} if name else {}
-    return {**spider, "policy": path, "goal": _text(goal), **{name: _text(getattr(policy, name)) for name in names}}
+    mission_ = {f"mission: {field}": value for field, value in mission.describe().items() if value}
+    params = {name: _text(getattr(policy, name)) for name in names}
+    return {**spider, "policy": import_path(cls), "goal": _text(goal), **mission_, **params}
 
 
 def _text(value: object) -> str:
@@ -37,5 +43,5 @@ def differences(then: dict[str, Any], now: dict[str, Any]) -> str:
     names = [name for name in {**now, **then} if then.get(name) != now.get(name)]
     if "spider" not in now or "spider" not in then:  # who opens it by hand, to look into it, has none
         names = [name for name in names if name != "spider"]
-    names = [name for name in names if name in ("spider", "policy", "goal")] or names  # parameters follow from these
+    names = [name for name in names if name in _FIRST] or names  # the others follow from these
     return ", ".join(f"{name} was {then.get(name)} and is {now.get(name)}" for name in names)

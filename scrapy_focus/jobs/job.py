@@ -1,10 +1,11 @@
-"""The folder in which a crawl lives on: the frontier as it was at the last checkpoint, and all that it was told since.
+"""The folder in which a crawl lives on: the frontier as it was at the last checkpoint, and every event since.
 
 A checkpoint is one transaction: links, what is in flight, what was learned and what was used belong to one instant. From
-then on every input of the crawl is appended to a journal before it has any effect. Whoever opens the folder after a kill
-has a state and all inputs since; the same inputs lead to the same state again (:mod:`scrapy_focus.jobs.recovery`).
+then on every event of the crawl is appended to a journal before it has any effect outside the process. Whoever opens the
+folder after a kill has a state and all events since; the same events lead to the same state again
+(:mod:`scrapy_focus.jobs.recovery`).
 
-A checkpoint is written by another thread while the crawl goes on, into the next journal by then. Only when it is
+A checkpoint is written by another thread while the crawl continues, into the next journal by then. Only when it is
 committed are the older journals removed.
 """
 
@@ -19,16 +20,23 @@ from typing import TYPE_CHECKING, Any
 from filelock import FileLock, Timeout
 
 from scrapy_focus.core.errors import ResumeError, StorageError
+from scrapy_focus.frontiers.sqlite.database import read_notes
 from scrapy_focus.frontiers.sqlite.frontier import SqliteFrontier
-from scrapy_focus.jobs.checksums import summed
-from scrapy_focus.jobs.doctor.tail import whole_events
-from scrapy_focus.jobs.journal import Journal, journals_in, read_journal
+from scrapy_focus.jobs.checksums import damaged, summed
+from scrapy_focus.jobs.description import describe, differences
+from scrapy_focus.jobs.journal import Journal, journals_in, read_journal, whole_behind
+from scrapy_focus.jobs.records import OUTCOME, record_of
+from scrapy_focus.jobs.recovery import recover
+from scrapy_focus.jobs.snapshots import POLICY, notes_of, state_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
     from pathlib import Path
 
-    from scrapy_focus.jobs.journal import Event
+    from scrapy_focus.core.events import Event
+    from scrapy_focus.core.frontier import Frontier
+    from scrapy_focus.core.keeper import Kept, Snapshot
+    from scrapy_focus.jobs.journal import Record
 
 logger = logging.getLogger(__name__)
 logging.getLogger("filelock").setLevel(logging.INFO)  # else each lock is two lines in the log of a crawl
@@ -41,10 +49,9 @@ _MOST_CHANGED = 50_000  # links in memory after which a checkpoint is due
 
 
 class Job:
-    """Opens a folder, or makes it; one process at a time.
+    """Opens a folder, or makes it; one process at a time. A :class:`~scrapy_focus.core.keeper.Keeper`.
 
-    ``frontier`` is as it was at the last checkpoint, and so is ``notes``, what :meth:`checkpoint` was given; what came
-    afterwards is in :meth:`events`.
+    ``notes`` are those of the last checkpoint; what happened afterwards is in :meth:`records`.
 
     Parameters
     ----------
@@ -54,7 +61,7 @@ class Job:
         Outcomes between two checkpoints; there is one every minute too. After a kill, what came since the last one has to
         be gone through again: a second or two.
     name
-        Who crawls: the name of the spider. Under another name the crawl does not go on.
+        Who crawls: the name of the spider. Under another name the crawl does not resume.
 
     Raises
     ------
@@ -68,9 +75,14 @@ class Job:
         self.folder = folder
         self.every = every
         self.name = name
+        self._is_written_anew = False  # whether what was recovered is to be written down at once
         self._last = time.monotonic()  # when the last checkpoint was
         self._since = 0  # outcomes since the last checkpoint
         self._closed = False
+        self._journal: Journal | None = None
+        self._description: dict[str, Any] | None = None
+        self._state: dict[str, Any] | None = None
+        self._frontier: SqliteFrontier | None = None
         if (folder / "crawl.json").exists():
             raise ResumeError(
                 f"{folder} was written by scrapy_focus 0.1.0 before it had a frontier on disk, which this version does not "
@@ -83,15 +95,11 @@ class Job:
                 raise StorageError(
                     f"{file} is missing or empty, and it had the links of the crawl: put a copy in its place"
                 )
-            self.frontier = SqliteFrontier(file)
-            self.notes: Mapping[str, bytes] = self.frontier.notes
+            self.notes: Mapping[str, bytes] = read_notes(file)
             self._number = _number(self.notes.get("journal", b"0"), file)
             if self.is_new and any((folder / f"journal.{number}").stat().st_size for number in self.journals()):
                 raise StorageError(f"{file} has no checkpoint any more, and a journal is there; run scrapy focus-check")
-            self._journal: Journal | None = None
         except BaseException:
-            if hasattr(self, "frontier"):
-                self.frontier.close()
             self._lock.release()
             raise
 
@@ -100,8 +108,51 @@ class Job:
         """Whether nothing was stored in it yet."""
         return "journal" not in self.notes
 
-    def events(self) -> Iterator[Event]:
-        """Yield what the crawl was told since the last checkpoint, in order; go through all of it before :meth:`tell`.
+    @property
+    def stored(self) -> SqliteFrontier:
+        """The frontier, once it is open."""
+        if self._frontier is None:
+            raise StorageError(f"the crawl in {self.folder} is not open yet")
+        return self._frontier
+
+    def open(self, crawl: Kept) -> Frontier:
+        """Return where the links of a crawl wait: those of the last checkpoint, if there is one.
+
+        Raises
+        ------
+        ResumeError
+            If the stored crawl had another goal, mission, policy or parameters.
+        StorageError
+            If the files cannot be read.
+        """
+        now = describe(crawl.policy, crawl.goal, crawl.mission, self.name)
+        self._description = now
+        if not self.is_new:
+            if wrong := damaged(self.notes):
+                raise StorageError(f"the {' and '.join(wrong)} in {self.folder} is damaged; see scrapy focus-check")
+            self._state = state_of(self.notes, self.folder)
+            self._description = self._compatible(self._state["description"], now, crawl.policy.may_change)
+        anew = not self.is_new and POLICY not in self.notes
+        self._frontier = SqliteFrontier(self.folder / FRONTIER, crawl.policy.keeps(crawl.mission), anew=anew)
+        return self._frontier
+
+    def restore(self, crawl: Kept) -> bool:
+        """Bring a new crawl to where the stored one was; ``False`` where nothing is stored.
+
+        Raises
+        ------
+        ResumeError
+            If what the policy learned cannot be read.
+        StorageError
+            If the files cannot be read.
+        """
+        if self._state is None:
+            return False
+        self._is_written_anew = recover(crawl, self.stored, self.notes, self._state, self.records())
+        return True
+
+    def records(self) -> Iterator[Record]:
+        """Yield what happened since the last checkpoint, in order; go through all of it before :meth:`tell`.
 
         What is cut off, because the machine went down with it, is left out, with a warning.
         """
@@ -110,14 +161,14 @@ class Job:
         if first not in journals:
             raise StorageError(
                 f"{self.folder / f'journal.{first}'} is missing: what the crawl did since its last checkpoint is in it; put "
-                "it back, or run scrapy focus-check --fix on the JOBDIR to go on from that checkpoint"
+                "it back, or run scrapy focus-check --fix on the JOBDIR to resume from that checkpoint"
             )
         for number in range(first, max(journals) + 1):
             path, end = self.folder / f"journal.{number}", 0
-            for event, at in read_journal(path):
+            for record, at in read_journal(path):
                 end = at
-                self._since += event[0] == "outcome"
-                yield event
+                self._since += record[0] == OUTCOME
+                yield record
             self._number, lost = number, path.stat().st_size - end
             if number < max(journals) and (lost or number + 1 not in journals):
                 raise StorageError(
@@ -125,10 +176,10 @@ class Job:
                     "--fix on the JOBDIR, which says what can be kept"
                 )
         if lost:
-            if whole := whole_events(path, end).total():
+            if whole := whole_behind(path, end):
                 raise StorageError(
                     f"{path} is damaged at byte {end:,}, and {whole:,} events behind that are whole: run scrapy focus-check on "
-                    "the JOBDIR, which says what is lost, and --fix to go on without them"
+                    "the JOBDIR, which says what is lost, and --fix to resume without them"
                 )
             logger.warning("the last %d bytes of %s are cut off or damaged, and left out", lost, path)
         self._journal = Journal(path, keep=end)
@@ -137,8 +188,8 @@ class Job:
         """Return the numbers of the journals that are there, in order."""
         return journals_in(self.folder)
 
-    def tell(self, *event: Any) -> None:
-        """Write down an input of the crawl.
+    def tell(self, event: Event) -> None:
+        """Write down an event of the crawl.
 
         Raises
         ------
@@ -147,37 +198,45 @@ class Job:
         """
         if self._journal is None:
             raise StorageError(f"{self.folder} has no checkpoint yet")
-        self._journal.append(event)
-        self._since += event[0] == "outcome"
+        record = record_of(event)
+        self._journal.append(record)
+        self._since += record[0] == OUTCOME
 
     @property
     def due(self) -> bool:
         """Whether it is time for a checkpoint."""
-        full = self._since >= self.every or self.frontier.changed >= _MOST_CHANGED
+        frontier = self.stored
+        if self._is_written_anew:
+            return True
+        full = self._since >= self.every or frontier.changed >= _MOST_CHANGED
         full = full or (self._since > 0 and time.monotonic() - self._last > _LONGEST)
-        return full and not self.frontier.writing
+        return full and not frontier.writing
 
     def postpone(self) -> None:
         """Wait for as many outcomes again before the next checkpoint is due: one could not be made. The journal has all."""
         self._since, self._last = 0, time.monotonic()
 
-    def checkpoint(self, notes: Mapping[str, bytes]) -> None:
-        """Let everything be written as it is now, with these notes, and begin another journal; does not wait.
+    def checkpoint(self, state: Snapshot) -> None:
+        """Let everything be written as it is now, and begin another journal; does not wait.
 
         Raises
         ------
+        PolicyError
+            If the policy cannot be pickled.
         StorageError
-            If that fails, or the last one did.
+            If writing fails, or the last checkpoint did.
         """
+        notes = notes_of(state, self._description)
         number = max([self._number, *self.journals()]) + 1
         journal = Journal(self.folder / f"journal.{number}")
         made = {} if self._number else {"made": b"%d" % time.time()}
         notes = summed({**notes, **made, "journal": b"%d" % number})
-        self.frontier.checkpoint(notes, then=lambda: self._remove_before(number))
+        self.stored.checkpoint(notes, then=lambda: self._remove_before(number))
         if self._journal is not None:
             self._journal.close()
         self._journal, self._number, self._since = journal, number, 0
         self._last = time.monotonic()
+        self._is_written_anew = False
 
     def flush(self) -> None:
         """Wait until the last checkpoint is committed.
@@ -187,7 +246,7 @@ class Job:
         StorageError
             If it could not be.
         """
-        self.frontier.flush()
+        self.stored.flush()
 
     def close(self) -> None:
         """Finish what is being written, and let others have the folder. Idempotent."""
@@ -195,11 +254,27 @@ class Job:
             return
         self._closed = True
         try:
-            self.frontier.close()
+            if self._frontier is not None:
+                self._frontier.close()
         finally:
             if self._journal is not None:
                 self._journal.close()
             self._lock.release()
+
+    def _compatible(
+        self, then: dict[str, Any] | None, now: dict[str, Any], may_change: Collection[str]
+    ) -> dict[str, Any] | None:
+        """Return what describes the stored crawl: what it began with, where that may change."""
+        if then is None:  # see focus-check --fix
+            logger.warning("it is not known any more with which settings the crawl in %s began", self.folder)
+            return now
+        now = now | {name: then[name] for name in may_change if name in then}
+        if differing := differences(then, now):
+            raise ResumeError(
+                f"the crawl in {self.folder} cannot resume with other settings: {differing}; use the same settings, or "
+                "another JOBDIR"
+            )
+        return then
 
     def _remove_before(self, number: int) -> None:
         for older in self.journals():

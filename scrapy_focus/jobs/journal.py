@@ -1,4 +1,4 @@
-"""What a crawl was told since its last checkpoint: an append-only file that a kill at any instant leaves readable.
+"""What happened to a crawl since its last checkpoint: an append-only file that a kill at any instant leaves readable.
 
 A record goes to the operating system in one call before its event has any effect outside this process, so that what is
 lost with a process is at most the record that it was writing.
@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-Event = tuple[Any, ...]
+Record = tuple[Any, ...]  # the kind of an event, and plain values, see jobs.records
 
 HEAD = struct.Struct("<II")  # bytes of the record, and its checksum
+_PICKLE = b"\x80\x05"  # how the body of a record begins
 
 
 class Journal:
@@ -50,7 +51,7 @@ class Journal:
         except OSError as error:
             raise _unwritable(path, error) from error
 
-    def append(self, event: Event) -> None:
+    def append(self, event: Record) -> None:
         """Write one event, a tuple of plain values. It survives this process when the call is back.
 
         Raises
@@ -86,7 +87,7 @@ def journals_in(folder: Path) -> list[int]:
     return sorted(int(name) for name in names if name.isascii() and name.isdecimal())
 
 
-def read_journal(path: Path) -> Iterator[tuple[Event, int]]:
+def read_journal(path: Path) -> Iterator[tuple[Record, int]]:
     """Yield each whole event of a journal, and the number of bytes up to its end; stop where a record is cut or damaged.
 
     Raises
@@ -106,6 +107,30 @@ def read_journal(path: Path) -> Iterator[tuple[Event, int]]:
                 yield pickle.loads(body), end  # noqa: S301 (the user's own job directory)
     except (OSError, pickle.UnpicklingError, ImportError, AttributeError) as error:
         raise StorageError(f"{path} cannot be read: {error}") from error
+
+
+def whole_behind(path: Path, start: int) -> int:
+    """Return how many whole records are in a journal from a byte on, also those with damage between them.
+
+    Raises
+    ------
+    StorageError
+        If the file cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            file.seek(start)
+            rest = file.read()
+    except OSError as error:
+        raise StorageError(f"{path} cannot be read: {error}") from error
+    whole, at = 0, rest.find(_PICKLE)
+    while at >= 0:
+        size, checksum = HEAD.unpack(rest[at - HEAD.size : at]) if at >= HEAD.size else (0, 0)
+        body = rest[at : at + size]
+        is_whole = size > 0 and len(body) == size and zlib.crc32(body) == checksum
+        whole += is_whole
+        at = rest.find(_PICKLE, at + (size if is_whole else 1))
+    return whole
 
 
 def _unwritable(path: Path, error: OSError) -> StorageError:

@@ -1,0 +1,119 @@
+"""Events as a journal has them: plain tuples, so that a file needs nothing of this package to be read.
+
+Each is the kind of an event and its fields. Links are tuples, and an outcome is an :class:`OutcomeRecord`, with what was
+read of its page and only the id of its pick.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from scrapy_focus.core.errors import StorageError
+from scrapy_focus.core.events import Added, Concluded, Picked, Recovered, Released, Sent
+from scrapy_focus.core.noted import NotedPage
+from scrapy_focus.core.types import Link, Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from scrapy_focus.core.events import Event
+    from scrapy_focus.core.types import Method, Pick
+    from scrapy_focus.jobs.journal import Record
+
+OUTCOME = "outcome"  # the kind of event after which a checkpoint comes nearer
+
+
+class OutcomeRecord(NamedTuple):
+    """An outcome without its page and pick."""
+
+    pick_id: int
+    method: Method
+    status: int | None
+    mime: str
+    size: int
+    seconds: float
+    items: float
+    error: str
+    reward: float
+    at: float
+    also: tuple[int, ...]
+    read: dict[str, Any] | None  # what the policy read of the page; None: there was none
+
+    @classmethod
+    def of(cls, outcome: Outcome) -> OutcomeRecord:
+        """Return the record of an outcome."""
+        read = outcome.page.read if isinstance(outcome.page, NotedPage) else None
+        return cls(
+            outcome.pick.id, outcome.pick.method, outcome.status, outcome.mime, outcome.size, outcome.seconds,
+            outcome.items, outcome.error, outcome.reward, outcome.at, tuple(outcome.also), read,
+        )  # fmt: skip
+
+    def outcome(self, flying: Mapping[int, Pick]) -> Outcome:
+        """Return the outcome again.
+
+        Raises
+        ------
+        StorageError
+            If its pick is not in flight.
+        """
+        pick = flying.get(self.pick_id)
+        if pick is None:
+            raise StorageError(f"the journal tells of pick {self.pick_id}, which never began; see scrapy focus-check")
+        return Outcome(
+            pick=pick._replace(method=self.method), status=self.status, mime=self.mime, size=self.size, seconds=self.seconds,
+            items=self.items, error=self.error, reward=self.reward, at=self.at, also=self.also,
+            page=None if self.read is None else NotedPage(None, self.read),
+        )  # fmt: skip
+
+
+def record_of(event: Event) -> Record:
+    """Return an event as plain values."""
+    match event:
+        case Added():
+            source = None if event.source is None else tuple(OutcomeRecord.of(event.source))
+            return "add", [tuple(link) for link in event.links], source, event.at
+        case Picked():
+            return "pick", *event
+        case Sent():
+            return "sent", *event
+        case Released():
+            return "release", *event
+        case Recovered():
+            return "recovered", list(event.keys)
+        case Concluded():
+            links = [tuple(link) for link in event.links]
+            record = tuple(OutcomeRecord.of(event.outcome))
+            return OUTCOME, record, links, list(event.known), dict(event.used), dict(event.counts)
+
+
+def event_of(record: Record, flying: Mapping[int, Pick]) -> Event:
+    """Return the event of a record again; ``flying`` are the picks in flight, by id.
+
+    Raises
+    ------
+    StorageError
+        If it is none, or does not follow from those before it.
+    """
+    kind, *values = record
+    match kind:
+        case "add":
+            links, source, at = values
+            outcome = None if source is None else OutcomeRecord(*source).outcome(flying)
+            return Added([Link(*link) for link in links], outcome, at)
+        case "pick":
+            return Picked(*values)
+        case "sent":
+            return Sent(*values)
+        case "release":
+            (pick_id,) = values
+            if pick_id not in flying:
+                raise StorageError(f"the journal tells of pick {pick_id}, which never began; see scrapy focus-check")
+            return Released(pick_id)
+        case "recovered":
+            return Recovered(*values)
+        case "outcome":
+            outcome_record, links, known, used, counts = values
+            outcome = OutcomeRecord(*outcome_record).outcome(flying)
+            return Concluded(outcome, [Link(*link) for link in links], known, used, counts)
+        case _:
+            raise StorageError(f"the journal has a {kind!r}, which this version does not know; see scrapy focus-check")

@@ -1,0 +1,104 @@
+"""A snapshot of a crawl as the notes of a checkpoint: the pickled policy, and everything else as JSON."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import platform
+from dataclasses import fields
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
+
+from scrapy_focus.core.errors import PolicyError, ResumeError, StorageError
+from scrapy_focus.core.keeper import Snapshot
+from scrapy_focus.jobs.description import differences
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from scrapy_focus.core.policy import Policy
+
+POLICY, STATE = "policy", "crawl"  # names of the notes
+_LIBRARIES = ("numpy", "scikit-learn", "scipy")
+
+
+def notes_of(snapshot: Snapshot, description: Mapping[str, Any] | None) -> dict[str, bytes]:
+    """Return the notes of a snapshot, with what has to be equal for a resume.
+
+    Raises
+    ------
+    PolicyError
+        If the policy cannot be pickled.
+    """
+    try:
+        policy = pickle.dumps(snapshot.policy, protocol=5)
+    except Exception as error:
+        name = type(snapshot.policy).__qualname__
+        raise PolicyError(
+            f"the policy {name} cannot be stored, which a JOBDIR needs: {error}; leave out what cannot be pickled in "
+            f"{name}.__getstate__, and make it again in attach()"
+        ) from error
+    state = {field.name: getattr(snapshot, field.name) for field in fields(snapshot) if field.name != "policy"}
+    state |= {"description": description, "versions": versions()}
+    return {POLICY: policy, STATE: json.dumps(state).encode()}
+
+
+def state_of(notes: Mapping[str, bytes], where: object) -> dict[str, Any]:
+    """Return what the notes of a checkpoint say besides the policy, with ``description`` and ``versions``.
+
+    Raises
+    ------
+    StorageError
+        If it cannot be read.
+    """
+    try:
+        state = json.loads(notes[STATE])
+        missing = {field.name for field in fields(Snapshot)} - {"policy"} - state.keys()
+        if missing or "description" not in state:
+            raise ValueError(f"it lacks {', '.join(sorted(missing)) or 'its description'}")
+    except (KeyError, ValueError, TypeError, AttributeError) as error:
+        raise StorageError(
+            f"what {where} says of its crawl cannot be read ({error!r}); see scrapy focus-check"
+        ) from error
+    return dict(state)
+
+
+def snapshot_of(state: Mapping[str, Any], policy: Policy) -> Snapshot:
+    """Return the snapshot of a state, with a policy."""
+    values = {field.name: state[field.name] for field in fields(Snapshot) if field.name != "policy"}
+    values["found_at"] = [(requests, rewards) for requests, rewards in values["found_at"]]
+    values["chances"] = {int(pick_id): chance for pick_id, chance in values["chances"].items()}
+    values["log"] = None if values["log"] is None else tuple(values["log"])
+    return Snapshot(policy=policy, **values)
+
+
+def policy_of(notes: Mapping[str, bytes], state: Mapping[str, Any], like: Policy, where: object) -> Policy:
+    """Return the policy of a checkpoint, as it had learned by then.
+
+    Raises
+    ------
+    ResumeError
+        If it cannot be read, or is of another class than ``like``.
+    """
+    try:
+        policy: Policy = pickle.loads(notes[POLICY])  # noqa: S301 (the user's own job directory)
+        if type(policy) is not type(like):
+            raise TypeError(f"it is a {type(policy).__qualname__}, not a {type(like).__qualname__}")
+    except Exception as error:
+        changed = differences(state.get("versions", {}), versions())
+        raise ResumeError(
+            f"what the policy in {where} learned cannot be read: {error!r}{f' ({changed})' if changed else ''}; install "
+            "these versions again, or let scrapy focus-check --fix keep the links and begin to learn anew"
+        ) from error
+    return policy
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of what a pickled policy is made of."""
+    found = {"python": platform.python_version()}
+    for name in _LIBRARIES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
