@@ -64,24 +64,24 @@ class BestFirst(Policy):
     def __init__(
         self,
         *,
-        keywords: Collection[str] = (),
+        keywords: Collection[str] | None = None,
         relevance: str | PathLike[str] | Relevance | None = None,
         per_domain: int | None = None,
         per_domain_least: int | None = None,
         falls_every: int = 6_666,
     ) -> None:
-        self.keywords = checked(keywords)
+        self.keywords = None if keywords is None else checked(keywords)
         self.relevance: Topic | None = None if relevance is None else relevance_of(relevance)
         self.per_domain = per_domain
         self.per_domain_least = per_domain_least
         self.falls_every = falls_every
         self.domains = Domains(per_domain, least=per_domain_least, falls_every=falls_every)
-        self._reader = LinkReader(self.keywords, self.relevance)
+        self._reader = LinkReader(self.keywords or (), self.relevance)
         self._found = 0
 
     def open(self, frontier: Frontier, rng: np.random.Generator, mission: Mission) -> None:
         topic = mission.topic if self.relevance is None else self.relevance
-        self._reader = LinkReader(self.keywords or mission.words, topic)
+        self._reader = LinkReader(mission.words if self.keywords is None else self.keywords, topic)
         super().open(frontier, rng, mission)
 
     def place(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:

@@ -126,8 +126,8 @@ class BranchingBandit(Policy):
     def __init__(
         self,
         *,
-        targets: Collection[str] = (),
-        words: Collection[str] = (),
+        targets: Collection[str] | None = None,
+        words: Collection[str] | None = None,
         unit: Unit | None = None,
         learned: str = "",
         theta: float = 0.75,
@@ -162,7 +162,7 @@ class BranchingBandit(Policy):
         return Vectors(BYTES)
 
     def open(self, frontier: Frontier, rng: np.random.Generator, mission: Mission) -> None:
-        self.looks_for = frozenset(self.targets or mission.types)
+        self.looks_for = mission.types if self.targets is None else frozenset(self.targets)
         self.saves: Unit = mission.unit if self.unit is None else self.unit
         self.arms = BranchingArms(window=self.window, horizon=self.horizon, noise=self.noise)
         self.coverage = Coverage()
@@ -178,9 +178,9 @@ class BranchingBandit(Policy):
         self._hasher = LinkHasher()
         self.kinds = LinkKinds(self.looks_for)
         self.is_target = HashedLogistic()
-        self.is_target.weights[self._hasher.anchor_features([*self.kinds.names, *(self.words or mission.words)])] = (
-            _SAID
-        )
+        self.is_target.weights[
+            self._hasher.anchor_features([*self.kinds.names, *(mission.words if self.words is None else self.words)])
+        ] = _SAID
         self.leads = HashedLogistic()
         self._finds = np.zeros((_MOST_FINDS, WIDTH), np.uint16)
         self._n_finds = 0

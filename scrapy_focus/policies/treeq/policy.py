@@ -124,7 +124,7 @@ class TreeQ(Policy):
     def __init__(
         self,
         *,
-        keywords: Collection[str] = (),
+        keywords: Collection[str] | None = None,
         relevance: str | PathLike[str] | Relevance | None = None,
         per_domain: int | None = None,
         per_domain_least: int | None = None,
@@ -133,7 +133,7 @@ class TreeQ(Policy):
         preset: str = "",
         rules: dict[str, Any] | None = None,
     ) -> None:
-        self.keywords = checked(keywords)
+        self.keywords = None if keywords is None else checked(keywords)
         self.relevance: Topic | None = None if relevance is None else relevance_of(relevance)
         self.per_domain = per_domain
         self.per_domain_least = per_domain_least
@@ -144,7 +144,7 @@ class TreeQ(Policy):
         if mode not in get_args(Mode):
             raise ConfigError(f"mode is {mode!r}; it is one of {', '.join(get_args(Mode))}")
         self.domains = Domains(per_domain, least=per_domain_least, falls_every=falls_every)
-        LinkReader(self.keywords, self.relevance)  # which says what is wrong with them
+        LinkReader(self.keywords or (), self.relevance)  # which says what is wrong with them
         self._rules_for(Mission())
         self.steps = 0  # picks
         self.results = 0  # outcomes
@@ -170,7 +170,7 @@ class TreeQ(Policy):
     def open(self, frontier: Frontier, rng: np.random.Generator, mission: Mission) -> None:
         self._rules = rules = self._rules_for(mission)
         self.layout = self._layout_for(mission)
-        keywords = self.keywords or mission.words
+        keywords = mission.words if self.keywords is None else self.keywords
         topic = mission.topic if self.relevance is None else self.relevance
         self._features = Features(
             self.layout, LinkReader(keywords, topic), self.domains, seeds_are_relevant=bool(keywords) or topic is not None,
@@ -310,7 +310,11 @@ class TreeQ(Policy):
         return self.mode in ("tree-random", "random") or self.results < self._rules.warmup
 
     def _rules_for(self, mission: Mission) -> Rules:
-        topical = bool(self.keywords or mission.words) or self.relevance is not None or mission.topic is not None
+        topical = (
+            bool(mission.words if self.keywords is None else self.keywords)
+            or self.relevance is not None
+            or mission.topic is not None
+        )
         return Rules.of(self.preset, self.mode, self.rules or {}, topical=topical, cap=self.per_domain)
 
     def _layout_for(self, mission: Mission) -> Layout:
