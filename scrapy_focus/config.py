@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from scrapy_focus.core.goal import Goal
-    from scrapy_focus.learn.relevance import Relevance
+    from scrapy_focus.core.mission import Topic
 
 #: Where two components look for a pick: the id of the pick that a request was made for.
 PICK = "focus_pick"
@@ -60,7 +60,7 @@ class Config:
     blocked_mimes: frozenset[str] = frozenset(BLOCKED_MIMES)
     progress: Progress = "auto"
     item_id: str = ""
-    topic: Relevance | None = None
+    topic: Topic | None = None
     keywords: tuple[str, ...] = ()
     explain: bool = False
 

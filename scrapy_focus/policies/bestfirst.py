@@ -8,7 +8,7 @@ import numpy as np
 
 from scrapy_focus.core.policy import Policy
 from scrapy_focus.core.types import Placement
-from scrapy_focus.learn.relevance import relevance_of
+from scrapy_focus.learn.models import relevance_of
 from scrapy_focus.policies.domains import Domains
 from scrapy_focus.policies.treeq.features import LinkReader, checked
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from scrapy_focus.core.frontier import Frontier, Ranked
     from scrapy_focus.core.mission import Mission, Topic
     from scrapy_focus.core.types import Link, Outcome, Pick
-    from scrapy_focus.learn.relevance import Relevance
 
 
 _WEIGHTS = np.array([0.05, 0.05, 1.0])  # keyword in the URL, in the anchor, probability
@@ -65,7 +64,7 @@ class BestFirst(Policy):
         self,
         *,
         keywords: Collection[str] | None = None,
-        relevance: str | PathLike[str] | Relevance | None = None,
+        relevance: str | PathLike[str] | Topic | None = None,
         per_domain: int | None = None,
         per_domain_least: int | None = None,
         falls_every: int = 6_666,

@@ -18,7 +18,7 @@ import numpy as np
 
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.types import State
-from scrapy_focus.learn.relevance import relevance_of
+from scrapy_focus.learn.models import relevance_of
 from scrapy_focus.web.words import words_of
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from scrapy_focus.core.frontier import Ranks, Vectors
 from scrapy_focus.core.mission import Mission
 from scrapy_focus.core.policy import Policy
 from scrapy_focus.core.types import Placement, State
+from scrapy_focus.learn.models import relevance_of
 from scrapy_focus.learn.qnet import DoubleDQN
-from scrapy_focus.learn.relevance import relevance_of
 from scrapy_focus.learn.tree import RegressionTree
 from scrapy_focus.policies.domains import Domains
 from scrapy_focus.policies.treeq.features import LEVELS, Features, Layout, LinkReader, checked, layout
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from scrapy_focus.core.frontier import Drawn, Frontier, Keeps, Ranked
     from scrapy_focus.core.mission import Topic
     from scrapy_focus.core.types import Link, Outcome, Pick
-    from scrapy_focus.learn.relevance import Relevance
 
 Mode = Literal["tree", "tree-random", "synchronous", "asynchronous", "random"]
 
@@ -125,7 +124,7 @@ class TreeQ(Policy):
         self,
         *,
         keywords: Collection[str] | None = None,
-        relevance: str | PathLike[str] | Relevance | None = None,
+        relevance: str | PathLike[str] | Topic | None = None,
         per_domain: int | None = None,
         per_domain_least: int | None = None,
         falls_every: int = 6_666,
