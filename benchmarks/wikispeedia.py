@@ -37,7 +37,7 @@ from sklearn.naive_bayes import MultinomialNB
 
 from scrapy_focus import Crawl, Link, Outcome, memory_frontier
 from scrapy_focus.compare.specs import PolicySpec
-from scrapy_focus.core.mission import Topic
+from scrapy_focus.core import mission
 from scrapy_focus.goals.topic import TopicGoal
 from scrapy_focus.learn.relevance import LinearRelevance
 
@@ -199,7 +199,7 @@ class Topic:
         self.starts = rng.choice(np.flatnonzero(self.labels & self.there), starts, replace=False).tolist()
 
     @cached_property
-    def classifiers(self) -> dict[str, Topic | None]:
+    def classifiers(self) -> dict[str, mission.Topic | None]:
         """What ``ROWS`` names: each trained on the titles and texts of the sample."""
         texts = [f"{self.web.titles[i]}\n{self.web.texts[i]}" for i in self.sample]
         labels = self.labels[self.sample].tolist()
