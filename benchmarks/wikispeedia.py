@@ -37,7 +37,6 @@ from sklearn.naive_bayes import MultinomialNB
 
 from scrapy_focus import Crawl, Link, Outcome, memory_frontier
 from scrapy_focus.compare.specs import PolicySpec
-from scrapy_focus.core import mission
 from scrapy_focus.goals.topic import TopicGoal
 from scrapy_focus.learn.relevance import LinearRelevance
 
@@ -46,6 +45,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from scrapy_focus.core import mission
     from scrapy_focus.core.goal import Goal
     from scrapy_focus.core.policy import Policy
 
