@@ -7,6 +7,7 @@ policy of your own is often one method.
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -97,3 +98,21 @@ class Policy(ABC):
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "frontier"}
+
+
+def import_path(named: Any) -> str:
+    """Return where a class or a function is imported from: the shortest parent package that exports it, and its name.
+
+    Examples
+    --------
+    >>> from scrapy_focus.policies.tagpath.policy import TagPath
+    >>> import_path(TagPath), import_path(Left)
+    ('scrapy_focus.policies.tagpath.TagPath', 'scrapy_focus.Left')
+    """
+    module, name = named.__module__, named.__qualname__
+    parents = module.split(".")
+    for depth in range(1, len(parents)):
+        package = ".".join(parents[:depth])
+        if getattr(sys.modules.get(package), name, None) is named:
+            return f"{package}.{name}"
+    return f"{module}.{name}"

@@ -6,6 +6,8 @@ import inspect
 import re
 from typing import TYPE_CHECKING, Any
 
+from scrapy_focus.core.policy import import_path
+
 if TYPE_CHECKING:
     from scrapy_focus.core.goal import Goal
     from scrapy_focus.core.policy import Policy
@@ -20,9 +22,13 @@ def describe(policy: Policy, goal: Goal, name: str = "") -> dict[str, Any]:
     # a constructor that passes on what it does not know has the parameters of its bases, too
     names = dict.fromkeys(name for base in cls.__mro__[:-1] for name in inspect.signature(base).parameters)
     names = {name: None for name in names if hasattr(policy, name)}
-    path = f"{cls.__module__}.{cls.__qualname__}"
     spider = {"spider": name} if name else {}
-    return {**spider, "policy": path, "goal": _text(goal), **{name: _text(getattr(policy, name)) for name in names}}
+    return {
+        **spider,
+        "policy": import_path(cls),
+        "goal": _text(goal),
+        **{name: _text(getattr(policy, name)) for name in names},
+    }
 
 
 def _text(value: object) -> str:
