@@ -6,6 +6,7 @@ style of its own. Matplotlib is an extra, imported when something is drawn, with
 
 from __future__ import annotations
 
+import html
 import io
 import math
 import re
@@ -108,8 +109,8 @@ def mean_curve(comparison: Comparison, site: str, policy: str, panel: PanelName)
 
 
 def style_of(comparison: Comparison, policy: str) -> Style:
-    """Return how the line of a policy is drawn, on every site the same. OMNISCIENT is a thin dashed reference."""
-    others = [spec.label for spec in comparison.policies if not _is_reference(spec.path)]
+    """Return how the line of a policy is drawn, on every site the same. A bound, as OMNISCIENT, is thin and dashed."""
+    others = [spec.label for spec in comparison.policies if not spec.is_bound()]
     if policy not in others:
         return Style(INK, _REFERENCE, 1.1)
     number = others.index(policy)
@@ -174,7 +175,7 @@ def inline_svg(figure: Figure, name: str, title: str) -> str:
     name
         In front of its ids, so that no two figures of a page share one; letters, digits and hyphens.
     title
-        What it shows, for those who cannot see it, as HTML.
+        What it shows, for those who cannot see it.
     """
     with _settings(fonttype="none"):
         text = _saved(figure, format="svg", transparent=True, metadata=_nothing()).decode()
@@ -185,7 +186,9 @@ def inline_svg(figure: Figure, name: str, title: str) -> str:
         text = re.sub(rf'(<svg[^>]*?) {size}="[^"]*"', r"\1", text, count=1)
     text = text.replace(INK, "currentColor").replace(GRID, "var(--grid)")
     head, _, rest = text.partition(">")
-    return f'{head} role="img" aria-labelledby="{name}-title"><title id="{name}-title">{title}</title>{rest}'
+    return (
+        f'{head} role="img" aria-labelledby="{name}-title"><title id="{name}-title">{html.escape(title)}</title>{rest}'
+    )
 
 
 def _draw(axis: Axes, comparison: Comparison, site: str, panel: PanelName) -> dict[str, Line2D]:
@@ -249,7 +252,3 @@ def _settings(fonttype: str | None = None) -> Any:
 def _nothing() -> dict[str, None]:
     """Return metadata that is not written, so that equal figures are equal files."""
     return dict.fromkeys(("Creator", "Date", "Format", "Type"))
-
-
-def _is_reference(path: str) -> bool:
-    return path.endswith(".Omniscient")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -56,6 +56,8 @@ class BestFirst(Policy):
     >>> cheese.rank > bread.rank
     True
     """
+
+    summary: ClassVar[str] = "Asks first for the links whose words fit the topic best."
 
     def __init__(
         self,

@@ -19,7 +19,7 @@ from scrapy_focus.learn.classifier import OnlineClassifier
 from scrapy_focus.learn.text import N_PAIRS, char_pairs
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -90,6 +90,8 @@ class Focused(Policy):
     2
     """
 
+    summary: ClassVar[str] = "Learns which addresses look like targets, and asks for the likeliest ones first."
+    paper_names: ClassVar[Mapping[str, Mapping[str, Any]]] = {"FOCUSED": {}}
     reads_page: ClassVar[bool] = True
 
     def __init__(self, *, warmup: int = 100, batch: int = 10) -> None:

@@ -24,7 +24,7 @@ from scrapy_focus.policies.bases import best_arm
 from scrapy_focus.web.mime import BLOCKED_EXTENSIONS, extension
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -127,6 +127,10 @@ class TagPath(Policy):
     [2, 3, 2]
     """
 
+    summary: ClassVar[str] = (
+        "Learns during the crawl from which places on a page links lead to targets, and which addresses look like some."
+    )
+    paper_names: ClassVar[Mapping[str, Mapping[str, Any]]] = {"SB-CLASSIFIER": {}}
     reads_page: ClassVar[bool] = True
 
     def __init__(

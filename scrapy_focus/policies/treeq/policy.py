@@ -24,7 +24,7 @@ from scrapy_focus.policies.treeq.features import LEVELS, Features, LinkReader, c
 from scrapy_focus.policies.treeq.rules import Rules
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from os import PathLike
 
     from numpy.typing import NDArray
@@ -112,6 +112,10 @@ class TreeQ(Policy):
     'http://b.test/cheese'
     """
 
+    summary: ClassVar[str] = (
+        "Learns which links lead to targets, from their words, their places, and what links like them led to."
+    )
+    paper_names: ClassVar[Mapping[str, Mapping[str, Any]]] = {"TRES": {}}
     wants_known: ClassVar[bool] = True
 
     def __init__(

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from scrapy_focus import FilesGoal
-from scrapy_focus.compare.comparison import Comparison, PolicySpec, Run
-from scrapy_focus.compare.runs import Conditions, Curve, SiteFacts
+from scrapy_focus.compare.comparison import Comparison
+from scrapy_focus.compare.runs import Conditions, Curve, Run, SiteFacts
+from scrapy_focus.compare.specs import PolicySpec
 from scrapy_focus.recordings.format import Completeness
 from scrapy_focus.recordings.importers.folder import record_site
 from scrapy_focus.replay.harvest import Exhaustive

@@ -13,9 +13,10 @@ import pytest
 from compared import comparison
 
 from scrapy_focus import FilesGoal
-from scrapy_focus.compare.page import Repeat, goal_text, page
-from scrapy_focus.compare.specs import PAPER_NAMES, PolicySpec, known_policies
-from scrapy_focus.compare.words import policy_text
+from scrapy_focus.compare.page import page
+from scrapy_focus.compare.repeat import Repeat
+from scrapy_focus.compare.specs import PolicySpec, known_policies, paper_names
+from scrapy_focus.compare.words import goal_text, policy_text
 from scrapy_focus.replay.metrics import METRICS
 from scrapy_focus.web.mime import parse_types
 
@@ -108,7 +109,7 @@ def test_the_result_comes_first_and_is_honest(reader: Reader) -> None:
         "SB-CLASSIFIER needs 23 % fewer requests than BFS to find 90 % of what there is (geometric mean over the 2 of 3 sites where both always get there): "
         "it is clearly better on 1 of 3 (portal), clearly worse on blog, no difference is clear on shop." in result
     )
-    assert "OMNISCIENT, which is told the answers beforehand" in result
+    assert "OMNISCIENT, which is given the answers beforehand" in result
     assert "1 of 27 runs failed" in result
 
 
@@ -128,7 +129,7 @@ def test_everything_is_explained(reader: Reader) -> None:
 def test_policies_are_explained(reader: Reader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each policy of the package has a sentence that needs no knowledge, one of a user has its docstring."""
     assert "Takes links in the order in which it found them" in reader.text
-    texts = [policy_text(PolicySpec.parse(name)) for name in [*PAPER_NAMES, *known_policies()]]
+    texts = [policy_text(PolicySpec.parse(name)) for name in [*paper_names(), *known_policies()]]
     assert all(len(text) > 30 and ":class:" not in text for text in texts)
     assert policy_text(PolicySpec.parse("eager=TagPath:alpha=0.5")).endswith("Here with alpha=0.5.")
     rank = "    def rank(self, link, source):\n        return 0\n"

@@ -15,6 +15,7 @@ from compared import comparison
 
 from scrapy_focus import ConfigError
 from scrapy_focus.compare import plots
+from scrapy_focus.compare.folder import write
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -129,7 +130,7 @@ def test_images_are_images(made: Comparison) -> None:
 
 def test_an_inline_figure_fits_into_a_page(made: Comparison) -> None:
     """It has a title, text as text in the colour of the page, ids of its own, no fixed size, and nothing from outside."""
-    panels = [plots.inline_svg(plots.draw_panel(made, site, "requests"), f"n{n}", "A &amp; B") for n, site in enumerate(made.sites)]  # fmt: skip
+    panels = [plots.inline_svg(plots.draw_panel(made, site, "requests"), f"n{n}", "A & B") for n, site in enumerate(made.sites)]  # fmt: skip
     roots = [ElementTree.fromstring(panel) for panel in panels]
     ids = [{element.get("id") for element in root.iter() if element.get("id")} for root in roots]
     assert not ids[0] & ids[1]
@@ -158,11 +159,11 @@ def test_without_matplotlib_it_says_what_to_install(monkeypatch: pytest.MonkeyPa
 
 def test_matplotlib_is_imported_when_something_is_drawn(tmp_path: Path, made: Comparison) -> None:
     """Comparing and writing without plots imports no matplotlib; drawing leaves pyplot and the settings alone."""
-    code = "import sys; from scrapy_focus.replay import compare, plots, report, export; assert 'matplotlib' not in sys.modules"
+    code = "import sys; from scrapy_focus.compare import comparison, folder, page, plots; assert 'matplotlib' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
     import matplotlib as mpl
 
     before = mpl.rcParams.copy()
-    made.write(tmp_path / "out")
+    write(made, tmp_path / "out")
     assert mpl.rcParams.copy() == before
     assert "matplotlib.pyplot" not in sys.modules
