@@ -198,7 +198,7 @@ def _ratio(contrast: Contrast) -> str:
     left_out = len(contrast.verdicts) - len(contrast.ratios)
     if not contrast.ratios:
         return "-"
-    return f"{contrast.ratio:.2f} ({left_out} sites left out)" if left_out else f"{contrast.ratio:.2f}"
+    return f"{contrast.ratio:.2f} ({count_text(left_out, 'site')} left out)" if left_out else f"{contrast.ratio:.2f}"
 
 
 def _differences(comparison: Comparison, metric: str) -> Table | None:

@@ -152,8 +152,9 @@ class PolicySpec:
         What a class inherits says nothing about it.
         """
         own = vars(self.load())
-        said = own.get("summary") or own.get("__doc__") or ""
-        return said.strip().partition("\n")[0].strip() if isinstance(said, str) else ""
+        if isinstance(said := own.get("summary"), str):
+            return said
+        return (own["__doc__"] or "").strip().partition("\n")[0].strip()
 
     def is_informed(self) -> bool:
         """Whether it is given the truth about the site beforehand, so that no real crawl can do what it does."""

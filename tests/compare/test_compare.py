@@ -455,6 +455,23 @@ def test_every_policy_has_a_name() -> None:
     assert not PolicySpec.parse("TagPathOffline:benefit=credit").is_informed()
 
 
+def test_a_class_goes_by_its_shortest_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That of the package which exports it under its name, where there is one; it reads back as the same."""
+    assert PolicySpec.of(TagPath).path == "scrapy_focus.policies.tagpath.TagPath"
+    assert PolicySpec.of(TagPath) == PolicySpec.parse("TagPath")
+    (tmp_path / "shown").mkdir()
+    (tmp_path / "shown" / "__init__.py").write_text("from shown.inner import Out, Taken as Other\nTaken = Out\n")
+    module = "from scrapy_focus.policies.orderings import Random\n"
+    (tmp_path / "shown" / "inner.py").write_text(
+        module + "".join(f"class {name}(Random): ...\n" for name in ("Out", "Taken"))
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    inner = importlib.import_module("shown.inner")
+    for cls, path in ((inner.Out, "shown.Out"), (inner.Taken, "shown.inner.Taken")):
+        assert PolicySpec.of(cls).path == path
+        assert PolicySpec.of(cls).load() is cls
+
+
 @pytest.mark.parametrize(
     ("text", "label", "params"),
     [

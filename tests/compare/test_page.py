@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from configparser import ConfigParser
 from datetime import UTC, datetime
 from html.parser import HTMLParser
 from pathlib import Path
@@ -136,10 +137,14 @@ def test_policies_are_explained(reader: Reader, tmp_path: Path, monkeypatch: pyt
     (tmp_path / "told_policies.py").write_text(
         "from scrapy_focus import Ordering\n"
         f'class Told(Ordering):\n    """Short first.\n\n    More.\n    """\n{rank}class Silent(Ordering):\n{rank}'
+        f'class Plain(Told):\n    """Of rank 0."""\n    summary = "Takes what is short."\n{rank}class Heir(Plain):\n{rank}'
+        f'class Verb(Ordering):\n    """Has a method of that name."""\n    def summary(self):\n        return 0\n{rank}'
     )
     monkeypatch.syspath_prepend(str(tmp_path))
-    assert policy_text(PolicySpec.parse("told_policies.Told")) == "Short first."
-    assert policy_text(PolicySpec.parse("told_policies.Silent")) == ""
+    said = {"Told": "Short first.", "Silent": "", "Plain": "Takes what is short.", "Heir": "",
+            "Verb": "Has a method of that name."}  # fmt: skip
+    for name, sentence in said.items():
+        assert policy_text(PolicySpec.parse(f"told_policies.{name}")) == sentence
 
 
 def test_tables_show_spread_and_what_was_never_reached(reader: Reader, made: Comparison) -> None:
@@ -222,3 +227,16 @@ def test_goals_are_named_in_plain_words() -> None:
     )
     assert goal_text(len) == "what len counts"
     assert goal_text(Path("x")) == "PosixPath('x')"
+
+
+def test_the_template_is_part_of_the_package() -> None:
+    """Whoever installs the package has the template too, and every other file of it that is no module."""
+    root = Path(__file__).parents[2]
+    settings = ConfigParser()
+    settings.read(root / "setup.cfg")
+    data = settings["options.package_data"]
+    files = [path for path in (root / "scrapy_focus").rglob("*.*") if path.suffix not in (".py", ".pyc")]
+    assert files
+    for path in files:
+        patterns = data[".".join(path.parent.relative_to(root).parts)].split("\n")
+        assert any(path.match(pattern) for pattern in patterns), path
