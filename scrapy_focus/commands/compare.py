@@ -45,9 +45,9 @@ class CompareCommand(ScrapyCommand):
 
     def long_desc(self) -> str:
         return (
-            "Crawl recorded sites with several policies and several seeds, without a network, and compare what they find "
-            "with how many requests. Shows a table, and writes a folder with one page to read (index.html), all numbers "
-            "(runs.csv, summary.json, curves.json) and pictures. Ctrl-C ends it, and keeps what was done."
+            "Crawl recorded sites with several policies and several seeds, without a network, and compare what they "
+            "find with how many requests. Shows a table, and writes a folder with one page to read (index.html), all "
+            "numbers (runs.csv, summary.json, curves.json) and pictures. Ctrl-C ends it, and keeps what was done."
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:

@@ -37,8 +37,8 @@ Verdict = Literal["better", "worse", "unclear", "neither"]
 
 _LUCK = 0.05  # p-value from which a difference may be luck
 
-#: By whether a policy gets there with more seeds (1), as many (0) or fewer (-1), and whether it is ahead (1) or behind (-1)
-#: in the mean of those with which both do.
+#: By whether a policy gets there with more seeds (1), as many (0) or fewer (-1), and by whether it is ahead (1), equal
+#: (0) or behind (-1) in the mean of the seeds with which both do.
 _VERDICTS: dict[tuple[int, int], Verdict] = {
     (1, 1): "better",
     (1, 0): "better",
@@ -131,9 +131,13 @@ class Comparison:
         never = int(np.count_nonzero(np.isinf(values)))
         reached = float(known.mean()) if len(known) else math.nan
         return Cell(
-            mean=math.inf if never else reached, sd=float(known.std(ddof=1)) if len(known) > 1 and not never else math.nan,
-            n=len(values), never=never, reached=reached, failed=len(runs) - len(values),
-        )  # fmt: skip
+            mean=math.inf if never else reached,
+            sd=float(known.std(ddof=1)) if len(known) > 1 and not never else math.nan,
+            n=len(values),
+            never=never,
+            reached=reached,
+            failed=len(runs) - len(values),
+        )
 
     def table(self, metric: str) -> dict[tuple[str, str], Cell]:
         """Return mean and standard deviation of a metric, by site and policy."""
@@ -154,9 +158,9 @@ class Comparison:
         """Compare every other policy with the baseline, run by run of the same site and seed.
 
         On a site a policy is better or worse where a paired t-test over the seeds gives p < 0.05, where both have the
-        same difference with every seed, or where it gets there with more seeds or with fewer, unless it is the other way
-        round with the seeds with which both do. Otherwise it is not clear, as with one seed, unless neither gets there at
-        all.
+        same difference with every seed, or where it gets there with more seeds or with fewer, unless it is the other
+        way round with the seeds with which both do. Otherwise it is not clear, as with one seed, unless neither gets
+        there at all.
         """
         check_metric(metric)
         baseline = self.baseline if baseline is None else baseline
@@ -228,7 +232,7 @@ def compare(
     Returns
     -------
     Comparison
-        With what was done so far if Ctrl-C was pressed. A run that failed has its traceback; the others go on.
+        With what was done so far if Ctrl-C was pressed. A run that failed has its traceback; the others are made.
 
     Raises
     ------
@@ -337,14 +341,15 @@ def _names(paths: Sequence[Path]) -> list[str]:
 
 
 def _baseline(specs: Sequence[PolicySpec], wanted: str | None) -> str:
-    """Return the label of a policy by its label or its name; without one, that of breadth-first, or else of the first."""
+    """Return the label of the policy with this label or name; by default breadth-first, or else the first one."""
     if wanted is None:
         return _label_of("BFS", specs) or specs[0].label
     labels = {spec.label.lower(): spec.label for spec in specs}
     label = labels.get(wanted.lower()) or _label_of(wanted, specs)
     if label is None:
         raise ConfigError(
-            f"the baseline {wanted!r} is none of the policies: {', '.join(labels.values())}; add it, or name one of them"
+            f"the baseline {wanted!r} is none of the policies: {', '.join(labels.values())}; add it, or name one of "
+            "them"
         )
     return label
 

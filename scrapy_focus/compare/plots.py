@@ -1,7 +1,8 @@
 """Draws harvest curves: how much of a site's worth was found after how many requests, and after how much waste.
 
 They are read on paper and by colour-blind people too, so each policy has a colour of its own (Okabe and Ito) and a line
-style of its own. Matplotlib is an extra, imported when something is drawn, without a window and without its global state.
+style of its own. Matplotlib is an extra, imported when something is drawn, without a window and without its global
+state.
 """
 
 from __future__ import annotations
@@ -229,9 +230,13 @@ def _legend(figure: Figure, lines: dict[str, Line2D], *, columns: int) -> None:
     """Put one legend for all panels below them, so that it hides no curve."""
     if lines:
         figure.legend(
-            list(lines.values()), list(lines), loc="outside lower center", ncols=min(columns, len(lines)), frameon=False,
+            list(lines.values()),
+            list(lines),
+            loc="outside lower center",
+            ncols=min(columns, len(lines)),
+            frameon=False,
             handlelength=3.6,
-        )  # fmt: skip
+        )
 
 
 def _saved(figure: Figure, **options: Any) -> bytes:

@@ -121,7 +121,7 @@ class PolicySpec:
         return policy
 
     def make(self, goal: Goal | None = None) -> Policy:
-        """Return a new policy; one that takes ``targets`` is given the MIME types that the goal wants, as in a live crawl.
+        """Return a new policy; one that takes ``targets`` is given the MIME types that the goal wants.
 
         Raises
         ------
@@ -147,9 +147,9 @@ class PolicySpec:
             raise ConfigError(f"policy {self.label!r} cannot be made: {type(error).__name__}: {error}") from error
 
     def summary(self) -> str:
-        """Say in a sentence how the policy chooses: its ``summary``, or the first line of its docstring; ``""`` for neither.
+        """Say how the policy chooses: its class attribute ``summary``, or the first line of its docstring.
 
-        What a class inherits says nothing about it.
+        ``""`` if it has neither: what a class inherits says nothing about it.
         """
         own = vars(self.load())
         if isinstance(said := own.get("summary"), str):
@@ -223,8 +223,8 @@ def _read_params(given: str, text: str) -> dict[str, Any]:
         return {str(word.arg): _value(word.value) for word in call.keywords}
     except (SyntaxError, ValueError) as error:
         raise ConfigError(
-            f"the parameters of policy {text!r} cannot be read: {getattr(error, 'msg', error)}; write name:alpha=30,n=3, "
-            "and quotes around text with other characters than letters"
+            f"the parameters of policy {text!r} cannot be read: {getattr(error, 'msg', error)}; write "
+            "name:alpha=30,n=3, and quotes around text with other characters than letters"
         ) from error
 
 

@@ -17,8 +17,11 @@ from scrapy_focus.replay.metrics import METRICS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from scrapy_focus.compare.comparison import Comparison
+    from scrapy_focus.compare.comparison import Cell, Comparison, Contrast
     from scrapy_focus.compare.repeat import Repeat
+    from scrapy_focus.compare.runs import SiteFacts
+    from scrapy_focus.compare.specs import PolicySpec
+    from scrapy_focus.replay.metrics import Metric
 
 #: What ``summary.json`` says that it is, so that its folder may be written again.
 FORMAT = "scrapy_focus comparison"
@@ -89,49 +92,78 @@ def summary_json(comparison: Comparison, metric: str, repeat: Repeat, files: Seq
         "baseline": comparison.baseline,
         "metric": metric,
         "runs": {
-            "planned": comparison.planned, "made": len(comparison.runs), "failed": len(comparison.failures),
+            "planned": comparison.planned,
+            "made": len(comparison.runs),
+            "failed": len(comparison.failures),
             "interrupted": comparison.interrupted,
         },
-        "policies": [
-            {"label": spec.label, "path": spec.path, "params": dict(spec.params), "informed": spec.label in comparison.informed}
-            for spec in comparison.policies
-        ],
-        "sites": [_site(name, comparison) for name in comparison.sites],
-        "metrics": {
-            key: {"label": metric.label, "unit": metric.unit, "better": metric.better, "description": metric.description}
-            for key, metric in METRICS.items()
-        },
+        "policies": [_policy(spec, comparison) for spec in comparison.policies],
+        "sites": [_site(name, facts) for name, facts in comparison.sites.items()],
+        "metrics": {key: _metric(about) for key, about in METRICS.items()},
         "table": [
-            {"site": site, "policy": policy, "metric": key, "mean": cell.mean, "sd": cell.sd, "n": cell.n,
-             "never": cell.never, "mean_if_reached": cell.reached, "failed": cell.failed}
+            {"site": site, "policy": policy, "metric": key, **_cell(cell)}
             for key in METRICS
             for (site, policy), cell in comparison.table(key).items()
         ],
         "paired": [
-            {"metric": key, "policy": policy, "ratio": contrast.ratio, "ratios": contrast.ratios,
-             "verdicts": contrast.verdicts, **contrast.pairs._asdict()}
+            {"metric": key, "policy": policy, **_contrast(contrast)}
             for key in METRICS
             for policy, contrast in comparison.paired(key).items()
         ],
         "failures": [
-            {"site": run.site, "policy": run.policy, "seed": run.seed, "error": run.error} for run in comparison.failures
+            {"site": run.site, "policy": run.policy, "seed": run.seed, "error": run.error}
+            for run in comparison.failures
         ],
         "files": list(files),
     })  # fmt: skip
 
 
-def _site(name: str, comparison: Comparison) -> dict[str, Any]:
-    facts = comparison.sites[name]
+def _policy(spec: PolicySpec, comparison: Comparison) -> dict[str, Any]:
+    informed = spec.label in comparison.informed
+    return {"label": spec.label, "path": spec.path, "params": dict(spec.params), "informed": informed}
+
+
+def _site(name: str, facts: SiteFacts | None) -> dict[str, Any]:
     if facts is None:
         return {"name": name}
     whole = facts.exhaustive
     return {
-        "name": name, "path": str(facts.path), "roots": facts.roots, **facts.completeness._asdict(),
+        "name": name,
+        "path": str(facts.path),
+        "roots": facts.roots,
+        **facts.completeness._asdict(),
         "exhaustive": {
-            "requests": whole.requests, "worth": whole.worth, "target_bytes": whole.target_bytes,
-            "other_bytes": whole.other_bytes, "hosts": whole.hosts,
+            "requests": whole.requests,
+            "worth": whole.worth,
+            "target_bytes": whole.target_bytes,
+            "other_bytes": whole.other_bytes,
+            "hosts": whole.hosts,
         },
-    }  # fmt: skip
+    }
+
+
+def _metric(about: Metric) -> dict[str, Any]:
+    return {"label": about.label, "unit": about.unit, "better": about.better, "description": about.description}
+
+
+def _cell(cell: Cell) -> dict[str, Any]:
+    return {
+        "mean": cell.mean,
+        "sd": cell.sd,
+        "n": cell.n,
+        "never": cell.never,
+        "mean_if_reached": cell.reached,
+        "failed": cell.failed,
+    }
+
+
+def _contrast(contrast: Contrast) -> dict[str, Any]:
+    return {
+        "ratio": contrast.ratio,
+        "ratios": contrast.ratios,
+        "verdicts": contrast.verdicts,
+        **contrast.pairs._asdict(),
+    }
 
 
 def _json(data: Any) -> bytes:

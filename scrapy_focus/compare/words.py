@@ -164,15 +164,15 @@ def warnings_of(comparison: Comparison) -> list[str]:
             found.append(f"The recording of {name} is not complete: {facts.completeness}.")
     if comparison.empty:
         found.append(
-            f"There is nothing to find on {listed(comparison.empty)}: no recorded URL is a target. Look for something else, "
-            "or record more."
+            f"There is nothing to find on {listed(comparison.empty)}: no recorded URL is a target. Look for something "
+            "else, or record more."
         )
     missed: dict[str, float] = {}
     for run in comparison.runs:
         missed[run.site] = max(missed.get(run.site, 0), run.metrics.get("missed", 0))
     found += [
-        f"On {site} up to {times:,.0f} requests of a crawl went to URLs that were never recorded; each counts as a request "
-        "that brings nothing."
+        f"On {site} up to {times:,.0f} requests of a crawl went to URLs that were never recorded; each counts as a "
+        "request that brings nothing."
         for site, times in missed.items()
         if times
     ]

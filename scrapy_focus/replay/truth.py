@@ -123,8 +123,12 @@ class SiteTruth:
             if not outcome.error:
                 queue.extend(answers.links(flight))
         return Exhaustive(
-            requests=requests, worth=rewards, target_bytes=target_bytes, other_bytes=received - target_bytes, hosts=len(hosts)
-        )  # fmt: skip
+            requests=requests,
+            worth=rewards,
+            target_bytes=target_bytes,
+            other_bytes=received - target_bytes,
+            hosts=len(hosts),
+        )
 
 
 def _copy(goal: Goal) -> Goal:

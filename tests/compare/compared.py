@@ -109,7 +109,8 @@ def comparison(
         Run(site=site, policy=policies[number].label, seed=seed, error="Traceback:\nValueError: <oh & no>")
         if math.isnan(value)
         else Run(
-            site=site, policy=policies[number].label, seed=seed, metrics=dict.fromkeys(METRICS, 1.0) | {"missed": 0.0, metric: value},
+            site=site, policy=policies[number].label, seed=seed,
+            metrics=dict.fromkeys(METRICS, 1.0) | {"missed": 0.0, metric: value},
             curve=curve(100 / value if 0 < value < math.inf else 0.0), elapsed=0.5,
         )
         for site, of_site in values.items()

@@ -107,7 +107,8 @@ def test_conditions_reach_the_simulation(sites: list[Path], user: str) -> None:
     found = compare(["SB-CLASSIFIER"], sites[:1], goal=counting, seeds=[1, 2], latency="lognormal:0.3", jobs=2, **given)
     assert counting.seen == 0
     for run in found.runs:
-        own = simulate(TagPath(), type(counting)(), sites[0], seed=run.seed, latency=read_latency("lognormal:0.3", None), **given)  # fmt: skip
+        latency = read_latency("lognormal:0.3", None)
+        own = simulate(TagPath(), type(counting)(), sites[0], seed=run.seed, latency=latency, **given)
         assert run.metrics == summary(own)
         assert run.metrics["requests"] == 150
         assert run.metrics["seconds"] > 0
@@ -213,13 +214,14 @@ def test_more_can_be_better() -> None:
     [
         (
             {"a": [20.0, 22.0, 21.0], "b": [25.0, 30.0, 20.0], "c": [60.0, 61.0, 62.0], "d": [50.0, 30.0, 70.0]},
-            "RANDOM needs 29 % fewer requests than BFS to find 90 % of what there is (geometric mean over 4 sites): it is "
-            "clearly better on 2 of 4 (a and b), clearly worse on c, no difference is clear on d.",
+            "RANDOM needs 29 % fewer requests than BFS to find 90 % of what there is (geometric mean over 4 sites): it "
+            "is clearly better on 2 of 4 (a and b), clearly worse on c, no difference is clear on d.",
         ),
         ({"a": [20.0, 22.0]}, "RANDOM needs 58 % fewer requests than BFS to find 90 % of what there is on a."),
         (
             {"a": [20.0, 90.0]},
-            "RANDOM needs 10 % more requests than BFS to find 90 % of what there is on a, but the difference is not clear.",
+            "RANDOM needs 10 % more requests than BFS to find 90 % of what there is on a, but the difference is not "
+            "clear.",
         ),
         (
             {"a": [inf, 20.0]},
@@ -340,7 +342,8 @@ def progress(run, done, planned):
     print("done", run.policy, flush=True)
 
 if __name__ == "__main__":
-    found = compare(["BFS", sys.argv[2] + ".Endless"], [sys.argv[3]], seeds=[0, 1], jobs=int(sys.argv[4]), progress=progress)
+    policies, jobs = ["BFS", sys.argv[2] + ".Endless"], int(sys.argv[4])
+    found = compare(policies, [sys.argv[3]], seeds=[0, 1], jobs=jobs, progress=progress)
     print("kept", [run.policy for run in found.runs], found.interrupted, flush=True)
 """
 

@@ -107,8 +107,9 @@ def test_the_result_comes_first_and_is_honest(reader: Reader) -> None:
     """It says by how much and where a policy is better, where it is worse, and that OMNISCIENT is no crawl."""
     result = reader.text.partition("What was compared")[0]
     assert (
-        "SB-CLASSIFIER needs 23 % fewer requests than BFS to find 90 % of what there is (geometric mean over the 2 of 3 sites where both always get there): "
-        "it is clearly better on 1 of 3 (portal), clearly worse on blog, no difference is clear on shop." in result
+        "SB-CLASSIFIER needs 23 % fewer requests than BFS to find 90 % of what there is (geometric mean over the 2 of "
+        "3 sites where both always get there): it is clearly better on 1 of 3 (portal), clearly worse on blog, "
+        "no difference is clear on shop." in result
     )
     assert "OMNISCIENT, which is given the answers beforehand" in result
     assert "1 of 27 runs failed" in result
@@ -116,8 +117,14 @@ def test_the_result_comes_first_and_is_honest(reader: Reader) -> None:
 
 def test_everything_is_explained(reader: Reader) -> None:
     """The words, the curves, every metric, and how to repeat it, are on the page."""
-    for words in ("is called a policy", "Request", "Target", "Seed", "Higher and further left is better", "Each crawl was "
-                  "stopped after 150 requests"):  # fmt: skip
+    for words in (
+        "is called a policy",
+        "Request",
+        "Target",
+        "Seed",
+        "Higher and further left is better",
+        "Each crawl was stopped after 150 requests",
+    ):
         assert words in reader.text
     for metric in METRICS.values():
         assert metric.description in reader.text
@@ -137,7 +144,8 @@ def test_policies_are_explained(reader: Reader, tmp_path: Path, monkeypatch: pyt
     (tmp_path / "told_policies.py").write_text(
         "from scrapy_focus import Ordering\n"
         f'class Told(Ordering):\n    """Short first.\n\n    More.\n    """\n{rank}class Silent(Ordering):\n{rank}'
-        f'class Plain(Told):\n    """Of rank 0."""\n    summary = "Takes what is short."\n{rank}class Heir(Plain):\n{rank}'
+        f'class Plain(Told):\n    """Of rank 0."""\n    summary = "Takes what is short."\n{rank}'
+        f"class Heir(Plain):\n{rank}"
         f'class Verb(Ordering):\n    """Has a method of that name."""\n    def summary(self):\n        return 0\n{rank}'
     )
     monkeypatch.syspath_prepend(str(tmp_path))
