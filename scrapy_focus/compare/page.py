@@ -56,7 +56,7 @@ class Cell(NamedTuple):
     """What stands in a table, and how it is shown."""
 
     text: str
-    kind: str = ""  # "best", "long": may be wrapped, "words": to the left, "code", or as any other
+    kind: str = ""  # "best", "long": may be wrapped, or as any other
 
 
 class Row(NamedTuple):
@@ -91,13 +91,6 @@ class Site(NamedTuple):
     figures: list[Figure]
 
 
-class Failure(NamedTuple):
-    """A crawl that failed."""
-
-    title: str
-    error: str  # the traceback
-
-
 def page(comparison: Comparison, *, metric: str, repeat: Repeat, plots: bool = True) -> str:
     """Return the page.
 
@@ -112,25 +105,17 @@ def page(comparison: Comparison, *, metric: str, repeat: Repeat, plots: bool = T
     plots
         Draw the curves.
     """
-    conditions, specs = comparison.conditions, comparison.policies
-    others = [key for key in METRICS if key != metric]
+    specs, informed = comparison.policies, [label for label in comparison.labels if label in comparison.informed]
     return _template().render(
-        title=f"Comparison of {listed(comparison.labels)}",
-        sizes=[
-            count_text(len(specs), "policy"),
-            count_text(len(comparison.sites), "recorded site"),
-            count_text(len(comparison.seeds), "seed"),
-        ],
-        crawls=count_text(len(comparison.runs), "crawl"),
+        comparison=comparison,
+        conditions=comparison.conditions,
         repeat=repeat,
+        title=f"Comparison of {listed(comparison.labels)}",
         warnings=warnings_of(comparison),
         results=_results(comparison, metric),
-        goal=goal_text(conditions.goal),
-        seeds=count_text(len(comparison.seeds), "seed"),
+        goal=goal_text(comparison.conditions.goal),
         policies={_starred(comparison, spec.label): policy_text(spec) for spec in specs},
-        budget=None if conditions.budget is None else count_text(conditions.budget, "request"),
-        concurrency=conditions.concurrency,
-        informed=_informed(comparison),
+        informed=listed(informed) if informed else "",
         metric=METRICS[metric],
         table=_table(comparison, metric),
         differences=_differences(comparison, metric),
@@ -139,10 +124,7 @@ def page(comparison: Comparison, *, metric: str, repeat: Repeat, plots: bool = T
         bounded=any(spec.is_bound() for spec in specs),
         overview=_overview(comparison) if plots and len(comparison.sites) >= _OVERVIEW else None,
         sites=[_site(comparison, name, f"site{n}", plots=plots) for n, name in enumerate(comparison.sites)],
-        other_tables=[(METRICS[other], _table(comparison, other)) for other in others],
-        failures=_failures(comparison),
-        classes=_classes(comparison),
-        conditions=_conditions(comparison, repeat),
+        others=[(about, _table(comparison, key)) for key, about in METRICS.items() if key != metric],
     )
 
 
@@ -152,6 +134,7 @@ def _template() -> Template:
     environment = Environment(
         loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
+    environment.filters |= {"counted": count_text, "repr": repr}
     return environment.get_template(_TEMPLATE)
 
 
@@ -163,11 +146,6 @@ def _results(comparison: Comparison, metric: str) -> list[str]:
     said = [headline(comparison, metric, policy, contrast) for policy, contrast in rivals.items()]
     said += [bound(comparison, metric, policy, contrast) for policy, contrast in bounds.items()]
     return said or ["There is only one policy, and so nothing to compare it with."]
-
-
-def _informed(comparison: Comparison) -> str:
-    labels = [label for label in comparison.labels if label in comparison.informed]
-    return listed(labels) if labels else ""
 
 
 def _table(comparison: Comparison, metric: str) -> Table:
@@ -269,39 +247,6 @@ def _overview(comparison: Comparison) -> Figure:
     title = f"Share found against requests on {listed(list(comparison.sites))}; each is drawn larger below"
     element = drawing.inline_svg(drawing.draw_overview(comparison), "overview", title)
     return Figure(Markup(element), "All sites; each is drawn larger below.")  # noqa: S704
-
-
-def _failures(comparison: Comparison) -> list[Failure]:
-    return [
-        Failure(f"{run.policy} on {run.site}, seed {run.seed}: {run.error.strip().rpartition(chr(10))[2]}", run.error)
-        for run in comparison.failures
-    ]
-
-
-def _classes(comparison: Comparison) -> Table:
-    rows = [
-        Row(
-            spec.label,
-            [
-                Cell(spec.path, "code"),
-                Cell(", ".join(f"{name}={value!r}" for name, value in spec.params.items()) or "defaults", "words"),
-            ],
-        )
-        for spec in comparison.policies
-    ]
-    return Table("policies", "What the policies are.", ["Policy", "Class", "Parameters"], rows)
-
-
-def _conditions(comparison: Comparison, repeat: Repeat) -> dict[str, str]:
-    conditions = comparison.conditions
-    latency = conditions.latency
-    return {
-        "Seeds": ", ".join(map(str, comparison.seeds)),
-        "Budget": "none" if conditions.budget is None else count_text(conditions.budget, "request"),
-        "In flight": str(conditions.concurrency),
-        "Latency": latency if isinstance(latency, str) else f"{latency:g} seconds",
-        "Versions": ", ".join(f"{name} {version}" for name, version in repeat.versions.items()),
-    }
 
 
 def _starred(comparison: Comparison, label: str) -> str:
