@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from types import TracebackType
 
-    from scrapy_focus.compare.comparison import Comparison, Run
+    from scrapy_focus.compare.comparison import Comparison
+    from scrapy_focus.compare.runs import Run
     from scrapy_focus.core.goal import Goal
 
     Progress = Callable[[Run, int, int], object]
@@ -44,9 +45,9 @@ class CompareCommand(ScrapyCommand):
 
     def long_desc(self) -> str:
         return (
-            "Crawl recorded sites with several policies and several seeds, without a network, and compare what they find "
-            "with how many requests. Shows a table, and writes a folder with one page to read (index.html), all numbers "
-            "(runs.csv, summary.json, curves.json) and pictures. Ctrl-C ends it, and keeps what was done."
+            "Crawl recorded sites with several policies and several seeds, without a network, and compare what they "
+            "find with how many requests. Shows a table, and writes a folder with one page to read (index.html), all "
+            "numbers (runs.csv, summary.json, curves.json) and pictures. Ctrl-C ends it, and keeps what was done."
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
@@ -104,8 +105,8 @@ class CompareCommand(ScrapyCommand):
 
     def _compare(self, sites: list[str], opts: argparse.Namespace) -> None:
         from scrapy_focus.compare.comparison import check_metric, compare
+        from scrapy_focus.compare.folder import check_folder, write
         from scrapy_focus.compare.plots import require_matplotlib
-        from scrapy_focus.compare.tables import check_folder
 
         metrics = opts.metric or ["requests_90"]
         for metric in metrics:
@@ -125,7 +126,7 @@ class CompareCommand(ScrapyCommand):
             print("Interrupted before any crawl was done; nothing was written.", file=sys.stderr)
             self.exitcode = 130
             return
-        page = comparison.write(opts.out, metric=metrics[0], plots=not opts.no_plots)
+        page = write(comparison, opts.out, metric=metrics[0], plots=not opts.no_plots)
         show(comparison, metrics)
         print(f"The page to read: {page}\nThe numbers: {page.parent / 'runs.csv'}, {page.parent / 'summary.json'}")
         self.exitcode = 130 if comparison.interrupted else 1 if comparison.failures else 0
@@ -136,12 +137,13 @@ def show(comparison: Comparison, metrics: list[str]) -> None:
     from rich.console import Console
     from rich.text import Text
 
+    from scrapy_focus.compare.tables import terminal_table
     from scrapy_focus.compare.words import headline, warnings_of
 
     console = Console(width=None if sys.stdout.isatty() else _WIDTH, highlight=False)
-    console.print(comparison.to_rich(metrics))
+    console.print(terminal_table(comparison, metrics))
     for policy, contrast in comparison.paired(metrics[0]).items():
-        if policy not in comparison.told:
+        if policy not in comparison.informed:
             console.print(Text(headline(comparison, metrics[0], policy, contrast)))
     for warning in warnings_of(comparison):
         console.print(Text(f"Warning: {warning}", style="yellow"))

@@ -7,7 +7,7 @@ import pickle
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from scrapy_focus.core.policy import Policy
+from scrapy_focus.core.policy import Policy, import_path
 from scrapy_focus.jobs.checksums import SUMS, damaged, summed
 from scrapy_focus.jobs.description import differences
 from scrapy_focus.jobs.doctor.tables import Finding
@@ -144,8 +144,8 @@ def _policy(database: sqlite3.Connection, blob: Any, state: dict[str, Any], *, t
             raise ValueError("it is not what was stored")
         policy = pickle.loads(blob)  # noqa: S301 (the user's own job directory)
         cls = type(policy)
-        if not isinstance(policy, Policy) or (path and path != f"{cls.__module__}.{cls.__qualname__}"):
-            raise TypeError(f"it is a {cls.__module__}.{cls.__qualname__}")
+        if not isinstance(policy, Policy) or (path and path != import_path(cls)):
+            raise TypeError(f"it is a {import_path(cls)}")
     except Exception as error:
         what = f"the policy cannot be read: {type(error).__name__}: {error}"
         if isinstance(error, (ImportError, AttributeError)) and not (path and _is_there(path)):
