@@ -14,7 +14,7 @@ from scrapy_focus.core.errors import FocusError
 if TYPE_CHECKING:
     import argparse
 
-    from scrapy_focus.jobs.doctor.repair import Checkup
+    from scrapy_focus.jobs.doctor.check import Checkup
 
 _STYLES = {"wrong": "red", "note": "yellow", "repaired": "green"}
 _WIDTH = 120
@@ -48,11 +48,12 @@ class CheckCommand(ScrapyCommand):
         check_arguments("focus-check", args)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        from scrapy_focus.jobs.doctor.repair import check_job
+        from scrapy_focus.jobs.doctor.check import check_job
+        from scrapy_focus.jobs.doctor.cures import repair_job
 
         jobdir = Path(args[0])
         try:
-            checkup = check_job(jobdir, fix=opts.fix, say=_say)
+            checkup = repair_job(jobdir, say=_say) if opts.fix else check_job(jobdir, say=_say)
         except FocusError as error:
             print(f"Error: {error}", file=sys.stderr)
             self.exitcode = 1
@@ -64,20 +65,14 @@ class CheckCommand(ScrapyCommand):
 
 def _conclusion(jobdir: Path, checkup: Checkup, *, fixed: bool) -> list[str]:
     lines = [f"copies of what was changed are in {checkup.copies}"] if checkup.copies else []
-    if not checkup.is_well:
-        if fixed:
-            return [
-                *lines,
-                *(f"wrong still: {what}" for what in checkup.left),
-                f"{jobdir} is not well, and this cannot be repaired",
-            ]
-        return [*lines, f"{jobdir} is not well; scrapy focus-check --fix {jobdir} repairs what can be repaired"]
-    again = (
-        f"; the next run goes through {checkup.events:,} events since the last checkpoint first"
-        if checkup.events
-        else ""
-    )
-    return [*lines, f"{jobdir} is well{' now' if checkup.done else ''}{again}"]
+    if checkup.is_well:
+        events = f"{checkup.events:,} events since the last checkpoint"
+        first = f"; the next run goes through {events} first" if checkup.events else ""
+        return [*lines, f"{jobdir} is well{' now' if checkup.done else ''}{first}"]
+    if not fixed:
+        return [f"{jobdir} is not well; scrapy focus-check --fix {jobdir} repairs what can be repaired"]
+    still = [f"wrong still: {what}" for what in checkup.found]
+    return [*lines, *still, f"{jobdir} is not well, and this cannot be repaired"]
 
 
 def _say(line: str) -> None:

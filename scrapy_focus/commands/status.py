@@ -50,10 +50,10 @@ class StatusCommand(ScrapyCommand):
         check_arguments("focus-status", args)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        from scrapy_focus.jobs.doctor.inspection import look
+        from scrapy_focus.jobs.doctor.status import read_status
 
         try:
-            found = look(Path(args[0]))
+            found = read_status(Path(args[0]))
         except FocusError as error:
             print(f"Error: {error}", file=sys.stderr)
             self.exitcode = 1
