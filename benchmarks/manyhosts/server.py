@@ -10,7 +10,6 @@ Scrapy reads it, finds all hosts there and nothing else. ::
 from __future__ import annotations
 
 import argparse
-import threading
 import time
 from collections import Counter
 from pathlib import Path
@@ -139,10 +138,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except (ValueError, OSError) as error:
         parser.error(str(error))
     print(f"{server.url} {web.hosts} hosts", flush=True)
-    try:
-        threading.Event().wait()
-    except KeyboardInterrupt:
-        server.stop()
+    server.serve_until_interrupted()
 
 
 if __name__ == "__main__":
