@@ -18,7 +18,7 @@ from scrapy_focus.recordings.html import mime_of, redirect_of
 from scrapy_focus.recordings.writer import Answer, SiteWriter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from scrapy_focus.recordings.format import Completeness
 
@@ -83,7 +83,7 @@ class Archive(ABC):
     def find_root(self, named: str | None) -> str:
         """Return the URL of the first page, see :meth:`Importer.find_root`."""
         first = FirstPage(named)
-        for answer in self.read():
+        for answer in _checked(self, self.read()):
             first.see(answer.url, answer.status, answer.headers)
             if first.is_known:
                 break
@@ -178,18 +178,24 @@ def record(
     if root is None or not Path(path).exists():
         root = importer.find_root(root)
     with SiteWriter(path, roots=[root], bodies=bodies, source=importer.source) as writer:
-        for answer in importer.answers(writer):
+        for answer in _checked(importer, importer.answers(writer)):
             if writer.added == limit:
                 return writer.completeness()
-            if not isinstance(answer, Answer):
-                raise RecordingError(
-                    f"{type(importer).__name__} yielded {type(answer).__name__}, {str(answer)[:80]!r}; yield an "
-                    "Answer of scrapy_focus.recordings.writer for each URL"
-                )
             writer.add(answer)
             if progress is not None:
                 progress(writer.added)
         return writer.finish()
+
+
+def _checked(importer: Importer, answers: Iterable[Answer]) -> Iterator[Answer]:
+    """Yield what an importer yields, and raise ``RecordingError`` at the first that is no answer."""
+    for answer in answers:
+        if not isinstance(answer, Answer):
+            raise RecordingError(
+                f"{type(importer).__name__} yielded {type(answer).__name__}, {str(answer)[:80]!r}; yield an Answer of "
+                "scrapy_focus.recordings.writer for each URL"
+            )
+        yield answer
 
 
 def merge_headers(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
