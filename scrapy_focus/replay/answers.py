@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from scrapy_focus.core.types import Link, Outcome
-from scrapy_focus.recordings.format import REDIRECTING, RecordedPage
-from scrapy_focus.recordings.html import redirect_of
+from scrapy_focus.recordings.format import RecordedPage
+from scrapy_focus.recordings.html import REDIRECTING, redirect_of
 from scrapy_focus.web.mime import matches
 
 if TYPE_CHECKING:

@@ -7,21 +7,19 @@ This reads them the same way, and counts what a resume will find and what it wil
 from __future__ import annotations
 
 import pickle
-import zlib
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from scrapy_focus.core.errors import StorageError
-from scrapy_focus.jobs.journal import HEAD, journals_in, read_journal
+from scrapy_focus.jobs.journal import HEAD, journals_in, read_journal, whole_behind
+from scrapy_focus.jobs.records import OutcomeRecord
 
 if TYPE_CHECKING:
     from collections.abc import Collection
     from pathlib import Path
 
-    from scrapy_focus.jobs.journal import Event
-
-_PICKLE = b"\x80\x05"  # how the body of a record begins
+    from scrapy_focus.jobs.journal import Record
 
 
 @dataclass(slots=True, kw_only=True)
@@ -44,7 +42,7 @@ class Tail:
     lost: Counter[str] = field(default_factory=Counter)  # whole events behind that place, by kind
 
 
-def _count(tail: Tail, event: Event) -> None:
+def _count(tail: Tail, event: Record) -> None:
     """Count one event; nothing else here knows what an event holds, but :func:`_kind`.
 
     Raises
@@ -53,28 +51,29 @@ def _count(tail: Tail, event: Event) -> None:
         If this version does not know it, or it does not fit those before it.
     """
     match event:
-        case ("add", links, _):
+        case ("add", links, _, _):
             tail.found += len(links)
-        case ("pick", pick_id, _, _):
+        case ("pick", pick_id, _, _, _):
             tail.flying.add(pick_id)
-        case ("used", requests):
+        case ("sent", _, requests):
             tail.used["requests"] = requests
         case ("release", pick_id):
             tail.flying.remove(pick_id)
         case ("recovered", _):
             pass
-        case ("outcome", (pick_id, method, *_, reward, _), links, _, used, counts):
-            tail.flying.remove(pick_id)
+        case ("outcome", record, links, _, used, counts):
+            outcome = OutcomeRecord(*record)
+            tail.flying.remove(outcome.pick_id)
             tail.found += len(links)
             tail.used.update(used)
             tail.counts.update(counts)
-            tail.rewards += reward if method != "HEAD" else 0.0
+            tail.rewards += outcome.reward if outcome.method != "HEAD" else 0.0
         case _:
             raise ValueError("this version knows no such event")
     tail.events[_kind(event)] += 1
 
 
-def _kind(event: Event) -> str:
+def _kind(event: Record) -> str:
     return str(event[0]) if event else ""
 
 
@@ -128,35 +127,7 @@ def _read(path: Path, tail: Tail) -> None:
 
 def _count_lost(path: Path, start: int, tail: Tail) -> None:
     tail.lost_bytes += path.stat().st_size - start
-    tail.lost.update(whole_events(path, start))
-
-
-def whole_events(path: Path, start: int) -> Counter[str]:
-    """Count the events of each kind in a journal from a byte on, also those with damage between them.
-
-    Raises
-    ------
-    StorageError
-        If the file cannot be read.
-    """
-    found: Counter[str] = Counter()
-    try:
-        with path.open("rb") as file:
-            file.seek(start)
-            rest = file.read()
-    except OSError as error:
-        raise StorageError(f"{path} cannot be read: {error}") from error
-    at = rest.find(_PICKLE)
-    while at >= 0:
-        size, checksum = HEAD.unpack(rest[at - HEAD.size : at]) if at >= HEAD.size else (0, 0)
-        body = rest[at : at + size]
-        if size and len(body) == size and zlib.crc32(body) == checksum:
-            found[_kind_of_body(body)] += 1
-            at += size
-        else:
-            at += 1
-        at = rest.find(_PICKLE, at)
-    return found
+    tail.lost.update(_kind_of_body(body) for body in whole_behind(path, start))
 
 
 def _kind_of_body(body: bytes) -> str:
