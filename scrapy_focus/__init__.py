@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from scrapy_focus.addon import Addon
-    from scrapy_focus.checks import check_frontier, check_policy
+    from scrapy_focus.checks.drawn import check_drawn
+    from scrapy_focus.checks.policy import check_policy
+    from scrapy_focus.checks.ranked import check_ranked
     from scrapy_focus.core.budget import Budget
     from scrapy_focus.core.crawl import Crawl
     from scrapy_focus.core.errors import (
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from scrapy_focus.core.policy import Left, Policy
     from scrapy_focus.core.stop import CostLimit, Plateau
     from scrapy_focus.core.types import Link, Outcome, Page, Pick, Placement, State
-    from scrapy_focus.frontiers.memory import MemoryFrontier
+    from scrapy_focus.frontiers.memory import memory_frontier
     from scrapy_focus.goals.files import FilesGoal
     from scrapy_focus.goals.items import ItemsGoal
     from scrapy_focus.goals.topic import TopicGoal
@@ -57,7 +59,6 @@ __all__ = [
     "Job",
     "Left",
     "Link",
-    "MemoryFrontier",
     "Ordering",
     "Outcome",
     "Page",
@@ -74,8 +75,10 @@ __all__ = [
     "StorageError",
     "TopicGoal",
     "TreeFrontierScheduler",
-    "check_frontier",
+    "check_drawn",
     "check_policy",
+    "check_ranked",
+    "memory_frontier",
 ]
 
 # Scrapy imports its commands, and this package with them, whatever the command: so nothing is imported before it is used.
@@ -98,7 +101,6 @@ _HOMES = {
     "Job": "jobs.job",
     "Left": "core.policy",
     "Link": "core.types",
-    "MemoryFrontier": "frontiers.memory",
     "Ordering": "policies.bases",
     "Outcome": "core.types",
     "Page": "core.types",
@@ -115,8 +117,10 @@ _HOMES = {
     "StorageError": "core.errors",
     "TopicGoal": "goals.topic",
     "TreeFrontierScheduler": "schedulers",
-    "check_frontier": "checks",
-    "check_policy": "checks",
+    "check_drawn": "checks.drawn",
+    "check_policy": "checks.policy",
+    "check_ranked": "checks.ranked",
+    "memory_frontier": "frontiers.memory",
 }
 
 
