@@ -19,9 +19,7 @@ if TYPE_CHECKING:
     from scrapy_focus.core.policy import Policy
 
 
-def check_policy(
-    make: Callable[[], Policy], *, pages: int = 60, seed: int = 0, mission: Mission | None = None
-) -> None:
+def check_policy(make: Callable[[], Policy], *, pages: int = 60, seed: int = 0, mission: Mission | None = None) -> None:
     """Raise ``AssertionError`` if a policy breaks a promise; takes about a second.
 
     Parameters

@@ -87,9 +87,7 @@ def recover(
     return is_new or (log is not None and not is_cut)
 
 
-def _begin_anew(
-    crawl: Kept, stored: Stored, notes: Mapping[str, bytes], state: Mapping[str, Any], led: Led
-) -> None:
+def _begin_anew(crawl: Kept, stored: Stored, notes: Mapping[str, bytes], state: Mapping[str, Any], led: Led) -> None:
     """Let a new policy place all links of a crawl as seeds, and choose what was in flight: ``focus-check`` dropped the old one.
 
     Links come in the order in which they were found, some tens of thousands at a time, and are written down with the same
