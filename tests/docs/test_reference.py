@@ -267,3 +267,12 @@ def test_layout_names_modules_that_exist() -> None:
     files = [path for path in there if path.name != "__init__.py"]
     parents = {parent for path in there for parent in path.parents if parent.name}
     assert sorted(named) == sorted({path.as_posix() for path in [*files, *parents]})
+
+
+def test_design_names_files_that_exist() -> None:
+    """Each file that the pages for maintainers name is there: of the package, of the tests, of the repository."""
+    text = read("design.rst") + (ROOT / "CONTRIBUTING.rst").read_text()
+    named = set(re.findall(r"(?<![\w/.])((?:[a-z_]+/)+[a-z_]+\.py)\b", text))
+    assert len(named) > 20
+    missing = [name for name in sorted(named) if not ((ROOT / name).is_file() or (PACKAGE / name).is_file())]
+    assert not missing
