@@ -18,6 +18,7 @@ test: $(VENV)/installed-test
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
+	$(VENV)/bin/lint-imports
 	$(PY) -m pytest -q -n auto --dist loadfile -m 'not slow and not alone'
 	$(PY) -m pytest -q -m alone
 

@@ -73,7 +73,7 @@ class AsReleased(BranchingBandit):
         if outcome.is_html or self.arms.kinds[outcome.pick.arm] == TARGETS:
             super().learn(outcome)
         else:
-            self.unselect(outcome.pick)
+            self.release(outcome.pick)
 
 
 class Until(Plateau):

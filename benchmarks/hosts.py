@@ -39,7 +39,7 @@ from manyhosts.web import MadeUpWeb
 from scrapy_focus.core.budget import Budget
 from scrapy_focus.core.crawl import Crawl
 from scrapy_focus.core.types import Outcome, State
-from scrapy_focus.frontiers.memory import MemoryFrontier
+from scrapy_focus.frontiers.memory import memory_frontier
 from scrapy_focus.learn.relevance import LinearRelevance
 from scrapy_focus.policies.domains import Domains
 from scrapy_focus.policies.orderings import BreadthFirst, Random
@@ -49,9 +49,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
     from manyhosts.web import WebPage
+    from scrapy_focus.core.mission import Topic
     from scrapy_focus.core.policy import Policy
     from scrapy_focus.core.types import Pick
-    from scrapy_focus.learn.relevance import Relevance
 
 MARKS = (200, 500, 1_000, 2_000, 5_000, 10_000, 20_000)  # fetches after which is counted
 Task = tuple[str, str, str, int, int]  # policy, topic, cap, seed, in flight
@@ -73,7 +73,7 @@ class _Capped:
             self.domains.ask(self.domains.row(pick.host))
         return pick
 
-    def unselect(self, pick: Pick) -> None:
+    def release(self, pick: Pick) -> None:
         self.domains.take_back(self.domains.row(pick.host))
 
     def learn(self, outcome: Outcome) -> None:
@@ -128,7 +128,7 @@ POLICIES: dict[str, Callable[..., Policy]] = {
 class Judge:
     """A goal: a page is worth 1 where a classifier finds it relevant. Counts the time that this takes."""
 
-    def __init__(self, relevance: Relevance, threshold: float = 0.5) -> None:
+    def __init__(self, relevance: Topic, threshold: float = 0.5) -> None:
         self.relevance = relevance
         self.threshold = threshold
         self.seconds = 0.0  # of CPU
@@ -186,7 +186,7 @@ def crawl(
 ) -> Run:
     """Crawl a web for a topic, at most one request at a time on a host, and return what was found when."""
     run = Run(policy="", topic=topic, cap="", seed=seed, in_flight=in_flight)
-    loop = Crawl(policy, frontier=MemoryFrontier(), goal=goal, budget=Budget(requests=budget), seed=seed, strict=True)
+    loop = Crawl(policy, frontier=memory_frontier, goal=goal, budget=Budget(requests=budget), seed=seed, strict=True)
     loop.add([web.link(url) for url in seeds])
     hosts: set[str] = set()
     domains: set[str] = set()

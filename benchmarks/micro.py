@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from lxml import html
 
-from scrapy_focus import Crawl, Link, MemoryFrontier, Outcome, Placement
+from scrapy_focus import Crawl, Link, Outcome, Placement, memory_frontier
 from scrapy_focus.learn.clusters import Clusters
 from scrapy_focus.learn.text import GramProjector, char_pairs
 from scrapy_focus.policies.tagpath.policy import FIRST, TagPath
@@ -79,7 +79,7 @@ def features(report: Callable[[str, float, str], None]) -> None:
 def decisions(report: Callable[[str, float, str], None], links: int) -> None:
     """One selection plus one update of the sleeping bandit with 2,000 awake arms."""
     policy = TagPath(probe=False)
-    crawl = Crawl(policy, seed=0, strict=True)
+    crawl = Crawl(policy, frontier=memory_frontier, seed=0, strict=True)
     paths = tag_paths(2000)
     for start in range(0, links, 2000):
         crawl.add([
@@ -101,7 +101,7 @@ def decisions(report: Callable[[str, float, str], None], links: int) -> None:
 
 def frontier(report: Callable[[str, float, str], None], links: int) -> None:
     """Push and pop of the memory frontier, in pages of 60 links with random ranks over 2,000 arms."""
-    memory = MemoryFrontier()
+    memory = memory_frontier()
     rng = np.random.default_rng(0)
     arms, ranks = rng.integers(0, 2000, links).tolist(), rng.random(links).tolist()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from scrapy_focus import Link, MemoryFrontier, Placement
+from scrapy_focus import Link, Placement, memory_frontier
 from scrapy_focus.core.types import State
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 SIDES = {
     "sqlite": "SqliteFrontier",
-    "memory": "MemoryFrontier",
+    "memory": "memory_frontier",
     "fifo": "Scheduler, PickleFifoDiskQueue",
     "lifo": "Scheduler, PickleLifoDiskQueue",
     "lifosqlite": "Scheduler, PickleLifoSQLiteQueue",
@@ -118,7 +118,7 @@ class FrontierSide:
 
             self.frontier = SqliteFrontier(folder / "frontier.sqlite")
         else:
-            self.frontier = MemoryFrontier()
+            self.frontier = memory_frontier()
         self.backlog = 0
 
     def prepare(self) -> tuple[list[Link], list[Placement]]:

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from scrapy_focus import Link, MemoryFrontier, Outcome
+from scrapy_focus import Link, Outcome, memory_frontier
 from scrapy_focus.engine.garbage import freeze
 from scrapy_focus.frontiers.sqlite.frontier import SqliteFrontier
 from scrapy_focus.policies.treeq.features import Features
@@ -79,7 +79,7 @@ def run(side: str, steps: int, *, disk: bool, marks: list[int], plot: bool) -> d
     policy = TreeQ(**SIDES[side], rules={"groups": False})
     stream, rewards = Stream(), 0
     with tempfile.TemporaryDirectory() as folder:
-        frontier = SqliteFrontier(Path(folder, "frontier.sqlite")) if disk else MemoryFrontier()
+        frontier = SqliteFrontier(Path(folder, "frontier.sqlite")) if disk else memory_frontier()
         policy.open(frontier, np.random.default_rng(0))
         policy._features.__class__ = MadeUp
         features: Any = policy._features

@@ -35,16 +35,17 @@ import numpy as np
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.naive_bayes import MultinomialNB
 
-from scrapy_focus import Crawl, Link, Outcome
+from scrapy_focus import Crawl, Link, Outcome, memory_frontier
 from scrapy_focus.compare.specs import PolicySpec
 from scrapy_focus.goals.topic import TopicGoal
-from scrapy_focus.learn.relevance import LinearRelevance, Relevance
+from scrapy_focus.learn.relevance import LinearRelevance
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from scrapy_focus.core import mission
     from scrapy_focus.core.goal import Goal
     from scrapy_focus.core.policy import Policy
 
@@ -198,7 +199,7 @@ class Topic:
         self.starts = rng.choice(np.flatnonzero(self.labels & self.there), starts, replace=False).tolist()
 
     @cached_property
-    def classifiers(self) -> dict[str, Relevance | None]:
+    def classifiers(self) -> dict[str, mission.Topic | None]:
         """What ``ROWS`` names: each trained on the titles and texts of the sample."""
         texts = [f"{self.web.titles[i]}\n{self.web.texts[i]}" for i in self.sample]
         labels = self.labels[self.sample].tolist()
@@ -287,7 +288,7 @@ class Remembered:
 
 def run(topic: Topic, policy: Policy, goal: Goal, *, seed: int, budget: int, in_flight: int) -> list[int]:
     """Crawl, and return the articles in the order in which they came back, without those that were given."""
-    crawl = Crawl(policy, goal=goal, seed=seed, strict=True)
+    crawl = Crawl(policy, frontier=memory_frontier, goal=goal, seed=seed, strict=True)
     crawl.add([topic.link(number, 0) for number in topic.starts])
     flying: deque[Any] = deque()
     came: list[int] = []

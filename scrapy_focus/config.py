@@ -112,7 +112,7 @@ class Config:
                 f"{', '.join(signature.parameters) or 'none'}"
             ) from error
         policy = self.policy(**self.params)
-        if getattr(policy, "needs_truth", False):
+        if policy.needs_truth:
             raise ConfigError(
                 f"FOCUS_POLICY is {self.policy.__qualname__}, which is given the truth about a site beforehand: it can only be "
                 "tried on recorded ones, with scrapy focus-compare"

@@ -19,7 +19,7 @@ from scrapy.utils.misc import load_object
 from scrapy_focus.engine.host import host_of
 from scrapy_focus.engine.inflight import BudgetExhausted, MimeStop, Probed, ProbeFailed
 from scrapy_focus.engine.marks import PICK
-from scrapy_focus.web.mime import matches, parse_mime
+from scrapy_focus.web.mime import parse_mime
 
 if TYPE_CHECKING:
     from typing import Self
@@ -91,7 +91,8 @@ class MimeMiddleware(_FocusMiddleware):
     def on_headers(self, headers: Headers, body_length: Any, request: Request) -> None:
         """Decide on a response as its headers arrive; the handler of Scrapy's ``headers_received``."""
         host, entry = self.host, self.entry(request)
-        if host is None or entry is None or self._is_wanted(host, headers):
+        kind = (headers.get("Content-Type") or b"").decode("latin-1")
+        if host is None or entry is None or host.is_wanted(parse_mime(kind)):
             return
         entry.stopped = True
         request.meta["dont_cache"] = True  # or the HTTP cache would replay an empty body
@@ -108,11 +109,6 @@ class MimeMiddleware(_FocusMiddleware):
             kind = response.headers.get("Content-Type")
             raise MimeStop(f"{response.url} is {kind!r}, which FOCUS_BLOCKED_MIMES names")
         return response
-
-    def _is_wanted(self, host: Host, headers: Headers) -> bool:
-        mime = parse_mime((headers.get("Content-Type") or b"").decode("latin-1"))
-        wanted = getattr(host.config.goal, "types", ())
-        return not matches(mime, host.config.blocked_mimes) or matches(mime, wanted)
 
 
 class MeterMiddleware(_FocusMiddleware):

@@ -55,7 +55,7 @@ class FocusExtension:
                 "The scheduler is not one of scrapy_focus, so that its add-on does nothing: remove SCHEDULER"
             )
             return
-        progress, interval = host.config.progress, self.crawler.settings.getfloat("LOGSTATS_INTERVAL")
+        progress, interval = host.progress, self.crawler.settings.getfloat("LOGSTATS_INTERVAL")
         if progress == "panel" or (progress == "auto" and sys.stderr.isatty()):
             self._panel = Panel(host)
             self._panel.start()
@@ -107,7 +107,7 @@ class Panel:
         """Show the crawl as it is now."""
         from rich.panel import Panel as Box
 
-        title = f"scrapy_focus: {self.host.config.policy.__qualname__}"
+        title = f"scrapy_focus: {self.host.policy.__qualname__}"
         width = self._live.console.width - 3  # room for the ^C that the terminal shows
         box = Box("\n".join(progress(self.host)), title=title, title_align="left", width=width)
         self._live.update(box, refresh=True)
@@ -136,7 +136,7 @@ def progress(host: Host) -> list[str]:
     if status.left is not None:
         left = status.left
         lines.append(f"about {left.middle:,.0f} targets left to find ({left.low:,.0f} to {left.high:,.0f})")
-    elif host.config.policy.can("expected_left"):
+    elif host.policy.can("expected_left"):
         lines.append("targets left to find: not known")
     errors = sum(value for name, value in status.counts.items() if name.startswith("error/"))
     if errors:

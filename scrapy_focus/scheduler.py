@@ -38,6 +38,7 @@ from scrapy_focus.frontiers.memory import memory_frontier
 from scrapy_focus.jobs.job import Job
 from scrapy_focus.policies.branching.policy import BranchingBandit
 from scrapy_focus.spidermiddlewares import ItemIdMiddleware, has_spider_middleware
+from scrapy_focus.web.mime import matches
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -202,10 +203,25 @@ class FocusScheduler(BaseScheduler):
 
     def summary(self) -> str:
         """Say in one line what is active."""
-        stored = persistence(self.job, self.crawl.status(), resumed=self.resumed)
-        return f"policy {summary(self.config)}, persistence {stored}"
+        config = self.config
+        crawl = summary(config.policy, config.goal, config.make_budget())
+        return f"policy {crawl}, persistence {persistence(self.job, self.crawl.status(), resumed=self.resumed)}"
 
     # What our components ask, see Host
+
+    @property
+    def policy(self) -> type[Policy]:
+        """The class of who decides."""
+        return self.config.policy
+
+    @property
+    def progress(self) -> str:
+        """How to show progress: ``"auto"``, ``"panel"``, ``"log"`` or ``"off"``."""
+        return self.config.progress
+
+    def is_wanted(self, mime: str) -> bool:
+        """Whether bodies of a MIME type are read: not those that are blocked, but always those that are looked for."""
+        return not matches(mime, self.config.blocked_mimes) or matches(mime, getattr(self.config.goal, "types", ()))
 
     def status(self, *, best: int = 0) -> Status:
         """Return how the crawl stands; ``best``: with so many of the best arms, and what is expected to be left."""

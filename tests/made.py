@@ -8,13 +8,13 @@ import pkgutil
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from scrapy_focus import Link, Outcome, Placement, Policy
+from scrapy_focus import Link, Outcome, Placement, Policy, State
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
     from types import ModuleType
 
-    from scrapy_focus import Crawl, Pick
+    from scrapy_focus import Crawl, Pick, Ranked
 
 PDF = "application/pdf"
 
@@ -35,6 +35,8 @@ class Recording(Policy):
     ``answer`` makes another placement of a link and the source.
     """
 
+    frontier: Ranked
+
     def __init__(self, *, answer: Callable[[Link, Outcome | None], Placement | None] | None = None) -> None:
         self.answer = answer
         self.calls: list[tuple[Any, ...]] = []
@@ -54,8 +56,8 @@ class Recording(Policy):
         state = self.frontier.states([outcome.pick.key])[0]
         self.calls.append(("learn", outcome.pick.key, outcome.reward, state.name))
 
-    def unselect(self, pick: Pick) -> None:
-        self.calls.append(("unselect", pick.key))
+    def release(self, pick: Pick) -> None:
+        self.calls.append(("release", pick.key))
 
     def called(self, verb: str) -> list[tuple[Any, ...]]:
         """Return the calls of one verb, in order, without its name."""
@@ -65,7 +67,7 @@ class Recording(Policy):
 class Curious(Recording):
     """A :class:`Recording` that also wants links that are known."""
 
-    wants_known: ClassVar[bool] = True
+    wants_known: ClassVar[frozenset[State]] = frozenset(State) - {State.NEW}
 
 
 def link(number: int, *, host: str = "h", url: str = "", **rest: Any) -> Link:
@@ -104,7 +106,7 @@ def fetch(crawl: Crawl, *found: Link, busy: Collection[str] = (), **rest: Any) -
 
 def modules_of(package: ModuleType) -> Iterator[ModuleType]:
     """Yield the modules of a package, imported."""
-    for info in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+    for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
         yield importlib.import_module(info.name)
 
 

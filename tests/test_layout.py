@@ -41,10 +41,10 @@ class Blocker:
 sys.meta_path.insert(0, Blocker())
 for name in sys.argv[1:]:
     importlib.import_module(name)
-from scrapy_focus import Budget, Crawl, FilesGoal, Link, Outcome, check_frontier, check_policy, MemoryFrontier
+from scrapy_focus import Budget, Crawl, FilesGoal, Link, Outcome, check_frontier, check_policy, memory_frontier
 from scrapy_focus.policies.tagpath.policy import TagPath
 check_policy(TagPath, pages=20)
-check_frontier(MemoryFrontier, steps=50)
+check_frontier(memory_frontier, steps=50)
 assert not {"scrapy", "twisted"} & {name.partition(".")[0] for name in sys.modules}
 try:
     from scrapy_focus import Addon

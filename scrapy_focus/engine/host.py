@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from scrapy_focus.config import Config
     from scrapy_focus.core.crawl import Status
+    from scrapy_focus.core.policy import Policy
     from scrapy_focus.core.types import State
     from scrapy_focus.engine.inflight import InFlight
 
@@ -27,8 +27,18 @@ D = TypeVar("D")
 class Host(Protocol):
     """The scheduler, as our middlewares, dupefilter, pipeline and extension see it."""
 
-    config: Config
     inflight: InFlight
+
+    @property
+    def policy(self) -> type[Policy]:
+        """The class of who decides."""
+
+    @property
+    def progress(self) -> str:
+        """How to show progress: ``"auto"``, ``"panel"``, ``"log"`` or ``"off"``."""
+
+    def is_wanted(self, mime: str) -> bool:
+        """Whether bodies of a MIME type are read."""
 
     def status(self, *, best: int = 0) -> Status:
         """Return how the crawl stands; ``best``: with so many of the best arms, and what is expected to be left."""

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-    from scrapy_focus.config import Config
+    from scrapy_focus.core.budget import Budget
     from scrapy_focus.core.crawl import Status
+    from scrapy_focus.core.goal import Goal
+    from scrapy_focus.core.policy import Policy
     from scrapy_focus.jobs.job import Job
 
 
@@ -34,10 +36,9 @@ class Stats:
         self._flushed = now
 
 
-def summary(config: Config) -> str:
+def summary(policy: type[Policy], goal: Goal, budget: Budget) -> str:
     """Return policy, goal and budget of a crawl, in words."""
-    goal = getattr(config.goal, "__qualname__", config.goal)
-    return f"{config.policy.__qualname__}, goal {goal!s}, budget {config.make_budget()!r}"
+    return f"{policy.__qualname__}, goal {getattr(goal, '__qualname__', goal)!s}, budget {budget!r}"
 
 
 def persistence(job: Job | None, status: Status, *, resumed: bool) -> str:

@@ -10,8 +10,8 @@ from scrapy_focus.web.html import html_text
 if TYPE_CHECKING:
     from os import PathLike
 
+    from scrapy_focus.core.mission import Topic
     from scrapy_focus.core.types import Outcome
-    from scrapy_focus.learn.relevance import Relevance
 
 
 class TopicGoal:
@@ -29,8 +29,8 @@ class TopicGoal:
 
     heads_tell = False
 
-    def __init__(self, relevance: Relevance | str | PathLike[str], *, threshold: float = 0.5) -> None:
-        from scrapy_focus.learn.relevance import relevance_of
+    def __init__(self, relevance: Topic | str | PathLike[str], *, threshold: float = 0.5) -> None:
+        from scrapy_focus.learn.models import relevance_of
 
         if not 0 < threshold <= 1:
             raise ConfigError(f"threshold is {threshold!r}; it takes a probability above 0, up to 1")

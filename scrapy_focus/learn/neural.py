@@ -218,7 +218,7 @@ class NeuralRelevance:
         return digest_of({**self._header(), "words": self._words}, self._arrays)
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the model to a file, ``.npz``; :func:`~scrapy_focus.learn.relevance.load_relevance` reads it."""
+        """Write the model to a file, ``.npz``; :func:`~scrapy_focus.learn.models.load_relevance` reads it."""
         words = np.frombuffer("\n".join(self._words).encode("utf-8", "replace"), np.uint8)
         write_model(path, {**self._header(), "version": 1}, {**self._arrays, "vocabulary": words})
 

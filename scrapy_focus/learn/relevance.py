@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from os import PathLike
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from scrapy_focus.core.errors import ConfigError
-from scrapy_focus.learn.modelfile import digest_of, read_model, write_model
+from scrapy_focus.learn.modelfile import digest_of, write_model
 from scrapy_focus.web.words import numbers_of, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from os import PathLike
 
     from numpy.typing import NDArray
 
@@ -23,17 +23,6 @@ _FEW = 0.05  # of the words of a page
 _TELLING = 50  # words of each class that a model can name
 UNSURE = 0.49  # the most that a text may score of which a model knows no word: it is not on the topic
 SURE = 30.0  # log-odds beyond which no float tells the probability from 0 or 1 any more, nearly
-
-
-class Relevance(Protocol):
-    """Says how likely texts are on the topic, whether they are pages or the words of a link."""
-
-    @property
-    def digest(self) -> str:
-        """Identifies the parameters: two models with one digest score alike."""
-
-    def score(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Return the probability that each text is on the topic, shape (len(texts),)."""
 
 
 class LinearRelevance:
@@ -174,7 +163,7 @@ class LinearRelevance:
         return digest_of({"kind": self.kind, **self._scalars()}, self._arrays())
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the model to a file, ``.npz``; :func:`load_relevance` reads it."""
+        """Write the model to a file, ``.npz``; :func:`~scrapy_focus.learn.models.load_relevance` reads it."""
         header = {
             "kind": self.kind,
             "version": 1,
@@ -229,43 +218,6 @@ def _calibration(model: Any, X: Any, y: NDArray[np.bool_]) -> tuple[float, float
     scale = LogisticRegression().fit(odds[:, None] / spread, y)
     slope = float(scale.coef_[0, 0]) / spread
     return (slope, float(scale.intercept_[0])) if slope > 0 else (1.0, 0.0)
-
-
-def load_relevance(path: str | PathLike[str]) -> Relevance:
-    """Return the model in a file that ``save`` or ``scrapy focus-train`` wrote, of whichever kind.
-
-    Raises
-    ------
-    ConfigError
-        If the file is not there, is no model, is damaged, or comes from a newer version; or if the package that its kind
-        of model needs is not installed.
-    """
-    header, arrays = read_model(path)
-    kind, version = header.get("kind"), header.get("version")
-    if kind not in ("linear", "neural") or version != 1:
-        raise ConfigError(
-            f"{path} is a model of kind {kind!r}, version {version!r}, which this version of scrapy_focus does not know; "
-            "install a newer one, or train it again with scrapy focus-train"
-        )
-    try:
-        if kind == "linear":
-            return LinearRelevance.from_parts(header, arrays)
-        from scrapy_focus.learn.neural import NeuralRelevance
-
-        return NeuralRelevance.from_parts(header, arrays)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ConfigError(f"{path} is damaged ({error}); train the model again with scrapy focus-train") from error
-
-
-def relevance_of(model: Relevance | str | PathLike[str]) -> Relevance:
-    """Return a model as it is, or the one in a file; ``ConfigError`` for what is neither."""
-    if isinstance(model, (str, PathLike)):
-        return load_relevance(model)
-    if not (callable(getattr(model, "score", None)) and isinstance(getattr(model, "digest", None), str)):
-        raise ConfigError(
-            f"relevance is {model!r}; it takes the file of a model, or an object with score(texts) and a digest"
-        )
-    return model
 
 
 def check_classes(labels: NDArray[np.bool_]) -> None:

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from scrapy_focus.learn.relevance import Relevance
+    from scrapy_focus.core.mission import Topic
 
-    Fit = Callable[[Sequence[str], Sequence[bool]], Relevance]
+    Fit = Callable[[Sequence[str], Sequence[bool]], Topic]
 
 CLASSES = ("on topic", "off topic")
 MEASURES = ("precision", "recall", "F1")

@@ -8,7 +8,7 @@ import numpy as np
 
 from scrapy_focus.core.policy import Policy
 from scrapy_focus.core.types import Placement
-from scrapy_focus.learn.relevance import relevance_of
+from scrapy_focus.learn.models import relevance_of
 from scrapy_focus.policies.domains import Domains
 from scrapy_focus.policies.treeq.features import LinkReader, checked
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
     from os import PathLike
 
-    from scrapy_focus.core.frontier import Frontier
+    from scrapy_focus.core.frontier import Frontier, Ranked
+    from scrapy_focus.core.mission import Mission, Topic
     from scrapy_focus.core.types import Link, Outcome, Pick
-    from scrapy_focus.learn.relevance import Relevance
 
 
 _WEIGHTS = np.array([0.05, 0.05, 1.0])  # keyword in the URL, in the anchor, probability
@@ -37,9 +37,10 @@ class BestFirst(Policy):
     Parameters
     ----------
     keywords
-        Words and phrases of the topic, see :class:`~scrapy_focus.policies.treeq.features.Words`.
+        Words and phrases of the topic, see :class:`~scrapy_focus.policies.treeq.features.Words`; by default those of the
+        mission.
     relevance
-        A classifier of texts, or the file of one that ``scrapy focus-train`` wrote.
+        A classifier of texts, or the file of one that ``scrapy focus-train`` wrote; by default the topic of the mission.
     per_domain, per_domain_least, falls_every
         Pages of one domain at most, see :class:`~scrapy_focus.policies.domains.Domains`.
 
@@ -57,31 +58,30 @@ class BestFirst(Policy):
     True
     """
 
+    frontier: Ranked
+
     def __init__(
         self,
         *,
-        keywords: Collection[str] = (),
-        relevance: str | PathLike[str] | Relevance | None = None,
+        keywords: Collection[str] | None = None,
+        relevance: str | PathLike[str] | Topic | None = None,
         per_domain: int | None = None,
         per_domain_least: int | None = None,
         falls_every: int = 6_666,
     ) -> None:
-        self.keywords = checked(keywords)
-        self.relevance = None if relevance is None else relevance_of(relevance)
+        self.keywords = None if keywords is None else checked(keywords)
+        self.relevance: Topic | None = None if relevance is None else relevance_of(relevance)
         self.per_domain = per_domain
         self.per_domain_least = per_domain_least
         self.falls_every = falls_every
-        self._begin()
-
-    def _begin(self) -> None:
-        """Make everything that follows from the parameters."""
-        self.domains = Domains(self.per_domain, least=self.per_domain_least, falls_every=self.falls_every)
-        self._reader = LinkReader(self.keywords, self.relevance)
+        self.domains = Domains(per_domain, least=per_domain_least, falls_every=falls_every)
+        self._reader = LinkReader(self.keywords or (), self.relevance)
         self._found = 0
 
-    def open(self, frontier: Frontier, rng: np.random.Generator) -> None:
-        self._begin()  # a subclass, or who made it, may have set parameters since
-        super().open(frontier, rng)
+    def open(self, frontier: Frontier, rng: np.random.Generator, mission: Mission) -> None:
+        topic = mission.topic if self.relevance is None else self.relevance
+        self._reader = LinkReader(mission.words if self.keywords is None else self.keywords, topic)
+        super().open(frontier, rng, mission)
 
     def place(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
         scores = self._reader.read(links) @ _WEIGHTS
@@ -97,8 +97,8 @@ class BestFirst(Policy):
             self.domains.ask(self.domains.row(pick.host))
         return pick
 
-    def unselect(self, pick: Pick) -> None:
-        self.domains.take_back(self.domains.row(pick.host))
+    def release(self, pick: Pick) -> None:
+        self.domains.release(self.domains.row(pick.host))
 
     def learn(self, outcome: Outcome) -> None:
         self.domains.settle(self.domains.row(outcome.pick.host), outcome)

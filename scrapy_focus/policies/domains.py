@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from scrapy_focus.core.frontier import Frontier
+    from scrapy_focus.core.frontier import Ranked
     from scrapy_focus.core.types import Outcome, Pick
 
 
@@ -106,7 +106,7 @@ class Domains:
         self.cap = max(self.first_cap >> (self._most_asked // self.falls_every), self.least)
         return self.cap != before
 
-    def take_back(self, row: int) -> None:
+    def release(self, row: int) -> None:
         """A page of a domain is not asked for after all."""
         self.flying[row] -= 1
         self.asked -= 1
@@ -136,7 +136,7 @@ class Domains:
         share = np.where(back > 0, self.relevant[rows] / np.maximum(back, 1), 0.5)
         return np.stack([share, back + self.flying[rows] == 0], axis=1)
 
-    def pop(self, frontier: Frontier, arm: int, busy: Collection[str]) -> Pick | None:
+    def pop(self, frontier: Ranked, arm: int, busy: Collection[str]) -> Pick | None:
         """Take out the best link of an arm whose domain is not full; those before it are given up, or left where they are."""
         if self.cap is None:
             return frontier.pop(arm, busy)

@@ -8,7 +8,7 @@ which pages lead to targets: of two links that are none, it has no reason to pre
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from scrapy_focus.core.types import Link, Outcome, Pick
+    from scrapy_focus.core.frontier import Ranked
+    from scrapy_focus.core.types import Link, Memo, Outcome, Pick
 
 QUEUE = 0  # links that were found during the warm-up: first in, first out
 RANKED = 1  # links with a probability
@@ -81,16 +82,16 @@ class Focused(Policy):
     Examples
     --------
     >>> import numpy as np
-    >>> from scrapy_focus import Link, MemoryFrontier
+    >>> from scrapy_focus import Link, Mission, memory_frontier
     >>> policy = Focused(warmup=0)
-    >>> policy.open(MemoryFrontier(), np.random.default_rng(0))
+    >>> policy.open(memory_frontier(), np.random.default_rng(0), Mission())
     >>> [place.arm for place in policy.place([Link("http://a/1", 1, anchor="CSV")], None)]
     [0]
     >>> policy.place([Link("http://a/1", 1, anchor="CSV")], None)[0].memo.size
     2
     """
 
-    reads_page: ClassVar[bool] = True
+    frontier: Ranked
 
     def __init__(self, *, warmup: int = 100, batch: int = 10) -> None:
         if warmup < 0 or batch < 1:
@@ -122,7 +123,7 @@ class Focused(Policy):
             self.steps += 1
         return pick
 
-    def unselect(self, pick: Pick) -> None:
+    def release(self, pick: Pick) -> None:
         self.steps -= 1
 
     def learn(self, outcome: Outcome) -> None:
@@ -144,7 +145,7 @@ class Focused(Policy):
         }
 
     def _rank_queue(self) -> None:
-        """Rank what waits since the warm-up: all of it when that ends, later what was handed back or stored meanwhile."""
+        """Rank what waits since the warm-up: all of it when that ends, later what was released or stored meanwhile."""
         waiting = sorted(self.frontier.scan(QUEUE), key=lambda found: (-found[1].rank, found[0].key))
         memos = [place.memo for _, place in waiting]
         rows = [_features(link.url, link.depth, memo) for (link, _), memo in zip(waiting, memos, strict=True)]
@@ -154,7 +155,7 @@ class Focused(Policy):
     def _ranked(
         self,
         rows: Sequence[NDArray[np.intp]],
-        memos: Sequence[NDArray[np.float32] | None],
+        memos: Sequence[Memo | None],
         orders: NDArray[np.float64],
     ) -> list[Placement]:
         odds = np.rint(self.classifier.decide(rows).clip(_LEAST, _MOST) / _EQUAL) * _EQUAL
@@ -168,7 +169,7 @@ def _memo(anchor: str) -> NDArray[np.float32] | None:
     return pairs.astype(np.float32) if len(pairs) else None
 
 
-def _features(url: str, depth: int, memo: NDArray[np.float32] | None) -> NDArray[np.intp]:
+def _features(url: str, depth: int, memo: Memo | None) -> NDArray[np.intp]:
     """Return the index of each feature of a link, repeated as often as it counts, shape (depth + n_pairs,)."""
     parts = [np.zeros(min(depth, _DEEPEST), np.intp), char_pairs(url) + 1]
     if memo is not None:

@@ -80,7 +80,7 @@ def counterfactual(
         Of the other policy's randomness.
     options
         See :func:`~scrapy_focus.replay.simulate.simulate`; ``budget`` is what the logged crawl used by default. The log
-        itself is replayed without ``budget``, ``ignored``, ``plateau`` and ``truth``.
+        itself is replayed without ``budget``, ``ignored``, ``stop`` and ``truth``.
 
     Raises
     ------
@@ -92,7 +92,7 @@ def counterfactual(
     worth = LoggedGoal(events, goal)
     budget = options.pop("budget", None)
     replayed = Logged(events)
-    as_it_was = {**options, "ignored": (), "plateau": None, "truth": None}
+    as_it_was = {**options, "ignored": (), "stop": None, "truth": None}
     logged = simulate(replayed, copy.deepcopy(worth), site, **as_it_was)
     if not logged.requests:
         raise ConfigError(

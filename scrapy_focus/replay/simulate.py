@@ -19,6 +19,7 @@ import numpy as np
 from scrapy_focus.core.budget import Budget
 from scrapy_focus.core.crawl import Crawl
 from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.frontiers.memory import memory_frontier
 from scrapy_focus.policies.tagpath.oracles import Informed
 from scrapy_focus.recordings.format import RecordedSite
 from scrapy_focus.replay.answers import Answers, Flight
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
     from scrapy_focus.core.goal import Goal
     from scrapy_focus.core.log import EventLog
+    from scrapy_focus.core.mission import Mission
     from scrapy_focus.core.policy import Policy
     from scrapy_focus.core.stop import StopRule
     from scrapy_focus.core.types import Pick
@@ -63,7 +65,8 @@ def simulate(
     items: Items = new_files,
     retries: int = 2,
     blocked_mimes: Collection[str] = BLOCKED_MIMES,
-    plateau: StopRule | None = None,
+    stop: StopRule | None = None,
+    mission: Mission | None = None,
     log: EventLog | None = None,
     truth: SiteTruth | None = None,
 ) -> Harvest:
@@ -96,8 +99,10 @@ def simulate(
         Times that a failing URL is asked for again, as Scrapy's ``RETRY_TIMES``.
     blocked_mimes
         As ``FOCUS_BLOCKED_MIMES``: what is stopped when its headers are there.
-    plateau
+    stop
         When to stop early. It is copied.
+    mission
+        What the policy is given of what is looked for, as live by settings; by default what follows from the goal.
     log
         Where to write decisions, as in a live crawl; closed at the end.
     truth
@@ -120,7 +125,7 @@ def simulate(
     <scrapy_focus.replay.harvest.Harvest.missed>`. Not simulated: robots.txt itself, which costs a live crawl a request for
     each host (URLs that it forbids are told by the recording, and cost nothing), and delays between requests to a host.
 
-    When the budget is used up, or the plateau reached, what is on its way arrives, but no redirect is followed and nothing
+    When the budget is used up, or the stop rule says so, what is on its way arrives, but no redirect is followed and nothing
     tried again for it: such a pick is released, as in a live crawl, which would go on with it in its next run.
     """
     if concurrency < 1 or retries < 0 or (seed is not None and seed < 0):
@@ -140,12 +145,12 @@ def simulate(
         policy.inform(truth)
     clock = SimulatedClock()
     crawl = Crawl(
-        policy, goal=goal, budget=Budget(requests=limits.requests, bytes=limits.bytes, seconds=limits.seconds),
-        plateau=copy.deepcopy(plateau), seed=seed, log=log, strict=True, clock=clock,
+        policy, frontier=memory_frontier, goal=goal, mission=mission, budget=Budget(requests=limits.requests, bytes=limits.bytes, seconds=limits.seconds),
+        stop=copy.deepcopy(stop), seed=seed, log=log, strict=True, clock=clock,
     )  # fmt: skip
     answers = Answers(
         site, ignored=ignored, items=items, retries=retries, blocked=blocked_mimes, wanted=wanted,
-        reads_page=policy.reads_page, wants_known=policy.wants_known,
+        reads_page=policy.reads_page, wants_known=bool(policy.wants_known) or policy.can("know"),
     )  # fmt: skip
     network = np.random.default_rng(None if seed is None else [seed, 1])
     run = _Run(crawl, answers, clock, latency if callable(latency) else Constant(latency), network)
@@ -192,10 +197,19 @@ class _Run:
                 self._advance(flight)
             elif self._held:
                 self.crawl.release(self._held.popleft().pick.id)
-            elif self.crawl.in_flight:  # the goal said None: nobody will say more
-                self.crawl.expire(everything=True)
-            else:
+            elif not self._wait():
                 return
+
+    def _wait(self) -> bool:
+        """Where nothing is on its way, let the time pass until something happens; ``False`` if nothing will."""
+        status = self.crawl.status()
+        if status.owed:  # the goal said None: nobody will say more
+            self.crawl.expire(everything=True)
+            return True
+        if status.finished or not status.waiting or status.due is None or status.due <= self.clock.now:
+            return False
+        self.clock.now = status.due
+        return True
 
     def harvest(self, truth: SiteTruth) -> Harvest:
         """Return what was found."""
@@ -238,10 +252,8 @@ class _Run:
 
     def _receive(self, flight: Flight) -> None:
         received = self.answers.receive(flight)
-        if received is None:
-            self.crawl.budget.give_back()
-        else:
-            self.crawl.budget.bytes_used += received
+        self.crawl.received(received)
+        if received is not None:
             self._other_bytes += received
             flight.received = received
             self._note(flight)

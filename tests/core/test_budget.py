@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_focus import Budget, ConfigError, Crawl
+from scrapy_focus import Budget, ConfigError, Crawl, memory_frontier
 from tests.made import Clock, Recording, fetch, links, page
 
 
 def started(**limits) -> tuple[Crawl, Clock]:
     """Return a crawl with ten links that wait, and its clock."""
     clock = Clock()
-    crawl = Crawl(Recording(), budget=Budget(**limits), clock=clock, strict=True)
+    crawl = Crawl(Recording(), frontier=memory_frontier, budget=Budget(**limits), clock=clock, strict=True)
     crawl.add(links(*range(10)))
     return crawl, clock
 

@@ -6,14 +6,19 @@ import itertools
 
 import pytest
 
-from scrapy_focus import Crawl, MemoryFrontier, Outcome, Placement, Plateau, Policy, PolicyError, State
+from scrapy_focus import Crawl, Outcome, Placement, Plateau, Policy, PolicyError, State, memory_frontier
 from tests.made import Clock, Curious, Recording, failure, fetch, link, links, page
 
 
 def test_report_settles_places_and_learns_in_this_order() -> None:
     """The goal is asked first, links are placed with the reward known and the pick settled, and learn comes last."""
     policy, seen = Recording(), []
-    crawl = Crawl(policy, goal=lambda outcome: seen.append((outcome.reward, len(policy.calls))) or 3.0, strict=True)
+    crawl = Crawl(
+        policy,
+        frontier=memory_frontier,
+        goal=lambda outcome: seen.append((outcome.reward, len(policy.calls))) or 3.0,
+        strict=True,
+    )
     crawl.add(links(1))
     fetch(crawl, *links(2, 3))
     assert seen == [(0.0, 1)]
@@ -25,7 +30,7 @@ def test_learn_comes_once_for_each_pick() -> None:
     policy = Recording(
         answer=lambda link, source: Placement(1, 0.0, None, "HEAD" if link.key == 3 and not source else "GET")
     )
-    crawl = Crawl(policy, strict=True)
+    crawl = Crawl(policy, frontier=memory_frontier, strict=True)
     crawl.add(links(1, 2, 3))
     for number in itertools.count():
         pick = crawl.next()
@@ -42,7 +47,7 @@ def test_learn_comes_once_for_each_pick() -> None:
 def test_a_page_without_links_is_not_placed() -> None:
     """Place is not asked about nothing."""
     policy = Recording()
-    crawl = Crawl(policy, strict=True)
+    crawl = Crawl(policy, frontier=memory_frontier, strict=True)
     assert crawl.add([]) == 0
     crawl.add(links(1))
     fetch(crawl)
@@ -51,7 +56,7 @@ def test_a_page_without_links_is_not_placed() -> None:
 
 def test_links_know_the_arm_of_their_page() -> None:
     """The origin of a pick is the arm of the page on which its link was found first, -1 for seeds."""
-    crawl = Crawl(Recording(), strict=True)
+    crawl = Crawl(Recording(), frontier=memory_frontier, strict=True)
     crawl.add(links(1))
     assert fetch(crawl, *links(2)).origin == -1
     assert fetch(crawl).origin == 1
@@ -60,7 +65,7 @@ def test_links_know_the_arm_of_their_page() -> None:
 def test_a_policy_is_asked_about_new_links_only() -> None:
     """Links that wait, fly, were fetched, or stand on the page twice are not placed (again); add counts what is new."""
     policy = Recording()
-    crawl = Crawl(policy, strict=True)
+    crawl = Crawl(policy, frontier=memory_frontier, strict=True)
     assert crawl.add([*links(1, 2), link(1, url="http://h/again")]) == 2
     fetch(crawl, *links(1, 2, 3, 3))
     pick = crawl.next()
@@ -72,7 +77,7 @@ def test_a_policy_is_asked_about_new_links_only() -> None:
 
 def test_the_first_of_two_links_to_a_url_counts() -> None:
     """Of links with the same key on one page, the first is placed."""
-    crawl = Crawl(Recording(), strict=True)
+    crawl = Crawl(Recording(), frontier=memory_frontier, strict=True)
     crawl.add([link(1, url="http://h/one"), link(2), link(1, url="http://h/another")])
     assert [fetch(crawl).url, fetch(crawl).url] == ["http://h/one", "http://h/2"]
 
@@ -81,7 +86,7 @@ def test_a_pick_is_settled_when_its_links_are_placed() -> None:
     """A policy that looks at the frontier while it places finds the page FETCHED."""
     states: list[list[State]] = []
     policy = Recording(answer=lambda link, source: states.append(policy.frontier.states([1])) or Placement(1, 0.0))
-    crawl = Crawl(policy, strict=True)
+    crawl = Crawl(policy, frontier=memory_frontier, strict=True)
     crawl.add(links(1))
     fetch(crawl, *links(2))
     assert states == [[State.NEW], [State.FETCHED]]
@@ -90,7 +95,7 @@ def test_a_pick_is_settled_when_its_links_are_placed() -> None:
 def test_a_waiting_link_can_be_moved() -> None:
     """A policy that wants known links is told their state, and moves a waiting one by placing it again."""
     policy = Curious(answer=lambda link, source: Placement(1, float(-link.key) if source is None else 9.0))
-    crawl = Crawl(policy, strict=True)
+    crawl = Crawl(policy, frontier=memory_frontier, strict=True)
     crawl.add(links(1, 2, 3))
     assert fetch(crawl, *links(3)).key == 1
     assert policy.called("place")[-1] == ([3], 0.0)
@@ -104,7 +109,7 @@ def test_a_fetched_link_can_be_visited_again() -> None:
     policy = Curious(
         answer=lambda link, source: states.append(link.state) or (Placement(1, 0.0) if len(states) < 3 else None)
     )
-    crawl = Crawl(policy, strict=True)
+    crawl = Crawl(policy, frontier=memory_frontier, strict=True)
     crawl.add(links(1))
     fetch(crawl)
     assert crawl.add(links(1)) == 1
@@ -124,7 +129,7 @@ def test_a_head_is_placed_again_with_what_it_told() -> None:
 
     policy = Recording(answer=answer)
     policy.select = lambda busy: policy.frontier.pop(1) or policy.frontier.pop(2)  # type: ignore[method-assign]
-    crawl = Crawl(policy, goal=lambda outcome: 1.0, strict=True)
+    crawl = Crawl(policy, frontier=memory_frontier, goal=lambda outcome: 1.0, strict=True)
     crawl.add(links(1))
     fetch(crawl, link(2, payload=b"p"))
     head = fetch(crawl, mime="text/csv")
@@ -139,7 +144,7 @@ def test_a_head_is_placed_again_with_what_it_told() -> None:
 def test_a_probed_link_can_be_given_up(failed: bool) -> None:
     """A HEAD that failed, or that the policy does not want to follow, leaves the link PROBED and never fetched."""
     policy = Recording(answer=lambda link, source: None if source else Placement(1, 0.0, None, "HEAD"))
-    crawl = Crawl(policy, strict=True)
+    crawl = Crawl(policy, frontier=memory_frontier, strict=True)
     crawl.add(links(1))
     pick = crawl.next()
     assert pick is not None
@@ -152,7 +157,7 @@ def test_a_probed_link_can_be_given_up(failed: bool) -> None:
 def test_a_released_pick_waits_again_and_counts_for_nothing() -> None:
     """Release puts a pick back where it was and undoes what select counted; learn does not come for it."""
     policy = Recording()
-    crawl = Crawl(policy, strict=True)
+    crawl = Crawl(policy, frontier=memory_frontier, strict=True)
     crawl.add(links(1, 2))
     first = crawl.next()
     assert first is not None
@@ -171,12 +176,12 @@ def test_nothing_is_selected_while_nothing_waits() -> None:
     """Next is None, and does not ask the policy, while nothing waits."""
     policy = Recording()
     policy.select = lambda busy: pytest.fail("select was asked")  # type: ignore[method-assign]
-    assert Crawl(policy, strict=True).next() is None
+    assert Crawl(policy, frontier=memory_frontier, strict=True).next() is None
 
 
 def test_busy_hosts_are_left_alone() -> None:
     """What is busy is passed on to the policy."""
-    crawl = Crawl(Recording(), strict=True)
+    crawl = Crawl(Recording(), frontier=memory_frontier, strict=True)
     crawl.add([link(1, host="a"), link(2, host="b")])
     assert fetch(crawl, busy={"a"}).key == 2
     assert crawl.next({"a"}) is None
@@ -185,7 +190,7 @@ def test_busy_hosts_are_left_alone() -> None:
 def test_a_reward_that_comes_later_concludes_the_pick() -> None:
     """Where the goal says None, links are placed and the policy learns when the reward comes; a second one is refused."""
     policy = Recording()
-    crawl = Crawl(policy, goal=lambda outcome: None, strict=True)
+    crawl = Crawl(policy, frontier=memory_frontier, goal=lambda outcome: None, strict=True)
     crawl.add(links(1))
     pick = fetch(crawl, *links(2))
     assert policy.called("learn") == []
@@ -201,7 +206,7 @@ def test_a_reward_that_comes_later_concludes_the_pick() -> None:
 def test_patience_for_a_late_reward_ends() -> None:
     """After `patience` seconds a reward that did not come is 0; at exactly so many it is still waited for."""
     clock, policy = Clock(), Recording()
-    crawl = Crawl(policy, goal=lambda outcome: None, strict=True, clock=clock, patience=60.0)
+    crawl = Crawl(policy, frontier=memory_frontier, goal=lambda outcome: None, strict=True, clock=clock, patience=60.0)
     crawl.add(links(1))
     pick = fetch(crawl, *links(2))
     clock.now += 60.0
@@ -216,7 +221,9 @@ def test_patience_for_a_late_reward_ends() -> None:
 
 def test_a_plateau_ends_the_crawl() -> None:
     """When the plateau is reached, nothing more is handed out, and the reason is told."""
-    crawl = Crawl(Recording(), plateau=Plateau(window=2, slope=0.5, decay=1.0, patience=1), strict=True)
+    crawl = Crawl(
+        Recording(), frontier=memory_frontier, stop=Plateau(window=2, slope=0.5, decay=1.0, patience=1), strict=True
+    )
     crawl.add(links(*range(9)))
     for items in (1, 1, 0, 0):
         assert not crawl.finished()
@@ -233,7 +240,7 @@ def test_the_same_seed_makes_the_same_choices() -> None:
             return [Placement(1, float(self.rng.random())) for _ in links]
 
     def order(seed: int) -> list[int]:
-        crawl = Crawl(Shuffled(), seed=seed, strict=True)
+        crawl = Crawl(Shuffled(), frontier=memory_frontier, seed=seed, strict=True)
         crawl.add(links(*range(20)))
         return [fetch(crawl).key for _ in range(20)]
 
@@ -242,14 +249,14 @@ def test_the_same_seed_makes_the_same_choices() -> None:
 
 def test_a_crawl_takes_the_frontier_it_is_given() -> None:
     """An empty frontier is a frontier: it is used, not replaced by a new one."""
-    frontier = MemoryFrontier()
+    frontier = memory_frontier()
     crawl = Crawl(Recording(), frontier=frontier)
     assert crawl.frontier is crawl.policy.frontier is frontier
 
 
 def test_an_outcome_is_html_only_without_error() -> None:
     """Links can be found in HTML and XHTML that came back whole."""
-    crawl = Crawl(Recording())
+    crawl = Crawl(Recording(), frontier=memory_frontier)
     crawl.add(links(1))
     pick = crawl.next()
     assert pick is not None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from scrapy_focus import ConfigError, Crawl, EventLog
+from scrapy_focus import ConfigError, Crawl, EventLog, memory_frontier
 from scrapy_focus.core.log import read_log
 from tests.made import Recording, failure, file, link, links
 
@@ -26,7 +26,7 @@ class Talking(Recording):
 
 def logged(path: Path) -> list[dict]:
     """Crawl three links, and return the events."""
-    crawl = Crawl(Talking(), goal=lambda outcome: 1.5, log=EventLog(path), strict=True)
+    crawl = Crawl(Talking(), frontier=memory_frontier, goal=lambda outcome: 1.5, log=EventLog(path), strict=True)
     crawl.add([link(1, url="http://h/ä", depth=2), *links(2)])
     crawl.release(crawl.next().id)
     crawl.report(file(crawl.next(), seconds=0.123456, items=2, size=77))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from scrapy_focus import ConfigError, FilesGoal, ItemsGoal, MemoryFrontier, Placement
+from scrapy_focus import ConfigError, FilesGoal, ItemsGoal, Placement, memory_frontier
 from scrapy_focus.goals.topic import TopicGoal
 from scrapy_focus.learn.relevance import LinearRelevance
 from tests.learn.topics import examples, pages
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def pick(url: str = "http://h/file", method: str = "GET"):
     """Return a pick of a URL."""
-    frontier = MemoryFrontier()
+    frontier = memory_frontier()
     frontier.push([link(1, url=url)], [Placement(0, 0.0, None, method)])
     return frontier.pop(0)
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from scrapy_focus import Crawl, EventLog, FocusError, GoalError, Placement, PolicyError
+from scrapy_focus import Crawl, EventLog, FocusError, GoalError, Placement, PolicyError, memory_frontier
 from tests.made import Recording, fetch, links
 
 
@@ -25,7 +25,7 @@ def failing(verb: str) -> Recording:
 @pytest.mark.parametrize("verb", ["place", "select", "learn", "explain", "unselect"])
 def test_errors_come_through_when_strict(verb: str, tmp_path) -> None:
     """A strict crawl stops at the first error of its policy."""
-    crawl = Crawl(failing(verb), strict=True, log=EventLog(tmp_path / "log"))
+    crawl = Crawl(failing(verb), frontier=memory_frontier, strict=True, log=EventLog(tmp_path / "log"))
 
     def run() -> None:
         crawl.add(links(1))
@@ -40,7 +40,7 @@ def test_errors_come_through_when_strict(verb: str, tmp_path) -> None:
 @pytest.mark.parametrize("verb", ["place", "select", "learn", "explain", "unselect"])
 def test_errors_of_a_policy_do_not_stop_a_crawl(verb: str, tmp_path, caplog) -> None:
     """Every link is fetched although one verb always fails; errors are counted, and shown three times with the name."""
-    crawl = Crawl(failing(verb), log=EventLog(tmp_path / "log"))
+    crawl = Crawl(failing(verb), frontier=memory_frontier, log=EventLog(tmp_path / "log"))
     crawl.add(links(1))
     pick = crawl.next()
     crawl.release(pick.id)
@@ -57,14 +57,14 @@ def test_errors_of_a_policy_do_not_stop_a_crawl(verb: str, tmp_path, caplog) -> 
 def test_links_that_cannot_be_placed_leave_first_in_first_out() -> None:
     """The order in which links are found is kept where place fails, over all pages."""
     policy = failing("place")
-    crawl = Crawl(policy)
+    crawl = Crawl(policy, frontier=memory_frontier)
     crawl.add(links(1, 2))
     assert [fetch(crawl, *links(3, 4)).key, *(fetch(crawl).key for _ in range(3))] == [1, 2, 3, 4]
 
 
 def test_what_is_selected_instead_is_not_busy() -> None:
     """Where select fails, any waiting link of a host that is not busy leaves."""
-    crawl = Crawl(failing("select"))
+    crawl = Crawl(failing("select"), frontier=memory_frontier)
     crawl.add([*links(1, host="a"), *links(2, host="b")])
     assert crawl.next({"a"}).key == 2
     assert crawl.next({"a"}) is None
@@ -81,7 +81,7 @@ def test_what_a_failing_select_had_taken_out_waits_again() -> None:
                 raise KeyError("where was I")
             return self.taken
 
-    crawl = Crawl(Forgetful())
+    crawl = Crawl(Forgetful(), frontier=memory_frontier)
     crawl.add(links(1, 2, 3))
     assert sorted(fetch(crawl).key for _ in range(3)) == [1, 2, 3]
     assert crawl.counts["error/select"] >= 1
@@ -103,15 +103,15 @@ def test_placements_that_make_no_sense_are_refused(answer, message: str) -> None
     policy = Recording()
     policy.place = lambda links, source: answer(links)  # type: ignore[method-assign]
     with pytest.raises(PolicyError, match=message):
-        Crawl(policy, strict=True).add(links(1, 2))
-    assert Crawl(policy).add(links(1, 2)) == 2
+        Crawl(policy, frontier=memory_frontier, strict=True).add(links(1, 2))
+    assert Crawl(policy, frontier=memory_frontier).add(links(1, 2)) == 2
 
 
 def test_a_selection_that_is_no_pick_is_refused() -> None:
     """Select must return a pick; the message says what it returned."""
     policy = Recording()
     policy.select = lambda busy: "http://h/1"  # type: ignore[assignment, method-assign, return-value]
-    crawl = Crawl(policy, strict=True)
+    crawl = Crawl(policy, frontier=memory_frontier, strict=True)
     crawl.add(links(1))
     with pytest.raises(PolicyError, match="select\\(\\) returned 'http://h/1'"):
         crawl.next()
@@ -120,11 +120,11 @@ def test_a_selection_that_is_no_pick_is_refused() -> None:
 @pytest.mark.parametrize("answer", ["many", math.nan, math.inf, [1.0]])
 def test_a_reward_that_is_no_number_is_refused(answer) -> None:
     """A strict crawl refuses a reward that is not a finite number, another takes it as 0."""
-    crawl = Crawl(Recording(), goal=lambda outcome: answer, strict=True)
+    crawl = Crawl(Recording(), frontier=memory_frontier, goal=lambda outcome: answer, strict=True)
     crawl.add(links(1))
     with pytest.raises(GoalError, match="return a finite number"):
         fetch(crawl)
-    lenient = Crawl(Recording(), goal=lambda outcome: answer)
+    lenient = Crawl(Recording(), frontier=memory_frontier, goal=lambda outcome: answer)
     lenient.add(links(1))
     fetch(lenient)
     assert (lenient.rewards, lenient.counts["error/goal"]) == (0.0, 1)
@@ -133,7 +133,7 @@ def test_a_reward_that_is_no_number_is_refused(answer) -> None:
 @pytest.mark.parametrize("answer", [2, 2.0, np.float32(2), np.int64(2), True])
 def test_a_reward_may_be_any_number(answer) -> None:
     """Integers, booleans and NumPy's numbers are rewards."""
-    crawl = Crawl(Recording(), goal=lambda outcome: answer, strict=True)
+    crawl = Crawl(Recording(), frontier=memory_frontier, goal=lambda outcome: answer, strict=True)
     crawl.add(links(1))
     fetch(crawl)
     assert crawl.rewards == float(answer)

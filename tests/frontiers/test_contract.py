@@ -25,7 +25,7 @@ FRONTIERS = [
 def test_frontiers_are_found() -> None:
     """The frontiers that crawls use are among those that are tested."""
     assert {"push", "pop", "settle"} <= set(VERBS)
-    assert {"MemoryFrontier", "SqliteFrontier"} <= {cls.__name__ for cls in FRONTIERS}
+    assert {"memory_frontier", "SqliteFrontier"} <= {cls.__name__ for cls in FRONTIERS}
 
 
 @pytest.mark.parametrize("seed", range(4))

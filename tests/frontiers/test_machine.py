@@ -13,7 +13,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from scrapy_focus import Link, MemoryFrontier, Pick, Placement, State
+from scrapy_focus import Link, Pick, Placement, State, memory_frontier
 from scrapy_focus.frontiers.ranked import queue as index
 from scrapy_focus.frontiers.ranked import runs
 from scrapy_focus.frontiers.sqlite.frontier import SqliteFrontier
@@ -45,7 +45,7 @@ class FrontierMachine(RuleBasedStateMachine):
         self.done: dict[int, State] = {}
 
     def make(self) -> Any:
-        return MemoryFrontier()
+        return memory_frontier()
 
     def teardown(self) -> None:
         runs.HOT, runs.FAN, index.TINY = self.sizes

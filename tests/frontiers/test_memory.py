@@ -10,38 +10,38 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from scrapy_focus import FrontierError, Link, MemoryFrontier, Placement
+from scrapy_focus import FrontierError, Link, Placement, memory_frontier
 from tests.made import links
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def filled(n: int, *, hosts: int = 3, arms: int = 1) -> MemoryFrontier:
+def filled(n: int, *, hosts: int = 3, arms: int = 1) -> memory_frontier:
     """Return a frontier with n links, ranks rising."""
-    frontier = MemoryFrontier()
+    frontier = memory_frontier()
     found = [Link(f"http://h{i % hosts}/{i}", i, f"h{i % hosts}") for i in range(n)]
     frontier.push(found, [Placement(i % arms, float(i)) for i in range(n)])
     return frontier
 
 
-def _untouched(frontier: MemoryFrontier) -> None:
+def _untouched(frontier: memory_frontier) -> None:
     """Leave it as it is."""
 
 
-def _popped(frontier: MemoryFrontier) -> None:
+def _popped(frontier: memory_frontier) -> None:
     for _ in range(20):
         frontier.settle(frontier.pop(0))
 
 
-def _moved(frontier: MemoryFrontier) -> None:
+def _moved(frontier: memory_frontier) -> None:
     frontier.move(range(0, 40, 2), [Placement(0, 100.0 + i) for i in range(20)])
     frontier.move(range(20), [Placement(1, 0.0)] * 20)
 
 
 @pytest.mark.parametrize("busy", [set(), {"h1"}])
 @pytest.mark.parametrize("change", [_untouched, _popped, _moved])
-def test_samples_are_uniform(change: Callable[[MemoryFrontier], None], busy: set[str]) -> None:
+def test_samples_are_uniform(change: Callable[[memory_frontier], None], busy: set[str]) -> None:
     """Every waiting link of the open hosts is drawn equally often, also after links left and moved (chi-square)."""
     frontier, rng = filled(60), np.random.default_rng(1)
     change(frontier)
@@ -97,7 +97,7 @@ def test_better_links_that_come_and_go_take_no_more_memory() -> None:
 
 def test_links_that_come_and_go_leave_no_rows() -> None:
     """The rows of links that left are used again."""
-    frontier = MemoryFrontier()
+    frontier = memory_frontier()
     for i in range(5000):
         frontier.push(links(i), [Placement(i % 3, -float(i))])
         if i >= 10:
@@ -122,7 +122,7 @@ def test_passing_over_a_busy_host_does_not_depend_on_its_links() -> None:
     """A pop behind a busy host with 40,000 better links takes about as long as behind one with 40."""
 
     def pops(n: int) -> Callable[[], object]:
-        frontier = MemoryFrontier()
+        frontier = memory_frontier()
         frontier.push(links(*range(n), host="busy"), [Placement(0, float(i)) for i in range(n)])
         frontier.push(links(n, host="free"), [Placement(0, -1.0)])
 
@@ -156,7 +156,7 @@ def test_a_waiting_link_takes_less_than_280_bytes() -> None:
     """100,000 links with URLs of 75 characters, 125 bytes as a string, cost less than 280 bytes each, URL included."""
     tracemalloc.start()
     try:
-        frontier = MemoryFrontier()
+        frontier = memory_frontier()
         for start in range(0, 100_000, 100):
             numbers = range(start, start + 100)
             found = [
@@ -205,7 +205,7 @@ def test_check_finds_what_is_wrong() -> None:
 
 def test_arms_come_into_being_when_used() -> None:
     """Counts and heads have an entry for each arm up to the largest; arms without links sleep."""
-    frontier = MemoryFrontier()
+    frontier = memory_frontier()
     assert len(frontier.waiting) == len(frontier.heads) == 0
     frontier.push(links(1), [Placement(40, 2.5)])
     assert (len(frontier.waiting), len(frontier.heads)) == (41, 41)

@@ -13,7 +13,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from scrapy_focus import Link, MemoryFrontier, Pick, Placement, State
+from scrapy_focus import Link, Pick, Placement, State, memory_frontier
 from scrapy_focus.frontiers.drawn import chunks as members
 from scrapy_focus.frontiers.sqlite.frontier import SqliteFrontier
 
@@ -50,7 +50,7 @@ class VectorMachine(RuleBasedStateMachine):
         self.next_age = 0
 
     def make(self) -> Any:
-        return MemoryFrontier()
+        return memory_frontier()
 
     @initialize(sizes=st.sampled_from(SIZES))
     def begin(self, sizes: tuple[int, int]) -> None:
@@ -255,9 +255,9 @@ class VectorMachine(RuleBasedStateMachine):
     def _keys(self, frontier: Any, drawn: Any) -> list[int]:
         return [link.key for link, _ in frontier._views(drawn.slots.tolist())]
 
-    def _fresh(self) -> MemoryFrontier:
+    def _fresh(self) -> memory_frontier:
         """Return a frontier in which the same waits, and nothing ever happened."""
-        frontier = MemoryFrontier()
+        frontier = memory_frontier()
         frontier.keep_vectors(WIDTH)
         in_order = sorted(self.waiting.items(), key=lambda each: each[1].age)
         places = [Placement(waits.arm, 0.0, np.array(waits.vector, np.uint8)) for _, waits in in_order]

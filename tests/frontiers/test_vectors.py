@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from scrapy_focus import FrontierError, Link, MemoryFrontier, Placement, ResumeError, State, StorageError
+from scrapy_focus import FrontierError, Link, Placement, ResumeError, State, StorageError, memory_frontier
 from scrapy_focus.frontiers.drawn import chunks as members
 from scrapy_focus.frontiers.sqlite.frontier import SqliteFrontier
 from tests.made import links
@@ -32,7 +32,7 @@ def push(frontier: Frontier, start: int, end: int, *, hosts: int = 5, arm: int =
 
 def filled(n: int = 90, frontier: Frontier | None = None, **how: Any) -> Any:
     """Return a frontier with n links in arm 0."""
-    frontier = MemoryFrontier() if frontier is None else frontier
+    frontier = memory_frontier() if frontier is None else frontier
     frontier.keep_vectors(3)
     push(frontier, 0, n, **how)
     return frontier
@@ -120,7 +120,7 @@ def test_draws_in_one_call_do_not_depend_on_each_other() -> None:
 @pytest.mark.parametrize("closed", [False, True])
 def test_the_last_open_link_is_found(closed: bool) -> None:
     """One link in thousands whose host takes something is drawn, again and again, and so is one that comes later."""
-    frontier, rng = MemoryFrontier(), np.random.default_rng(3)
+    frontier, rng = memory_frontier(), np.random.default_rng(3)
     frontier.keep_vectors(3)
     push(frontier, 0, 5000, hosts=1)
     frontier.push(links(7001, host="rare"), [Placement(0, 0.0, np.array([9, 9, 9], np.float32))])
@@ -287,7 +287,7 @@ def test_what_is_no_vector_is_refused() -> None:
 
 def test_vectors_are_kept_from_the_beginning() -> None:
     """A frontier in which links wait without vectors cannot begin; one that keeps none cannot draw."""
-    frontier = MemoryFrontier()
+    frontier = memory_frontier()
     frontier.push(links(1), [Placement(0, 0.0)])
     for ask in (lambda: frontier.draw(COUNTS, np.random.default_rng(0)), lambda: frontier.divide(0, 0, 0, 1)):
         with pytest.raises(FrontierError, match="keeps no vectors"):

@@ -16,7 +16,7 @@ import pytest
 
 from scrapy_focus import Crawl, EventLog, FrontierError, Job, Placement, Policy, State, StorageError
 from scrapy_focus.core.log import read_log
-from scrapy_focus.frontiers.memory import MemoryFrontier
+from scrapy_focus.frontiers.memory import memory_frontier
 from scrapy_focus.frontiers.sqlite.frontier import SqliteFrontier
 from scrapy_focus.jobs.doctor.repair import check_job
 from scrapy_focus.jobs.job import lock
@@ -68,7 +68,7 @@ class Numbers(Policy):
 @pytest.fixture(params=["memory", "sqlite"])
 def frontier(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
     """An empty frontier of each kind."""
-    made = MemoryFrontier() if request.param == "memory" else SqliteFrontier(tmp_path / "links.sqlite")
+    made = memory_frontier() if request.param == "memory" else SqliteFrontier(tmp_path / "links.sqlite")
     yield made
     made.close()
 
@@ -289,7 +289,7 @@ class Careless(BreadthFirst):
 @pytest.mark.parametrize("returns", [False, True], ids=["none", "one"])
 def test_what_select_forgets_waits_again(returns: bool) -> None:
     """Nothing is in flight that the crawl does not know of; what is in flight already stays there."""
-    crawl = Crawl(Careless(returns=returns))
+    crawl = Crawl(Careless(returns=returns), frontier=memory_frontier)
     crawl.add(links(*range(1, 31)))
     picks = []
     while (pick := crawl.next()) is not None:

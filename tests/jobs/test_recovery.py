@@ -90,7 +90,7 @@ def remembered(crawl: Crawl) -> dict[str, Any]:
     frontier, flying = crawl.frontier, list(crawl.frontier.flying.values())
     policy = pickle.loads(pickle.dumps(crawl.policy))
     for pick in flying:
-        policy.unselect(pick)
+        policy.release(pick)
     waiting = {
         link.key: (
             link.url,

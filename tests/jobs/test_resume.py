@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from scrapy_focus import Budget, Crawl, FilesGoal, Job, Plateau, Policy, ResumeError, StorageError
+from scrapy_focus import Budget, Crawl, FilesGoal, Job, Plateau, Policy, ResumeError, StorageError, memory_frontier
 from scrapy_focus.core.stop import CostLimit
 from scrapy_focus.jobs.checksums import summed
 from scrapy_focus.jobs.doctor.repair import check_job
@@ -52,7 +52,9 @@ def test_a_crawl_goes_on_as_if_it_had_not_stopped(policy: Any, tmp_path: Path) -
     clock = Clock()
     stopped(policy(), tmp_path / "stopped", budget=Budget(requests=100), clock=clock)
     later = resumed(policy(), tmp_path / "stopped", seed=99, budget=Budget(requests=100), clock=clock)
-    crawl = Crawl(policy(), seed=5, strict=True, budget=Budget(requests=100), clock=clock)  # one that does not stop
+    crawl = Crawl(
+        policy(), frontier=memory_frontier, seed=5, strict=True, budget=Budget(requests=100), clock=clock
+    )  # one that does not stop
     crawl.add([link(i, tag_path="html/body/a") for i in range(8)])
     for i in range(3):
         fetch(crawl, link(20 + i, tag_path="html/body/a"), items=i)
@@ -115,7 +117,7 @@ def test_a_cost_limit_goes_on(tmp_path: Path) -> None:
         for n in steps:
             job = Job(folder / "focus")
             policy = BranchingBandit(noise=0.0)
-            crawl = Crawl(policy, seed=5, strict=True, job=job, plateau=CostLimit(10, patience=60))
+            crawl = Crawl(policy, seed=5, strict=True, job=job, stop=CostLimit(10, patience=60))
             crawl.add([link(i, tag_path="html/body/a") for i in range(300)])
             for _ in range(n):
                 if crawl.finished():

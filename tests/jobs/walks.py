@@ -6,7 +6,7 @@ import gzip
 import json
 import random
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -251,7 +251,7 @@ class World:
         """Open the crawl: make it, or go on."""
         return Crawl(
             self.policy(), goal=self.goal, seed=self.seed, strict=True, clock=self.clock, patience=1e9,
-            budget=Budget(requests=self.budget), plateau=Plateau(**self.plateau) if self.plateau else None,
+            budget=Budget(requests=self.budget), stop=Plateau(**self.plateau) if self.plateau else None,
             log=EventLog(self.log), job=Job(self.folder / "focus", every=self.every),
         )  # fmt: skip
 
@@ -320,9 +320,9 @@ class Walk:
         self.fetched.append(pick.key)
         n = pick.key - 1
         found = links_of(n) if outcome.is_html and pick.method == "GET" else []
-        also = [1000 + n] if n % 6 == 5 else []
+        also = (1000 + n,) if n % 6 == 5 else ()
         waits = self.crawl.goal(outcome) is None
-        self.crawl.report(outcome, found, also)
+        self.crawl.report(replace(outcome, also=also), found)
         if waits:
             self.owed.append(pick)
 
@@ -330,7 +330,7 @@ class Walk:
         if which < 0.2 and self.unsent:
             self.crawl.release(self.unsent.pop().id)
         elif which < 0.4 and self.sent:
-            self.crawl.give_back()
+            self.crawl.received(None)
             assert self.crawl.sent(self.sent[-1].id)
         elif which < 0.7 and self.sent:  # links that come before their page is done
             self.crawl.add(links_of(self.sent[-1].key + 3), answer(self.sent[-1]))

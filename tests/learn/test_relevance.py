@@ -18,7 +18,8 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 
 from scrapy_focus import ConfigError
-from scrapy_focus.learn.relevance import LinearRelevance, load_relevance, relevance_of
+from scrapy_focus.learn.models import load_relevance, relevance_of
+from scrapy_focus.learn.relevance import LinearRelevance
 from scrapy_focus.web.words import words_of
 from tests.learn.topics import WORDS, examples, pages
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from scrapy_focus import ConfigError, Crawl, FilesGoal, ItemsGoal, MemoryFrontier
+from scrapy_focus import ConfigError, Crawl, FilesGoal, ItemsGoal, memory_frontier
 from scrapy_focus.policies.branching import policy as branching
 from scrapy_focus.policies.branching.arms import PAGES, TARGETS
 from scrapy_focus.policies.branching.policy import BranchingBandit
@@ -51,7 +51,7 @@ def policy(**params: Any) -> BranchingBandit:
 
 def started(made: Policy, *links: Link, seed: int = 0, goal: Goal | None = None) -> Crawl:
     """Return a crawl that knows these links."""
-    crawl = Crawl(made, goal=goal or FilesGoal(), seed=seed, strict=True)
+    crawl = Crawl(made, frontier=memory_frontier, goal=goal or FilesGoal(), seed=seed, strict=True)
     crawl.add(links)
     return crawl
 
@@ -567,7 +567,7 @@ def test_parameters_are_checked(wrong: dict[str, Any]) -> None:
     late = BranchingBandit()
     vars(late).update(wrong)
     with pytest.raises(ConfigError, match=next(iter(wrong))):
-        Crawl(late)
+        Crawl(late, frontier=memory_frontier)
 
 
 # On a portal
@@ -642,7 +642,7 @@ def test_pickled_in_mid_crawl_it_chooses_the_same(seed: int, limits: str, monkey
 def full() -> BranchingBandit:
     """Return a policy that keeps all that it can: clusters, n-grams, paths, arms and what they reveal, weights and finds."""
     bandit = policy(targets=["text/csv"])
-    bandit.open(MemoryFrontier(), np.random.default_rng(0))
+    bandit.open(memory_frontier(), np.random.default_rng(0))
     rng = np.random.default_rng(0)
     clusters, projector = bandit._clusters, bandit._projector
     n, dim = clusters.max_clusters, clusters.dim
@@ -690,7 +690,7 @@ def test_a_policy_at_its_limits_is_stored_in_a_few_megabytes(filled: BranchingBa
     assert 5e6 < len(stored) < 16e6
     copy: BranchingBandit = pickle.loads(stored)
     for each in (filled, copy):
-        each.attach(MemoryFrontier())
+        each.attach(memory_frontier())
     links = some("html/body/main/ul/li#item-99999999/div/a", range(30), "{}")
     assert str(filled.place(links, None)) == str(copy.place(links, None))
     assert filled.arms.n_arms == copy.arms.n_arms == 2048

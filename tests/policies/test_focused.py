@@ -11,7 +11,7 @@ import pytest
 from scipy.special import expit
 from sklearn.linear_model import SGDClassifier
 
-from scrapy_focus import ConfigError, Crawl, FilesGoal
+from scrapy_focus import ConfigError, Crawl, FilesGoal, memory_frontier
 from scrapy_focus.learn.text import N_PAIRS, char_pairs
 from scrapy_focus.policies.focused import N_FEATURES, QUEUE, RANKED, Focused, _features, _memo
 from scrapy_focus.policies.orderings import Random
@@ -31,7 +31,7 @@ def article(number: int, **rest):
 
 def started(policy: Focused, *found) -> Crawl:
     """Return a crawl whose start page, link 0, has these links."""
-    crawl = Crawl(policy, goal=FilesGoal(), seed=0, strict=True)
+    crawl = Crawl(policy, frontier=memory_frontier, goal=FilesGoal(), seed=0, strict=True)
     crawl.add([link(0)])
     answer(crawl, *found)
     return crawl
@@ -185,7 +185,7 @@ def test_labels(outcome: dict, label: bool | None, warmup: int) -> None:
 def test_seeds_are_no_labels() -> None:
     """Start pages teach nothing, however many there are."""
     policy = Focused()
-    crawl = Crawl(policy, goal=FilesGoal(), strict=True)
+    crawl = Crawl(policy, frontier=memory_frontier, goal=FilesGoal(), strict=True)
     crawl.add([dataset(1), article(2)])
     answer(crawl, article(3))
     answer(crawl)

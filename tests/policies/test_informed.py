@@ -6,7 +6,7 @@ import pickle
 
 import pytest
 
-from scrapy_focus import Crawl, FilesGoal, PolicyError, State
+from scrapy_focus import Crawl, FilesGoal, PolicyError, State, memory_frontier
 from scrapy_focus.policies.tagpath.offline import TagPathOffline
 from scrapy_focus.policies.tagpath.oracles import Informed, Omniscient, OracleTagPath
 from scrapy_focus.policies.tagpath.policy import FIRST, TARGETS, TagPath
@@ -32,14 +32,14 @@ class Known:
 def told(policy: Informed, truth: Known, *, seed: int = 0) -> Crawl:
     """Return a crawl whose policy knows the truth."""
     policy.inform(truth)
-    return Crawl(policy, goal=FilesGoal(), seed=seed, strict=True)
+    return Crawl(policy, frontier=memory_frontier, goal=FilesGoal(), seed=seed, strict=True)
 
 
 @pytest.mark.parametrize("make", [Omniscient, OracleTagPath, lambda: TagPathOffline(benefit="truth")])
 def test_who_was_not_told_says_so(make) -> None:
     """Placing anything without the truth raises an error that names the policy and what to do."""
     policy = make()
-    crawl = Crawl(policy, strict=True)
+    crawl = Crawl(policy, frontier=memory_frontier, strict=True)
     with pytest.raises(PolicyError, match=rf"{type(policy).__name__} was not told .* call inform\(truth\)"):
         crawl.add(links(1))
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from scrapy_focus import ConfigError, Crawl, FilesGoal, MemoryFrontier
+from scrapy_focus import ConfigError, Crawl, FilesGoal, memory_frontier
 from scrapy_focus.learn.modelfile import read_model, write_model
 from scrapy_focus.policies.branching import policy as branching
 from scrapy_focus.policies.branching.arms import PAGES, TARGETS
@@ -102,7 +102,7 @@ def test_a_wrong_file_is_overcome(files: list[Path], tmp_path: Path) -> None:
 
 def started(policy: BranchingBandit) -> Crawl:
     """Return a crawl for files, with nothing in it."""
-    return Crawl(policy, goal=FilesGoal(), seed=1, strict=True)
+    return Crawl(policy, frontier=memory_frontier, goal=FilesGoal(), seed=1, strict=True)
 
 
 def links(host: str = "h") -> list[Link]:
@@ -139,7 +139,7 @@ def taught(**params: Any) -> BranchingBandit:
 def opened(path: Path, **params: Any) -> BranchingBandit:
     """Return a policy that begins with a file, in a crawl."""
     policy = BranchingBandit(targets=["text/csv"], learned=str(path), **params)
-    policy.open(MemoryFrontier(), np.random.default_rng(0))
+    policy.open(memory_frontier(), np.random.default_rng(0))
     return policy
 
 
@@ -207,7 +207,7 @@ def test_a_policy_that_began_with_a_file_is_pickled_with_it(tmp_path: Path) -> N
     policy = opened(tmp_path / "learned.npz")
     (tmp_path / "learned.npz").unlink()
     copy: BranchingBandit = pickle.loads(pickle.dumps(policy))
-    copy.attach(MemoryFrontier())
+    copy.attach(memory_frontier())
     rows = policy._hasher.rows(links())
     assert np.array_equal(policy.is_target.decide(rows), copy.is_target.decide(rows))
     assert np.array_equal(policy.leads.decide(rows), copy.leads.decide(rows))
@@ -237,7 +237,12 @@ def test_a_file_is_written_where_no_tag_path_is_remembered(tmp_path: Path, monke
 def test_negative_rewards_are_written_and_read(tmp_path: Path) -> None:
     """A goal may take something off for a page; what was learned of that is a file like others."""
     policy = BranchingBandit()
-    crawl = Crawl(policy, goal=lambda outcome: -1.0 if "/about/" in outcome.pick.url else 2.0, strict=True)
+    crawl = Crawl(
+        policy,
+        frontier=memory_frontier,
+        goal=lambda outcome: -1.0 if "/about/" in outcome.pick.url else 2.0,
+        strict=True,
+    )
     crawl.add(links())
     for _ in range(12):
         fetch(crawl)
@@ -259,7 +264,7 @@ def test_odd_tag_paths_are_written_and_read(tmp_path: Path) -> None:
         "a" * 5000,
     ]
     policy = BranchingBandit()
-    crawl = Crawl(policy, seed=0, strict=True)
+    crawl = Crawl(policy, frontier=memory_frontier, seed=0, strict=True)
     crawl.add([link(i, tag_path=path) for i, path in enumerate(odd)])
     for _ in odd:
         fetch(crawl)

@@ -7,7 +7,7 @@ import zlib
 import numpy as np
 import pytest
 
-from scrapy_focus import ConfigError, Crawl, Pick
+from scrapy_focus import ConfigError, Crawl, Pick, memory_frontier
 from scrapy_focus.policies.domains import Domains
 from scrapy_focus.policies.treeq.features import (
     IN_LINKS,
@@ -54,7 +54,9 @@ def test_one_vector_by_hand() -> None:
     """
     model = Said(cheese=0.9)
     policy = TreeQ(keywords=["cheese", "goat milk"], relevance=model)
-    crawl = Crawl(policy, goal=lambda outcome: float(outcome.pick.key in (1, 2)), seed=0, strict=True)
+    crawl = Crawl(
+        policy, frontier=memory_frontier, goal=lambda outcome: float(outcome.pick.key in (1, 2)), seed=0, strict=True
+    )
     crawl.add([link(1, host="www.one.test")])
     fetch(crawl, link(2, host="one.test"))
     fetch(crawl, link(3, host="one.test"))
@@ -82,7 +84,7 @@ def test_one_vector_by_hand() -> None:
 def test_a_seed_has_no_path() -> None:
     """Nothing is known of what led to a seed; its host is unknown, its own words count."""
     policy = TreeQ(keywords=["cheese"])
-    crawl = Crawl(policy, seed=0, strict=True)
+    crawl = Crawl(policy, frontier=memory_frontier, seed=0, strict=True)
     crawl.add([link(1, host="cheese.test")])
     pick = crawl.next()
     expected = dict.fromkeys(PUBLISHED + IN_LINKS, 0)
@@ -93,7 +95,9 @@ def test_a_seed_has_no_path() -> None:
 def test_more_links_to_a_page_are_counted() -> None:
     """A link that waits keeps the path on which it was found first, and counts links from relevant and other pages."""
     policy = TreeQ(keywords=["cheese"])
-    crawl = Crawl(policy, goal=lambda outcome: float(outcome.pick.key in (1, 2)), seed=0, strict=True)
+    crawl = Crawl(
+        policy, frontier=memory_frontier, goal=lambda outcome: float(outcome.pick.key in (1, 2)), seed=0, strict=True
+    )
     crawl.add([link(1), link(2), link(3)])
     picks = {pick.key: pick for pick in (crawl.next(), crawl.next(), crawl.next())}
     target = link(9, url="http://other.test/9")
@@ -264,7 +268,7 @@ def test_caps_that_cannot_be(params: tuple[int | None, int | None, int]) -> None
 def test_failures_count_for_their_host() -> None:
     """A host whose pages fail is one with few relevant pages."""
     policy = TreeQ(keywords=["xx"])
-    crawl = Crawl(policy, seed=0, strict=True)
+    crawl = Crawl(policy, frontier=memory_frontier, seed=0, strict=True)
     crawl.add([link(1)])
     pick = crawl.next()
     crawl.sent(pick.id)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from scrapy_focus import Budget, Crawl, FilesGoal, MemoryFrontier
+from scrapy_focus import Budget, Crawl, FilesGoal, memory_frontier
 from scrapy_focus.learn import classifier as classifiers
 from scrapy_focus.policies.branching.policy import BranchingBandit
 from scrapy_focus.policies.focused import Focused, _features
@@ -99,7 +99,7 @@ def test_names_are_cut() -> None:
     """A cluster is called by the end of its first path, of thousands of elements on pages that close none."""
     deep = "html/body" + "/font" * 50_000 + "/a#here"
     for policy in (TagPath(probe=False), TagPathOffline()):
-        crawl = Crawl(policy, strict=True)
+        crawl = Crawl(policy, frontier=memory_frontier, strict=True)
         crawl.add([article(1, deep)])
         assert policy.explain(crawl.next())["tag_path"] == deep[-500:]
 
@@ -183,7 +183,7 @@ def test_a_long_warm_up_is_learned_in_parts(monkeypatch: pytest.MonkeyPatch) -> 
     """Labels do not pile up over a warm-up without an end, and what they taught is there when it is over."""
     monkeypatch.setattr(classifiers, "_KEPT", 3000)
     policy = Focused(warmup=300)
-    crawl = Crawl(policy, goal=FilesGoal(), budget=Budget(requests=1000), strict=True)
+    crawl = Crawl(policy, frontier=memory_frontier, goal=FilesGoal(), budget=Budget(requests=1000), strict=True)
     crawl.add([link(0)])
     fetch(crawl, *[(dataset if i % 2 else article)(i) for i in range(1, 400)])
     for _ in range(299):
@@ -225,12 +225,12 @@ def full(policy: TagPath | TagPathOffline) -> None:
 def test_a_policy_at_its_limits_is_stored_in_a_few_megabytes(make: Callable[[], TagPath], megabytes: float) -> None:
     """Full of everything, a pickle is as large as documented, and what comes out of it decides as before."""
     policy = make()
-    policy.open(MemoryFrontier(), np.random.default_rng(0))
+    policy.open(memory_frontier(), np.random.default_rng(0))
     full(policy)
     stored = pickle.dumps(policy, protocol=5)
     assert len(stored) < megabytes * 1e6
     copy = pickle.loads(stored)
-    copy.attach(MemoryFrontier())
+    copy.attach(memory_frontier())
     links = [link(i, tag_path=path(40_000 + i), url=f"http://h/{i}.html") for i in range(30)]
     assert str(policy.place(links, None)) == str(copy.place(links, None))
     assert len(policy.projector._vocabulary) == len(copy.projector._vocabulary) == 1 << 16

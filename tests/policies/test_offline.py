@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 from scipy.stats import chisquare
 
-from scrapy_focus import ConfigError, Crawl, FilesGoal
+from scrapy_focus import ConfigError, Crawl, FilesGoal, memory_frontier
 from scrapy_focus.policies.tagpath.offline import FIRST, QUEUE, TagPathOffline
 from tests.made import failure, fetch, file, link, page
 from tests.policies.test_informed import Known, told
@@ -23,7 +23,7 @@ def on(path: str, *numbers: int, **rest):
 
 def started(policy: TagPathOffline, *found, seed: int = 0) -> Crawl:
     """Return a crawl whose start page, link 0, has these links."""
-    crawl = Crawl(policy, goal=FilesGoal(), seed=seed, strict=True)
+    crawl = Crawl(policy, frontier=memory_frontier, goal=FilesGoal(), seed=seed, strict=True)
     crawl.add([link(0)])
     fetch(crawl, *found)
     return crawl
@@ -136,7 +136,7 @@ def test_the_choice_among_equals_is_uniform(places: tuple) -> None:
 def test_links_are_grouped_by_their_tag_paths() -> None:
     """Equal and similar paths share a group, others have their own, numbered as they come."""
     policy = TagPathOffline(warmup=0)
-    crawl = Crawl(policy, seed=0, strict=True)
+    crawl = Crawl(policy, frontier=memory_frontier, seed=0, strict=True)
     deep = "html/body.front/div#page/div.content/main/section/ul.teasers/li#item-{}/a"
     paths = [NAV, MAIN, NAV, deep.format(1), deep.format(2), LIST]
     crawl.add([link(i, tag_path=path) for i, path in enumerate(paths)])

@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 from scipy.stats import chisquare
 
-from scrapy_focus import Bandit, Crawl, Ordering, Policy
+from scrapy_focus import Bandit, Crawl, Ordering, Policy, memory_frontier
 from scrapy_focus.policies.bases import best_arm
 from scrapy_focus.policies.orderings import BreadthFirst, DepthFirst, Random
 from tests.made import fetch, link, links
@@ -18,7 +18,7 @@ TREE = {1: [2, 3], 2: [4, 5], 3: [6], 4: [7]}
 
 def order(policy: Policy, seed: int = 0) -> list[int]:
     """Return the order in which a small tree is fetched."""
-    crawl = Crawl(policy, seed=seed, strict=True)
+    crawl = Crawl(policy, frontier=memory_frontier, seed=seed, strict=True)
     crawl.add(links(1))
     fetched = []
     while (pick := crawl.next()) is not None:
@@ -46,7 +46,7 @@ def test_random_is_uniform() -> None:
     """Each of the links that wait is chosen first equally often, with the chance that the pick says."""
     firsts: Counter[int] = Counter()
     for seed in range(1500):
-        crawl = Crawl(Random(), seed=seed, strict=True)
+        crawl = Crawl(Random(), frontier=memory_frontier, seed=seed, strict=True)
         crawl.add([*links(1, 2, 3), link(4, host="busy")])
         pick = crawl.next({"busy"})
         assert pick.chance == pytest.approx(1 / 3)
@@ -62,7 +62,7 @@ def test_an_ordering_of_ones_own() -> None:
         def rank(self, link, source):
             return (source.reward if source else 0) - link.key / 100
 
-    crawl = Crawl(EarnedFirst(), strict=True)
+    crawl = Crawl(EarnedFirst(), frontier=memory_frontier, strict=True)
     crawl.add(links(1, 2, 3))
     fetch(crawl, link(8))
     fetch(crawl, link(9), items=1)
@@ -86,7 +86,7 @@ class Hosts(Bandit):
 
 def test_a_bandit_of_ones_own() -> None:
     """The arm with the best score comes first, the smaller of equals; sleeping and busy arms are passed over."""
-    crawl = Crawl(Hosts(), strict=True)
+    crawl = Crawl(Hosts(), frontier=memory_frontier, strict=True)
     crawl.add([link(i, host=host) for i, host in enumerate("abcabcd")])
     busy_b = crawl.next({"b"})
     assert busy_b.host == "c"
@@ -111,7 +111,7 @@ def test_a_bandit_chooses_uniformly_within_an_arm() -> None:
     """Unless it says otherwise, each link of an arm leaves first equally often."""
     firsts: Counter[int] = Counter()
     for seed in range(900):
-        crawl = Crawl(Hosts(), seed=seed, strict=True)
+        crawl = Crawl(Hosts(), frontier=memory_frontier, seed=seed, strict=True)
         crawl.add(links(1, 2, 3, host="a"))
         firsts[crawl.next().key] += 1
     assert chisquare([firsts[key] for key in (1, 2, 3)]).pvalue > 0.01

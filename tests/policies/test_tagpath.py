@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from scrapy_focus import ConfigError, Crawl, FilesGoal, State
+from scrapy_focus import ConfigError, Crawl, FilesGoal, State, memory_frontier
 from scrapy_focus.learn.arms import auer
 from scrapy_focus.learn.text import char_pairs
 from scrapy_focus.policies.tagpath.policy import FIRST, PROBES, TARGETS, TagPath
@@ -33,7 +33,7 @@ def started(policy: TagPath, *, seed: int = 0, trained: bool = True) -> Crawl:
     if trained:
         for i in range(3 * policy.batch):
             policy.classifier.observe(char_pairs((dataset if i % 2 else article)(i).url), bool(i % 2))
-    return Crawl(policy, goal=FilesGoal(), seed=seed, strict=True)
+    return Crawl(policy, frontier=memory_frontier, goal=FilesGoal(), seed=seed, strict=True)
 
 
 def steps(crawl: Crawl, n: int) -> list[tuple[str, int, int]]:
@@ -199,7 +199,7 @@ def test_the_choice_within_an_arm_is_uniform() -> None:
     """Each link of an arm leaves first equally often, with the chance that the pick says."""
     firsts: Counter[int] = Counter()
     for seed in range(600):
-        crawl = Crawl(TagPath(probe=False), seed=seed, strict=True)
+        crawl = Crawl(TagPath(probe=False), frontier=memory_frontier, seed=seed, strict=True)
         crawl.add([*[article(i) for i in range(4)], article(9, LIST)])
         pick = crawl.next()
         assert pick.chance == 0.25

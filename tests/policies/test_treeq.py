@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from scrapy_focus import ConfigError, Crawl, ItemsGoal, Job, ResumeError, State
+from scrapy_focus import ConfigError, Crawl, ItemsGoal, Job, ResumeError, State, memory_frontier
 from scrapy_focus.policies.bestfirst import BestFirst
 from scrapy_focus.policies.orderings import BreadthFirst
 from scrapy_focus.policies.treeq.policy import TreeQ, worth
@@ -53,7 +53,14 @@ class Web:
 
 def crawl_of(web: Web, policy: Any, *, seed: int = 0, **rest: Any) -> Crawl:
     """Return a crawl that begins with the first two pages."""
-    crawl = Crawl(policy, goal=lambda outcome: web.relevant(outcome.pick.key), seed=seed, strict=True, **rest)
+    crawl = Crawl(
+        policy,
+        frontier=memory_frontier,
+        goal=lambda outcome: web.relevant(outcome.pick.key),
+        seed=seed,
+        strict=True,
+        **rest,
+    )
     if not crawl.recovered and not len(crawl.frontier) and not crawl.counts["selected"]:
         crawl.add([web.link(0), web.link(1)])
     return crawl
@@ -137,7 +144,9 @@ def test_links_of_a_leaf_are_where_the_tree_says() -> None:
 def test_experiences_by_hand() -> None:
     """A page teaches its reward and the vectors of its links and of the next choice; a failure teaches 0, and nothing behind."""
     policy = TreeQ(keywords=["cheese"])
-    crawl = Crawl(policy, goal=lambda outcome: 3.0 * (outcome.pick.key == 1), seed=0, strict=True)
+    crawl = Crawl(
+        policy, frontier=memory_frontier, goal=lambda outcome: 3.0 * (outcome.pick.key == 1), seed=0, strict=True
+    )
     crawl.add([link(1)])
     fetch(crawl, link(2, anchor="cheese"), link(3))
     pick = crawl.next()
@@ -204,7 +213,7 @@ def test_the_published_warm_up_is_random() -> None:
 def test_a_seed_is_an_experience_by_the_published_rules() -> None:
     """It earns 1 before it is fetched."""
     policy = TreeQ(keywords=["cheese"], preset="tres-2023")
-    Crawl(policy, seed=0, strict=True).add(links(1, 2))
+    Crawl(policy, frontier=memory_frontier, seed=0, strict=True).add(links(1, 2))
     assert policy.tree.counts.tolist() == [2]
     assert policy.tree.means.tolist() == [1.0]
 
@@ -263,7 +272,7 @@ def test_a_falling_cap_gives_up_what_is_above() -> None:
 def test_links_of_a_full_domain_are_given_up() -> None:
     """Those of a domain that is full only by what is in flight wait."""
     policy = TreeQ(keywords=["xx"], per_domain=1)
-    crawl = Crawl(policy, seed=0, strict=True)
+    crawl = Crawl(policy, frontier=memory_frontier, seed=0, strict=True)
     crawl.add(links(1, 2, host="a.test"))
     first = crawl.next()
     crawl.sent(first.id)
@@ -301,7 +310,7 @@ def test_busy_hosts_are_left_alone() -> None:
 @pytest.mark.parametrize("rest", [{"mime": "application/pdf"}, {"error": "spider_error"}])
 def test_a_cap_counts_whatever_came(make: Any, rest: dict[str, str]) -> None:
     """Files, and pages whose callback failed, are pages of their domain."""
-    crawl = Crawl(make(keywords=["xx"], per_domain=2), seed=0, strict=True)
+    crawl = Crawl(make(keywords=["xx"], per_domain=2), frontier=memory_frontier, seed=0, strict=True)
     crawl.add(links(*range(50)))
     n = 0
     while (pick := crawl.next()) is not None:
@@ -315,7 +324,7 @@ def test_a_cap_counts_whatever_came(make: Any, rest: dict[str, str]) -> None:
 @pytest.mark.parametrize("make", [TreeQ, BestFirst])
 def test_a_dead_domain_is_left_at_last(make: Any) -> None:
     """Ten failures count as a page."""
-    crawl = Crawl(make(keywords=["xx"], per_domain=2), seed=0, strict=True)
+    crawl = Crawl(make(keywords=["xx"], per_domain=2), frontier=memory_frontier, seed=0, strict=True)
     crawl.add(links(*range(50)))
     n = 0
     while (pick := crawl.next()) is not None:
@@ -328,7 +337,7 @@ def test_a_dead_domain_is_left_at_last(make: Any) -> None:
 def test_an_open_link_is_found_among_closed_ones() -> None:
     """However many links of its leaf wait on a host that is full by what is in flight."""
     policy = TreeQ(keywords=["cheese"], per_domain=1, rules={"representatives": 1})
-    crawl = Crawl(policy, seed=0, strict=True)
+    crawl = Crawl(policy, frontier=memory_frontier, seed=0, strict=True)
     crawl.add(links(*range(300), host="full.test"))
     assert crawl.next().host == "full.test"
     crawl.add(links(1000, host="open.test"))
@@ -339,7 +348,7 @@ def test_an_open_link_is_found_among_closed_ones() -> None:
 def test_a_choice_of_nothing_changes_nothing() -> None:
     """Where every domain is full by what is in flight, nothing is given up, and no random number is used."""
     policy = TreeQ(keywords=["cheese"], per_domain=1)
-    crawl = Crawl(policy, seed=0, strict=True)
+    crawl = Crawl(policy, frontier=memory_frontier, seed=0, strict=True)
     crawl.add([*links(1, 2, host="a.test"), *links(3, 4, host="b.test")])
     assert crawl.next() is not None
     assert crawl.next() is not None
@@ -352,7 +361,7 @@ def test_a_choice_of_nothing_changes_nothing() -> None:
 def test_links_of_a_page_that_earned_nothing_have_no_relevant_parent() -> None:
     """Also where nothing led to that page: the start page of a site, say."""
     policy = TreeQ()
-    crawl = Crawl(policy, goal=lambda outcome: 0.0, seed=0, strict=True)
+    crawl = Crawl(policy, frontier=memory_frontier, goal=lambda outcome: 0.0, seed=0, strict=True)
     crawl.add([link(1)])
     fetch(crawl, link(2))
     x = crawl.frontier.vectors([2])[0]
@@ -371,7 +380,7 @@ def test_links_that_could_not_be_placed_keep_to_the_cap(mode: Any) -> None:
                 raise ValueError("on purpose")
             return super().place(links, source)
 
-    crawl = Crawl(Failing(keywords=["xx"], per_domain=2, mode=mode), seed=0)
+    crawl = Crawl(Failing(keywords=["xx"], per_domain=2, mode=mode), frontier=memory_frontier, seed=0)
     crawl.add([*links(*range(40), host="a.test"), *links(*range(50, 90), host="b.test")])
     came: Counter[str] = Counter()
     flying: list[Pick] = []
@@ -397,7 +406,7 @@ def test_what_is_set_after_construction_counts(base: Any) -> None:
 
     policy = Mine()
     policy.keywords = ("cheese",)
-    crawl = Crawl(policy, seed=0, strict=True)
+    crawl = Crawl(policy, frontier=memory_frontier, seed=0, strict=True)
     crawl.add([link(1), link(2, anchor="cheese")])
     assert crawl.next().key == 2
     if base is TreeQ:
@@ -419,7 +428,7 @@ def test_a_cap_falls_once_at_each_step() -> None:
 def test_what_is_taken_back_leaves_no_trace() -> None:
     """A pick that is released counts nowhere: not for its domain, its groups, or as what came next."""
     policy = TreeQ(per_domain=3)
-    crawl = Crawl(policy, goal=lambda outcome: 1.0, seed=0, strict=True)
+    crawl = Crawl(policy, frontier=memory_frontier, goal=lambda outcome: 1.0, seed=0, strict=True)
     crawl.add([link(1)])
     fetch(crawl, *links(2, 3, 4))
     before = (policy.domains.flying.copy(), policy._features.groups.asked.copy(), policy.steps, policy._recent)
@@ -437,7 +446,7 @@ def test_what_is_taken_back_leaves_no_trace() -> None:
 def test_negative_rewards_do_not_make_a_group_look_good() -> None:
     """What was lost behind a page counts as nothing earned there."""
     policy = TreeQ()
-    crawl = Crawl(policy, goal=lambda outcome: -1.0, seed=0, strict=True)
+    crawl = Crawl(policy, frontier=memory_frontier, goal=lambda outcome: -1.0, seed=0, strict=True)
     crawl.add([link(1)])
     fetch(crawl, link(2))
     fetch(crawl, link(3))
@@ -459,7 +468,9 @@ def test_the_first_choice_follows_the_classifier() -> None:
     for prior, keys in ((True, {7}), (False, None)):
         chosen = set()
         for seed in range(8):
-            crawl = Crawl(TreeQ(relevance=Cheese(), rules={"prior": prior}), seed=seed, strict=True)
+            crawl = Crawl(
+                TreeQ(relevance=Cheese(), rules={"prior": prior}), frontier=memory_frontier, seed=seed, strict=True
+            )
             crawl.add([link(i, anchor="cheese" if i == 7 else "bread") for i in range(30)])
             chosen.add(crawl.next().key)
         assert chosen == keys if keys else len(chosen) > 1
@@ -468,7 +479,7 @@ def test_the_first_choice_follows_the_classifier() -> None:
 def test_seeds_of_a_crawl_that_runs_are_no_experience() -> None:
     """By the published rules, a seed earns 1 before it is fetched; links without a page that come later do not."""
     policy = TreeQ(keywords=["xx"], preset="tres-2023")
-    crawl = Crawl(policy, seed=0, strict=True)
+    crawl = Crawl(policy, frontier=memory_frontier, seed=0, strict=True)
     crawl.add([link(1), link(2, depth=3)])
     assert policy.tree.counts.sum() == 1
     fetch(crawl)
@@ -600,7 +611,7 @@ def test_bad_parameters(params: dict[str, Any], said: str) -> None:
 def test_it_is_small() -> None:
     """At its caps, a policy is pickled in at most 20 MB."""
     policy = TreeQ()
-    crawl = Crawl(policy, seed=0, strict=True)
+    crawl = Crawl(policy, frontier=memory_frontier, seed=0, strict=True)
     crawl.add([link(1)])
     x = np.random.default_rng(0).integers(0, 64, (33, policy.layout.n_codes)).astype(np.uint8)
     for i in range(20_000):
@@ -623,7 +634,7 @@ def test_on_a_single_site_it_finds_more_than_breadth_first() -> None:
 def test_leaves_are_described() -> None:
     """By the range of each feature on which the tree split; the ranges of two leaves never overlap in all features."""
     policy = TreeQ(keywords=["xx"])
-    Crawl(policy, seed=0)
+    Crawl(policy, frontier=memory_frontier, seed=0)
     x = np.zeros(policy.layout.n_codes, np.uint8)
     for i in range(60):
         x[5], x[2] = i, 63 * (i % 2)

@@ -175,7 +175,7 @@ def test_options_are_those_of_a_simulation(tmp_path: Path) -> None:
     simulate(BreadthFirst(), FilesGoal(), site, log=EventLog(tmp_path / "log"))
     answer = counterfactual(
         tmp_path / "log", BreadthFirst(), FilesGoal(), site.path, ignored=["csv"], budget=4,
-        plateau=Plateau(window=2, slope=1.0, decay=1.0, patience=1), truth=SiteTruth(site, FilesGoal()), retries=0,
+        stop=Plateau(window=2, slope=1.0, decay=1.0, patience=1), truth=SiteTruth(site, FilesGoal()), retries=0,
         latency=1.0,
     )  # fmt: skip
     assert (answer.logged.requests, answer.logged.found[-1]) == (len(SITE), 4)

@@ -404,7 +404,7 @@ def test_empty_pages_and_errors_have_no_text_in_any_recording(tmp_path: Path) ->
 def test_a_plateau_ends_a_crawl(tmp_path: Path) -> None:
     """With what it had until then."""
     site = site_of(tmp_path, {"/": page(*(f"/{i}" for i in range(50)))} | {f"/{i}": page() for i in range(50)})
-    harvest = simulate(BreadthFirst(), FilesGoal(), site, plateau=Plateau(window=5, slope=0.1, decay=1.0, patience=3))
+    harvest = simulate(BreadthFirst(), FilesGoal(), site, stop=Plateau(window=5, slope=0.1, decay=1.0, patience=3))
     assert (harvest.requests, harvest.stopped) == (15, "plateau")
 
 

@@ -50,7 +50,7 @@ class Flaky(BreadthFirst):
         self.fail("explain")
         return {"why": "first in"}
 
-    def unselect(self, pick: Any) -> None:
+    def release(self, pick: Any) -> None:
         self.fail("unselect")
 
 

@@ -19,7 +19,7 @@ from scrapy.http import HtmlResponse, Request
 from scrapy_focus import ConfigError, TreeFrontierScheduler
 from scrapy_focus.config import Config
 from scrapy_focus.goals.topic import TopicGoal
-from scrapy_focus.learn.relevance import load_relevance
+from scrapy_focus.learn.models import load_relevance
 from scrapy_focus.policies.treeq.policy import TreeQ
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ import pytest
 
 from manyhosts.server import WebServer, write_examples
 from manyhosts.web import MadeUpWeb
-from scrapy_focus.learn.relevance import load_relevance
+from scrapy_focus.learn.models import load_relevance
 from scrapy_focus.policies.treeq.features import Words, url_words
 from scrapy_focus.sites.portal.portal import Page
 from scrapy_focus.sites.server import SiteServer

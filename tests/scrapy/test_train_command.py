@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 from scrapy.cmdline import execute
 
-from scrapy_focus.learn.relevance import LinearRelevance, load_relevance
+from scrapy_focus.learn.models import load_relevance
+from scrapy_focus.learn.relevance import LinearRelevance
 from tests.learn.topics import pages
 
 if TYPE_CHECKING:

@@ -17,7 +17,6 @@ from scrapy_focus import (
     ItemsGoal,
     Job,
     Link,
-    MemoryFrontier,
     Ordering,
     Outcome,
     Page,
@@ -28,6 +27,7 @@ from scrapy_focus import (
     State,
     check_frontier,
     check_policy,
+    memory_frontier,
 )
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class Sampling(Policy):
             return self.frontier.take(link.key)
         return None
 
-    def unselect(self, pick: Pick) -> None:
+    def release(self, pick: Pick) -> None:
         self.frontier.move([pick.key], [None])
 
     def best_arms(self, k: int) -> list[tuple[str, float, int]]:
@@ -108,7 +108,7 @@ def by_hand(outcome: Outcome) -> float:
 
 
 GOALS: list[Goal] = [LongPages(), by_hand, ItemsGoal(), FilesGoal(types=["text/csv"]), lambda outcome: None]
-FRONTIER: Frontier = MemoryFrontier()
+FRONTIER: Frontier = memory_frontier()
 
 
 def crawl_by_hand(folder: Path) -> float:
@@ -118,7 +118,7 @@ def crawl_by_hand(folder: Path) -> float:
         frontier=FRONTIER,
         goal=GOALS[0],
         budget=Budget(requests=100, seconds=1.5),
-        plateau=Plateau(window=10),
+        stop=Plateau(window=10),
         log=EventLog(folder / "events.jsonl.gz"),
         seed=0,
     )
@@ -138,4 +138,4 @@ def checks() -> None:
     """Both kinds of pieces can be checked by class, or by what makes one."""
     check_policy(ShallowFirst)
     check_policy(lambda: BestHost(prior=2.0), pages=10)
-    check_frontier(MemoryFrontier, seed=1)
+    check_frontier(memory_frontier, seed=1)

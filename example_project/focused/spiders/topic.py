@@ -22,7 +22,8 @@ from focused.middlewares import redirect_of
 from focused.reasons import reason
 from scrapy_focus import ConfigError
 from scrapy_focus.learn.examples import read_examples
-from scrapy_focus.learn.relevance import LinearRelevance, load_relevance
+from scrapy_focus.learn.models import load_relevance
+from scrapy_focus.learn.relevance import LinearRelevance
 from scrapy_focus.web.domains import domain_of
 from scrapy_focus.web.html import page_links, page_text
 from scrapy_focus.web.mime import BLOCKED_MIMES, DATA_TYPES, FILE_TYPES, blocked_extensions, extension
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from scrapy_focus.learn.relevance import Relevance
+    from scrapy_focus.core.mission import Topic
 
 _CHATTY = ("scrapy.addons", "scrapy.middleware", "scrapy.spidermiddlewares.httperror")  # loggers
 _NO_PAGES = DATA_TYPES - {"text/plain", "application/octet-stream"}  # which redirects and errors may be
@@ -115,7 +116,7 @@ class TopicSpider(scrapy.Spider):
         self.reached: dict[
             str, tuple[str, str]
         ] = {}  # URL of a page that was had: the page before, and the anchor there
-        self.relevance: Relevance
+        self.relevance: Topic
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:

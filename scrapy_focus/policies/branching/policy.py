@@ -9,11 +9,13 @@ pages that it links to are worth.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
 import numpy as np
 
 from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.core.frontier import Vectors
+from scrapy_focus.core.mission import Unit
 from scrapy_focus.core.policy import Left, Policy
 from scrapy_focus.core.types import Placement
 from scrapy_focus.learn.clusters import Clusters
@@ -25,7 +27,7 @@ from scrapy_focus.policies.branching.explanation import Choice
 from scrapy_focus.policies.branching.extensions import LinkKinds
 from scrapy_focus.policies.branching.features import BYTES, WIDTH, LinkHasher
 from scrapy_focus.policies.branching.layout import Places
-from scrapy_focus.policies.branching.saved import read_learned, write_learned
+from scrapy_focus.policies.branching.saved import LEARNED, Learned, read_learned, write_learned
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -33,10 +35,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from scrapy_focus.core.frontier import Frontier
+    from scrapy_focus.core.frontier import Drawn, Frontier, Keeps
+    from scrapy_focus.core.mission import Mission
     from scrapy_focus.core.types import Link, Outcome, Pick
-
-Unit = Literal["requests", "bytes", "seconds"]
 
 SHOWN = 500  # characters of a tag path, from its end, by which an arm is called
 
@@ -53,6 +54,8 @@ _PLANNED = 4  # choices between two plans, and one more for each ...
 _MORE = 64  # ... of so many arms
 _FIRST_STEPS = 50  # before which it is not known what the next target costs
 _LEAST = 1e-9  # reward per cost
+_ARM = 5.0  # pulls that the record of an arm that another crawl learned counts for, at most
+_KIND = 20.0  # links that what it saw of an extension, and of all arms of a kind, counts for
 _KINDS = {PAGES: "page", TARGETS: "predicted target"}
 
 
@@ -69,11 +72,12 @@ class BranchingBandit(Policy):
     ----------
     targets
         MIME types that are looked for, so that the first predictions follow from extensions, and from names of types in anchors.
-        With none, any link may be a target.
+        By default those of the mission; with none, any link may be a target.
     words
-        Other words in anchors that speak for a target.
+        Other words in anchors that speak for a target; by default those of the mission.
     unit
-        What is to be saved: ``"requests"``, ``"bytes"`` (as received), or ``"seconds"`` (from choice to outcome).
+        What is to be saved: ``"requests"``, ``"bytes"`` (as received), or ``"seconds"`` (from choice to outcome); by default
+        what the mission says.
     learned
         A file of :meth:`save`, from an earlier crawl of the same site or of one like it, to begin with.
     theta
@@ -107,8 +111,8 @@ class BranchingBandit(Policy):
 
     Examples
     --------
-    >>> from scrapy_focus import Crawl, Link
-    >>> crawl = Crawl(BranchingBandit(targets=["text/csv"]), seed=0)
+    >>> from scrapy_focus import Crawl, Link, memory_frontier
+    >>> crawl = Crawl(BranchingBandit(targets=["text/csv"]), frontier=memory_frontier, seed=0)
     >>> crawl.add([Link("http://a.test/about.html", 1, "a.test"), Link("http://a.test/prices.csv", 2, "a.test")])
     2
     >>> crawl.next().url
@@ -117,12 +121,14 @@ class BranchingBandit(Policy):
 
     may_change: ClassVar[frozenset[str]] = frozenset(("unit", "learned"))
 
+    frontier: Drawn
+
     def __init__(
         self,
         *,
-        targets: Collection[str] = (),
-        words: Collection[str] = (),
-        unit: Unit = "requests",
+        targets: Collection[str] | None = None,
+        words: Collection[str] | None = None,
+        unit: Unit | None = None,
         learned: str = "",
         theta: float = 0.75,
         window: float = 60.0,
@@ -141,19 +147,23 @@ class BranchingBandit(Policy):
         self.noise = noise
         self.explore = explore
         self.candidates = candidates
-        self._begin()
-        if learned:
-            read_learned(self, learned)  # or the file would be missed only when the crawl has begun
-
-    def _begin(self) -> None:
-        """Make everything that follows from the parameters."""
-        if self.unit not in get_args(Unit):
-            raise ConfigError(f"unit is {self.unit!r}; it is one of {', '.join(get_args(Unit))}")
-        if not (0 < self.theta <= 1 and 0 <= self.explore <= 1 and self.candidates >= 1):
+        if unit is not None and unit not in get_args(Unit):
+            raise ConfigError(f"unit is {unit!r}; it is one of {', '.join(get_args(Unit))}")
+        if not (0 < theta <= 1 and 0 <= explore <= 1 and candidates >= 1):
             raise ConfigError(
-                f"BranchingBandit(theta={self.theta}, explore={self.explore}, candidates={self.candidates}): theta is in "
+                f"BranchingBandit(theta={theta}, explore={explore}, candidates={candidates}): theta is in "
                 "(0, 1], explore in [0, 1], candidates at least 1"
             )
+        BranchingArms(window=window, horizon=horizon, noise=noise)  # which says what is wrong with them
+        if learned:
+            read_learned(learned)  # or that it cannot be read would be known only when the crawl begins
+
+    def keeps(self, mission: Mission) -> Keeps:
+        return Vectors(BYTES)
+
+    def open(self, frontier: Frontier, rng: np.random.Generator, mission: Mission) -> None:
+        self.looks_for = mission.types if self.targets is None else frozenset(self.targets)
+        self.saves: Unit = mission.unit if self.unit is None else self.unit
         self.arms = BranchingArms(window=self.window, horizon=self.horizon, noise=self.noise)
         self.coverage = Coverage()
         self.steps = 0
@@ -166,9 +176,11 @@ class BranchingBandit(Policy):
         self._totals = np.zeros((64, 2))  # by arm: pulls, rewards
         self._places = Places()
         self._hasher = LinkHasher()
-        self.kinds = LinkKinds(self.targets)
+        self.kinds = LinkKinds(self.looks_for)
         self.is_target = HashedLogistic()
-        self.is_target.weights[self._hasher.anchor_features([*self.kinds.names, *self.words])] = _SAID
+        self.is_target.weights[
+            self._hasher.anchor_features([*self.kinds.names, *(mission.words if self.words is None else self.words)])
+        ] = _SAID
         self.leads = HashedLogistic()
         self._finds = np.zeros((_MOST_FINDS, WIDTH), np.uint16)
         self._n_finds = 0
@@ -176,16 +188,9 @@ class BranchingBandit(Policy):
         self._until_plan = 0
         self._last: Choice | None = None
         self._expected = 1.0  # reward per cost of the best arm, when planned last
-
-    def open(self, frontier: Frontier, rng: np.random.Generator) -> None:
-        self._begin()  # a subclass, or who made it, may have set parameters since
         if self.learned:
-            read_learned(self, self.learned)
-        super().open(frontier, rng)
-
-    def attach(self, frontier: Frontier) -> None:
-        super().attach(frontier)
-        frontier.keep_vectors(BYTES)
+            self._recall(read_learned(self.learned))
+        super().open(frontier, rng, mission)
 
     def place(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
         if not links:
@@ -232,7 +237,7 @@ class BranchingBandit(Policy):
         )  # fmt: skip
         return pick
 
-    def unselect(self, pick: Pick) -> None:
+    def release(self, pick: Pick) -> None:
         self.steps -= 1
         self._land(pick.arm)
 
@@ -246,7 +251,7 @@ class BranchingBandit(Policy):
         self.arms.earn(pick.arm, outcome.reward, self._cost(outcome), revealed)
         self.coverage.note(pick.arm, target, revealed, self.arms.kinds)
         self._totals[pick.arm] += 1, outcome.reward
-        row = pick.memo.astype(np.uint8).view(np.uint16)
+        row = pick.memo.view(np.uint16)
         if target or outcome.is_html:
             self.is_target.learn(row, float(target), offset=float(self.kinds.odds([pick.url])[0]))
             self.kinds.learn(pick.url, target)
@@ -273,7 +278,7 @@ class BranchingBandit(Policy):
 
     def expected_left(self) -> Left | None:
         """Return how many targets are still to be found; ``None`` while that is not known, and where any link may be one."""
-        if not self.targets or not self.steps:
+        if not self.looks_for or not self.steps:
             return None
         waiting = self.arms.flying.copy()  # what is in flight counts as waiting
         placed = self.frontier.waiting[: len(waiting)]
@@ -281,31 +286,45 @@ class BranchingBandit(Policy):
         return self.coverage.left(waiting, self.arms.kinds)
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write what was learned to a file with which another crawl can begin: the parameter ``learned``.
+        paths: list[list[str]] = [[] for _ in range(self._clusters.n_clusters)]
+        for tag_path, cluster in self.paths.items():
+            paths[cluster].append(tag_path)
+        target, lead = (np.flatnonzero(model.weights) for model in (self.is_target, self.leads))
+        learned = Learned(
+            theta=self.theta, unit=self.saves, paths=paths, extensions=self.kinds.seen,
+            clusters=np.fromiter(self._arm_of, np.intp, len(self._arm_of)) // 2, known=self.arms.known(),
+            targets=(target, self.is_target.weights[target]), leads=(lead, self.leads.weights[lead]),
+        )  # fmt: skip
+        write_learned(learned, path)
 
-        Raises
-        ------
-        ConfigError
-            If the file cannot be written.
-        """
-        write_learned(self, path)
+    def load(self, path: str | PathLike[str]) -> None:
+        read_learned(path)
+        self.learned = str(path)
+
+    def _recall(self, learned: Learned) -> None:
+        """Begin with what another crawl learned, which counts as much as a few pulls."""
+        for name, then, now in (("theta", learned.theta, self.theta), ("unit", learned.unit, self.saves)):
+            if then != now:
+                raise ConfigError(
+                    f"{self.learned} was written with {name} = {then!r}, and this crawl has {now!r}; give both crawls the "
+                    f"same, or begin without the {LEARNED.name}"
+                )
+        clusters = []
+        for paths in learned.paths:
+            first, *_ = [self._cluster_of(path) for path in paths]
+            clusters.append(first)
+        arms = [
+            self.arm_of(clusters[cluster], int(kind), learned.paths[cluster][0])
+            for cluster, kind in zip(learned.clusters.tolist(), learned.known.kinds.tolist(), strict=True)
+        ]
+        self.arms.recall(learned.known, np.array(arms, np.intp), pulls=_ARM, of_kind=_KIND)
+        self.is_target.weights[learned.targets[0]] = learned.targets[1]
+        self.leads.weights[learned.leads[0]] = learned.leads[1]
+        for extension, (hits, others) in learned.extensions.items():
+            share = min(1.0, _KIND / (hits + others))
+            self.kinds.seen[extension] = (hits * share, others * share)
 
     # Arms
-
-    @property
-    def n_clusters(self) -> int:
-        """How many clusters of tag paths there are."""
-        return self._clusters.n_clusters
-
-    @property
-    def cluster_of_arm(self) -> NDArray[np.intp]:
-        """The cluster of each arm, shape (n_arms,)."""
-        return np.fromiter(self._arm_of, np.intp, len(self._arm_of)) // 2
-
-    def join(self, paths: Sequence[str]) -> int:
-        """Let tag paths join clusters, and return the cluster of the first."""
-        first, *_ = [self._cluster_of(path) for path in paths]
-        return first
 
     def _cluster_of(self, path: str) -> int:
         """Return the cluster of a tag path, which joins it when it comes for the first time."""
@@ -333,12 +352,8 @@ class BranchingBandit(Policy):
     def _awake(self, busy: Collection[str]) -> NDArray[np.bool_]:
         """Return which arms have a link on a host that takes something, shape (n_arms,)."""
         awake = np.zeros(self.arms.n_arms, np.bool_)
-        waiting = self.frontier.waiting[: len(awake)]
+        waiting = self.frontier.awake(busy)[: len(awake)]
         awake[: len(waiting)] = waiting > 0
-        if busy:
-            drawn = self.frontier.draw(awake.astype(np.int64), self.rng, busy=busy)
-            awake[:] = False
-            awake[drawn.arms] = True
         return awake
 
     def _land(self, arm: int) -> None:
@@ -352,15 +367,14 @@ class BranchingBandit(Policy):
         model = self.is_target if self.arms.kinds[arm] == TARGETS else self.leads
         knows = bool(self._n_finds or self.learned) or self.arms.kinds[arm] == TARGETS
         at_random = not knows or self.rng.random() < self.explore
-        counts = np.zeros(arm + 1, np.int64)
-        counts[arm] = 1 if at_random else min(self.candidates, _DRAWN * int(self.frontier.waiting[arm]))
-        drawn = self.frontier.draw(counts, self.rng, busy=busy)
+        count = 1 if at_random else min(self.candidates, _DRAWN * int(self.frontier.waiting[arm]))
+        drawn = self.frontier.draw({arm: count}, self.rng, busy=busy)
         if not len(drawn.slots):
             return None, 0.0, 0
         odds = model.decide(np.ascontiguousarray(drawn.vectors).view(np.uint16))
         best = int(np.argmax(odds))
         compared = 0 if at_random else len(np.unique(drawn.slots))
-        return self.frontier.take_slot(int(drawn.slots[best])), float(odds[best]), compared
+        return self.frontier.take_drawn(int(drawn.slots[best])), float(odds[best]), compared
 
     def _learn_leads(self, row: NDArray[np.uint16], found: bool) -> None:
         """Learn what leads to targets; as few pages do, from those again that did."""
@@ -373,6 +387,6 @@ class BranchingBandit(Policy):
             self.leads.learn(self._finds[int(self.rng.integers(self._n_finds))], 1.0)
 
     def _cost(self, outcome: Outcome) -> float:
-        if self.unit == "bytes":
+        if self.saves == "bytes":
             return max(outcome.size, 1) / _BYTES
-        return max(outcome.seconds, 1e-3) if self.unit == "seconds" else 1.0
+        return max(outcome.seconds, 1e-3) if self.saves == "seconds" else 1.0

@@ -6,7 +6,7 @@ arm. So a crawl of a site that has changed, or of another kind of site, soon kno
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -20,112 +20,126 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from scrapy_focus.policies.branching.policy import BranchingBandit
-
 LEARNED = Sort("file of what was learned", "let a crawl write one with FOCUS_LEARNED_TO")
 
 _PATHS = 8  # tag paths of each cluster that are written
-_ARM = 5.0  # pulls that the record of an arm counts for, at most
 _LARGEST = 1e6  # a number in a file
 _EXTENSIONS = 1024
-_KIND = 20.0  # what was seen of an extension, and of all arms of a kind, counts for as many
-_ARRAYS = {"clusters": 1, "kinds": 1, "records": 2, "rows": 1, "columns": 1, "counts": 1, **dict.fromkeys(
-    ("target_features", "target_weights", "lead_features", "lead_weights"), 1)}  # fmt: skip
+_FEATURES = 1 << 16
 
 
-def write_learned(policy: BranchingBandit, path: str | PathLike[str]) -> None:
-    """Write what a policy learned: tag paths of its arms, their records, and the weights of both classifiers.
+class Learned(NamedTuple):
+    """What a branching bandit learned."""
+
+    theta: float  # with which it clustered
+    unit: str  # that it saved
+    paths: list[list[str]]  # by cluster: some of its tag paths
+    extensions: dict[str, tuple[float, float]]  # targets and others that were seen with each
+    clusters: NDArray[np.intp]  # of each arm
+    known: Known  # of the arms
+    targets: tuple[NDArray[np.intp], NDArray[np.float32]]  # features and weights of what says which links are targets
+    leads: tuple[NDArray[np.intp], NDArray[np.float32]]  # of what says which links lead to targets
+
+
+class _Column(NamedTuple):
+    """What an array of a file must be like."""
+
+    dimensions: int = 1
+    below: str = ""  # whole numbers from 0, below this quantity; "": any numbers
+    length: str = ""  # the quantity that its length is; "": any
+    least: float = -_LARGEST
+
+
+_COLUMNS = {
+    "clusters": _Column(below="paths"),
+    "kinds": _Column(below="two", length="arms", least=0),
+    "records": _Column(dimensions=2, length="arms"),
+    "rows": _Column(below="arms"),
+    "columns": _Column(below="arms", length="rows"),
+    "counts": _Column(length="rows", least=0),
+    "target_features": _Column(below="features"),
+    "target_weights": _Column(length="target_features"),
+    "lead_features": _Column(below="features"),
+    "lead_weights": _Column(length="lead_features"),
+}
+
+
+def write_learned(learned: Learned, path: str | PathLike[str]) -> None:
+    """Write what was learned.
 
     Raises
     ------
     ConfigError
         If the file cannot be written.
     """
-    paths: list[list[str]] = [[] for _ in range(policy.n_clusters)]
-    for tag_path, cluster in policy.paths.items():
-        if len(paths[cluster]) < _PATHS:
-            paths[cluster].append(tag_path)
-    for number, each in enumerate(paths):
-        if not each:  # it was too long to be remembered
-            each.append(f"unknown-{number}")
-    known = policy.arms.known()
-    target, lead = (np.flatnonzero(model.weights) for model in (policy.is_target, policy.leads))
-    header = {"theta": policy.theta, "unit": policy.unit, "paths": paths, "extensions": policy.kinds.seen}
+    paths = [each[:_PATHS] or [f"unknown-{number}"] for number, each in enumerate(learned.paths)]  # too long to be kept
+    header = {"theta": learned.theta, "unit": learned.unit, "paths": paths, "extensions": learned.extensions}
     arrays = {
-        "clusters": policy.cluster_of_arm, "target_features": target, "target_weights": policy.is_target.weights[target],
-        "lead_features": lead, "lead_weights": policy.leads.weights[lead], **known._asdict(),
+        "clusters": learned.clusters, "target_features": learned.targets[0], "target_weights": learned.targets[1],
+        "lead_features": learned.leads[0], "lead_weights": learned.leads[1], **learned.known._asdict(),
     }  # fmt: skip
     write_model(path, header, arrays, LEARNED)
 
 
-def read_learned(policy: BranchingBandit, path: str | PathLike[str]) -> None:
-    """Let a policy that has seen nothing begin with what another one wrote.
+def read_learned(path: str | PathLike[str]) -> Learned:
+    """Return what :func:`write_learned` wrote.
 
     Raises
     ------
     ConfigError
-        If the file cannot be read, is another one, or was written with another theta or unit.
+        If the file cannot be read, or is another one.
     """
     header, arrays = read_model(path, LEARNED)
     try:
-        paths, extensions = _check(header, arrays)
+        paths = _read_paths(header["paths"])
+        extensions = _read_extensions(header["extensions"])
+        _check(arrays, len(paths))
+        return Learned(
+            theta=header["theta"], unit=header["unit"], paths=paths, extensions=extensions, clusters=arrays["clusters"],
+            known=Known(**{name: arrays[name] for name in Known._fields}),
+            targets=(arrays["target_features"], arrays["target_weights"]),
+            leads=(arrays["lead_features"], arrays["lead_weights"]),
+        )  # fmt: skip
     except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
         raise ConfigError(f"{path} is damaged ({error}); {LEARNED.make}") from error
-    for name in ("theta", "unit"):
-        if header.get(name) != getattr(policy, name):
-            raise ConfigError(
-                f"{path} was written with {name} = {header.get(name)!r}, and this crawl has {getattr(policy, name)!r}; give both "
-                "crawls the same, or begin without the file"
-            )
-    clusters = [policy.join(each) for each in paths]
-    arms = [
-        policy.arm_of(clusters[cluster], int(kind), paths[cluster][0])
-        for cluster, kind in zip(arrays["clusters"].tolist(), arrays["kinds"].tolist(), strict=True)
-    ]
-    known = Known(**{name: arrays[name] for name in Known._fields})
-    policy.arms.recall(known, np.array(arms, np.intp), pulls=_ARM, of_kind=_KIND)
-    policy.is_target.weights[arrays["target_features"]] = arrays["target_weights"]
-    policy.leads.weights[arrays["lead_features"]] = arrays["lead_weights"]
-    for extension, (hits, others) in extensions.items():
-        share = min(1.0, _KIND / (hits + others))
-        policy.kinds.seen[extension] = (hits * share, others * share)
 
 
-def _check(
-    header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
-) -> tuple[list[list[str]], dict[str, tuple[float, float]]]:
-    """Return tag paths by cluster, and extensions.
-
-    Raises
-    ------
-    KeyError, TypeError, ValueError
-        If something is missing, or is not as it was written.
-    """
-    for name, dimensions in _ARRAYS.items():
-        array = arrays[name]
-        if array.ndim != dimensions or array.dtype.kind not in "iuf" or not np.isfinite(array).all():
-            raise ValueError(f"{name} has the shape {array.shape}, or what is no number")
-        if array.size and np.abs(array).max() > _LARGEST:
-            raise ValueError(f"{name} has numbers above {_LARGEST:g}")
-    paths, extensions = header["paths"], header["extensions"]
-    if not isinstance(paths, list) or not all(
+def _read_paths(paths: object) -> list[list[str]]:
+    well = isinstance(paths, list) and all(
         isinstance(each, list) and each and all(isinstance(path, str) for path in each) for each in paths
-    ):
+    )
+    if not well:
         raise ValueError("a cluster has no tag path")
+    return list(paths)  # type: ignore[call-overload, no-any-return]
+
+
+def _read_extensions(extensions: object) -> dict[str, tuple[float, float]]:
     if not isinstance(extensions, dict) or len(extensions) > _EXTENSIONS:
         raise ValueError("the extensions are not as they were written")
-    n_arms, lengths = len(arrays["clusters"]), {len(arrays[name]) for name in ("rows", "columns", "counts")}
-    ranges = {"clusters": len(paths), "kinds": 2, "rows": n_arms, "columns": n_arms, "target_features": 1 << 16}
-    for name, end in (ranges | {"lead_features": 1 << 16}).items():
-        if not np.issubdtype(arrays[name].dtype, np.integer) or ((arrays[name] < 0) | (arrays[name] >= end)).any():
-            raise ValueError(f"{name} are not numbers from 0 below {end}")
-    if arrays["records"].shape != (n_arms, 4) or len(arrays["kinds"]) != n_arms or len(lengths) != 1:
-        raise ValueError("there are not as many records as arms")
-    if any(len(arrays[f"{of}_features"]) != len(arrays[f"{of}_weights"]) for of in ("target", "lead")):
-        raise ValueError("there are not as many weights as features")
-    if (arrays["records"][:, [0, 1, 3]] < 0).any() or (arrays["counts"] < 0).any():
-        raise ValueError("counts are below 0")
     seen = {str(name): (float(hits), float(others)) for name, (hits, others) in extensions.items()}
     if not all(min(counts) > 0 and max(counts) < _LARGEST for counts in seen.values()):
         raise ValueError("counts of extensions are not above 0")
-    return paths, seen
+    return seen
+
+
+def _check(arrays: Mapping[str, NDArray[Any]], n_paths: int) -> None:
+    """Raise an error if an array is missing, or is not as it was written."""
+    lengths = {name: len(arrays[name]) for name in _COLUMNS}
+    quantities = {**lengths, "arms": lengths["clusters"], "paths": n_paths, "two": 2, "features": _FEATURES}
+    for name, column in _COLUMNS.items():
+        array = arrays[name]
+        if array.ndim != column.dimensions or array.dtype.kind not in "iuf" or not np.isfinite(array).all():
+            raise ValueError(f"{name} has the shape {array.shape}, or what is no number")
+        if column.length and len(array) != quantities[column.length]:
+            raise ValueError(f"{name} has {len(array)} rows, there are {quantities[column.length]} {column.length}")
+        if array.size and np.abs(array).max() > _LARGEST:
+            raise ValueError(f"{name} has numbers above {_LARGEST:g}")
+        if array.size and array.min() < column.least:
+            raise ValueError(f"{name} has numbers below {column.least:g}")
+        whole = np.issubdtype(array.dtype, np.integer)
+        end = quantities[column.below] if column.below else 0
+        if column.below and (not whole or ((array < 0) | (array >= end)).any()):
+            raise ValueError(f"{name} are not numbers from 0 below {end}")
+    records = arrays["records"]
+    if records.shape[1] != 4 or (records[:, [0, 1, 3]] < 0).any():
+        raise ValueError("records are not four numbers for each arm, with counts from 0")

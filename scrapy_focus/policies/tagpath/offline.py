@@ -6,7 +6,7 @@ a try. It pays for that with a long blind beginning, and with groups that turn u
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from scrapy_focus.core.types import Link, Outcome, Pick
+    from scrapy_focus.core.frontier import Ranked
+    from scrapy_focus.core.types import Link, Memo, Outcome, Pick
 
 QUEUE = 0  # links that were found in the learning phase: first in, first out
 FIRST = 1  # the arm of group k is FIRST + k
@@ -80,16 +81,16 @@ class TagPathOffline(Informed):
     Examples
     --------
     >>> import numpy as np
-    >>> from scrapy_focus import Link, MemoryFrontier
+    >>> from scrapy_focus import Link, Mission, memory_frontier
     >>> policy = TagPathOffline()
-    >>> policy.open(MemoryFrontier(), np.random.default_rng(0))
+    >>> policy.open(memory_frontier(), np.random.default_rng(0), Mission())
     >>> paths = ["html/body/nav/a", "html/body/main/table/tr/td/a", "html/body/nav/a"]
     >>> links = [Link(f"http://a/{i}", i, tag_path=path) for i, path in enumerate(paths)]
     >>> [int(place.memo[0]) for place in policy.place(links, None)]
     [1, 2, 1]
     """
 
-    reads_page: ClassVar[bool] = True
+    frontier: Ranked
 
     def __init__(
         self,
@@ -175,7 +176,7 @@ class TagPathOffline(Informed):
             self.stats.pull(self._arm_of(pick))
         return pick._replace(chance=chance)
 
-    def unselect(self, pick: Pick) -> None:
+    def release(self, pick: Pick) -> None:
         self.steps -= 1
         if self._learning:
             self.stats.unpull(self._arm_of(pick))
@@ -211,7 +212,7 @@ class TagPathOffline(Informed):
         return np.where(benefits == benefits.max(), awake, 0)
 
     def _group_queue(self) -> None:
-        """Move what waits since the learning phase to its groups; later what was handed back or stored meanwhile."""
+        """Move what waits since the learning phase to its groups; later what was released or stored meanwhile."""
         waiting = sorted(self.frontier.scan(QUEUE), key=lambda found: -found[1].rank)
         ranks = self.rng.random(len(waiting)).tolist()
         places = [Placement(self._arm_in(place.memo), rank) for (_, place), rank in zip(waiting, ranks, strict=True)]
@@ -220,7 +221,7 @@ class TagPathOffline(Informed):
     def _arm_of(self, pick: Pick) -> int:
         return pick.arm if pick.arm >= FIRST else self._arm_in(pick.memo)
 
-    def _arm_in(self, memo: NDArray[np.float32] | None) -> int:
+    def _arm_in(self, memo: Memo | None) -> int:
         """Return the arm of the group that a link noted; a link that another policy placed has the empty path."""
         return self._group("") if memo is None else int(memo[0])
 

@@ -17,8 +17,10 @@ from scrapy_focus.policies.tagpath.policy import FIRST, TARGETS, TagPath
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
+    from scrapy_focus.core.frontier import Ranked
     from scrapy_focus.core.types import Link, Outcome, Pick
     from scrapy_focus.learn.clusters import Index
+    from scrapy_focus.policies.tagpath.policy import Accounting
 
 Kind = Literal["page", "target", "redirect", "dead", "other", "unknown"]
 
@@ -97,6 +99,8 @@ class Omniscient(Informed):
 
     reads_page: ClassVar[bool] = False
 
+    frontier: Ranked
+
     def __init__(self) -> None:
         self._found = 0
 
@@ -136,7 +140,7 @@ class OracleTagPath(TagPath, Informed):
     Examples
     --------
     >>> import numpy as np
-    >>> from scrapy_focus import Link, MemoryFrontier
+    >>> from scrapy_focus import Link, Mission, memory_frontier
     >>> class Portal:
     ...     def kind(self, url):
     ...         return {"csv": "target", "old": "dead"}.get(url.rpartition(".")[2], "page")
@@ -144,7 +148,7 @@ class OracleTagPath(TagPath, Informed):
     ...         return []
     >>> policy = OracleTagPath()
     >>> policy.inform(Portal())
-    >>> policy.open(MemoryFrontier(), np.random.default_rng(0))
+    >>> policy.open(memory_frontier(), np.random.default_rng(0), Mission())
     >>> policy.place([Link("http://a/", 1)], None)[0].arm
     2
     >>> policy.place([Link("http://a/1.csv", 2)], None)[0].arm
@@ -159,7 +163,7 @@ class OracleTagPath(TagPath, Informed):
         m: int = 12,
         w: int = 15,
         alpha: float = 2 * math.sqrt(2),
-        accounting: Literal["released", "full"] = "released",
+        accounting: Accounting | None = None,
         index: Index = "numpy",
         max_clusters: int = 4096,
     ) -> None:

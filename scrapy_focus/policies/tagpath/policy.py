@@ -9,7 +9,7 @@ many targets. A second learner tells from the URL alone which links are targets 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -21,15 +21,18 @@ from scrapy_focus.learn.classifier import OnlineClassifier
 from scrapy_focus.learn.clusters import Clusters, Index
 from scrapy_focus.learn.text import N_PAIRS, GramProjector, char_pairs
 from scrapy_focus.policies.bases import best_arm
-from scrapy_focus.web.mime import BLOCKED_EXTENSIONS, extension
+from scrapy_focus.web.mime import blocked_extensions, extension
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from numpy.typing import NDArray
 
-    from scrapy_focus.core.frontier import Frontier
-    from scrapy_focus.core.types import Link, Outcome, Pick
+    from scrapy_focus.core.frontier import Frontier, Ranked
+    from scrapy_focus.core.mission import Mission
+    from scrapy_focus.core.types import Link, Memo, Outcome, Pick
+
+Accounting = Literal["released", "full"]
 
 TARGETS = 0  # links that are predicted to be targets: fetched at once, first in first out
 PROBES = 1  # links to be looked at with a HEAD, while the classifier knows nothing
@@ -69,13 +72,15 @@ class TagPath(Policy):
     batch
         Labels to collect before each training of the classifier.
     probe
-        Learn the first labels from HEAD requests; for goals that can tell a target by its headers.
+        Learn the first labels from HEAD requests; by default where the mission says that headers tell a target.
     accounting
-        What counts as a pull. ``"released"``: only pulls that ended in a page, as in the released code. ``"full"``:
-        every pull, and one whose page is itself a target earns its reward; for goals whose targets are pages.
+        What counts as a pull. ``"released"``: only pulls that ended in a page, as in the released code, and by default
+        where headers tell a target. ``"full"``: every pull, and one whose page is itself a target earns its reward; by
+        default where targets may be pages.
     blocked
         Extensions of URLs that are never requested, but as seeds; with ``accounting="full"``, where anything can be a
-        target, not after three of its kind were fetched for nothing.
+        target, not after three of its kind were fetched for nothing. By default those of images, films and the like that
+        the mission does not look for.
     index
         How the nearest cluster is found, see :class:`~scrapy_focus.learn.clusters.Clusters`.
     max_clusters
@@ -118,16 +123,16 @@ class TagPath(Policy):
     Examples
     --------
     >>> import numpy as np
-    >>> from scrapy_focus import Link, MemoryFrontier
+    >>> from scrapy_focus import Link, Mission, memory_frontier
     >>> policy = TagPath(probe=False)
-    >>> policy.open(MemoryFrontier(), np.random.default_rng(0))
+    >>> policy.open(memory_frontier(), np.random.default_rng(0), Mission())
     >>> paths = ["html/body/nav/a", "html/body/main/table/tr/td/a", "html/body/nav/a"]
     >>> links = [Link(f"http://a/{i}", i, tag_path=path) for i, path in enumerate(paths)]
     >>> [place.arm for place in policy.place(links, None)]
     [2, 3, 2]
     """
 
-    reads_page: ClassVar[bool] = True
+    frontier: Ranked
 
     def __init__(
         self,
@@ -138,13 +143,13 @@ class TagPath(Policy):
         w: int = 15,
         alpha: float = 2 * math.sqrt(2),
         batch: int = 10,
-        probe: bool = True,
-        accounting: Literal["released", "full"] = "released",
-        blocked: Collection[str] = BLOCKED_EXTENSIONS,
+        probe: bool | None = None,
+        accounting: Accounting | None = None,
+        blocked: Collection[str] | None = None,
         index: Index = "numpy",
         max_clusters: int = 4096,
     ) -> None:
-        if accounting not in ("released", "full") or index not in ("numpy", "hnswlib"):
+        if accounting not in (None, "released", "full") or index not in ("numpy", "hnswlib"):
             raise ConfigError(
                 f"TagPath(accounting={accounting!r}, index={index!r}): accounting is 'released' or 'full', index is "
                 "'numpy' or 'hnswlib'"
@@ -162,7 +167,7 @@ class TagPath(Policy):
         self.batch = batch
         self.probe = probe
         self.accounting = accounting
-        self.blocked = frozenset(blocked)
+        self.blocked = None if blocked is None else frozenset(blocked)
         self.index = index
         self.max_clusters = max_clusters
         self.stats = ArmStats()
@@ -182,6 +187,12 @@ class TagPath(Policy):
         self._adopted: dict[int, int] = {}  # picks that were taken for targets and gave links -> the arm of their path
         self._labelled: set[int] = set()  # keys that taught the classifier with their HEAD, until they are fetched
 
+    def open(self, frontier: Frontier, rng: np.random.Generator, mission: Mission) -> None:
+        self._probes = mission.heads_tell if self.probe is None else self.probe
+        self._accounting = self.accounting or ("released" if mission.heads_tell else "full")
+        self._blocked = frozenset(blocked_extensions(mission.types)) if self.blocked is None else self.blocked
+        super().open(frontier, rng, mission)
+
     def attach(self, frontier: Frontier) -> None:
         super().attach(frontier)
         self.stats.ensure(FIRST)
@@ -192,7 +203,7 @@ class TagPath(Policy):
         page_arm = -1 if source is None else self._page_arm(source)
         inherited = source is not None and page_arm != source.pick.arm
         placements: list[Placement | None] = []
-        memos: dict[str, NDArray[np.float32]] = {}
+        memos: dict[str, Memo] = {}
         pages: dict[str, list[int]] = {}
         for i, link in enumerate(links):
             placements.append(None)
@@ -227,7 +238,7 @@ class TagPath(Policy):
             return pick._replace(chance=1 / int(awake[arm]))
         return pick._replace(chance=1.0)
 
-    def unselect(self, pick: Pick) -> None:
+    def release(self, pick: Pick) -> None:
         self.steps -= 1
         if pick.arm >= FIRST:
             self.stats.unpull(pick.arm)
@@ -240,7 +251,7 @@ class TagPath(Policy):
             credited = pick.origin if pick.memo is None else int(pick.memo[1])
             if credited >= FIRST:
                 self.stats.earn(credited, outcome.reward)
-        if (name := extension(pick.url)) in self.blocked:
+        if (name := extension(pick.url)) in self._blocked:
             worth = outcome.reward > 0 or outcome.is_html
             self._in_vain[name] = -math.inf if worth else self._in_vain.get(name, 0) + 1
         adopted = self._adopted.pop(pick.id, None)
@@ -248,7 +259,7 @@ class TagPath(Policy):
             self.stats.pull(adopted)
         arm = pick.arm if adopted is None else adopted
         if arm >= FIRST:
-            if self.accounting == "full":
+            if self._accounting == "full":
                 self.stats.earn(arm, outcome.reward)
             elif not outcome.is_html:
                 self.stats.unpull(arm)
@@ -303,7 +314,7 @@ class TagPath(Policy):
 
     @property
     def _probing(self) -> bool:
-        return self.probe and not self.classifier.ready and self._unanswered < self.batch
+        return self._probes and not self.classifier.ready and self._unanswered < self.batch
 
     def _label(self, url: str, outcome: Outcome) -> bool:
         """Teach the classifier what a URL was, where that is known; return whether it was a target."""
@@ -328,8 +339,8 @@ class TagPath(Policy):
 
     def _is_blocked(self, url: str) -> bool:
         name = extension(url)
-        sure = self.accounting == "released" or self._in_vain.get(name, 0) >= _PATIENCE
-        return name in self.blocked and sure
+        sure = self._accounting == "released" or self._in_vain.get(name, 0) >= _PATIENCE
+        return name in self._blocked and sure
 
     def _page_arm(self, source: Outcome) -> int:
         """The arm to which targets found on this page are credited."""
@@ -337,13 +348,13 @@ class TagPath(Policy):
         if pick.arm >= FIRST:
             return pick.arm
         arm = self._arm_of(pick.memo)
-        if self.accounting == "released":
+        if self._accounting == "released":
             self._adopted[pick.id] = arm
             if len(self._adopted) > _MOST_ADOPTED:  # links came after the outcome of their page
                 del self._adopted[next(iter(self._adopted))]
         return arm
 
-    def _wait(self, arm: int, memo: NDArray[np.float32], method: Literal["GET", "HEAD"] = "GET") -> Placement:
+    def _wait(self, arm: int, memo: Memo, method: Literal["GET", "HEAD"] = "GET") -> Placement:
         self._queued += 1
         return Placement(arm, -float(self._queued), memo, method)
 
@@ -361,7 +372,7 @@ class TagPath(Policy):
         self._paths[path] = len(self._path_names) - 1
         return self._paths[path]
 
-    def _arm_of(self, memo: NDArray[np.float32] | None) -> int:
+    def _arm_of(self, memo: Memo | None) -> int:
         """Return the cluster of the path that a link noted, which joins it; without a memo it is the empty path."""
         if memo is None:
             return self._cluster("")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Iterable
+from os import PathLike
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
@@ -17,18 +18,17 @@ import numpy as np
 
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.types import State
-from scrapy_focus.learn.relevance import relevance_of
+from scrapy_focus.learn.models import relevance_of
 from scrapy_focus.web.words import words_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
-    from os import PathLike
 
     from numpy.typing import NDArray
 
-    from scrapy_focus.core.frontier import Frontier
+    from scrapy_focus.core.frontier import Drawn
+    from scrapy_focus.core.mission import Topic
     from scrapy_focus.core.types import Link, Outcome, Pick
-    from scrapy_focus.learn.relevance import Relevance
     from scrapy_focus.policies.domains import Domains
 
 LEVELS = 63  # the largest code
@@ -88,7 +88,7 @@ class Layout(NamedTuple):
 
     def vector_of(self, pick: Pick) -> NDArray[np.uint8]:
         """Return the vector of a pick, shape (width,); zeros where it has none, as the policy failed when it was found."""
-        return np.zeros(self.width, np.uint8) if pick.memo is None else pick.memo.astype(np.uint8)
+        return np.zeros(self.width, np.uint8) if pick.memo is None else pick.memo.astype(np.uint8, copy=False)
 
 
 def layout(*, in_links: bool, groups: bool) -> Layout:
@@ -198,9 +198,9 @@ class LinkReader:
         A classifier of texts, or the file of one that ``scrapy focus-train`` wrote; without one, the probability is 0.
     """
 
-    def __init__(self, keywords: Collection[str], relevance: str | PathLike[str] | Relevance | None) -> None:
+    def __init__(self, keywords: Collection[str], relevance: str | PathLike[str] | Topic | None) -> None:
         self.words = Words(keywords)
-        self.relevance = None if relevance is None else relevance_of(relevance)
+        self.relevance: Topic | None = relevance_of(relevance) if isinstance(relevance, (str, PathLike)) else relevance
         if keywords and not self.words:
             raise ConfigError(f"keywords is {keywords!r}: none of them has a word of two letters or more")
         self._known: dict[
@@ -282,7 +282,7 @@ class Features:
             made[:, start + 6 : start + 10] = page_groups
         return made
 
-    def keep(self, made: NDArray[np.uint8], links: Sequence[Link], frontier: Frontier) -> None:
+    def keep(self, made: NDArray[np.uint8], links: Sequence[Link], frontier: Drawn) -> None:
         """Of links that wait, keep the path on which they were found first and the best words, and add up pages that link."""
         known = [i for i, link in enumerate(links) if link.state == State.WAITING]
         if not known:

@@ -9,18 +9,20 @@ what their kind earned, and of each leaf only some are judged.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast, get_args
 
 import numpy as np
 
 from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.core.frontier import Ranks, Vectors
+from scrapy_focus.core.mission import Mission
 from scrapy_focus.core.policy import Policy
 from scrapy_focus.core.types import Placement, State
+from scrapy_focus.learn.models import relevance_of
 from scrapy_focus.learn.qnet import DoubleDQN
-from scrapy_focus.learn.relevance import relevance_of
 from scrapy_focus.learn.tree import RegressionTree
 from scrapy_focus.policies.domains import Domains
-from scrapy_focus.policies.treeq.features import LEVELS, Features, LinkReader, checked, layout
+from scrapy_focus.policies.treeq.features import LEVELS, Features, Layout, LinkReader, checked, layout
 from scrapy_focus.policies.treeq.rules import Rules
 
 if TYPE_CHECKING:
@@ -29,9 +31,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from scrapy_focus.core.frontier import Frontier
+    from scrapy_focus.core.frontier import Drawn, Frontier, Keeps, Ranked
+    from scrapy_focus.core.mission import Topic
     from scrapy_focus.core.types import Link, Outcome, Pick
-    from scrapy_focus.learn.relevance import Relevance
 
 Mode = Literal["tree", "tree-random", "synchronous", "asynchronous", "random"]
 
@@ -55,9 +57,10 @@ class TreeQ(Policy):
     Parameters
     ----------
     keywords
-        Words and phrases of the topic, see :class:`~scrapy_focus.policies.treeq.features.Words`.
+        Words and phrases of the topic, see :class:`~scrapy_focus.policies.treeq.features.Words`; by default those of the
+        mission.
     relevance
-        A classifier of texts, or the file of one that ``scrapy focus-train`` wrote.
+        A classifier of texts, or the file of one that ``scrapy focus-train`` wrote; by default the topic of the mission.
     per_domain, per_domain_least, falls_every
         Pages of one domain at most, see :class:`~scrapy_focus.policies.domains.Domains`.
     mode
@@ -103,8 +106,8 @@ class TreeQ(Policy):
 
     Examples
     --------
-    >>> from scrapy_focus import Crawl, Link
-    >>> crawl = Crawl(TreeQ(keywords=["cheese"]), seed=0)
+    >>> from scrapy_focus import Crawl, Link, memory_frontier
+    >>> crawl = Crawl(TreeQ(keywords=["cheese"]), frontier=memory_frontier, seed=0)
     >>> links = [Link("http://a.test/bread", 1, "a.test"), Link("http://b.test/cheese", 2, "b.test")]
     >>> crawl.add(links)
     2
@@ -112,13 +115,16 @@ class TreeQ(Policy):
     'http://b.test/cheese'
     """
 
-    wants_known: ClassVar[bool] = True
+    #: Links that wait are judged again, by their best words and by the pages that link to them.
+    wants_known: ClassVar[frozenset[State]] = frozenset({State.WAITING})
+
+    frontier: Drawn
 
     def __init__(
         self,
         *,
-        keywords: Collection[str] = (),
-        relevance: str | PathLike[str] | Relevance | None = None,
+        keywords: Collection[str] | None = None,
+        relevance: str | PathLike[str] | Topic | None = None,
         per_domain: int | None = None,
         per_domain_least: int | None = None,
         falls_every: int = 6_666,
@@ -126,28 +132,19 @@ class TreeQ(Policy):
         preset: str = "",
         rules: dict[str, Any] | None = None,
     ) -> None:
-        self.keywords = checked(keywords)
-        self.relevance = None if relevance is None else relevance_of(relevance)
+        self.keywords = None if keywords is None else checked(keywords)
+        self.relevance: Topic | None = None if relevance is None else relevance_of(relevance)
         self.per_domain = per_domain
         self.per_domain_least = per_domain_least
         self.falls_every = falls_every
         self.mode = mode
         self.preset = preset
         self.rules = rules
-        self._begin()
-
-    def _begin(self) -> None:
-        """Make everything that follows from the parameters."""
-        if self.mode not in get_args(Mode):
-            raise ConfigError(f"mode is {self.mode!r}; it is one of {', '.join(get_args(Mode))}")
-        topical = bool(self.keywords) or self.relevance is not None
-        self._rules = Rules.of(self.preset, self.mode, self.rules or {}, topical=topical, cap=self.per_domain)
-        self.layout = layout(in_links=self._rules.in_links, groups=self._rules.groups)
-        self.domains = Domains(self.per_domain, least=self.per_domain_least, falls_every=self.falls_every)
-        self._features = Features(
-            self.layout, LinkReader(self.keywords, self.relevance), self.domains,
-            seeds_are_relevant=topical, hosts=self._rules.hosts,
-        )  # fmt: skip
+        if mode not in get_args(Mode):
+            raise ConfigError(f"mode is {mode!r}; it is one of {', '.join(get_args(Mode))}")
+        self.domains = Domains(per_domain, least=per_domain_least, falls_every=falls_every)
+        LinkReader(self.keywords or (), self.relevance)  # which says what is wrong with them
+        self._rules_for(Mission())
         self.steps = 0  # picks
         self.results = 0  # outcomes
         self._found = 0  # links that were ranked
@@ -166,9 +163,18 @@ class TreeQ(Policy):
         """States of links that are placed: where they are judged only once, those that wait stay as they are."""
         return (State.NEW, State.PROBED, State.WAITING) if self.chooses_in_tree else (State.NEW, State.PROBED)
 
-    def open(self, frontier: Frontier, rng: np.random.Generator) -> None:
-        self._begin()  # a subclass, or who made it, may have set parameters since
-        rules = self._rules
+    def keeps(self, mission: Mission) -> Keeps:
+        return Vectors(self._layout_for(mission).width) if self.chooses_in_tree else Ranks()
+
+    def open(self, frontier: Frontier, rng: np.random.Generator, mission: Mission) -> None:
+        self._rules = rules = self._rules_for(mission)
+        self.layout = self._layout_for(mission)
+        keywords = mission.words if self.keywords is None else self.keywords
+        topic = mission.topic if self.relevance is None else self.relevance
+        self._features = Features(
+            self.layout, LinkReader(keywords, topic), self.domains, seeds_are_relevant=bool(keywords) or topic is not None,
+            hosts=rules.hosts,
+        )  # fmt: skip
         self.tree = RegressionTree(
             self.layout.n_codes, rule=rules.split, tau=rules.tau, min_samples=rules.min_samples,
             min_child=rules.min_child, min_share=rules.min_share, max_depth=rules.max_depth, max_leaves=rules.max_leaves,
@@ -177,7 +183,7 @@ class TreeQ(Policy):
             self.layout.n_codes, gamma=rules.gamma, batch=rules.batch, target_every=rules.target_every,
             fan=rules.fan, rng=np.random.default_rng(rng.integers(1 << 63)), prior=rules.weights(self.layout),
         )  # fmt: skip
-        super().open(frontier, rng)
+        super().open(frontier, rng, mission)
 
     def attach(self, frontier: Frontier) -> None:
         super().attach(frontier)
@@ -186,9 +192,8 @@ class TreeQ(Policy):
         self._n_hosts = 0
         self._shut = np.zeros(0, np.bool_)  # by row of a domain: what its hosts have in _closed
         if self.chooses_in_tree:
-            frontier.keep_vectors(self.layout.width)
             for split in self.tree.splits:
-                frontier.divide(*split)
+                self.frontier.divide(*split)
             self._know_hosts()
 
     def place(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
@@ -208,7 +213,8 @@ class TreeQ(Policy):
         x = vectors[:, : self.layout.n_codes]
         x[:] = self._features.now(vectors, np.array([rows[link.host] for link in wanted]))
         arms = self.tree.route(vectors).tolist() if self.chooses_in_tree else [0] * len(at)
-        for i, arm, rank, memo in zip(at, arms, self._ranks(x), vectors.astype(np.float32), strict=True):
+        memos = vectors if self.chooses_in_tree else vectors.astype(np.float32)
+        for i, arm, rank, memo in zip(at, arms, self._ranks(x), memos, strict=True):
             placements[i] = Placement(arm, rank, memo)
         if source is not None:
             self._remember(source.pick.id, x)
@@ -219,7 +225,7 @@ class TreeQ(Policy):
         return placements
 
     def select(self, busy: Collection[str]) -> Pick | None:
-        pick = self._choose(busy) if self.chooses_in_tree else self.domains.pop(self.frontier, 0, busy)
+        pick = self._choose(busy) if self.chooses_in_tree else self.domains.pop(cast("Ranked", self.frontier), 0, busy)
         if pick is None:
             return None
         x = self._features.of(pick)
@@ -234,12 +240,12 @@ class TreeQ(Policy):
             self._sweep()
         return pick
 
-    def unselect(self, pick: Pick) -> None:
+    def release(self, pick: Pick) -> None:
         if self._chosen.pop(pick.id, None) is not None:
             self.steps -= 1
             self._recent = self._before.pop(pick.id) + self._recent
             row = self.domains.row(pick.host)
-            self.domains.take_back(row)
+            self.domains.release(row)
             self._update_closed(row)
             if self._features.groups is not None:
                 self._features.groups.ask(self.layout.groups_of(pick), -1)
@@ -302,6 +308,18 @@ class TreeQ(Policy):
     def _is_random(self) -> bool:
         return self.mode in ("tree-random", "random") or self.results < self._rules.warmup
 
+    def _rules_for(self, mission: Mission) -> Rules:
+        topical = (
+            bool(mission.words if self.keywords is None else self.keywords)
+            or self.relevance is not None
+            or mission.topic is not None
+        )
+        return Rules.of(self.preset, self.mode, self.rules or {}, topical=topical, cap=self.per_domain)
+
+    def _layout_for(self, mission: Mission) -> Layout:
+        rules = self._rules_for(mission)
+        return layout(in_links=rules.in_links, groups=rules.groups)
+
     # Choosing
 
     def _choose(self, busy: Collection[str]) -> Pick | None:
@@ -309,16 +327,16 @@ class TreeQ(Policy):
         self._know_hosts()
         closed = None if self.domains.cap is None else self._closed[: self._n_hosts]
         if self.mode == "synchronous":
-            drawn = self.frontier.everything(busy=busy, closed=closed)
+            drawn = self.frontier.draw(None, self.rng, busy=busy, closed=closed)
         else:
             drawn = self.frontier.draw(self._counts(), self.rng, busy=busy, closed=closed)
         if not len(drawn.slots):
             while not busy and not self.frontier.flying and len(self.frontier):
-                self.frontier.give_up(self.frontier.draw(self._counts(), np.random.default_rng(0)).slots)
+                self.frontier.drop(self.frontier.draw(self._counts(), np.random.default_rng(0)).slots)
             return None
         x = self._features.now(drawn.vectors, self._rows[drawn.hosts])
         at = int(self.rng.integers(len(x))) if self._is_random else int(np.argmax(self.network.values(x)))
-        return self.frontier.take_slot(int(drawn.slots[at]))
+        return self.frontier.take_drawn(int(drawn.slots[at]))
 
     def _counts(self) -> NDArray[np.int64]:
         """Return how many representatives each leaf has, shape (n_leaves,)."""
@@ -329,7 +347,7 @@ class TreeQ(Policy):
     def _sweep(self) -> None:
         """Give up some links of domains that have had all their pages, so that they do not wait for ever."""
         drawn = self.frontier.draw(self._counts(), self.rng)
-        self.frontier.give_up(drawn.slots[self.domains.is_done(self._rows[drawn.hosts])])
+        self.frontier.drop(drawn.slots[self.domains.is_done(self._rows[drawn.hosts])])
 
     def _ranks(self, x: NDArray[np.uint8]) -> list[float]:
         if self.mode == "random":
