@@ -16,7 +16,6 @@ import argparse
 import json
 import shutil
 import subprocess
-import threading
 from collections import Counter, deque
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -260,10 +259,7 @@ def _serve(name: str, folder: Path, port: int) -> None:
     server = SiteServer(open_site(name, folder), port=port)
     server.start()
     print(server.url.removesuffix("/") + SITES[name].start, flush=True)
-    try:
-        threading.Event().wait()
-    except KeyboardInterrupt:
-        server.stop()
+    server.serve_until_interrupted()
 
 
 if __name__ == "__main__":

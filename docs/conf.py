@@ -1,8 +1,12 @@
 """Sphinx configuration: ``sphinx-build -W -b html docs docs/_build`` builds the documentation."""
 
 import os
+import sys
+from pathlib import Path
 
 import scrapy_focus
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))  # site-profiles documents what is there
 
 project = "scrapy_focus"
 author = "The scrapy_focus developers"

@@ -1,4 +1,7 @@
-"""Finds pages on a topic in a web that it serves itself, and compares with breadth-first: ``python example_project/topic_demo.py``."""
+"""Finds pages on a topic in a web that it serves itself, and compares with breadth-first.
+
+Run it in a clone, which has the web in ``benchmarks``: ``python example_project/topic_demo.py``.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +19,13 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 
-from manyhosts.server import WebServer, write_examples
-from manyhosts.web import TOPICS, MadeUpWeb
 from scrapy_focus.web.domains import domain_of
 
 PROJECT = Path(__file__).parent
+sys.path.insert(0, str(PROJECT.parent / "benchmarks"))
+from manyhosts.server import WebServer, write_examples  # noqa: E402
+from manyhosts.web import TOPICS, MadeUpWeb  # noqa: E402
+
 BREADTH_FIRST = "scrapy_focus.policies.orderings.BreadthFirst"
 EXAMPLES = 150  # of each kind
 

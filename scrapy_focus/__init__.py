@@ -2,129 +2,32 @@
 
 from __future__ import annotations
 
+import ast
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from scrapy_focus.addon import Addon
-    from scrapy_focus.checks import check_frontier, check_policy
-    from scrapy_focus.core.budget import Budget
-    from scrapy_focus.core.crawl import Crawl
-    from scrapy_focus.core.errors import (
-        ConfigError,
-        FocusError,
-        FrontierError,
-        GoalError,
-        PolicyError,
-        RecordingError,
-        ResumeError,
-        StorageError,
-    )
-    from scrapy_focus.core.frontier import Frontier
-    from scrapy_focus.core.goal import Goal
-    from scrapy_focus.core.log import EventLog
-    from scrapy_focus.core.policy import Left, Policy
-    from scrapy_focus.core.stop import CostLimit, Plateau
-    from scrapy_focus.core.types import Link, Outcome, Page, Pick, Placement, State
-    from scrapy_focus.frontiers.memory import MemoryFrontier
-    from scrapy_focus.goals.files import FilesGoal
-    from scrapy_focus.goals.items import ItemsGoal
-    from scrapy_focus.goals.topic import TopicGoal
-    from scrapy_focus.jobs.job import Job
-    from scrapy_focus.pipelines import RewardPipeline
-    from scrapy_focus.policies.bases import Bandit, Ordering
-    from scrapy_focus.scheduler import FocusScheduler
-    from scrapy_focus.schedulers import SleepingBanditScheduler, TreeFrontierScheduler
+from pathlib import Path
+from typing import Any
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "Addon",
-    "Bandit",
-    "Budget",
-    "ConfigError",
-    "CostLimit",
-    "Crawl",
-    "EventLog",
-    "FilesGoal",
-    "FocusError",
-    "FocusScheduler",
-    "Frontier",
-    "FrontierError",
-    "Goal",
-    "GoalError",
-    "ItemsGoal",
-    "Job",
-    "Left",
-    "Link",
-    "MemoryFrontier",
-    "Ordering",
-    "Outcome",
-    "Page",
-    "Pick",
-    "Placement",
-    "Plateau",
-    "Policy",
-    "PolicyError",
-    "RecordingError",
-    "ResumeError",
-    "RewardPipeline",
-    "SleepingBanditScheduler",
-    "State",
-    "StorageError",
-    "TopicGoal",
-    "TreeFrontierScheduler",
-    "check_frontier",
-    "check_policy",
-]
 
-# Scrapy imports its commands, and this package with them, whatever the command: so nothing is imported before it is used.
-_HOMES = {
-    "Addon": "addon",
-    "Bandit": "policies.bases",
-    "Budget": "core.budget",
-    "ConfigError": "core.errors",
-    "CostLimit": "core.stop",
-    "Crawl": "core.crawl",
-    "EventLog": "core.log",
-    "FilesGoal": "goals.files",
-    "FocusError": "core.errors",
-    "FocusScheduler": "scheduler",
-    "Frontier": "core.frontier",
-    "FrontierError": "core.errors",
-    "Goal": "core.goal",
-    "GoalError": "core.errors",
-    "ItemsGoal": "goals.items",
-    "Job": "jobs.job",
-    "Left": "core.policy",
-    "Link": "core.types",
-    "MemoryFrontier": "frontiers.memory",
-    "Ordering": "policies.bases",
-    "Outcome": "core.types",
-    "Page": "core.types",
-    "Pick": "core.types",
-    "Placement": "core.types",
-    "Plateau": "core.stop",
-    "Policy": "core.policy",
-    "PolicyError": "core.errors",
-    "RecordingError": "core.errors",
-    "ResumeError": "core.errors",
-    "RewardPipeline": "pipelines",
-    "SleepingBanditScheduler": "schedulers",
-    "State": "core.types",
-    "StorageError": "core.errors",
-    "TopicGoal": "goals.topic",
-    "TreeFrontierScheduler": "schedulers",
-    "check_frontier": "checks",
-    "check_policy": "checks",
-}
+def _read_homes() -> dict[str, str]:
+    """Return the module of each public name, from the list that type checkers read."""
+    tree = ast.parse(Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
+    imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
+    return dict(sorted((name.name, str(node.module)) for node in imports for name in node.names))
+
+
+# Scrapy imports its commands, and this package with them, whatever the command: nothing is imported before it is used.
+_HOMES = _read_homes()
+
+__all__ = list(_HOMES)
 
 
 def __getattr__(name: str) -> Any:
     """Import a public name when it is asked for first; everything but what is for Scrapy works without Scrapy."""
     if name not in _HOMES:
         raise AttributeError(f"module 'scrapy_focus' has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(f"scrapy_focus.{_HOMES[name]}"), name)
+    value = globals()[name] = getattr(import_module(_HOMES[name]), name)
     return value
 
 

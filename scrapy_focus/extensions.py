@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import logging
 import sys
 from typing import TYPE_CHECKING, Any
@@ -11,11 +10,13 @@ from scrapy import signals
 from scrapy.utils.asyncio import create_looping_call
 
 from scrapy_focus.engine.host import host_of
+from scrapy_focus.engine.terminal import REFRESH, Footer
 from scrapy_focus.web.html import readable
 
 if TYPE_CHECKING:
     from typing import Self
 
+    from rich.panel import Panel
     from scrapy import Spider
     from scrapy.crawler import Crawler
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _RECENT = 100  # requests over which the rate "now" is taken
-_REFRESH = 0.5  # seconds between two pictures of the panel
+_ROOM = 3  # columns for the ^C that the terminal shows
 
 
 class FocusExtension:
@@ -37,7 +38,7 @@ class FocusExtension:
     def __init__(self, crawler: Crawler) -> None:
         self.crawler = crawler
         self._loop: Any = None
-        self._panel: Panel | None = None
+        self._footer: Footer | None = None
         self.host: Host | None = None
 
     @classmethod
@@ -57,9 +58,9 @@ class FocusExtension:
             return
         progress, interval = host.progress, self.crawler.settings.getfloat("LOGSTATS_INTERVAL")
         if progress == "panel" or (progress == "auto" and sys.stderr.isatty()):
-            self._panel = Panel(host)
-            self._panel.start()
-            interval = _REFRESH
+            self._footer = Footer()
+            self._footer.start()
+            interval = REFRESH
         elif progress == "off" or not interval:
             return
         self._loop = create_looping_call(self._tick, host)
@@ -69,55 +70,26 @@ class FocusExtension:
         """Stop to show progress, and say what came of the crawl."""
         if self._loop is not None and self._loop.running:
             self._loop.stop()
-        if self._panel is not None:
-            self._panel.stop()
+        if self._footer is not None:
+            self._footer.stop()
         if self.host is not None:
             self.host.flush_stats()
             logger.info("Finished (%s): %s", reason, "; ".join(progress(self.host)), extra={"spider": spider})
 
     def _tick(self, host: Host) -> None:
         host.flush_stats()
-        if self._panel is not None:
-            self._panel.refresh()
+        if self._footer is not None:
+            self._footer.show(draw_panel(host, self._footer.width - _ROOM))
         else:
             logger.info("%s", "; ".join(progress(host)), extra={"spider": self.crawler.spider})
 
 
-class Panel:
-    """A live picture of a crawl at the bottom of a terminal; log lines scroll above it."""
+def draw_panel(host: Host, width: int) -> Panel:
+    """Return a picture of a crawl as it is now."""
+    from rich.panel import Panel
 
-    def __init__(self, host: Host) -> None:
-        from rich.console import Console
-        from rich.live import Live
-
-        self.host = host
-        self._handlers: list[tuple[logging.StreamHandler[Any], Any]] = []
-        self._live = Live(console=Console(stderr=True), auto_refresh=False, transient=True)
-
-    def start(self) -> None:
-        """Show it, and let all log handlers of the terminal write above it."""
-        stream = sys.stderr
-        self._live.start()
-        atexit.register(self._live.stop)  # a second Ctrl-C ends the process, and would leave the cursor hidden
-        for handler in logging.root.handlers:
-            if isinstance(handler, logging.StreamHandler) and handler.stream is stream:
-                self._handlers.append((handler, handler.setStream(sys.stderr)))
-
-    def refresh(self) -> None:
-        """Show the crawl as it is now."""
-        from rich.panel import Panel as Box
-
-        title = f"scrapy_focus: {self.host.policy.__qualname__}"
-        width = self._live.console.width - 3  # room for the ^C that the terminal shows
-        box = Box("\n".join(progress(self.host)), title=title, title_align="left", width=width)
-        self._live.update(box, refresh=True)
-
-    def stop(self) -> None:
-        """Take it away."""
-        for handler, stream in self._handlers:
-            handler.setStream(stream)
-        self._live.stop()
-        atexit.unregister(self._live.stop)
+    title = f"scrapy_focus: {host.policy.__qualname__}"
+    return Panel("\n".join(progress(host)), title=title, title_align="left", width=width)
 
 
 def progress(host: Host) -> list[str]:

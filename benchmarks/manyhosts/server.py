@@ -1,16 +1,16 @@
-"""Serves a made-up web of many hosts on this machine, as a proxy: a crawler asks for ``http://some.example/`` and gets it.
+"""Serves a synthetic web of many hosts on this machine, as a proxy that answers for ``http://some.example/``.
 
-No name has to be resolved and no address faked: whoever has ``http_proxy=http://127.0.0.1:8000/`` in the environment, as
-Scrapy reads it, finds all hosts there and nothing else. ::
+No name has to be resolved and no address faked: with ``http_proxy=http://127.0.0.1:8000/`` in the environment, as Scrapy
+reads it, a crawler finds all hosts there and nothing else. In a clone of the repository::
 
-    python -m manyhosts.server --topic beekeeping --folder bees
-    http_proxy=http://127.0.0.1:8000/ scrapy crawl topic -a seeds=bees/seeds.txt -a examples=bees
+    PYTHONPATH=benchmarks python -m manyhosts.server --topic beekeeping --folder bees
+    cd example_project
+    http_proxy=http://127.0.0.1:8000/ scrapy crawl topic -a seeds=../bees/seeds.txt -a examples=../bees
 """
 
 from __future__ import annotations
 
 import argparse
-import threading
 import time
 from collections import Counter
 from pathlib import Path
@@ -118,7 +118,7 @@ def write_examples(
 def main(arguments: Sequence[str] | None = None) -> None:
     """Serve a made-up web until Ctrl-C; the first line printed is the address of the proxy."""
     parser = argparse.ArgumentParser(
-        prog="python -m manyhosts.server", description="Serve a made-up web of many hosts, as a proxy."
+        prog="python -m manyhosts.server", description="Serve a synthetic web of many hosts, as a proxy."
     )
     parser.add_argument("--seed", type=int, default=0, help="another seed is another web (0)")
     parser.add_argument("--hosts", type=int, default=20_000, help="number of hosts, 2000 to 250000 (20000)")
@@ -139,10 +139,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except (ValueError, OSError) as error:
         parser.error(str(error))
     print(f"{server.url} {web.hosts} hosts", flush=True)
-    try:
-        threading.Event().wait()
-    except KeyboardInterrupt:
-        server.stop()
+    server.serve_until_interrupted()
 
 
 if __name__ == "__main__":

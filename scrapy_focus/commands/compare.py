@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
-from scrapy.utils.misc import load_object
 
-from scrapy_focus.core.errors import ConfigError, FocusError
+from scrapy_focus.commands.base import FocusCommand, make, make_console, read_numbers
+from scrapy_focus.core.errors import ConfigError
 
 if TYPE_CHECKING:
     import argparse
@@ -18,36 +17,29 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from types import TracebackType
 
-    from scrapy_focus.compare.comparison import Comparison, Run
+    from scrapy_focus.compare.comparison import Comparison
+    from scrapy_focus.compare.runs import Run
     from scrapy_focus.core.goal import Goal
 
     Progress = Callable[[Run, int, int], object]
 
 POLICIES = ("BranchingBandit", "SB-CLASSIFIER", "BFS", "RANDOM", "OMNISCIENT")
-_WIDTH = 120  # of the table, where there is no terminal
 _SHOWN = 10  # failures
 _BAR = 16  # columns of a terminal for the bar
 _BESIDE = 44  # columns for all numbers around it
 
 
-class CompareCommand(ScrapyCommand):
+class CompareCommand(FocusCommand):
     """Compares policies on recorded sites."""
 
-    requires_crawler_process = False
-    default_settings = {"LOG_ENABLED": False}
-
-    def syntax(self) -> str:
-        return "SITE.sqlite [SITE.sqlite ...] [options]"
-
-    def short_desc(self) -> str:
-        return "Compare policies on recorded sites"
-
-    def long_desc(self) -> str:
-        return (
-            "Crawl recorded sites with several policies and several seeds, without a network, and compare what they find "
-            "with how many requests. Shows a table, and writes a folder with one page to read (index.html), all numbers "
-            "(runs.csv, summary.json, curves.json) and pictures. Ctrl-C ends it, and keeps what was done."
-        )
+    command = "focus-compare"
+    arguments = "SITE.sqlite [SITE.sqlite ...] [options]"
+    summary = "Compare policies on recorded sites"
+    details = (
+        "Crawl recorded sites with several policies and several seeds, without a network, and compare what they find "
+        "with how many requests. Shows a table, and writes a folder with one page to read (index.html), all numbers "
+        "(runs.csv, summary.json, curves.json) and pictures. Ctrl-C ends it, and keeps what was done."
+    )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
@@ -80,32 +72,18 @@ class CompareCommand(ScrapyCommand):
         add("--no-plots", action="store_true", help="draw nothing, which needs no matplotlib")
         add("--ignore-nothing", action="store_true", help="ask for images, films and the like too")
 
-    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
-        super().process_options(args, opts)
-        if unknown := [word for word in args if word.startswith("-")]:
-            raise UsageError(f"there is no option {unknown[0]}; scrapy focus-compare -h lists those that there are")
+    def check(self, args: list[str], opts: argparse.Namespace) -> None:
         if not args:
             raise UsageError("name at least one recorded site; scrapy focus-record makes one")
         if opts.targets and opts.goal:
             raise UsageError("--targets and --goal both say what to look for; give one")
         opts.seeds = _seeds(opts.seeds)
-        for name in ("budget", "concurrency", "jobs"):
-            value = getattr(opts, name)
-            if value is not None and not (value.isdecimal() and int(value) > 0):
-                raise UsageError(f"--{name} is {value!r}; it takes a number from 1")
-            setattr(opts, name, None if value is None else int(value))
+        read_numbers(opts, "budget", "concurrency", "jobs")
 
-    def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        try:
-            self._compare(args, opts)
-        except FocusError as error:
-            print(f"Error: {error}", file=sys.stderr)
-            self.exitcode = 1
-
-    def _compare(self, sites: list[str], opts: argparse.Namespace) -> None:
+    def work(self, args: list[str], opts: argparse.Namespace) -> int:
         from scrapy_focus.compare.comparison import check_metric, compare
+        from scrapy_focus.compare.folder import check_folder, write
         from scrapy_focus.compare.plots import require_matplotlib
-        from scrapy_focus.compare.tables import check_folder
 
         metrics = opts.metric or ["requests_90"]
         for metric in metrics:
@@ -116,32 +94,33 @@ class CompareCommand(ScrapyCommand):
         check_folder(Path(opts.out))
         with _progress(metrics[0]) as progress:
             comparison = compare(
-                opts.policy or POLICIES, sites, goal=goal, seeds=opts.seeds, budget=opts.budget,
+                opts.policy or POLICIES, args, goal=goal, seeds=opts.seeds, budget=opts.budget,
                 concurrency=opts.concurrency, latency=_latency(opts.latency),
                 ignored=frozenset() if opts.ignore_nothing else None, jobs=opts.jobs, progress=progress,
                 baseline=opts.baseline,
             )  # fmt: skip
         if not comparison.runs:
             print("Interrupted before any crawl was done; nothing was written.", file=sys.stderr)
-            self.exitcode = 130
-            return
-        page = comparison.write(opts.out, metric=metrics[0], plots=not opts.no_plots)
+            return 130
+        page = write(comparison, opts.out, metric=metrics[0], plots=not opts.no_plots)
         show(comparison, metrics)
         print(f"The page to read: {page}\nThe numbers: {page.parent / 'runs.csv'}, {page.parent / 'summary.json'}")
-        self.exitcode = 130 if comparison.interrupted else 1 if comparison.failures else 0
+        if comparison.interrupted:
+            return 130
+        return int(bool(comparison.failures))
 
 
 def show(comparison: Comparison, metrics: list[str]) -> None:
     """Print a table, what it says in words, and what is to be known before believing it."""
-    from rich.console import Console
     from rich.text import Text
 
+    from scrapy_focus.compare.tables import terminal_table
     from scrapy_focus.compare.words import headline, warnings_of
 
-    console = Console(width=None if sys.stdout.isatty() else _WIDTH, highlight=False)
-    console.print(comparison.to_rich(metrics))
+    console = make_console()
+    console.print(terminal_table(comparison, metrics))
     for policy, contrast in comparison.paired(metrics[0]).items():
-        if policy not in comparison.told:
+        if policy not in comparison.informed:
             console.print(Text(headline(comparison, metrics[0], policy, contrast)))
     for warning in warnings_of(comparison):
         console.print(Text(f"Warning: {warning}", style="yellow"))
@@ -247,11 +226,7 @@ def _goal(path: str, targets: str) -> Goal | None:
             return FilesGoal(types=parse_types(targets.split(","))) if targets else None
         except ConfigError as error:
             raise ConfigError(f"--targets: {error}") from error
-    try:
-        goal: Any = load_object(path)
-        goal = goal() if isinstance(goal, type) else goal
-    except Exception as error:  # whatever the module or the class of a user does
-        raise ConfigError(f"--goal {path} cannot be made: {type(error).__name__}: {error}") from error
+    goal = make(f"--goal {path}", path)
     if not callable(goal):
         raise ConfigError(f"--goal {path} is no goal: it takes a callable from an Outcome to a number")
     return goal  # type: ignore[no-any-return]

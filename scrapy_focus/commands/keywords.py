@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
-from scrapy_focus.commands.train import check_no_arguments
-from scrapy_focus.core.errors import ConfigError, FocusError
+from scrapy_focus.commands.base import FocusCommand, read_numbers, refuse_arguments
+from scrapy_focus.core.errors import ConfigError
 
 if TYPE_CHECKING:
     import argparse
@@ -21,23 +19,16 @@ _REJECTED = 5
 _MANY = 25  # words that are added for each keyword; the paper added 21 at most
 
 
-class KeywordsCommand(ScrapyCommand):
+class KeywordsCommand(FocusCommand):
     """Expands a list of keywords."""
 
-    requires_crawler_process = False
-    default_settings = {"LOG_ENABLED": False}
-
-    def syntax(self) -> str:
-        return "--keywords FILE --corpus DIR (--vectors FILE | --train DIR) [options]"
-
-    def short_desc(self) -> str:
-        return "Find more keywords of a topic in pages on it"
-
-    def long_desc(self) -> str:
-        return (
-            "Expand the keywords of a topic: words of the pages in a folder are added if their vectors are closer to those of "
-            "the keywords than these are to each other, on average. Says what was added and why. Needs gensim."
-        )
+    command = "focus-keywords"
+    arguments = "--keywords FILE --corpus DIR (--vectors FILE | --train DIR) [options]"
+    summary = "Find more keywords of a topic in pages on it"
+    details = (
+        "Expand the keywords of a topic: words of the pages in a folder are added if their vectors are closer to those of "
+        "the keywords than these are to each other, on average. Says what was added and why. Needs gensim."
+    )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
@@ -57,23 +48,18 @@ class KeywordsCommand(ScrapyCommand):
         add("--limit", metavar="N", help="add the N words with the highest scores at most")
         add("--out", metavar="FILE", help="write all keywords there, with the scores of those that were added")
 
-    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
-        super().process_options(args, opts)
-        check_no_arguments("focus-keywords", args)
+    def check(self, args: list[str], opts: argparse.Namespace) -> None:
+        refuse_arguments(self.command, args)
         for name, what in (("keywords", "FILE"), ("corpus", "DIR")):
             if not getattr(opts, name):
                 raise UsageError(f"--{name} {what} is missing; scrapy focus-keywords -h says what it takes")
         if bool(opts.vectors) == bool(opts.train):
             raise UsageError("give either --vectors FILE, or --train DIR to make word vectors from pages")
-        if opts.limit is not None and not (opts.limit.isdecimal() and int(opts.limit) > 0):
-            raise UsageError(f"--limit is {opts.limit!r}; it takes a number from 1")
+        read_numbers(opts, "limit")
 
-    def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        try:
-            _expand(opts)
-        except FocusError as error:
-            print(f"Error: {error}", file=sys.stderr)
-            self.exitcode = 1
+    def work(self, args: list[str], opts: argparse.Namespace) -> int:
+        _expand(opts)
+        return 0
 
 
 def _expand(opts: argparse.Namespace) -> None:
@@ -88,7 +74,7 @@ def _expand(opts: argparse.Namespace) -> None:
     vectors = train_vectors(read_texts(opts.train).values()) if opts.train else load_vectors(opts.vectors)
     expansion = expand(keywords, words, vectors)
     above = len(expansion.added)
-    expansion = expansion._replace(added=expansion.added[: int(opts.limit) if opts.limit else above])
+    expansion = expansion._replace(added=expansion.added[: opts.limit])
     print("\n".join(_said(expansion, above)))
     if opts.out:
         _write(Path(opts.out), expansion)

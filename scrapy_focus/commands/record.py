@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import logging
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from scrapy import signals
-from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy.utils.conf import arglist_to_dict
 
-from scrapy_focus.core.errors import FocusError, RecordingError
+from scrapy_focus.commands.base import FocusCommand, make, read_numbers
+from scrapy_focus.core.errors import ConfigError, RecordingError
 
 if TYPE_CHECKING:
     import argparse
@@ -23,11 +22,16 @@ if TYPE_CHECKING:
     from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
     from scrapy.settings import Settings
 
-    from scrapy_focus.recordings.format import Completeness
+    from scrapy_focus.recordings.importers.base import Importer
     from scrapy_focus.recordings.writer import SiteWriter
 
-_SOURCES = ("folder", "warc", "httpcache", "portal")
-_TYPES = 10  # MIME types that --info lists
+# Importers that have an option of their own.
+_IMPORTERS = {
+    "folder": "scrapy_focus.recordings.importers.folder.FolderImporter",
+    "warc": "scrapy_focus.recordings.importers.warc.WarcImporter",
+    "httpcache": "scrapy_focus.recordings.importers.httpcache.HttpCacheImporter",
+    "portal": "scrapy_focus.recordings.importers.portal.PortalImporter",
+}
 _SILENT = "no response"
 _CHATTY = ("scrapy.addons", "scrapy.crawler", "scrapy.middleware")  # loggers
 
@@ -50,9 +54,25 @@ _FORCED: dict[str, Any] = {
 }
 
 
-class RecordCommand(ScrapyCommand):
+class _Source(NamedTuple):
+    """What is recorded, where that is not a live site."""
+
+    option: str  # as the user wrote it
+    path: str  # import path of the importer
+    sources: list[str]  # what the importer is made with
+
+
+class RecordCommand(FocusCommand):
     """Records a web site into a file in which policies are compared."""
 
+    command = "focus-record"
+    arguments = "SITE.sqlite -a root=URL [options]"
+    summary = "Record a web site into one file, to compare policies on it"
+    details = (
+        "Record a web site into SITE.sqlite: what each of its URLs answers, and which links stand where. It is crawled "
+        "breadth-first, politely, unless another source is named. It may be stopped at any time (Ctrl-C, or even kill "
+        "-9); the same command goes on from there."
+    )
     settings: Settings  # set before process_options()
     crawler_process: AsyncCrawlerProcess | CrawlerProcess  # set before run()
     default_settings = {
@@ -67,19 +87,6 @@ class RecordCommand(ScrapyCommand):
         "STATS_DUMP": False,
         "TELNETCONSOLE_ENABLED": False,
     }
-
-    def syntax(self) -> str:
-        return "SITE.sqlite -a root=URL [options]"
-
-    def short_desc(self) -> str:
-        return "Record a web site into one file, to compare policies on it"
-
-    def long_desc(self) -> str:
-        return (
-            "Record a web site into SITE.sqlite: what each of its URLs answers, and which links stand where. It is crawled "
-            "breadth-first, politely, unless another source is named. It may be stopped at any time (Ctrl-C, or even kill "
-            "-9); the same command goes on from there."
-        )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
@@ -102,16 +109,18 @@ class RecordCommand(ScrapyCommand):
         sources.add_argument("--warc", metavar="FILE", nargs="+", action="extend", help="web archive files")
         sources.add_argument("--httpcache", metavar="DIR", help="Scrapy's HTTP cache, the folder of one spider")
         sources.add_argument(
-            "--portal", metavar="PAGES", help="the made-up portal that comes with scrapy_focus, to try things out"
+            "--portal", metavar="PAGES", help="the synthetic portal that comes with scrapy_focus, to try things out"
         )
+        sources.add_argument(
+            "--importer", metavar=("PATH", "SOURCE"), nargs="+",
+            help="anything else: import path of an importer (myproject.importers.HarImporter), and what it reads",
+        )  # fmt: skip
 
-    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
-        super().process_options(args, opts)
-        if unknown := [word for word in args if word.startswith("-")]:
-            raise UsageError(f"there is no option {unknown[0]}; scrapy focus-record -h lists those that there are")
+    def check(self, args: list[str], opts: argparse.Namespace) -> None:
         if len(args) != 1:
             raise UsageError(
-                f"name one file to record into, first of all: scrapy focus-record SITE.sqlite ...; got {' '.join(args) or 'none'}"
+                "name one file to record into, first of all: scrapy focus-record SITE.sqlite ...; got "
+                f"{' '.join(args) or 'none'}"
             )
         self._check_sources(args[0], opts)
         self.requires_crawler_process = not opts.info and opts.source is None
@@ -119,17 +128,17 @@ class RecordCommand(ScrapyCommand):
             if (self.settings.getpriority(name) or 0) < SETTINGS_PRIORITIES["cmdline"]:
                 self.settings.set(name, value, "cmdline")
 
-    def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        try:
-            if opts.info:
-                print(describe(Path(args[0])))
-            elif opts.source is None:
-                self._record_live(Path(args[0]), opts)
-            else:
-                self._record_other(Path(args[0]), opts)
-        except FocusError as error:
-            print(f"Error: {error}", file=sys.stderr)
-            self.exitcode = 1
+    def work(self, args: list[str], opts: argparse.Namespace) -> int:
+        path = Path(args[0])
+        if opts.info:
+            from scrapy_focus.recordings.summary import describe
+
+            print(describe(path))
+            return 0
+        if opts.source is not None:
+            _import(opts.source, path, opts)
+            return 0
+        return self._record_live(path, opts)
 
     def _check_sources(self, path: str, opts: argparse.Namespace) -> None:
         """Check what belongs together, and set ``opts.roots`` and ``opts.source``."""
@@ -142,25 +151,24 @@ class RecordCommand(ScrapyCommand):
             raise UsageError(f"there is no argument {', '.join(given)}; there is root: -a root=https://example.org/")
         if wrong := [url for url in roots if not _is_root(url)]:
             raise UsageError(f"root is {wrong[0]!r}; give the URL of the first page: -a root=https://example.org/")
-        named = [name for name in _SOURCES if getattr(opts, name) is not None]
+        read_numbers(opts, "limit", "portal")
+        named = [name for name in (*_IMPORTERS, "importer") if getattr(opts, name) is not None]
         if len(named) > 1:
             raise UsageError(f"--{' and --'.join(named)} are different sources; name one")
-        for name in ("limit", "portal"):
-            value = getattr(opts, name)
-            if value is not None and not (value.isdecimal() and int(value) > 0):
-                raise UsageError(f"--{name} is {value!r}; it takes a number from 1")
-        opts.roots, opts.source = roots, named[0] if named else None
+        opts.roots = roots
+        opts.source = _source_of(named[0], getattr(opts, named[0])) if named else None
         if opts.info:
             if roots or named:
                 raise UsageError("--info says what a recording holds, and takes nothing but its name")
-        elif opts.source in ("folder", "portal") and len(roots) > 1:
-            raise UsageError(f"--{opts.source} takes one root; got {len(roots)}")
-        elif opts.source is None and not roots and not Path(path).exists():
+        elif named and len(roots) > 1:
+            raise UsageError(f"--{named[0]} takes one root; got {len(roots)}")
+        elif not named and not roots and not Path(path).exists():
             raise UsageError(f"say where the site starts: scrapy focus-record {path} -a root=https://example.org/")
-        elif opts.source is not None and (opts.limit or opts.no_files):
-            raise UsageError(f"--limit and --no-files are for recording a live site, and --{opts.source} is none")
+        elif named and (opts.limit or opts.no_files):
+            raise UsageError(f"--limit and --no-files are for recording a live site, and --{named[0]} is none")
 
-    def _record_live(self, path: Path, opts: argparse.Namespace) -> None:
+    def _record_live(self, path: Path, opts: argparse.Namespace) -> int:
+        from scrapy_focus.recordings.format import roots_of
         from scrapy_focus.recordings.writer import SiteWriter
 
         known = path.exists()
@@ -178,10 +186,10 @@ class RecordCommand(ScrapyCommand):
         print(f"{path}: {done}")
         if not done.missing:
             print(_next_step(path) if done.recorded > len(roots) else _only_roots(path))
-            return
+            return 0
         why = f"after {opts.limit} URLs" if opts.limit and reason == "finished" else f"({reason})"
         print(f"Stopped {why}; the same command goes on from there.")
-        self.exitcode = 130 if reason in ("shutdown", "killed") else int(reason.startswith(_SILENT))
+        return 130 if reason in ("shutdown", "killed") else int(reason.startswith(_SILENT))
 
     def _crawl(self, writer: SiteWriter, opts: argparse.Namespace) -> str:
         """Ask for what is missing, and return the reason for which Scrapy stopped."""
@@ -191,8 +199,7 @@ class RecordCommand(ScrapyCommand):
             _say_little()
         crawler = self.crawler_process.create_crawler(RecordSpider)
         crawler.signals.connect(_say_all, signals.spider_opened)
-        limit = int(opts.limit) if opts.limit else None
-        self.crawler_process.crawl(crawler, writer=writer, limit=limit, files=not opts.no_files)
+        self.crawler_process.crawl(crawler, writer=writer, limit=opts.limit, files=not opts.no_files)
         try:
             self.crawler_process.start()
         finally:
@@ -207,109 +214,38 @@ class RecordCommand(ScrapyCommand):
             return f"{_SILENT}: {spider.silence}"
         return str(crawler.stats.get_value("finish_reason", "killed"))
 
-    def _record_other(self, path: Path, opts: argparse.Namespace) -> None:
-        from rich.console import Console
 
-        record = getattr(self, f"_record_{opts.source}")
-        root = opts.roots[0] if opts.roots else None
-        with Console(stderr=True).status(f"Recording {path}") as status:
-            done = record(
-                getattr(opts, opts.source), path, root=root, bodies=opts.bodies,
-                progress=lambda added: status.update(f"Recording {path}: {added:,} URLs"),
-            )  # fmt: skip
-        print(f"{path}: {done}")
-        print(_next_step(path))
-
-    def _record_folder(self, folder: str, path: Path, **how: Any) -> Completeness:
-        from scrapy_focus.recordings.importers.folder import record_folder
-
-        return record_folder(folder, path, **how)
-
-    def _record_warc(self, files: list[str], path: Path, **how: Any) -> Completeness:
-        from scrapy_focus.recordings.importers.warc import record_warc
-
-        return record_warc(files, path, **how)
-
-    def _record_httpcache(self, folder: str, path: Path, **how: Any) -> Completeness:
-        from scrapy_focus.recordings.importers.httpcache import record_http_cache
-
-        return record_http_cache(folder, path, **how)
-
-    def _record_portal(self, pages: str, path: Path, *, root: str | None, **how: Any) -> Completeness:
-        from scrapy_focus.recordings.importers.folder import record_site
-        from scrapy_focus.sites.portal.portal import StatisticsPortal
-
-        try:
-            portal = StatisticsPortal(pages=int(pages), endless=False)
-        except ValueError as error:
-            raise UsageError(str(error), print_help=False) from error
-        return record_site(portal, path, root=root or "http://portal.example/", **how)
+def _source_of(option: str, given: str | int | list[str]) -> _Source:
+    sources = given if isinstance(given, list) else [str(given)]
+    if option == "importer":
+        return _Source(f"--importer {sources[0]}", sources[0], sources[1:])
+    return _Source(f"--{option} {' '.join(sources)}", _IMPORTERS[option], sources)
 
 
-def roots_of(path: Path) -> list[str]:
-    """Return where the site of a recording starts."""
-    import json
+def _import(source: _Source, path: Path, opts: argparse.Namespace) -> None:
+    """Record what an importer knows."""
+    from rich.console import Console
 
-    from scrapy_focus.recordings.format import open_recording
+    from scrapy_focus.recordings.importers.base import record
 
-    database = open_recording(path, writable=False)
     try:
-        roots: list[str] = json.loads(database.execute("SELECT value FROM meta WHERE name = 'roots'").fetchone()[0])
-    finally:
-        database.close()
-    return roots
-
-
-def describe(path: Path) -> str:
-    """Say what a recording holds.
-
-    Raises
-    ------
-    RecordingError
-        If it cannot be read.
-    """
-    from collections import Counter
-
-    import numpy as np
-
-    from scrapy_focus.recordings.format import REDIRECTING, RecordedSite
-
-    site = RecordedSite(path)
-    status, pages = site.status, np.array(["html" in mime for mime in site.mimes], np.bool_)
-    well = (status >= 200) & (status < 300)
-    redirects = np.isin(status, REDIRECTING)
-    forbidden = sum(error == "ignored" for error in site.errors.values())
-    kinds = {
-        "pages": int((well & pages).sum()),
-        "files": int((well & ~pages).sum()),
-        "redirects": int(redirects.sum()),
-        "other statuses": int(((status > 0) & ~well & ~redirects).sum()),
-        "not to be asked for": forbidden,
-        "without response": len(site.errors) - forbidden,
-    }
-    types: Counter[str] = Counter()
-    sizes: Counter[str] = Counter()
-    for page in np.flatnonzero(well).tolist():
-        mime = site.mimes[page] or "(no type)"
-        types[mime] += 1
-        sizes[mime] += int(site.size[page])
-    rows = [
-        ("made from", site.meta.get("source") or "unknown"),
-        ("starts at", ", ".join(site.meta["roots"])),
-        ("complete", str(site.completeness())),
-        ("URLs", ", ".join(f"{count:,} {kind}" for kind, count in kinds.items() if count) or "none"),
-        ("links", f"{len(site.targets):,}"),
-        ("deepest", f"{int(site.depth.max())} clicks" if site.meta.get("finished") else "known when it is finished"),
-        ("file", f"{path.stat().st_size / 1e6:,.1f} MB"),
-    ]
-    site.close()
-    lines = [f"{path}", *(f"  {name:<10} {text}" for name, text in rows)]
-    if types:
-        lines.append("  types           URLs           MB")
-    lines += [f"  {count:>18,} {sizes[mime] / 1e6:>12,.1f}  {mime}" for mime, count in types.most_common(_TYPES)]
-    if len(types) > _TYPES:
-        lines.append(f"    and {len(types) - _TYPES} more")
-    return "\n".join(lines)
+        importer: Importer = make(source.option, source.path, *source.sources)
+    except ConfigError as error:
+        raise UsageError(str(error), print_help=False) from error
+    if lacking := [name for name in ("source", "find_root", "answers") if not hasattr(importer, name)]:
+        raise UsageError(
+            f"{source.option} makes a {type(importer).__name__}, which is no importer, as it has no {' and no '.join(lacking)}; "
+            "name a subclass of scrapy_focus.recordings.importers.base.Archive, or a class with the members of Importer",
+            print_help=False,
+        )
+    root = opts.roots[0] if opts.roots else None
+    with Console(stderr=True).status(f"Recording {path}") as status:
+        done = record(
+            importer, path, root=root, bodies=opts.bodies,
+            progress=lambda added: status.update(f"Recording {path}: {added:,} URLs"),
+        )  # fmt: skip
+    print(f"{path}: {done}")
+    print(_next_step(path))
 
 
 def _say_little() -> None:
@@ -337,19 +273,9 @@ def _next_step(path: Path) -> str:
 
 def _only_roots(path: Path) -> str:
     """Say why a recording is so small."""
-    from scrapy_focus.recordings.format import RecordedSite
+    from scrapy_focus.recordings.summary import explain_roots
 
-    site = RecordedSite(path)
-    said = []
-    for page in site.roots:
-        location = site.headers(page).get("Location")
-        answer = f"answered {site.status[page]}" + (f" and leads to {location}" if location else "")
-        error = site.errors.get(page)
-        if error is not None:
-            answer = "is forbidden by robots.txt" if error == "ignored" else f"gave no response ({error})"
-        said.append(f"{site.urls[page]} {answer}")
-    site.close()
-    return f"There is no link to go on with: {'; '.join(said)}. Start at another URL, into another file."
+    return f"There is no link to go on with: {explain_roots(path)}. Start at another URL, into another file."
 
 
 def _source(what: str) -> str:

@@ -3,82 +3,52 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
-from scrapy.commands import ScrapyCommand
-from scrapy.exceptions import UsageError
-
-from scrapy_focus.core.errors import FocusError
+from scrapy_focus.commands.base import JobCommand, make_console
 
 if TYPE_CHECKING:
     import argparse
 
 _LONGEST = 60  # characters of the value of a parameter
-_WIDTH = 120  # of a line, where there is no terminal
 _LABEL = 12
 _SHARES = ((60, "second"), (60, "minute"), (24, "hour"), (0, "day"))
 _STYLES = {"in use": "green", "stopped": "green", "killed": "yellow", "damaged": "red"}
 
 
-class StatusCommand(ScrapyCommand):
+class StatusCommand(JobCommand):
     """Says what is in a JOBDIR."""
 
-    requires_crawler_process = False
-    default_settings = {"LOG_ENABLED": False}
-
-    def syntax(self) -> str:
-        return "JOBDIR [--json]"
-
-    def short_desc(self) -> str:
-        return "Say what is in the JOBDIR of a crawl"
-
-    def long_desc(self) -> str:
-        return (
-            "Say what is in a JOBDIR: whether a crawl runs in it, was stopped or killed, what waits, what was fetched, and "
-            "which arms earned most. Nothing is changed, so that it may be asked for while the crawl runs."
-        )
+    command = "focus-status"
+    arguments = "JOBDIR [--json]"
+    summary = "Say what is in the JOBDIR of a crawl"
+    details = (
+        "Say what is in a JOBDIR: whether a crawl runs in it, was stopped or killed, what waits, what was fetched, and "
+        "which arms earned most. Nothing is changed, so that it may be asked for while the crawl runs."
+    )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
         parser.add_argument("--json", action="store_true", help="say it as JSON")
 
-    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
-        super().process_options(args, opts)
-        check_arguments("focus-status", args)
+    def work(self, args: list[str], opts: argparse.Namespace) -> int:
+        from scrapy_focus.jobs.doctor.status import read_status
 
-    def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        from scrapy_focus.jobs.doctor.inspection import look
-
-        try:
-            found = look(Path(args[0]))
-        except FocusError as error:
-            print(f"Error: {error}", file=sys.stderr)
-            self.exitcode = 1
-            return
+        found = read_status(Path(args[0]))
         if opts.json:
             print(json.dumps(found, indent=2, ensure_ascii=False))
         else:
             show(found)
-        self.exitcode = int(found["state"] == "damaged")
-
-
-def check_arguments(command: str, args: list[str]) -> None:
-    """Raise ``UsageError`` if the arguments of a command are not one JOBDIR."""
-    if unknown := [word for word in args if word.startswith("-")]:
-        raise UsageError(f"there is no option {unknown[0]}; scrapy {command} -h lists those that there are")
-    if len(args) != 1:
-        raise UsageError(f"name one JOBDIR: scrapy {command} JOBDIR; got {' '.join(args) or 'none'}")
+        return int(found["state"] == "damaged")
 
 
 def show(found: dict[str, Any]) -> None:
     """Print what is in a JOBDIR, aligned."""
-    from rich.console import Console
     from rich.text import Text
 
-    console = Console(width=None if sys.stdout.isatty() else _WIDTH, highlight=False)
+    console = make_console()
     console.print(Text(found["jobdir"], style="bold"), soft_wrap=True)
     console.print(Text(_state(found), style=_STYLES[found["state"]]), soft_wrap=True)
     indent = " " * _LABEL

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
-from scrapy_focus.core.errors import ConfigError, FocusError
+from scrapy_focus.commands.base import FocusCommand, make_console, read_numbers, refuse_arguments
+from scrapy_focus.core.errors import ConfigError
 
 if TYPE_CHECKING:
     import argparse
@@ -22,31 +21,23 @@ if TYPE_CHECKING:
     from scrapy_focus.learn.relevance import LinearRelevance
     from scrapy_focus.learn.validation import Fit, Validation
 
-_WIDTH = 120
 _FOLDS = 5
 _WORDS = 15  # of each class
 _MISJUDGED = 5
 _FEW = 5  # examples of a class below which the numbers say little
 
 
-class TrainCommand(ScrapyCommand):
+class TrainCommand(FocusCommand):
     """Trains a relevance model."""
 
-    requires_crawler_process = False
-    default_settings = {"LOG_ENABLED": False}
-
-    def syntax(self) -> str:
-        return "--positive DIR --negative DIR [options]"
-
-    def short_desc(self) -> str:
-        return "Train a model of a topic on example pages"
-
-    def long_desc(self) -> str:
-        return (
-            "Train a model that says how likely a page is on a topic, and write it to a file. The examples are files, .txt, "
-            ".html or .htm, in two folders and the folders in them. How well the model tells them apart is measured by "
-            "cross-validation: each page is judged by a model that was not trained on it."
-        )
+    command = "focus-train"
+    arguments = "--positive DIR --negative DIR [options]"
+    summary = "Train a model of a topic on example pages"
+    details = (
+        "Train a model that says how likely a page is on a topic, and write it to a file. The examples are files, .txt, "
+        ".html or .htm, in two folders and the folders in them. How well the model tells them apart is measured by "
+        "cross-validation: each page is judged by a model that was not trained on it."
+    )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
@@ -59,35 +50,22 @@ class TrainCommand(ScrapyCommand):
         add("--epochs", metavar="N", help="with --neural: passes over the examples (default 25)")
         add("--vectors", metavar="FILE", help="with --neural: word vectors, instead of learning them; needs gensim")
 
-    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
-        super().process_options(args, opts)
-        check_no_arguments("focus-train", args)
+    def check(self, args: list[str], opts: argparse.Namespace) -> None:
+        refuse_arguments(self.command, args)
         if not (opts.positive and opts.negative):
             missing = " and ".join(f"--{name} DIR" for name in ("positive", "negative") if not getattr(opts, name))
             raise UsageError(
-                f"{missing} is missing: a model learns what tells pages on the topic from others, so it needs pages of both kinds"
+                f"{missing} is missing: a model learns what tells pages on the topic from others, so it needs pages of "
+                "both kinds"
             )
         if not opts.neural and (opts.epochs or opts.vectors):
             raise UsageError("--epochs and --vectors belong to --neural; the linear model has neither")
-        for name, least in (("folds", 2), ("epochs", 1)):
-            value = getattr(opts, name)
-            if value is not None and not (value.isdecimal() and int(value) >= least):
-                raise UsageError(f"--{name} is {value!r}; it takes a number from {least}")
-            setattr(opts, name, None if value is None else int(value))
+        read_numbers(opts, "folds", least=2)
+        read_numbers(opts, "epochs")
 
-    def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        try:
-            _train(opts)
-        except FocusError as error:
-            print(f"Error: {error}", file=sys.stderr)
-            self.exitcode = 1
-
-
-def check_no_arguments(command: str, args: list[str]) -> None:
-    """Raise ``UsageError`` if there are words that are no option of a command."""
-    if args:
-        what = "option" if args[0].startswith("-") else "argument"
-        raise UsageError(f"there is no {what} {args[0]}; scrapy {command} -h lists the options that there are")
+    def work(self, args: list[str], opts: argparse.Namespace) -> int:
+        _train(opts)
+        return 0
 
 
 def _train(opts: argparse.Namespace) -> None:
@@ -144,7 +122,6 @@ def _neural(opts: argparse.Namespace) -> Fit:
 
 
 def _show(validation: Validation, counts: Sequence[int]) -> None:
-    from rich.console import Console
     from rich.table import Table
 
     from scrapy_focus.learn.validation import CLASSES, MEASURES
@@ -157,7 +134,7 @@ def _show(validation: Validation, counts: Sequence[int]) -> None:
     for i, name in enumerate(CLASSES):
         table.add_row(name, f"{counts[i]:,}", *(_spread(validation.measures[:, i, j]) for j in range(len(MEASURES))))
     table.add_row("F-macro", "", "", "", _spread(validation.f_macro))
-    Console(width=None if sys.stdout.isatty() else _WIDTH, highlight=False).print(table)
+    make_console().print(table)
 
 
 def _spread(values: NDArray) -> str:  # type: ignore[type-arg]

@@ -30,16 +30,26 @@ from scrapy_focus.replay.metrics import METRICS
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
-    from rich.table import Table
-
     from scrapy_focus.core.goal import Goal
     from scrapy_focus.core.policy import Policy
-
-__all__ = ["Cell", "Comparison", "Contrast", "PolicySpec", "Run", "compare"]
 
 Verdict = Literal["better", "worse", "unclear", "neither"]
 
 _LUCK = 0.05  # p-value from which a difference may be luck
+
+#: By whether a policy gets there with more seeds (1), as many (0) or fewer (-1), and by whether it is ahead (1), equal
+#: (0) or behind (-1) in the mean of the seeds with which both do.
+_VERDICTS: dict[tuple[int, int], Verdict] = {
+    (1, 1): "better",
+    (1, 0): "better",
+    (1, -1): "unclear",
+    (0, 1): "better",
+    (0, 0): "unclear",
+    (0, -1): "worse",
+    (-1, 1): "unclear",
+    (-1, 0): "worse",
+    (-1, -1): "worse",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,9 +100,9 @@ class Comparison:
         return [policy.label for policy in self.policies]
 
     @cached_property
-    def told(self) -> frozenset[str]:
-        """Labels of the policies that are told the truth beforehand."""
-        return frozenset(policy.label for policy in self.policies if policy.is_told())
+    def informed(self) -> frozenset[str]:
+        """Labels of the policies that are given the truth beforehand."""
+        return frozenset(policy.label for policy in self.policies if policy.is_informed())
 
     @property
     def planned(self) -> int:
@@ -121,9 +131,13 @@ class Comparison:
         never = int(np.count_nonzero(np.isinf(values)))
         reached = float(known.mean()) if len(known) else math.nan
         return Cell(
-            mean=math.inf if never else reached, sd=float(known.std(ddof=1)) if len(known) > 1 and not never else math.nan,
-            n=len(values), never=never, reached=reached, failed=len(runs) - len(values),
-        )  # fmt: skip
+            mean=math.inf if never else reached,
+            sd=float(known.std(ddof=1)) if len(known) > 1 and not never else math.nan,
+            n=len(values),
+            never=never,
+            reached=reached,
+            failed=len(runs) - len(values),
+        )
 
     def table(self, metric: str) -> dict[tuple[str, str], Cell]:
         """Return mean and standard deviation of a metric, by site and policy."""
@@ -131,11 +145,11 @@ class Comparison:
         return {(site, policy): self.cell(site, policy, metric) for site in self.sites for policy in self.labels}
 
     def best(self, site: str, metric: str) -> list[str]:
-        """Return the policies with the best mean on a site, of those that are not told the truth."""
+        """Return the policies with the best mean on a site, of those that are not given the truth."""
         sign = 1 if check_metric(metric) == "less" else -1
         if site in self.empty:
             return []
-        able = [policy for policy in self.labels if policy not in self.told]
+        able = [policy for policy in self.labels if policy not in self.informed]
         means = {policy: sign * self.cell(site, policy, metric).mean for policy in able}
         known = [mean for mean in means.values() if math.isfinite(mean)]
         return [policy for policy, mean in means.items() if known and math.isclose(mean, min(known))]
@@ -144,9 +158,9 @@ class Comparison:
         """Compare every other policy with the baseline, run by run of the same site and seed.
 
         On a site a policy is better or worse where a paired t-test over the seeds gives p < 0.05, where both have the
-        same difference with every seed, or where it gets there with more seeds or with fewer, unless it is the other way
-        round with the seeds with which both do. Otherwise it is not clear, as with one seed, unless neither gets there at
-        all.
+        same difference with every seed, or where it gets there with more seeds or with fewer, unless it is the other
+        way round with the seeds with which both do. Otherwise it is not clear, as with one seed, unless neither gets
+        there at all.
         """
         check_metric(metric)
         baseline = self.baseline if baseline is None else baseline
@@ -154,52 +168,24 @@ class Comparison:
             raise ConfigError(f"the baseline {baseline!r} is not compared; there are {', '.join(self.labels)}")
         return {policy: self._contrast(metric, policy, baseline) for policy in self.labels if policy != baseline}
 
-    def to_rich(self, metrics: Sequence[str] = ("requests_90",)) -> Table:
-        """Return a table for the terminal."""
-        from scrapy_focus.compare.words import terminal_table
-
-        return terminal_table(self, metrics)
-
-    def write(self, folder: str | Path, *, metric: str = "requests_90", plots: bool = True) -> Path:
-        """Write everything into a folder, and return the page to read first.
-
-        Parameters
-        ----------
-        folder
-            A new or empty one, or one with an earlier comparison, which is replaced.
-        metric
-            What matters most, for the page.
-        plots
-            Draw the curves, which needs matplotlib.
-
-        Raises
-        ------
-        ConfigError
-            If the folder holds something else or cannot be written, or matplotlib is missing.
-        """
-        from scrapy_focus.compare.tables import write
-
-        check_metric(metric)
-        return write(self, Path(folder), metric=metric, plots=plots)
-
     def _contrast(self, metric: str, policy: str, baseline: str) -> Contrast:
-        values: tuple[list[float], list[float]] = [], []
-        ratios, verdicts = {}, {}
+        all_ours: list[float] = []
+        all_theirs: list[float] = []
+        ratios: dict[str, float] = {}
+        verdicts: dict[str, Verdict] = {}
         for site in self.sites:
-            if site in self.empty:
+            of_ours, of_theirs = self._by_seed(site, policy, metric), self._by_seed(site, baseline, metric)
+            seeds = [seed for seed in of_ours if seed in of_theirs]
+            if site in self.empty or not seeds:
                 continue
-            ours, theirs = self._by_seed(site, policy, metric), self._by_seed(site, baseline, metric)
-            common = [seed for seed in ours if seed in theirs]
-            pair = [ours[seed] for seed in common], [theirs[seed] for seed in common]
-            if not common:
-                continue
-            values[0].extend(pair[0])
-            values[1].extend(pair[1])
-            means = float(np.mean(pair[0])), float(np.mean(pair[1]))
+            ours, theirs = [of_ours[seed] for seed in seeds], [of_theirs[seed] for seed in seeds]
+            all_ours += ours
+            all_theirs += theirs
+            means = float(np.mean(ours)), float(np.mean(theirs))
             if all(math.isfinite(mean) and mean > 0 for mean in means):
                 ratios[site] = means[0] / means[1]
-            verdicts[site] = _judge(paired(*pair), METRICS[metric].better)
-        return Contrast(pairs=paired(*values), ratios=ratios, verdicts=verdicts)
+            verdicts[site] = _judge(paired(ours, theirs), METRICS[metric].better)
+        return Contrast(pairs=paired(all_ours, all_theirs), ratios=ratios, verdicts=verdicts)
 
     def _by_seed(self, site: str, policy: str, metric: str) -> dict[int, float]:
         return {run.seed: run.metrics[metric] for run in self.of(site, policy) if not run.error}
@@ -246,7 +232,7 @@ def compare(
     Returns
     -------
     Comparison
-        With what was done so far if Ctrl-C was pressed. A run that failed has its traceback; the others go on.
+        With what was done so far if Ctrl-C was pressed. A run that failed has its traceback; the others are made.
 
     Raises
     ------
@@ -320,18 +306,22 @@ def _run(
     comparison.runs.sort(key=lambda run: order[run.site, run.policy, run.seed])
 
 
-def _judge(pair: Paired, better: Literal["less", "more"]) -> Verdict:
-    pairs = pair.n + pair.only_a + pair.only_b
-    if not pairs:
+def _judge(pairs: Paired, better: Literal["less", "more"]) -> Verdict:
+    """Say how clear it is that a policy does better on a site than another, from their crawls with the same seeds."""
+    seeds = pairs.n + pairs.only_a + pairs.only_b + pairs.neither
+    if pairs.neither == seeds:
         return "neither"
-    ahead = pair.difference * (-1 if better == "less" else 1)  # nan where no pair is left
-    if pairs + pair.neither == 1 or (pair.only_a and pair.only_b):
+    if seeds == 1 or (pairs.only_a and pairs.only_b):
         return "unclear"
-    if pair.only_a or pair.only_b:  # with some seeds only one of them got there
-        return "worse" if pair.only_a and not ahead > 0 else "better" if pair.only_b and not ahead < 0 else "unclear"
-    if not ahead or pair.n == 1 or pair.p >= _LUCK:
-        return "unclear"
-    return "better" if ahead > 0 else "worse"
+    reaches = _sign(pairs.only_b - pairs.only_a)
+    ahead = _sign(-pairs.difference if better == "less" else pairs.difference)
+    may_be_luck = not pairs.p < _LUCK  # also where p is nan, for want of pairs
+    return _VERDICTS[reaches, 0 if may_be_luck and not reaches else ahead]
+
+
+def _sign(value: float) -> int:
+    """Return 1, 0 or -1; 0 for nan."""
+    return (value > 0) - (value < 0)
 
 
 def _check_given(what: str, given: Sequence[object]) -> None:
@@ -351,15 +341,22 @@ def _names(paths: Sequence[Path]) -> list[str]:
 
 
 def _baseline(specs: Sequence[PolicySpec], wanted: str | None) -> str:
-    labels = {spec.label.lower(): spec.label for spec in specs}
+    """Return the label of the policy with this label or name; by default breadth-first, or else the first one."""
     if wanted is None:
-        return next((spec.label for spec in specs if spec.path.endswith(".BreadthFirst")), specs[0].label)
-    if wanted.lower() in labels:
-        return labels[wanted.lower()]
-    try:
-        meant = PolicySpec.parse(wanted)
-        return next(spec.label for spec in specs if (spec.path, spec.params) == (meant.path, meant.params))
-    except (ConfigError, StopIteration):
+        return _label_of("BFS", specs) or specs[0].label
+    labels = {spec.label.lower(): spec.label for spec in specs}
+    label = labels.get(wanted.lower()) or _label_of(wanted, specs)
+    if label is None:
         raise ConfigError(
-            f"the baseline {wanted!r} is none of the policies: {', '.join(labels.values())}; add it, or name one of them"
-        ) from None
+            f"the baseline {wanted!r} is none of the policies: {', '.join(labels.values())}; add it, or name one of "
+            "them"
+        )
+    return label
+
+
+def _label_of(name: str, specs: Sequence[PolicySpec]) -> str | None:
+    try:
+        meant = PolicySpec.parse(name)
+    except ConfigError:
+        return None
+    return next((spec.label for spec in specs if (spec.path, spec.params) == (meant.path, meant.params)), None)

@@ -1,11 +1,13 @@
 """Draws harvest curves: how much of a site's worth was found after how many requests, and after how much waste.
 
 They are read on paper and by colour-blind people too, so each policy has a colour of its own (Okabe and Ito) and a line
-style of its own. Matplotlib is an extra, imported when something is drawn, without a window and without its global state.
+style of its own. Matplotlib is an extra, imported when something is drawn, without a window and without its global
+state.
 """
 
 from __future__ import annotations
 
+import html
 import io
 import math
 import re
@@ -108,8 +110,8 @@ def mean_curve(comparison: Comparison, site: str, policy: str, panel: PanelName)
 
 
 def style_of(comparison: Comparison, policy: str) -> Style:
-    """Return how the line of a policy is drawn, on every site the same. OMNISCIENT is a thin dashed reference."""
-    others = [spec.label for spec in comparison.policies if not _is_reference(spec.path)]
+    """Return how the line of a policy is drawn, on every site the same. A bound, as OMNISCIENT, is thin and dashed."""
+    others = [spec.label for spec in comparison.policies if not spec.is_bound()]
     if policy not in others:
         return Style(INK, _REFERENCE, 1.1)
     number = others.index(policy)
@@ -174,7 +176,7 @@ def inline_svg(figure: Figure, name: str, title: str) -> str:
     name
         In front of its ids, so that no two figures of a page share one; letters, digits and hyphens.
     title
-        What it shows, for those who cannot see it, as HTML.
+        What it shows, for those who cannot see it.
     """
     with _settings(fonttype="none"):
         text = _saved(figure, format="svg", transparent=True, metadata=_nothing()).decode()
@@ -185,7 +187,9 @@ def inline_svg(figure: Figure, name: str, title: str) -> str:
         text = re.sub(rf'(<svg[^>]*?) {size}="[^"]*"', r"\1", text, count=1)
     text = text.replace(INK, "currentColor").replace(GRID, "var(--grid)")
     head, _, rest = text.partition(">")
-    return f'{head} role="img" aria-labelledby="{name}-title"><title id="{name}-title">{title}</title>{rest}'
+    return (
+        f'{head} role="img" aria-labelledby="{name}-title"><title id="{name}-title">{html.escape(title)}</title>{rest}'
+    )
 
 
 def _draw(axis: Axes, comparison: Comparison, site: str, panel: PanelName) -> dict[str, Line2D]:
@@ -226,9 +230,13 @@ def _legend(figure: Figure, lines: dict[str, Line2D], *, columns: int) -> None:
     """Put one legend for all panels below them, so that it hides no curve."""
     if lines:
         figure.legend(
-            list(lines.values()), list(lines), loc="outside lower center", ncols=min(columns, len(lines)), frameon=False,
+            list(lines.values()),
+            list(lines),
+            loc="outside lower center",
+            ncols=min(columns, len(lines)),
+            frameon=False,
             handlelength=3.6,
-        )  # fmt: skip
+        )
 
 
 def _saved(figure: Figure, **options: Any) -> bytes:
@@ -249,7 +257,3 @@ def _settings(fonttype: str | None = None) -> Any:
 def _nothing() -> dict[str, None]:
     """Return metadata that is not written, so that equal figures are equal files."""
     return dict.fromkeys(("Creator", "Date", "Format", "Type"))
-
-
-def _is_reference(path: str) -> bool:
-    return path.endswith(".Omniscient")

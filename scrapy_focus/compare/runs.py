@@ -130,10 +130,16 @@ class Runner:
                 exhaustive=truth.exhaustive,
             )  # fmt: skip
             harvest = simulate(
-                task.policy.make(conditions.goal), copy.deepcopy(conditions.goal), site, budget=conditions.budget, seed=task.seed,
-                concurrency=conditions.concurrency, latency=read_latency(conditions.latency, site),
-                ignored=conditions.ignored, truth=truth,
-            )  # fmt: skip
+                task.policy.make(conditions.goal),
+                copy.deepcopy(conditions.goal),
+                site,
+                budget=conditions.budget,
+                concurrency=conditions.concurrency,
+                latency=read_latency(conditions.latency, site),
+                seed=task.seed,
+                ignored=conditions.ignored,
+                truth=truth,
+            )
             metrics, curve, stopped = summary(harvest), curve_of(harvest), harvest.stopped
         except KeyboardInterrupt:
             raise
@@ -193,8 +199,8 @@ def _run_in_pool(left: dict[int, Task], conditions: Conditions, jobs: int) -> It
             first.result()
         except BrokenProcessPool as error:
             raise ConfigError(
-                "no other process could be started; a script calls compare() below if __name__ == '__main__', and what it "
-                "defines itself is in a module; or use one job"
+                "no other process could be started; a script calls compare() below if __name__ == '__main__', and "
+                "what it defines itself is in a module; or use one job"
             ) from error
         with _deaf_children():
             numbers = {executor.submit(_run, task): number for number, task in left.items()}
@@ -214,7 +220,7 @@ def _run_in_pool(left: dict[int, Task], conditions: Conditions, jobs: int) -> It
 
 @contextmanager
 def _deaf_children() -> Iterator[None]:
-    """Let processes that are started meanwhile never hear a Ctrl-C, which a terminal sends to all: this one ends them."""
+    """Let processes that are started meanwhile ignore Ctrl-C, which a terminal sends to all: this one ends them."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return

@@ -13,12 +13,11 @@ import inspect
 import pkgutil
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_focus import policies
 from scrapy_focus.core.errors import ConfigError, FocusError
-from scrapy_focus.core.policy import Policy
-from scrapy_focus.policies.tagpath.oracles import Informed
+from scrapy_focus.core.policy import Policy, import_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -26,18 +25,15 @@ if TYPE_CHECKING:
 
     from scrapy_focus.core.goal import Goal
 
-#: Names of papers, those of SB-CLASSIFIER first, with the class and the parameters that each stands for.
-PAPER_NAMES: dict[str, tuple[str, dict[str, Any]]] = {
-    "SB-CLASSIFIER": ("TagPath", {}),
-    "SB-ORACLE": ("OracleTagPath", {}),
-    "FOCUSED": ("Focused", {}),
-    "TP-OFF": ("TagPathOffline", {"benefit": "truth"}),
-    "BFS": ("BreadthFirst", {}),
-    "DFS": ("DepthFirst", {"last_first": True}),
-    "RANDOM": ("Random", {}),
-    "OMNISCIENT": ("Omniscient", {}),
-    "TRES": ("TreeQ", {}),
-}
+#: The order in which names are shown: those of the SB-CLASSIFIER paper as it has them, and then all others.
+_ORDER = ("SB-CLASSIFIER", "SB-ORACLE", "FOCUSED", "TP-OFF", "BFS", "DFS", "RANDOM", "OMNISCIENT")
+
+
+class Preset(NamedTuple):
+    """What a name of a policy stands for."""
+
+    path: str  # import path of the class
+    params: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,12 +71,13 @@ class PolicySpec:
         label, labelled, name = (part.strip() for part in head.rpartition("="))
         params = _read_params(given, text)
         if "." in name:
-            known, path, preset = name.rpartition(".")[2], name, dict[str, Any]()
+            known, preset = name.rpartition(".")[2], Preset(name, {})
         else:
-            known, path, preset = _find(name, text)
+            known, preset = _find(name, text)
         if labelled and not label:
             raise ConfigError(f"policy {text!r} has an empty label; write label=name, or only the name")
-        spec = cls(label=label or " ".join([known, *_write_params(params)]), path=path, params=preset | params)
+        label = label or " ".join([known, *_write_params(params)])
+        spec = cls(label=label, path=preset.path, params={**preset.params, **params})
         spec.load()
         return spec
 
@@ -90,16 +87,17 @@ class PolicySpec:
         if isinstance(policy, cls):
             return policy
         if isinstance(policy, type):
-            return cls(label=policy.__name__, path=f"{policy.__module__}.{policy.__qualname__}")
+            return cls(label=policy.__name__, path=import_path(policy))
         return cls.parse(str(policy))
 
     def __str__(self) -> str:
         """Return the shortest text that :meth:`parse` reads back as the same."""
-        ours = [name for name in [*PAPER_NAMES, *known_policies()] if self.path.endswith(f".{_class_of(name)}")]
+        presets = {name: preset for name, preset in _presets().items() if preset.path == self.path}
+        presets[self.path] = Preset(self.path, {})
         for labelled in ("", f"{self.label}="):
-            for name in [*ours, self.path]:
-                preset: Mapping[str, Any] = PAPER_NAMES[name][1] if name in PAPER_NAMES else {}
-                params = ",".join(_write_params({key: v for key, v in self.params.items() if preset.get(key) != v}))
+            for name, preset in presets.items():
+                given = {key: value for key, value in self.params.items() if preset.params.get(key) != value}
+                params = ",".join(_write_params(given))
                 text = f"{labelled}{name}:{params}" if params else f"{labelled}{name}"
                 if self._reads_as(text):
                     return text
@@ -123,7 +121,7 @@ class PolicySpec:
         return policy
 
     def make(self, goal: Goal | None = None) -> Policy:
-        """Return a new policy; one that takes ``targets`` is told the MIME types that the goal wants, as in a live crawl.
+        """Return a new policy; one that takes ``targets`` is given the MIME types that the goal wants.
 
         Raises
         ------
@@ -132,8 +130,8 @@ class PolicySpec:
         """
         policy = self.load()
         signature = inspect.signature(policy)
-        wanted = getattr(goal, "types", ())
-        implied = {"targets": wanted} if wanted and "targets" in signature.parameters else {}
+        wants = getattr(goal, "types", ())
+        implied = {"targets": wants} if wants and "targets" in signature.parameters else {}
         try:
             signature.bind(**self.params)
         except TypeError as error:
@@ -148,10 +146,23 @@ class PolicySpec:
         except Exception as error:
             raise ConfigError(f"policy {self.label!r} cannot be made: {type(error).__name__}: {error}") from error
 
-    def is_told(self) -> bool:
-        """Whether it is told the truth about the site beforehand, so that no real crawl can do what it does."""
-        policy = self.make()
-        return isinstance(policy, Informed) and policy.needs_truth
+    def summary(self) -> str:
+        """Say how the policy chooses: its class attribute ``summary``, or the first line of its docstring.
+
+        ``""`` if it has neither: what a class inherits says nothing about it.
+        """
+        own = vars(self.load())
+        if isinstance(said := own.get("summary"), str):
+            return said
+        return (own["__doc__"] or "").strip().partition("\n")[0].strip()
+
+    def is_informed(self) -> bool:
+        """Whether it is given the truth about the site beforehand, so that no real crawl can do what it does."""
+        return bool(getattr(self.make(), "needs_truth", False))
+
+    def is_bound(self) -> bool:
+        """Whether no crawl can do better, so that it is no rival and only shows what there is to be reached."""
+        return bool(getattr(self.load(), "is_bound", False))
 
     def _reads_as(self, text: str) -> bool:
         try:
@@ -161,9 +172,24 @@ class PolicySpec:
 
 
 @lru_cache(maxsize=1)
-def known_policies() -> dict[str, str]:
-    """Return the import path of each policy of this package, by the name of its class."""
-    return {policy.__name__: f"{policy.__module__}.{policy.__name__}" for policy in _scan()}
+def known_policies() -> dict[str, Preset]:
+    """Return what the name of each policy class of this package stands for."""
+    return {policy.__name__: Preset(import_path(policy), {}) for policy in _scan()}
+
+
+@lru_cache(maxsize=1)
+def paper_names() -> dict[str, Preset]:
+    """Return what each name of a paper stands for: the ``paper_names`` of all policy classes of this package."""
+    found = {
+        name: Preset(import_path(policy), params)
+        for policy in _scan()
+        for name, params in vars(policy).get("paper_names", {}).items()  # not those that it inherits
+    }
+    return {name: found[name] for name in sorted(found, key=lambda name: (*_ORDER, name).index(name))}
+
+
+def _presets() -> dict[str, Preset]:
+    return paper_names() | known_policies()
 
 
 def _scan() -> Iterator[type[Policy]]:
@@ -174,24 +200,18 @@ def _scan() -> Iterator[type[Policy]]:
                 yield value
 
 
-def _class_of(name: str) -> str:
-    return PAPER_NAMES[name][0] if name in PAPER_NAMES else name.rpartition(".")[2]
-
-
-def _find(name: str, text: str) -> tuple[str, str, dict[str, Any]]:
-    """Return the name as it is spelled, the import path and the parameters that it stands for."""
-    classes = known_policies()
-    names = [*PAPER_NAMES, *classes]
-    spelled = {known.lower(): known for known in reversed(names)} | {known: known for known in names}
+def _find(name: str, text: str) -> tuple[str, Preset]:
+    """Return the name as it is spelled, and what it stands for."""
+    presets = _presets()
+    spelled = {known.lower(): known for known in reversed(presets)} | {known: known for known in presets}
     known = spelled.get(name) or spelled.get(name.lower())
     if known is None:
         near = difflib.get_close_matches(name.lower(), list(spelled), n=1, cutoff=0.5)
         meant = f"did you mean {spelled[near[0]]}? There" if near else "there"
         raise ConfigError(
-            f"there is no policy {name or text!r}; {meant} are {', '.join(names)}, and yours by import path"
+            f"there is no policy {name or text!r}; {meant} are {', '.join(presets)}, and yours by import path"
         )
-    path = classes[_class_of(known)]
-    return known, path, dict(PAPER_NAMES[known][1]) if known in PAPER_NAMES else {}
+    return known, presets[known]
 
 
 def _read_params(given: str, text: str) -> dict[str, Any]:
@@ -203,8 +223,8 @@ def _read_params(given: str, text: str) -> dict[str, Any]:
         return {str(word.arg): _value(word.value) for word in call.keywords}
     except (SyntaxError, ValueError) as error:
         raise ConfigError(
-            f"the parameters of policy {text!r} cannot be read: {getattr(error, 'msg', error)}; write name:alpha=30,n=3, "
-            "and quotes around text with other characters than letters"
+            f"the parameters of policy {text!r} cannot be read: {getattr(error, 'msg', error)}; write "
+            "name:alpha=30,n=3, and quotes around text with other characters than letters"
         ) from error
 
 

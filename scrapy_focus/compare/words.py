@@ -1,34 +1,20 @@
-"""Says what a comparison shows, in words and tables: for the terminal and the page alike, and no more than it shows."""
+"""Says what a comparison shows, in words: for the terminal and the page alike, and no more than it shows."""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING
 
+from scrapy_focus.goals.files import FilesGoal
 from scrapy_focus.replay.metrics import METRICS
+from scrapy_focus.web.mime import describe_types
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rich.table import Table
-
     from scrapy_focus.compare.comparison import Cell, Comparison, Contrast
     from scrapy_focus.compare.specs import PolicySpec
 
-_WHERE = " where both always get there"
-_POLICIES = {  # for readers who know nothing of crawling; policies of users speak for themselves, in their docstrings
-    "BranchingBandit": "Learns which places on a page lead to targets, in how many steps, and which of their links to take first.",
-    "TagPath": "Learns during the crawl from which places on a page links lead to targets, and which addresses look like some.",
-    "OracleTagPath": "Learns from which places on a page links lead to targets, and is told what each address is.",
-    "TagPathOffline": "Spends its first requests on finding out which places on a page are worth how much, and sticks to that.",
-    "TreeQ": "Learns which links lead to targets, from their words, their places, and what links like them led to.",
-    "BestFirst": "Asks first for the links whose words fit the topic best.",
-    "Focused": "Learns which addresses look like targets, and asks for the likeliest ones first.",
-    "BreadthFirst": "Takes links in the order in which it found them: near the home page first. What most crawlers do.",
-    "DepthFirst": "Takes the links of the newest page first, and so goes far from the home page at once.",
-    "Random": "Takes any link that it knows, by chance.",
-    "Omniscient": "Is told where all targets are, and asks for nothing else: no crawl can do better.",
-}
 _ALIKE = 0.005  # ratios that differ from 1 by less are called equal
 
 
@@ -80,13 +66,22 @@ def value_text(comparison: Comparison, site: str, policy: str, metric: str) -> s
 
 def policy_text(policy: PolicySpec) -> str:
     """Say in a sentence how a policy chooses, as far as that is known."""
-    module, _, name = policy.path.rpartition(".")
-    if module.startswith("scrapy_focus."):
-        said = _POLICIES.get(name, "")
-    else:
-        said = (policy.load().__doc__ or "").strip().partition("\n")[0].strip()  # not one that is inherited
     given = ", ".join(f"{key}={value!r}" for key, value in policy.params.items())
+    said = policy.summary()
     return f"{said} Here with {given}.".strip() if given else said
+
+
+def goal_text(goal: object) -> str:
+    """Say what a goal looks for, as far as it says so itself."""
+    if isinstance(goal, FilesGoal):
+        types = describe_types(goal.types)
+        known = "data files and documents, such as csv, xlsx, json, pdf and zip"
+        said = known if types == "data" else f"files of these types: {types}"
+        return f"{said}, each content once" if goal.stored else said
+    named = goal if hasattr(goal, "__qualname__") else type(goal)
+    if named is goal or type(goal).__repr__ is object.__repr__:
+        return f"what {getattr(named, '__qualname__', named)} counts"
+    return repr(goal)
 
 
 def ratio_text(ratio: float, what: str, than: str, *, counted: bool = False) -> str:
@@ -94,16 +89,18 @@ def ratio_text(ratio: float, what: str, than: str, *, counted: bool = False) -> 
 
     Examples
     --------
-    >>> [ratio_text(ratio, "requests", "BFS", counted=True) for ratio in (0.4, 0.8)]
-    ['2.5 times fewer requests than BFS', '20 % fewer requests than BFS']
-    >>> [ratio_text(ratio, "volume", "BFS") for ratio in (1.001, 3.0)]
-    ['as much volume as BFS', '3.0 times as much volume as BFS']
+    >>> [ratio_text(ratio, "requests", "BFS", counted=True) for ratio in (0.031, 0.4, 0.5)]
+    ['3.1 % as many requests as BFS', '60 % fewer requests than BFS', 'half as many requests as BFS']
+    >>> [ratio_text(ratio, "volume", "BFS") for ratio in (1.001, 1.2, 3.0)]
+    ['as much volume as BFS', '20 % more volume than BFS', '3.0 times as much volume as BFS']
     """
     less, much = ("fewer", "many") if counted else ("less", "much")
     if abs(ratio - 1) < _ALIKE:
         return f"as {much} {what} as {than}"
-    if ratio <= 0.5:
-        return f"{1 / ratio:.1f} times {less} {what} than {than}"
+    if abs(ratio - 0.5) < _ALIKE:
+        return f"half as {much} {what} as {than}"
+    if ratio < 0.1:
+        return f"{100 * ratio:.2g} % as {much} {what} as {than}"
     if ratio < 1:
         return f"{100 * (1 - ratio):.0f} % {less} {what} than {than}"
     if ratio < 2:
@@ -144,9 +141,9 @@ def headline(comparison: Comparison, metric: str, policy: str, contrast: Contras
 
 
 def bound(comparison: Comparison, metric: str, policy: str, contrast: Contrast) -> str:
-    """Say what a policy that is told the truth shows."""
+    """Say what a policy that is given the truth shows."""
     claim = f"{_claim(metric, contrast, comparison.baseline)}{_over(contrast)}"
-    return f"{policy}, which is told the answers beforehand and so is no crawl that anybody can do, {claim}."
+    return f"{policy}, which is given the answers beforehand as no real crawl can be, {claim}."
 
 
 def warnings_of(comparison: Comparison) -> list[str]:
@@ -167,46 +164,19 @@ def warnings_of(comparison: Comparison) -> list[str]:
             found.append(f"The recording of {name} is not complete: {facts.completeness}.")
     if comparison.empty:
         found.append(
-            f"There is nothing to find on {listed(comparison.empty)}: no recorded URL is a target. Look for something else, "
-            "or record more."
+            f"There is nothing to find on {listed(comparison.empty)}: no recorded URL is a target. Look for something "
+            "else, or record more."
         )
     missed: dict[str, float] = {}
     for run in comparison.runs:
         missed[run.site] = max(missed.get(run.site, 0), run.metrics.get("missed", 0))
     found += [
-        f"On {site} up to {times:,.0f} requests of a crawl went to URLs that were never recorded; each counts as a request "
-        "that brings nothing."
+        f"On {site} up to {times:,.0f} requests of a crawl went to URLs that were never recorded; each counts as a "
+        "request that brings nothing."
         for site, times in missed.items()
         if times
     ]
     return found
-
-
-def terminal_table(comparison: Comparison, metrics: Sequence[str]) -> Table:
-    """Return a table with a row for each site and policy."""
-    from rich.table import Table
-    from rich.text import Text
-
-    caption = "* is told the answers beforehand" if comparison.told else None
-    title = f"mean ± standard deviation over {count_text(len(comparison.seeds), 'seed')}"
-    table = Table(title=title, title_style="dim", caption=caption)
-    table.add_column("Policy")
-    for metric in metrics:
-        table.add_column(f"{METRICS[metric].label}\n{METRICS[metric].unit}", justify="right")
-        table.add_column(Text(f"against\n{comparison.baseline}"), justify="right")
-    contrasts = {metric: comparison.paired(metric) for metric in metrics}
-    for site in comparison.sites:
-        table.add_section()
-        table.add_row(Text(site, style="bold"))
-        for policy in comparison.labels:
-            row = [Text(f"  {policy}{' *' if policy in comparison.told else ''}")]
-            for metric in metrics:
-                text = value_text(comparison, site, policy, metric)
-                row.append(Text(text, style="bold" if policy in comparison.best(site, metric) else ""))
-                ratio = contrasts[metric][policy].ratios.get(site) if policy in contrasts[metric] else None
-                row.append(Text("" if ratio is None else f"x {ratio:.2f}"))
-            table.add_row(*row)
-    return table
 
 
 def listed(names: Sequence[str]) -> str:
@@ -243,12 +213,12 @@ def _claim(metric: str, contrast: Contrast, baseline: str) -> str:
 
 
 def _over(contrast: Contrast) -> str:
-    """Say of how many sites a ratio tells."""
+    """Say over how many sites a ratio is taken."""
     n, known = len(contrast.verdicts), list(contrast.ratios)
     if not known or n == 1:
         return ""
     if len(known) == 1:
         return f" on {known[0]}, the only one of {n} sites where both always get there"
-    return (
-        f" (geometric mean over {f'the {len(known)} of {n}' if len(known) < n else n} sites{_WHERE * (len(known) < n)})"
-    )
+    if len(known) < n:
+        return f" (geometric mean over the {len(known)} of {n} sites where both always get there)"
+    return f" (geometric mean over {n} sites)"

@@ -15,7 +15,7 @@ from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.frontier import Ranks
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from os import PathLike
 
     import numpy as np
@@ -44,6 +44,12 @@ class Policy(ABC):
     cannot be pickled extends ``__getstate__``.
     """
 
+    #: What the policy does, in one plain sentence for readers of a comparison; else the first line of its docstring.
+    summary: ClassVar[str] = ""
+    #: What papers call it, each with the parameters that make it so: ``{"DFS": {"last_first": True}}``.
+    paper_names: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    #: Whether no crawl can do better: it shows what could be won at most.
+    is_bound: ClassVar[bool] = False
     #: Whether ``place`` reads ``tag_path``, ``anchor`` or ``context``; where no policy does, pages are not parsed for it.
     reads_page: ClassVar[bool] = True
     #: States of URLs that ``place`` also wants the links of: ``WAITING`` ones to move them, ``FETCHED`` ones to ask for a
@@ -151,6 +157,11 @@ class Policy(ABC):
         """
         raise ConfigError(f"{type(self).__qualname__} cannot begin with {path}; choose another policy")
 
+    @property
+    def needs_truth(self) -> bool:
+        """Whether it must be given the truth about a site beforehand: then it can only be tried on recorded ones."""
+        return False
+
     @classmethod
     def can(cls, ability: Ability) -> bool:
         """Whether this policy has a method of its own in place of one that does nothing."""
@@ -160,9 +171,19 @@ class Policy(ABC):
         return {name: value for name, value in self.__dict__.items() if name != "frontier"}
 
 
-def import_path(cls: type) -> str:
-    """Return the path by which users import a class: that of the shortest package above it that has it under its name."""
-    module = cls.__module__
-    while (parent := module.rpartition(".")[0]) and getattr(sys.modules.get(parent), cls.__name__, None) is cls:
-        module = parent
-    return f"{module}.{cls.__qualname__}"
+def import_path(named: Any) -> str:
+    """Return where a class or a function is imported from: the shortest parent package that exports it, and its name.
+
+    Examples
+    --------
+    >>> from scrapy_focus.policies.tagpath.policy import TagPath
+    >>> import_path(TagPath), import_path(Left)
+    ('scrapy_focus.policies.tagpath.TagPath', 'scrapy_focus.Left')
+    """
+    module, name = named.__module__, named.__qualname__
+    parents = module.split(".")
+    for depth in range(1, len(parents)):
+        package = ".".join(parents[:depth])
+        if getattr(sys.modules.get(package), name, None) is named:
+            return f"{package}.{name}"
+    return f"{module}.{name}"

@@ -1,11 +1,13 @@
 """Feeds that survive a kill: what is written is on disk before its page counts as done, and no line is glued to a cut one.
 
-Scrapy's feed exporter writes through a buffer of 8 KB. A kill loses what is in it, and may cut the last line in two, as a
-full disk does; the next run would add its first line to that. So the scheduler calls :func:`flush_feeds` before it notes that a page is done, and
-:func:`mend_feeds` when it opens. What a cut line told comes again, for its page was not done.
+Scrapy's feed exporter writes through a buffer of 8 KB. A kill loses what is in it, and may cut the last line in two, as
+a full disk does; the next run would add its first line to that, and both would be lost to a reader. So the scheduler
+calls :func:`flush_feeds` before it notes that a page is done, and :func:`mend_feeds` when it opens. The items of a cut
+line come again, as its page was not done. Files are mended when they are opened, since batches and times in their names
+are known only then: that is why Scrapy's storage of local files is replaced.
 
 That works for local feeds that are added to, in lines (``.jsonl``, ``.csv``). Other feeds lose items when a crawl is
-killed, whatever we do: JSON and XML have an end, compressed files cannot be gone on with, uploads come when the crawl ends.
+killed, whatever we do: JSON and XML have an end, compressed files cannot be continued, uploads come when the crawl ends.
 A warning says so.
 """
 
@@ -113,7 +115,7 @@ def mend(path: Path, options: dict[str, Any]) -> None:
             start = _last_line(file, size)
             whole = _is_json(_read(file, start, size))
         elif kind == "csv" and not _DIALECT & (options.get("item_export_kwargs") or {}).keys():
-            start, inside = _last_row(file, size)
+            start, inside = _last_row(file)
             # Our rows end in \r\n. One without an end after others that do not is not ours, and not cut.
             whole = not inside and _read(file, start - 2, start) != b"\r\n"
         else:
@@ -178,21 +180,13 @@ def _last_line(file: IO[bytes], size: int) -> int:
     return 0
 
 
-def _last_row(file: IO[bytes], size: int) -> tuple[int, bool]:
+def _last_row(file: IO[bytes]) -> tuple[int, bool]:
     """Return where the last row of a CSV file begins that has no end, and whether the file ends inside quotes."""
     file.seek(0)
-    quotes = sum(block.count(b'"') for block in iter(lambda: file.read(_BLOCK), b""))
-    inside = bool(quotes % 2)
-    before, end = quotes, size  # before: how many quotes there are in front of end
-    while end > 0:
-        start = max(0, end - _BLOCK)
-        block = _read(file, start, end)
-        stop = len(block)
-        while (found := block.rfind(b"\n", 0, stop)) >= 0:
-            before -= block.count(b'"', found, stop)
-            if before % 2 == 0:
-                return start + found + 1, inside
-            stop = found
-        before -= block.count(b'"', 0, stop)
-        end = start
-    return 0, inside
+    start, position, inside = 0, 0, False
+    for line in file:
+        position += len(line)
+        inside ^= bool(line.count(b'"') % 2)  # a quote within quotes is written twice
+        if not inside and line.endswith(b"\n"):
+            start = position
+    return start, inside

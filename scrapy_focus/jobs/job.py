@@ -176,7 +176,7 @@ class Job:
                     "--fix on the JOBDIR, which says what can be kept"
                 )
         if lost:
-            if whole := whole_behind(path, end):
+            if whole := sum(1 for _ in whole_behind(path, end)):
                 raise StorageError(
                     f"{path} is damaged at byte {end:,}, and {whole:,} events behind that are whole: run scrapy focus-check on "
                     "the JOBDIR, which says what is lost, and --fix to resume without them"

@@ -109,8 +109,8 @@ def read_journal(path: Path) -> Iterator[tuple[Record, int]]:
         raise StorageError(f"{path} cannot be read: {error}") from error
 
 
-def whole_behind(path: Path, start: int) -> int:
-    """Return how many whole records are in a journal from a byte on, also those with damage between them.
+def whole_behind(path: Path, start: int) -> Iterator[bytes]:
+    """Yield the pickles of all whole records in a journal from a byte on, also those with damage between them.
 
     Raises
     ------
@@ -123,14 +123,14 @@ def whole_behind(path: Path, start: int) -> int:
             rest = file.read()
     except OSError as error:
         raise StorageError(f"{path} cannot be read: {error}") from error
-    whole, at = 0, rest.find(_PICKLE)
+    at = rest.find(_PICKLE)
     while at >= 0:
         size, checksum = HEAD.unpack(rest[at - HEAD.size : at]) if at >= HEAD.size else (0, 0)
         body = rest[at : at + size]
         is_whole = size > 0 and len(body) == size and zlib.crc32(body) == checksum
-        whole += is_whole
+        if is_whole:
+            yield body
         at = rest.find(_PICKLE, at + (size if is_whole else 1))
-    return whole
 
 
 def _unwritable(path: Path, error: OSError) -> StorageError:

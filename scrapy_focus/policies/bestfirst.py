@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -57,6 +57,8 @@ class BestFirst(Policy):
     >>> cheese.rank > bread.rank
     True
     """
+
+    summary: ClassVar[str] = "Asks first for the links whose words fit the topic best."
 
     frontier: Ranked
 

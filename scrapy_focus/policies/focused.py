@@ -19,7 +19,7 @@ from scrapy_focus.learn.classifier import OnlineClassifier
 from scrapy_focus.learn.text import N_PAIRS, char_pairs
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -90,6 +90,9 @@ class Focused(Policy):
     >>> policy.place([Link("http://a/1", 1, anchor="CSV")], None)[0].memo.size
     2
     """
+
+    summary: ClassVar[str] = "Learns which addresses look like targets, and asks for the likeliest ones first."
+    paper_names: ClassVar[Mapping[str, Mapping[str, Any]]] = {"FOCUSED": {}}
 
     frontier: Ranked
 

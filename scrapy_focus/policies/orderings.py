@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from scrapy_focus.policies.bases import Ordering
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from scrapy_focus.core.types import Link, Outcome, Pick, Placement
 
@@ -23,6 +23,10 @@ class BreadthFirst(Ordering):
     True
     """
 
+    summary: ClassVar[str] = (
+        "Takes links in the order in which it found them: near the home page first. What most crawlers do."
+    )
+    paper_names: ClassVar[Mapping[str, Mapping[str, Any]]] = {"BFS": {}}
     reads_page: ClassVar[bool] = False
 
     def __init__(self) -> None:
@@ -53,6 +57,8 @@ class DepthFirst(Ordering):
     True
     """
 
+    summary: ClassVar[str] = "Takes the links of the newest page first, and so goes far from the home page at once."
+    paper_names: ClassVar[Mapping[str, Mapping[str, Any]]] = {"DFS": {"last_first": True}}
     reads_page: ClassVar[bool] = False
 
     def __init__(self, *, last_first: bool = False) -> None:
@@ -72,6 +78,8 @@ class DepthFirst(Ordering):
 class Random(Ordering):
     """Every waiting link is equally likely to leave next."""
 
+    summary: ClassVar[str] = "Takes any link that it knows, by chance."
+    paper_names: ClassVar[Mapping[str, Mapping[str, Any]]] = {"RANDOM": {}}
     reads_page: ClassVar[bool] = False
 
     def rank(self, link: Link, source: Outcome | None) -> float:

@@ -11,7 +11,7 @@ import json
 import math
 import sqlite3
 import zlib
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import cached_property
 from pathlib import Path
 from sys import intern
@@ -22,7 +22,8 @@ import numpy as np
 
 from scrapy_focus.core.errors import RecordingError
 from scrapy_focus.recordings.graph import read_links
-from scrapy_focus.web.mime import extension, parse_mime
+from scrapy_focus.recordings.html import decode
+from scrapy_focus.web.mime import extension
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 
 APPLICATION = 0x53464353  # application_id of the SQLite file
 FORMAT = 1
-REDIRECTING = (301, 302, 303, 307, 308)  # statuses whose Location Scrapy follows
 _LARGEST = 1 << 30  # bytes of a body, Scrapy's DOWNLOAD_MAXSIZE
 
 SCHEMA = """
@@ -203,8 +203,6 @@ class RecordedSite:
         RecordingError
             If the site was recorded without bodies.
         """
-        from scrapy_focus.recordings.html import decode
-
         body = self.body(page)
         if body is None and self.size[page] and "html" in self.mimes[page] and 200 <= self.status[page] < 300:
             raise RecordingError(
@@ -350,6 +348,20 @@ def open_recording(path: Path, *, writable: bool) -> sqlite3.Connection:
     return database
 
 
+def roots_of(path: Path) -> list[str]:
+    """Return the URLs where the site of a recording starts, without reading the rest of it.
+
+    Raises
+    ------
+    RecordingError
+        If the file is not there, is no recorded site, is damaged, or has another format.
+    """
+    database = open_recording(path, writable=False)
+    with closing(database), reading(path):
+        roots: list[str] = json.loads(database.execute("SELECT value FROM meta WHERE name = 'roots'").fetchone()[0])
+    return roots
+
+
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
     """Turn what SQLite, or a value that makes no sense, says about a file into an error that says what to do."""
@@ -375,8 +387,3 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
         database.close()
         raise
     return database
-
-
-def mime_of(headers: Mapping[str, str]) -> str:
-    """Return the MIME type that headers tell, ``""`` where they tell none."""
-    return parse_mime(next((value for name, value in headers.items() if name.lower() == "content-type"), ""))

@@ -24,8 +24,8 @@ from w3lib.html import get_base_url, get_meta_refresh, strip_html5_whitespace
 from w3lib.url import canonicalize_url, safe_url_string
 
 from scrapy_focus.core.errors import RecordingError
-from scrapy_focus.recordings.format import REDIRECTING
 from scrapy_focus.web.html import Place, place_of
+from scrapy_focus.web.mime import parse_mime
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+REDIRECTING = (301, 302, 303, 307, 308)  # statuses whose Location Scrapy follows
 _HEAD = 4096  # characters in which a <base> or a refresh is looked for, as Scrapy does
 _SOON = 100  # seconds: a refresh that takes longer is not followed, Scrapy's METAREFRESH_MAXDELAY
 _LONGEST = 2083  # characters of a URL, Scrapy's URLLENGTH_LIMIT
@@ -89,6 +90,11 @@ def get_header(headers: Mapping[str, str], name: str) -> str:
     """Return a header, whatever the case of its name; ``""`` where it is not there."""
     name = name.lower()
     return next((value for key, value in headers.items() if key.lower() == name), "")
+
+
+def mime_of(headers: Mapping[str, str]) -> str:
+    """Return the MIME type that headers tell, ``""`` where they tell none."""
+    return parse_mime(get_header(headers, "Content-Type"))
 
 
 def is_page(mime: str, body: bytes) -> bool:

@@ -24,9 +24,9 @@ import numpy as np
 from w3lib.url import canonicalize_url, safe_url_string
 
 from scrapy_focus.core.errors import RecordingError
-from scrapy_focus.recordings.format import APPLICATION, FORMAT, SCHEMA, Completeness, mime_of, open_recording, reading
+from scrapy_focus.recordings.format import APPLICATION, FORMAT, SCHEMA, Completeness, open_recording, reading
 from scrapy_focus.recordings.graph import depths, read_links
-from scrapy_focus.recordings.html import Content, first_pages, is_page, read_page, redirect_of
+from scrapy_focus.recordings.html import Content, first_pages, is_page, mime_of, read_page, redirect_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -95,6 +95,7 @@ class SiteWriter:
         self._numbers = _Cache()
         self._committed = monotonic()
         spelled = first_pages(roots)
+        self.roots = list(spelled.values())
         self._domains = tuple({(urlsplit(root).hostname or "").removeprefix("www.") for root in spelled.values()})
         if self.path.exists():
             self._database = open_recording(self.path, writable=True)
@@ -103,7 +104,7 @@ class SiteWriter:
             if first_pages(known).keys() != spelled.keys():
                 self._database.close()
                 raise RecordingError(
-                    f"{self.path} is a recording of {', '.join(known)}, not of {', '.join(spelled.values())}: write to "
+                    f"{self.path} is a recording of {', '.join(known)}, not of {', '.join(self.roots)}: write to "
                     "another file"
                 )
             if bodies and not kept:
@@ -113,7 +114,7 @@ class SiteWriter:
                 )
             self.bodies = kept
         else:
-            self._database = self._create(list(spelled.values()), source)
+            self._database = self._create(self.roots, source)
         self._version = -1  # of the file, which changes when another process writes to it
         with self._writing():
             self._database.execute(f"PRAGMA cache_size = -{_MEMORY}")

@@ -8,21 +8,20 @@ Scrapy's default middlewares. The tests compare both, request by request.
 from __future__ import annotations
 
 import builtins
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from scrapy_focus.core.types import Link, Outcome
-from scrapy_focus.recordings.format import REDIRECTING, RecordedPage
-from scrapy_focus.recordings.html import redirect_of
+from scrapy_focus.recordings.format import RecordedPage
+from scrapy_focus.recordings.html import REDIRECTING, redirect_of
 from scrapy_focus.web.mime import matches
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from scrapy_focus.core.types import Pick
     from scrapy_focus.recordings.format import RecordedSite
-    from scrapy_focus.replay.truth import Items
 
 #: Statuses after which Scrapy asks again, its ``RETRY_HTTP_CODES``.
 RETRIED = frozenset({500, 502, 503, 504, 522, 524, 408, 429})
@@ -30,6 +29,28 @@ _UNSENT = ("failure: CannotResolveHostError", "failure: DownloadConnectionRefuse
 _FINAL = ("BadGzipFile", "DownloadCancelledError", "UnsupportedURLSchemeError", "error")  # that Scrapy does not retry
 _REDIRECTS = 20  # REDIRECT_MAX_TIMES
 _SMALL = 64 * 1024  # bytes: smaller bodies are not stopped
+
+
+class Items(Protocol):
+    """Says how many items a spider would make of each page of a site, in one crawl."""
+
+    def __call__(self, site: RecordedSite) -> Callable[[int], float]:
+        """Start a crawl, and return what tells the number of items of a URL, by its number."""
+
+
+def new_files(site: RecordedSite) -> Callable[[int], float]:
+    """One item for each file whose content is new, and none for pages: what the spider ``datasets`` stores."""
+    stored: set[int] = set()
+
+    def items(page: int) -> float:
+        digest = int(site.digest[page])
+        if "html" in site.mimes[page] or digest in stored:
+            return 0.0
+        if digest:
+            stored.add(digest)
+        return 1.0
+
+    return items
 
 
 class Flight:

@@ -22,10 +22,10 @@ from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.frontiers.memory import memory_frontier
 from scrapy_focus.policies.tagpath.oracles import Informed
 from scrapy_focus.recordings.format import RecordedSite
-from scrapy_focus.replay.answers import Answers, Flight
+from scrapy_focus.replay.answers import Answers, Flight, new_files
 from scrapy_focus.replay.harvest import Harvest
 from scrapy_focus.replay.latency import Constant
-from scrapy_focus.replay.truth import SiteTruth, new_files
+from scrapy_focus.replay.truth import SiteTruth
 from scrapy_focus.web.mime import BLOCKED_MIMES, blocked_extensions
 
 if TYPE_CHECKING:
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from scrapy_focus.core.policy import Policy
     from scrapy_focus.core.stop import StopRule
     from scrapy_focus.core.types import Pick
+    from scrapy_focus.replay.answers import Items
     from scrapy_focus.replay.latency import Latency
-    from scrapy_focus.replay.truth import Items
 
 
 class SimulatedClock:

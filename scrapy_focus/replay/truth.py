@@ -4,47 +4,26 @@ from __future__ import annotations
 
 import copy
 from collections import deque
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from scrapy_focus.core.contract import worth
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.types import Link, Pick
-from scrapy_focus.replay.answers import Answers, Flight
+from scrapy_focus.replay.answers import Answers, Flight, new_files
 from scrapy_focus.replay.harvest import Exhaustive
 from scrapy_focus.web.mime import BLOCKED_MIMES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Collection, Sequence
 
     from numpy.typing import NDArray
 
     from scrapy_focus.core.goal import Goal
     from scrapy_focus.policies.tagpath.oracles import Kind
     from scrapy_focus.recordings.format import RecordedSite
-
-
-class Items(Protocol):
-    """Says how many items a spider would make of each page of a site, in one crawl."""
-
-    def __call__(self, site: RecordedSite) -> Callable[[int], float]:
-        """Start a crawl, and return what tells the number of items of a URL, by its number."""
-
-
-def new_files(site: RecordedSite) -> Callable[[int], float]:
-    """One item for each file whose content is new, and none for pages: what the spider ``datasets`` stores."""
-    stored: set[int] = set()
-
-    def items(page: int) -> float:
-        digest = int(site.digest[page])
-        if "html" in site.mimes[page] or digest in stored:
-            return 0.0
-        if digest:
-            stored.add(digest)
-        return 1.0
-
-    return items
+    from scrapy_focus.replay.answers import Items
 
 
 class SiteTruth:
@@ -144,8 +123,12 @@ class SiteTruth:
             if not outcome.error:
                 queue.extend(answers.links(flight))
         return Exhaustive(
-            requests=requests, worth=rewards, target_bytes=target_bytes, other_bytes=received - target_bytes, hosts=len(hosts)
-        )  # fmt: skip
+            requests=requests,
+            worth=rewards,
+            target_bytes=target_bytes,
+            other_bytes=received - target_bytes,
+            hosts=len(hosts),
+        )
 
 
 def _copy(goal: Goal) -> Goal:

@@ -119,6 +119,13 @@ class SiteServer:
             self._server.server_close()
             self._server = None
 
+    def serve_until_interrupted(self) -> None:
+        """Return at Ctrl-C, when the server is stopped."""
+        try:
+            threading.Event().wait()
+        except KeyboardInterrupt:
+            self.stop()
+
     def asked(self, target: str) -> str:
         """Return what the site is asked for by a request: its path, also where it names a host, as for a proxy."""
         is_absolute = target.startswith(("http://", "https://"))
@@ -254,7 +261,7 @@ def _error(status: int) -> Page:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Serve a synthetic portal until Ctrl-C; the first line printed is its address and its size."""
     parser = argparse.ArgumentParser(
-        prog="python -m scrapy_focus.sites.server", description="Serve a made-up statistics portal."
+        prog="python -m scrapy_focus.sites.server", description="Serve a synthetic statistics portal."
     )
     parser.add_argument("--pages", type=int, default=2000, help="number of HTML pages, 200 to 1000000 (2000)")
     parser.add_argument("--seed", type=int, default=0, help="another seed is another portal (0)")
@@ -269,10 +276,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except (ValueError, OSError) as error:
         parser.error(str(error))
     print(f"{server.url} {site.n_pages} pages {site.n_targets} targets", flush=True)
-    try:
-        threading.Event().wait()
-    except KeyboardInterrupt:
-        server.stop()
+    server.serve_until_interrupted()
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ goes on where it was.
 
 from __future__ import annotations
 
-import atexit
 import logging
 import sys
 from time import monotonic
@@ -16,9 +15,9 @@ import scrapy
 from scrapy import signals
 from scrapy.exceptions import CloseSpider, IgnoreRequest, StopDownload
 from scrapy.utils.asyncio import create_looping_call
-from scrapy.utils.log import get_scrapy_root_handler
 
 from scrapy_focus.core.errors import RecordingError
+from scrapy_focus.engine.terminal import REFRESH, Footer
 from scrapy_focus.recordings.writer import Answer
 from scrapy_focus.web.mime import BLOCKED_MIMES, matches, parse_mime
 
@@ -37,7 +36,6 @@ logger = logging.getLogger(__name__)
 RECEIVED = "focus_received"  # meta key: bytes of the body, as they came
 _META = {"dont_redirect": True, "handle_httpstatus_all": True, "referrer_policy": "no-referrer"}
 _SMALL = 64 * 1024  # bytes: stopping a smaller body saves nothing, and costs the connection
-_REFRESH = 0.5  # seconds between two pictures of the progress line
 _DOUBTFUL = 16  # failures in a row after which it is checked whether the site is there at all
 
 
@@ -234,8 +232,7 @@ class Progress:
         self.spider = spider
         self._interval = crawler.settings.getfloat("LOGSTATS_INTERVAL")
         self._loop: Any = None
-        self._live: Any = None
-        self._log: tuple[logging.StreamHandler[Any], Any] | None = None
+        self._footer: Footer | None = None
         self._missing = 0
         self._count_at = 0.0
         crawler.signals.connect(self.spider_opened, signals.spider_opened)
@@ -244,16 +241,9 @@ class Progress:
     def spider_opened(self) -> None:
         """Start to say so."""
         if sys.stderr.isatty():
-            from rich.console import Console
-            from rich.live import Live
-
-            self._live = Live(console=Console(stderr=True), auto_refresh=False, transient=True)
-            self._live.start()
-            atexit.register(self._live.stop)  # a second Ctrl-C ends the process, and would leave the cursor hidden
-            handler = get_scrapy_root_handler()
-            if isinstance(handler, logging.StreamHandler) and not isinstance(handler, logging.FileHandler):
-                self._log = handler, handler.setStream(sys.stderr)  # it writes above the line now
-            self._interval = _REFRESH
+            self._footer = Footer()
+            self._footer.start()
+            self._interval = REFRESH
         if self._interval > 0:
             self._loop = create_looping_call(self._tick)
             self._loop.start(self._interval, now=False)
@@ -262,11 +252,8 @@ class Progress:
         """Stop."""
         if self._loop is not None and self._loop.running:
             self._loop.stop()
-        if self._log is not None:
-            self._log[0].setStream(self._log[1])
-        if self._live is not None:
-            atexit.unregister(self._live.stop)
-            self._live.stop()
+        if self._footer is not None:
+            self._footer.stop()
 
     def __str__(self) -> str:
         spider, now = self.spider, monotonic()
@@ -278,10 +265,10 @@ class Progress:
     def _tick(self) -> None:
         from rich.text import Text
 
-        if self._live is None:
+        if self._footer is None:
             logger.info("%s", self, extra={"spider": self.spider})
         else:
-            self._live.update(Text(str(self)), refresh=True)
+            self._footer.show(Text(str(self)))
 
 
 def headers_of(response: Response) -> dict[str, str]:

@@ -18,7 +18,7 @@ from scrapy_focus import Crawl, EventLog, FrontierError, Job, Placement, Policy,
 from scrapy_focus.core.log import read_log
 from scrapy_focus.frontiers.memory import memory_frontier
 from scrapy_focus.frontiers.sqlite.frontier import SqliteFrontier
-from scrapy_focus.jobs.doctor.repair import check_job
+from scrapy_focus.jobs.doctor.check import check_job
 from scrapy_focus.jobs.job import lock
 from scrapy_focus.policies.orderings import BreadthFirst
 from tests.made import fetch, links, page

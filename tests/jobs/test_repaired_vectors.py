@@ -1,46 +1,68 @@
-"""Stored crawls whose links have vectors: what is wrong with these is found and made well, and the crawl goes on."""
+"""Stored crawls whose links have vectors: what is wrong with these is found, and without a policy the crawl resumes."""
 
 from __future__ import annotations
 
 import random
 import sqlite3
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
 
-from scrapy_focus.jobs.doctor.repair import check_job
+from scrapy_focus.jobs.doctor.check import check_job
+from scrapy_focus.jobs.doctor.cures import repair_job
 from tests.jobs.walks import Divider, Walk, World, finish, reachable
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-DAMAGE = {
-    "UPDATE counters SET value = 77 WHERE name = 'width'": "vectors of width 77, not 3",
-    "UPDATE counters SET value = 'x' WHERE name = 'width'": "vectors of width x, not 3",
-    "UPDATE links SET memo = x'0102' WHERE row = (SELECT max(row) FROM links)": "1 link is stored with an impossible memo",
-    "DELETE FROM notes WHERE name = 'policy'": "there is no policy, and links wait in its arms",
-}
 
-
-@pytest.mark.parametrize("sql", DAMAGE)
-def test_a_crawl_with_vectors_is_made_well(sql: str, tmp_path: Path) -> None:
-    """Whatever is wrong with them, every page is fetched in the end."""
-    world, rng = World(tmp_path, Divider), random.Random(0)
-    crawl = world.open()
-    walk = Walk(crawl, rng)
+def begun(world: World, rng: random.Random) -> Walk:
+    """Crawl some pages, and stop."""
+    walk = Walk(world.open(), rng)
     for number, _ in enumerate(walk.steps()):
         if number == 60:
             break
-    crawl.checkpoint()
-    crawl.close()
-    assert check_job(world.folder).is_well
-    with sqlite3.connect(world.folder / "focus/frontier.sqlite") as database:
-        database.execute(sql)
-    checkup = check_job(world.folder, fix=True, say=lambda sentence: None)
-    assert any(DAMAGE[sql] in what for what in checkup.found)
+    walk.crawl.checkpoint()
+    walk.crawl.close()
+    return walk
+
+
+def change(world: World, statement: str) -> None:
+    """Change the file of the frontier."""
+    with closing(sqlite3.connect(world.folder / "focus/frontier.sqlite")) as database, database:
+        database.execute(statement)
+
+
+def test_a_crawl_with_vectors_resumes_without_its_policy(tmp_path: Path) -> None:
+    """All links wait without their vectors, and every page is fetched in the end."""
+    world, rng = World(tmp_path, Divider), random.Random(0)
+    walk = begun(world, rng)
+    assert check_job(world.folder, say=str).is_well
+    change(world, "DELETE FROM notes WHERE name = 'policy'")
+    checkup = repair_job(world.folder, say=str)
     assert checkup.is_well
+    assert "dropped the policy" in checkup.done[0]
     crawl = world.open()
     crawl.frontier.check()
     fetched = walk.fetched + finish(crawl, rng).fetched
     crawl.close()
     assert {*fetched} >= reachable()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE counters SET value = 77 WHERE name = 'width'",
+        "UPDATE counters SET value = 'x' WHERE name = 'width'",
+        "UPDATE links SET memo = x'0102' WHERE row = (SELECT max(row) FROM links)",
+    ],
+)
+def test_vectors_of_another_width_are_found(statement: str, tmp_path: Path) -> None:
+    """The frontier cannot be opened with them, and that is said."""
+    world = World(tmp_path, Divider)
+    begun(world, random.Random(0))
+    change(world, statement)
+    checkup = repair_job(world.folder, say=str)
+    assert "the links do not fit together" in checkup.found[0]
+    assert not checkup.done

@@ -14,7 +14,7 @@ import pytest
 from scrapy_focus import Budget, Crawl, FilesGoal, Job, Plateau, Policy, ResumeError, StorageError, memory_frontier
 from scrapy_focus.core.stop import CostLimit
 from scrapy_focus.jobs.checksums import summed
-from scrapy_focus.jobs.doctor.repair import check_job
+from scrapy_focus.jobs.doctor.check import check_job
 from scrapy_focus.policies.branching.policy import BranchingBandit
 from scrapy_focus.policies.orderings import BreadthFirst, Random
 from scrapy_focus.policies.tagpath.policy import TagPath

@@ -36,7 +36,8 @@ def serve() -> None:
     from sklearn.linear_model import SGDClassifier  # noqa: F401 (here and below: once, for all forks)
 
     import scrapy_focus.scheduler  # noqa: F401
-    from scrapy_focus.policies import focused, offline, tagpath  # noqa: F401
+    from scrapy_focus.policies import focused  # noqa: F401
+    from scrapy_focus.policies.tagpath import offline, policy  # noqa: F401
 
     for line in sys.stdin:
         sys.stdout.flush()

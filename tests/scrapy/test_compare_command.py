@@ -102,7 +102,7 @@ def test_policies_of_a_project_are_compared(project: Path, tmp_path: Path) -> No
     data = json.loads((out / "summary.json").read_text())
     assert (data["baseline"], data["metric"], data["budget"], data["ignored"]) == ("DFS", "area", 200, [])
     assert data["policies"][0] == {
-        "label": "long", "path": "mine.policies.Short", "params": {"sign": -1}, "told": False
+        "label": "long", "path": "mine.policies.Short", "params": {"sign": -1}, "informed": False
     }  # fmt: skip
     assert "what pages counts" in (out / "index.html").read_text()
     again = tmp_path / "again"

@@ -15,7 +15,8 @@ from scrapy_focus import FilesGoal
 from scrapy_focus.core.errors import RecordingError
 from scrapy_focus.policies.orderings import BreadthFirst
 from scrapy_focus.recordings.format import RecordedSite
-from scrapy_focus.recordings.importers.httpcache import record_http_cache
+from scrapy_focus.recordings.importers.base import record
+from scrapy_focus.recordings.importers.httpcache import HttpCacheImporter
 from scrapy_focus.replay.simulate import simulate
 from scrapy_focus.sites.portal.portal import Page
 from scrapy_focus.sites.server import SiteServer
@@ -82,7 +83,7 @@ def test_a_cache_is_recorded(cache: tuple[Path, str], tmp_path: Path) -> None:
     """Each URL is there as it answered the GET; the recording starts where the crawl did, and can be replayed."""
     folder, root = cache
     counts: list[int] = []
-    done = record_http_cache(folder, tmp_path / "site.sqlite", bodies=True, progress=counts.append)
+    done = record(HttpCacheImporter(folder), tmp_path / "site.sqlite", bodies=True, progress=counts.append)
     site = RecordedSite(tmp_path / "site.sqlite")
     answered = {url.removeprefix(root): int(site.status[page]) for page, url in enumerate(site.urls)}
     assert answered == {
@@ -103,9 +104,9 @@ def test_where_the_cache_is(cache: tuple[Path, str], tmp_path: Path) -> None:
     """The cache of the spider may be named, or a folder that holds it alone."""
     folder, root = cache
     spider = folder / "follower" if (folder / "follower").is_dir() else folder / "follower.db"
-    assert record_http_cache(spider, tmp_path / "named.sqlite", root=root).recorded == 8
+    assert record(HttpCacheImporter(spider), tmp_path / "named.sqlite", root=root).recorded == 8
     with pytest.raises(RecordingError, match=r"has no answer of http://example.org/; its first page is http://127"):
-        record_http_cache(spider, tmp_path / "other.sqlite", root="http://example.org/")
+        record(HttpCacheImporter(spider), tmp_path / "other.sqlite", root="http://example.org/")
     assert not (tmp_path / "other.sqlite").exists()
 
 
@@ -114,8 +115,8 @@ def test_several_spiders(tmp_path: Path) -> None:
     fill(tmp_path / "httpcache", FILES, name="one")
     fill(tmp_path / "httpcache", DBM, name="two")
     with pytest.raises(RecordingError, match=r"several spiders: name one of .*httpcache/one, .*httpcache/two\.db$"):
-        record_http_cache(tmp_path / "httpcache", tmp_path / "site.sqlite")
-    assert record_http_cache(tmp_path / "httpcache" / "two.db", tmp_path / "site.sqlite").recorded == 8
+        record(HttpCacheImporter(tmp_path / "httpcache"), tmp_path / "site.sqlite")
+    assert record(HttpCacheImporter(tmp_path / "httpcache" / "two.db"), tmp_path / "site.sqlite").recorded == 8
 
 
 def test_no_cache(tmp_path: Path) -> None:
@@ -123,7 +124,7 @@ def test_no_cache(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("text")
     for path in (tmp_path, tmp_path / "nothing", tmp_path / "file"):
         with pytest.raises(RecordingError, match=r"holds no HTTP cache of Scrapy: name the folder .scrapy/httpcache"):
-            record_http_cache(path, tmp_path / "site.sqlite")
+            record(HttpCacheImporter(path), tmp_path / "site.sqlite")
 
 
 @pytest.mark.parametrize("change", ["no body", "half a body", "no headers", "other meta", "no literal", "empty meta"])
@@ -147,7 +148,7 @@ def test_a_half_written_entry(change: str, tmp_path: Path, caplog: pytest.LogCap
             meta.write_text("__import__('os').abort()")
         case "empty meta":
             meta.write_text("")
-    done = record_http_cache(tmp_path / "httpcache", tmp_path / "site.sqlite")
+    done = record(HttpCacheImporter(tmp_path / "httpcache"), tmp_path / "site.sqlite")
     assert (done.recorded, done.missing) == (7, 1)
     assert f"The cache entry {entry} cannot be read and is left out" in caplog.text
 
@@ -169,7 +170,7 @@ def test_a_pickle_runs_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture)
             database[f"{number}_data"] = pickle.dumps(fields)
         database["9_time"] = "9"
         database["9_data"] = b"no pickle"
-    done = record_http_cache(tmp_path / "spider.db", tmp_path / "site.sqlite")
+    done = record(HttpCacheImporter(tmp_path / "spider.db"), tmp_path / "site.sqlite")
     assert not (tmp_path / "evil").exists()
     assert done.recorded == 2
     assert caplog.text.count("cannot be read and is left out") >= 3
@@ -186,7 +187,7 @@ def test_headers_that_came_several_times(tmp_path: Path) -> None:
     ]  # fmt: skip
     (entry / "response_headers").write_bytes(b"\r\n".join(lines))
     (entry / "response_body").write_bytes(gzip.compress(b"<a href=/b>b</a>"))
-    record_http_cache(tmp_path / "spider", tmp_path / "site.sqlite")
+    record(HttpCacheImporter(tmp_path / "spider"), tmp_path / "site.sqlite")
     site = RecordedSite(tmp_path / "site.sqlite")
     assert site.urls == ["http://a.org/", "http://a.org/b"]
     assert site.headers(0) == {

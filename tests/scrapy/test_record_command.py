@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import pty
 import re
@@ -533,6 +534,100 @@ def test_web_archives_are_recorded(tmp_path: Path) -> None:
     assert site.urls == ["http://a.b/", "http://a.b/a.html"]
     assert site.completeness().missing == 0
     site.close()
+
+
+HAR_IMPORTER = """
+import json
+from pathlib import Path
+
+from scrapy_focus.recordings.importers.base import Archive
+from scrapy_focus.recordings.writer import Answer
+
+
+class HarImporter(Archive):
+    def __init__(self, *files):
+        if not files:
+            raise ValueError("name a HAR file")
+        self.files = files
+        self.source = "HAR files"
+
+    def read(self):
+        for file in self.files:
+            for entry in json.loads(Path(file).read_text())["log"]["entries"]:
+                headers = {"Content-Type": "text/html"}
+                yield Answer(url=entry["url"], status=200, headers=headers, body=entry["text"].encode())
+
+
+class Wrong(HarImporter):
+    def read(self):
+        yield self.files[0]
+
+
+class NoImporter:
+    def __init__(self, *files):
+        pass
+"""
+
+
+@pytest.fixture
+def har_project(tmp_path: Path) -> Path:
+    """A Scrapy project with an importer in a module of its own, and two files for it."""
+    (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = ours.settings\n")
+    (tmp_path / "ours").mkdir()
+    (tmp_path / "ours" / "__init__.py").touch()
+    (tmp_path / "ours" / "settings.py").touch()
+    (tmp_path / "ours" / "importers.py").write_text(HAR_IMPORTER)
+    for name, path, text in (("one", "", "<a href='/b'>b</a>"), ("two", "b", "<a href='/c'>c</a>")):
+        entry = {"url": f"http://a.b/{path}", "text": text}
+        (tmp_path / f"{name}.har").write_text(json.dumps({"log": {"entries": [entry]}}))
+    return tmp_path
+
+
+def test_an_importer_of_a_user_is_found_by_its_path(har_project: Path) -> None:
+    """A class in one file of a project records what it reads, with the options that other sources have."""
+    words = ["site.sqlite", "--importer", "ours.importers.HarImporter", "one.har", "two.har", "--bodies"]
+    said, _ = run(har_project, *words)
+    assert said == (
+        "site.sqlite: 2 URLs are recorded, 1 linked one is not (66.6%)\nNext: scrapy focus-compare site.sqlite\n"
+    )
+    site = RecordedSite(har_project / "site.sqlite")
+    assert site.urls == ["http://a.b/", "http://a.b/b", "http://a.b/c"]
+    assert site.meta["source"] == "HAR files"
+    assert site.text(1) == "<a href='/c'>c</a>"
+    site.close()
+    _, logged = run(har_project, "new.sqlite", *words[1:], "-a", "root=http://c.d/", expect=1)
+    assert logged == "Error: HAR files has no answer of http://c.d/; its first page is http://a.b/\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        (["ours.importers.Wrong", "one.har"], 1, "Error: Wrong yielded str, 'one.har'; yield an Answer of"),
+        (["ours.importers.HarImporter"], 2, "--importer ours.importers.HarImporter cannot be made: ValueError: name a"),
+        (
+            ["ours.importers.NoImporter", "x"],
+            2,
+            "a NoImporter, which is no importer, as it has no source and no find_root",
+        ),
+        (
+            ["ours.none.Importer", "x"],
+            2,
+            "cannot be made: ModuleNotFoundError: No module named 'ours.none'; outside of a",
+        ),
+        (["Importer", "x"], 2, "--importer Importer cannot be made: ValueError: Error loading object 'Importer'"),
+        (
+            ["ours.importers.HarImporter", "x", "--warc", "y"],
+            2,
+            "--warc and --importer are different sources; name one",
+        ),
+    ],
+)
+def test_what_is_no_importer_is_explained(har_project: Path, words: list[str], status: int, said: str) -> None:
+    """Whatever is wrong with it, the error names the class, and nothing is recorded."""
+    root = ["-a", "root=http://a.b/"]
+    _, logged = run(har_project, "site.sqlite", *root, "--importer", *words, expect=status)
+    assert said in " ".join(logged.split())
+    assert "Traceback" not in logged
 
 
 # What is said to those who err

@@ -8,7 +8,7 @@ import pytest
 from crawls import BREADTH_FIRST, Follower, crawl
 from mocksite import tree_paths
 
-from scrapy_focus.jobs.doctor.repair import check_job
+from scrapy_focus.jobs.doctor.check import check_job
 
 if TYPE_CHECKING:
     from pathlib import Path

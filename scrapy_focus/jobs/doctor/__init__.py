@@ -1,1 +1,1 @@
-"""Looks into the folder of a crawl, and repairs it."""
+"""Looks into the folder of a crawl, checks it, and repairs it."""

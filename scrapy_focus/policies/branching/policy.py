@@ -119,6 +119,9 @@ class BranchingBandit(Policy):
     'http://a.test/prices.csv'
     """
 
+    summary: ClassVar[str] = (
+        "Learns which places on a page lead to targets, in how many steps, and which of their links to take first."
+    )
     may_change: ClassVar[frozenset[str]] = frozenset(("unit", "learned"))
 
     frontier: Drawn

@@ -19,7 +19,7 @@ from scrapy_focus.policies.tagpath.oracles import Informed
 from scrapy_focus.policies.tagpath.policy import SHOWN
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -89,6 +89,11 @@ class TagPathOffline(Informed):
     >>> [int(place.memo[0]) for place in policy.place(links, None)]
     [1, 2, 1]
     """
+
+    summary: ClassVar[str] = (
+        "Spends its first requests on finding out which places on a page are worth how much, and sticks to that."
+    )
+    paper_names: ClassVar[Mapping[str, Mapping[str, Any]]] = {"TP-OFF": {"benefit": "truth"}}
 
     frontier: Ranked
 

@@ -15,7 +15,7 @@ from scrapy_focus.core.types import Placement
 from scrapy_focus.policies.tagpath.policy import FIRST, TARGETS, TagPath
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from scrapy_focus.core.frontier import Ranked
     from scrapy_focus.core.types import Link, Outcome, Pick
@@ -97,6 +97,9 @@ class Omniscient(Informed):
     [-1.0, -2.0]
     """
 
+    summary: ClassVar[str] = "Is given the addresses of all targets, and asks for nothing else: no crawl can do better."
+    paper_names: ClassVar[Mapping[str, Mapping[str, Any]]] = {"OMNISCIENT": {}}
+    is_bound: ClassVar[bool] = True
     reads_page: ClassVar[bool] = False
 
     frontier: Ranked
@@ -154,6 +157,11 @@ class OracleTagPath(TagPath, Informed):
     >>> policy.place([Link("http://a/1.csv", 2)], None)[0].arm
     0
     """
+
+    summary: ClassVar[str] = (
+        "Learns from which places on a page links lead to targets, and is given the kind of each address."
+    )
+    paper_names: ClassVar[Mapping[str, Mapping[str, Any]]] = {"SB-ORACLE": {}}
 
     def __init__(
         self,

@@ -24,7 +24,7 @@ from scrapy_focus.policies.bases import best_arm
 from scrapy_focus.web.mime import blocked_extensions, extension
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -131,6 +131,11 @@ class TagPath(Policy):
     >>> [place.arm for place in policy.place(links, None)]
     [2, 3, 2]
     """
+
+    summary: ClassVar[str] = (
+        "Learns during the crawl from which places on a page links lead to targets, and which addresses look like some."
+    )
+    paper_names: ClassVar[Mapping[str, Mapping[str, Any]]] = {"SB-CLASSIFIER": {}}
 
     frontier: Ranked
 

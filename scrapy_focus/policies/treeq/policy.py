@@ -26,7 +26,7 @@ from scrapy_focus.policies.treeq.features import LEVELS, Features, Layout, LinkR
 from scrapy_focus.policies.treeq.rules import Rules
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from os import PathLike
 
     from numpy.typing import NDArray
@@ -114,6 +114,11 @@ class TreeQ(Policy):
     >>> crawl.next().url
     'http://b.test/cheese'
     """
+
+    summary: ClassVar[str] = (
+        "Learns which links lead to targets, from their words, their places, and what links like them led to."
+    )
+    paper_names: ClassVar[Mapping[str, Mapping[str, Any]]] = {"TRES": {}}
 
     #: Links that wait are judged again, by their best words and by the pages that link to them.
     wants_known: ClassVar[frozenset[State]] = frozenset({State.WAITING})

@@ -1,4 +1,4 @@
-"""Records a site that lies in a folder, or any other that answers without a network.
+"""Imports a site that lies in a folder, or any other that answers without a network.
 
 Two goals conflict. A folder should be answered as a stock web server would answer it: files of unknown type are
 ``application/octet-stream``, links to files that are not there are dead. And the answers should be the same on every
@@ -21,15 +21,16 @@ from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from scrapy_focus.core.errors import RecordingError
 from scrapy_focus.recordings.html import redirect_of
-from scrapy_focus.recordings.importers.base import identity
-from scrapy_focus.recordings.writer import Answer, SiteWriter
+from scrapy_focus.recordings.importers.base import identity, record
+from scrapy_focus.recordings.writer import Answer
 from scrapy_focus.sites.portal.portal import Page
 from scrapy_focus.web.mime import FILE_TYPES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from scrapy_focus.recordings.format import Completeness
+    from scrapy_focus.recordings.writer import SiteWriter
     from scrapy_focus.sites.server import Site
 
 logger = logging.getLogger(__name__)
@@ -135,6 +136,78 @@ class MirrorSite(FolderSite):
         return page
 
 
+class SiteImporter:
+    """An :class:`~scrapy_focus.recordings.importers.base.Importer` that asks a site which answers without a network.
+
+    The site is crawled breadth-first; what is linked on other hosts or ports is not asked for.
+
+    Parameters
+    ----------
+    site
+        What answers: a :class:`FolderSite`, or a synthetic one.
+    root
+        URL of the first page, where nobody names one.
+    source
+        What the recording is made from, in a few words; without them, the `repr` of the site.
+    """
+
+    def __init__(self, site: Site, *, root: str = "http://localhost/", source: str = "") -> None:
+        self.site = site
+        self.root = root
+        self.source = source or repr(site)
+
+    def find_root(self, named: str | None) -> str:
+        """Return the URL of the first page."""
+        return named or self.root
+
+    def answers(self, recording: SiteWriter) -> Iterator[Answer]:
+        """Yield the answers of the site to what is missing in a recording, until nothing is."""
+        here = {_origin(root) for root in recording.roots}
+        for url in recording.missing():
+            if _origin(url) in here:
+                yield _answer(self.site, url)
+
+
+class FolderImporter(SiteImporter):
+    """Imports a site that lies in a folder, as a web server would answer it, or as ``wget --mirror`` made it.
+
+    It starts at ``http://localhost/index.html`` where nobody names another root: the path is relative to the folder, and
+    the host counts for absolute links.
+
+    Parameters
+    ----------
+    folder
+        Where its files are; symbolic links that leave it are dead.
+    types
+        MIME types by suffix (with the dot, lower case) that differ from those of a stock server.
+
+    Raises
+    ------
+    RecordingError
+        If there is no such folder.
+    """
+
+    def __init__(self, folder: str | Path, *, types: Mapping[str, str] | None = None) -> None:
+        self.folder = Path(folder)
+        if not self.folder.is_dir():
+            raise RecordingError(f"there is no folder {folder}: name the one in which the files of the site are")
+        super().__init__(
+            MirrorSite(self.folder, types=types), root="http://localhost/index.html", source=f"the folder {folder}"
+        )
+
+    def find_root(self, named: str | None) -> str:
+        """Return the URL of the first page.
+
+        Raises
+        ------
+        RecordingError
+            If the folder has no HTML page there; names some that it has.
+        """
+        root = super().find_root(named)
+        _check_root(self.site, self.folder, root)
+        return root
+
+
 def record_site(
     site: Site,
     path: str | Path,
@@ -147,83 +220,18 @@ def record_site(
 ) -> Completeness:
     """Crawl a site that answers without a network, breadth-first, and write what it answers to a recording.
 
-    A recording that is there already, with the same root, is gone on with.
-
-    Parameters
-    ----------
-    site
-        What answers: a :class:`FolderSite`, or a made-up one.
-    path
-        SQLite file to write.
-    root
-        URL of the first page; what is linked on other hosts or ports is not asked for.
-    bodies
-        Keep the bodies of pages.
-    limit
-        URLs to ask for at most, for sites that never end; the recording is then left unfinished.
-    source
-        What the recording is made from, in a few words.
-    progress
-        Called with the number of answers after each of them.
+    The same as :func:`~scrapy_focus.recordings.importers.base.record` with a :class:`SiteImporter`.
 
     Raises
     ------
     RecordingError
         If the recording cannot be written.
     """
-    with SiteWriter(path, roots=[root], bodies=bodies, source=source or repr(site)) as writer:
-        here = _origin(root)
-        for url in writer.missing():
-            if writer.added == limit:
-                return writer.completeness()
-            if _origin(url) == here:
-                writer.add(_answer(site, url))
-                if progress is not None:
-                    progress(writer.added)
-        return writer.finish()
+    importer = SiteImporter(site, source=source)
+    return record(importer, path, root=root, bodies=bodies, limit=limit, progress=progress)
 
 
-def record_folder(
-    folder: str | Path,
-    path: str | Path,
-    *,
-    root: str | None = None,
-    bodies: bool = False,
-    types: Mapping[str, str] | None = None,
-    progress: Callable[[int], None] | None = None,
-) -> Completeness:
-    """Record a site that lies in a folder, as a web server would answer it, or as ``wget --mirror`` made it.
-
-    Parameters
-    ----------
-    folder
-        Where its files are; symbolic links that leave it are dead.
-    path
-        SQLite file to write.
-    root
-        URL of the first page; without one, ``http://localhost/index.html``. The path is relative to the folder, and the
-        host counts for absolute links.
-    bodies
-        Keep the bodies of pages.
-    types
-        MIME types by suffix (with the dot, lower case) that differ from those of a stock server.
-    progress
-        Called with the number of answers after each of them.
-
-    Raises
-    ------
-    RecordingError
-        If there is no such folder, it has no HTML page at the root, or the recording cannot be written.
-    """
-    folder, root = Path(folder), root or "http://localhost/index.html"
-    if not folder.is_dir():
-        raise RecordingError(f"there is no folder {folder}: name the one in which the files of the site are")
-    site = MirrorSite(folder, types=types)
-    _check_root(site, folder, root)
-    return record_site(site, path, root=root, bodies=bodies, source=f"the folder {folder}", progress=progress)
-
-
-def _check_root(site: FolderSite, folder: Path, root: str) -> None:
+def _check_root(site: Site, folder: Path, root: str) -> None:
     url = root
     for _ in range(_HOPS):
         answer = _answer(site, url)

@@ -1,4 +1,4 @@
-"""Makes a recording from Scrapy's HTTP cache: what earlier crawls of a site have left, without asking the site again.
+"""Imports Scrapy's HTTP cache: what earlier crawls of a site have left, without asking the site again.
 
 A cache may come from somebody else, and Scrapy writes it with pickle, which can run code when it is read. Here nothing
 that it names is ever imported or called: files are read as literals where there is a choice, and elsewhere every class
@@ -15,18 +15,17 @@ import logging
 import pickle
 import zlib
 from contextlib import closing, contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_focus.core.errors import RecordingError
 from scrapy_focus.recordings.html import decompress, get_header
-from scrapy_focus.recordings.importers.base import FirstPage, merge_headers, record_answers
+from scrapy_focus.recordings.importers.base import Archive, merge_headers
 from scrapy_focus.recordings.writer import Answer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-
-    from scrapy_focus.recordings.format import Completeness
 
 logger = logging.getLogger(__name__)
 
@@ -45,55 +44,42 @@ class _Entry(NamedTuple):
     read: Callable[[], Answer | None]  # None: it answers no GET
 
 
-def record_http_cache(
-    folder: str | Path,
-    path: str | Path,
-    *,
-    root: str | None = None,
-    bodies: bool = False,
-    progress: Callable[[int], None] | None = None,
-) -> Completeness:
-    """Record the answers to GET requests that are in Scrapy's HTTP cache.
+class HttpCacheImporter(Archive):
+    """Imports the answers to GET requests that are in Scrapy's HTTP cache.
 
     Both storages of Scrapy are understood: files (also with ``HTTPCACHE_GZIP``) and DBM, which does not say what was not
-    a GET: a POST counts as one, if it was stored first.
+    a GET: a POST counts as one, if it was stored first. Entries that were half written when a crawl was killed are left
+    out, with a warning in the log.
 
     Parameters
     ----------
     folder
         What one spider stored, ``.scrapy/httpcache/<spider>`` or ``.scrapy/httpcache/<spider>.db``; or the folder above,
         if it holds one spider only.
-    path
-        SQLite file to write. A recording that is there already, with the same root, is gone on with.
-    root
-        URL of the first page; without one, that of the HTML page that was stored first, before its redirects. What is on
-        other hosts is left out.
-    bodies
-        Keep the bodies of pages.
-    progress
-        Called with the number of answers after each of them.
 
     Raises
     ------
     RecordingError
-        If the folder is no such cache, holds those of several spiders, or has no such page, or if the recording cannot
-        be written. Entries that were half written when a crawl was killed are left out, with a warning in the log.
+        If the folder is no such cache, or holds those of several spiders.
     """
-    cache = _find(Path(folder))
-    with _open(cache) as entries:
-        first = FirstPage(root)
-        for answer in _answers(entries):
-            first.see(answer.url, answer.status, answer.headers)
-            if first.is_known:
-                break
-        if root is None:
-            root = first.page
-            if root is None:
-                raise RecordingError(f"{cache} has no HTML page that was answered with status 200: give root=...")
-        elif not first.has_root and not Path(path).exists():
-            raise RecordingError(f"{cache} has no answer of {root}; its first page is {first.page}")
-        answers, source = _answers(entries), f"the HTTP cache {cache}"
-        return record_answers(answers, path, root=root, bodies=bodies, source=source, progress=progress)
+
+    def __init__(self, folder: str | Path) -> None:
+        self._cache = _find(Path(folder))
+        self.source = f"the HTTP cache {self._cache}"
+
+    def read(self) -> Iterator[Answer]:
+        """Yield the answers in the order in which they were stored."""
+        if self._cache.is_dir():
+            yield from _answers(self._files)
+        else:
+            with _open(self._cache) as entries:
+                yield from _answers(entries)
+
+    @cached_property
+    def _files(self) -> list[_Entry]:
+        """What the file system storage has, in the order in which it was stored."""
+        entries = [entry for meta in self._cache.glob(_ENTRY) if (entry := _describe(meta)) is not None]
+        return sorted(entries, key=lambda entry: (entry.time, entry.name))
 
 
 def _find(folder: Path) -> Path:
@@ -125,11 +111,7 @@ def _dbm_name(path: Path) -> Path:
 
 @contextmanager
 def _open(cache: Path) -> Iterator[list[_Entry]]:
-    """Give what is in a cache, in the order in which it was stored."""
-    if cache.is_dir():
-        entries = [entry for meta in cache.glob(_ENTRY) if (entry := _describe(meta)) is not None]
-        yield sorted(entries, key=lambda entry: (entry.time, entry.name))
-        return
+    """Give what the DBM storage has, in the order in which it was stored."""
     try:
         database: Any = dbm.open(str(cache), "r")  # noqa: SIM115 (it is closed below)
         times = {key.removesuffix(b"_time"): float(database[key]) for key in database.keys() if key.endswith(b"_time")}  # noqa: SIM118 (not all DBM modules iterate)

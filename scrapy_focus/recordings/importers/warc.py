@@ -1,4 +1,4 @@
-"""Makes a recording from web archives: WARC files, as wget, Heritrix or Browsertrix write them, and their elder, ARC.
+"""Imports web archives: WARC files, as wget, Heritrix or Browsertrix write them, and their elder, ARC.
 
 Archives are large and often cut off. So they are read as streams, twice: once to learn where the crawl started and what
 is referred to later, once to record. And what cannot be read to its end is recorded as far as it goes, and said.
@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_focus.core.errors import ConfigError, RecordingError
 from scrapy_focus.recordings.html import decompress, get_header
-from scrapy_focus.recordings.importers.base import FirstPage, identity, merge_headers, record_answers
+from scrapy_focus.recordings.importers.base import FirstPage, identity, merge_headers
 from scrapy_focus.recordings.writer import Answer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from typing import Self
 
-    from scrapy_focus.recordings.format import Completeness
+    from scrapy_focus.recordings.writer import SiteWriter
 
 _STATUS = re.compile(r"[1-9][0-9]{2}")
 _SAID = 200  # characters of what warcio says
@@ -52,66 +52,52 @@ class _Record(NamedTuple):
     payload: _Payload | None
 
 
-def record_warc(
-    files: str | Path | Iterable[str | Path],
-    path: str | Path,
-    *,
-    root: str | None = None,
-    bodies: bool = False,
-    progress: Callable[[int], None] | None = None,
-) -> Completeness:
-    """Record the answers to GET requests that are in web archives; of a URL that answered often, the first.
+class WarcImporter:
+    """Imports the answers to GET requests that are in web archives; of a URL that answered often, the first.
 
-    Needs `warcio <https://pypi.org/project/warcio/>`_: ``pip install scrapy-focus[warc]``.
+    Needs `warcio <https://pypi.org/project/warcio/>`_: ``pip install scrapy-focus[warc]``. What can be read before the
+    end of a file that is damaged or was cut off is recorded; the error comes then, and the recording is unfinished.
 
     Parameters
     ----------
     files
         WARC 1.0, 1.1 or ARC files, compressed or not, in the order in which they were written.
-    path
-        SQLite file to write. A recording that is there already, with the same root, is gone on with.
-    root
-        URL of the first page; without one, that of the first HTML page in the archives, before its redirects. What is on
-        other hosts is left out.
-    bodies
-        Keep the bodies of pages.
-    progress
-        Called with the number of answers after each of them.
 
     Raises
     ------
     ConfigError
         If warcio is not installed.
     RecordingError
-        If a file is no web archive, has no such page, or the recording cannot be written: there is no recording then. If
-        a file is damaged or was cut off: what could be read before is recorded, and the recording is unfinished.
+        If a file is no web archive.
 
     Notes
     -----
     A ``revisit`` record has the body of the record that it refers to, where that is in the archives. ``resource`` records
     count as answers with status 200.
     """
-    paths = [Path(file) for file in ([files] if isinstance(files, (str, Path)) else files)]
-    for file in paths:
-        _check(file)
-    survey = _Survey(paths, root)
-    if root is None:
-        root = survey.first.page
-        if root is None:
-            raise RecordingError(
-                f"{_named(paths)} has no HTML page that was answered with status 200: {survey.damage or 'give root=...'}"
-            )
-    elif not survey.first.has_root and not Path(path).exists():
-        raise RecordingError(f"{_named(paths)} has no answer of {root}; its first page is {survey.first.page}")
-    answers = _answers(paths, survey, Path(path))
-    return record_answers(answers, path, root=root, bodies=bodies, source=_named(paths), progress=progress)
+
+    def __init__(self, *files: str | Path) -> None:
+        self._paths = [Path(file) for file in files]
+        for path in self._paths:
+            _check(path)
+        self.source = _named(self._paths)
+        self._survey: _Survey | None = None  # made where the first page is looked for, and else by answers()
+
+    def find_root(self, named: str | None) -> str:
+        """Return the URL of the first page, or the named one if the archives have it."""
+        self._survey = _Survey(self._paths, named)
+        return self._survey.first.root(self.source, self._survey.damage or "give root=...")
+
+    def answers(self, recording: SiteWriter) -> Iterator[Answer]:
+        """Yield the answers in the order in which they came, and then those of revisits."""
+        return _answers(self._paths, self._survey or _Survey(self._paths), recording.path)
 
 
 class _Survey:
     """What has to be known of archives before they are recorded."""
 
-    def __init__(self, paths: Sequence[Path], root: str | None) -> None:
-        self.first = FirstPage(root)
+    def __init__(self, paths: Sequence[Path], named: str | None = None) -> None:
+        self.first = FirstPage(named)
         self.referred: set[str] = set()  # digests and URLs of which revisits want the body
         self.not_got: set[str] = set()  # requests and responses of other methods than GET
         self.damage: RecordingError | None = None

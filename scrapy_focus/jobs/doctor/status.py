@@ -1,4 +1,4 @@
-"""What is in the folder of a crawl, told without changing it, while a crawl runs in it or after it was killed.
+"""What is in the folder of a crawl, without changing it, while a crawl runs in it or after it was killed.
 
 The last checkpoint is read as one snapshot of its SQLite file, and what came since from the journals. A crawl that runs may
 commit a checkpoint in between and remove journals that were about to be read; then all of it is read again.
@@ -15,14 +15,14 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from filelock import FileLock, Timeout
 
 from scrapy_focus.core.errors import ResumeError, StorageError
 from scrapy_focus.core.policy import Policy
 from scrapy_focus.core.types import State
-from scrapy_focus.frontiers.sqlite.database import storage_error
+from scrapy_focus.frontiers.sqlite.database import storage_error, verify
+from scrapy_focus.jobs.doctor.folder import folder_of, open_readonly, user_of
 from scrapy_focus.jobs.doctor.tail import read_tail
-from scrapy_focus.jobs.job import FRONTIER, LOCK, owner
+from scrapy_focus.jobs.job import FRONTIER
 from scrapy_focus.jobs.journal import journals_in
 from scrapy_focus.jobs.recovery import versions
 
@@ -30,73 +30,14 @@ if TYPE_CHECKING:
     import os
     from pathlib import Path
 
-    from numpy.typing import NDArray
-
     from scrapy_focus.jobs.doctor.tail import Tail
 
 _BEST = 10  # arms
 _ATTEMPTS = 5  # to read between two checkpoints of a crawl that runs
-_OF_SCRAPY = ("requests.queue", "requests.seen", "spider.state")
 _LIMITS = ("requests", "bytes", "seconds")
 
 
-def folder_of(jobdir: Path) -> Path:
-    """Return the folder in a JOBDIR in which a crawl is.
-
-    Raises
-    ------
-    ResumeError
-        If there is none that this version can read.
-    StorageError
-        If the file that matters most is missing.
-    """
-    if not jobdir.is_dir():
-        what = "is no folder" if jobdir.exists() else "does not exist"
-        raise ResumeError(f"{jobdir} {what}; name the JOBDIR of a crawl")
-    folder = jobdir if (jobdir / FRONTIER).exists() else jobdir / "focus"
-    if not folder.is_dir():
-        if any((jobdir / name).exists() for name in _OF_SCRAPY):
-            raise ResumeError(
-                f"{jobdir} is a JOBDIR of Scrapy's own scheduler: it has no folder focus, and nothing of scrapy_focus"
-            )
-        raise ResumeError(f"{jobdir} is no JOBDIR of scrapy_focus: it has no folder focus")
-    if (folder / "crawl.json").exists():
-        raise ResumeError(f"{folder} was written by scrapy_focus 0.1.0, in a format that this version does not read")
-    path = folder / FRONTIER
-    if not path.exists() or not path.stat().st_size:
-        what = "missing" if not path.exists() else "empty"
-        if journals_in(folder) or what == "empty":
-            raise StorageError(
-                f"{path} is {what}, and cannot be made again from anything else: put a copy in its place, or begin anew with "
-                "another JOBDIR"
-            )
-        raise ResumeError(f"nothing is stored in {folder} yet: the crawl ended before its first checkpoint")
-    return folder
-
-
-def user_of(folder: Path) -> str:
-    """Return the number of the process that uses a folder now, ``""`` if none does."""
-    if not (folder / LOCK).exists():
-        return ""
-    try:
-        with FileLock(folder / LOCK, timeout=0):
-            return ""
-    except Timeout:
-        return owner(folder)
-    except OSError:  # somebody else's, and not to be written by us
-        return ""
-
-
-def open_readonly(path: Path) -> sqlite3.Connection:
-    """Open the file of a frontier so that nothing of it changes.
-
-    Without a log beside it nobody has it open, and SQLite would make two files to find that out; it is told so.
-    """
-    how = "mode=ro" if path.with_name(f"{path.name}-wal").exists() else "mode=ro&immutable=1"
-    return sqlite3.connect(f"{path.absolute().as_uri()}?{how}", uri=True, isolation_level=None)
-
-
-def look(jobdir: Path) -> dict[str, Any]:
+def read_status(jobdir: Path) -> dict[str, Any]:
     """Return what is in a JOBDIR, as plain values for JSON; linear in the links, a quarter of a minute at ten million.
 
     Raises
@@ -104,7 +45,7 @@ def look(jobdir: Path) -> dict[str, Any]:
     ResumeError
         If there is no crawl in it that this version can read.
     StorageError
-        If it is damaged, so that not even this can be told.
+        If it is damaged, so that not even this can be said.
     """
     folder = folder_of(jobdir)
     user = user_of(folder)
@@ -141,6 +82,7 @@ def look(jobdir: Path) -> dict[str, Any]:
 def _read(folder: Path, *, busy: bool) -> tuple[dict[str, int], dict[str, bytes], Tail]:
     """Read the last checkpoint, and what came since."""
     path = folder / FRONTIER
+    verify(path)
     for _ in range(_ATTEMPTS):
         try:
             with closing(open_readonly(path)) as database:
@@ -163,33 +105,27 @@ def _read(folder: Path, *, busy: bool) -> tuple[dict[str, int], dict[str, bytes]
 
 def _count(database: sqlite3.Connection) -> dict[str, int]:
     """Count the links of a checkpoint by what is known of them."""
-    rows = database.execute("SELECT key, arm FROM links WHERE row NOT IN (SELECT row FROM flying)")
-    waiting = np.fromiter(rows, [("key", np.int64), ("arm", np.int64)])
-    flying = _column(database.execute("SELECT key FROM links WHERE row IN (SELECT row FROM flying)"))
-    known = [
-        (state, np.frombuffer(keys, np.int64))
-        for state, keys in database.execute("SELECT state, keys FROM seen ORDER BY number DESC")
-    ]
-    keys = np.concatenate([waiting["key"], flying, *(keys for _, keys in known)])
-    states = np.concatenate(
-        [np.full(len(waiting) + len(flying), 0), *(np.full(len(keys), state) for state, keys in known)]
-    )
-    _, first = np.unique(keys, return_index=True)  # waiting and flying go first, then what is known last
-    last = states[first]
+    waiting, arms = database.execute(
+        "SELECT count(*), count(DISTINCT arm) FROM links WHERE row NOT IN (SELECT row FROM flying)"
+    ).fetchone()
+    keys = [np.fromiter(chain.from_iterable(database.execute("SELECT key FROM links")), np.int64)]
+    states = [np.full(len(keys[0]), State.WAITING)]
+    for state, blob in database.execute("SELECT state, keys FROM seen ORDER BY number DESC"):
+        keys.append(np.frombuffer(blob, np.int64))
+        states.append(np.full(len(keys[-1]), state))
+    _, first = np.unique(np.concatenate(keys), return_index=True)  # what waits or flies, then what is known last
+    last = np.concatenate(states)[first]
+    probed = int((last == State.PROBED).sum())
     return {
-        "waiting": len(waiting),
-        "arms": len(np.unique(waiting["arm"])),
-        "fetched": int((last == State.FETCHED).sum()),
-        "probed": int((last == State.PROBED).sum()),
+        "waiting": waiting,
+        "arms": arms,
+        "fetched": len(last) - probed - int((last == State.WAITING).sum()),
+        "probed": probed,
     }
 
 
-def _column(rows: sqlite3.Cursor) -> NDArray[np.int64]:
-    return np.fromiter(chain.from_iterable(rows), np.int64)
-
-
 def _say_crawl(crawl: dict[str, Any], tail: Tail) -> dict[str, Any]:
-    """Return what the notes and the journals say of a crawl in numbers."""
+    """Return what the notes and the journals say of a crawl."""
     described = dict(crawl["description"] or {})
     spider = described.pop("spider", "")
     used = {name: {**crawl["budget"], **tail.used}[name] for name in _LIMITS}

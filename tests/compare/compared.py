@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from scrapy_focus import FilesGoal
-from scrapy_focus.compare.comparison import Comparison, PolicySpec, Run
-from scrapy_focus.compare.runs import Conditions, Curve, SiteFacts
+from scrapy_focus.compare.comparison import Comparison
+from scrapy_focus.compare.runs import Conditions, Curve, Run, SiteFacts
+from scrapy_focus.compare.specs import PolicySpec
 from scrapy_focus.recordings.format import Completeness
 from scrapy_focus.recordings.importers.folder import record_site
 from scrapy_focus.replay.harvest import Exhaustive
@@ -108,7 +109,8 @@ def comparison(
         Run(site=site, policy=policies[number].label, seed=seed, error="Traceback:\nValueError: <oh & no>")
         if math.isnan(value)
         else Run(
-            site=site, policy=policies[number].label, seed=seed, metrics=dict.fromkeys(METRICS, 1.0) | {"missed": 0.0, metric: value},
+            site=site, policy=policies[number].label, seed=seed,
+            metrics=dict.fromkeys(METRICS, 1.0) | {"missed": 0.0, metric: value},
             curve=curve(100 / value if 0 < value < math.inf else 0.0), elapsed=0.5,
         )
         for site, of_site in values.items()

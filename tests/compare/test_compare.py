@@ -24,9 +24,11 @@ from compared import USER_MODULE, comparison, record
 
 from scrapy_focus import ConfigError, FilesGoal
 from scrapy_focus.compare import runs
-from scrapy_focus.compare.comparison import Comparison, PolicySpec, compare
+from scrapy_focus.compare.comparison import Comparison, compare
+from scrapy_focus.compare.folder import write
 from scrapy_focus.compare.runs import read_latency
-from scrapy_focus.compare.specs import PAPER_NAMES, known_policies
+from scrapy_focus.compare.specs import PolicySpec, known_policies, paper_names
+from scrapy_focus.compare.tables import terminal_table
 from scrapy_focus.compare.words import cell_text, headline, number, value_text, warnings_of
 from scrapy_focus.core.errors import RecordingError
 from scrapy_focus.policies.orderings import BreadthFirst, DepthFirst, Random
@@ -105,7 +107,8 @@ def test_conditions_reach_the_simulation(sites: list[Path], user: str) -> None:
     found = compare(["SB-CLASSIFIER"], sites[:1], goal=counting, seeds=[1, 2], latency="lognormal:0.3", jobs=2, **given)
     assert counting.seen == 0
     for run in found.runs:
-        own = simulate(TagPath(), type(counting)(), sites[0], seed=run.seed, latency=read_latency("lognormal:0.3", None), **given)  # fmt: skip
+        latency = read_latency("lognormal:0.3", None)
+        own = simulate(TagPath(), type(counting)(), sites[0], seed=run.seed, latency=latency, **given)
         assert run.metrics == summary(own)
         assert run.metrics["requests"] == 150
         assert run.metrics["seconds"] > 0
@@ -200,7 +203,7 @@ def test_more_can_be_better() -> None:
     found = comparison(values, metric="area")
     assert found.paired("area")["RANDOM"].verdicts == {"s": "better"}
     assert found.best("s", "area") == ["RANDOM"]
-    assert found.told == {"OMNISCIENT"}
+    assert found.informed == {"OMNISCIENT"}
 
 
 # Words
@@ -211,13 +214,14 @@ def test_more_can_be_better() -> None:
     [
         (
             {"a": [20.0, 22.0, 21.0], "b": [25.0, 30.0, 20.0], "c": [60.0, 61.0, 62.0], "d": [50.0, 30.0, 70.0]},
-            "RANDOM needs 29 % fewer requests than BFS to find 90 % of what there is (geometric mean over 4 sites): it is "
-            "clearly better on 2 of 4 (a and b), clearly worse on c, no difference is clear on d.",
+            "RANDOM needs 29 % fewer requests than BFS to find 90 % of what there is (geometric mean over 4 sites): it "
+            "is clearly better on 2 of 4 (a and b), clearly worse on c, no difference is clear on d.",
         ),
-        ({"a": [20.0, 22.0]}, "RANDOM needs 2.4 times fewer requests than BFS to find 90 % of what there is on a."),
+        ({"a": [20.0, 22.0]}, "RANDOM needs 58 % fewer requests than BFS to find 90 % of what there is on a."),
         (
             {"a": [20.0, 90.0]},
-            "RANDOM needs 10 % more requests than BFS to find 90 % of what there is on a, but the difference is not clear.",
+            "RANDOM needs 10 % more requests than BFS to find 90 % of what there is on a, but the difference is not "
+            "clear.",
         ),
         (
             {"a": [inf, 20.0]},
@@ -268,7 +272,7 @@ def test_the_terminal_table_has_it_all() -> None:
 
     made = comparison({"s[bold]": {"BFS": [50.0, 50.0], "RANDOM": [20.0, 30.0], "OMNISCIENT": [nan, nan]}})
     console = Console(width=100, record=True, file=open(os.devnull, "w"))  # noqa: PTH123, SIM115
-    console.print(made.to_rich(["requests_90", "area"]))
+    console.print(terminal_table(made, ["requests_90", "area"]))
     text = console.export_text()
     assert "s[bold]" in text
     assert "25.0 ± 7.1" in text
@@ -338,7 +342,8 @@ def progress(run, done, planned):
     print("done", run.policy, flush=True)
 
 if __name__ == "__main__":
-    found = compare(["BFS", sys.argv[2] + ".Endless"], [sys.argv[3]], seeds=[0, 1], jobs=int(sys.argv[4]), progress=progress)
+    policies, jobs = ["BFS", sys.argv[2] + ".Endless"], int(sys.argv[4])
+    found = compare(policies, [sys.argv[3]], seeds=[0, 1], jobs=jobs, progress=progress)
     print("kept", [run.policy for run in found.runs], found.interrupted, flush=True)
 """
 
@@ -437,12 +442,37 @@ def test_every_policy_has_a_name() -> None:
     """All policies of the package are found by scanning, and each name of the paper stands for one."""
     assert {"TagPath", "Focused", "BreadthFirst", "Omniscient", "TagPathOffline"} <= known_policies().keys()
     assert not {"Informed", "Policy", "Ordering"} & known_policies().keys()
-    for name, (cls, params) in PAPER_NAMES.items():
+    assert list(paper_names()) == [
+        "SB-CLASSIFIER", "SB-ORACLE", "FOCUSED", "TP-OFF", "BFS", "DFS", "RANDOM", "OMNISCIENT", "TRES",
+    ]  # fmt: skip
+    for name, preset in paper_names().items():
         spec = PolicySpec.parse(name)
-        assert (spec.label, spec.params) == (name, params)
-        assert type(spec.make()).__name__ == cls
-    assert {name for name in PAPER_NAMES if PolicySpec.parse(name).is_told()} == {"SB-ORACLE", "TP-OFF", "OMNISCIENT"}
-    assert not PolicySpec.parse("TagPathOffline:benefit=credit").is_told()
+        assert (spec.label, spec.path, spec.params) == (name, preset.path, preset.params)
+        assert preset.path in {known.path for known in known_policies().values()}
+        spec.make()
+    assert {name for name in paper_names() if PolicySpec.parse(name).is_informed()} == {
+        "SB-ORACLE",
+        "TP-OFF",
+        "OMNISCIENT",
+    }
+    assert not PolicySpec.parse("TagPathOffline:benefit=credit").is_informed()
+
+
+def test_a_class_goes_by_its_shortest_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That of the package which exports it under its name, where there is one; it reads back as the same."""
+    assert PolicySpec.of(TagPath).path == "scrapy_focus.policies.tagpath.TagPath"
+    assert PolicySpec.of(TagPath) == PolicySpec.parse("TagPath")
+    (tmp_path / "shown").mkdir()
+    (tmp_path / "shown" / "__init__.py").write_text("from shown.inner import Out, Taken as Other\nTaken = Out\n")
+    module = "from scrapy_focus.policies.orderings import Random\n"
+    (tmp_path / "shown" / "inner.py").write_text(
+        module + "".join(f"class {name}(Random): ...\n" for name in ("Out", "Taken"))
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    inner = importlib.import_module("shown.inner")
+    for cls, path in ((inner.Out, "shown.Out"), (inner.Taken, "shown.inner.Taken")):
+        assert PolicySpec.of(cls).path == path
+        assert PolicySpec.of(cls).load() is cls
 
 
 @pytest.mark.parametrize(
@@ -495,7 +525,7 @@ def test_names_that_cannot_be_read_are_explained(text: str, message: str) -> Non
 def test_no_picture_replaces_another(tmp_path: Path) -> None:
     """Whatever sites are called, where file names know no capitals too."""
     made = comparison({name: {"BFS": [50.0]} for name in ("overview", "A", "a", "b c", "b/c")})
-    made.write(tmp_path)
+    write(made, tmp_path)
     assert {path.stem for path in tmp_path.glob("*.svg")} == {"overview", "overview_", "A", "a_", "b_c", "b_c_"}
 
 
@@ -505,7 +535,7 @@ def test_the_folder_has_all_numbers(sites: list[Path], user: str, tmp_path: Path
         ["BFS", f"short={user}.Short:sign=-1", f"{user}.Failing"], sites, seeds=[0, 4], budget=60, jobs=1,
         latency="recorded",
     )  # fmt: skip
-    page = found.write(tmp_path / "new" / "out")
+    page = write(found, tmp_path / "new" / "out")
     folder = page.parent
     assert {path.name for path in folder.iterdir()} == {
         "index.html", "runs.csv", "summary.json", "curves.json", "one.png", "one.svg", "two.png", "two.svg",
@@ -542,9 +572,9 @@ def test_the_folder_has_all_numbers(sites: list[Path], user: str, tmp_path: Path
 def test_a_folder_is_only_used_again_for_a_comparison(tmp_path: Path) -> None:
     """An earlier comparison is replaced with all its files; anything else in a folder stays as it was."""
     first = comparison({"old": {"BFS": [1.0, 2.0]}, "other": {"BFS": [1.0, 2.0]}})
-    first.write(tmp_path / "out")
+    write(first, tmp_path / "out")
     (tmp_path / "out" / "notes.txt").write_text("mine")
-    comparison({"new": {"BFS": [1.0, 2.0]}}).write(tmp_path / "out", plots=False)
+    write(comparison({"new": {"BFS": [1.0, 2.0]}}), tmp_path / "out", plots=False)
     assert {path.name for path in (tmp_path / "out").iterdir()} == {
         "index.html", "runs.csv", "summary.json", "curves.json", "notes.txt"
     }  # fmt: skip
@@ -552,11 +582,11 @@ def test_a_folder_is_only_used_again_for_a_comparison(tmp_path: Path) -> None:
         (tmp_path / "taken").mkdir(exist_ok=True)
         (tmp_path / "taken" / "summary.json").write_text(content)
         with pytest.raises(ConfigError, match="holds something that is no comparison"):
-            first.write(tmp_path / "taken")
+            write(first, tmp_path / "taken")
         assert (tmp_path / "taken" / "summary.json").read_text() == content
     (tmp_path / "file").write_text("")
     with pytest.raises(ConfigError, match="is no folder"):
-        first.write(tmp_path / "file" / "out")
+        write(first, tmp_path / "file" / "out")
 
 
 def test_numbers_are_written_by_unit() -> None:

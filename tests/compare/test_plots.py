@@ -15,6 +15,7 @@ from compared import comparison
 
 from scrapy_focus import ConfigError
 from scrapy_focus.compare import plots
+from scrapy_focus.compare.folder import write
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -81,7 +82,7 @@ def test_what_is_wasted_from_the_start_is_a_vertical_line(made: Comparison) -> N
 
 
 def test_lines_can_be_told_apart_without_colours() -> None:
-    """Up to 30 policies differ in colour or dashes; the first five in dashes alone; OMNISCIENT stays out of the cycle."""
+    """Up to 30 policies differ in colour or dashes, the first five in dashes alone; OMNISCIENT is in no cycle."""
     labels = [f"p{number}=BFS" for number in range(12)]
     made = comparison({"one": {label: [50.0] for label in [*labels[:3], "OMNISCIENT", *labels[3:]]}}, baseline="p0")
     styles = {policy: plots.style_of(made, policy) for policy in made.labels}
@@ -128,8 +129,9 @@ def test_images_are_images(made: Comparison) -> None:
 
 
 def test_an_inline_figure_fits_into_a_page(made: Comparison) -> None:
-    """It has a title, text as text in the colour of the page, ids of its own, no fixed size, and nothing from outside."""
-    panels = [plots.inline_svg(plots.draw_panel(made, site, "requests"), f"n{n}", "A &amp; B") for n, site in enumerate(made.sites)]  # fmt: skip
+    """It has a title, text as text in the colour of the page, ids of its own, no fixed size, nothing from outside."""
+    figures = [plots.draw_panel(made, site, "requests") for site in made.sites]
+    panels = [plots.inline_svg(figure, f"n{n}", "A & B") for n, figure in enumerate(figures)]
     roots = [ElementTree.fromstring(panel) for panel in panels]
     ids = [{element.get("id") for element in root.iter() if element.get("id")} for root in roots]
     assert not ids[0] & ids[1]
@@ -158,11 +160,12 @@ def test_without_matplotlib_it_says_what_to_install(monkeypatch: pytest.MonkeyPa
 
 def test_matplotlib_is_imported_when_something_is_drawn(tmp_path: Path, made: Comparison) -> None:
     """Comparing and writing without plots imports no matplotlib; drawing leaves pyplot and the settings alone."""
-    code = "import sys; from scrapy_focus.replay import compare, plots, report, export; assert 'matplotlib' not in sys.modules"
+    imports = "import sys; from scrapy_focus.compare import comparison, folder, page, plots"
+    code = f"{imports}; assert 'matplotlib' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
     import matplotlib as mpl
 
     before = mpl.rcParams.copy()
-    made.write(tmp_path / "out")
+    write(made, tmp_path / "out")
     assert mpl.rcParams.copy() == before
     assert "matplotlib.pyplot" not in sys.modules

@@ -11,7 +11,8 @@ from recordings import leads_to
 from profiles.profiles import PROFILES, ProfileSite
 from scrapy_focus.core.errors import RecordingError
 from scrapy_focus.recordings.format import RecordedSite
-from scrapy_focus.recordings.importers.folder import FolderSite, record_folder, record_site
+from scrapy_focus.recordings.importers.base import record
+from scrapy_focus.recordings.importers.folder import FolderImporter, FolderSite, record_site
 from scrapy_focus.sites.portal.portal import Page, StatisticsPortal
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def test_a_folder_is_answered_as_by_a_server(folder: Path) -> None:
 def test_a_folder_is_recorded(folder: Path, tmp_path: Path) -> None:
     """Everything that its pages link to is there, with the headers that a server would send."""
     counts: list[int] = []
-    done = record_folder(folder, tmp_path / "new" / "site.sqlite", bodies=True, progress=counts.append)
+    done = record(FolderImporter(folder), tmp_path / "new" / "site.sqlite", bodies=True, progress=counts.append)
     site = RecordedSite(tmp_path / "new" / "site.sqlite")
     answered = {url: int(site.status[page]) for page, url in enumerate(site.urls)}
     assert answered == {
@@ -91,12 +92,12 @@ def test_a_folder_is_recorded(folder: Path, tmp_path: Path) -> None:
     assert leads_to(site, "http://localhost/zipped.html") == ["http://localhost/sub/"]
     assert site.text(2) == "<a href=/sub/>sub</a>"
     assert site.meta["source"] == f"the folder {folder}"
-    assert record_folder(folder, tmp_path / "new" / "site.sqlite") == done, "again: nothing is left to do"
+    assert record(FolderImporter(folder), tmp_path / "new" / "site.sqlite") == done, "again: nothing is left to do"
 
 
 def test_a_root_behind_a_redirect(folder: Path, tmp_path: Path) -> None:
     """The root may be a folder, on any host."""
-    record_folder(folder, tmp_path / "site.sqlite", root="http://example.org/sub")
+    record(FolderImporter(folder), tmp_path / "site.sqlite", root="http://example.org/sub")
     site = RecordedSite(tmp_path / "site.sqlite")
     assert site.urls[:3] == [
         "http://example.org/sub", "http://example.org/sub/", "http://example.org/index.html",
@@ -111,18 +112,18 @@ def test_a_folder_without_a_root_page(folder: Path, tmp_path: Path) -> None:
         "root=http://localhost/site/index.html, http://localhost/site/sub/index.html"
     )
     with pytest.raises(RecordingError) as raised:
-        record_folder(folder.parent, path)
+        record(FolderImporter(folder.parent), path)
     assert str(raised.value).startswith(expected)
     assert str(raised.value).endswith(f"; or name the folder {folder}")
     for root in ("http://localhost/data.CSV", "http://localhost/gone.html", "http://localhost/out.txt"):
         with pytest.raises(RecordingError, match=r"as root=http://localhost/index.html"):
-            record_folder(folder, path, root=root)
+            record(FolderImporter(folder), path, root=root)
     (tmp_path / "empty").mkdir()
     with pytest.raises(RecordingError, match="no other HTML page either"):
-        record_folder(tmp_path / "empty", path)
+        record(FolderImporter(tmp_path / "empty"), path)
     for nothing in (tmp_path / "nothing", folder / "data.CSV"):
         with pytest.raises(RecordingError, match="there is no folder"):
-            record_folder(nothing, path)
+            record(FolderImporter(nothing), path)
     assert not path.exists()
 
 
@@ -144,7 +145,7 @@ def test_what_wget_mirrors_is_recorded_as_the_site_was(tmp_path: Path, suffix: s
     (mirror / "table").write_text("1,2")
     (mirror / f"get{mark}id=3").write_text("<p>no page</p>")
     (mirror / "list.csv").write_text("<html>")
-    record_folder(mirror, tmp_path / "site.sqlite", root="https://www.example.org/")
+    record(FolderImporter(mirror), tmp_path / "site.sqlite", root="https://www.example.org/")
     site = RecordedSite(tmp_path / "site.sqlite")
     answered = {
         url.removeprefix("https://www.example.org"): mime for url, mime in zip(site.urls, site.mimes, strict=True)
@@ -160,7 +161,7 @@ def test_what_wget_mirrors_is_recorded_as_the_site_was(tmp_path: Path, suffix: s
 def test_files_that_cannot_be_read(folder: Path, tmp_path: Path) -> None:
     """They are answered with an error as a server would answer them, and the rest is recorded."""
     (folder / "zipped.html.gz").write_bytes(b"no gzip")
-    done = record_folder(folder, tmp_path / "site.sqlite")
+    done = record(FolderImporter(folder), tmp_path / "site.sqlite")
     site = RecordedSite(tmp_path / "site.sqlite")
     assert site.status[site.ids["http://localhost/zipped.html"]] == 500
     assert done.missing == 1

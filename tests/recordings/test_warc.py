@@ -25,7 +25,8 @@ from scrapy_focus import FilesGoal
 from scrapy_focus.core.errors import ConfigError, RecordingError
 from scrapy_focus.policies.orderings import BreadthFirst
 from scrapy_focus.recordings.format import RecordedSite
-from scrapy_focus.recordings.importers.warc import record_warc
+from scrapy_focus.recordings.importers.base import record
+from scrapy_focus.recordings.importers.warc import WarcImporter
 from scrapy_focus.replay.simulate import simulate
 from scrapy_focus.sites.portal.portal import StatisticsPortal
 from scrapy_focus.sites.server import SiteServer
@@ -80,7 +81,7 @@ def statuses(site: RecordedSite, host: str = ROOT) -> dict[str, int]:
 
 def test_an_archive_of_wget(tmp_path: Path) -> None:
     """What Debian's wget fetched is there as it was answered, and its crawl starts where wget did."""
-    done = record_warc(WGET, tmp_path / "site.sqlite", bodies=True)
+    done = record(WarcImporter(WGET), tmp_path / "site.sqlite", bodies=True)
     site = RecordedSite(tmp_path / "site.sqlite")
     assert (done.recorded, done.missing, done.finished) == (10, 0, True)
     assert [site.urls[root] for root in site.roots] == [f"{HOST}/"]
@@ -114,7 +115,7 @@ def test_what_wget_fetches_is_replayed(tmp_path: Path) -> None:
         fetched = {request.path for request in server.log if request.status == 200}
     files = {path for path in fetched if portal.is_target(path)}
     assert len(files) > 50
-    record_warc(tmp_path / "portal.warc.gz", tmp_path / "site.sqlite")
+    record(WarcImporter(tmp_path / "portal.warc.gz"), tmp_path / "site.sqlite")
     harvest = simulate(BreadthFirst(), FilesGoal(), tmp_path / "site.sqlite")
     assert harvest.found[-1] == len(files)
     assert portal.n_targets - len(files) <= harvest.missed
@@ -140,14 +141,14 @@ def test_records_of_all_kinds(options: dict[str, Any], tmp_path: Path) -> None:
         archive.add("p", b"", more={"WARC-Concurrent-To": head})  # wget says it this way round
         archive.add("p", b"by GET, and longer")
         archive.add("m", b"note", kind="metadata")
-    done = record_warc([str(archive.path)], tmp_path / "site.sqlite", root=ROOT)
+    done = record(WarcImporter(str(archive.path)), tmp_path / "site.sqlite", root=ROOT)
     site = RecordedSite(tmp_path / "site.sqlite")
     assert statuses(site) == {
         "": 200, "robots.txt": 200, "start": 301, "middle": 302, "r.csv": 200, "p": 200, "unknown": 0,
     }  # fmt: skip
     assert (site.mimes[site.ids[f"{ROOT}r.csv"]], site.size[site.ids[f"{ROOT}p"]]) == ("text/csv", 18)
     assert done.missing == 1
-    record_warc(archive.path, tmp_path / "other.sqlite")
+    record(WarcImporter(archive.path), tmp_path / "other.sqlite")
     assert RecordedSite(tmp_path / "other.sqlite").urls[0] == "http://elsewhere.net/", "the first HTML page"
 
 
@@ -174,7 +175,7 @@ def test_compressed_and_chunked_bodies(tmp_path: Path) -> None:
         chunked = b"%x\r\n%s\r\n%x;a=b\r\n%s\r\n0\r\n\r\n" % (len(first), first, len(second), second)
         chunked_headers = [*HTML, ("Content-Encoding", "gzip"), ("Transfer-Encoding", "Chunked")]
         archive.add("chunked", chunked, headers=chunked_headers)
-    record_warc(archive.path, tmp_path / "site.sqlite", bodies=True)
+    record(WarcImporter(archive.path), tmp_path / "site.sqlite", bodies=True)
     site = RecordedSite(tmp_path / "site.sqlite")
     for path, (body, _) in {**bodies, "chunked": bodies[""]}.items():
         page = site.ids[ROOT + path]
@@ -200,7 +201,7 @@ def test_revisits(tmp_path: Path) -> None:
         other.add("b4", kind="revisit", status="304 Not Modified", headers=[("X-A", "1")], more=same)
         other.add("lost", kind="revisit", headers=[*HTML, ("Content-Length", "77")], more={"WARC-Payload-Digest": "x"})
         other.add("unknown", kind="revisit", status="304 Not Modified", headers=[("X-A", "1")])
-    record_warc([archive.path, other.path], tmp_path / "site.sqlite", root=ROOT)
+    record(WarcImporter(archive.path, other.path), tmp_path / "site.sqlite", root=ROOT)
     site = RecordedSite(tmp_path / "site.sqlite")
     found = {
         url.removeprefix(ROOT): (int(site.status[page]), site.mimes[page], int(site.size[page]))
@@ -227,7 +228,7 @@ def test_an_arc_file(pack: Any, tmp_path: Path) -> None:
     for path in ("", "b"):
         records += f"{ROOT}{path} 127.0.0.1 20060101000000 text/html {len(answer)}\n".encode() + answer + b"\n"
     (tmp_path / "x.arc").write_bytes(pack(records))
-    done = record_warc(tmp_path / "x.arc", tmp_path / "site.sqlite")
+    done = record(WarcImporter(tmp_path / "x.arc"), tmp_path / "site.sqlite")
     assert statuses(RecordedSite(tmp_path / "site.sqlite")) == {"": 200, "a": 0, "b": 200}
     assert done.missing == 1
 
@@ -255,7 +256,7 @@ def test_an_archive_that_was_cut_off(compressed: bool, tmp_path: Path) -> None:
         archive, path = tmp_path / f"{cut}.warc.gz", tmp_path / f"{cut}.sqlite"
         archive.write_bytes(content[:cut])
         with pytest.raises(RecordingError) as raised:
-            record_warc(archive, path)
+            record(WarcImporter(archive), path)
         said = str(raised.value)
         found = re.search(r"damaged at byte ([\d,]+)( of its decompressed content)?, after (\d+) records", said)
         assert found, (cut, said)
@@ -277,8 +278,8 @@ def test_a_cut_archive_is_gone_on_with(tmp_path: Path) -> None:
     archive = tmp_path / "cut.warc.gz"
     archive.write_bytes(WGET.read_bytes()[:5000])
     with pytest.raises(RecordingError):
-        record_warc(archive, tmp_path / "site.sqlite")
-    done = record_warc(WGET, tmp_path / "site.sqlite")
+        record(WarcImporter(archive), tmp_path / "site.sqlite")
+    done = record(WarcImporter(WGET), tmp_path / "site.sqlite")
     assert (done.recorded, done.missing, done.finished) == (10, 0, True)
 
 
@@ -289,13 +290,13 @@ def test_a_byte_that_changed(tmp_path: Path) -> None:
         content[place] ^= 0xFF
         (tmp_path / "a.warc.gz").write_bytes(content)
         with pytest.raises(RecordingError, match="is damaged at byte"):
-            record_warc(tmp_path / "a.warc.gz", tmp_path / f"{place}.sqlite")
+            record(WarcImporter(tmp_path / "a.warc.gz"), tmp_path / f"{place}.sqlite")
 
 
 def test_an_archive_in_one_piece(tmp_path: Path) -> None:
     """One that was compressed as a whole, against the standard, is read."""
     (tmp_path / "a.warc.gz").write_bytes(gzip.compress(gzip.decompress(WGET.read_bytes())))
-    assert record_warc(tmp_path / "a.warc.gz", tmp_path / "site.sqlite").recorded == 10
+    assert record(WarcImporter(tmp_path / "a.warc.gz"), tmp_path / "site.sqlite").recorded == 10
 
 
 @pytest.mark.parametrize(
@@ -317,7 +318,7 @@ def test_no_archive(content: bytes | None, said: str, tmp_path: Path) -> None:
     if content is not None:
         archive.write_bytes(content)
     with pytest.raises(RecordingError, match=said):
-        record_warc([WGET, archive] if content is None else archive, tmp_path / "site.sqlite")
+        record(WarcImporter(*([WGET, archive] if content is None else [archive])), tmp_path / "site.sqlite")
     assert not (tmp_path / "site.sqlite").exists()
 
 
@@ -325,12 +326,12 @@ def test_an_archive_without_the_root(tmp_path: Path) -> None:
     """A root that no record answers is an error, which names one that would do."""
     said = rf"has no answer of http://example.org/; its first page is {HOST}/"
     with pytest.raises(RecordingError, match=said):
-        record_warc(WGET, tmp_path / "site.sqlite", root=ROOT)
+        record(WarcImporter(WGET), tmp_path / "site.sqlite", root=ROOT)
     with Archive(tmp_path / "a.warc") as archive:
         archive.add("a.csv", b"1,2", headers=[("Content-Type", "text/csv")])
         archive.add("b", b"<p>", status="404 Not Found")
     with pytest.raises(RecordingError, match=r"has no HTML page that was answered with status 200: give root="):
-        record_warc(archive.path, tmp_path / "site.sqlite")
+        record(WarcImporter(archive.path), tmp_path / "site.sqlite")
     assert not (tmp_path / "site.sqlite").exists()
 
 
@@ -342,7 +343,7 @@ def test_records_that_make_no_sense(tmp_path: Path) -> None:
         archive.add("x", b"<p>", status="OK")
         archive.add("y", b"<p>", status="99999 Too much")
         archive.add("", b"<p>")
-    record_warc(archive.path, tmp_path / "site.sqlite", root=ROOT)
+    record(WarcImporter(archive.path), tmp_path / "site.sqlite", root=ROOT)
     assert statuses(RecordedSite(tmp_path / "site.sqlite")) == {"": 200}
 
 
@@ -350,4 +351,4 @@ def test_without_warcio(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     """The error says what to install."""
     monkeypatch.setitem(sys.modules, "warcio", None)
     with pytest.raises(ConfigError, match=r"pip install scrapy-focus\[warc\]"):
-        record_warc(WGET, tmp_path / "site.sqlite")
+        record(WarcImporter(WGET), tmp_path / "site.sqlite")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from configparser import ConfigParser
 from datetime import UTC, datetime
 from html.parser import HTMLParser
 from pathlib import Path
@@ -13,9 +14,10 @@ import pytest
 from compared import comparison
 
 from scrapy_focus import FilesGoal
-from scrapy_focus.compare.page import Repeat, goal_text, page
-from scrapy_focus.compare.specs import PAPER_NAMES, PolicySpec, known_policies
-from scrapy_focus.compare.words import policy_text
+from scrapy_focus.compare.page import page
+from scrapy_focus.compare.repeat import Repeat
+from scrapy_focus.compare.specs import PolicySpec, known_policies, paper_names
+from scrapy_focus.compare.words import goal_text, policy_text
 from scrapy_focus.replay.metrics import METRICS
 from scrapy_focus.web.mime import parse_types
 
@@ -105,17 +107,24 @@ def test_the_result_comes_first_and_is_honest(reader: Reader) -> None:
     """It says by how much and where a policy is better, where it is worse, and that OMNISCIENT is no crawl."""
     result = reader.text.partition("What was compared")[0]
     assert (
-        "SB-CLASSIFIER needs 23 % fewer requests than BFS to find 90 % of what there is (geometric mean over the 2 of 3 sites where both always get there): "
-        "it is clearly better on 1 of 3 (portal), clearly worse on blog, no difference is clear on shop." in result
+        "SB-CLASSIFIER needs 23 % fewer requests than BFS to find 90 % of what there is (geometric mean over the 2 of "
+        "3 sites where both always get there): it is clearly better on 1 of 3 (portal), clearly worse on blog, "
+        "no difference is clear on shop." in result
     )
-    assert "OMNISCIENT, which is told the answers beforehand" in result
+    assert "OMNISCIENT, which is given the answers beforehand" in result
     assert "1 of 27 runs failed" in result
 
 
 def test_everything_is_explained(reader: Reader) -> None:
     """The words, the curves, every metric, and how to repeat it, are on the page."""
-    for words in ("is called a policy", "Request", "Target", "Seed", "Higher and further left is better", "Each crawl was "
-                  "stopped after 150 requests"):  # fmt: skip
+    for words in (
+        "is called a policy",
+        "Request",
+        "Target",
+        "Seed",
+        "Higher and further left is better",
+        "Each crawl was stopped after 150 requests",
+    ):
         assert words in reader.text
     for metric in METRICS.values():
         assert metric.description in reader.text
@@ -128,17 +137,22 @@ def test_everything_is_explained(reader: Reader) -> None:
 def test_policies_are_explained(reader: Reader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each policy of the package has a sentence that needs no knowledge, one of a user has its docstring."""
     assert "Takes links in the order in which it found them" in reader.text
-    texts = [policy_text(PolicySpec.parse(name)) for name in [*PAPER_NAMES, *known_policies()]]
+    texts = [policy_text(PolicySpec.parse(name)) for name in [*paper_names(), *known_policies()]]
     assert all(len(text) > 30 and ":class:" not in text for text in texts)
     assert policy_text(PolicySpec.parse("eager=TagPath:alpha=0.5")).endswith("Here with alpha=0.5.")
     rank = "    def rank(self, link, source):\n        return 0\n"
     (tmp_path / "told_policies.py").write_text(
         "from scrapy_focus import Ordering\n"
         f'class Told(Ordering):\n    """Short first.\n\n    More.\n    """\n{rank}class Silent(Ordering):\n{rank}'
+        f'class Plain(Told):\n    """Of rank 0."""\n    summary = "Takes what is short."\n{rank}'
+        f"class Heir(Plain):\n{rank}"
+        f'class Verb(Ordering):\n    """Has a method of that name."""\n    def summary(self):\n        return 0\n{rank}'
     )
     monkeypatch.syspath_prepend(str(tmp_path))
-    assert policy_text(PolicySpec.parse("told_policies.Told")) == "Short first."
-    assert policy_text(PolicySpec.parse("told_policies.Silent")) == ""
+    said = {"Told": "Short first.", "Silent": "", "Plain": "Takes what is short.", "Heir": "",
+            "Verb": "Has a method of that name."}  # fmt: skip
+    for name, sentence in said.items():
+        assert policy_text(PolicySpec.parse(f"told_policies.{name}")) == sentence
 
 
 def test_tables_show_spread_and_what_was_never_reached(reader: Reader, made: Comparison) -> None:
@@ -221,3 +235,16 @@ def test_goals_are_named_in_plain_words() -> None:
     )
     assert goal_text(len) == "what len counts"
     assert goal_text(Path("x")) == "PosixPath('x')"
+
+
+def test_the_template_is_part_of_the_package() -> None:
+    """Whoever installs the package has the template too, and every other file of it that is no module."""
+    root = Path(__file__).parents[2]
+    settings = ConfigParser()
+    settings.read(root / "setup.cfg")
+    data = settings["options.package_data"]
+    files = [path for path in (root / "scrapy_focus").rglob("*.*") if path.suffix not in (".py", ".pyc")]
+    assert files
+    for path in files:
+        patterns = data[".".join(path.parent.relative_to(root).parts)].split("\n")
+        assert any(path.match(pattern) for pattern in patterns), path

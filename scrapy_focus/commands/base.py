@@ -1,0 +1,137 @@
+"""What the commands have in common: how they check their arguments, how they fail, and with which status they end.
+
+Scrapy imports every command whenever it starts, so a command imports what it works with where it works.
+"""
+
+from __future__ import annotations
+
+import sys
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from scrapy.commands import ScrapyCommand
+from scrapy.exceptions import UsageError
+from scrapy.utils.misc import load_object
+
+from scrapy_focus.core.errors import ConfigError, FocusError
+
+if TYPE_CHECKING:
+    import argparse
+
+    from rich.console import Console
+
+_WIDTH = 120  # of a line, where there is no terminal
+
+
+class FocusCommand(ScrapyCommand):
+    """A command that ends with status 0, or with a sentence that says what to do and another status.
+
+    A ``UsageError`` of :meth:`check` or :meth:`work` ends it with status 2, a
+    :class:`~scrapy_focus.core.errors.FocusError` of :meth:`work` with status 1. A subclass says in class attributes what
+    it is for.
+    """
+
+    requires_crawler_process = False
+    default_settings: ClassVar[dict[str, Any]] = {"LOG_ENABLED": False}
+
+    #: What stands behind ``scrapy``.
+    command: ClassVar[str]
+    #: What stands behind the command.
+    arguments: ClassVar[str]
+    #: What it does, in the list of commands.
+    summary: ClassVar[str]
+    #: What it does, in its help.
+    details: ClassVar[str]
+
+    def syntax(self) -> str:
+        return self.arguments
+
+    def short_desc(self) -> str:
+        return self.summary
+
+    def long_desc(self) -> str:
+        return self.details
+
+    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
+        super().process_options(args, opts)
+        if unknown := [word for word in args if word.startswith("-")]:
+            raise UsageError(f"there is no option {unknown[0]}; scrapy {self.command} -h lists the options")
+        self.check(args, opts)
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        try:
+            self.exitcode = self.work(args, opts)
+        except FocusError as error:
+            print(f"Error: {error}", file=sys.stderr)
+            self.exitcode = 1
+
+    @abstractmethod
+    def check(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Raise ``UsageError`` if the arguments cannot be meant; options may be replaced by what they mean."""
+
+    @abstractmethod
+    def work(self, args: list[str], opts: argparse.Namespace) -> int:
+        """Do it, and return the exit status."""
+
+
+class JobCommand(FocusCommand):
+    """A command about one JOBDIR."""
+
+    def check(self, args: list[str], opts: argparse.Namespace) -> None:
+        if len(args) != 1:
+            raise UsageError(f"name one JOBDIR: scrapy {self.command} JOBDIR; got {' '.join(args) or 'none'}")
+
+
+def refuse_arguments(command: str, args: list[str]) -> None:
+    """Raise ``UsageError`` if a command that takes options only is given other words."""
+    if args:
+        raise UsageError(f"there is no argument {args[0]}; scrapy {command} -h lists the options")
+
+
+def read_numbers(opts: argparse.Namespace, *names: str, least: int = 1) -> None:
+    """Turn the texts of some options into numbers; ``None`` stays.
+
+    Raises
+    ------
+    UsageError
+        If one is no whole number from `least` on.
+    """
+    for name in names:
+        value = getattr(opts, name)
+        if value is not None and not (value.isdecimal() and int(value) >= least):
+            raise UsageError(f"--{name} is {value!r}; it takes a number from {least}")
+        setattr(opts, name, None if value is None else int(value))
+
+
+def make(option: str, path: str, *sources: str) -> Any:
+    """Return what an import path leads to; a class is called, and so is anything else that there are sources for.
+
+    Parameters
+    ----------
+    option
+        The option and what the user wrote behind it.
+    path
+        As in ``package.module.Name``.
+    sources
+        What it is called with.
+
+    Raises
+    ------
+    ConfigError
+        If that fails, whatever the module of a user does. A ``FocusError`` of the user's own is raised as it is.
+    """
+    try:
+        found = load_object(path)
+        return found(*sources) if sources or isinstance(found, type) else found
+    except FocusError:
+        raise
+    except Exception as error:
+        advice = "; outside of a project, its folder has to be in PYTHONPATH" if isinstance(error, ImportError) else ""
+        raise ConfigError(f"{option} cannot be made: {type(error).__name__}: {error}{advice}") from error
+
+
+def make_console() -> Console:
+    """Return where a command writes: as wide as the terminal, or 120 columns where there is none."""
+    from rich.console import Console
+
+    return Console(width=None if sys.stdout.isatty() else _WIDTH, highlight=False)

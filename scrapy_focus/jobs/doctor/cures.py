@@ -1,0 +1,226 @@
+"""The three repairs of a stored crawl: each keeps a copy of what it changes, and is done as a whole or not at all.
+
+Values that make no sense are not mended one by one: who knows what is right in their place?
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+from contextlib import closing
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from scrapy_focus.core.errors import StorageError
+from scrapy_focus.frontiers.sqlite.database import open_database
+from scrapy_focus.jobs.checksums import SUMS, summed
+from scrapy_focus.jobs.doctor.check import ANEW, Cure, counted, examine, journal_names, lost_of, wrong_links
+from scrapy_focus.jobs.doctor.folder import locked, open_readonly
+from scrapy_focus.jobs.job import FRONTIER
+from scrapy_focus.jobs.journal import Journal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from scrapy_focus.jobs.doctor.check import Checkup
+
+_SQLITE = (FRONTIER, f"{FRONTIER}-wal")
+_FURTHEST = 1 << 40  # numbers of rows that are tried behind damage
+
+
+def repair_job(jobdir: Path, *, say: Callable[[str], object] = print) -> Checkup:
+    """Verify all that is in a JOBDIR, and repair what can be; ``say`` is given what is wrong and what is done, a line each.
+
+    Raises
+    ------
+    ResumeError
+        If there is no crawl in it that this version can read, or a process uses it. Nothing is changed then.
+    StorageError
+        If it cannot be read at all, or not be repaired. What was not repaired until then stays as it was.
+    """
+    done = []
+    with locked(jobdir) as folder:
+        copies = _unused(folder)
+        checkup = examine(folder, say)
+        for cure, apply in _CURES.items():
+            if any(finding.cure is cure for finding in checkup.findings):
+                done.append(apply(folder, checkup, copies))
+                say(f"repaired: {done[-1]}")
+                checkup = examine(folder, str)
+    checkup.done, checkup.copies = done, copies if done else None
+    return checkup
+
+
+def _unused(folder: Path) -> Path:
+    """Return the name of a folder for copies that is not there yet."""
+    now = datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
+    copies, n = folder / f"damaged-{now}", 1
+    while copies.exists():
+        copies, n = folder / f"damaged-{now}-{n}", n + 1
+    return copies
+
+
+def _copy(folder: Path, names: Iterable[str], copies: Path) -> None:
+    """Keep copies of files as they were before the first repair.
+
+    Raises
+    ------
+    StorageError
+        If that fails; nothing may be changed then.
+    """
+    try:
+        copies.mkdir(exist_ok=True)
+        for name in names:
+            if (folder / name).exists() and not (copies / name).exists():
+                shutil.copy2(folder / name, copies / name)
+    except OSError as error:
+        raise StorageError(f"{folder} cannot be repaired, as there is no room for a copy: {error}") from error
+
+
+def _rebuild(folder: Path, _: Checkup, copies: Path) -> str:
+    """Put a new SQLite file in the place of a malformed one, with all rows that can be read."""
+    path, new = folder / FRONTIER, folder / f"{FRONTIER}.rebuilt"
+    try:
+        _remove_log(new)
+        new.unlink(missing_ok=True)
+        said = _read_all(path, new)
+        _copy(folder, _SQLITE, copies)
+        _remove_log(path)  # it would be taken for that of the new one
+        new.replace(path)
+    finally:
+        _remove_log(new)
+        new.unlink(missing_ok=True)
+    return f"made {FRONTIER} anew of what can be read: {'; '.join(said)}"
+
+
+def _remove_log(path: Path) -> None:
+    """Remove what SQLite keeps beside a file."""
+    for end in ("-wal", "-shm"):
+        path.with_name(path.name + end).unlink(missing_ok=True)
+
+
+def _place_anew(folder: Path, _: Checkup, copies: Path) -> str:
+    """Drop the policy, and what it noted of links: its arms mean nothing to another one."""
+    _copy(folder, _SQLITE, copies)
+    with closing(sqlite3.connect(folder / FRONTIER, isolation_level=None)) as database:
+        database.execute("PRAGMA synchronous = FULL")
+        database.execute("BEGIN IMMEDIATE")
+        n = database.execute("UPDATE links SET arm = 0, origin = -1, memo = NULL, method = 'GET', rank = -row").rowcount
+        database.execute("UPDATE counters SET value = ? WHERE name = 'arms'", (int(n > 0),))
+        database.execute("DELETE FROM notes WHERE name = 'policy'")
+        notes = dict(database.execute("SELECT name, value FROM notes"))
+        database.execute("INSERT OR REPLACE INTO notes VALUES (?, ?)", (SUMS, summed(notes)[SUMS]))
+        database.execute("COMMIT")
+    learned = json.loads(notes["crawl"]).get("counts", {}).get("outcomes", 0)
+    return (
+        f"dropped the policy, which cannot be read: what it learned from {learned:,} outcomes is lost, and where {n:,} links "
+        "stood on their pages; all of them wait, and the next run places them anew as if they were given by hand"
+    )
+
+
+def _cut_journal(folder: Path, checkup: Checkup, copies: Path) -> str:
+    """Remove of the journals what a resume cannot use, and what it does not need."""
+    tail = checkup.tail
+    if tail is None:
+        raise StorageError(f"the journals in {folder} cannot be read, as their checkpoint cannot be")
+    needless = tail.later + tail.older
+    _copy(folder, [f"journal.{number}" for number in [tail.last, *needless]], copies)
+    for number in reversed(needless):
+        (folder / f"journal.{number}").unlink()
+    if not tail.why:
+        return f"removed {journal_names(tail.older)}, needed no more"
+    if tail.last:
+        Journal(folder / f"journal.{tail.last}", keep=tail.end).close()
+        return f"cut journal.{tail.last} behind {tail.end:,} bytes with {counted(tail.events.total(), 'event')}{lost_of(tail)}"
+    Journal(folder / f"journal.{tail.first}").close()
+    return (
+        f"began journal.{tail.first} anew, as it is missing: what the crawl did since its last checkpoint is lost, and what it "
+        f"fetched since then will be fetched again{lost_of(tail)}"
+    )
+
+
+_CURES: dict[Cure, Callable[[Path, Checkup, Path], str]] = {  # in this order: each may show what the next has to do
+    Cure.REBUILD: _rebuild,
+    Cure.PLACE_ANEW: _place_anew,
+    Cure.CUT_JOURNAL: _cut_journal,
+}
+
+
+def _read_all(source: Path, into: Path) -> list[str]:
+    """Make a new file of what can be read of another, and say how much; the other stays as it is.
+
+    Raises
+    ------
+    StorageError
+        If that is too little for a crawl.
+    """
+    reader, writer = open_database(into)
+    reader.close()
+    with closing(writer), closing(open_readonly(source)) as old:
+        writer.execute("BEGIN IMMEDIATE")
+        tables = [name for (name,) in writer.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        said = [_copy_table(old, writer, table) for table in tables]
+        writer.execute("DELETE FROM flying WHERE row NOT IN (SELECT row FROM links)")
+        links = writer.execute("SELECT count(*) FROM links").fetchone()[0]
+        notes = {name for (name,) in writer.execute("SELECT name FROM notes")}
+        writer.execute("COMMIT")
+    if not links:
+        wrong = "no link can be read from it"
+    elif missing := {"crawl", "journal"} - notes:
+        wrong = f"the {' and '.join(sorted(missing))} of the last checkpoint cannot be read from it"
+    else:
+        wrong = wrong_links(into)
+    if wrong:
+        raise StorageError(f"{source} cannot be repaired: {wrong}; {ANEW}")
+    return said
+
+
+def _copy_table(old: sqlite3.Connection, new: sqlite3.Connection, table: str) -> str:
+    kinds = {name: kind for _, name, kind, *_ in new.execute(f"PRAGMA table_info({table})")}
+    columns = list(kinds)
+    rows = _numbered_rows(old, table, columns) if kinds[columns[0]] == "INTEGER" else _named_rows(old, table, columns)
+    marks = ", ".join("?" * len(columns))
+    copied = lost = 0
+    for row in rows:
+        if row is None:
+            lost += 1
+        else:
+            copied += new.execute(f"INSERT OR IGNORE INTO {table} VALUES ({marks})", row).rowcount  # noqa: S608
+    return f"{counted(copied, 'row')} of {table}" + (
+        f", what stood in {counted(lost, 'place')} is lost" if lost else ""
+    )
+
+
+def _numbered_rows(old: sqlite3.Connection, table: str, columns: Sequence[str]) -> Iterator[tuple[Any, ...] | None]:
+    """Yield the rows that can be read, in order, and ``None`` for each place where some cannot.
+
+    SQLite stops at the first page that makes no sense. The rows behind it are there all the same: they are asked for from
+    further and further on until there is an answer.
+    """
+    key = columns[0]
+    question = f"SELECT {', '.join(columns)} FROM {table} WHERE {key} > ? ORDER BY {key}"  # noqa: S608
+    at, step = -1, 1
+    while step < _FURTHEST:
+        try:
+            for row in old.execute(question, (at,)):
+                if row[0] > at:  # or pages lead in a circle
+                    at, step = row[0], 1
+                    yield row
+            return
+        except sqlite3.Error:
+            if step == 1:
+                yield None
+            at, step = at + step, 2 * step
+
+
+def _named_rows(old: sqlite3.Connection, table: str, columns: Sequence[str]) -> Iterator[tuple[Any, ...] | None]:
+    """Yield the rows of a table without numbers from both ends, those that can be read, and ``None`` if some cannot."""
+    for order in ("ASC", "DESC"):
+        try:
+            yield from old.execute(f"SELECT {', '.join(columns)} FROM {table} ORDER BY {columns[0]} {order}")  # noqa: S608
+            return
+        except sqlite3.Error:
+            if order == "DESC":
+                yield None

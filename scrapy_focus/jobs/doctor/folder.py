@@ -1,0 +1,100 @@
+"""The folder of a crawl as it is found: whether there is one, who uses it, and its SQLite file opened so that nothing changes."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from filelock import FileLock, Timeout
+
+from scrapy_focus.core.errors import ResumeError, StorageError
+from scrapy_focus.frontiers.sqlite.database import storage_error
+from scrapy_focus.jobs.job import FRONTIER, LOCK, lock, owner
+from scrapy_focus.jobs.journal import journals_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+_OF_SCRAPY = ("requests.queue", "requests.seen", "spider.state")
+
+
+def folder_of(jobdir: Path) -> Path:
+    """Return the folder in a JOBDIR in which a crawl is.
+
+    Raises
+    ------
+    ResumeError
+        If there is none that this version can read.
+    StorageError
+        If the file that matters most is missing.
+    """
+    if not jobdir.is_dir():
+        what = "is no folder" if jobdir.exists() else "does not exist"
+        raise ResumeError(f"{jobdir} {what}; name the JOBDIR of a crawl")
+    folder = jobdir if (jobdir / FRONTIER).exists() else jobdir / "focus"
+    if not folder.is_dir():
+        if any((jobdir / name).exists() for name in _OF_SCRAPY):
+            raise ResumeError(
+                f"{jobdir} is a JOBDIR of Scrapy's own scheduler: it has no folder focus, and nothing of scrapy_focus"
+            )
+        raise ResumeError(f"{jobdir} is no JOBDIR of scrapy_focus: it has no folder focus")
+    if (folder / "crawl.json").exists():
+        raise ResumeError(
+            f"{folder} was written by scrapy_focus 0.1.0 before it had a frontier on disk, which this version does not "
+            "read; use another JOBDIR"
+        )
+    path = folder / FRONTIER
+    if not path.exists() or not path.stat().st_size:
+        what = "missing" if not path.exists() else "empty"
+        if journals_in(folder) or what == "empty":
+            raise StorageError(
+                f"{path} is {what}, and cannot be made again from anything else: put a copy in its place, or begin anew with "
+                "another JOBDIR"
+            )
+        raise ResumeError(f"nothing is stored in {folder} yet: the crawl ended before its first checkpoint")
+    return folder
+
+
+@contextmanager
+def locked(jobdir: Path) -> Iterator[Path]:
+    """Take the folder of a crawl for this process, and let others have it afterwards.
+
+    Raises
+    ------
+    ResumeError
+        If there is no crawl in it that this version can read, or a process uses it.
+    StorageError
+        If it cannot be read or written.
+    """
+    folder = folder_of(jobdir)
+    taken = lock(folder)
+    try:
+        yield folder
+    except (sqlite3.Error, OSError) as error:
+        raise storage_error(folder / FRONTIER, error) from error
+    finally:
+        taken.release()
+
+
+def user_of(folder: Path) -> str:
+    """Return the number of the process that uses a folder now, ``""`` if none does."""
+    if not (folder / LOCK).exists():
+        return ""
+    try:
+        with FileLock(folder / LOCK, timeout=0):
+            return ""
+    except Timeout:
+        return owner(folder)
+    except OSError:  # somebody else's, and not to be written by us
+        return ""
+
+
+def open_readonly(path: Path) -> sqlite3.Connection:
+    """Open the file of a frontier so that nothing of it changes.
+
+    Without a log beside it nobody has it open, and SQLite would make two files to find that out; it is told so.
+    """
+    how = "mode=ro" if path.with_name(f"{path.name}-wal").exists() else "mode=ro&immutable=1"
+    return sqlite3.connect(f"{path.absolute().as_uri()}?{how}", uri=True, isolation_level=None)

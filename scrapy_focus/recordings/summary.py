@@ -1,0 +1,83 @@
+"""Says in words what a recording holds."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from scrapy_focus.recordings.format import RecordedSite
+from scrapy_focus.recordings.html import REDIRECTING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_TYPES = 10  # MIME types that are listed
+
+
+def describe(path: Path) -> str:
+    """Say what a recording holds: its source, completeness, kinds of URLs and types of files, on a line each.
+
+    Raises
+    ------
+    RecordingError
+        If it cannot be read.
+    """
+    site = RecordedSite(path)
+    status, pages = site.status, np.array(["html" in mime for mime in site.mimes], np.bool_)
+    well = (status >= 200) & (status < 300)
+    redirects = np.isin(status, REDIRECTING)
+    forbidden = sum(error == "ignored" for error in site.errors.values())
+    kinds = {
+        "pages": int((well & pages).sum()),
+        "files": int((well & ~pages).sum()),
+        "redirects": int(redirects.sum()),
+        "other statuses": int(((status > 0) & ~well & ~redirects).sum()),
+        "not to be asked for": forbidden,
+        "without response": len(site.errors) - forbidden,
+    }
+    types: Counter[str] = Counter()
+    sizes: Counter[str] = Counter()
+    for page in np.flatnonzero(well).tolist():
+        mime = site.mimes[page] or "(no type)"
+        types[mime] += 1
+        sizes[mime] += int(site.size[page])
+    rows = [
+        ("made from", site.meta.get("source") or "unknown"),
+        ("starts at", ", ".join(site.meta["roots"])),
+        ("complete", str(site.completeness())),
+        ("URLs", ", ".join(f"{count:,} {kind}" for kind, count in kinds.items() if count) or "none"),
+        ("links", f"{len(site.targets):,}"),
+        ("deepest", f"{int(site.depth.max())} clicks" if site.meta.get("finished") else "known when it is finished"),
+        ("file", f"{path.stat().st_size / 1e6:,.1f} MB"),
+    ]
+    site.close()
+    lines = [f"{path}", *(f"  {name:<10} {text}" for name, text in rows)]
+    if types:
+        lines.append("  types           URLs           MB")
+    lines += [f"  {count:>18,} {sizes[mime] / 1e6:>12,.1f}  {mime}" for mime, count in types.most_common(_TYPES)]
+    if len(types) > _TYPES:
+        lines.append(f"    and {len(types) - _TYPES} more")
+    return "\n".join(lines)
+
+
+def explain_roots(path: Path) -> str:
+    """Say what each root of a recording answered, for one that has nothing else.
+
+    Raises
+    ------
+    RecordingError
+        If it cannot be read.
+    """
+    site = RecordedSite(path)
+    said = []
+    for page in site.roots:
+        location = site.headers(page).get("Location")
+        answer = f"answered {site.status[page]}" + (f" and leads to {location}" if location else "")
+        error = site.errors.get(page)
+        if error is not None:
+            answer = "is forbidden by robots.txt" if error == "ignored" else f"gave no response ({error})"
+        said.append(f"{site.urls[page]} {answer}")
+    site.close()
+    return "; ".join(said)
