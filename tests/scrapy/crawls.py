@@ -86,15 +86,16 @@ class Crawled:
         if FocusScheduler not in type(self.scheduler).__mro__:  # isinstance() says yes to every scheduler
             return
         counts, crawl = self.scheduler.crawl.counts, self.scheduler.crawl
-        if crawl.job is None:
+        if self.scheduler.job is None:
             crawl.frontier.check()
         else:  # it was closed
-            stored = SqliteFrontier(crawl.job.folder / "frontier.sqlite")
+            keeps = crawl.policy.keeps(crawl.mission)
+            stored = SqliteFrontier(self.scheduler.job.folder / "frontier.sqlite", keeps)
             stored.check()
             stored.close()
         labelled = sum(n for name, n in counts.items() if name.startswith("outcome/"))
         assert counts["selected"] == labelled + counts["released"], counts
-        assert counts["outcomes"] + crawl.in_flight == labelled, counts
+        assert counts["outcomes"] + crawl.status().in_flight == labelled, counts
         assert not self.scheduler.inflight.entries
         assert not self.scheduler.slots.busy
         assert not self.scheduler.inflight.worth
