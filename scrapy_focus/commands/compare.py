@@ -58,6 +58,7 @@ class CompareCommand(FocusCommand):
         )  # fmt: skip
         add("--targets", metavar="TYPES", default="", help="what to look for, as csv,pdf,image/* (default data)")
         add("--goal", metavar="PATH", default="", help="import path of a goal, instead of --targets")
+        add("--words", metavar="WORDS", default="", help="words that speak for a target, as price,inflation rate")
         add(
             "--metric", metavar="NAME", action="append", default=[],
             help="what to show; the first one matters most (default requests_90)",
@@ -98,6 +99,7 @@ class CompareCommand(FocusCommand):
                 concurrency=opts.concurrency, latency=_latency(opts.latency),
                 ignored=frozenset() if opts.ignore_nothing else None, jobs=opts.jobs, progress=progress,
                 baseline=opts.baseline,
+                words=[word.strip() for word in opts.words.split(",") if word.strip()],
             )  # fmt: skip
         if not comparison.runs:
             print("Interrupted before any crawl was done; nothing was written.", file=sys.stderr)

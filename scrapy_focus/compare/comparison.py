@@ -204,6 +204,7 @@ def compare(
     jobs: int | None = None,
     progress: Callable[[Run, int, int], object] | None = None,
     baseline: str | None = None,
+    words: Collection[str] = (),
 ) -> Comparison:
     """Crawl every site with every policy and every seed, in several processes.
 
@@ -228,6 +229,8 @@ def compare(
     baseline
         Label of the policy that the others are compared with; breadth-first by default, where it is among them, and the
         first one otherwise.
+    words
+        Words that speak for a target, which every policy is given with the goal: live, ``FOCUS_KEYWORDS``.
 
     Returns
     -------
@@ -256,7 +259,7 @@ def compare(
         raise ConfigError(f"compare(concurrency={concurrency}, jobs={jobs}): both are at least 1")
     conditions = Conditions(
         goal=FilesGoal() if goal is None else goal, budget=budget, concurrency=concurrency, latency=latency,
-        ignored=None if ignored is None else frozenset(ignored),
+        words=tuple(words), ignored=None if ignored is None else frozenset(ignored),
     )  # fmt: skip
     names = _names(paths)
     comparison = Comparison(

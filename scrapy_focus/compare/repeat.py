@@ -42,6 +42,7 @@ def command_of(comparison: Comparison, metric: str) -> str:
         "--seeds": _seeds(comparison.seeds),
         "--targets": types,
         "--goal": goal_path(goal) if types is None else None,
+        "--words": ",".join(conditions.words) or None,
         "--budget": conditions.budget,
         "--concurrency": conditions.concurrency if conditions.concurrency > 1 else None,
         "--latency": conditions.latency or None,

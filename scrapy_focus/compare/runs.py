@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.core.mission import Mission
 from scrapy_focus.recordings.format import Completeness, RecordedSite
 from scrapy_focus.replay.latency import Constant, LogNormal, Recorded
 from scrapy_focus.replay.metrics import summary
@@ -54,6 +55,7 @@ class Conditions:
     budget: int | None = None  # requests
     concurrency: int = 1
     latency: float | str = 0.0  # seconds, "recorded", or "lognormal:median"
+    words: tuple[str, ...] = ()  # that speak for a target, as FOCUS_KEYWORDS
     ignored: frozenset[str] | None = None  # extensions; None: those of images and the like
 
 
@@ -130,7 +132,7 @@ class Runner:
                 exhaustive=truth.exhaustive,
             )  # fmt: skip
             harvest = simulate(
-                task.policy.make(conditions.goal),
+                task.policy.make(),
                 copy.deepcopy(conditions.goal),
                 site,
                 budget=conditions.budget,
@@ -138,6 +140,7 @@ class Runner:
                 latency=read_latency(conditions.latency, site),
                 seed=task.seed,
                 ignored=conditions.ignored,
+                mission=Mission.of(conditions.goal, words=conditions.words),
                 truth=truth,
             )
             metrics, curve, stopped = summary(harvest), curve_of(harvest), harvest.stopped

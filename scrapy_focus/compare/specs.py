@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Self
 
-    from scrapy_focus.core.goal import Goal
 
 #: The order in which names are shown: those of the SB-CLASSIFIER paper as it has them, and then all others.
 _ORDER = ("SB-CLASSIFIER", "SB-ORACLE", "FOCUSED", "TP-OFF", "BFS", "DFS", "RANDOM", "OMNISCIENT")
@@ -120,8 +119,8 @@ class PolicySpec:
             raise ConfigError(f"{self.path} is not a policy; name a subclass of scrapy_focus.Policy that can be made")
         return policy
 
-    def make(self, goal: Goal | None = None) -> Policy:
-        """Return a new policy; one that takes ``targets`` is given the MIME types that the goal wants.
+    def make(self) -> Policy:
+        """Return a new policy.
 
         Raises
         ------
@@ -130,8 +129,6 @@ class PolicySpec:
         """
         policy = self.load()
         signature = inspect.signature(policy)
-        wants = getattr(goal, "types", ())
-        implied = {"targets": wants} if wants and "targets" in signature.parameters else {}
         try:
             signature.bind(**self.params)
         except TypeError as error:
@@ -140,7 +137,7 @@ class PolicySpec:
                 f"{', '.join(signature.parameters) or 'no parameters'}"
             ) from error
         try:
-            return policy(**(implied | dict(self.params)))
+            return policy(**self.params)
         except FocusError:
             raise
         except Exception as error:
@@ -158,11 +155,11 @@ class PolicySpec:
 
     def is_informed(self) -> bool:
         """Whether it is given the truth about the site beforehand, so that no real crawl can do what it does."""
-        return bool(getattr(self.make(), "needs_truth", False))
+        return bool(self.make().needs_truth)
 
     def is_bound(self) -> bool:
         """Whether no crawl can do better, so that it is no rival and only shows what there is to be reached."""
-        return bool(getattr(self.load(), "is_bound", False))
+        return bool(self.load().is_bound)
 
     def _reads_as(self, text: str) -> bool:
         try:

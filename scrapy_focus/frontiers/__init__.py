@@ -1,1 +1,1 @@
-"""Where links wait. ``base`` says what every frontier promises; ``memory`` keeps all of it in this process."""
+"""Where links wait: a ledger with one of two orders, its records in memory or in a file."""

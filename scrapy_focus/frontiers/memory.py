@@ -3,72 +3,97 @@
 from __future__ import annotations
 
 from array import array
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, overload
 
-from scrapy_focus.frontiers.indexed import Record
-from scrapy_focus.frontiers.vectors import VectorFrontier
+from scrapy_focus.core.frontier import Ranks, Vectors
+from scrapy_focus.frontiers.drawn.frontier import DrawnFrontier
+from scrapy_focus.frontiers.ranked.frontier import RankedFrontier
+from scrapy_focus.frontiers.records import Record, Records
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
-    from numpy.typing import NDArray
-
+    from scrapy_focus.core.frontier import Keeps
     from scrapy_focus.core.types import Link, Method
-    from scrapy_focus.frontiers.indexed import Memo
+
+_RANKS = Ranks()
 
 
-class MemoryFrontier(VectorFrontier):
-    """A :class:`~scrapy_focus.core.frontier.Frontier` that lives in memory.
+@overload
+def memory_frontier(keeps: Ranks = _RANKS) -> RankedFrontier: ...
+@overload
+def memory_frontier(keeps: Vectors) -> DrawnFrontier: ...
+@overload
+def memory_frontier(keeps: Keeps) -> RankedFrontier | DrawnFrontier: ...
+def memory_frontier(keeps: Keeps = _RANKS) -> RankedFrontier | DrawnFrontier:
+    """Return an empty frontier that lives in memory and ends with its process.
 
-    About 110 bytes a waiting link, beside its URL and payload, or 90 and its vector. It ends with its process;
-    :class:`~scrapy_focus.frontiers.sqlite.SqliteFrontier` does not.
+    About 100 bytes a waiting link, beside its URL and payload, or 80 and its vector;
+    :func:`~scrapy_focus.frontiers.sqlite.frontier.sqlite_frontier` makes one that takes less and lasts.
+
+    Parameters
+    ----------
+    keeps
+        Links in the order of their ranks, or with vectors of a width.
+
+    Raises
+    ------
+    FrontierError
+        If a vector cannot have this width.
     """
+    if isinstance(keeps, Vectors):
+        return DrawnFrontier(MemoryRecords(memos=False), keeps.width)
+    return RankedFrontier(MemoryRecords(memos=True))
 
-    def __init__(self) -> None:
-        super().__init__()
+
+class MemoryRecords(Records):
+    """Records in lists; the numbers of those that are erased are used again."""
+
+    by_age: ClassVar[bool] = False
+
+    def __init__(self, *, memos: bool) -> None:
+        """``memos``: whether memos are kept, which an order may have as well."""
         self._unused: list[int] = []
         self._key = array("q")
         self._url: list[str] = []
         self._depth = array("i")
         self._origin = array("i")
         self._payload: list[bytes] = []
-        self._memos: list[NDArray[np.float32] | None] = []
+        self._memos: list[bytes | None] | None = [] if memos else None
         self._head_first = bytearray()
-        self._born = array("i")  # number of the record among all that there were
-        self._stored = 0
 
-    def _store(self, link: Link, host: int, origin: int, arm: int, rank: float, memo: Memo, method: Method) -> int:
-        self._stored += 1
+    def store(
+        self, link: Link, host: int, origin: int, arm: int, rank: float, memo: bytes | None, method: Method
+    ) -> int:
+        self.youngest += 1
         if self._unused:
             number = self._unused.pop()
             self._key[number], self._url[number], self._depth[number] = link.key, link.url, link.depth
             self._origin[number], self._payload[number] = origin, link.payload
-            self._born[number] = self._stored
-            self._replace(number, arm, rank, memo, method)
+            self.replace(number, arm, rank, memo, method)
             return number
         self._key.append(link.key)
         self._url.append(link.url)
         self._depth.append(link.depth)
         self._origin.append(origin)
         self._payload.append(link.payload)
-        self._memos.append(None if isinstance(memo, bytes) else memo)
+        if self._memos is not None:
+            self._memos.append(memo)
         self._head_first.append(method == "HEAD")
-        self._born.append(self._stored)
         return len(self._url) - 1
 
-    def _replace(self, number: int, arm: int, rank: float, memo: Memo, method: Method) -> None:
-        self._memos[number] = None if isinstance(memo, bytes) else memo
+    def replace(self, number: int, arm: int, rank: float, memo: bytes | None, method: Method) -> None:
+        if self._memos is not None:
+            self._memos[number] = memo
         self._head_first[number] = method == "HEAD"
 
-    def _erase(self, number: int) -> None:
-        self._url[number], self._payload[number], self._memos[number] = "", b"", None
+    def erase(self, number: int) -> None:
+        self._url[number], self._payload[number] = "", b""
+        if self._memos is not None:
+            self._memos[number] = None
         self._unused.append(number)
 
-    def _age(self, number: int) -> int:
-        return self._born[number]
-
-    def _read(self, numbers: Sequence[int]) -> list[Record]:
+    def read(self, numbers: Sequence[int]) -> list[Record]:
         return [
             Record(
                 self._key[number],
@@ -76,7 +101,7 @@ class MemoryFrontier(VectorFrontier):
                 self._depth[number],
                 self._origin[number],
                 self._payload[number],
-                self._memos[number],
+                None if self._memos is None else self._memos[number],
                 "HEAD" if self._head_first[number] else "GET",
             )
             for number in numbers

@@ -8,7 +8,7 @@ which pages lead to targets: of two links that are none, it has no reason to pre
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from scrapy_focus.frontiers.require import require
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -68,6 +70,14 @@ class Members:
         if isinstance(found, Part):
             found = self.chunks[at] = found.whole()
         return found
+
+    def at(self, place: int) -> int:
+        """Return the slot at a place, counted from the oldest; linear in the chunks."""
+        for at, chunk in enumerate(self.chunks):
+            if place < len(chunk):
+                return self.chunk(at)[place]
+            place -= len(chunk)
+        raise IndexError(place)
 
     def take_apart(self, most: int) -> bool:
         """Take some chunks apart for which that was put off, and say whether none is left."""
@@ -161,6 +171,18 @@ class Members:
             chunks, [~mask for mask in masks], [len(c) - n for c, n in zip(chunks, counts, strict=True)], parts[1]
         )
         return no, yes
+
+    def check(self, ages: Sequence[int], where: str) -> None:
+        """Raise FrontierError if an invariant does not hold; linear. ``where`` says whose slots they are."""
+        theirs = [ages[slot] for slot in self.slots()]
+        require(theirs == sorted(set(theirs)), f"the members of {where} are not in order")
+        require(all(age <= self.last for age in theirs), f"a member of {where} is younger than the youngest")
+        require(len(self.lows) == len(self.chunks), f"{where} has other bounds than chunks")
+        for at, low in enumerate(self.lows):
+            its_ages = [ages[slot] for slot in self.chunk(at)]
+            require(its_ages and its_ages[0] >= low, f"a chunk of {where} begins before its bound, or is empty")
+            ends = not at or ages[self.chunk(at - 1)[-1]] < low
+            require(ends, f"a chunk of {where} ends behind the bound of the next")
 
     def _join(self) -> None:
         """Have fewer chunks where they are short."""

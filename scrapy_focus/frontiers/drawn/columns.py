@@ -13,6 +13,8 @@ import numpy as np
 
 from scrapy_focus.core.errors import FrontierError
 from scrapy_focus.frontiers.drawn.chunks import Members
+from scrapy_focus.frontiers.hosts import Hosts
+from scrapy_focus.frontiers.require import require
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from scrapy_focus.frontiers.drawn.scarce import Scarce
+    from scrapy_focus.frontiers.hosts import Pairs
 
 
 class Columns:
@@ -29,9 +32,10 @@ class Columns:
     in its column is one from which :meth:`arm` leads to the one where it waits, along the divisions since: the vector
     decides at each. ``_most`` has for each arm the largest value of each column with which a link stays in it.
 
-    What :class:`~scrapy_focus.frontiers.drawn.pool.Pool` knows besides is kept up here: ``_flat`` is made when something is drawn,
-    and lasts until arms have other chunks: all of them (``None`` while some have parts), their lengths, and the number of
-    the first one of each arm. ``_scarce`` is by arm.
+    What :class:`~scrapy_focus.frontiers.drawn.pool.Pool` knows besides is kept up here: ``_flat`` is made when something is
+    drawn, and lasts until arms have other chunks: all of them (``None`` while some have parts), their lengths, and the
+    number of the first one of each arm. ``_scarce`` is by arm. ``_pairs`` counts the links of each arm and host from the
+    first time on that somebody asks for them until an arm is divided.
     """
 
     def __init__(self, width: int, *, ages: bool) -> None:
@@ -39,8 +43,7 @@ class Columns:
         self.width = width
         self.record = array("i")
         self.age = array("i") if ages else self.record
-        self.hosts: list[str] = []
-        self.host_ids: dict[str, int] = {}
+        self.hosts = Hosts()
         self.divisions: dict[int, list[tuple[int, int, int]]] = {}  # by arm: column, above, new arm
         self._arm = array("i")
         self._host = array("i")
@@ -48,8 +51,9 @@ class Columns:
         self._free = array("i")
         self._arms: list[Members] = []
         self._waiting = array("q", bytes(8 * 16))
-        self._host_waiting = array("i")  # not made longer, as somebody may look at it
+        self._host_waiting = array("i")
         self._most = bytearray()
+        self._pairs: Pairs | None = None
         self._scarce: dict[int, Scarce] = {}
         self._closed: NDArray[np.bool_] | None = None  # at the last draw, as long as _scarce holds something
         self._put_off: list[int] = []  # arms that may have parts
@@ -65,23 +69,15 @@ class Columns:
         return np.frombuffer(self._waiting, np.int64)[: len(self._arms)]
 
     @property
-    def heads(self) -> NDArray[np.float64]:
-        """0.0 for each arm in which something waits, ``-inf`` for any other, shape (n_arms,)."""
-        return np.where(self.waiting > 0, 0.0, -np.inf)
-
-    @property
     def host_waiting(self) -> NDArray[np.int32]:
-        """How many links wait on each host, shape (n_hosts,)."""
-        return np.frombuffer(self._host_waiting, np.int32)[: len(self.hosts)]
+        """How many links wait on each host, shape (n_hosts,); of no use once a host comes."""
+        return np.frombuffer(self._host_waiting, np.int32)
 
     def host(self, name: str) -> int:
         """Return the number of a host, a new one if it has none."""
-        host = self.host_ids.get(name)
-        if host is None:
-            host = self.host_ids[name] = len(self.hosts)
-            self.hosts.append(name)
-            if host == len(self._host_waiting):
-                self._host_waiting = self._host_waiting + array("i", bytes(4 * max(host, 16)))
+        host = self.hosts.number(name)
+        if host == len(self._host_waiting):
+            self._host_waiting.append(0)
         return host
 
     def next_slots(self, n: int) -> list[int]:
@@ -121,8 +117,9 @@ class Columns:
 
     def remove(self, slot: int) -> None:
         """Let the link of a slot wait no longer; the slot is used again."""
-        self._leave(slot, self.arm(slot))
-        self._host_waiting[self._host[slot]] -= 1
+        host = self._host[slot]
+        self._leave(slot, self.arm(slot), host)
+        self._host_waiting[host] -= 1
         self._arm[slot] = -1
         self._free.append(slot)
         self._n -= 1
@@ -133,8 +130,9 @@ class Columns:
         self._vectors[slot * self.width : (slot + 1) * self.width] = vector
         self._arm[slot] = arm
         if old != arm:
-            self._leave(slot, old)
-            self._enter(slot, self.age[slot], arm, self._host[slot])
+            host = self._host[slot]
+            self._leave(slot, old, host)
+            self._enter(slot, self.age[slot], arm, host)
 
     def waits(self, slot: int) -> bool:
         """Whether a link waits in a slot."""
@@ -208,7 +206,7 @@ class Columns:
         self._waiting[arm] -= gone
         self._waiting[new_arm] += gone
         self._put_off = [each for each in self._put_off if each not in (arm, new_arm)] + [new_arm, arm]
-        self._flat = None
+        self._flat = self._pairs = None
         self._scarce.pop(arm, None)
         self._scarce.pop(new_arm, None)
 
@@ -245,8 +243,47 @@ class Columns:
         counts = self.host_waiting
         counts += np.bincount(hosts, minlength=len(counts)).astype(np.int32)
         self._n += len(records)
-        self._flat = None
+        self._flat = self._pairs = None
         return slots
+
+    def check(self) -> None:
+        """Raise FrontierError if an invariant does not hold; linear."""
+        n = len(self.record)
+        require(len(self._arm) == len(self._host) == len(self.age) == n, "the columns have other lengths")
+        require(len(self._vectors) == n * self.width, "the vectors are not one for each slot")
+        waiting = [slot for slot in range(n) if self.waits(slot)]
+        require(len(waiting) == len(self), f"{len(self)} links are counted, {len(waiting)} wait")
+        require(sorted(self._free) == sorted({*range(n)} - {*waiting}), "the free slots are not those that are")
+        counts = np.bincount([self._host[slot] for slot in waiting], minlength=len(self.hosts))
+        require(np.array_equal(counts, self.host_waiting), "the counts of the hosts are not those of their links")
+        found = [slot for arm, members in enumerate(self._arms) for slot in self._check_arm(arm, members)]
+        require(sorted(found) == waiting, "a link stands in no arm, or in two")
+        if self._flat is not None:
+            lengths = [len(chunk) for members in self._arms for chunk in members.chunks]
+            require(list(self._flat[1]) == lengths, "the chunks have other lengths than they say")
+        if self._pairs is not None:
+            self._check_pairs(self._pairs, waiting)
+
+    def _check_arm(self, arm: int, members: Members) -> list[int]:
+        slots: list[int] = members.slots().tolist()
+        require(len(slots) == self.waiting[arm], f"arm {arm} counts {self.waiting[arm]} links, not {len(slots)}")
+        require(all(self.arm(slot) == arm for slot in slots), f"a member of arm {arm} is in another")
+        members.check(self.age, f"arm {arm}")
+        scarce = self._scarce.get(arm)
+        if scarce is not None:
+            require(self._closed is not None, "nobody knows which hosts were closed")
+            closed = set() if self._closed is None else set(np.flatnonzero(self._closed).tolist())
+            scarce.check(slots, [slot for slot in slots if self._host[slot] not in closed], self._host, self.age)
+        return slots
+
+    def _check_pairs(self, pairs: Pairs, waiting: list[int]) -> None:
+        pairs.check(len(self._arms))
+        counts: dict[tuple[int, int], int] = {}
+        for slot in waiting:
+            pair = self.arm(slot), self._host[slot]
+            counts[pair] = counts.get(pair, 0) + 1
+        counted = {(arm, host): n for arm, host, n in zip(pairs.arm, pairs.host, pairs.count, strict=True) if n}
+        require(counted == counts, "the counts of arms and hosts are not those of their links")
 
     def _matrix(self) -> NDArray[np.uint8]:
         return np.frombuffer(self._vectors, np.uint8).reshape(-1, self.width)
@@ -262,8 +299,10 @@ class Columns:
             self._flat[1][self._flat[2][arm] + at] += 1
         if self._scarce and (scarce := self._scarce.get(arm)) is not None:
             scarce.insert(slot, age, self.age, host)
+        if self._pairs is not None:
+            self._pairs.add(host, arm, 1)
 
-    def _leave(self, slot: int, arm: int) -> None:
+    def _leave(self, slot: int, arm: int, host: int) -> None:
         at = self._arms[arm].discard(slot, self.age[slot], self.age)
         if at is None:
             raise FrontierError(f"the frontier is inconsistent: slot {slot} is not in arm {arm}")
@@ -274,3 +313,5 @@ class Columns:
             self._flat[1][self._flat[2][arm] + at] -= 1
         if self._scarce and (scarce := self._scarce.get(arm)) is not None:
             scarce.discard(slot, self.age[slot], self.age)
+        if self._pairs is not None:
+            self._pairs.add(host, arm, -1)

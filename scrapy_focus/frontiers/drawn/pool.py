@@ -16,9 +16,10 @@ import numpy as np
 from scrapy_focus.frontiers.drawn.chunks import Members, Part
 from scrapy_focus.frontiers.drawn.columns import Columns
 from scrapy_focus.frontiers.drawn.scarce import Scarce
+from scrapy_focus.frontiers.hosts import Pairs
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Mapping
 
     from numpy.typing import NDArray
 
@@ -27,19 +28,24 @@ _GOLDEN = 0x9E3779B97F4A7C15
 _MASK = (1 << 64) - 1
 _BLOCK = 1 << 14  # hosts that are looked at together
 _AT_ONCE = 8  # chunks that are taken apart by the way
+_FEW_ARMS, _FEW_CHUNKS = 8, 16  # that are looked through one by one
 
 
 class Pool(Columns):
-    """Waiting links to draw from; it stands in for an :class:`~scrapy_focus.frontiers.ranked.queue.Index`."""
+    """Waiting links to draw from."""
 
     def shut(self, busy: Collection[str], closed: NDArray[np.bool_] | None = None) -> NDArray[np.bool_] | None:
         """Return which hosts are busy or closed, shape (n_hosts,), ``None`` where something waits on none of them."""
-        ids = [self.host_ids[name] for name in busy if name in self.host_ids]
-        if closed is None and not any(self._host_waiting[host] for host in ids):
+        ids = self._busy(busy)
+        if closed is None and not ids:
             return None
         shut = np.zeros(len(self.hosts), np.bool_) if closed is None else closed.copy()
         shut[ids] = True
         return shut
+
+    def _busy(self, busy: Collection[str]) -> list[int]:
+        """Return the numbers of those busy hosts on which something waits."""
+        return [host for host in self.hosts.known(busy) if self._host_waiting[host]]
 
     def is_open(self, shut: NDArray[np.bool_] | None) -> bool:
         """Whether anything waits on a host that is not shut; quick where much does."""
@@ -52,59 +58,19 @@ class Pool(Columns):
     def awake(self, busy: Collection[str]) -> NDArray[np.int64]:
         """Return how many links of each arm wait on hosts that are not busy, shape (n_arms,).
 
-        Linear in all links, some nanoseconds each, where something waits on a busy host.
+        Linear in all links, about 0.1 us each, the first time that something waits on a busy host, and the first time after
+        a division.
         """
-        shut = self.shut(busy)
-        if shut is None:
+        shut = self._busy(busy)
+        if not shut:
             return self.waiting.copy()
-        hosts = np.frombuffer(self._host, np.int32)
-        return np.array([np.count_nonzero(~shut[hosts[members.slots()]]) for members in self._arms], np.int64)
-
-    def best(self, arm: int, busy: Collection[str] = ()) -> int:
-        """Return the slot of the oldest link of an arm on a host that is not busy, -1 where there is none."""
-        if not 0 <= arm < len(self._arms) or not self._waiting[arm]:
-            return -1
-        shut = self.shut(busy)
-        members = self._arms[arm]
-        if shut is None:
-            return members.chunk(0)[0]
-        if not self.is_open(shut):
-            return -1
-        hosts = np.frombuffer(self._host, np.int32)
-        for at in range(len(members.chunks)):
-            slots = np.frombuffer(members.chunk(at), np.int32)
-            found = np.flatnonzero(~shut[hosts[slots]])
-            if len(found):
-                return int(slots[found[0]])
-        return -1
-
-    def sample(self, arm: int, k: int, rng: np.random.Generator, busy: Collection[str] = ()) -> list[int]:
-        """Return up to k different slots of an arm on hosts that are not busy, drawn uniformly."""
-        if not 0 <= arm < len(self._arms) or not self._waiting[arm]:
-            return []
-        shut, n = self.shut(busy), self._waiting[arm]
-        drawn: NDArray[np.int64] = rng.choice(n, min(n, k if shut is None else 4 * k), replace=False)
-        slots = self._at(np.full(len(drawn), arm), drawn)
-        if shut is None:
-            return list(slots.tolist())
-        hosts = np.frombuffer(self._host, np.int32)
-        slots = slots[~shut[hosts[slots]]]
-        if len(slots) < k and len(drawn) < n:
-            slots = self._arms[arm].slots()
-            slots = rng.permutation(slots[~shut[hosts[slots]]])
-        return list(slots[:k].tolist())
-
-    def scan(self, arm: int, size: int) -> Iterator[array[int]]:
-        """Yield the slots of an arm, so many at a time, oldest first."""
-        members = self._arms[arm] if 0 <= arm < len(self._arms) else Members()
-        for at in range(len(members.chunks)):
-            chunk = members.chunk(at)
-            for start in range(0, len(chunk), size):
-                yield chunk[start : start + size]
+        if self._pairs is None:
+            self._pairs = self._counted()
+        return self._pairs.awake(self.waiting, shut)
 
     def draw(
         self,
-        counts: NDArray[np.integer],
+        counts: Mapping[int, int] | NDArray[np.integer],
         rng: np.random.Generator,
         busy: Collection[str],
         closed: NDArray[np.bool_] | None,
@@ -118,9 +84,7 @@ class Pool(Columns):
         shut = self.shut(busy, closed)
         if not self.is_open(shut):
             return _NOTHING, _NOTHING, _NOTHING
-        counts = np.asarray(counts)[: len(self._arms)]
-        wanted = np.where(self.waiting[: len(counts)] > 0, counts, 0)
-        arms = np.repeat(np.arange(len(wanted), dtype=np.int32), wanted)
+        arms = self._wanted(counts)
         seed = int(rng.integers(1 << 62))
         hosts = np.frombuffer(self._host, np.int32)
         numbers = np.arange(len(arms))
@@ -156,6 +120,15 @@ class Pool(Columns):
         slots, arms = slots[kept], arms[kept]
         return slots, arms, hosts[slots]
 
+    def _wanted(self, counts: Mapping[int, int] | NDArray[np.integer]) -> NDArray[np.int32]:
+        """Return the arm of each link that is to be drawn, ascending, shape (k,)."""
+        if isinstance(counts, np.ndarray):
+            counts = counts[: len(self._arms)]
+            wanted = np.where(self.waiting[: len(counts)] > 0, counts, 0)
+            return np.repeat(np.arange(len(wanted), dtype=np.int32), wanted)
+        some = sorted(arm for arm in counts if 0 <= arm < len(self._arms) and self._waiting[arm])
+        return np.repeat(np.array(some, np.int32), [counts[arm] for arm in some])
+
     def everything(
         self, busy: Collection[str], closed: NDArray[np.bool_] | None
     ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
@@ -168,6 +141,14 @@ class Pool(Columns):
             slots, arms, hosts = slots[~shut[hosts]], arms[~shut[hosts]], hosts[~shut[hosts]]
         return slots, arms, hosts
 
+    def _counted(self) -> Pairs:
+        """Count the links of each arm and host; linear."""
+        _, arms, hosts = self.everything((), None)
+        codes, counts = np.unique(hosts.astype(np.int64) << 32 | arms, return_counts=True)
+        pairs = Pairs()
+        pairs.load((codes >> 32).astype(np.int32), codes.astype(np.int32), counts.astype(np.int32))
+        return pairs
+
     def _fitted(self, closed: NDArray[np.bool_] | None) -> NDArray[np.bool_] | None:
         """Return which hosts are closed, shape (n_hosts,)."""
         if closed is None or len(closed) == len(self.hosts):
@@ -177,9 +158,16 @@ class Pool(Columns):
         return fitted
 
     def _at(self, arms: NDArray[np.integer], places: NDArray[np.int64]) -> NDArray[np.int32]:
-        """Return the slots at some places of some arms, counted from the oldest, all of shape (n,)."""
+        """Return the slots at some places of some arms, which ascend, counted from the oldest, all of shape (n,).
+
+        Linear in the arms and their chunks, but not where few are asked for.
+        """
         if self._put_off:
             self._take_apart()
+        some = arms[np.flatnonzero(np.diff(arms, prepend=-1))].tolist()
+        if len(some) <= _FEW_ARMS and sum(len(self._arms[arm].chunks) for arm in some) <= _FEW_CHUNKS:
+            pairs = zip(arms.tolist(), places.tolist(), strict=True)
+            return np.array([self._arms[arm].at(place) for arm, place in pairs], np.int32)
         if self._flat is None:
             self._flat = self._flattened()
         chunks, lengths, firsts = self._flat

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from scrapy_focus.frontiers.drawn.chunks import Members
+from scrapy_focus.frontiers.require import require
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,3 +56,12 @@ class Scarce:
         """A link left."""
         if self.kept is not None:
             self.kept.discard(slot, age, ages)
+
+    def check(self, slots: list[int], unclosed: list[int], hosts: Sequence[int], ages: Sequence[int]) -> None:
+        """Raise FrontierError if an invariant does not hold, given the slots of the arm, and those not closed; linear."""
+        if self.kept is not None:
+            self.kept.check(ages, "what is left of an arm")
+            kept = {*self.kept.slots().tolist()}
+            require({*unclosed} <= kept <= {*slots}, "what is left of an arm is not what is open")
+        if self.hosts is not None:
+            require({hosts[slot] for slot in unclosed} <= self.hosts, "a host of an arm is not noted")

@@ -1,4 +1,4 @@
-"""Which link leaves next: the waiting links by arm, host and rank, in 40 to 50 bytes a link.
+"""Which link leaves next: the waiting links by arm, host, rank and age, in 30 to 45 bytes a link.
 
 Three wishes conflict: taking the best link of an arm, passing over busy hosts without digging through their links, and tens
 of millions of links in memory. So each pair of an arm and a host has a queue, each arm a queue of the heads of its queues,
@@ -8,66 +8,57 @@ and both hold numbers of slots instead of objects. URLs and all else that a link
 from __future__ import annotations
 
 from array import array
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scrapy_focus.frontiers.keys import KeyMap
-from scrapy_focus.frontiers.ranked.runs import Runs
+from scrapy_focus.frontiers.hosts import Hosts, Pairs
+from scrapy_focus.frontiers.ranked.runs import Runs, in_order
+from scrapy_focus.frontiers.require import require
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from numpy.typing import NDArray
 
 TINY = 16  # links of a pair that are chained; more have a queue
-NEAR = 1 << 16  # pairs that are found at once
 QUEUED, NOTED = 1, 2
-_RARE = 64  # a sample is not drawn by trial where fewer than one in so many links may be drawn
 
 
 class _Arm:
-    """The links of one arm: ``members`` are their slots in no order, ``tops`` the heads of its pairs."""
+    """``tops`` are the heads of the pairs of an arm, ``pairs`` is how many pairs have one."""
 
-    __slots__ = ("members", "pairs", "tops")
+    __slots__ = ("pairs", "tops")
 
     def __init__(self) -> None:
-        self.members = array("i")
         self.tops = Runs()
-        self.pairs = 0  # that have a head
+        self.pairs = 0
 
 
-class Index:
-    """Slots of waiting links, each with a record number that the caller gave it.
+class Queue:
+    """Slots of waiting links, each with a record number that the caller gave it, and an age: the smaller is older.
 
-    A slot has a rank, a pair (-1: no link waits in it), a record, its place among the members of the arm, and the next
-    slot of its pair, which counts while the pair has no queue: the slots of the pair are chained then, best first. Its
-    flags say whether it has an entry in the queue of a pair (1), and in the tops of an arm (2); only a slot with neither is
-    used again, since ranks in queues may not change. A pair has an arm, a host, a count, a head, and the next pair of its
-    host; it lasts for ever. Its head is its best slot, is noted in the tops, and of the same rank as the best entry of its
-    queue.
+    A slot has a rank, a pair (-1: no link waits in it), a record, an age, and the next slot of its pair, which counts while
+    the pair has no queue: the slots of the pair are chained then, best first. Of two links of equal rank the older is
+    better. Its flags say whether a slot has an entry in the queue of a pair (1), and in the tops of an arm (2); only a slot
+    with neither is used again, since ranks and ages in queues may not change. The head of a pair is its best slot, is noted
+    in the tops of its arm, and is the best entry of its queue that counts.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, ages: bool) -> None:
+        """``ages``: whether links have other ages than their record numbers."""
+        self.hosts = Hosts()
+        self.pairs = Pairs()
         self.rank = array("d")
         self.pair = array("i")
         self.record = array("i")
-        self._place = array("i")
+        self.age = array("i") if ages else self.record
         self._next = array("i")
         self._flags = bytearray()
         self._free = array("i")
-        self.pair_arm = array("i")
-        self.pair_host = array("i")
-        self._pair_count = array("i")
         self._pair_head = array("i")
-        self._pair_next = array("i")
         self._queues: list[Runs | None] = []
-        self._pairs = KeyMap()
-        self._near: dict[int, int] = {}
-        self._asked: dict[int, NDArray[np.int32]] = {}
-        self.hosts: list[str] = []
-        self.host_ids: dict[str, int] = {}
-        self._host_first = array("i")
         self._arms: list[_Arm] = []
         self._waiting = array("q", bytes(8 * 16))
         self._heads = array("d", [-np.inf] * 16)
@@ -88,86 +79,40 @@ class Index:
 
     def awake(self, busy: Collection[str]) -> NDArray[np.int64]:
         """Return how many links of each arm wait on hosts that are not busy, shape (n_arms,)."""
-        counts = self.waiting.copy()
-        for name in busy:
-            if name in self.host_ids:
-                pairs = self._pairs_of(self.host_ids[name])
-                counts[np.frombuffer(self.pair_arm, np.int32)[pairs]] -= np.frombuffer(self._pair_count, np.int32)[
-                    pairs
-                ]
-        return counts
+        return self.pairs.awake(self.waiting, self.hosts.known(busy))
 
     def host(self, name: str) -> int:
         """Return the number of a host, a new one if it has none."""
-        host = self.host_ids.get(name)
-        if host is None:
-            host = self.host_ids[name] = len(self.hosts)
-            self.hosts.append(name)
-            self._host_first.append(-1)
-        return host
-
-    @property
-    def host_waiting(self) -> NDArray[np.int32]:
-        """How many links wait on each host, shape (n_hosts,); linear in the pairs."""
-        counts = np.frombuffer(self._pair_count, np.int32)
-        pairs = np.frombuffer(self.pair_host, np.int32)
-        return np.bincount(pairs, counts, minlength=len(self.hosts)).astype(np.int32)
+        return self.hosts.number(name)
 
     def place(self, slot: int) -> tuple[int, int, float]:
         """Return the host, the arm and the rank of a waiting link."""
         pair = self.pair[slot]
-        return self.pair_host[pair], self.pair_arm[pair], self.rank[slot]
-
-    def waits(self, slot: int) -> bool:
-        """Whether a link waits in a slot."""
-        return 0 <= slot < len(self.pair) and self.pair[slot] >= 0
+        return self.pairs.host[pair], self.pairs.arm[pair], self.rank[slot]
 
     @property
     def next_slot(self) -> int:
         """The slot that the next :meth:`insert` will return."""
         return self._free[-1] if self._free else len(self.rank)
 
-    def insert(self, record: int, host: int, arm: int, rank: float) -> int:
+    def insert(self, record: int, age: int, host: int, arm: int, rank: float) -> int:
         """Let a record wait, and return its slot; O(log HOT)."""
-        pair = self._near.get(host << 32 | arm, -1)
+        pair = self.pairs.near.get(host << 32 | arm, -1)
         if pair < 0:
             pair = self._pair_of(host, arm)
-        members = self._arms[arm].members
-        if self._free:
-            slot = self._free.pop()
-            self.rank[slot], self.pair[slot], self.record[slot] = rank, pair, record
-            self._place[slot] = len(members)
-        else:
-            slot = len(self.rank)
-            self.rank.append(rank)
-            self.pair.append(pair)
-            self.record.append(record)
-            self._place.append(len(members))
-            self._next.append(-1)
-            self._flags.append(0)
-        members.append(slot)
-        head = self._pair_head[pair]
+        slot = self._slot(record, age, pair, rank)
+        ranks, head, counts = self.rank, self._pair_head[pair], self.pairs.count
         queue = self._queues[pair]
-        if queue is None and self._pair_count[pair] == TINY:
-            chained = list(self._chain(head))
-            for each in chained:
-                self._flags[each] |= QUEUED
-            queue = self._queues[pair] = Runs(reversed(chained))
+        if queue is None and counts[pair] == TINY:
+            queue = self._queues[pair] = self._unchained(head)
         if queue is not None:
             self._flags[slot] |= QUEUED
-            queue.insert(slot, self.rank, self._sift)
-            if rank > self.rank[head]:
+            queue.insert(slot, ranks, self.age, self._sift)
+            if rank > ranks[head] or (rank == ranks[head] and age < self.age[head]):
                 self._lead(pair, slot)
         else:
-            before, after = -1, head
-            while after >= 0 and self.rank[after] >= rank:
-                before, after = after, self._next[after]
-            self._next[slot] = after
-            if before >= 0:
-                self._next[before] = slot
-            else:
-                self._lead(pair, slot)
-        self._pair_count[pair] += 1
+            self._enchain(slot, pair)
+        counts[pair] += 1
         self._waiting[arm] += 1
         self._n += 1
         if rank > self._heads[arm]:  # noqa: PLR1730 (max() takes three times as long)
@@ -177,17 +122,11 @@ class Index:
     def remove(self, slot: int) -> None:
         """Let the link of a slot wait no longer; its record number is not used again here."""
         pair = self.pair[slot]
-        arm = self.pair_arm[pair]
+        arm, counts = self.pairs.arm[pair], self.pairs.count
         self.pair[slot] = -1
         if not self._flags[slot]:
             self._free.append(slot)
-        members = self._arms[arm].members
-        last = members.pop()
-        if last != slot:
-            place = self._place[slot]
-            members[place] = last
-            self._place[last] = place
-        self._pair_count[pair] -= 1
+        counts[pair] -= 1
         self._waiting[arm] -= 1
         self._n -= 1
         queue, head = self._queues[pair], self._pair_head[pair]
@@ -202,10 +141,10 @@ class Index:
             queue.stale += 1
             if head == slot:
                 self._lead(pair, self._clean(queue))
-            if not self._pair_count[pair]:
+            if not counts[pair]:
                 self._queues[pair] = None
-            elif queue.stale > self._pair_count[pair] + TINY:
-                queue.purge(self.rank, self._sift)
+            elif queue.stale > counts[pair] + TINY:
+                queue.purge(self.rank, self.age, self._sift)
         if self.rank[slot] == self._heads[arm]:
             best = self.best(arm)
             self._heads[arm] = self.rank[best] if best >= 0 else -np.inf
@@ -214,48 +153,35 @@ class Index:
         """Return the slot of the best link of an arm on a host that is not busy, -1 where there is none."""
         if not 0 <= arm < len(self._arms) or not self._waiting[arm]:
             return -1
-        tops, rank = self._arms[arm].tops, self.rank
+        tops, rank, age = self._arms[arm].tops, self.rank, self.age
         passed = []
-        while (slot := tops.best(rank)) >= 0:
+        while (slot := tops.best(rank, age)) >= 0:
             pair = self.pair[slot]
             if pair < 0 or self._pair_head[pair] != slot:
-                tops.drop(rank)
+                tops.drop(rank, age)
                 tops.stale -= 1
                 self._unflag(slot, NOTED)
-            elif busy and self.hosts[self.pair_host[pair]] in busy:
-                tops.drop(rank)
+            elif busy and self.hosts.names[self.pairs.host[pair]] in busy:
+                tops.drop(rank, age)
                 passed.append(slot)
             else:
                 break
         for each in reversed(passed):
-            tops.insert(each, rank, self._sift_tops)
+            tops.insert(each, rank, age, self._sift_tops)
         return slot
 
-    def sample(self, arm: int, k: int, rng: np.random.Generator, busy: Collection[str] = ()) -> list[int]:
-        """Return up to k different slots of an arm on hosts that are not busy, drawn uniformly."""
-        if not 0 <= arm < len(self._arms):
-            return []
-        members = self._arms[arm].members
-        shut = {self.host_ids[name] for name in busy if name in self.host_ids}
-        available = len(members) - sum(self._count(host, arm) for host in shut)
-        if available <= 2 * k or available * _RARE < len(members):
-            slots = self._open(arm, shut) if shut else members
-            return [slots[at] for at in rng.permutation(len(slots))[:k].tolist()]
-        chosen: dict[int, None] = {}
-        while len(chosen) < k:
-            for at in rng.integers(0, len(members), size=2 * k).tolist():
-                slot = members[at]
-                if not shut or self.pair_host[self.pair[slot]] not in shut:
-                    chosen[slot] = None
-                if len(chosen) == k:
-                    break
-        return list(chosen)
+    def worst(self, arm: int, n: int) -> list[int]:
+        """Return the slots of the worst links of an arm, up to ``n``, the worst first; linear."""
+        slots = np.fromiter(self._in(arm), np.int32)
+        order = in_order(np.frombuffer(self.rank)[slots], np.frombuffer(self.age, np.int32)[slots])
+        found: list[int] = slots[order[: max(n, 0)]].tolist()
+        return found
 
-    def scan(self, arm: int, size: int) -> Iterator[array[int]]:
+    def scan(self, arm: int, size: int) -> Iterator[list[int]]:
         """Yield the slots of an arm, so many at a time."""
-        members = self._arms[arm].members if 0 <= arm < len(self._arms) else array("i")
-        for start in range(0, len(members), size):
-            yield members[start : start + size]
+        slots = iter(self._in(arm))
+        while part := list(islice(slots, size)):
+            yield part
 
     def grow(self, n_arms: int) -> None:
         """Have at least so many arms."""
@@ -265,66 +191,128 @@ class Index:
             self._waiting = self._waiting + array("q", bytes(8 * more))
             self._heads = self._heads + array("d", [-np.inf]) * more
 
+    def check(self) -> None:
+        """Raise FrontierError if an invariant does not hold; linear."""
+        waiting = [slot for slot in range(len(self.pair)) if self.pair[slot] >= 0]
+        require(len(waiting) == len(self), f"{len(self)} links are counted, {len(waiting)} wait")
+        require(len(self.age) == len(self.record) == len(self.rank), "the columns have other lengths")
+        self.pairs.check(len(self._arms))
+        found = [slot for pair in range(len(self._queues)) for slot in self._check_pair(pair)]
+        require(sorted(found) == waiting, "a link stands in no queue, or in two")
+        pairs: list[list[int]] = [[] for _ in self._arms]
+        for pair, arm in enumerate(self.pairs.arm):
+            if self._pair_head[pair] >= 0:
+                pairs[arm].append(pair)
+        for arm, its_pairs in enumerate(pairs):
+            self._check_arm(arm, its_pairs)
+        unused = {slot for slot, flags in enumerate(self._flags) if not flags and self.pair[slot] < 0}
+        free = set(self._free)
+        require(unused == free and len(unused) == len(self._free), "the free slots are not those that are")
+
+    def _check_pair(self, pair: int) -> list[int]:
+        slots, count, head = list(self._slots(pair)), self.pairs.count[pair], self._pair_head[pair]
+        where = f"the queue of {self.hosts.names[self.pairs.host[pair]]} in arm {self.pairs.arm[pair]}"
+        order = [self._goodness(slot) for slot in slots]
+        require(len(slots) == count, f"{where} counts {count} links, not {len(slots)}")
+        require(all(self.pair[slot] == pair for slot in slots), f"{where} holds a link of another")
+        require(head in slots if slots else head < 0, f"the head of {where} does not wait in it")
+        require(not slots or self._goodness(head) == max(order), f"the head of {where} is not its best link")
+        require(head < 0 or self._flags[head] & NOTED, f"the head of {where} is not noted")
+        queue = self._queues[pair]
+        if queue is None:
+            require(order == sorted(order, reverse=True), f"{where} is not in order")
+            return slots
+        stale = sum(self.pair[slot] < 0 for slot in queue)
+        require(stale == queue.stale, f"{where} counts {queue.stale} stale entries, not {stale}")
+        best = queue.best(self.rank, self.age)
+        require(best >= 0 and self._goodness(best) == self._goodness(head), f"the head of {where} is not its last entry")
+        require(all(self._flags[slot] & QUEUED for slot in queue), f"{where} has an entry without a flag")
+        queue.check(self.rank, self.age)
+        return slots
+
+    def _check_arm(self, number: int, pairs: list[int]) -> None:
+        arm, count = self._arms[number], self._waiting[number]
+        waiting = sum(self.pairs.count[pair] for pair in pairs)
+        require(waiting == count, f"arm {number} counts {count} links, not {waiting}")
+        best = max((self.rank[self._pair_head[pair]] for pair in pairs), default=-np.inf)
+        require(best == self._heads[number], f"the head of arm {number} is not its best link")
+        require(len(pairs) == arm.pairs, f"arm {number} counts {arm.pairs} hosts, not {len(pairs)}")
+        tops = list(arm.tops)
+        stale = sum(not self._is_head(slot) for slot in tops)
+        require(len(set(tops)) == len(tops), f"a head of arm {number} is noted twice")
+        require(all(self._flags[slot] & NOTED for slot in tops), f"arm {number} notes a head without a flag")
+        require(len(tops) - stale == arm.pairs, f"arm {number} does not note all of its heads")
+        require(stale == arm.tops.stale, f"arm {number} counts {arm.tops.stale} stale heads, not {stale}")
+        arm.tops.check(self.rank, self.age)
+
+    def _goodness(self, slot: int) -> tuple[float, int]:
+        return self.rank[slot], -self.age[slot]
+
+    def _slot(self, record: int, age: int, pair: int, rank: float) -> int:
+        if self._free:
+            slot = self._free.pop()
+            self.rank[slot], self.pair[slot], self.record[slot], self.age[slot] = rank, pair, record, age
+            return slot
+        slot = len(self.rank)
+        self.rank.append(rank)
+        self.pair.append(pair)
+        self.record.append(record)
+        if self.age is not self.record:
+            self.age.append(age)
+        self._next.append(-1)
+        self._flags.append(0)
+        return slot
+
     def _pair_of(self, host: int, arm: int) -> int:
-        code = host << 32 | arm
-        pair = self._pairs.get(code, -1)
-        if pair < 0:
-            pair = len(self.pair_arm)
-            self._pairs.set(code, pair)
-            self.pair_arm.append(arm)
-            self.pair_host.append(host)
-            self._pair_count.append(0)
-            self._pair_head.append(-1)
-            self._pair_next.append(self._host_first[host])
-            self._host_first[host] = pair
-            self._asked.pop(host, None)
+        pair = self.pairs.number(host, arm)
+        if pair == len(self._queues):
             self._queues.append(None)
-            if arm >= len(self._arms):
-                self.grow(arm + 1)
-        if len(self._near) >= NEAR:
-            self._near.clear()
-        self._near[code] = pair
+            self._pair_head.append(-1)
+            self.grow(arm + 1)
         return pair
-
-    def _pairs_of(self, host: int) -> NDArray[np.int32]:
-        """Return the pairs of a host; those that were asked for lately are remembered."""
-        pairs = self._asked.get(host)
-        if pairs is None:
-            found = array("i")
-            pair = self._host_first[host]
-            while pair >= 0:
-                found.append(pair)
-                pair = self._pair_next[pair]
-            if len(self._asked) >= NEAR:
-                self._asked.clear()
-            pairs = self._asked[host] = np.frombuffer(found, np.int32)
-        return pairs
-
-    def _count(self, host: int, arm: int) -> int:
-        pair = self._pairs.get(host << 32 | arm, -1)
-        return self._pair_count[pair] if pair >= 0 else 0
 
     def _chain(self, slot: int) -> Iterator[int]:
         while slot >= 0:
             yield slot
             slot = self._next[slot]
 
-    def _slots(self, pair: int) -> list[int]:
+    def _enchain(self, slot: int, pair: int) -> None:
+        """Let a slot stand among the chained ones of its pair."""
+        ranks, ages = self.rank, self.age
+        rank, age = ranks[slot], ages[slot]
+        before, after = -1, self._pair_head[pair]
+        while after >= 0 and (ranks[after] > rank or (ranks[after] == rank and ages[after] < age)):
+            before, after = after, self._next[after]
+        self._next[slot] = after
+        if before >= 0:
+            self._next[before] = slot
+        else:
+            self._lead(pair, slot)
+
+    def _unchained(self, head: int) -> Runs:
+        """Return a queue of what was chained from a head on."""
+        chained = list(self._chain(head))
+        for each in chained:
+            self._flags[each] |= QUEUED
+        return Runs(reversed(chained))
+
+    def _slots(self, pair: int) -> Iterable[int]:
         """Return the slots that wait in a pair, in no order."""
         queue = self._queues[pair]
-        return list(self._chain(self._pair_head[pair]) if queue is None else (s for s in queue if self.pair[s] >= 0))
+        return self._chain(self._pair_head[pair]) if queue is None else (s for s in queue if self.pair[s] >= 0)
 
-    def _open(self, arm: int, shut: set[int]) -> list[int]:
-        """Return the slots of an arm on other hosts than some, where these are few; linear in its hosts."""
-        pairs = [self.pair[slot] for slot in self._arms[arm].tops if self.pair[slot] >= 0 and self._is_head(slot)]
-        return [slot for pair in pairs if self.pair_host[pair] not in shut for slot in self._slots(pair)]
+    def _in(self, arm: int) -> Iterable[int]:
+        """Return the slots of an arm, in no order."""
+        tops = list(self._arms[arm].tops) if 0 <= arm < len(self._arms) else []
+        return chain.from_iterable(self._slots(self.pair[slot]) for slot in tops if self._is_head(slot))
 
     def _is_head(self, slot: int) -> bool:
-        return self._pair_head[self.pair[slot]] == slot
+        pair = self.pair[slot]
+        return pair >= 0 and self._pair_head[pair] == slot
 
     def _lead(self, pair: int, slot: int) -> None:
         """Let a slot be the head of a pair, which may have none now."""
-        old, arm = self._pair_head[pair], self._arms[self.pair_arm[pair]]
+        old, arm = self._pair_head[pair], self._arms[self.pairs.arm[pair]]
         tops = arm.tops
         self._pair_head[pair] = slot
         if old >= 0:
@@ -336,14 +324,14 @@ class Index:
                 tops.stale -= 1
             else:
                 self._flags[slot] |= NOTED
-                tops.insert(slot, self.rank, self._sift_tops)
+                tops.insert(slot, self.rank, self.age, self._sift_tops)
         if tops.stale > arm.pairs + TINY:
-            tops.purge(self.rank, self._sift_tops)
+            tops.purge(self.rank, self.age, self._sift_tops)
 
     def _clean(self, queue: Runs) -> int:
         """Drop what does not count from the end of a queue, and return its best slot, -1 where it is empty."""
-        while (slot := queue.best(self.rank)) >= 0 and self.pair[slot] < 0:
-            queue.drop(self.rank)
+        while (slot := queue.best(self.rank, self.age)) >= 0 and self.pair[slot] < 0:
+            queue.drop(self.rank, self.age)
             queue.stale -= 1
             self._unflag(slot, QUEUED)
         return slot

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from scrapy_focus.core.errors import ResumeError, StorageError
@@ -11,7 +12,8 @@ from scrapy_focus.core.errors import ResumeError, StorageError
 if TYPE_CHECKING:
     from pathlib import Path
 
-FORMAT = 2
+FORMAT = 3
+_WRITTEN_BY = {1: "0.1.0", 2: "0.1.0"}  # older formats, and the version that wrote them
 _APPLICATION = 0x464F4355
 _MAGIC = b"SQLite format 3\0"
 _MOST_WAL = 32 << 20  # bytes that the write-ahead log keeps between two checkpoints
@@ -20,11 +22,12 @@ _CACHE = 8 << 10  # KiB of pages in memory, per connection
 _SCHEMA = """
 CREATE TABLE links (
     row INTEGER PRIMARY KEY, key INTEGER NOT NULL, url TEXT NOT NULL, host INTEGER NOT NULL, depth INTEGER NOT NULL,
-    origin INTEGER NOT NULL, payload BLOB NOT NULL, arm INTEGER NOT NULL, rank REAL NOT NULL, method TEXT NOT NULL, memo BLOB
+    origin INTEGER NOT NULL, payload BLOB NOT NULL, arm INTEGER NOT NULL, rank REAL NOT NULL, method TEXT NOT NULL,
+    memo BLOB
 );
 CREATE TABLE hosts (host INTEGER PRIMARY KEY, name TEXT NOT NULL);
 CREATE TABLE seen (number INTEGER PRIMARY KEY, state INTEGER NOT NULL, keys BLOB NOT NULL);
-CREATE TABLE flying (id INTEGER PRIMARY KEY, row INTEGER NOT NULL, chance REAL);
+CREATE TABLE flying (id INTEGER PRIMARY KEY, row INTEGER NOT NULL, key INTEGER NOT NULL);
 CREATE TABLE notes (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 """
@@ -80,6 +83,26 @@ def storage_error(path: Path, error: Exception) -> StorageError:
     return StorageError(f"{path} cannot be used ({error}); {advice}")
 
 
+def read_notes(path: Path) -> dict[str, bytes]:
+    """Return what was given to the last checkpoint in a file, without loading any link; nothing where there is no file.
+
+    Raises
+    ------
+    ResumeError
+        If it has another format.
+    StorageError
+        If it cannot be read.
+    """
+    try:
+        if not path.exists() or not path.stat().st_size:
+            return {}
+        verify(path)
+        with closing(_connect(path)) as database:
+            return dict(database.execute("SELECT name, value FROM notes"))
+    except (sqlite3.Error, OSError) as error:
+        raise storage_error(path, error) from error
+
+
 def _connect(path: Path) -> sqlite3.Connection:
     # used by one thread at a time, but not by the one that opens it
     connection = sqlite3.connect(
@@ -114,7 +137,8 @@ def verify(path: Path) -> None:
         )
     found = _number(header, 60, 4)
     if found != FORMAT:
-        raise ResumeError(f"{path} has format {found}, this version of scrapy_focus reads {FORMAT}")
+        by = f"scrapy_focus {_WRITTEN_BY[found]}" if found in _WRITTEN_BY else "a later version of scrapy_focus"
+        raise ResumeError(f"{path} has format {found}, written by {by}; this version reads {FORMAT}: use another JOBDIR")
     wal = path.with_name(path.name + "-wal")
     if wal.exists() and wal.stat().st_size:
         return  # the file may lag behind its log

@@ -1,125 +1,126 @@
-"""All waiting links in one SQLite file, their order in memory; the file holds the last checkpoint and nothing newer.
-
-Three wishes conflict: tens of millions of links, a crawl that never waits for a disk, and a file in which everything
-belongs to one instant. So choices are made in memory, a link is read when it is chosen, and changes stay in memory until a
-checkpoint hands them to a thread that writes them as one transaction.
-"""
+"""Frontiers in a file: their order in memory, their records on disk, opened as they were at the last checkpoint."""
 
 from __future__ import annotations
 
-import sqlite3
-from collections import deque
-from itertools import islice
-from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, ClassVar, cast
+from abc import abstractmethod
+from contextlib import suppress
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
 from scrapy_focus.core.errors import FocusError, ResumeError, StorageError
-from scrapy_focus.core.types import Pick, State
-from scrapy_focus.frontiers.drawn.pool import Pool
-from scrapy_focus.frontiers.indexed import FLYING, PROBED, Record
+from scrapy_focus.core.frontier import Ranks, Vectors
+from scrapy_focus.core.types import Link, Pick, State
+from scrapy_focus.frontiers.drawn.frontier import DrawnFrontier
 from scrapy_focus.frontiers.keys import KeySet
+from scrapy_focus.frontiers.ledger import FLYING, PROBED, Held, Ledger
+from scrapy_focus.frontiers.ranked.frontier import RankedFrontier
 from scrapy_focus.frontiers.ranked.load import Loading
-from scrapy_focus.frontiers.sqlite.database import open_database, storage_error
-from scrapy_focus.frontiers.sqlite.writer import Changes, Writer
-from scrapy_focus.frontiers.vectors import VectorFrontier
+from scrapy_focus.frontiers.sqlite.database import storage_error
+from scrapy_focus.frontiers.sqlite.records import SqliteRecords
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
-    from scrapy_focus.core.types import Link, Method
-    from scrapy_focus.frontiers.indexed import Memo
-    from scrapy_focus.frontiers.ranked.queue import Index
-    from scrapy_focus.frontiers.sqlite.writer import Moved
+    from scrapy_focus.core.frontier import Keeps
+    from scrapy_focus.frontiers.sqlite.records import StoredPick
 
-_LOADED = {"row": "i4", "key": "i8", "host": "i4", "arm": "i4"}
-_AT_ONCE = 1 << 18  # rows that are loaded together
+_COLUMNS = {"row": "i4", "key": "i8", "host": "i4", "arm": "i4"}
 _BATCH = 8  # times as many keys that are put into order together: a million takes little longer than a thousand
-_ASKED = 256  # rows of one question
-_NOTHING = np.empty(0, np.int64)
-_FIELDS = "row, key, url, depth, origin, payload, memo, method"
+_PUT_AT_ONCE = 1 << 18  # keys
+_PLACED_AT_ONCE = 50_000  # links that are placed anew together
+_NO_KEYS = np.empty(0, np.int64)
+_RANKS = Ranks()
 
 
-class SqliteFrontier(VectorFrontier):
-    """A :class:`~scrapy_focus.core.frontier.Frontier` that lives on, in one file.
+@overload
+def sqlite_frontier(path: Path | None = None, keeps: Ranks = _RANKS, *, anew: bool = False) -> SqliteRanked: ...
+@overload
+def sqlite_frontier(path: Path | None, keeps: Vectors, *, anew: bool = False) -> SqliteDrawn: ...
+@overload
+def sqlite_frontier(path: Path | None, keeps: Keeps, *, anew: bool = False) -> SqliteRanked | SqliteDrawn: ...
+def sqlite_frontier(
+    path: Path | None = None, keeps: Keeps = _RANKS, *, anew: bool = False
+) -> SqliteRanked | SqliteDrawn:
+    """Open a frontier in a file, as it was at its last checkpoint: what was in flight then is in flight.
 
-    About 65 bytes of memory a waiting link, or 30 and its vector where vectors are kept, and 50 bytes of disk beside its URL and payload; 8 bytes of both for each that
-    was fetched.
-
-    Which width vectors have is in the file, and which arms they had first; divisions are not.
-
-    Opened again it is as it was at the last :meth:`checkpoint`: what was in flight then is in ``flying``, and is to be
-    settled or released. A record is in ``_fresh`` if it came or moved since the last checkpoint, in ``_pending`` if that is
-    being written, oldest first, and in the file otherwise; the newest counts.
+    About 60 bytes of memory a waiting link, or 30 and its vector where vectors are kept, and 50 bytes of disk beside its URL
+    and payload; 8 bytes of both for each that was fetched or given up. Divisions of arms are not in the file: whoever opens
+    it divides again.
 
     Parameters
     ----------
     path
         The file, made if it is not there; beside it SQLite keeps ``-wal`` and ``-shm`` while it is open. Without a path, a
-        temporary file that is removed by :meth:`close`.
-
-    Attributes
-    ----------
-    notes
-        What was given to the last checkpoint before it was opened.
+        temporary file that is removed when it is closed.
+    keeps
+        Links in the order of their ranks, or with vectors of a width.
+    anew
+        Let nothing wait or fly: all of it is to be placed again, perhaps by a policy that keeps something else. See
+        :meth:`Stored.stored`.
 
     Raises
     ------
+    FrontierError
+        If a vector cannot have this width.
     ResumeError
-        If the file has another format.
+        If the file has another format, or holds a crawl that keeps something else.
     StorageError
         If it cannot be read or written; nothing is changed then. Every method that reads or writes may raise it later.
     """
+    records = SqliteRecords(path)
+    try:
+        frontier = SqliteDrawn(records, keeps.width) if isinstance(keeps, Vectors) else SqliteRanked(records)
+        frontier._load(anew=anew)
+    except BaseException as error:
+        with suppress(FocusError):
+            records.close()
+        if isinstance(error, FocusError) or not isinstance(error, Exception):
+            raise
+        raise storage_error(records.path, error) from error
+    return frontier
 
-    _ages: ClassVar[bool] = False
 
-    def __init__(self, path: Path | None = None) -> None:
-        super().__init__()
-        self._folder = None
-        if path is None:
-            self._folder = TemporaryDirectory(prefix="scrapy_focus-", ignore_cleanup_errors=True)
-            path = Path(self._folder.name) / "frontier.sqlite"
-        self.path = path
-        self.notes: dict[str, bytes] = {}
-        self._fresh = Changes()
-        self._pending: deque[Changes] = deque()
-        self._next_row = 1
-        self._stored_hosts = 0
-        self._closed = False
-        self._told = False
-        self._reader, writer = open_database(path)
-        self._writer = Writer(writer, path)
-        try:
-            self._load()
-        except BaseException as error:
-            self._writer.close()
-            self._reader.close()
-            if isinstance(error, FocusError) or not isinstance(error, Exception):
-                raise
-            raise storage_error(path, error) from error
+class Stored(Ledger):
+    """What a frontier in a file can besides: see :func:`sqlite_frontier`."""
 
-    def keep_vectors(self, width: int) -> None:
-        if self._was_stored and (self._pool is None or self._pool.width != width):
-            kept = f"vectors of width {self._pool.width}" if self._pool is not None else "no vectors"
-            raise ResumeError(
-                f"{self.path} holds a crawl that keeps {kept}, now it should keep vectors of width {width}; go on with the "
-                "policy and the settings with which it began, or use another JOBDIR"
-            )
-        super().keep_vectors(width)
+    _records: SqliteRecords
+    _width: int = 0  # of the vectors; 0: there are none
+    _until = 0  # records with smaller numbers are still to be placed anew
+    _placed = 0  # number of the last record that was given to be placed anew
+    _interrupted: Mapping[int, int] = {}
+
+    @abstractmethod
+    def _load_links(self) -> Iterable[tuple[NDArray[np.int64], NDArray[np.int32]]]:
+        """Let all that waits in the file wait, and yield the keys and slots of it."""
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self._records.path
+
+    @property
+    def notes(self) -> Mapping[str, bytes]:
+        """What was given to the last checkpoint before it was opened."""
+        return self._records.notes
+
+    @property
+    def interrupted(self) -> Mapping[int, int]:
+        """The keys of the picks that were in flight when it was opened anew, by id."""
+        return self._interrupted
 
     @property
     def changed(self) -> int:
         """How many records came, moved or left since the last checkpoint; they are in memory."""
-        return len(self._fresh)
+        return self._records.changed
 
     @property
     def writing(self) -> bool:
         """Whether a checkpoint is still being written."""
-        return self._writer.error is None and any(not changes.finished.is_set() for changes in self._pending)
+        return self._records.writing
 
     def checkpoint(self, notes: Mapping[str, bytes] | None = None, then: Callable[[], None] | None = None) -> None:
         """Let everything be written as it is now, by another thread; returns at once.
@@ -136,20 +137,11 @@ class SqliteFrontier(VectorFrontier):
         StorageError
             If an earlier checkpoint failed; the one before that is in the file.
         """
-        self._fail_if_failed()
-        if self._closed:
-            raise StorageError(f"{self.path} was closed; open it again")
-        self._forget_committed()
-        changes, self._fresh = self._fresh, Changes()
-        changes.hosts = list(enumerate(self._index.hosts[self._stored_hosts :], self._stored_hosts))
-        self._stored_hosts = len(self._index.hosts)
-        changes.flying = [(pick.id, self._held[pick.id], pick.chance) for pick in self._flying.values()]
-        changes.counters = {"id": self._next_id, "row": self._next_row, "arms": len(self._index.waiting)}
-        if self._pool is not None:
-            changes.counters["width"] = self._pool.width
-        changes.notes, changes.then = dict(notes or {}), then
-        self._pending.append(changes)
-        self._writer.hand(changes)
+        flying = [(pick.id, self._held[pick.id].number, pick.key) for pick in self._flying.values()]
+        if self._until:
+            flying = [(id_, 0, key) for id_, key in self._interrupted.items()]
+        counters = {"id": self._next_id, "arms": len(self._order.waiting), "width": self._width, "anew": self._until}
+        self._records.checkpoint(self._order.hosts.names, flying, counters, notes or {}, then)
 
     def flush(self) -> None:
         """Wait until all checkpoints are on disk.
@@ -159,211 +151,167 @@ class SqliteFrontier(VectorFrontier):
         StorageError
             If one could not be written.
         """
-        for changes in self._pending:
-            changes.finished.wait()
-        self._fail_if_failed()
-        self._forget_committed()
+        self._records.flush()
 
-    def close(self) -> None:
-        """Finish the checkpoints that are being written, and close the file; what came afterwards is not in it.
+    def stored(self) -> Iterator[list[Link]]:
+        """Yield all links that were in a file when it was opened anew, some ten thousand at a time, oldest first.
+
+        Push what you get, and give a checkpoint with the notes as they are before you ask for more: the old records go with
+        it, and memory holds no more than one part. A kill loses nothing; the file is to be opened anew again then, until a
+        checkpoint after the last part says that all is placed. What was in flight is among the links.
 
         Raises
         ------
         StorageError
-            If a checkpoint could not be written, and nobody was told yet.
+            If they cannot be read, or an earlier checkpoint failed.
         """
-        if self._closed:
-            return
-        self._closed = True
-        super().close()
-        self._writer.close()
-        self._reader.close()
-        if self._folder is not None:
-            self._folder.cleanup()
-        if not self._told:
-            self._fail_if_failed()
+        while self._until:
+            self.flush()
+            part = self._records.before(self._until, after=self._placed, most=_PLACED_AT_ONCE)
+            if not part:
+                break
+            self._placed = part[-1].number
+            names = self._order.hosts.names
+            yield [Link(each.url, each.key, names[each.host], each.depth, payload=each.payload) for each in part]
+        self._until = 0
 
-    def _fail_if_failed(self) -> None:
-        if self._writer.error is not None:
-            self._told = True
-            raise self._writer.error
-
-    def _forget_committed(self) -> None:
-        while self._pending and self._pending[0].committed and self._pending[0].finished.is_set():
-            self._pending.popleft()
-
-    def _store(self, link: Link, host: int, origin: int, arm: int, rank: float, memo: Memo, method: Method) -> int:
-        number = self._next_row
-        self._next_row += 1
-        self._fresh.rows[number] = (
-            link.key, link.url, host, link.depth, origin, link.payload, arm, rank, method, _blob(memo),
-        )  # fmt: skip
-        return number
-
-    def _replace(self, number: int, arm: int, rank: float, memo: Memo, method: Method) -> None:
-        row = self._fresh.rows.get(number)
-        if row is None:
-            self._fresh.moved[number] = arm, rank, method, _blob(memo)
-        else:
-            self._fresh.rows[number] = (*row[:6], arm, rank, method, _blob(memo))
-
-    def _age(self, number: int) -> int:
-        return number
-
-    def _erase(self, number: int) -> None:
-        if self._fresh.rows.pop(number, None) is None:
-            self._fresh.moved.pop(number, None)
-            self._fresh.gone.append(number)
-
-    def _note(self, key: int, state: State) -> None:
-        self._fresh.seen[key] = state
-
-    def _read(self, numbers: Sequence[int]) -> list[Record]:
-        found: dict[int, Record] = {}
-        moved: dict[int, Moved] = {}
-        for number in numbers:
-            self._look(number, found, moved)
-        missing = list(dict.fromkeys(number for number in numbers if number not in found))
-        for start in range(0, len(missing), _ASKED):
-            self._ask(missing[start : start + _ASKED], found)
-        for number, (_, _, method, memo) in moved.items():
-            found[number] = found[number]._replace(memo=self._vector(memo), method=method)
-        return [found[number] for number in numbers]
-
-    def _look(self, number: int, found: dict[int, Record], moved: dict[int, Moved]) -> None:
-        """Find what is known about a record in memory."""
-        for changes in (self._fresh, *reversed(self._pending)):
-            if number in changes.rows:
-                key, url, _, depth, origin, payload, _, _, method, memo = changes.rows[number]
-                found[number] = Record(key, url, depth, origin, payload, self._vector(memo), method)
-                return
-            if number in changes.moved:
-                moved.setdefault(number, changes.moved[number])
-
-    def _ask(self, numbers: Sequence[int], found: dict[int, Record]) -> None:
-        """Find records in the file."""
-        marks = ", ".join("?" * len(numbers))
-        try:
-            # all at once: a statement that is not finished would keep the log from being emptied
-            rows = self._reader.execute(f"SELECT {_FIELDS} FROM links WHERE row IN ({marks})", numbers).fetchall()  # noqa: S608
-        except sqlite3.Error as error:
-            raise storage_error(self.path, error) from error
-        for number, key, url, depth, origin, payload, memo, method in rows:
-            found[number] = Record(key, url, depth, origin, payload, self._vector(memo), method)
-        if len(rows) < len(numbers):
-            missing = next(number for number in numbers if number not in found)
-            raise storage_error(self.path, LookupError(f"row {missing} of its links is missing"))
-
-    def _load(self) -> None:
+    def _load(self, *, anew: bool) -> None:
         """Make everything in memory of what is in the file."""
-        ask = self._reader.execute
-        self.notes = dict(ask("SELECT name, value FROM notes"))
-        counters = dict(ask("SELECT name, value FROM counters"))
-        if (width := counters.get("width", 0)) > 0:
-            self._use(Pool(width, ages=self._ages))
-        for host, name in ask("SELECT host, name FROM hosts ORDER BY host"):
-            if self._index.host(name) != host:
-                raise LookupError(f"host {host} is not where it should be")
-        self._stored_hosts = len(self._index.hosts)
-        self._next_id, self._next_row = counters.get("id", 1), counters.get("row", 1)
-        if self._pool is None:
-            self._load_links(cast("Index", self._index))
+        for name in self._records.load():
+            self._order.host(name)
+        counters = self._records.counters
+        self._next_id = counters.get("id", 1)
+        if anew:
+            self._until, self._interrupted = self._records.youngest + 1, self._records.flying_keys()
         else:
-            self._load_pool(self._pool)
-        self._index.grow(counters.get("arms", 0))
-        self._load_flying()
+            self._compare(counters)
+            together = _Together(self._known.update_many)
+            for keys, slots in self._load_links():
+                together.add(keys, slots)
+            together.finish()
+            self._order.grow(counters.get("arms", 0))
+            for pick in self._records.flying():
+                self._load_pick(pick)
         self._load_seen()
-        self._was_stored = bool(len(self._index) or self._flying or counters.get("width"))
 
-    def _load_links(self, index: Index) -> None:
-        loading = Loading(index)
-        self._load_rows({"rank": "f8"}, lambda part: loading.add(part["row"], part["host"], part["arm"], part["rank"]))
-        loading.finish()
-
-    def _load_pool(self, pool: Pool) -> None:
-        width = pool.width
-        memo, length = f"coalesce(memo, zeroblob({width}))", f"coalesce(length(memo), {width})"
-
-        def add(part: NDArray[np.void]) -> NDArray[np.int32]:
-            if (part[length] != width).any():
-                raise LookupError("a link has a vector of another width")
-            vectors = np.ascontiguousarray(part[memo]).view(np.uint8).reshape(-1, width)
-            return pool.load(part["row"], part["host"], part["arm"], vectors)
-
-        self._load_rows({memo: f"S{width}", length: "i4"}, add)
-
-    def _load_rows(self, more: dict[str, str], add: Callable[[NDArray[np.void]], NDArray[np.int32]]) -> None:
-        """Give what waits to an index, oldest first, with some more columns, and keep the slots that it returns."""
-        kinds = _LOADED | more
-        rows = self._reader.execute(
-            f"SELECT {', '.join(kinds)} FROM links WHERE row NOT IN (SELECT row FROM flying) ORDER BY row"  # noqa: S608
-        )
-        kind = np.dtype(list(kinds.items()))
-        keys, slots = [], []
-        while len(part := np.fromiter(islice(rows, _AT_ONCE), kind)):
-            if part["host"].min() < 0 or part["host"].max() >= self._stored_hosts or part["arm"].min() < 0:
-                raise LookupError("a link has a host that is not there, or no arm")
-            keys.append(part["key"].copy())
-            slots.append(add(part))
-            if len(keys) == _BATCH:
-                self._known.update_many(np.concatenate(keys), np.concatenate(slots))
-                keys, slots = [], []
-        if keys:
-            self._known.update_many(np.concatenate(keys), np.concatenate(slots))
-
-    def _load_flying(self) -> None:
-        rows = self._reader.execute(
-            f"SELECT flying.id, chance, host, arm, rank, {_FIELDS.replace('row', 'flying.row')} "  # noqa: S608
-            "FROM flying LEFT JOIN links ON flying.row = links.row ORDER BY flying.id"
-        )
-        for id_, chance, host, arm, rank, number, key, url, depth, origin, payload, memo, method in rows:
-            if key is None:
-                raise LookupError(f"row {number} of its links is missing, which was in flight")
-            name = self._index.hosts[host]
-            self._flying[id_] = Pick(
-                id_, key, url, name, depth, arm, rank, self._vector(memo), origin, method, payload, chance
+    def _compare(self, counters: Mapping[str, int]) -> None:
+        """Refuse a file that keeps something else, or of which not all is placed."""
+        if counters.get("anew", 0):
+            raise StorageError(
+                f"a new policy was placing the links in {self.path} again when it was killed: open it anew, or use another "
+                "JOBDIR"
             )
-            self._held[id_] = number
-            self._known.set(key, FLYING)
+        width = counters.get("width", 0)
+        if width != self._width and not (width == 0 and self._records.is_empty()):
+            raise ResumeError(
+                f"{self.path} holds a crawl that keeps {_kept(width)}, now it should keep {_kept(self._width)}; use the policy "
+                "and the settings with which it began, or another JOBDIR"
+            )
+
+    def _load_pick(self, stored: StoredPick) -> None:
+        id_, number, key, host, arm, rank, record = stored
+        memo, name = self._unpacked(record.memo), self._order.hosts.names[host]
+        self._flying[id_] = Pick(
+            id_, key, record.url, name, record.depth, arm, rank, memo, record.origin, record.method, record.payload
+        )
+        self._held[id_] = Held(number, number)
+        self._known.set(key, FLYING)
 
     def _load_seen(self) -> None:
         """Take the last state of each key that neither waits nor flies."""
-        probes = [(number, np.frombuffer(blob, np.int64)) for number, blob in self._blobs(State.PROBED)]
-        keys = np.concatenate([_NOTHING, *(keys for _, keys in probes)])
-        since = np.repeat([number for number, _ in probes], [len(keys) for _, keys in probes])
-        order = np.lexsort((since, keys))
-        keys, since = keys[order], since[order]
-        last = np.append(keys[1:] != keys[:-1], True)[: len(keys)]
-        keys, since = keys[last], since[last]
-        fetched_at = np.full(len(keys), -1)
-        batch = [_NOTHING]
-        for number, blob in self._blobs(State.FETCHED):
-            batch.append(np.frombuffer(blob, np.int64))
-            if len(keys):
-                at = np.minimum(np.searchsorted(keys, batch[-1]), len(keys) - 1)
-                fetched_at[at[keys[at] == batch[-1]]] = number
-            if sum(map(len, batch)) > _AT_ONCE:
-                self._fetched.update_many(np.concatenate(batch))
-                batch = [_NOTHING]
-        self._fetched.update_many(np.concatenate(batch))
+        others = _Last([(each, block) for each in (State.PROBED, State.GIVEN_UP) for block in self._records.seen(each)])
+        fetched, waiting = [], 0
+        for number, keys in self._records.seen(State.FETCHED):
+            others.forget(keys, number)
+            fetched.append(keys)
+            waiting += len(keys)
+            if waiting > _PUT_AT_ONCE:
+                self._fetched.update_many(np.concatenate(fetched))
+                fetched, waiting = [], 0
+        self._fetched.update_many(np.concatenate([_NO_KEYS, *fetched]))
         probed = KeySet()
-        probed.update_many(keys[since > fetched_at])
+        probed.update_many(others.keys_in(State.PROBED))
         probed.difference_update(self._known)
         self._known.update_many(probed.array(), np.full(len(probed), PROBED, np.int32))
+        self._given_up.update_many(others.keys_in(State.GIVEN_UP))
+        self._given_up.difference_update(self._known)
         self._fetched.difference_update(self._known)
-
-    def _vector(self, blob: bytes | None) -> NDArray[np.float32] | None:
-        """Return a memo as it is stored."""
-        if self._pool is None:
-            return None if blob is None else np.frombuffer(blob, np.float32).copy()
-        vector = np.frombuffer(blob or bytes(self._pool.width), np.uint8)
-        if len(vector) != self._pool.width:
-            raise LookupError("a link has a vector of another width")
-        return vector.astype(np.float32)
-
-    def _blobs(self, state: State) -> sqlite3.Cursor:
-        return self._reader.execute("SELECT number, keys FROM seen WHERE state = ? ORDER BY number", (int(state),))
+        self._fetched.difference_update(self._given_up)
 
 
-def _blob(memo: Memo) -> bytes | None:
-    return memo if memo is None or isinstance(memo, bytes) else np.asarray(memo, np.float32).tobytes()
+class SqliteRanked(Stored, RankedFrontier):
+    """A :class:`~scrapy_focus.core.frontier.Ranked` frontier in a file; :func:`sqlite_frontier` opens one."""
+
+    def _load_links(self) -> Iterable[tuple[NDArray[np.int64], NDArray[np.int32]]]:
+        loading = Loading(self._queue)
+        for part in self._records.waiting(_COLUMNS | {"rank": "f8"}):
+            yield part["key"], loading.add(part["row"], part["host"], part["arm"], part["rank"])
+        loading.finish()
+
+
+class SqliteDrawn(Stored, DrawnFrontier):
+    """A :class:`~scrapy_focus.core.frontier.Drawn` frontier in a file; :func:`sqlite_frontier` opens one."""
+
+    def __init__(self, records: SqliteRecords, width: int) -> None:
+        super().__init__(records, width)
+        self._width = width
+
+    def _load_links(self) -> Iterable[tuple[NDArray[np.int64], NDArray[np.int32]]]:
+        width = self._width
+        memo, length = f"coalesce(memo, zeroblob({width}))", f"coalesce(length(memo), {width})"
+        for part in self._records.waiting(_COLUMNS | {memo: f"S{width}", length: "i4"}):
+            if (part[length] != width).any():
+                raise LookupError("a link has a vector of another width")
+            vectors = np.ascontiguousarray(part[memo]).view(np.uint8).reshape(-1, width)
+            yield part["key"], self._pool.load(part["row"], part["host"], part["arm"], vectors)
+
+
+class _Together:
+    """Puts keys and slots into a map, many at a time."""
+
+    def __init__(self, put: Callable[[NDArray[np.int64], NDArray[np.int32]], None]) -> None:
+        self._put = put
+        self._keys: list[NDArray[np.int64]] = []
+        self._slots: list[NDArray[np.int32]] = []
+
+    def add(self, keys: NDArray[np.int64], slots: NDArray[np.int32]) -> None:
+        self._keys.append(keys.copy())
+        self._slots.append(slots)
+        if len(self._keys) == _BATCH:
+            self.finish()
+
+    def finish(self) -> None:
+        if self._keys:
+            self._put(np.concatenate(self._keys), np.concatenate(self._slots))
+        self._keys, self._slots = [], []
+
+
+class _Last:
+    """The last state of each key, of states that few have."""
+
+    def __init__(self, blocks: Iterable[tuple[State, tuple[int, NDArray[np.int64]]]]) -> None:
+        blocks = list(blocks)
+        keys = np.concatenate([_NO_KEYS, *(keys for _, (_, keys) in blocks)])
+        lengths = [len(keys) for _, (_, keys) in blocks]
+        since = np.repeat(np.array([number for _, (number, _) in blocks], np.int64), lengths)
+        states = np.repeat(np.array([state for state, _ in blocks], np.int8), lengths)
+        order = np.lexsort((since, keys))
+        keys, since, states = keys[order], since[order], states[order]
+        last = np.append(keys[1:] != keys[:-1], True)[: len(keys)]
+        self._keys, self._since, self._states = keys[last], since[last], states[last]
+
+    def forget(self, keys: NDArray[np.int64], number: int) -> None:
+        """Leave out keys that had another state later."""
+        if not len(self._keys):
+            return
+        at = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
+        at = at[self._keys[at] == keys]
+        self._states[at[self._since[at] < number]] = State.NEW
+
+    def keys_in(self, state: State) -> NDArray[np.int64]:
+        """Return the keys that have a state, shape (n,)."""
+        return self._keys[self._states == state]
+
+
+def _kept(width: int) -> str:
+    return f"vectors of width {width}" if width else "no vectors"

@@ -1,4 +1,4 @@
-"""The thread that writes checkpoints, so that the crawl goes on meanwhile."""
+"""The thread that writes checkpoints, so that the crawl need not wait."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Changes:
         self.gone: list[int] = []
         self.seen: dict[int, int] = {}  # key -> state
         self.hosts: list[tuple[int, str]] = []
-        self.flying: list[tuple[int, int, float | None]] = []  # id, number of the record, chance
+        self.flying: list[tuple[int, int, int]] = []  # id, number of the record, key
         self.counters: dict[str, int] = {}
         self.notes: Mapping[str, bytes] = {}
         self.then: Callable[[], None] | None = None
@@ -56,7 +56,7 @@ class Changes:
 class Writer:
     """Writes changes in the order in which they are handed over, each as one transaction.
 
-    After a failure nothing more is written: the file stays as it was at the last checkpoint that went well.
+    After a failure nothing more is written: the file stays as it was at the last checkpoint that was committed.
     """
 
     def __init__(self, connection: sqlite3.Connection, path: Path) -> None:

@@ -6,7 +6,7 @@ a try. It pays for that with a long blind beginning, and with groups that turn u
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 

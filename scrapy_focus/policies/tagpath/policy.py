@@ -9,7 +9,7 @@ many targets. A second learner tells from the URL alone which links are targets 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 

@@ -1,0 +1,259 @@
+"""A frontier beside a dictionary that says what it should do: the operations that all frontiers have.
+
+Each operation is one method: it does something to the frontier, compares what came of it, and does the same to the model.
+Whoever drives it chooses the operations and their arguments: a random generator here, Hypothesis in the tests of this
+package.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+
+import numpy as np
+
+from scrapy_focus.core.errors import FrontierError
+from scrapy_focus.core.types import Link, Pick, Placement, State
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+
+    from scrapy_focus.core.frontier import Frontier
+
+HOSTS = ("a", "b", "c", "d")
+F = TypeVar("F", bound="Frontier")
+
+
+class Waits(NamedTuple):
+    """How a link waits by the model; ``place`` has the arm that it is in now, and its memo as a tuple."""
+
+    age: int
+    origin: int
+    arm: int
+    rank: float
+    memo: tuple[float, ...] | None
+    method: str
+
+
+@dataclass
+class Model:
+    """What a frontier should hold: by key what waits, by the id of its pick what flies, and what was seen besides."""
+
+    waiting: dict[int, Waits] = field(default_factory=dict)
+    flying: dict[int, tuple[int, Waits]] = field(default_factory=dict)
+    seen: dict[int, State] = field(default_factory=dict)
+    divisions: list[tuple[int, int, int, int]] = field(default_factory=list)
+    next_age: int = 0
+
+
+class LedgerMachine(ABC, Generic[F]):
+    """The operations of a :class:`~scrapy_focus.core.frontier.Frontier`, on one that is empty at first."""
+
+    def __init__(self, frontier: F) -> None:
+        self.frontier = frontier
+        self.model = Model()
+        require(len(frontier) == 0, f"a new frontier must be empty, it has {len(frontier)} links")
+
+    @abstractmethod
+    def step(self, rng: np.random.Generator) -> None:
+        """Do one operation, drawn at random."""
+
+    @abstractmethod
+    def placed(self, key: int, place: Placement) -> tuple[int, tuple[float, ...] | None]:
+        """Return the arm and the memo that a link has which is placed so."""
+
+    def push(self, pushed: Sequence[tuple[int, Placement | None]], origin: int) -> None:
+        """Push links; the same key may come twice."""
+        before = len(self.model.waiting)
+        for key, place in pushed:
+            if place is None:
+                self._refuse(key)
+            elif key not in self.in_flight():
+                self._place(key, place, origin)
+        links = [link(key) for key, _ in pushed]
+        added = self.frontier.push(links, [place for _, place in pushed], origin=origin)
+        wanted = len(self.model.waiting) - before
+        require(added == wanted, f"push() said {added} new links, it was {wanted}")
+
+    def take(self, key: int) -> None:
+        """Take out a link by its key, if it waits."""
+        self._took(key, self.frontier.take(key))
+
+    def take_as(self, key: int) -> None:
+        """Take out a link with an id of one's own."""
+        pick_id = 1000 + len(self.model.flying)
+        while pick_id in self.model.flying:
+            pick_id += 1
+        pick = self.frontier.take(key, pick_id=pick_id)
+        require(pick is None or pick.id == pick_id, f"take() gave {pick}, its id should be {pick_id}")
+        self._took(key, pick)
+
+    def settle(self, pick_id: int, also: Collection[int] = ()) -> None:
+        """A pick has its outcome."""
+        key, waits = self.model.flying.pop(pick_id)
+        self.frontier.settle(self.frontier.flying[pick_id], also)
+        self.model.seen[key] = State.PROBED if waits.method == "HEAD" else State.FETCHED
+        for other in also:
+            if self.state(other) in (State.NEW, State.GIVEN_UP):
+                self.model.seen[other] = State.FETCHED
+
+    def release(self, pick_id: int) -> None:
+        """A pick waits again."""
+        key, waits = self.model.flying.pop(pick_id)
+        self.frontier.release(self.frontier.flying[pick_id])
+        self.model.waiting[key] = self.landed(waits)
+
+    def landed(self, waits: Waits) -> Waits:
+        """Return how a link waits that was in flight."""
+        return waits
+
+    def end(self) -> None:
+        """Settle a pick twice, and close the frontier twice."""
+        for pick_id in list(self.model.flying)[:1]:
+            pick = self.frontier.flying[pick_id]
+            self.settle(pick_id)
+            try:
+                self.frontier.settle(pick)
+            except FrontierError:
+                continue
+            raise AssertionError("settling a pick twice must raise FrontierError")
+        self.frontier.close()
+        self.frontier.close()
+
+    def compare(self, busy: Collection[str] = ("b",)) -> None:
+        """Compare all that a frontier says with the model."""
+        self.frontier.check()
+        waiting = self.model.waiting
+        require(len(self.frontier) == len(waiting), f"{len(self.frontier)} links wait, it should be {len(waiting)}")
+        self._compare_counts(busy)
+        keys = [*waiting, *self.in_flight(), *self.model.seen, -1]
+        said = dict(zip(keys, self.frontier.states(keys), strict=True))
+        for key, state in said.items():
+            require(state == self.state(key), f"states() says that {key} is {state!r}, it is {self.state(key)!r}")
+        flying = {id_: pick.key for id_, pick in self.frontier.flying.items()}
+        wanted = {id_: key for id_, (key, _) in self.model.flying.items()}
+        require(flying == wanted, f"flying has the picks {flying}, it should be {wanted}")
+        for id_, (key, waits) in self.model.flying.items():
+            self._compare_pick(self.frontier.flying[id_], key, waits)
+
+    def state(self, key: int) -> State:
+        """Return the state of a key by the model."""
+        if key in self.model.waiting:
+            return State.WAITING
+        return State.FLYING if key in self.in_flight() else self.model.seen.get(key, State.NEW)
+
+    def in_flight(self) -> set[int]:
+        """Return the keys of what flies by the model."""
+        return {key for key, _ in self.model.flying.values()}
+
+    def keys_in(self, arm: int, shut: Collection[str] = ()) -> list[int]:
+        """Return the keys of what waits in an arm by the model, on hosts that are not shut."""
+        return [key for key, waits in self.model.waiting.items() if waits.arm == arm and host_of(key) not in shut]
+
+    def fly(self, pick: Pick) -> None:
+        """A link was taken out, as this pick."""
+        require(pick.key in self.model.waiting, f"a pick has the key {pick.key}, which does not wait")
+        waits = self.model.waiting.pop(pick.key)
+        require(pick.id not in self.model.flying, f"a pick has the id {pick.id}, which one in flight has")
+        self._compare_pick(pick, pick.key, waits)
+        self.model.flying[pick.id] = pick.key, waits
+
+    def give_up(self, keys: Collection[int]) -> None:
+        """These links do not wait any more, by the model."""
+        for key in keys:
+            del self.model.waiting[key]
+            self.model.seen[key] = State.GIVEN_UP
+
+    def random_pushes(
+        self, rng: np.random.Generator, place: Callable[[np.random.Generator], Placement]
+    ) -> Iterator[tuple[int, Placement | None]]:
+        """Yield some random links, one in ten without a placement."""
+        for key in rng.integers(0, 120, int(rng.integers(1, 7))).tolist():
+            yield key, None if rng.random() < 0.1 else place(rng)
+
+    def land_any(self, rng: np.random.Generator) -> None:
+        """Settle or release one pick, if any flies."""
+        if not self.model.flying:
+            return
+        pick_id = any_of(rng, self.model.flying)
+        if rng.random() < 0.5:
+            self.release(pick_id)
+        else:
+            self.settle(pick_id, rng.integers(0, 120, 2).tolist() if rng.random() < 0.3 else ())
+
+    def take_any(self, rng: np.random.Generator) -> None:
+        """Take out some link by its key."""
+        key = any_of(rng, self.model.waiting) if self.model.waiting else 0
+        (self.take if rng.random() < 0.5 else self.take_as)(key)
+
+    def _place(self, key: int, place: Placement, origin: int) -> None:
+        old = self.model.waiting.get(key)
+        arm, memo = self.placed(key, place)
+        age, origin = (self.model.next_age, origin) if old is None else (old.age, old.origin)
+        self.model.next_age += old is None
+        self.model.waiting[key] = Waits(age, origin, arm, place.rank, memo, place.method)
+        self.model.seen.pop(key, None)
+
+    def _refuse(self, key: int) -> None:
+        if self.state(key) == State.NEW:
+            self.model.seen[key] = State.GIVEN_UP
+
+    def _took(self, key: int, pick: Pick | None) -> None:
+        got = None if pick is None else pick.key
+        wanted = key if key in self.model.waiting else None
+        require(got == wanted, f"take({key}) gave the key {got}, it should be {wanted}")
+        if pick is not None:
+            self.fly(pick)
+
+    def _compare_counts(self, busy: Collection[str]) -> None:
+        waiting, awake = self.frontier.waiting, self._awake(busy)
+        require(sum(waiting) == len(self.model.waiting), f"arms hold {sum(waiting)} links in all, it should be another sum")
+        for arm, (said, open_) in enumerate(zip(waiting.tolist(), awake.tolist(), strict=True)):
+            wanted = len(self.keys_in(arm))
+            require(said == wanted, f"arm {arm} holds {said} links, it should be {wanted}")
+            wanted = len(self.keys_in(arm, busy))
+            require(open_ == wanted, f"arm {arm} has {open_} links awake, it should be {wanted}")
+
+    def _awake(self, busy: Collection[str]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+        return np.asarray(self.frontier.awake(busy))  # type: ignore[attr-defined]
+
+    def _compare_pick(self, pick: Pick, key: int, waits: Waits) -> None:
+        found = link(key)
+        got = pick.key, pick.url, pick.host, pick.depth, pick.payload, pick.origin
+        wanted = found.key, found.url, found.host, found.depth, found.payload, waits.origin
+        require(got == wanted, f"a pick came out as {got} that went in as {wanted}")
+        place = pick.arm, pick.rank, as_tuple(pick.memo), pick.method
+        require(place == waits[2:], f"a pick came out with the place {place} that went in with {tuple(waits[2:])}")
+
+
+def link(key: int) -> Link:
+    """Return the link of a key: all is made of it."""
+    host = host_of(key)
+    return Link(f"http://{host}/{key}", key, host, key % 9, payload=b"%d" % key)
+
+
+def host_of(key: int) -> str:
+    """Return on which host a link is."""
+    return HOSTS[key % 7 % 4]
+
+
+def as_tuple(memo: Sequence[float] | np.ndarray[tuple[int, ...], np.dtype[np.generic]] | None) -> tuple[float, ...] | None:
+    """Return a memo so that it can be compared."""
+    return None if memo is None else tuple(np.asarray(memo).tolist())
+
+
+def any_of(rng: np.random.Generator, numbers: Mapping[int, object]) -> int:
+    """Return one of some numbers."""
+    return int(rng.choice(list(numbers)))
+
+
+def some_hosts(rng: np.random.Generator) -> set[str]:
+    """Return some hosts, and one that nobody knows."""
+    return {host for host in (*HOSTS, "unknown") if rng.random() < 0.3}
+
+
+def require(condition: object, what: str) -> None:
+    """Raise AssertionError where something does not hold."""
+    if not condition:
+        raise AssertionError(what)

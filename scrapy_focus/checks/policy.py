@@ -1,0 +1,162 @@
+"""Does a policy of yours keep its promises? Properties that every one must have, to be called from a test."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from scrapy_focus.core.crawl import Crawl
+from scrapy_focus.core.types import Link, Outcome, Pick
+from scrapy_focus.frontiers.memory import memory_frontier
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from scrapy_focus.core.policy import Policy
+
+
+def check_policy(make: Callable[[], Policy], *, pages: int = 60, seed: int = 0) -> None:
+    """Raise ``AssertionError`` if a policy breaks a promise; takes about a second.
+
+    Parameters
+    ----------
+    make
+        Returns a new policy each time; a class will do.
+    pages
+        Size of the small made-up site that it crawls, on three hosts.
+    seed
+        Of the crawls.
+
+    Notes
+    -----
+    What is checked: it fetches every page of the site, with one and with eight in flight; it never selects while nothing
+    waits, nor a host that is busy; the same seed gives the same order; it stays alive through failures, HEADs, and picks
+    that are handed back; it can be pickled in mid-crawl and goes on with the same choices; ``explain`` gives what
+    JSON can hold; it does not change the links that it is given. What the policy raises itself, or the crawl on its
+    account (:class:`~scrapy_focus.core.errors.PolicyError`), comes through as it is.
+    """
+    site = _Site(pages)
+    orders = [_crawl(make(), site, seed=seed, in_flight=k) for k in (1, 8)]
+    for order in orders:
+        fetched = {url for url, method in order if method == "GET"}
+        missed = site.reachable - fetched - ({url for url, _ in order} & site.dead_urls)
+        _require(not missed, f"it never fetched {sorted(missed)[:3]} though links to them were placed or offered")
+    again = _crawl(make(), site, seed=seed, in_flight=1)
+    _require(again == orders[0], f"the same seed gave another order: {_first_difference(orders[0], again)}")
+    stored = _crawl(make(), site, seed=seed, in_flight=1, pickle_after=len(orders[0]) // 2)
+    _require(stored == orders[0], f"after pickling it chose otherwise: {_first_difference(orders[0], stored)}")
+    policy = make()
+    policy.open(memory_frontier(), np.random.default_rng(seed))
+    _require(policy.select(()) is None, "select() gave a pick though nothing waits")
+
+
+class _Site:
+    """A small web on three hosts: a tree with cross links, some dead links, and some pages worth something."""
+
+    def __init__(self, pages: int) -> None:
+        rng = np.random.default_rng(7)
+        self.pages = pages
+        self.links = [
+            [i for i in (2 * page + 1, 2 * page + 2, *rng.integers(0, pages, 3).tolist()) if i < pages]
+            for page in range(pages)
+        ]
+        self.dead = {i for i in range(3, pages) if i % 11 == 3}
+        self.worth = {i for i in range(pages) if i % 5 == 4} - self.dead
+        reached, queue = {0}, [0]
+        while queue:
+            page = queue.pop()
+            if page not in self.dead:
+                fresh = set(self.links[page]) - reached
+                reached |= fresh
+                queue.extend(fresh)
+        self.dead_urls = {self.link(page).url for page in self.dead}
+        self.reachable = {self.link(page).url for page in reached}
+
+    def link(self, page: int) -> Link:
+        place = "nav" if page % 2 else "main"
+        path = f"html/body/{place}/ul/li/a"
+        return Link(f"http://h{page % 3}/{page}", page, f"h{page % 3}", page.bit_length(), f"page {page}", path)
+
+    def answer(self, pick: Pick) -> tuple[Outcome, list[Link]]:
+        if pick.key in self.dead:
+            return Outcome(pick=pick, status=404, mime="text/html", error="http_error"), []
+        outcome = Outcome(pick=pick, status=200, mime="text/html", size=100, items=float(pick.key in self.worth))
+        return outcome, [] if pick.method == "HEAD" else [self.link(page) for page in self.links[pick.key]]
+
+
+class _WatchingCrawl(Crawl):
+    """A crawl that sees whether a policy changes what it is given."""
+
+    def _place(self, links: Sequence[Link], source: Outcome | None, origin: int) -> int:
+        before = list(links)
+        added = super()._place(links, source, origin)
+        _require(list(links) == before, "place() changed the links that it was given")
+        return added
+
+
+def _crawl(policy: Policy, site: _Site, *, seed: int, in_flight: int, pickle_after: int = -1) -> list[tuple[str, str]]:
+    crawl = _WatchingCrawl(policy, seed=seed, strict=True)
+    crawl.add([site.link(0)])
+    order: list[tuple[str, str]] = []
+    out: list[Pick] = []
+    released = 0
+    while True:
+        busy = {pick.host for pick in out} if in_flight > 1 else set()
+        pick = crawl.next(busy) if len(out) < in_flight else None
+        if pick is not None:
+            _require(pick.host not in busy, f"select() gave a link of the busy host {pick.host}")
+            _check_explanation(crawl.policy, pick)
+            if len(order) % 13 == 12 and released < len(order) // 13:
+                released += 1
+                crawl.release(pick.id)
+                continue
+            crawl.sent(pick.id)
+            order.append((pick.url, pick.method))
+            out.append(pick)
+            if len(order) == pickle_after:
+                crawl.policy = _copy(crawl.policy)
+                crawl.policy.attach(crawl.frontier)
+            continue
+        if not out:
+            break
+        outcome, links = site.answer(out.pop(0))
+        crawl.report(outcome, links)
+        _require(len(order) < 20 * site.pages, "it fetches the same pages again and again")
+    crawl.frontier.check()
+    _require(
+        not len(crawl.frontier), f"select() gives nothing though {len(crawl.frontier)} links wait and no host is busy"
+    )
+    return order
+
+
+def _copy(policy: Policy) -> Policy:
+    try:
+        copy: Policy = pickle.loads(pickle.dumps(policy))  # noqa: S301 (made a moment ago)
+    except Exception as error:
+        raise AssertionError(f"it cannot be pickled in mid-crawl: {error}") from error
+    _require(not hasattr(copy, "frontier"), "it was pickled with its frontier; extend super().__getstate__()")
+    return copy
+
+
+def _check_explanation(policy: Policy, pick: Pick) -> None:
+    reasons = policy.explain(pick)
+    _require(isinstance(reasons, dict), f"explain() gave {reasons!r}; return a dict")
+    try:
+        json.dumps(reasons, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise AssertionError(f"explain() gave {reasons!r}, which JSON cannot hold: {error}") from error
+
+
+def _first_difference(one: Sequence[object], two: Sequence[object]) -> str:
+    pairs: Iterator[tuple[object, object]] = zip(one, two, strict=False)
+    return next(
+        (f"step {i}: {a} and {b}" for i, (a, b) in enumerate(pairs) if a != b), f"{len(one)} and {len(two)} steps"
+    )
+
+
+def _require(condition: object, what: str) -> None:
+    if not condition:
+        raise AssertionError(what)

@@ -1,0 +1,209 @@
+"""A frontier that has a vector of each waiting link in memory, for policies that choose by vectors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from scrapy_focus.core.errors import FrontierError
+from scrapy_focus.core.frontier import Draw
+from scrapy_focus.frontiers.drawn.pool import Pool
+from scrapy_focus.frontiers.ledger import FLYING, NEW, Ledger, plain
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from scrapy_focus.core.types import Link, Memo, Method, Pick, Placement
+    from scrapy_focus.frontiers.ledger import Held
+    from scrapy_focus.frontiers.records import Record, Records
+
+
+class DrawnFrontier(Ledger):
+    """A :class:`~scrapy_focus.core.frontier.Drawn` frontier: a pool in memory, and records wherever they like.
+
+    Raises
+    ------
+    FrontierError
+        If a vector cannot have this width.
+    """
+
+    def __init__(self, records: Records, width: int) -> None:
+        if not 0 < width < 1 << 16:
+            raise FrontierError(f"a vector cannot have the width {width}; it has from 1 to {(1 << 16) - 1:,} bytes")
+        self._pool = Pool(width, ages=not records.by_age)
+        super().__init__(order=self._pool, records=records)
+
+    @property
+    def hosts(self) -> Sequence[str]:
+        return self._pool.hosts.names
+
+    def push(self, links: Sequence[Link], placements: Sequence[Placement | None], *, origin: int = -1) -> int:
+        pool, records, known, before = self._pool, self._records, self._known, len(self._pool)
+        batch = _Batch(pool, len(links))
+        for link, place in zip(links, _placed(pool, placements), strict=True):
+            key = link.key
+            if place is None:
+                self._refuse(key)
+                continue
+            slot = known.setdefault(key, batch.slot, NEW)
+            if slot >= 0:
+                if slot in batch:  # the link comes twice
+                    batch.insert(len(links))
+                self._move(slot, place)
+            elif slot != FLYING:
+                if slot == NEW:
+                    self._want_again(key)
+                else:
+                    known.set(key, batch.slot)
+                arm, vector, method = place
+                if vector is None:
+                    vector = bytes(pool.width)
+                    arm = pool.follow(arm, vector)
+                host = pool.host(link.host)
+                number = records.store(link, host, origin, arm, 0.0, vector, method)
+                batch.add(number, records.youngest, host, arm, vector)
+        batch.insert(0)
+        return len(pool) - before
+
+    def draw(
+        self,
+        counts: Mapping[int, int] | NDArray[np.integer] | None,
+        rng: np.random.Generator,
+        *,
+        busy: Collection[str] = (),
+        closed: NDArray[np.bool_] | None = None,
+    ) -> Draw:
+        pool = self._pool
+        if counts is None:
+            slots, arms, hosts = pool.everything(busy, closed)
+        else:
+            slots, arms, hosts = pool.draw(counts, rng, busy, closed)
+        return Draw(slots, arms, hosts, pool.vectors(slots))
+
+    def take_drawn(self, slot: int) -> Pick | None:
+        return self._fly(slot, self._next_id) if self._pool.waits(slot) else None
+
+    def vectors(self, keys: Sequence[int]) -> NDArray[np.uint8]:
+        pool = self._pool
+        slots = np.array([self._known.get(key, NEW) for key in keys], np.int32)
+        found = np.zeros((len(slots), pool.width), np.uint8)
+        waits = slots >= 0
+        found[waits] = pool.vectors(slots[waits])
+        return found
+
+    def divide(self, arm: int, column: int, above: int, new_arm: int) -> None:
+        self._pool.divide(arm, column, above, new_arm)
+
+    def drop(self, slots: Sequence[int] | NDArray[np.integer]) -> int:
+        return self._give_up_slots(sorted({int(slot) for slot in slots if self._pool.waits(slot)}))
+
+    def _move(self, slot: int, place: _Place) -> None:
+        """Give a waiting link another place; without a vector it keeps its own."""
+        pool, (arm, vector, method) = self._pool, place
+        if vector is None:
+            vector = pool.vector(slot)
+            arm = pool.follow(arm, vector)
+        self._records.replace(pool.record[slot], arm, 0.0, vector, method)
+        pool.replace(slot, arm, vector)
+
+    def _fly(self, slot: int, pick_id: int) -> Pick:
+        pick = super()._fly(slot, pick_id)
+        if self._pool.divisions and pick.memo is not None:  # its record may have an arm that was divided since
+            self._records.replace(self._held[pick.id].number, pick.arm, 0.0, pick.memo.tobytes(), pick.method)
+        return pick
+
+    def _wait_again(self, pick: Pick, held: Held, host: int) -> int:
+        vector = bytes(self._pool.width) if pick.memo is None else pick.memo.tobytes()
+        slot = self._pool.next_slots(1)[0]
+        arm = self._pool.follow(pick.arm, vector)
+        self._pool.insert((held.number,), (held.age,), (host,), (arm,), (vector,))
+        return slot
+
+    def _unpacked(self, memo: bytes | None) -> Memo | None:
+        width = self._pool.width
+        vector = np.frombuffer(memo or bytes(width), np.uint8)
+        if len(vector) != width:
+            raise LookupError("a link has a vector of another width")
+        return vector
+
+    def _memo(self, slot: int, record: Record) -> Memo | None:
+        return np.frombuffer(self._pool.vector(slot), np.uint8)
+
+
+class _Place(NamedTuple):
+    """Where a link is to wait."""
+
+    arm: int  # after all divisions, where there is a vector
+    vector: bytes | None
+    method: Method
+
+
+def _placed(pool: Pool, placements: Sequence[Placement | None]) -> list[_Place | None]:
+    """Return the place of each placement."""
+    places = [place if place is None else plain(place) for place in placements]
+    given = [place for place in places if place is not None and place.memo is not None]
+    vectors = _bytes_of([place.memo for place in given], pool.width)
+    arms = iter(pool.route([place.arm for place in given], vectors))
+    raw, width = vectors.tobytes(), pool.width
+    starts = iter(range(0, len(raw), width))
+    found: list[_Place | None] = []
+    for place in places:
+        if place is None:
+            found.append(None)
+        elif place.memo is None:
+            found.append(_Place(place.arm, None, place.method))
+        else:
+            start = next(starts)
+            found.append(_Place(next(arms), raw[start : start + width], place.method))
+    return found
+
+
+def _bytes_of(memos: Sequence[Any], width: int) -> NDArray[np.uint8]:
+    """Return memos as one matrix of bytes, shape (n, width).
+
+    Raises
+    ------
+    FrontierError
+        If one has another width, or values that are not whole numbers from 0 to 255.
+    """
+    if not memos:
+        return np.empty((0, width), np.uint8)
+    if any(len(memo) != width for memo in memos):
+        other = next(len(memo) for memo in memos if len(memo) != width)
+        raise FrontierError(f"a placement has a vector of width {other}; this frontier keeps vectors of width {width}")
+    given = np.concatenate(memos)
+    with np.errstate(invalid="ignore"):
+        vectors = given.astype(np.uint8, copy=False)
+    if given.dtype != np.uint8 and not np.array_equal(vectors, given):
+        wrong = given[vectors != given][0]
+        raise FrontierError(f"a placement has a vector with the value {wrong}; each is a whole number from 0 to 255")
+    return vectors.reshape(-1, width)
+
+
+class _Batch:
+    """New links of one push that the pool gets together; ``slot`` is that of the next."""
+
+    def __init__(self, pool: Pool, most: int) -> None:
+        self._pool = pool
+        self._begin(most)
+
+    def _begin(self, most: int) -> None:
+        self._slots = self._pool.next_slots(most + 1)
+        self.slot = self._slots[0]
+        self._links: list[tuple[int, int, int, int, bytes]] = []  # as Pool.insert() takes them
+
+    def __contains__(self, slot: int) -> bool:
+        return slot in self._slots[: len(self._links)]
+
+    def add(self, number: int, age: int, host: int, arm: int, vector: bytes) -> None:
+        self._links.append((number, age, host, arm, vector))
+        self.slot = self._slots[len(self._links)]
+
+    def insert(self, most: int) -> None:
+        """Let the pool have them; so many more may come."""
+        if self._links:
+            self._pool.insert(*zip(*self._links, strict=True))
+        self._begin(most)

@@ -1,0 +1,156 @@
+"""Hosts by number, and how many links wait in each pair of an arm and a host, in about 40 bytes a pair."""
+
+from __future__ import annotations
+
+from array import array
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from scrapy_focus.frontiers.keys import KeyMap
+from scrapy_focus.frontiers.require import require
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+NEAR = 1 << 16  # pairs that are found at once
+
+
+class Hosts:
+    """The name of each host on which a link ever waited, by its number."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self._numbers: dict[str, int] = {}
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def number(self, name: str) -> int:
+        """Return the number of a host, a new one if it has none."""
+        host = self._numbers.get(name)
+        if host is None:
+            host = self._numbers[name] = len(self.names)
+            self.names.append(name)
+        return host
+
+    def known(self, names: Iterable[str]) -> list[int]:
+        """Return the numbers of those hosts that have one, each once."""
+        numbers = self._numbers
+        return [numbers[name] for name in dict.fromkeys(names) if name in numbers]
+
+
+class Pairs:
+    """Pairs of an arm and a host, by number; a pair lasts for ever.
+
+    ``arm``, ``host`` and ``count``, how many links wait in it, are columns; whoever lets links wait changes the counts.
+    Pairs of a host are chained by ``_next``, from ``_first`` of the host on.
+    """
+
+    def __init__(self) -> None:
+        self.arm = array("i")
+        self.host = array("i")
+        self.count = array("i")
+        self.near: dict[int, int] = {}  # those that were asked for lately, by host << 32 | arm
+        self._numbers = KeyMap()
+        self._next = array("i")
+        self._first = array("i")
+        self._asked: dict[int, NDArray[np.int32]] = {}
+
+    def __len__(self) -> int:
+        return len(self.arm)
+
+    def number(self, host: int, arm: int) -> int:
+        """Return the number of a pair, a new one if it has none."""
+        code = host << 32 | arm
+        pair = self.near.get(code, -1)
+        if pair >= 0:
+            return pair
+        pair = self._numbers.setdefault(code, len(self.arm), -1)
+        if pair < 0:
+            pair = self._append(host, arm)
+        if len(self.near) >= NEAR:
+            self.near.clear()
+        self.near[code] = pair
+        return pair
+
+    def add(self, host: int, arm: int, n: int) -> None:
+        """Count ``n`` more links in a pair."""
+        pair = self.near.get(host << 32 | arm, -1)
+        self.count[pair if pair >= 0 else self.number(host, arm)] += n
+
+    def load(self, hosts: NDArray[np.int32], arms: NDArray[np.int32], counts: NDArray[np.int32]) -> None:
+        """Have these pairs, each of which comes once, where there are none yet; all of shape (n,)."""
+        self.arm, self.host, self.count = column(arms), column(hosts), column(counts)
+        self._numbers.update_many(hosts.astype(np.int64) << 32 | arms, np.arange(len(hosts), dtype=np.int32))
+        if not len(hosts):
+            return
+        order = np.argsort(hosts, kind="stable").astype(np.int32)
+        in_order = hosts[order]
+        starts = np.flatnonzero(np.diff(in_order, prepend=-1))
+        after = np.append(order[1:], np.int32(-1))
+        after[np.append(starts[1:], len(order)) - 1] = -1
+        self._next = scattered(after, order)
+        first = np.full(int(in_order[-1]) + 1, -1, np.int32)
+        first[in_order[starts]] = order[starts]
+        self._first = column(first)
+
+    def awake(self, waiting: NDArray[np.int64], shut: Sequence[int]) -> NDArray[np.int64]:
+        """Return how many links of each arm wait on hosts that are not shut, shape (n_arms,), of how many wait in all."""
+        counts = waiting.copy()
+        for host in shut:
+            pairs = self._of(host)
+            counts[np.frombuffer(self.arm, np.int32)[pairs]] -= np.frombuffer(self.count, np.int32)[pairs]
+        return counts
+
+    def check(self, n_arms: int) -> None:
+        """Raise FrontierError if an invariant does not hold; linear."""
+        require(len(self.arm) == len(self.host) == len(self.count) == len(self._next), "the pairs have other lengths")
+        require(all(0 <= arm < n_arms for arm in self.arm), "a pair has an arm that is none")
+        require(all(count >= 0 for count in self.count), "a pair counts fewer than no links")
+        for host in range(len(self._first)):
+            require(all(self.host[pair] == host for pair in self._of(host)), "a pair is chained to another host")
+        chained = sum(len(self._of(host)) for host in range(len(self._first)))
+        require(chained == len(self.arm), "a pair is not chained to its host")
+        for pair, (host, arm) in enumerate(zip(self.host, self.arm, strict=True)):
+            require(self._numbers.get(host << 32 | arm, -1) == pair, "a pair has another number than it says")
+
+    def _append(self, host: int, arm: int) -> int:
+        if host >= len(self._first):
+            self._first.extend([-1] * (host + 1 - len(self._first)))
+        pair = len(self.arm)
+        self.arm.append(arm)
+        self.host.append(host)
+        self.count.append(0)
+        self._next.append(self._first[host])
+        self._first[host] = pair
+        self._asked.pop(host, None)
+        return pair
+
+    def _of(self, host: int) -> NDArray[np.int32]:
+        """Return the pairs of a host; those that were asked for lately are remembered."""
+        pairs = self._asked.get(host)
+        if pairs is None:
+            found = array("i")
+            pair = self._first[host] if host < len(self._first) else -1
+            while pair >= 0:
+                found.append(pair)
+                pair = self._next[pair]
+            if len(self._asked) >= NEAR:
+                self._asked.clear()
+            pairs = self._asked[host] = np.frombuffer(found, np.int32)
+        return pairs
+
+
+def column(values: NDArray[np.int32]) -> array[int]:
+    """Return values as a column that can be made longer."""
+    return array("i", values.tobytes())
+
+
+def scattered(values: NDArray[np.int32], places: NDArray[np.int32]) -> array[int]:
+    """Return a column in which each value stands at its place."""
+    found = np.empty(len(values), np.int32)
+    found[places] = values
+    return column(found)

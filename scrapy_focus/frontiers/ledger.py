@@ -1,0 +1,259 @@
+"""What all frontiers of this package have in common: who waits, flies or was seen, in memory, whatever the order.
+
+A frontier is made of two parts that know nothing of each other: an order, which says what leaves next and holds numbers of
+slots, and records, which hold all else that a link has. The ledger knows each URL by its key, and the slot in which it waits.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from itertools import islice
+from math import isnan
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from scrapy_focus.core.errors import FrontierError
+from scrapy_focus.core.types import Pick, Placement, State
+from scrapy_focus.frontiers.keys import KeyMap, KeySet
+from scrapy_focus.frontiers.require import require
+
+if TYPE_CHECKING:
+    from array import array
+    from collections.abc import Collection, Mapping, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from scrapy_focus.core.types import Link, Memo
+    from scrapy_focus.frontiers.hosts import Hosts
+    from scrapy_focus.frontiers.records import Record, Records
+
+NEW, PROBED, FLYING = -1, -2, -3  # what a key has in place of a slot
+READ_AT_ONCE = 256  # records
+_STATES = {PROBED: State.PROBED, FLYING: State.FLYING}
+_WAITING, _FETCHED, _GIVEN_UP, _NEW = State.WAITING, State.FETCHED, State.GIVEN_UP, State.NEW
+
+
+class Order(Protocol):
+    """Slots of waiting links, each with the number of its record, an age (the smaller is older), a host and an arm."""
+
+    hosts: Hosts
+    record: array[int]
+    age: array[int]
+
+    @property
+    def waiting(self) -> NDArray[np.int64]:
+        """How many links wait in each arm, shape (n_arms,)."""
+
+    def __len__(self) -> int:
+        """How many links wait."""
+
+    def awake(self, busy: Collection[str]) -> NDArray[np.int64]:
+        """Return how many links of each arm wait on hosts that are not busy, shape (n_arms,)."""
+
+    def host(self, name: str) -> int:
+        """Return the number of a host, a new one if it has none."""
+
+    def place(self, slot: int) -> tuple[int, int, float]:
+        """Return the host, the arm and the rank of a waiting link."""
+
+    def remove(self, slot: int) -> None:
+        """Let the link of a slot wait no longer; the slot may be used again."""
+
+    def grow(self, n_arms: int) -> None:
+        """Have at least so many arms."""
+
+    def check(self) -> None:
+        """Raise FrontierError if an invariant does not hold; linear."""
+
+
+class Held(NamedTuple):
+    """What is left of the place of a link in flight."""
+
+    number: int  # of its record, which lasts until the pick is settled
+    age: int
+
+
+class Ledger(ABC):
+    """The part of a :class:`~scrapy_focus.core.frontier.Frontier` that does not depend on its order.
+
+    ``_known`` maps keys that wait to slots of the order, and keys that are probed or fly to a negative number; ``_fetched``
+    and ``_given_up`` have all other keys that are not new: the three are disjoint. ``_flying`` holds the picks in flight by
+    id, and ``_held`` the rest of them.
+    """
+
+    def __init__(self, order: Order, records: Records) -> None:
+        self._order = order
+        self._records = records
+        self._known = KeyMap()
+        self._fetched = KeySet()
+        self._given_up = KeySet()
+        self._flying: dict[int, Pick] = {}
+        self._held: dict[int, Held] = {}
+        self._next_id = 1
+
+    @abstractmethod
+    def _unpacked(self, memo: bytes | None) -> Memo | None:
+        """Return the memo of a placement, of the bytes that a record has of it."""
+
+    @abstractmethod
+    def _memo(self, slot: int, record: Record) -> Memo | None:
+        """Return the memo of a waiting link."""
+
+    @abstractmethod
+    def _wait_again(self, pick: Pick, held: Held, host: int) -> int:
+        """Let what was a pick wait where it waited, and return its slot."""
+
+    @property
+    def waiting(self) -> NDArray[np.int64]:
+        return self._order.waiting
+
+    @property
+    def flying(self) -> Mapping[int, Pick]:
+        return self._flying
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    def awake(self, busy: Collection[str] = ()) -> NDArray[np.int64]:
+        return self._order.awake(busy)
+
+    def states(self, keys: Sequence[int]) -> list[State]:
+        known = self._known
+        slots = [known.get(key, NEW) for key in keys]
+        return [
+            _WAITING if slot >= 0 else self._unknown(key) if slot == NEW else _STATES[slot]
+            for key, slot in zip(keys, slots, strict=True)
+        ]
+
+    def take(self, key: int, *, pick_id: int | None = None) -> Pick | None:
+        slot = self._known.get(key, NEW)
+        if slot < 0:
+            return None
+        if pick_id in self._flying:
+            raise FrontierError(f"pick {pick_id} is in flight already; give another id, or none")
+        return self._fly(slot, self._next_id if pick_id is None else pick_id)
+
+    def settle(self, pick: Pick, also: Collection[int] = ()) -> None:
+        _, held = self._land(pick)
+        self._records.erase(held.number)
+        if pick.method == "HEAD":
+            self._known.set(pick.key, PROBED)
+            self._records.note(pick.key, State.PROBED)
+        else:
+            self._known.pop(pick.key, NEW)
+            self._fetched.add(pick.key)
+            self._records.note(pick.key, State.FETCHED)
+        for key in also:
+            if self._known.get(key, NEW) == NEW and self._fetched.add(key):
+                self._given_up.discard(key)
+                self._records.note(key, State.FETCHED)
+
+    def release(self, pick: Pick) -> None:
+        as_taken, held = self._land(pick)
+        self._known.set(as_taken.key, self._wait_again(as_taken, held, self._order.host(as_taken.host)))
+
+    def check(self) -> None:
+        self._order.check()
+        self._check_flying()
+        require(len(self._known) == sum(1 for _ in self._known.items()), "there are more keys than are counted")
+        waiting = []
+        for key, slot in self._known.items():
+            require(key not in self._fetched, f"key {key} is fetched and something else at once")
+            require(key not in self._given_up, f"key {key} is given up and something else at once")
+            if slot >= 0:
+                waiting.append((key, slot))
+        require(not any(int(key) in self._fetched for key in self._given_up.array()), "a key is fetched and given up")
+        require(len(waiting) == len(self), f"{len(waiting)} links wait by their states, {len(self)} by the order")
+        slots = iter(waiting)
+        while part := list(islice(slots, READ_AT_ONCE)):
+            records = self._records.read([self._order.record[slot] for _, slot in part])
+            for (key, _), record in zip(part, records, strict=True):
+                require(record.key == key, f"link {record.url} waits elsewhere than it says")
+        require(len({slot for _, slot in waiting}) == len(waiting), "two links wait in one slot")
+
+    def close(self) -> None:
+        self._records.close()
+
+    def _check_flying(self) -> None:
+        require(self._held.keys() == self._flying.keys(), "the picks in flight and their records differ")
+        flying = {pick.key for pick in self._flying.values()}
+        require(len(flying) == len(self._flying), "a link is in flight twice")
+        for key, slot in self._known.items():
+            require((slot == FLYING) == (key in flying), f"key {key} is in flight by the states or the picks only")
+        records = self._records.read([held.number for held in self._held.values()])
+        for pick, record in zip(self._flying.values(), records, strict=True):
+            require(record.key == pick.key, "a record in flight is another's")
+        require(all(id_ < self._next_id for id_ in self._flying), "a pick in flight has an id that is still to come")
+
+    def _unknown(self, key: int) -> State:
+        """Return the state of a key that neither waits nor flies nor was probed."""
+        if key in self._fetched:
+            return _FETCHED
+        return _GIVEN_UP if len(self._given_up) and key in self._given_up else _NEW
+
+    def _refuse(self, key: int) -> None:
+        """Give up a link that was pushed without a placement, if it is new."""
+        new = self._known.get(key, NEW) == NEW and key not in self._fetched
+        if new and self._given_up.add(key):
+            self._records.note(key, State.GIVEN_UP)
+
+    def _want_again(self, key: int) -> None:
+        """Let a key that will wait be neither fetched nor given up."""
+        if not self._fetched.discard(key) and len(self._given_up):
+            self._given_up.discard(key)
+
+    def _give_up(self, key: int, slot: int) -> None:
+        number = self._order.record[slot]
+        self._order.remove(slot)
+        self._records.erase(number)
+        self._known.pop(key, NEW)
+        self._given_up.add(key)
+        self._records.note(key, State.GIVEN_UP)
+
+    def _give_up_slots(self, slots: Sequence[int]) -> int:
+        for start in range(0, len(slots), READ_AT_ONCE):
+            part = slots[start : start + READ_AT_ONCE]
+            records = self._records.read([self._order.record[slot] for slot in part])
+            for slot, record in zip(part, records, strict=True):
+                self._give_up(record.key, slot)
+        return len(slots)
+
+    def _fly(self, slot: int, pick_id: int) -> Pick:
+        order = self._order
+        number, age, (host, arm, rank) = order.record[slot], order.age[slot], order.place(slot)
+        record = self._records.read((number,))[0]
+        key, url, depth, origin, payload, _, method = record
+        memo = self._memo(slot, record)
+        pick = Pick(pick_id, key, url, order.hosts.names[host], depth, arm, rank, memo, origin, method, payload)
+        self._next_id = max(self._next_id, pick_id + 1)
+        order.remove(slot)
+        self._known.set(key, FLYING)
+        self._flying[pick_id] = pick
+        self._held[pick_id] = Held(number, age)
+        return pick
+
+    def _land(self, pick: Pick) -> tuple[Pick, Held]:
+        as_taken = self._flying.pop(pick.id, None)
+        if as_taken is None:
+            raise FrontierError(f"pick {pick.id} ({pick.url}) is not in flight: it was settled or released already")
+        return as_taken, self._held.pop(pick.id)
+
+
+def plain(placement: Placement) -> Placement:
+    """Return a placement with an arm and a rank of Python's own types; those of NumPy behave otherwise in columns and files.
+
+    Raises
+    ------
+    FrontierError
+        If the arm or the rank is none.
+    """
+    arm, rank, memo, method = placement
+    if type(arm) is int and type(rank) is float and arm >= 0 and not isnan(rank):
+        return placement
+    try:
+        arm, rank = int(arm), float(rank)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise FrontierError(f"{placement} is no place: {error}") from error
+    if arm < 0 or isnan(rank):
+        raise FrontierError(f"{placement} is no place: an arm is an integer from 0, a rank a number that is not NaN")
+    return Placement(arm, rank, memo, method)

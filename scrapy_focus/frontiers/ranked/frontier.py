@@ -1,0 +1,104 @@
+"""A frontier in which the best rank of an arm leaves first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from scrapy_focus.core.types import Link, Placement, State
+from scrapy_focus.frontiers.ledger import FLYING, NEW, READ_AT_ONCE, Ledger, plain
+from scrapy_focus.frontiers.ranked.queue import Queue
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from scrapy_focus.core.types import Memo, Pick
+    from scrapy_focus.frontiers.ledger import Held
+    from scrapy_focus.frontiers.records import Record, Records
+
+
+class RankedFrontier(Ledger):
+    """A :class:`~scrapy_focus.core.frontier.Ranked` frontier: a queue in memory, and records wherever they like."""
+
+    def __init__(self, records: Records) -> None:
+        self._queue = Queue(ages=not records.by_age)
+        super().__init__(order=self._queue, records=records)
+
+    @property
+    def heads(self) -> NDArray[np.float64]:
+        return self._queue.heads
+
+    def push(self, links: Sequence[Link], placements: Sequence[Placement | None], *, origin: int = -1) -> int:
+        places = [place if place is None else plain(place) for place in placements]
+        queue, records, known = self._queue, self._records, self._known
+        before = len(queue)
+        for link, place in zip(links, places, strict=True):
+            key = link.key
+            if place is None:
+                self._refuse(key)
+                continue
+            slot = known.setdefault(key, queue.next_slot, NEW)
+            if slot >= 0:
+                self._move(key, slot, place)
+            elif slot != FLYING:
+                if slot == NEW:
+                    self._want_again(key)
+                else:
+                    known.set(key, queue.next_slot)
+                host, (arm, rank, memo, method) = queue.host(link.host), place
+                number = records.store(link, host, origin, arm, rank, _packed(memo), method)
+                queue.insert(number, records.youngest, host, arm, rank)
+        return len(queue) - before
+
+    def pop(self, arm: int, busy: Collection[str] = ()) -> Pick | None:
+        slot = self._queue.best(arm, busy)
+        return None if slot < 0 else self._fly(slot, self._next_id)
+
+    def scan(self, arm: int) -> Iterator[tuple[Link, Placement]]:
+        for slots in self._queue.scan(arm, READ_AT_ONCE):
+            records = self._records.read([self._queue.record[slot] for slot in slots])
+            for slot, record in zip(slots, records, strict=True):
+                yield self._view(slot, record)
+
+    def move(self, keys: Sequence[int], placements: Sequence[Placement | None]) -> None:
+        places = [place if place is None else plain(place) for place in placements]
+        for key, place in zip(keys, places, strict=True):
+            slot = self._known.get(key, NEW)
+            if slot < 0:
+                continue
+            if place is None:
+                self._give_up(key, slot)
+            else:
+                self._move(key, slot, place)
+
+    def drop(self, arm: int, n: int) -> int:
+        return self._give_up_slots(self._queue.worst(arm, n))
+
+    def _move(self, key: int, slot: int, place: Placement) -> None:
+        queue, (arm, rank, memo, method) = self._queue, place
+        number, age, (host, _, _) = queue.record[slot], queue.age[slot], queue.place(slot)
+        self._records.replace(number, arm, rank, _packed(memo), method)
+        queue.remove(slot)
+        self._known.set(key, queue.insert(number, age, host, arm, rank))
+
+    def _wait_again(self, pick: Pick, held: Held, host: int) -> int:
+        return self._queue.insert(held.number, held.age, host, pick.arm, pick.rank)
+
+    def _unpacked(self, memo: bytes | None) -> Memo | None:
+        return None if memo is None else np.frombuffer(memo, np.float32)
+
+    def _memo(self, slot: int, record: Record) -> Memo | None:
+        return self._unpacked(record.memo)
+
+    def _view(self, slot: int, record: Record) -> tuple[Link, Placement]:
+        host, arm, rank = self._queue.place(slot)
+        name = self._queue.hosts.names[host]
+        link = Link(record.url, record.key, name, record.depth, state=State.WAITING, payload=record.payload)
+        return link, Placement(arm, rank, self._unpacked(record.memo), record.method)
+
+
+def _packed(memo: Memo | None) -> bytes | None:
+    return None if memo is None else np.asarray(memo, np.float32).tobytes()

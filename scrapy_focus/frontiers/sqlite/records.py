@@ -1,0 +1,319 @@
+"""Records in one SQLite file, which holds the last checkpoint and nothing newer.
+
+Three wishes conflict: tens of millions of links, a crawl that never waits for a disk, and a file in which everything
+belongs to one instant. So a record is read when its link is chosen, and changes stay in memory until a checkpoint hands
+them to a thread that writes them as one transaction.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import deque
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+import numpy as np
+
+from scrapy_focus.core.errors import StorageError
+from scrapy_focus.frontiers.records import Record, Records
+from scrapy_focus.frontiers.sqlite.database import open_database, storage_error
+from scrapy_focus.frontiers.sqlite.writer import Changes, Writer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from scrapy_focus.core.types import Link, Method, State
+    from scrapy_focus.frontiers.sqlite.writer import Moved
+
+_LOADED_AT_ONCE = 1 << 18  # rows
+_ASKED_AT_ONCE = 256  # rows of one question
+_FIELDS = "key, url, depth, origin, payload, memo, method"
+
+
+class StoredPick(NamedTuple):
+    """A link that was in flight at the last checkpoint."""
+
+    id: int
+    number: int
+    key: int
+    host: int
+    arm: int
+    rank: float
+    record: Record
+
+
+class StoredLink(NamedTuple):
+    """What is placed anew of a link that waited."""
+
+    number: int
+    key: int
+    url: str
+    host: int
+    depth: int
+    payload: bytes
+
+
+class SqliteRecords(Records):
+    """Records by the number of their row, which rises.
+
+    A record is in ``_fresh`` if it came or moved since the last checkpoint, in ``_pending`` if that is being written, oldest
+    first, and in the file otherwise; the newest counts.
+
+    Parameters
+    ----------
+    path
+        The file, made if it is not there; without one, a temporary file that is removed by :meth:`close`.
+
+    Attributes
+    ----------
+    notes
+        What was given to the last checkpoint before it was opened.
+    counters
+        Numbers, likewise.
+
+    Raises
+    ------
+    ResumeError
+        If the file has another format.
+    StorageError
+        If it cannot be opened. Every method that reads or writes may raise it later.
+    """
+
+    by_age: ClassVar[bool] = True
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._folder = None
+        if path is None:
+            self._folder = TemporaryDirectory(prefix="scrapy_focus-", ignore_cleanup_errors=True)
+            path = Path(self._folder.name) / "frontier.sqlite"
+        self.path = path
+        self.notes: dict[str, bytes] = {}
+        self.counters: dict[str, int] = {}
+        self._fresh = Changes()
+        self._pending: deque[Changes] = deque()
+        self._stored_hosts = 0
+        self._closed = False
+        self._said = False
+        self._reader, writer = open_database(path)
+        self._writer = Writer(writer, path)
+
+    def store(
+        self, link: Link, host: int, origin: int, arm: int, rank: float, memo: bytes | None, method: Method
+    ) -> int:
+        number = self.youngest = self.youngest + 1
+        row = (link.key, link.url, host, link.depth, origin, link.payload, arm, rank, method, memo)
+        self._fresh.rows[number] = row
+        return number
+
+    def replace(self, number: int, arm: int, rank: float, memo: bytes | None, method: Method) -> None:
+        row = self._fresh.rows.get(number)
+        if row is None:
+            self._fresh.moved[number] = arm, rank, method, memo
+        else:
+            self._fresh.rows[number] = (*row[:6], arm, rank, method, memo)
+
+    def erase(self, number: int) -> None:
+        if self._fresh.rows.pop(number, None) is None:
+            self._fresh.moved.pop(number, None)
+            self._fresh.gone.append(number)
+
+    def note(self, key: int, state: State) -> None:
+        self._fresh.seen[key] = state
+
+    def read(self, numbers: Sequence[int]) -> list[Record]:
+        found: dict[int, Record] = {}
+        moved: dict[int, Moved] = {}
+        for number in numbers:
+            self._look(number, found, moved)
+        missing = list(dict.fromkeys(number for number in numbers if number not in found))
+        for start in range(0, len(missing), _ASKED_AT_ONCE):
+            self._ask(missing[start : start + _ASKED_AT_ONCE], found)
+        for number, (_, _, method, memo) in moved.items():
+            found[number] = found[number]._replace(memo=memo, method=method)
+        return [found[number] for number in numbers]
+
+    @property
+    def changed(self) -> int:
+        """How many records came, moved or left since the last checkpoint; they are in memory."""
+        return len(self._fresh)
+
+    @property
+    def writing(self) -> bool:
+        """Whether a checkpoint is still being written."""
+        return self._writer.error is None and any(not changes.finished.is_set() for changes in self._pending)
+
+    def checkpoint(
+        self,
+        hosts: Sequence[str],
+        flying: list[tuple[int, int, int]],
+        counters: dict[str, int],
+        notes: Mapping[str, bytes],
+        then: Callable[[], None] | None,
+    ) -> None:
+        """Let everything be written as it is now, by another thread; returns at once.
+
+        Parameters
+        ----------
+        hosts
+            The names of all hosts, by number; more than at the last checkpoint, or the same.
+        flying
+            The id of each pick in flight, the number of its record, and its key.
+        counters
+            Numbers to be kept under their names, in place of those of other checkpoints.
+        notes
+            To be kept in the file under their names; those of other names stay.
+        then
+            Called in the other thread when all of it is on disk.
+
+        Raises
+        ------
+        StorageError
+            If an earlier checkpoint failed; the one before that is in the file.
+        """
+        self._fail_if_failed()
+        if self._closed:
+            raise StorageError(f"{self.path} was closed; open it again")
+        self._forget_committed()
+        changes, self._fresh = self._fresh, Changes()
+        changes.hosts = list(enumerate(hosts[self._stored_hosts :], self._stored_hosts))
+        self._stored_hosts = len(hosts)
+        changes.flying, changes.counters = flying, {**counters, "row": self.youngest + 1}
+        changes.notes, changes.then = dict(notes), then
+        self._pending.append(changes)
+        self._writer.hand(changes)
+
+    def flush(self) -> None:
+        """Wait until all checkpoints are on disk.
+
+        Raises
+        ------
+        StorageError
+            If one could not be written.
+        """
+        for changes in self._pending:
+            changes.finished.wait()
+        self._fail_if_failed()
+        self._forget_committed()
+
+    def close(self) -> None:
+        """Finish the checkpoints that are being written, and close the file; what came afterwards is not in it.
+
+        Raises
+        ------
+        StorageError
+            If a checkpoint could not be written, and nobody was told yet.
+        """
+        if self._closed:
+            return
+        self._closed = True
+        self._writer.close()
+        self._reader.close()
+        if self._folder is not None:
+            self._folder.cleanup()
+        if not self._said:
+            self._fail_if_failed()
+
+    def load(self) -> list[str]:
+        """Find what belongs to all of the file, and return the names of the hosts by number."""
+        ask = self._reader.execute
+        self.notes = dict(ask("SELECT name, value FROM notes"))
+        self.counters = dict(ask("SELECT name, value FROM counters"))
+        self.youngest = self.counters.get("row", 1) - 1
+        hosts = []
+        for host, name in ask("SELECT host, name FROM hosts ORDER BY host"):
+            if len(hosts) != host:
+                raise LookupError(f"host {host} is not where it should be")
+            hosts.append(name)
+        self._stored_hosts = len(hosts)
+        return hosts
+
+    def is_empty(self) -> bool:
+        """Whether no link waits or flies in the file."""
+        return self._reader.execute("SELECT 1 FROM links LIMIT 1").fetchone() is None
+
+    def waiting(self, columns: Mapping[str, str]) -> Iterator[NDArray[np.void]]:
+        """Yield what waits in the file, oldest first: these columns, of these types, many rows at a time."""
+        rows = self._reader.execute(
+            f"SELECT {', '.join(columns)} FROM links WHERE row NOT IN (SELECT row FROM flying) ORDER BY row"  # noqa: S608
+        )
+        kind = np.dtype(list(columns.items()))
+        while len(part := np.fromiter(islice(rows, _LOADED_AT_ONCE), kind)):
+            if part["host"].min() < 0 or part["host"].max() >= self._stored_hosts or part["arm"].min() < 0:
+                raise LookupError("a link has a host that is not there, or no arm")
+            yield part
+
+    def flying(self) -> Iterator[StoredPick]:
+        """Yield what is in flight in the file, by id."""
+        rows = self._reader.execute(
+            f"SELECT flying.id, flying.row, host, arm, rank, {_FIELDS.replace('key', 'links.key')} "  # noqa: S608
+            "FROM flying LEFT JOIN links ON flying.row = links.row ORDER BY flying.id"
+        )
+        for id_, number, host, arm, rank, key, *rest in rows:
+            if key is None:
+                raise LookupError(f"row {number} of its links is missing, which was in flight")
+            yield StoredPick(id_, number, key, host, arm, rank, Record(key, *rest))
+
+    def flying_keys(self) -> dict[int, int]:
+        """Return the key of each pick in flight in the file, by id, whether it has a record or not."""
+        return dict(self._reader.execute("SELECT id, key FROM flying ORDER BY id"))
+
+    def seen(self, state: State) -> Iterator[tuple[int, NDArray[np.int64]]]:
+        """Yield blocks of keys that had a state, shape (n,) each, with a number that is larger for later ones."""
+        rows = self._reader.execute("SELECT number, keys FROM seen WHERE state = ? ORDER BY number", (int(state),))
+        for number, blob in rows:
+            yield number, np.frombuffer(blob, np.int64)
+
+    def before(self, number: int, *, after: int, most: int) -> list[StoredLink]:
+        """Return links in the file whose numbers are larger than one and smaller than another, the oldest.
+
+        Their records go with the next checkpoint.
+        """
+        try:
+            rows = self._reader.execute(
+                "SELECT row, key, url, host, depth, payload FROM links WHERE row > ? AND row < ? ORDER BY row LIMIT ?",
+                (after, number, most),
+            ).fetchall()
+        except sqlite3.Error as error:
+            raise storage_error(self.path, error) from error
+        self._fresh.gone.extend(row[0] for row in rows)
+        return [StoredLink(*row) for row in rows]
+
+    def _fail_if_failed(self) -> None:
+        if self._writer.error is not None:
+            self._said = True
+            raise self._writer.error
+
+    def _forget_committed(self) -> None:
+        while self._pending and self._pending[0].committed and self._pending[0].finished.is_set():
+            self._pending.popleft()
+
+    def _look(self, number: int, found: dict[int, Record], moved: dict[int, Moved]) -> None:
+        """Find what is known about a record in memory."""
+        for changes in (self._fresh, *reversed(self._pending)):
+            if number in changes.rows:
+                key, url, _, depth, origin, payload, _, _, method, memo = changes.rows[number]
+                found[number] = Record(key, url, depth, origin, payload, memo, method)
+                return
+            if number in changes.moved:
+                moved.setdefault(number, changes.moved[number])
+
+    def _ask(self, numbers: Sequence[int], found: dict[int, Record]) -> None:
+        """Find records in the file."""
+        marks = ", ".join("?" * len(numbers))
+        try:
+            # all at once: a statement that is not finished would keep the log from being emptied
+            rows = self._reader.execute(
+                f"SELECT row, {_FIELDS} FROM links WHERE row IN ({marks})",  # noqa: S608
+                numbers,
+            ).fetchall()
+        except sqlite3.Error as error:
+            raise storage_error(self.path, error) from error
+        for number, *fields in rows:
+            found[number] = Record(*fields)
+        if len(rows) < len(numbers):
+            missing = next(number for number in numbers if number not in found)
+            raise storage_error(self.path, LookupError(f"row {missing} of its links is missing"))
