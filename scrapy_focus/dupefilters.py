@@ -8,6 +8,7 @@ from scrapy.dupefilters import BaseDupeFilter, RFPDupeFilter
 from scrapy.utils.misc import build_from_crawler, load_object
 from scrapy.utils.request import RequestFingerprinter
 
+from scrapy_focus.core.types import State
 from scrapy_focus.spidermiddlewares import KnownLinkMiddleware, has_spider_middleware
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from twisted.internet.defer import Deferred
 
-    from scrapy_focus.core.types import State
     from scrapy_focus.engine.host import Host
     from scrapy_focus.engine.inflight import Entry
     from scrapy_focus.engine.links import Links
@@ -143,10 +143,12 @@ class Seen:
         self._recovered.discard(key)
 
     def _may_be_wanted(self, key: int) -> bool:
-        """Whether the policy wants a link in the state of this one, or in any that it may have soon."""
+        """Whether the policy wants a link in the state of this one, or in that which it has when links are placed."""
         if not self.wanted:
             return False
         [state] = self.host.knows([key])
+        if state == State.FLYING and State.FETCHED in self.wanted:  # the page may have a link to itself
+            return True
         return state in self.wanted or self.links.is_coming(key)
 
     def _was_lost(self, request: Request, entry: Entry | None) -> bool:

@@ -20,7 +20,7 @@ from scrapy import Request, Spider, signals
 from scrapy.crawler import AsyncCrawlerRunner
 
 from scrapy_focus import FocusScheduler, State
-from scrapy_focus.frontiers.sqlite.frontier import SqliteFrontier
+from scrapy_focus.frontiers.sqlite.frontier import sqlite_frontier
 from scrapy_focus.policies.orderings import BreadthFirst
 
 if TYPE_CHECKING:
@@ -59,6 +59,10 @@ class Crawled:
         return self.crawler.spider
 
     @property
+    def policy(self) -> Any:
+        return self.scheduler.crawl.policy
+
+    @property
     def reason(self) -> str:
         return str(self.stats["finish_reason"])
 
@@ -90,7 +94,7 @@ class Crawled:
             crawl.frontier.check()
         else:  # it was closed
             keeps = crawl.policy.keeps(crawl.mission)
-            stored = SqliteFrontier(self.scheduler.job.folder / "frontier.sqlite", keeps)
+            stored = sqlite_frontier(self.scheduler.job.folder / "frontier.sqlite", keeps)
             stored.check()
             stored.close()
         labelled = sum(n for name, n in counts.items() if name.startswith("outcome/"))
