@@ -101,7 +101,7 @@ def crawl(path: Path, label: str, text: str, seed: int, in_flight: int) -> Run:
     started = process_time()
     harvest = simulate(
         PolicySpec.parse(text).make(), FilesGoal(), site, seed=seed, ignored=(), truth=truth,
-        plateau=Until(math.ceil(SHARE * whole.worth)), concurrency=in_flight, latency=float(in_flight > 1),
+        stop=Until(math.ceil(SHARE * whole.worth)), concurrency=in_flight, latency=float(in_flight > 1),
     )  # fmt: skip
     reached = harvest.found >= SHARE * whole.worth
     at = int(np.argmax(reached))

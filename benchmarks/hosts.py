@@ -74,7 +74,7 @@ class _Capped:
         return pick
 
     def release(self, pick: Pick) -> None:
-        self.domains.take_back(self.domains.row(pick.host))
+        self.domains.release(self.domains.row(pick.host))
 
     def learn(self, outcome: Outcome) -> None:
         self.domains.settle(self.domains.row(outcome.pick.host), outcome)

@@ -55,7 +55,7 @@ def crawl(path: Path, seed: int) -> dict[str, Any]:
     """Crawl a whole site, and return when each rule would have ended that."""
     Watched.stops = {}
     policy = BranchingBandit(targets=DATA_TYPES)
-    harvest = simulate(policy, FilesGoal(), path, seed=seed, ignored=(), plateau=Watched())
+    harvest = simulate(policy, FilesGoal(), path, seed=seed, ignored=(), stop=Watched())
     return {"site": path.stem, "seed": seed, "requests": harvest.requests, "targets": float(harvest.found[-1]),
             "stops": Watched.stops}  # fmt: skip
 

@@ -97,7 +97,9 @@ class DrawnMachine(LedgerMachine[Drawn]):
         for host, arm, vector in zip(drawn.hosts, arms, drawn.vectors.tolist(), strict=True):
             keys = [key for key in self.keys_in(arm) if host_of(key) == self.frontier.hosts[host]]
             vectors = [self.model.waiting[key].memo for key in keys]
-            require(tuple(vector) in vectors, f"draw() gave the vector {vector}, which nothing has that waits in arm {arm}")
+            require(
+                tuple(vector) in vectors, f"draw() gave the vector {vector}, which nothing has that waits in arm {arm}"
+            )
         self._draw_otherwise(drawn, counts, seed, busy, closed)
         return drawn
 
@@ -122,7 +124,9 @@ class DrawnMachine(LedgerMachine[Drawn]):
         got = list(zip(everything.arms.tolist(), map(tuple, everything.vectors.tolist()), strict=True))
         require(got == [(each.arm, each.memo) for each in wanted], f"draw(None) gave {got}, it should be {wanted}")
         hosts = [self.frontier.hosts[host] for host in everything.hosts]
-        require(hosts == [host_of(key) for key in order], "draw(None) gave links of other hosts than those of its links")
+        require(
+            hosts == [host_of(key) for key in order], "draw(None) gave links of other hosts than those of its links"
+        )
         return everything
 
     def take_drawn(self, drawn: Draw, at: int) -> None:

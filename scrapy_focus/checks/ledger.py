@@ -208,7 +208,9 @@ class LedgerMachine(ABC, Generic[F]):
 
     def _compare_counts(self, busy: Collection[str]) -> None:
         waiting, awake = self.frontier.waiting, self._awake(busy)
-        require(sum(waiting) == len(self.model.waiting), f"arms hold {sum(waiting)} links in all, it should be another sum")
+        require(
+            sum(waiting) == len(self.model.waiting), f"arms hold {sum(waiting)} links in all, it should be another sum"
+        )
         for arm, (said, open_) in enumerate(zip(waiting.tolist(), awake.tolist(), strict=True)):
             wanted = len(self.keys_in(arm))
             require(said == wanted, f"arm {arm} holds {said} links, it should be {wanted}")
@@ -238,7 +240,9 @@ def host_of(key: int) -> str:
     return HOSTS[key % 7 % 4]
 
 
-def as_tuple(memo: Sequence[float] | np.ndarray[tuple[int, ...], np.dtype[np.generic]] | None) -> tuple[float, ...] | None:
+def as_tuple(
+    memo: Sequence[float] | np.ndarray[tuple[int, ...], np.dtype[np.generic]] | None,
+) -> tuple[float, ...] | None:
     """Return a memo so that it can be compared."""
     return None if memo is None else tuple(np.asarray(memo).tolist())
 

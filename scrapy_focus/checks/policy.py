@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from scrapy_focus.core.crawl import Crawl
+from scrapy_focus.core.mission import Mission
 from scrapy_focus.core.types import Link, Outcome, Pick
 from scrapy_focus.frontiers.memory import memory_frontier
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from scrapy_focus.core.policy import Policy
 
 
-def check_policy(make: Callable[[], Policy], *, pages: int = 60, seed: int = 0) -> None:
+def check_policy(make: Callable[[], Policy], *, pages: int = 60, seed: int = 0, mission: Mission | None = None) -> None:
     """Raise ``AssertionError`` if a policy breaks a promise; takes about a second.
 
     Parameters
@@ -26,30 +27,33 @@ def check_policy(make: Callable[[], Policy], *, pages: int = 60, seed: int = 0) 
     make
         Returns a new policy each time; a class will do.
     pages
-        Size of the small made-up site that it crawls, on three hosts.
+        Size of the small synthetic site that it crawls, on three hosts.
     seed
         Of the crawls.
+    mission
+        What it is given of what is looked for, as a live crawl, a simulation and a comparison do; nothing by default.
 
     Notes
     -----
     What is checked: it fetches every page of the site, with one and with eight in flight; it never selects while nothing
     waits, nor a host that is busy; the same seed gives the same order; it stays alive through failures, HEADs, and picks
-    that are handed back; it can be pickled in mid-crawl and goes on with the same choices; ``explain`` gives what
+    that are released; it can be pickled in mid-crawl and makes the same choices then; ``explain`` gives what
     JSON can hold; it does not change the links that it is given. What the policy raises itself, or the crawl on its
     account (:class:`~scrapy_focus.core.errors.PolicyError`), comes through as it is.
     """
     site = _Site(pages)
-    orders = [_crawl(make(), site, seed=seed, in_flight=k) for k in (1, 8)]
+    mission = Mission() if mission is None else mission
+    orders = [_crawl(make(), site, mission, seed=seed, in_flight=k) for k in (1, 8)]
     for order in orders:
         fetched = {url for url, method in order if method == "GET"}
         missed = site.reachable - fetched - ({url for url, _ in order} & site.dead_urls)
         _require(not missed, f"it never fetched {sorted(missed)[:3]} though links to them were placed or offered")
-    again = _crawl(make(), site, seed=seed, in_flight=1)
+    again = _crawl(make(), site, mission, seed=seed, in_flight=1)
     _require(again == orders[0], f"the same seed gave another order: {_first_difference(orders[0], again)}")
-    stored = _crawl(make(), site, seed=seed, in_flight=1, pickle_after=len(orders[0]) // 2)
+    stored = _crawl(make(), site, mission, seed=seed, in_flight=1, pickle_after=len(orders[0]) // 2)
     _require(stored == orders[0], f"after pickling it chose otherwise: {_first_difference(orders[0], stored)}")
     policy = make()
-    policy.open(memory_frontier(), np.random.default_rng(seed))
+    policy.open(memory_frontier(policy.keeps(mission)), np.random.default_rng(seed), mission)
     _require(policy.select(()) is None, "select() gave a pick though nothing waits")
 
 
@@ -90,15 +94,16 @@ class _Site:
 class _WatchingCrawl(Crawl):
     """A crawl that sees whether a policy changes what it is given."""
 
-    def _place(self, links: Sequence[Link], source: Outcome | None, origin: int) -> int:
+    def _place(self, links: Sequence[Link], source: Outcome | None, origin: int) -> None:
         before = list(links)
-        added = super()._place(links, source, origin)
+        super()._place(links, source, origin)
         _require(list(links) == before, "place() changed the links that it was given")
-        return added
 
 
-def _crawl(policy: Policy, site: _Site, *, seed: int, in_flight: int, pickle_after: int = -1) -> list[tuple[str, str]]:
-    crawl = _WatchingCrawl(policy, seed=seed, strict=True)
+def _crawl(
+    policy: Policy, site: _Site, mission: Mission, *, seed: int, in_flight: int, pickle_after: int = -1
+) -> list[tuple[str, str]]:
+    crawl = _WatchingCrawl(policy, frontier=memory_frontier, mission=mission, seed=seed, strict=True)
     crawl.add([site.link(0)])
     order: list[tuple[str, str]] = []
     out: list[Pick] = []

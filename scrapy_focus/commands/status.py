@@ -74,7 +74,10 @@ def rows_of(found: dict[str, Any]) -> list[tuple[str, str]]:
         ("goal", found["goal"]),
         ("waiting", f"{_n(links['waiting'], 'link')} in {_n(links['arms'], 'arm')}{since}"),
         ("in flight", f"{links['in_flight']:,}"),
-        ("known", f"{links['fetched']:,} fetched or given up, {links['probed']:,} looked at with a HEAD only"),
+        (
+            "known",
+            f"{links['fetched']:,} fetched, {links['given_up']:,} given up, {links['probed']:,} looked at with a HEAD only",
+        ),
         ("outcomes", f"{found['outcomes']:,}, rewards {found['rewards']:,.6g}"),
     ]
     rows += [(name, _used(found, name)) for name in ("requests", "bytes", "seconds")]

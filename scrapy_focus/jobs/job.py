@@ -21,7 +21,7 @@ from filelock import FileLock, Timeout
 
 from scrapy_focus.core.errors import ResumeError, StorageError
 from scrapy_focus.frontiers.sqlite.database import read_notes
-from scrapy_focus.frontiers.sqlite.frontier import SqliteFrontier
+from scrapy_focus.frontiers.sqlite.frontier import sqlite_frontier
 from scrapy_focus.jobs.checksums import damaged, summed
 from scrapy_focus.jobs.description import describe, differences
 from scrapy_focus.jobs.journal import Journal, journals_in, read_journal, whole_behind
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from scrapy_focus.core.events import Event
     from scrapy_focus.core.frontier import Frontier
     from scrapy_focus.core.keeper import Kept, Snapshot
+    from scrapy_focus.frontiers.sqlite.frontier import Stored
     from scrapy_focus.jobs.journal import Record
 
 logger = logging.getLogger(__name__)
@@ -82,7 +83,7 @@ class Job:
         self._journal: Journal | None = None
         self._description: dict[str, Any] | None = None
         self._state: dict[str, Any] | None = None
-        self._frontier: SqliteFrontier | None = None
+        self._frontier: Stored | None = None
         if (folder / "crawl.json").exists():
             raise ResumeError(
                 f"{folder} was written by scrapy_focus 0.1.0 before it had a frontier on disk, which this version does not "
@@ -109,7 +110,7 @@ class Job:
         return "journal" not in self.notes
 
     @property
-    def stored(self) -> SqliteFrontier:
+    def stored(self) -> Stored:
         """The frontier, once it is open."""
         if self._frontier is None:
             raise StorageError(f"the crawl in {self.folder} is not open yet")
@@ -133,7 +134,7 @@ class Job:
             self._state = state_of(self.notes, self.folder)
             self._description = self._compatible(self._state["description"], now, crawl.policy.may_change)
         anew = not self.is_new and POLICY not in self.notes
-        self._frontier = SqliteFrontier(self.folder / FRONTIER, crawl.policy.keeps(crawl.mission), anew=anew)
+        self._frontier = sqlite_frontier(self.folder / FRONTIER, crawl.policy.keeps(crawl.mission), anew=anew)
         return self._frontier
 
     def restore(self, crawl: Kept) -> bool:

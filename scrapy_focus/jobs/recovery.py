@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from scrapy_focus.core.frontier import Drawn, Frontier, Ranked
     from scrapy_focus.core.keeper import Kept
     from scrapy_focus.core.types import Pick
-    from scrapy_focus.frontiers.sqlite.frontier import SqliteFrontier
+    from scrapy_focus.frontiers.sqlite.frontier import Stored
     from scrapy_focus.jobs.journal import Record
 
 logger = logging.getLogger(__name__)
 
 
 def recover(
-    crawl: Kept, stored: SqliteFrontier, notes: Mapping[str, bytes], state: Mapping[str, Any], records: Iterable[Record]
+    crawl: Kept, stored: Stored, notes: Mapping[str, bytes], state: Mapping[str, Any], records: Iterable[Record]
 ) -> bool:
     """Bring a new crawl to where a stored one was; what was in flight then is in flight now.
 
@@ -87,9 +87,7 @@ def recover(
     return is_new or (log is not None and not is_cut)
 
 
-def _begin_anew(
-    crawl: Kept, stored: SqliteFrontier, notes: Mapping[str, bytes], state: Mapping[str, Any], led: Led
-) -> None:
+def _begin_anew(crawl: Kept, stored: Stored, notes: Mapping[str, bytes], state: Mapping[str, Any], led: Led) -> None:
     """Let a new policy place all links of a crawl as seeds, and choose what was in flight: ``focus-check`` dropped the old one.
 
     Links come in the order in which they were found, some tens of thousands at a time, and are written down with the same
@@ -103,7 +101,7 @@ def _begin_anew(
         crawl.apply(Added(links, None, state["at"]))
         stored.checkpoint(notes)
         stored.flush()
-    for pick_id, key in stored.stored_flying.items():
+    for pick_id, key in stored.interrupted.items():
         led.lead(key, pick_id)
         crawl.apply(Picked(pick_id, key, (), state["at"]))
         led.let_go()

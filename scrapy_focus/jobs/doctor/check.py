@@ -17,16 +17,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from scrapy_focus.core.errors import StorageError
+from scrapy_focus.core.frontier import Ranks, Vectors
 from scrapy_focus.core.policy import Policy
 from scrapy_focus.frontiers.sqlite.database import verify
-from scrapy_focus.frontiers.sqlite.frontier import SqliteFrontier
+from scrapy_focus.frontiers.sqlite.frontier import sqlite_frontier
 from scrapy_focus.jobs.checksums import SUMS, damaged
 from scrapy_focus.jobs.description import differences
 from scrapy_focus.jobs.doctor.folder import locked, open_readonly
 from scrapy_focus.jobs.doctor.tail import read_tail
 from scrapy_focus.jobs.job import FRONTIER
 from scrapy_focus.jobs.journal import journals_in
-from scrapy_focus.jobs.recovery import versions
+from scrapy_focus.jobs.snapshots import versions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -179,7 +180,10 @@ def wrong_links(path: Path) -> str:
         with closing(open_readonly(path)) as database:  # while it is open, a frontier leaves its log where it is
             if database.execute(_BEHIND).fetchone()[0]:
                 return "its counters are behind what they count, so that new links would take the place of old ones"
-            frontier = SqliteFrontier(path)
+            counters = dict(database.execute("SELECT name, value FROM counters"))
+            width = counters.get("width", 0)
+            keeps = Vectors(width) if width else Ranks()
+            frontier = sqlite_frontier(path, keeps, anew=bool(counters.get("anew")))
             try:
                 frontier.check()
             finally:

@@ -102,13 +102,12 @@ def _remove_log(path: Path) -> None:
 
 
 def _place_anew(folder: Path, _: Checkup, copies: Path) -> str:
-    """Drop the policy, and what it noted of links: its arms mean nothing to another one."""
+    """Drop the policy: the next run places all links under a new one."""
     _copy(folder, _SQLITE, copies)
     with closing(sqlite3.connect(folder / FRONTIER, isolation_level=None)) as database:
         database.execute("PRAGMA synchronous = FULL")
         database.execute("BEGIN IMMEDIATE")
-        n = database.execute("UPDATE links SET arm = 0, origin = -1, memo = NULL, method = 'GET', rank = -row").rowcount
-        database.execute("UPDATE counters SET value = ? WHERE name = 'arms'", (int(n > 0),))
+        (n,) = database.execute("SELECT count(*) FROM links").fetchone()
         database.execute("DELETE FROM notes WHERE name = 'policy'")
         notes = dict(database.execute("SELECT name, value FROM notes"))
         database.execute("INSERT OR REPLACE INTO notes VALUES (?, ?)", (SUMS, summed(notes)[SUMS]))

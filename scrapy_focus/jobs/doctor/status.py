@@ -24,7 +24,7 @@ from scrapy_focus.jobs.doctor.folder import folder_of, open_readonly, user_of
 from scrapy_focus.jobs.doctor.tail import read_tail
 from scrapy_focus.jobs.job import FRONTIER
 from scrapy_focus.jobs.journal import journals_in
-from scrapy_focus.jobs.recovery import versions
+from scrapy_focus.jobs.snapshots import versions
 
 if TYPE_CHECKING:
     import os
@@ -115,12 +115,13 @@ def _count(database: sqlite3.Connection) -> dict[str, int]:
         states.append(np.full(len(keys[-1]), state))
     _, first = np.unique(np.concatenate(keys), return_index=True)  # what waits or flies, then what is known last
     last = np.concatenate(states)[first]
-    probed = int((last == State.PROBED).sum())
+    counts = {state: int((last == state).sum()) for state in (State.FETCHED, State.PROBED, State.GIVEN_UP)}
     return {
         "waiting": waiting,
         "arms": arms,
-        "fetched": len(last) - probed - int((last == State.WAITING).sum()),
-        "probed": probed,
+        "fetched": counts[State.FETCHED],
+        "probed": counts[State.PROBED],
+        "given_up": counts[State.GIVEN_UP],
     }
 
 
@@ -128,7 +129,7 @@ def _say_crawl(crawl: dict[str, Any], tail: Tail) -> dict[str, Any]:
     """Return what the notes and the journals say of a crawl."""
     described = dict(crawl["description"] or {})
     spider = described.pop("spider", "")
-    used = {name: {**crawl["budget"], **tail.used}[name] for name in _LIMITS}
+    used = {name: {**crawl["used"], **tail.used}[name] for name in _LIMITS}
     limits = {name: (crawl.get("limits") or {}).get(name) for name in _LIMITS}
     counts = {**crawl["counts"], **tail.counts}
     return {
