@@ -17,7 +17,7 @@ from mocksite import MockSite
 from scrapy.cmdline import execute
 
 from scrapy_focus import Budget, Crawl
-from scrapy_focus.checks import _Site
+from scrapy_focus.checks.policy import _Site
 from scrapy_focus.commands.status import duration
 from scrapy_focus.jobs.job import Job
 from scrapy_focus.policies.tagpath.policy import TagPath
@@ -33,13 +33,14 @@ SITE = _Site(200)
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A job in which a crawl was killed after 30 outcomes, 5 of them since its last checkpoint."""
     jobdir = tmp_path_factory.mktemp("made") / "job"
-    crawl = Crawl(TagPath(probe=False), seed=1, job=Job(jobdir / "focus", every=25), budget=Budget(requests=100))
+    job = Job(jobdir / "focus", every=25)
+    crawl = Crawl(TagPath(probe=False), seed=1, job=job, budget=Budget(requests=100))
     crawl.add([SITE.link(0)])
     for _ in range(30):
         pick = crawl.next()
         crawl.sent(pick.id)
         crawl.report(*SITE.answer(pick))
-        crawl.job.flush()
+        job.flush()
     crawl.close()
     return jobdir
 

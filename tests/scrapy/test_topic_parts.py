@@ -16,7 +16,7 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import UsageError
 from scrapy.http import HtmlResponse, Request
 
-from scrapy_focus import ConfigError
+from scrapy_focus import ConfigError, Crawl, memory_frontier
 from scrapy_focus.config import Config
 from scrapy_focus.goals.topic import TopicGoal
 from scrapy_focus.learn.models import load_relevance
@@ -216,8 +216,8 @@ def test_only_redirects_of_pages_to_other_domains_are_links() -> None:
 def test_reasons_of_every_feature() -> None:
     """Each number that TRES goes by is put into words, or left out where it says nothing; none stands there as it is."""
     reason = part("reasons").reason
-    policy = TreeQ(keywords=["bees"])
-    names = policy.layout.names
+    crawl = Crawl(TreeQ(keywords=["bees"]), frontier=memory_frontier)
+    names = crawl.policy.layout.names
     for values in (np.ones(len(names)), np.zeros(len(names)), np.full(len(names), 0.33)):
         said = reason(
             {"leaf": 1, "at random": False, "value": 0.5, **dict(zip(names, values.tolist(), strict=True))}, depth=3
