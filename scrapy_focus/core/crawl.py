@@ -75,7 +75,7 @@ class Status:
     finished: str  # why it is over, "" if it is not
     at: float  # seconds of the crawl's clock
     due: float | None  # when the next link may be chosen, on the same clock; None: now, or not known
-    recovered: int  # links that were in flight when a run was killed, and have no outcome since
+    recovered: frozenset[int]  # keys that were in flight when a run was killed, and have no outcome since
     best_arms: Sequence[tuple[str, float, int]] = ()  # where asked for: name, reward, pulls
     left: Left | None = None  # where asked for: targets still to be found
 
@@ -325,7 +325,7 @@ class Crawl:
             finished=self.finished(),
             at=self._now(),
             due=None if due is FAILED else due,
-            recovered=len(self.recovered),
+            recovered=frozenset(self.recovered),
             best_arms=() if best_arms is FAILED else best_arms,
             left=None if left is FAILED else left,
         )
