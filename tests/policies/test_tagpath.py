@@ -303,7 +303,7 @@ def test_where_anything_can_be_a_target_extensions_are_tried() -> None:
         crawl.report(page(pick, mime="text/html" if pick.key == 5 else "image/png"))
     crawl.add([link(6, url="http://h/seed.html", tag_path=NAV)])
     fetch(crawl, link(7, url="http://h/7.png", tag_path=NAV), link(8, url="http://h/vue.js", tag_path=MAIN))
-    assert crawl.frontier.states([7, 8]) == [State.FETCHED, State.WAITING]
+    assert crawl.frontier.states([7, 8]) == [State.GIVEN_UP, State.WAITING]
 
 
 def test_the_best_arms_are_named() -> None:
