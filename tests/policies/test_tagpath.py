@@ -199,7 +199,7 @@ def test_the_choice_within_an_arm_is_uniform() -> None:
     """Each link of an arm leaves first equally often, with the chance that the pick says."""
     firsts: Counter[int] = Counter()
     for seed in range(600):
-        crawl = Crawl(TagPath(probe=False), frontier=memory_frontier, seed=seed, strict=True)
+        crawl = Crawl(TagPath(probe=False), frontier=memory_frontier, goal=FilesGoal(), seed=seed, strict=True)
         crawl.add([*[article(i) for i in range(4)], article(9, LIST)])
         pick = crawl.next()
         assert pick.chance == 0.25
