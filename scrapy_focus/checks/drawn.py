@@ -87,7 +87,7 @@ class DrawnMachine(LedgerMachine[Drawn]):
         """Draw links, and return them."""
         shut = self._shut(busy, closed)
         wanted: list[int] = []
-        for arm, count in sorted(counts.items() if isinstance(counts, dict) else enumerate(counts)):  # type: ignore[arg-type]
+        for arm, count in sorted(counts.items() if isinstance(counts, dict) else enumerate(counts)):
             wanted += [arm] * count if self.keys_in(arm, shut) else []
         drawn = self._drawn(self.frontier, counts, seed, busy, closed)
         arms = drawn.arms.tolist()
@@ -97,7 +97,9 @@ class DrawnMachine(LedgerMachine[Drawn]):
         for host, arm, vector in zip(drawn.hosts, arms, drawn.vectors.tolist(), strict=True):
             keys = [key for key in self.keys_in(arm) if host_of(key) == self.frontier.hosts[host]]
             vectors = [self.model.waiting[key].memo for key in keys]
-            require(tuple(vector) in vectors, f"draw() gave the vector {vector}, which nothing has that waits in arm {arm}")
+            require(
+                tuple(vector) in vectors, f"draw() gave the vector {vector}, which nothing has that waits in arm {arm}"
+            )
         self._draw_otherwise(drawn, counts, seed, busy, closed)
         return drawn
 
@@ -122,7 +124,9 @@ class DrawnMachine(LedgerMachine[Drawn]):
         got = list(zip(everything.arms.tolist(), map(tuple, everything.vectors.tolist()), strict=True))
         require(got == [(each.arm, each.memo) for each in wanted], f"draw(None) gave {got}, it should be {wanted}")
         hosts = [self.frontier.hosts[host] for host in everything.hosts]
-        require(hosts == [host_of(key) for key in order], "draw(None) gave links of other hosts than those of its links")
+        require(
+            hosts == [host_of(key) for key in order], "draw(None) gave links of other hosts than those of its links"
+        )
         return everything
 
     def take_drawn(self, drawn: Draw, at: int) -> None:
@@ -192,7 +196,7 @@ class DrawnMachine(LedgerMachine[Drawn]):
         if isinstance(counts, dict):
             other: Any = [counts.get(arm, 0) for arm in range(max(counts, default=-1) + 1)]
         else:
-            other = {arm: count for arm, count in enumerate(counts) if count}  # type: ignore[arg-type]
+            other = {arm: count for arm, count in enumerate(counts) if count}
         slots = self._drawn(self.frontier, other, seed, busy, closed).slots.tolist()
         require(slots == drawn.slots.tolist(), f"draw({counts}) and draw({other}) gave other links")
 

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 import numpy as np
 
 from scrapy_focus.core.errors import FrontierError
-from scrapy_focus.core.frontier import Drawn, Ranked
 from scrapy_focus.core.types import Link, Pick, Placement, State
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
+
+    from scrapy_focus.core.frontier import Drawn, Ranked
 
 HOSTS = ("a", "b", "c", "d")
 F = TypeVar("F", bound="Ranked | Drawn")
@@ -209,7 +210,9 @@ class LedgerMachine(ABC, Generic[F]):
 
     def _compare_counts(self, busy: Collection[str]) -> None:
         waiting, awake = self.frontier.waiting, self.frontier.awake(busy)
-        require(sum(waiting) == len(self.model.waiting), f"arms hold {sum(waiting)} links in all, it should be another sum")
+        require(
+            sum(waiting) == len(self.model.waiting), f"arms hold {sum(waiting)} links in all, it should be another sum"
+        )
         for arm, (said, open_) in enumerate(zip(waiting.tolist(), awake.tolist(), strict=True)):
             wanted = len(self.keys_in(arm))
             require(said == wanted, f"arm {arm} holds {said} links, it should be {wanted}")

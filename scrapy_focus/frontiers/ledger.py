@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from scrapy_focus.core.types import Link, Memo
+    from scrapy_focus.core.types import Memo
     from scrapy_focus.frontiers.hosts import Hosts
     from scrapy_focus.frontiers.records import Record, Records
 

@@ -136,7 +136,9 @@ class DropsTheBest(InMemory):
 
 class DropsTheOldest(InMemory):
     def drop(self, arm, n):
-        worst = sorted(self._queue.worst(arm, 1 << 20), key=lambda slot: (self._queue.rank[slot], self._queue.age[slot]))
+        worst = sorted(
+            self._queue.worst(arm, 1 << 20), key=lambda slot: (self._queue.rank[slot], self._queue.age[slot])
+        )
         return self._give_up_slots(worst[:n])
 
 

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from scrapy_focus.core.frontier import Keeps
 
 
-def stored_frontier(keeps: Keeps = Ranks()) -> Any:
+RANKS = Ranks()
+
+
+def stored_frontier(keeps: Keeps = RANKS) -> Any:
     """Return a new frontier in a temporary file."""
     return sqlite_frontier(None, keeps)
 

@@ -302,7 +302,10 @@ def test_a_file_with_other_vectors_is_refused(tmp_path: Path) -> None:
     """A crawl that was stored without vectors, or with those of another width, cannot resume with these."""
     plain, other = sqlite_frontier(tmp_path / "plain"), filled(5, sqlite_frontier(tmp_path / "other", VECTORS))
     plain.push(links(1), [Placement(0, 0.0)])
-    cases = [(plain, "no vectors", Vectors(4), "vectors of width 4"), (other, "vectors of width 3", Ranks(), "no vectors")]
+    cases = [
+        (plain, "no vectors", Vectors(4), "vectors of width 4"),
+        (other, "vectors of width 3", Ranks(), "no vectors"),
+    ]
     cases.append((other, "vectors of width 3", Vectors(4), "vectors of width 4"))
     for frontier, then, keeps, now in cases:
         if frontier.changed:
@@ -368,7 +371,9 @@ def test_check_finds_what_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
             frontier.check()
 
     spoil(lambda pool: pool._free.append(3), "the free slots")
-    spoil(lambda pool: pool.awake({"h1"}) is None or pool._pairs.count.__setitem__(0, 7), "the counts of arms and hosts")
+    spoil(
+        lambda pool: pool.awake({"h1"}) is None or pool._pairs.count.__setitem__(0, 7), "the counts of arms and hosts"
+    )
     spoil(lambda pool: pool._host_waiting.__setitem__(1, 7), "the counts of the hosts")
     spoil(lambda pool: pool._waiting.__setitem__(1, 99), "arm 1 counts 99 links")
     spoil(lambda pool: pool.divide(1, 1, 63, 5) or pool.divisions.update({1: [(1, 0, 6)]}), "is in another")

@@ -133,7 +133,9 @@ class DrawnStates(LedgerStates):
         chunks.SIZE, chunks.LAZY, pool.FEW_ARMS = self.sizes
         super().teardown()
 
-    @rule(pushed=st.lists(st.tuples(KEYS, st.one_of(st.none(), VECTOR_PLACES, VECTOR_PLACES)), max_size=12), origin=ARMS)
+    @rule(
+        pushed=st.lists(st.tuples(KEYS, st.one_of(st.none(), VECTOR_PLACES, VECTOR_PLACES)), max_size=12), origin=ARMS
+    )
     def push(self, pushed: list[tuple[int, Placement | None]], origin: int) -> None:
         self.machine.push(pushed, origin)
 
@@ -150,7 +152,9 @@ class DrawnStates(LedgerStates):
         self.divide(data.draw(st.sampled_from(self.machine.model.divisions))[3], column, above)
 
     @rule(
-        counts=st.one_of(st.lists(st.integers(0, 3), max_size=16), st.dictionaries(ARMS, st.integers(1, 3), max_size=3)),
+        counts=st.one_of(
+            st.lists(st.integers(0, 3), max_size=16), st.dictionaries(ARMS, st.integers(1, 3), max_size=3)
+        ),
         busy=BUSY,
         closed=CLOSED,
         seed=st.integers(0, 1000),

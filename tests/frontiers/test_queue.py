@@ -166,7 +166,9 @@ def test_links_of_equal_rank_leave_in_the_order_in_which_they_came(loaded: bool)
 
 @given(
     st.lists(
-        st.tuples(st.one_of(st.integers(0, 2).map(float), st.floats(allow_nan=False)), st.integers(0, 9), st.booleans()),
+        st.tuples(
+            st.one_of(st.integers(0, 2).map(float), st.floats(allow_nan=False)), st.integers(0, 9), st.booleans()
+        ),
         max_size=120,
     ),
     st.sampled_from([(1, 2), (2, 2), (3, 4)]),

@@ -383,7 +383,9 @@ def test_a_file_of_another_format_is_refused(
     damaged(path, lambda content: None)
     monkeypatch.undo()
     for ask in (sqlite_frontier, read_notes):
-        with pytest.raises(ResumeError, match=rf"has format {found}, {words}; this version reads 3: use another JOBDIR$"):
+        with pytest.raises(
+            ResumeError, match=rf"has format {found}, {words}; this version reads 3: use another JOBDIR$"
+        ):
             ask(path)
 
 

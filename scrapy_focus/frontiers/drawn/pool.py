@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scrapy_focus.frontiers.drawn.chunks import Members, Part
+from scrapy_focus.frontiers.drawn.chunks import Part
 from scrapy_focus.frontiers.drawn.columns import Columns
 from scrapy_focus.frontiers.drawn.scarce import Scarce
 from scrapy_focus.frontiers.hosts import Pairs

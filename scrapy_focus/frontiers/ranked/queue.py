@@ -225,7 +225,9 @@ class Queue:
         stale = sum(self.pair[slot] < 0 for slot in queue)
         require(stale == queue.stale, f"{where} counts {queue.stale} stale entries, not {stale}")
         best = queue.best(self.rank, self.age)
-        require(best >= 0 and self._goodness(best) == self._goodness(head), f"the head of {where} is not its last entry")
+        require(
+            best >= 0 and self._goodness(best) == self._goodness(head), f"the head of {where} is not its last entry"
+        )
         require(all(self._flags[slot] & QUEUED for slot in queue), f"{where} has an entry without a flag")
         queue.check(self.rank, self.age)
         return slots

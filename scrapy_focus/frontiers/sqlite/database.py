@@ -138,7 +138,9 @@ def verify(path: Path) -> None:
     found = _number(header, 60, 4)
     if found != FORMAT:
         by = f"scrapy_focus {_WRITTEN_BY[found]}" if found in _WRITTEN_BY else "a later version of scrapy_focus"
-        raise ResumeError(f"{path} has format {found}, written by {by}; this version reads {FORMAT}: use another JOBDIR")
+        raise ResumeError(
+            f"{path} has format {found}, written by {by}; this version reads {FORMAT}: use another JOBDIR"
+        )
     wal = path.with_name(path.name + "-wal")
     if wal.exists() and wal.stat().st_size:
         return  # the file may lag behind its log
