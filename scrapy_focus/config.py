@@ -12,28 +12,21 @@ from scrapy.utils.misc import load_object
 
 from scrapy_focus.core.budget import Budget
 from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.core.goal import ItemsGoal
+from scrapy_focus.core.mission import Mission
 from scrapy_focus.core.policy import Policy
-from scrapy_focus.core.stop import CostLimit, Plateau, StopRule
+from scrapy_focus.core.stop import CostLimit, Plateau
 from scrapy_focus.goals.files import FilesGoal
-from scrapy_focus.goals.items import ItemsGoal
 from scrapy_focus.goals.topic import TopicGoal
-from scrapy_focus.policies.branching.policy import BranchingBandit
-from scrapy_focus.policies.tagpath.oracles import Informed
-from scrapy_focus.policies.tagpath.policy import TagPath
-from scrapy_focus.web.mime import BLOCKED_MIMES, blocked_extensions, parse_types
+from scrapy_focus.web.mime import BLOCKED_MIMES, parse_types
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from scrapy_focus.core.goal import Goal
-    from scrapy_focus.core.mission import Topic
-
-#: Where two components look for a pick: the id of the pick that a request was made for.
-PICK = "focus_pick"
-#: ``request.meta`` key under which users may say where a link stands: a dict with tag_path, anchor, context.
-LINK = "focus_link"
-#: ``request.meta`` key under which a spider finds why its page was fetched, with ``FOCUS_EXPLAIN``.
-WHY = "focus_why"
+    from scrapy_focus.core.mission import Unit
+    from scrapy_focus.core.policy import Ability
+    from scrapy_focus.core.stop import StopRule
 
 Progress = Literal["auto", "panel", "log", "off"]
 
@@ -48,8 +41,7 @@ class Config:
     budget_requests: int | None = None
     budget_bytes: int | None = None
     budget_seconds: float | None = None
-    plateau: dict[str, Any] | None = None
-    cost_limit: float | None = None
+    stop: StopRule | None = None
     learned_from: str = ""
     learned_to: str = ""
     max_inflight: int = 0
@@ -60,7 +52,6 @@ class Config:
     blocked_mimes: frozenset[str] = frozenset(BLOCKED_MIMES)
     progress: Progress = "auto"
     item_id: str = ""
-    topic: Topic | None = None
     keywords: tuple[str, ...] = ()
     explain: bool = False
 
@@ -79,11 +70,9 @@ class Config:
         if progress not in ("auto", "panel", "log", "off"):
             raise ConfigError(f"FOCUS_PROGRESS is {progress!r}; it takes 'auto', 'panel', 'log' or 'off'")
         seed = _number(settings, "FOCUS_SEED", int, least=0)
-        topic = settings.get("FOCUS_TOPIC") or None
-        goal = _goal(settings.get("FOCUS_GOAL"), types, topic)
+        goal = _goal(settings.get("FOCUS_GOAL"), types, settings.get("FOCUS_TOPIC") or None)
         policy = _policy_class(settings.get("FOCUS_POLICY") or default_policy)
-        plateau, cost_limit = _plateau(settings.get("FOCUS_PLATEAU")), _cost_limit(settings)
-        _check_can(policy, settings, plateau, cost_limit)
+        _check_can(policy, settings)
         return cls(
             policy=policy,
             params=_params(settings),
@@ -91,8 +80,7 @@ class Config:
             budget_requests=_number(settings, "FOCUS_BUDGET_REQUESTS", int) or None,
             budget_bytes=_number(settings, "FOCUS_BUDGET_BYTES", int) or None,
             budget_seconds=_number(settings, "FOCUS_BUDGET_SECONDS", float) or None,
-            plateau=plateau,
-            cost_limit=cost_limit,
+            stop=_stop(settings),
             learned_from=str(settings.get("FOCUS_LEARNED_FROM") or ""),
             learned_to=str(settings.get("FOCUS_LEARNED_TO") or ""),
             max_inflight=_number(settings, "FOCUS_MAX_INFLIGHT", int) or 0,
@@ -103,65 +91,47 @@ class Config:
             blocked_mimes=_types(settings, "FOCUS_BLOCKED_MIMES", list(BLOCKED_MIMES)),
             progress=progress,
             item_id=item_id_field(settings),
-            topic=goal.relevance if topic and isinstance(goal, TopicGoal) else None,
             keywords=tuple(settings.getlist("FOCUS_KEYWORDS")),
             explain=settings.getbool("FOCUS_EXPLAIN"),
         )
 
-    def make_policy(self, **defaults: Any) -> Policy:
-        """Return the policy with its parameters; ``defaults`` are used for those that it has and nobody set.
+    def make_policy(self) -> Policy:
+        """Return the policy with its parameters.
 
         Raises
         ------
         ConfigError
-            If the policy does not take the parameters.
+            If the policy does not take the parameters, or cannot decide in a live crawl.
         """
         signature = inspect.signature(self.policy)
-        any_name = any(parameter.kind is parameter.VAR_KEYWORD for parameter in signature.parameters.values())
-        known = {name: value for name, value in defaults.items() if any_name or name in signature.parameters}
-        params = known | self.params
         try:
-            signature.bind(**params)
+            signature.bind(**self.params)
         except TypeError as error:
             raise ConfigError(
                 f"FOCUS_POLICY_PARAMS is {self.params!r}, which {self.policy.__qualname__} does not take: {error}; it takes "
                 f"{', '.join(signature.parameters) or 'none'}"
             ) from error
-        policy = self.policy(**params)
-        if isinstance(policy, Informed) and policy.needs_truth:
+        policy = self.policy(**self.params)
+        if policy.needs_truth:
             raise ConfigError(
-                f"FOCUS_POLICY is {self.policy.__qualname__}, which is told the truth about a site beforehand: it can only be "
+                f"FOCUS_POLICY is {self.policy.__qualname__}, which is given the truth about a site beforehand: it can only be "
                 "tried on recorded ones, with scrapy focus-compare"
             )
-        for name in defaults.keys() - params.keys():  # a subclass whose constructor leaves them out
-            if hasattr(policy, name):
-                setattr(policy, name, defaults[name])
         return policy
 
     def make_budget(self) -> Budget:
         """Return the budget, with nothing used."""
         return Budget(requests=self.budget_requests, bytes=self.budget_bytes, seconds=self.budget_seconds)
 
-    def make_plateau(self) -> StopRule | None:
-        """Return the stop rule, if one is asked for."""
-        if self.cost_limit is not None:
-            return CostLimit(self.cost_limit)
-        return None if self.plateau is None else Plateau(**self.plateau)
+    def mission(self) -> Mission:
+        """Return what is looked for, as every policy is given it.
 
-    def implied_params(self) -> dict[str, Any]:
-        """Return parameters of the policy that follow from other settings, for those that nobody set."""
-        wanted = getattr(self.goal, "types", ())
-        if issubclass(self.policy, TagPath):
-            heads_tell = bool(getattr(self.goal, "heads_tell", False))
-            accounting = "released" if heads_tell else "full"
-            return {"probe": heads_tell, "accounting": accounting, "blocked": blocked_extensions(wanted)}
-        limits = {"bytes": self.budget_bytes, "seconds": self.budget_seconds}
-        only = [unit for unit, limit in limits.items() if limit is not None]
-        unit = only[0] if len(only) == 1 and self.budget_requests is None else ""
-        site = {"targets": wanted, "words": self.keywords, "unit": unit, "learned": self.learned_from}
-        topic = {"keywords": self.keywords, "relevance": self.topic}
-        said = site if issubclass(self.policy, BranchingBandit) else topic
-        return {name: value for name, value in said.items() if value}
+        What is to be saved is what there is a budget of, if that is one thing and not requests.
+        """
+        units: dict[Unit, float | None] = {"bytes": self.budget_bytes, "seconds": self.budget_seconds}
+        limited = [unit for unit, limit in units.items() if limit is not None]
+        unit = limited[0] if len(limited) == 1 and self.budget_requests is None else "requests"
+        return Mission.of(self.goal, words=self.keywords, unit=unit)
 
 
 SETTINGS = (
@@ -185,6 +155,7 @@ SETTINGS = (
     "FOCUS_POLICY_PARAMS",
     "FOCUS_PROGRESS",
     "FOCUS_SEED",
+    "FOCUS_STOP",
     "FOCUS_TARGETS",
     "FOCUS_TOPIC",
 )
@@ -240,30 +211,61 @@ def _policy_class(value: Any) -> type[Policy]:
     return policy
 
 
-def _cost_limit(settings: BaseSettings) -> float | None:
-    limit = _number(settings, "FOCUS_COST_LIMIT", float) or None
-    if limit is not None:
-        CostLimit(limit)  # which says what is wrong with infinity
-    return limit
-
-
-def _check_can(
-    policy: type[Policy], settings: BaseSettings, plateau: dict[str, Any] | None, cost_limit: float | None
-) -> None:
+def _check_can(policy: type[Policy], settings: BaseSettings) -> None:
     """Raise :class:`~scrapy_focus.core.errors.ConfigError` for a setting that the policy cannot follow."""
-    if cost_limit is not None and plateau is not None:
-        raise ConfigError("FOCUS_COST_LIMIT and FOCUS_PLATEAU both say when to stop; set one of them")
-    learns = issubclass(policy, BranchingBandit)
-    for name, is_set, able in (
-        ("FOCUS_COST_LIMIT", cost_limit is not None, policy.expected_cost is not Policy.expected_cost),
-        ("FOCUS_LEARNED_FROM", settings.get("FOCUS_LEARNED_FROM"), learns),
-        ("FOCUS_LEARNED_TO", settings.get("FOCUS_LEARNED_TO"), learns),
-    ):
-        if is_set and not able:
+    needs: dict[str, tuple[Ability, bool]] = {
+        "FOCUS_COST_LIMIT": ("expected_cost", _cost_limit(settings) is not None),
+        "FOCUS_LEARNED_FROM": ("load", bool(settings.get("FOCUS_LEARNED_FROM"))),
+        "FOCUS_LEARNED_TO": ("save", bool(settings.get("FOCUS_LEARNED_TO"))),
+    }
+    for name, (ability, is_set) in needs.items():
+        if is_set and not policy.can(ability):
             raise ConfigError(
-                f"{name} is {settings.get(name)!r}, which {policy.__qualname__} cannot do; use BranchingBandit, the default of "
-                "scrapy_focus.FocusScheduler, or remove it"
+                f"{name} is {settings.get(name)!r}, for which {policy.__qualname__} lacks {ability}(); use the default policy "
+                "of scrapy_focus.FocusScheduler, or remove it"
             )
+
+
+def _stop(settings: BaseSettings) -> StopRule | None:
+    rules = {
+        "FOCUS_STOP": _stop_rule(settings.get("FOCUS_STOP")),
+        "FOCUS_COST_LIMIT": _cost_limit(settings),
+        "FOCUS_PLATEAU": _plateau(settings.get("FOCUS_PLATEAU")),
+    }
+    made = {name: rule for name, rule in rules.items() if rule is not None}
+    if len(made) > 1:
+        raise ConfigError(f"{' and '.join(made)} each say when to stop; set one of them")
+    return next(iter(made.values()), None)
+
+
+def _stop_rule(value: Any) -> StopRule | None:
+    if not value:
+        return None
+    rule = _made("FOCUS_STOP", value)
+    methods = ("reached", "state", "restore")
+    missing = [f"{name}()" for name in methods if not callable(getattr(rule, name, None))]
+    if not isinstance(getattr(rule, "reason", None), str):
+        missing.insert(0, "reason")
+    if missing:
+        raise ConfigError(
+            f"FOCUS_STOP is {value!r}, which lacks {', '.join(missing)}; it takes a stop rule such as scrapy_focus.Plateau, or "
+            "its import path"
+        )
+    return rule  # type: ignore[no-any-return]
+
+
+def _cost_limit(settings: BaseSettings) -> CostLimit | None:
+    limit = _number(settings, "FOCUS_COST_LIMIT", float) or None
+    return None if limit is None else CostLimit(limit)
+
+
+def _made(name: str, value: Any) -> Any:
+    """Return the object that a setting is, or is the import path of, or of whose class it is."""
+    try:
+        made = load_object(value) if isinstance(value, (str, type)) else value
+        return made() if isinstance(made, type) else made
+    except Exception as error:
+        raise ConfigError(f"{name} is {value!r}, which cannot be made: {error}") from error
 
 
 def _goal(value: Any, types: frozenset[str], topic: Any) -> Goal:
@@ -276,11 +278,7 @@ def _goal(value: Any, types: frozenset[str], topic: Any) -> Goal:
             raise ConfigError(f"FOCUS_TOPIC: {error}") from error
     if not value:
         return FilesGoal(types=types) if types else ItemsGoal()
-    try:
-        goal = load_object(value) if isinstance(value, (str, type)) else value
-        goal = goal() if isinstance(goal, type) else goal
-    except Exception as error:
-        raise ConfigError(f"FOCUS_GOAL is {value!r}, which cannot be made: {error}") from error
+    goal = _made("FOCUS_GOAL", value)
     if not callable(goal):
         raise ConfigError(
             f"FOCUS_GOAL is {value!r}; it takes a callable from an Outcome to a number, or its import path"
@@ -290,18 +288,17 @@ def _goal(value: Any, types: frozenset[str], topic: Any) -> Goal:
     return goal  # type: ignore[no-any-return]
 
 
-def _plateau(value: Any) -> dict[str, Any] | None:
+def _plateau(value: Any) -> Plateau | None:
     if value in (None, False, "", "0", "False", "false"):
         return None
     params = {} if value in (True, "1", "True", "true") else value
     try:
         params = json.loads(params) if isinstance(params, str) else params
-        Plateau(**params)
+        return Plateau(**params)
     except (TypeError, ValueError) as error:
         raise ConfigError(
             f"FOCUS_PLATEAU is {value!r}; it takes True, or a dict with some of window, slope, decay, patience"
         ) from error
-    return dict(params)
 
 
 def _number(settings: BaseSettings, name: str, kind: type, least: float = 0) -> Any:

@@ -16,9 +16,10 @@ from scrapy.exceptions import (
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.misc import load_object
 
-from scrapy_focus.config import PICK
-from scrapy_focus.engine.inflight import BudgetExhausted, Entry, MimeStop, Probed, ProbeFailed, scheduler_of
-from scrapy_focus.web.mime import matches, parse_mime
+from scrapy_focus.engine.host import host_of
+from scrapy_focus.engine.inflight import BudgetExhausted, MimeStop, Probed, ProbeFailed
+from scrapy_focus.engine.marks import PICK
+from scrapy_focus.web.mime import parse_mime
 
 if TYPE_CHECKING:
     from typing import Self
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Headers, Response
 
-    from scrapy_focus.scheduler import FocusScheduler
+    from scrapy_focus.engine.host import Host
+    from scrapy_focus.engine.inflight import Entry
 
 _SMALL = 64 * 1024  # bytes: stopping a smaller body saves nothing, and costs the connection
 
@@ -42,25 +44,25 @@ class _FocusMiddleware:
         return cls(crawler)
 
     @property
-    def scheduler(self) -> FocusScheduler | None:
-        return scheduler_of(self.crawler)
+    def host(self) -> Host | None:
+        return host_of(self.crawler)
 
-    def entry(self, request: Request) -> tuple[FocusScheduler, Entry] | None:
-        """Return the scheduler, and what it noted of the pick that a request was made for, if it was made for one."""
-        scheduler = self.scheduler
-        entry = None if scheduler is None else scheduler.inflight.find(request)
-        return None if entry is None or scheduler is None else (scheduler, entry)
+    def entry(self, request: Request) -> Entry | None:
+        """Return what is known of the pick that a request was made for, if it was made for one."""
+        host = self.host
+        return None if host is None else host.inflight.find(request)
 
 
 class ProbeMiddleware(_FocusMiddleware):
     """Looks at a link with a HEAD request where the policy asked for that, and fetches nothing.
 
-    Only for GET requests without a body; any other is sent as it is. The HEAD goes through all downloader middlewares and takes its turn of politeness. It is never rendered by a browser.
+    Only for GET requests without a body; any other is sent as it is. The HEAD goes through all downloader middlewares and
+    takes its turn of politeness. It is never rendered by a browser.
     """
 
     async def process_request(self, request: Request) -> None:
-        found = self.entry(request)
-        if found is None or found[1].pick.method != "HEAD" or request.method != "GET" or request.body:
+        entry = self.entry(request)
+        if entry is None or entry.pick.method != "HEAD" or request.method != "GET" or request.body:
             return
         meta = {key: value for key, value in request.meta.items() if key != PICK and not key.startswith("playwright")}
         head = request.replace(method="HEAD", body=b"", callback=NO_CALLBACK, errback=None, meta=meta)
@@ -88,30 +90,25 @@ class MimeMiddleware(_FocusMiddleware):
 
     def on_headers(self, headers: Headers, body_length: Any, request: Request) -> None:
         """Decide on a response as its headers arrive; the handler of Scrapy's ``headers_received``."""
-        found = self.entry(request)
-        if found is None or self._is_wanted(found[0], headers):
+        host, entry = self.host, self.entry(request)
+        kind = (headers.get("Content-Type") or b"").decode("latin-1")
+        if host is None or entry is None or host.is_wanted(parse_mime(kind)):
             return
-        scheduler, entry = found
         entry.stopped = True
         request.meta["dont_cache"] = True  # or the HTTP cache would replay an empty body
         length = body_length if isinstance(body_length, int) else None  # Twisted has a constant for "unknown"
         if length is None or length >= _SMALL:
-            scheduler.crawl.counts["mime/aborted"] += 1
-            scheduler.crawl.counts["mime/aborted_bytes"] += length or 0
+            host.count("mime/aborted")
+            host.count("mime/aborted_bytes", length or 0)
             raise StopDownload(fail=True)
 
     def process_response(self, request: Request, response: Response) -> Response:
-        found = self.entry(request)
-        if found is not None and found[1].stopped:
-            found[0].crawl.counts["mime/dropped"] += 1
+        host, entry = self.host, self.entry(request)
+        if host is not None and entry is not None and entry.stopped:
+            host.count("mime/dropped")
             kind = response.headers.get("Content-Type")
             raise MimeStop(f"{response.url} is {kind!r}, which FOCUS_BLOCKED_MIMES names")
         return response
-
-    def _is_wanted(self, scheduler: FocusScheduler, headers: Headers) -> bool:
-        mime = parse_mime((headers.get("Content-Type") or b"").decode("latin-1"))
-        wanted = getattr(scheduler.config.goal, "types", ())
-        return not matches(mime, scheduler.config.blocked_mimes) or matches(mime, wanted)
 
 
 class MeterMiddleware(_FocusMiddleware):
@@ -126,28 +123,28 @@ class MeterMiddleware(_FocusMiddleware):
         self._out: WeakSet[Request] = WeakSet()  # an answer to another request came from the cache, say
 
     def process_request(self, request: Request) -> None:
-        scheduler = self.scheduler
-        if scheduler is None or not request.url.startswith("http"):
+        host = self.host
+        if host is None or not request.url.startswith("http"):
             return
-        if not scheduler.sent(request):
+        if not host.sent(request):
             raise BudgetExhausted("the budget of requests (FOCUS_BUDGET_REQUESTS) is used up")
         self._out.add(request)
 
     def process_response(self, request: Request, response: Response) -> Response:
-        if (scheduler := self._back(request)) is not None:
-            scheduler.crawl.budget.bytes_used += len(response.body) + len(response.headers.to_string())
+        if (host := self._back(request)) is not None:
+            host.received(len(response.body) + len(response.headers.to_string()))
         return response
 
     def process_exception(self, request: Request, exception: Exception) -> None:
-        scheduler = self._back(request)
-        if scheduler is not None and isinstance(exception, (CannotResolveHostError, DownloadConnectionRefusedError)):
-            scheduler.guard("give_back", scheduler.crawl.give_back)
+        host = self._back(request)
+        if host is not None and isinstance(exception, (CannotResolveHostError, DownloadConnectionRefusedError)):
+            host.received(None)
 
-    def _back(self, request: Request) -> FocusScheduler | None:
+    def _back(self, request: Request) -> Host | None:
         if request not in self._out:
             return None
         self._out.discard(request)
-        return self.scheduler
+        return self.host
 
 
 def install(crawler: Crawler) -> None:

@@ -1,4 +1,4 @@
-"""Which requests were had before: the frontier knows, so nobody else has to."""
+"""Which requests were seen before: the frontier knows, so nobody else has to."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from scrapy.dupefilters import BaseDupeFilter, RFPDupeFilter
 from scrapy.utils.misc import build_from_crawler, load_object
 from scrapy.utils.request import RequestFingerprinter
 
+from scrapy_focus.core.types import State
 from scrapy_focus.spidermiddlewares import KnownLinkMiddleware, has_spider_middleware
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection, Iterable
     from typing import Self
 
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
     from twisted.internet.defer import Deferred
 
-    from scrapy_focus.core.crawl import Crawl
+    from scrapy_focus.engine.host import Host
     from scrapy_focus.engine.inflight import Entry
     from scrapy_focus.engine.links import Links
 
@@ -41,18 +42,46 @@ class FrontierDupeFilter(RFPDupeFilter):
         return self.is_known(request)
 
 
-class Had:
-    """What was requested before, as the scheduler asks for it: the dupefilter of the settings decides.
+class Seen:
+    """Which requests were seen before, and which of these the policy wants: the dupefilter of the settings decides.
 
-    ``known_urls`` are those of the last requests, where the dupefilter looks at nothing but the URL.
+    Parameters
+    ----------
+    crawler
+        Whose settings and requests they are.
+    host
+        The scheduler.
+    links
+        Where the keys of requests come from.
+    wanted
+        States of known URLs whose links the policy wants.
+    tells_keys
+        Whether the policy wants the keys of all other known links of a page.
+    recovered
+        Keys that were in flight when an earlier run of the job was killed.
+    resumed
+        Whether there was an earlier run.
     """
 
-    def __init__(self, crawler: Crawler, crawl: Crawl, links: Links, *, resumed: bool) -> None:
+    def __init__(
+        self,
+        crawler: Crawler,
+        host: Host,
+        links: Links,
+        *,
+        wanted: Collection[State],
+        tells_keys: bool,
+        recovered: Iterable[int],
+        resumed: bool,
+    ) -> None:
         self.crawler = crawler
-        self.crawl = crawl
+        self.host = host
         self.links = links
+        self.wanted = wanted
+        self.tells_keys = tells_keys
         self.resumed = resumed
-        self.known_urls = Recent()
+        self._recovered = set(recovered)  # those that have no outcome since
+        self._urls = Recent()  # of requests, where the dupefilter looks at nothing but the URL
         self._notes_urls = False
         cls = load_object(crawler.settings["DUPEFILTER_CLASS"])
         self.filter = cast(
@@ -66,60 +95,101 @@ class Had:
         usual = isinstance(self.filter, FrontierDupeFilter) and (
             type(self.crawler.request_fingerprinter) is RequestFingerprinter
         )
-        asked = has_spider_middleware(self.crawler, KnownLinkMiddleware)
-        self._notes_urls = usual and asked and not self.crawl.policy.wants_known
+        self._notes_urls = usual and has_spider_middleware(self.crawler, KnownLinkMiddleware)
         return self.filter.open()
 
     def close(self, reason: str) -> Deferred[None] | None:
         """End."""
         return self.filter.close(reason)
 
-    def seen(self, request: Request, entry: Entry | None) -> bool:
-        """Whether a request was had before, and note that it was now; ``entry``: that of the page that it comes from."""
+    def has(self, request: Request, entry: Entry | None) -> bool:
+        """Whether a request was seen before, and note that it is now; ``entry``: that of the page that it comes from."""
         if request.dont_filter:
             return False
         if self._notes_urls and request.method == "GET" and not request.body:
-            self.known_urls.add(request.url)
+            self._urls.add(request.url, self.links.key(request) if self.wanted or self.tells_keys else 0)
         if not self.filter.request_seen(request) or self._was_lost(request, entry):
             return False
         self.filter.log(request, cast("Spider", self.crawler.spider))
         return True
 
+    def drops(self, request: Request, entry: Entry | None) -> bool:
+        """Whether the dupefilter would say of a request that it was seen before, and the policy does not want its link.
+
+        Its key is noted for the policy, if that wants it. ``False`` also where the URL was seen too long ago.
+        """
+        if request.dont_filter or request.method != "GET" or request.body:
+            return False
+        key = self._urls.get(request.url)
+        if key is None or self._may_be_wanted(key):
+            return False
+        if entry is not None:
+            self.note(key, entry)
+        self.host.count("link/known")
+        return True
+
+    def note(self, key: int, entry: Entry) -> None:
+        """A page has a link to a known URL, and the policy is not given the link."""
+        if self.tells_keys:
+            entry.known.append(key)
+
+    def forget(self, urls: Iterable[str]) -> None:
+        """The policy left the links of these URLs as they were: it is to be given the next ones."""
+        for url in urls:
+            self._urls.discard(url)
+
+    def concluded(self, key: int) -> None:
+        """A pick has its outcome."""
+        self._recovered.discard(key)
+
+    def _may_be_wanted(self, key: int) -> bool:
+        """Whether the policy wants a link in the state of this one, or in that which it has when links are placed."""
+        if not self.wanted:
+            return False
+        [state] = self.host.knows([key])
+        if state == State.FLYING and State.FETCHED in self.wanted:  # the page may have a link to itself
+            return True
+        return state in self.wanted or self.links.is_coming(key)
+
     def _was_lost(self, request: Request, entry: Entry | None) -> bool:
         """Whether a dupefilter of the user's remembers a request, from before a kill, that the frontier does not."""
         if not self.resumed or isinstance(self.filter, FrontierDupeFilter) or self.links.is_known(request):
             return False
-        again = entry is not None and entry.pick.key in self.crawl.recovered
+        again = entry is not None and entry.pick.key in self._recovered
         return again or bool(request.meta.get("is_start_request"))
 
 
 class Recent:
-    """The last so many values that were added or asked for, as hashes: older ones are forgotten.
+    """Keys by the hashes of the last so many texts that were added or asked for: older ones are forgotten.
 
     Examples
     --------
     >>> recent = Recent(2)
-    >>> for word in ["a", "b", "c"]:
-    ...     recent.add(word)
-    >>> "a" in recent, "c" in recent
-    (True, True)
+    >>> for key, word in enumerate(["a", "b", "c"]):
+    ...     recent.add(word, key)
+    >>> recent.get("a"), recent.get("c"), recent.get("d")
+    (0, 2, None)
     """
 
     def __init__(self, size: int = 1 << 17) -> None:
         self.size = size  # between one and two times as many are known
-        self._new: set[int] = set()
-        self._old: set[int] = set()
+        self._new: dict[int, int] = {}
+        self._old: dict[int, int] = {}
 
-    def add(self, value: str) -> None:
-        """Know a value."""
-        self._new.add(hash(value))
+    def add(self, text: str, key: int) -> None:
+        """Know the key of a text."""
+        self._new[hash(text)] = key
         if len(self._new) >= self.size:
-            self._old, self._new = self._new, set()
+            self._old, self._new = self._new, {}
 
-    def __contains__(self, value: str) -> bool:
-        if hash(value) in self._new:
-            return True
-        if hash(value) in self._old:
-            self.add(value)
-            return True
-        return False
+    def get(self, text: str) -> int | None:
+        """Return the key of a text, ``None`` where it is not known."""
+        key = self._new.get(hash(text))
+        if key is None and (key := self._old.get(hash(text))) is not None:
+            self.add(text, key)
+        return key
+
+    def discard(self, text: str) -> None:
+        """Know it no more."""
+        self._new.pop(hash(text), None)
+        self._old.pop(hash(text), None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from scrapy_focus.engine.inflight import scheduler_of
+from scrapy_focus.engine.host import host_of
 
 if TYPE_CHECKING:
     from typing import Self
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 class RewardPipeline:
     """Says what each item is worth to the policy: 1 by default, or what you make of it in a subclass.
 
-    An item whose worth cannot be told (an exception, which is logged) is worth 1. It comes last, so an item that another pipeline dropped is worth nothing. What a page earned is the sum over its items.
+    An item whose worth cannot be told (an exception, which is logged) is worth 1. It comes last, so an item that another
+    pipeline dropped is worth nothing. What a page earned is the sum over its items.
 
     Examples
     --------
@@ -38,9 +39,11 @@ class RewardPipeline:
         return 1.0
 
     def process_item(self, item: Any) -> Any:
-        scheduler = scheduler_of(self.crawler)
+        host = host_of(self.crawler)
         standard = type(self).worth is RewardPipeline.worth  # as the add-on adds it: a subclass knows better
-        if scheduler is not None and not (standard and scheduler.inflight.is_appraised(item)):
-            worth = scheduler.guard("worth", lambda: float(self.worth(item)))
-            scheduler.inflight.appraise(item, 1.0 if worth is None else worth)
+        if host is not None and not (standard and host.inflight.is_appraised(item)):
+            host.inflight.appraise(item, host.guard("worth", 1.0, self._worth, item))
         return item
+
+    def _worth(self, item: Any) -> float:
+        return float(self.worth(item))

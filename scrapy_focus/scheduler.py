@@ -8,49 +8,61 @@ now, and before each choice all outcomes are reported that the engine is done wi
 from __future__ import annotations
 
 import logging
-from collections import deque
-from functools import partial
+from collections import Counter, deque
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
+from typing import TYPE_CHECKING, ClassVar, ParamSpec, TypeVar, cast
 
 from scrapy import signals
 from scrapy.core.scheduler import BaseScheduler
+from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.job import job_dir
 
-from scrapy_focus.config import PICK, WHY, Config
+from scrapy_focus.config import Config
 from scrapy_focus.core.crawl import Crawl
 from scrapy_focus.core.errors import StorageError
 from scrapy_focus.core.log import EventLog
+from scrapy_focus.core.types import State
 from scrapy_focus.downloadermiddlewares import install
-from scrapy_focus.dupefilters import Had
+from scrapy_focus.dupefilters import Seen
 from scrapy_focus.engine.feeds import flush_feeds, mend_feeds
 from scrapy_focus.engine.garbage import freeze, thaw
 from scrapy_focus.engine.inflight import BudgetExhausted, Entry, Errback, InFlight, engine_slot, unwrap
 from scrapy_focus.engine.links import Links
+from scrapy_focus.engine.marks import PICK, WHY
 from scrapy_focus.engine.requests import MissingCallback, Requests
 from scrapy_focus.engine.slots import Slots, slot_name
 from scrapy_focus.engine.stats import Stats, persistence, summary
+from scrapy_focus.frontiers.memory import memory_frontier
 from scrapy_focus.jobs.job import Job
 from scrapy_focus.policies.branching.policy import BranchingBandit
 from scrapy_focus.spidermiddlewares import ItemIdMiddleware, has_spider_middleware
+from scrapy_focus.web.mime import matches
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Self
 
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
+    from scrapy.http import Response
+    from scrapy.utils.asyncio import CallLaterResult
     from twisted.internet.defer import Deferred
 
+    from scrapy_focus.core.crawl import Status
     from scrapy_focus.core.policy import Policy
     from scrapy_focus.core.types import Link, Outcome
+    from scrapy_focus.engine.host import Host
 
 logger = logging.getLogger(__name__)
+P = ParamSpec("P")
 T = TypeVar("T")
+D = TypeVar("D")
 
 _MANY = 100_000  # waiting links whose objects make a garbage collection long
+_BETWEEN = 100  # outcomes between two looks at how many wait
+_LONGEST = 60.0  # seconds until the policy is asked again that has nothing yet
 _STUCK = 5.0  # seconds after which the links of a page whose callback still runs are placed, if all else is done
 _SHOWN_ERRORS = 3  # with traceback; after that they are only counted
 _MOST_ERRORS = 100  # of the question whether there is anything to do
@@ -65,13 +77,13 @@ class FocusScheduler(BaseScheduler):
 
     Job directory contents
     ----------------------
-    With ``JOBDIR``, the crawl lives in the folder ``focus`` in it (see :class:`~scrapy_focus.jobs.job.Job`), and goes on
-    from there, whether it was stopped or killed. Scrapy's own dupefilter writes nothing; another one writes its own files.
+    With ``JOBDIR``, the crawl lives in the folder ``focus`` in it (see :class:`~scrapy_focus.jobs.job.Job`), and resumes
+    there, whether it was stopped or killed. Scrapy's own dupefilter writes nothing; another one writes its own files.
 
     Notes
     -----
     Exceptions of a policy, a goal or this class never reach the engine, which is not made for them: they are logged
-    and counted as ``focus/error/...``, and the crawl goes on, first in first out where nothing better is known. Only where
+    and counted as ``focus/error/...``, and the crawl continues, first in first out where nothing better is known. Only where
     the files of a job cannot be read or written does it stop, with the reason ``focus_storage``.
     """
 
@@ -80,26 +92,39 @@ class FocusScheduler(BaseScheduler):
     def __init__(self, crawler: Crawler, config: Config) -> None:
         self.crawler = crawler
         self.config = config
+        self.counts: Counter[str] = Counter()
+        policy = config.make_policy()
         jobdir = job_dir(crawler.settings)
         name = getattr(crawler.spider, "name", "")
         self.job = Job(Path(jobdir, "focus"), every=config.checkpoint_every, name=name) if jobdir else None
         self.resumed = self.job is not None and not self.job.is_new
-        params = self.default_params(config)
-        if self.resumed:
-            params.pop("learned", None)  # it is in the stored policy
         try:
+            if config.learned_from and not self.resumed:
+                policy.load(config.learned_from)
             self.crawl = Crawl(
-                config.make_policy(**params),
+                policy,
+                frontier=memory_frontier if self.job is None else None,
+                job=self.job,
                 goal=config.goal,
+                mission=config.mission(),
                 budget=config.make_budget(),
-                plateau=config.make_plateau(),
+                stop=config.stop,
                 seed=config.seed,
                 log=EventLog(config.log) if config.log else None,
-                job=self.job,
+                explain=config.explain,
+                counts=self.counts,
             )
             self.requests = Requests(cast("Spider", crawler.spider), durable=self.job is not None)
-            self.links = Links(crawler, self.crawl, self.requests)
-            self.had = Had(crawler, self.crawl, self.links, resumed=self.resumed)
+            self.links = Links(crawler, self, self.requests, reads_page=policy.reads_page)
+            self.seen = Seen(
+                crawler,
+                self,
+                self.links,
+                wanted=policy.wants_known,
+                tells_keys=policy.can("know"),
+                recovered=self.crawl.status().recovered,
+                resumed=self.resumed,
+            )
         except BaseException:
             if self.job is not None:
                 self.job.close()
@@ -112,9 +137,11 @@ class FocusScheduler(BaseScheduler):
         self._stopping = False
         self._closed = False
         self._failed = False  # our files cannot be written or read any more
-        self._stats = Stats(crawler, self.crawl)
-        self._owing: dict[int, Entry] = {}  # whose rewards come later
+        self._stats = Stats(crawler)
+        self._owing: dict[int, Entry] = {}  # by pick, whose rewards come later
+        self._alarm: CallLaterResult | None = None  # when the engine is to ask again
         self._freeze_from = _MANY  # waiting links
+        self._until_look = _BETWEEN  # outcomes
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -124,98 +151,163 @@ class FocusScheduler(BaseScheduler):
             logger.error("scrapy_focus cannot start: %s", error)  # Scrapy 2.19 ends in "Engine slot not assigned"
             raise
 
-    def default_params(self, config: Config) -> dict[str, Any]:
-        """Parameters of the policy that follow from other settings, for those that ``FOCUS_POLICY_PARAMS`` leaves open."""
-        return config.implied_params()
+    @property
+    def focus_host(self) -> Host:
+        """What our components find it by, see :func:`~scrapy_focus.engine.host.host_of`."""
+        return self
 
     def open(self, spider: Spider) -> Deferred[None] | None:
         install(self.crawler)
         self.inflight.connect()
         if self.config.item_id and not has_spider_middleware(self.crawler, ItemIdMiddleware):
             logger.warning("FOCUS_ITEM_ID does nothing without the add-on, or ItemIdMiddleware in SPIDER_MIDDLEWARES")
-        self.guard("mend_feeds", lambda: mend_feeds(self.crawler))
+        self.guard("mend_feeds", None, mend_feeds, self.crawler)
         self._freeze()
         logger.info("scrapy_focus: %s", self.summary(), extra={"spider": spider})
-        return self.had.open()
+        return self.seen.open()
 
     def close(self, reason: str) -> Deferred[None] | None:
-        self.guard("close", self._shut_down)
-        self.guard("save", self._save_learned)
-        self.guard("close", self.flush_stats)
-        self.guard("close", self.crawl.close)
+        self._set_alarm(None)
+        self.guard("close", None, self._shut_down)
+        self.guard("save", None, self._save_learned)
+        self.guard("close", None, self.flush_stats)
+        self.guard("close", None, self.crawl.close)
         thaw()
         self._closed = True
-        return self.had.close(reason)
+        return self.seen.close(reason)
 
     def has_pending_requests(self) -> bool:
-        pending = self.guard("has_pending_requests", self._has_pending)
-        if pending is None:  # not known is not done, but not for ever
-            errors = self.crawl.counts["error/has_pending_requests"]
-            return bool(self._spilled) or not (self._failed or self._stopping or errors > _MOST_ERRORS)
-        return pending
+        pending = self.guard("has_pending_requests", None, self._has_pending)
+        if pending is not None:
+            return pending
+        errors = self.counts["error/has_pending_requests"]  # not known is not done, but not for ever
+        return bool(self._spilled) or not (self._failed or self._stopping or errors > _MOST_ERRORS)
 
     def enqueue_request(self, request: Request) -> bool:
         if isinstance(request.errback, Errback):
             request.errback = request.errback.original
         if self._closed:  # start() may run on for a moment; the next run asks it again
             return False
-        accepted = self.guard("enqueue_request", lambda: self._enqueue(request))
-        if accepted is None and not self._failed:
+        accepted = self.guard("enqueue_request", None, self._enqueue, request)
+        if accepted is not None:
+            return accepted
+        if not self._failed:
             self._spilled.append(request)
-        return accepted is not False
+        return True
 
     def next_request(self) -> Request | None:
-        request = self.guard("next_request", self._next)
+        request = self.guard("next_request", None, self._next)
         if request is None and self._spilled and not self._stopping:
             return self._spilled.popleft()
         return request
 
     def summary(self) -> str:
         """Say in one line what is active."""
-        return f"policy {summary(self.crawl)}, persistence {persistence(self.crawl, resumed=self.resumed)}"
+        config = self.config
+        crawl = summary(config.policy, config.goal, config.make_budget())
+        return f"policy {crawl}, persistence {persistence(self.job, self.crawl.status(), resumed=self.resumed)}"
+
+    # What our components ask, see Host
+
+    @property
+    def policy(self) -> type[Policy]:
+        """The class of who decides."""
+        return self.config.policy
+
+    @property
+    def progress(self) -> str:
+        """How to show progress: ``"auto"``, ``"panel"``, ``"log"`` or ``"off"``."""
+        return self.config.progress
+
+    def is_wanted(self, mime: str) -> bool:
+        """Whether bodies of a MIME type are read: not those that are blocked, but always those that are looked for."""
+        return not matches(mime, self.config.blocked_mimes) or matches(mime, getattr(self.config.goal, "types", ()))
+
+    def status(self, *, best: int = 0) -> Status:
+        """Return how the crawl stands; ``best``: with so many of the best arms, and what is expected to be left."""
+        return self.crawl.status(best=best)
+
+    def knows(self, keys: Sequence[int]) -> list[State]:
+        """Return what the crawl knows about each key."""
+        return self.crawl.knows(keys)
+
+    def count(self, name: str, n: int = 1) -> None:
+        """Add to the count that is written to the stats as ``focus/<name>``."""
+        self.counts[name] += n
+
+    def drops(self, request: Request, response: Response | None) -> bool:
+        """Whether a request of the spider, from the page of a response, goes no further: its URL was requested before."""
+        return self.guard("drops", False, self.seen.drops, request, self.inflight.find(response))
 
     def sent(self, request: Request) -> bool:
         """Use one request of the budget for a request on its way out; ``False``: it must not go out."""
         entry = self.inflight.find(request)
-        if not self.guard("sent", lambda: self.crawl.sent(None if entry is None else entry.pick.id)):
+        if not self.guard("sent", False, self.crawl.sent, None if entry is None else entry.pick.id):
             return False
         if entry is not None:
             entry.sent = True
         return True
 
+    def received(self, n_bytes: int | None) -> None:
+        """An answer came, of so many bytes; ``None``: its request never left, as no connection could be made."""
+        self.guard("received", None, self.crawl.received, n_bytes)
+
     def reward(self, pick_id: int, value: float) -> None:
         """Say what an outcome was worth whose goal had said ``None``; may be called at any time."""
-        self.guard("reward", lambda: self.crawl.reward(pick_id, value))
+        self.guard("reward", False, self.crawl.reward, pick_id, value)
         engine_slot(self.crawler).nextcall.schedule()  # or the engine would not ask before its next heartbeat
 
     def flush_stats(self) -> None:
         """Write the counts of the crawl to the stats of Scrapy, under ``focus/``."""
-        self._stats.flush()
+        self._stats.flush(self.crawl.status())
+
+    def guard(self, what: str, default: D, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | D:
+        """Call something of ours; what it raises is logged and counted, never reaches the engine, and gives the default."""
+        try:
+            return call(*args, **kwargs)
+        except MissingCallback:
+            raise
+        except StorageError as error:
+            self._fail(error)
+        except Exception as error:
+            self.counts[f"error/{what}"] += 1
+            if self.counts[f"error/{what}"] <= _SHOWN_ERRORS:
+                logger.exception("scrapy_focus failed in %s: %s", what, error, extra={"spider": self.crawler.spider})
+        return default
 
     # What the engine asks
+
+    @property
+    def _in_flight(self) -> int:
+        """How many picks have no outcome yet."""
+        return len(self.inflight.entries) + len(self._owing)
 
     def _has_pending(self) -> bool:
         if not self._failed:
             self._settle()
         if self._failed or self._stopping:
             return False
-        return bool(self._successors or self._spilled or self.crawl.in_flight or len(self.crawl.frontier))
+        return bool(self._successors or self._spilled or self._in_flight or self.crawl.status().waiting)
 
     def _enqueue(self, request: Request) -> bool:
         pick_id = request.meta.pop(PICK, None)
         entry = None if pick_id is None else self.inflight.entries.get(pick_id)
-        seen = self.had.seen(request, entry)
+        seen = self.seen.has(request, entry)
         if seen and self.resumed and request.meta.get("is_start_request"):
             seen = not self.links.is_recalled(request)
         if entry is not None and not entry.returned:
             return self._succeed(entry, request, seen)
         source = entry or self.inflight.page_of(request)
-        if (seen and not self.crawl.policy.wants_known) or (source is None and self._has_begun(request)):
+        if source is None and self._has_begun(request):
             return False
-        self.crawl.counts["link/loose"] += source is None
+        if seen and not self.seen.wanted:
+            if source is not None:
+                self.seen.note(self.links.key(request), source)
+            return False
+        self.count("link/loose", source is None)
         (self._loose if source is None else source.links).append(self.links.make(request, seen=seen))
         if not seen:
-            self._count("enqueued")
+            self._count_as_scrapy("enqueued")
         return not seen
 
     def _has_begun(self, request: Request) -> bool:
@@ -228,43 +320,43 @@ class FocusScheduler(BaseScheduler):
         self._settle()
         reason = self.crawl.finished()
         out = any(entry.request is not None for entry in self.inflight.entries.values())
-        if reason and not (reason == "budget_requests" and out):  # what is out may be given back
+        if reason and not (reason == "budget_requests" and out):  # what is out may be refunded
             self._stop()
         if reason or self._stopping:
             return None
         for _ in range(len(self._successors)):
             entry, successor = self._successors.popleft()
             if slot_name(self.crawler.engine.downloader.get_slot_key(successor)) not in self.slots.busy:
-                self._count("dequeued")
+                self._count_as_scrapy("dequeued")
                 return self.inflight.hand_out(entry, successor)
             self._successors.append((entry, successor))
-        self.crawl.expire()
-        if 0 < self.config.max_inflight <= self.crawl.in_flight:
+        if 0 < self.config.max_inflight <= self._in_flight:
             return None
         while (pick := self.crawl.next(self.slots.busy)) is not None:
-            entry = self.inflight.entries[pick.id] = Entry(pick, self.crawl.clock())
+            entry = self.inflight.entries[pick.id] = Entry(pick, monotonic())
             try:
-                request = self.guard("unpack", partial(self.requests.unpack, pick.key, pick.url, pick.payload))
+                request = self.guard("unpack", None, self.requests.unpack, pick.key, pick.url, pick.payload)
             except MissingCallback as error:
-                self._put_back(self.inflight.entries.pop(pick.id))
+                self._release(self.inflight.entries.pop(pick.id))
                 self._fail(error)
                 return None
             if request is not None:
                 if any(other.request is request for other in self.inflight.entries.values()):
                     request = request.copy()
-                self._count("dequeued")
+                self._count_as_scrapy("dequeued")
                 if self.config.explain:
-                    request.meta[WHY] = self.crawl.explain(pick)
+                    request.meta[WHY] = self.crawl.why
                 return self.inflight.hand_out(entry, request)
             entry.verdict = "lost"  # its callback is gone since the last run, say
             self._conclude(entry)
         self._place_stuck()
+        self._wake_when_due()
         return None
 
     # How the answers come about
 
     def _succeed(self, entry: Entry, request: Request, seen: bool) -> bool:
-        """A redirect or retry: the same pick goes on with another request, unless its URL was had before."""
+        """A redirect or retry: the same pick continues with another request, unless its URL was seen before."""
         if seen:
             entry.verdict = "redirect_seen"
             return False
@@ -272,15 +364,15 @@ class FocusScheduler(BaseScheduler):
             entry.also.append(self.links.claim(request))
         self.inflight.succeed(entry)
         self._successors.append((entry, request))
-        self.crawl.counts["requeued"] += 1
-        self._count("enqueued")
+        self.count("requeued")
+        self._count_as_scrapy("enqueued")
         return True
 
     def _add(self, links: list[Link], source: Outcome | None = None) -> None:
         self.crawl.add(links, source)
-        self.links.placed(links)
+        self.seen.forget(self.links.placed(links))
 
-    def _count(self, what: str) -> None:
+    def _count_as_scrapy(self, what: str) -> None:
         """Count as the stock scheduler does: dashboards read these."""
         self.crawler.stats.inc_value(f"scheduler/{what}")
         self.crawler.stats.inc_value(f"scheduler/{what}/memory")
@@ -292,34 +384,46 @@ class FocusScheduler(BaseScheduler):
             self._add(links)
         for entry in self.inflight.ended():
             self._conclude(entry)
-        if len(self.crawl.frontier) >= self._freeze_from:
-            self._freeze()
-        for pick_id in self._owing.keys() - self.crawl.owed:
-            self.links.concluded(self._owing.pop(pick_id))
+        if self._owing:
+            self.crawl.expire()
+            for pick_id in self._owing.keys() - self.crawl.status().owed:
+                self._concluded(self._owing.pop(pick_id))
+        if self._until_look <= 0:
+            self._until_look = _BETWEEN
+            if self.crawl.status().waiting >= self._freeze_from:
+                self._freeze()
 
     def _conclude(self, entry: Entry) -> None:
         self.inflight.remove(entry)
         if isinstance(entry.failure, BudgetExhausted) and not entry.sent:
-            self._put_back(entry)
+            self._release(entry)
             return
-        outcome = entry.outcome(self.crawl.clock())
-        self.crawl.counts[f"outcome/{entry.label()}"] += 1
+        outcome = entry.outcome(monotonic())
+        self.count(f"outcome/{entry.label()}")
         if outcome.pick.method == "HEAD":
             self._keep(entry)
         if self.job is not None and not flush_feeds(self.crawler):  # or a kill took items of a page that is done
             raise StorageError("a feed cannot be written, see the log: make room, and start again with the same JOBDIR")
         self._owing[entry.pick.id] = entry
-        self.crawl.report(outcome, self._located(entry), entry.also)
-        if entry.pick.id not in self.crawl.owed:
-            self.links.concluded(self._owing.pop(entry.pick.id))
+        links = self._located(entry)
+        fresh = {link.key for link in links}
+        self.crawl.report(outcome, links, [key for key in entry.known if key not in fresh])
+        self._until_look -= 1
+        if self.crawl.knows([entry.pick.key]) != [State.FLYING]:  # else its reward comes later
+            self._concluded(self._owing.pop(entry.pick.id))
+
+    def _concluded(self, entry: Entry) -> None:
+        """The crawl has the outcome of a pick, and its reward."""
+        self.seen.concluded(entry.pick.key)
+        self.seen.forget(self.links.concluded(entry))
 
     def _located(self, entry: Entry) -> list[Link]:
-        located = self.guard("locate", lambda: self.links.locate(entry.links, entry.response))
-        return entry.links if located is None else located
+        return self.guard("locate", entry.links, self.links.locate, entry.links, entry.response)
 
-    def _put_back(self, entry: Entry) -> None:
+    def _release(self, entry: Entry) -> None:
+        """The request of a pick was never sent."""
         self._keep(entry)
-        self.links.give_back(entry.also)
+        self.links.release(entry.also)
         self.crawl.release(entry.pick.id)
 
     def _keep(self, entry: Entry) -> None:
@@ -332,17 +436,31 @@ class FocusScheduler(BaseScheduler):
 
         They are placed as if the page had earned nothing, which is what is known of it.
         """
-        if len(self.crawl.frontier) or self._successors:
-            return
         now = monotonic()
-        for entry in self.inflight.entries.values():
-            if entry.links and now - entry.parsed_from > _STUCK:
-                self._add(self._located(entry), entry.outcome(self.crawl.clock()))
-                entry.links = []
+        stuck = [entry for entry in self.inflight.entries.values() if entry.links and now - entry.parsed_from > _STUCK]
+        if not stuck or self._successors or self.crawl.status().waiting:
+            return
+        for entry in stuck:
+            self._add(self._located(entry), entry.outcome(now))
+            entry.links = []
+
+    def _wake_when_due(self) -> None:
+        """Let the engine ask again when the policy has something, if nothing else will make it ask by then."""
+        if self._in_flight:
+            return
+        status = self.crawl.status()
+        if status.waiting and status.due is not None and status.due > status.at:
+            self._set_alarm(min(status.due - status.at, _LONGEST))
+
+    def _set_alarm(self, seconds: float | None) -> None:
+        """Let the engine ask again in so many seconds, and at no other time that was set before."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._alarm = None if seconds is None else call_later(seconds, engine_slot(self.crawler).nextcall.schedule)
 
     def _freeze(self) -> None:
         """Let the garbage collector pass over what is there: imports and loaded links, later ever more waiting links."""
-        waiting = len(self.crawl.frontier)
+        waiting = self.crawl.status().waiting
         freeze(collect=waiting > _MANY)
         self._freeze_from = 2 * max(waiting, _MANY)
 
@@ -360,7 +478,7 @@ class FocusScheduler(BaseScheduler):
             return
         for entry, _ in self._successors:  # the next run begins with the URL that leads there
             self.inflight.remove(entry)
-            self._put_back(entry)
+            self._release(entry)
         self._successors.clear()
         for entry in list(self.inflight.entries.values()):
             self._conclude(entry)
@@ -373,24 +491,9 @@ class FocusScheduler(BaseScheduler):
             self.job.flush()
 
     def _save_learned(self) -> None:
-        if self.config.learned_to and isinstance(self.crawl.policy, BranchingBandit):
-            self.crawl.policy.save(self.config.learned_to)
+        if self.config.learned_to:
+            self.crawl.policy.save(self.config.learned_to)  # in a resumed crawl, it is not the one that was made
             logger.info("What was learned is in %s", self.config.learned_to, extra={"spider": self.crawler.spider})
-
-    def guard(self, what: str, call: Callable[[], T]) -> T | None:
-        """Call something of ours; what it raises is logged and counted, and never reaches the engine: ``None``."""
-        try:
-            return call()
-        except MissingCallback:
-            raise
-        except StorageError as error:
-            self._fail(error)
-            return None
-        except Exception as error:
-            self.crawl.counts[f"error/{what}"] += 1
-            if self.crawl.counts[f"error/{what}"] <= _SHOWN_ERRORS:
-                logger.exception("scrapy_focus failed in %s: %s", what, error, extra={"spider": self.crawler.spider})
-            return None
 
     def _fail(self, error: StorageError) -> None:
         """Stop at once: what is in the files is whole, and nothing can be added to it. The process ends with status 1."""

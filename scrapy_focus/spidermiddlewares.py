@@ -14,8 +14,10 @@ from scrapy import Request
 from scrapy.exceptions import NotConfigured
 from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 
-from scrapy_focus.config import PICK, item_id_field
-from scrapy_focus.engine.inflight import entry_id, scheduler_of
+from scrapy_focus.config import item_id_field
+from scrapy_focus.engine.host import host_of
+from scrapy_focus.engine.inflight import entry_id
+from scrapy_focus.engine.marks import PICK
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -42,22 +44,18 @@ class LinkMiddleware(BaseSpiderMiddleware):
 
 
 class KnownLinkMiddleware(BaseSpiderMiddleware):
-    """Drops links whose URL the scheduler has had, before they cross all other layers to the dupefilter.
+    """Drops links whose URL was requested before, ahead of all other layers that they would cross to the dupefilter.
 
     On pages with a hundred links nearly all are known, and half of the time of a crawl goes into carrying them there. It
     does what the dupefilter would, so it stands back where that could differ: from requests with ``dont_filter``, a
-    body or another method than GET, with a dupefilter or fingerprinter that is not Scrapy's own, and where the policy
-    wants known links. It is innermost but for ``MetaCopyDetectionMiddleware``.
+    body or another method than GET, with a dupefilter or fingerprinter that is not Scrapy's own, and from links that the
+    policy wants though they are known. A policy with a method ``know`` is given the keys of what is dropped. It is
+    innermost but for ``MetaCopyDetectionMiddleware``.
     """
 
     def get_processed_request(self, request: Request, response: Response | None) -> Request | None:
-        scheduler = scheduler_of(self.crawler)
-        if scheduler is None or request.dont_filter or request.method != "GET" or request.body:
-            return request
-        if request.url in scheduler.had.known_urls:
-            scheduler.crawl.counts["link/known"] += 1
-            return None
-        return request
+        host = host_of(self.crawler)
+        return None if host is not None and host.drops(request, response) else request
 
 
 class ItemIdMiddleware(BaseSpiderMiddleware):
@@ -99,8 +97,8 @@ class ItemIdMiddleware(BaseSpiderMiddleware):
     def _key(self, response: Response | None) -> int:
         if response is None:  # from start(): no page
             return 0
-        scheduler = scheduler_of(self.crawler)
-        if scheduler is not None and (entry := scheduler.inflight.find(response)) is not None:
+        host = host_of(self.crawler)
+        if host is not None and (entry := host.inflight.find(response)) is not None:
             return entry.pick.key
         request = response.request or Request(response.url)
         return int.from_bytes(self.crawler.request_fingerprinter.fingerprint(request)[:8], "big") >> 1
@@ -113,9 +111,9 @@ class ItemIdMiddleware(BaseSpiderMiddleware):
         return number
 
     def _complain(self, kind: type, error: Exception) -> None:
-        scheduler = scheduler_of(self.crawler)
-        if scheduler is not None:
-            scheduler.crawl.counts["error/item_id"] += 1
+        host = host_of(self.crawler)
+        if host is not None:
+            host.count("error/item_id")
         if kind not in self._unfit:
             self._unfit.add(kind)
             logger.error(

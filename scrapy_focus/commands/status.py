@@ -64,7 +64,9 @@ def rows_of(found: dict[str, Any]) -> list[tuple[str, str]]:
     from scrapy_focus.web.html import readable
 
     links, events = found["links"], found["events"]
-    params = ", ".join(f"{name}={_short(text)}" for name, text in found["parameters"].items())
+    params, mission = (
+        ", ".join(f"{name}={_short(text)}" for name, text in found[kind].items()) for kind in ("parameters", "mission")
+    )
     since = (
         f"; {links['found_since']:,} found and {links['picked_since']:,} picked since the checkpoint" if events else ""
     )
@@ -72,6 +74,7 @@ def rows_of(found: dict[str, Any]) -> list[tuple[str, str]]:
     rows += [
         ("policy", found["policy"].rpartition(".")[2] + (f"({params})" if params else "")),
         ("goal", found["goal"]),
+        ("mission", mission or "unknown"),
         ("waiting", f"{_n(links['waiting'], 'link')} in {_n(links['arms'], 'arm')}{since}"),
         ("in flight", f"{links['in_flight']:,}"),
         (

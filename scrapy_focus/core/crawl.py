@@ -75,7 +75,7 @@ class Status:
     finished: str  # why it is over, "" if it is not
     at: float  # seconds of the crawl's clock
     due: float | None  # when the next link may be chosen, on the same clock; None: now, or not known
-    recovered: int  # links that were in flight when a run was killed, and have no outcome since
+    recovered: frozenset[int]  # keys that were in flight when a run was killed, and have no outcome since
     best_arms: Sequence[tuple[str, float, int]] = ()  # where asked for: name, reward, pulls
     left: Left | None = None  # where asked for: targets still to be found
 
@@ -195,7 +195,7 @@ class Crawl:
         self._began = clock()
         self._before = 0.0  # seconds of the crawl's clock when this run began
         self._last = 0.0  # when the last event was
-        self._keeper: Keeper | None = None  # once everything that it has is applied
+        self.job: Keeper | None = None  # once everything that it kept is applied
         self.budget.start(clock)
         keeps = policy.keeps(self.mission)
         self._ranked = isinstance(keeps, Ranks)
@@ -325,7 +325,7 @@ class Crawl:
             finished=self.finished(),
             at=self._now(),
             due=None if due is FAILED else due,
-            recovered=len(self.recovered),
+            recovered=frozenset(self.recovered),
             best_arms=() if best_arms is FAILED else best_arms,
             left=None if left is FAILED else left,
         )
@@ -336,14 +336,14 @@ class Crawl:
 
     def checkpoint(self) -> None:
         """Let the job write everything as it is now, without waiting for it; does nothing without a job."""
-        if self._keeper is not None:
-            self._keeper.checkpoint(self._snapshot())
+        if self.job is not None:
+            self.job.checkpoint(self._snapshot())
 
     def close(self) -> None:
         """Close the frontier or the job, and the log. Idempotent. Without a checkpoint nothing is lost but time."""
         try:
-            if self._keeper is not None:
-                self._keeper.close()
+            if self.job is not None:
+                self.job.close()
             else:
                 self.frontier.close()
         finally:
@@ -406,7 +406,6 @@ class Crawl:
         outcome, pick = event.outcome, event.outcome.pick
         self.policy.now = self._last = outcome.at
         self.budget.restore(event.used)
-        dict.update(self.counts, event.counts)
         del self._in_flight[pick.id]
         self._unsent.discard(pick.id)
         self._unchosen.discard(pick.id)
@@ -428,6 +427,7 @@ class Crawl:
             cost = self._ask("expected_cost", self.policy.expected_cost)
             if self.stop.reached(self.budget.requests_used, self.rewards, None if cost is FAILED else cost):
                 self.stop_reason = self.stop_reason or self.stop.reason
+        dict.update(self.counts, event.counts)
 
     def _add(self, links: Sequence[Link], source: Outcome | None, known: Sequence[int] = ()) -> None:
         """Let the policy place those links that are new, or in a state that it wants, and know the keys of the others."""
@@ -525,29 +525,27 @@ class Crawl:
                 self.frontier.release(pick)
                 self._stranded.rotate(-1)
                 continue
-            self._stranded.popleft()
             if pick is not None:
-                return pick
+                return pick  # which may be released; its key goes when it waits no more
+            self._stranded.popleft()
         return None
 
     # Outcomes
 
     def _conclude(self, outcome: Outcome, links: Sequence[Link], known: Sequence[int], reward: float) -> None:
         outcome = self._noted(replace(outcome, reward=reward, at=self._now()))
-        event = Concluded(outcome, links, known, self.budget.state(), self._changes())
+        event = Concluded(outcome, links, known, self.budget.state(), {})
         self.apply(event)
-        self._tell(event)
+        self._tell(event._replace(counts=self._changes()))
         self._keep_up()
 
     def _noted(self, outcome: Outcome) -> Outcome:
         """Let the keeper know what the policy reads of a page."""
-        return (
-            outcome if self._keeper is None or outcome.page is None else replace(outcome, page=NotedPage(outcome.page))
-        )
+        return outcome if self.job is None or outcome.page is None else replace(outcome, page=NotedPage(outcome.page))
 
     def _changes(self) -> dict[str, int]:
         """Return the counts that changed since they were asked for last."""
-        if self._keeper is None:
+        if self.job is None:
             return {}
         changed = {name: value for name, value in self.counts.items() if self._told.get(name) != value}
         self._told.update(changed)
@@ -590,7 +588,7 @@ class Crawl:
 
     def _begin_to_tell(self, job: Keeper, *, is_new: bool) -> None:
         """Tell the job from now on what happens, and release what was in flight when the last run ended."""
-        self._keeper = job
+        self.job = job
         self._told = dict(self.counts)
         self.stop_reason = ""
         self._before += max(0.0, self._last - self._now())
@@ -607,12 +605,12 @@ class Crawl:
             self.release(pick_id)
 
     def _tell(self, event: Event) -> None:
-        if self._keeper is not None:
-            self._keeper.tell(event)
+        if self.job is not None:
+            self.job.tell(event)
 
     def _keep_up(self) -> None:
-        if self._keeper is not None and self._keeper.due and self._ask("checkpoint", self.checkpoint) is FAILED:
-            self._keeper.postpone()
+        if self.job is not None and self.job.due and self._ask("checkpoint", self.checkpoint) is FAILED:
+            self.job.postpone()
 
     def _now(self) -> float:
         """Seconds of the crawl's clock: since it began, over all its runs."""

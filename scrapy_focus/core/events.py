@@ -60,7 +60,7 @@ class Concluded(NamedTuple):
     links: Sequence[Link]
     known: Sequence[int]  # keys of links that were seen before, where the policy asks for keys
     used: Mapping[str, float]  # of the budget
-    counts: Mapping[str, int]  # those that changed since the last event of this kind
+    counts: Mapping[str, int]  # those that changed since the last event of this kind, as they are after it
 
 
 Event = Added | Picked | Sent | Released | Recovered | Concluded

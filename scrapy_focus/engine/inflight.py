@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections import OrderedDict
 from math import inf
 from time import monotonic
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
 from scrapy.exceptions import IgnoreRequest, StopDownload
 from scrapy.http import Response, TextResponse
 
-from scrapy_focus.config import PICK
 from scrapy_focus.core.types import Link, Outcome, Pick
+from scrapy_focus.engine.marks import PICK
 from scrapy_focus.web.mime import parse_mime
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from twisted.python.failure import Failure
 
     from scrapy_focus.engine.slots import Slots
-    from scrapy_focus.scheduler import FocusScheduler
 
 _ITEMS = 10_000  # on their way through the pipelines at most
 
@@ -87,8 +86,8 @@ class Entry:
     """One pick with the engine, and what is known of it so far."""
 
     __slots__ = (
-        "also", "failure", "holds_slot", "items", "links", "parsed_from", "pick", "request", "response", "sent", "since", "slot",
-        "spider_error", "stopped", "verdict",
+        "also", "failure", "holds_slot", "items", "known", "links", "parsed_from", "pick", "request", "response", "sent",
+        "since", "slot", "spider_error", "stopped", "verdict",
     )  # fmt: skip
 
     def __init__(self, pick: Pick, since: float) -> None:
@@ -106,6 +105,7 @@ class Entry:
         self.stopped = False  # whether its body is not wanted for its MIME type
         self.verdict = ""  # why it, or its last redirect, went no further
         self.links: list[Link] = []
+        self.known: list[int] = []  # keys of further links of the page, whose URLs were seen before
         self.also: list[int] = []  # keys of the requests that it was redirected to
 
     @property
@@ -142,7 +142,7 @@ class Entry:
         if label == "failure":
             error = f"failure: {type(self.failure).__name__}"
         if response is None:
-            return Outcome(pick=pick, error=error, items=self.items, seconds=now - self.since)
+            return Outcome(pick=pick, error=error, items=self.items, seconds=now - self.since, also=tuple(self.also))
         if label != "probed" and pick.method == "HEAD":
             pick = pick._replace(method="GET")  # a cache answered with the page itself
         mime = (response.headers.get("Content-Type") or b"").decode("latin-1")
@@ -150,7 +150,7 @@ class Entry:
         return Outcome(
             pick=pick, status=response.status, mime=parse_mime(mime), error=error, items=self.items,
             size=len(response.body) or (int(announced) if announced.isdigit() else 0), seconds=now - self.since,
-            page=ResponsePage(response),
+            also=tuple(self.also), page=ResponsePage(response),
         )  # fmt: skip
 
 
@@ -293,15 +293,6 @@ def unwrap(request: Request) -> Request:
     """Take off a request what :meth:`InFlight.hand_out` put on it."""
     request.meta.pop(PICK, None)
     return _restore_errback(request)
-
-
-def scheduler_of(crawler: Crawler) -> FocusScheduler | None:
-    """Return the scheduler of a running crawl if it is one of ours."""
-    from scrapy_focus.scheduler import FocusScheduler
-
-    scheduler = crawler.engine.scheduler
-    # For isinstance, anything with the methods of a scheduler is one: Scrapy's metaclass says so.
-    return cast("FocusScheduler", scheduler) if FocusScheduler in type(scheduler).__mro__ else None
 
 
 def entry_id(carrier: Any) -> int | None:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from scrapy.http import HtmlResponse, Response
 from scrapy.utils.response import get_base_url
 
-from scrapy_focus.config import LINK, WHY
 from scrapy_focus.core.types import Link, State
+from scrapy_focus.engine.marks import LINK, WHY
 from scrapy_focus.engine.slots import slot_name
 from scrapy_focus.frontiers.keys import KeySet
 from scrapy_focus.web.html import Place, locate
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
-    from scrapy_focus.core.crawl import Crawl
+    from scrapy_focus.engine.host import Host
     from scrapy_focus.engine.inflight import Entry
     from scrapy_focus.engine.requests import Requests
 
@@ -32,12 +32,24 @@ class Links:
 
     The key of a link is the fingerprint of its request. What is to be fetched though its fingerprint is known
     (``dont_filter``) gets another one. So the frontier knows the fingerprint of a request exactly if a dupefilter would.
+
+    Parameters
+    ----------
+    crawler
+        Whose spider the requests are of.
+    host
+        The scheduler.
+    requests
+        The requests of the links that wait.
+    reads_page
+        Whether the policy reads where a link stands.
     """
 
-    def __init__(self, crawler: Crawler, crawl: Crawl, requests: Requests) -> None:
+    def __init__(self, crawler: Crawler, host: Host, requests: Requests, *, reads_page: bool) -> None:
         self.crawler = crawler
-        self.crawl = crawl
+        self.host = host
         self.requests = requests
+        self.reads_page = reads_page
         self._coming: set[int] = set()  # keys of links that are not with the policy yet, and of redirects under way
         self._salt = itertools.count(1)
         self._started = KeySet()  # keys of start requests that were asked about
@@ -47,29 +59,33 @@ class Links:
         return int.from_bytes(self.crawler.request_fingerprinter.fingerprint(request)[:8], "big") >> 1
 
     def is_known(self, request: Request) -> bool:
-        """Whether a request was had before, or is on its way."""
+        """Whether a request was seen before, or is on its way."""
         return self._is_taken(self.key(request))
+
+    def is_coming(self, key: int) -> bool:
+        """Whether a link is not with the policy yet, or a redirect is under way to it."""
+        return key in self._coming
 
     def is_stored_start(self, request: Request) -> bool:
         """Whether a request of ``start()`` is one with which an earlier run of this job began.
 
-        Such a request goes past the dupefilter, so it would be sent in each run. In one run it is told so once, as
-        a spider may ask for the same page again and again.
+        Such a request goes past the dupefilter, so it would be sent in each run. In one run the answer is yes once, as a
+        spider may ask for the same page again and again.
         """
         if not (request.dont_filter and request.meta.get("is_start_request")):
             return False
         key = _salted(self.key(request), 0)
         if not self._started.add(key) or key in self._coming:
             return False
-        state = self.crawl.frontier.states([key])[0]
+        state = self._state(key)
         if state == State.WAITING:
             self.requests.adopt(key, request)
         return state != State.NEW and not self.requests.was_lost(key)
 
     def is_recalled(self, request: Request) -> bool:
-        """Whether a start request that was had before is to be had again: it could not be stored, and was lost."""
+        """Whether a start request that was seen before is to be sent again: it could not be stored, and was lost."""
         key = self.key(request)
-        if self.crawl.frontier.states([key])[0] == State.WAITING:
+        if self._state(key) == State.WAITING:
             self.requests.adopt(key, request)
         return self.requests.was_lost(key)
 
@@ -79,8 +95,8 @@ class Links:
         self._coming.add(key)
         return key
 
-    def give_back(self, keys: Iterable[int]) -> None:
-        """Redirects came to nothing, or the frontier knows them now."""
+    def release(self, keys: Iterable[int]) -> None:
+        """Redirects were not sent, or the frontier knows them now."""
         self._coming.difference_update(keys)
 
     def make(self, request: Request, *, seen: bool) -> Link:
@@ -96,7 +112,7 @@ class Links:
         request.meta.pop(WHY, None)  # of the page on which it was found
         kept = len(self.requests)
         payload = self.requests.pack(key, request, again=seen)
-        self.crawl.counts["link/kept"] += len(self.requests) - kept
+        self.host.count("link/kept", len(self.requests) - kept)
         return Link(
             url=request.url,
             key=key,
@@ -108,36 +124,46 @@ class Links:
             payload=payload,
         )
 
-    def concluded(self, entry: Entry) -> None:
-        """The links of a page are with the policy now, and the page is known under all its keys."""
-        self.placed(entry.links)
-        self.give_back(entry.also)
-        if self.crawl.frontier.states([entry.pick.key])[0] not in (State.WAITING, State.FLYING):
+    def concluded(self, entry: Entry) -> list[str]:
+        """The links of a page are with the policy now, and the page is known under all its keys; see :meth:`placed`."""
+        self.release(entry.also)
+        if self._state(entry.pick.key) not in (State.WAITING, State.FLYING):
             self.requests.forget(entry.pick.key)
+        return self.placed(entry.links)
 
-    def placed(self, links: Iterable[Link]) -> None:
-        """These links are with the policy now; forget the requests of those that it gave up."""
+    def placed(self, links: Iterable[Link]) -> list[str]:
+        """These links are with the policy now; forget the requests of those that do not wait.
+
+        Returns the URLs of those that it left as they were: they are new to it when they come again.
+        """
         links = list(links)
         self._coming.difference_update(link.key for link in links)
-        kept = [link.key for link in links if not link.payload]
-        for key, state in zip(kept, self.crawl.frontier.states(kept), strict=True):
-            if state not in (State.WAITING, State.FLYING):
-                self.requests.forget(key)
+        untouched = []
+        for link, state in zip(links, self.host.knows([link.key for link in links]), strict=True):
+            if state == State.NEW:
+                untouched.append(link.url)
+            if not link.payload and state not in (State.WAITING, State.FLYING):
+                self.requests.forget(link.key)
+        return untouched
 
     def locate(self, links: list[Link], response: Response | None) -> list[Link]:
         """Return links with where they stand on their page, if the policy reads that and it is HTML.
 
         What the user said of a link (``focus_link``) goes before what the page says.
         """
-        if not links or not self.crawl.policy.reads_page or not isinstance(response, HtmlResponse):
+        if not links or not self.reads_page or not isinstance(response, HtmlResponse):
             return links
         root, urls = response.selector.root, [link.url for link in links]
         places = locate(root, get_base_url(response), urls, encoding=response.encoding)
-        self.crawl.counts["link/unattributed"] += sum(url not in places for url in urls)
+        self.host.count("link/unattributed", sum(url not in places for url in urls))
         return [_stand(link, places.get(link.url, Place())) for link in links]
 
     def _is_taken(self, key: int) -> bool:
-        return key in self._coming or self.crawl.frontier.states([key])[0] != State.NEW
+        return key in self._coming or self._state(key) != State.NEW
+
+    def _state(self, key: int) -> State:
+        [state] = self.host.knows([key])
+        return state
 
 
 def _salted(key: int, salt: int) -> int:

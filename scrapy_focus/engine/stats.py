@@ -7,49 +7,49 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-    from scrapy_focus.core.crawl import Crawl
+    from scrapy_focus.core.budget import Budget
+    from scrapy_focus.core.crawl import Status
+    from scrapy_focus.core.goal import Goal
+    from scrapy_focus.core.policy import Policy
+    from scrapy_focus.jobs.job import Job
 
 
 class Stats:
     """The counts of a crawl, under ``focus/``; those that did not change are not written again."""
 
-    def __init__(self, crawler: Crawler, crawl: Crawl) -> None:
+    def __init__(self, crawler: Crawler) -> None:
         self.crawler = crawler
-        self.crawl = crawl
         self._flushed: dict[str, float] = {}
 
-    def flush(self) -> None:
+    def flush(self, status: Status) -> None:
         """Write what changed."""
-        crawl = self.crawl
-        now: dict[str, float] = {f"focus/{name}": value for name, value in crawl.counts.items() if value}
-        now["focus/in_flight"] = crawl.in_flight
-        now["focus/waiting"] = len(crawl.frontier)
-        now["focus/arms"] = len(crawl.frontier.waiting)
-        now["focus/reward"] = crawl.rewards
-        now["focus/requests"] = crawl.budget.requests_used
-        now["focus/bytes"] = crawl.budget.bytes_used
+        now: dict[str, float] = {f"focus/{name}": value for name, value in status.counts.items() if value}
+        now["focus/in_flight"] = status.in_flight
+        now["focus/waiting"] = status.waiting
+        now["focus/arms"] = status.arms
+        now["focus/reward"] = status.rewards
+        now["focus/requests"] = status.used["requests"]
+        now["focus/bytes"] = status.used["bytes"]
         for name, value in now.items():
             if self._flushed.get(name) != value:
                 self.crawler.stats.set_value(name, value)
         self._flushed = now
 
 
-def summary(crawl: Crawl) -> str:
+def summary(policy: type[Policy], goal: Goal, budget: Budget) -> str:
     """Return policy, goal and budget of a crawl, in words."""
-    goal = getattr(crawl.goal, "__qualname__", crawl.goal)
-    return f"{type(crawl.policy).__qualname__}, goal {goal!s}, budget {crawl.budget!r}"
+    return f"{policy.__qualname__}, goal {getattr(goal, '__qualname__', goal)!s}, budget {budget!r}"
 
 
-def persistence(crawl: Crawl, *, resumed: bool) -> str:
+def persistence(job: Job | None, status: Status, *, resumed: bool) -> str:
     """Return where a crawl is stored, and what it begins with."""
-    job = crawl.job
     if job is None:
         return "none (JOBDIR is not set)"
     if not resumed:
         stock = " (what Scrapy's own scheduler left in this JOBDIR is not looked at)"
         return f"{job.folder}{stock if (job.folder.parent / 'requests.queue').exists() else ''}"
-    if not len(crawl.frontier):
+    if not status.waiting:
         return f"{job.folder}, resumed with no links waiting: it was finished; use another JOBDIR to begin anew"
-    again = f", {len(crawl.recovered):,} of them in flight when it was killed" if crawl.recovered else ""
-    used = f"{crawl.budget.requests_used:,} requests and {crawl.rewards:,.6g} rewards so far"
-    return f"{job.folder}, resumed with {len(crawl.frontier):,} links waiting{again}, {used}"
+    again = f", {len(status.recovered):,} of them in flight when it was killed" if status.recovered else ""
+    used = f"{status.used['requests']:,} requests and {status.rewards:,.6g} rewards so far"
+    return f"{job.folder}, resumed with {status.waiting:,} links waiting{again}, {used}"

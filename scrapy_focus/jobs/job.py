@@ -92,13 +92,14 @@ class Job:
         self._lock = lock(folder)
         try:
             file = folder / FRONTIER
-            if self.journals() and not (file.exists() and file.stat().st_size):
+            written = any((folder / f"journal.{number}").stat().st_size for number in self.journals())
+            if written and not (file.exists() and file.stat().st_size):
                 raise StorageError(
                     f"{file} is missing or empty, and it had the links of the crawl: put a copy in its place"
                 )
             self.notes: Mapping[str, bytes] = read_notes(file)
             self._number = _number(self.notes.get("journal", b"0"), file)
-            if self.is_new and any((folder / f"journal.{number}").stat().st_size for number in self.journals()):
+            if self.is_new and written:
                 raise StorageError(f"{file} has no checkpoint any more, and a journal is there; run scrapy focus-check")
         except BaseException:
             self._lock.release()

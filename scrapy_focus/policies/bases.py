@@ -80,10 +80,12 @@ class Bandit(Policy):
     def open(self, frontier: Frontier, rng: np.random.Generator, mission: Mission) -> None:
         self.stats = ArmStats()
         self.steps = 0
-        self._heaps = ArmHeaps()
-        self._touched: set[int] = set()
-        self._own_scores = np.full(16, -np.inf)  # by arm, as :meth:`score` said last
         super().open(frontier, rng, mission)
+
+    def attach(self, frontier: Frontier) -> None:
+        super().attach(frontier)
+        self._forget_scores()
+        self._touched.update(np.flatnonzero(self.frontier.waiting).tolist())
 
     @abstractmethod
     def arm(self, link: Link) -> int:
@@ -140,6 +142,19 @@ class Bandit(Policy):
     def explain(self, pick: Pick) -> dict[str, Any]:
         pulls = float(self.stats.pulls[pick.arm])
         return {"arm": pick.arm, "pulls": pulls, "mean": float(self.stats.means[pick.arm])}
+
+    def __getstate__(self) -> dict[str, Any]:
+        made_again = ("_heaps", "_own_scores", "_touched")  # by attach(), from the stats
+        return {name: value for name, value in super().__getstate__().items() if name not in made_again}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._forget_scores()
+
+    def _forget_scores(self) -> None:
+        self._heaps = ArmHeaps()
+        self._own_scores = np.full(16, -np.inf)  # by arm, as :meth:`score` said last
+        self._touched: set[int] = set()
 
     def _best_of_all(self, busy: Collection[str]) -> Pick | None:
         awake = self.frontier.awake(busy)
@@ -210,7 +225,8 @@ def best_arm(scores: NDArray[np.float64], awake: NDArray[np.int64]) -> int:
             f"scores() gave {len(scores)} scores, and links wait in {len(awake)} arms; return one for each arm, or those "
             "without one would never be chosen"
         )
-    masked = np.where(awake > 0, scores[: len(awake)], -np.inf)
+    masked = np.full(len(awake), -np.inf)
+    np.copyto(masked[: len(scores)], scores[: len(awake)], where=awake[: len(scores)] > 0)
     return int(np.argmax(masked)) if masked.max() > -np.inf else int(np.argmax(awake > 0))
 
 

@@ -52,16 +52,17 @@ def test_a_request_that_was_held_is_free_again(back: str) -> None:
     assert crawl.next() is not None
 
 
-def test_a_request_that_never_left_is_given_back() -> None:
-    """Take and give_back undo each other; left sees both."""
-    budget = Budget(requests=2)
+def test_a_request_that_never_left_is_refunded() -> None:
+    """A request that was sent and one that never left undo each other; left sees both."""
+    crawl, _ = started(requests=2)
+    budget = crawl.budget
     assert budget.left(1)
     assert not budget.left(2)
-    assert budget.take()
+    assert crawl.sent()
     assert not budget.left(1)
-    budget.give_back()
+    crawl.received(None)
     assert budget.left(1)
-    assert [budget.take(), budget.take(), budget.take()] == [True, True, False]
+    assert [crawl.sent(), crawl.sent(), crawl.sent()] == [True, True, False]
     assert budget.requests_used == 2
 
 
@@ -69,10 +70,10 @@ def test_bytes_are_counted_as_they_come() -> None:
     """The crawl ends with the answer that brings the bytes to the limit."""
     crawl, _ = started(bytes=1000)
     for n in (400, 599):
-        crawl.budget.bytes_used += n
+        crawl.received(n)
         fetch(crawl)
         assert not crawl.finished()
-    crawl.budget.bytes_used += 1
+    crawl.received(1)
     assert crawl.finished() == "budget_bytes"
     assert crawl.next() is None
 
@@ -88,11 +89,11 @@ def test_seconds_run_from_the_start() -> None:
 
 def test_no_budget_never_ends() -> None:
     """Without limits everything may go out, and is counted nevertheless."""
-    budget = Budget()
-    assert all(budget.take() for _ in range(100))
-    budget.bytes_used += 10**12
-    assert budget.left(10**6)
-    assert (budget.exhausted(), budget.requests_used) == ("", 100)
+    crawl, _ = started()
+    assert all(crawl.sent() for _ in range(100))
+    crawl.received(10**12)
+    assert crawl.budget.left(10**6)
+    assert (crawl.finished(), crawl.budget.requests_used) == ("", 100)
 
 
 def test_a_budget_goes_on_in_the_next_run() -> None:
@@ -100,7 +101,7 @@ def test_a_budget_goes_on_in_the_next_run() -> None:
     clock = Clock()
     budget = Budget(requests=2, seconds=10)
     budget.start(clock)
-    budget.take()
+    budget.requests_used += 1
     budget.bytes_used += 5
     clock.now += 4
     later, state = Budget(requests=2, seconds=10), budget.state()
@@ -112,7 +113,7 @@ def test_a_budget_goes_on_in_the_next_run() -> None:
     assert (later.exhausted(), later.seconds_used) == ("", pytest.approx(9.9))
     clock.now += 0.1
     assert later.exhausted() == "seconds"
-    assert later.take()
+    later.requests_used += 1
     assert later.exhausted() == "requests"
 
 

@@ -40,7 +40,7 @@ def test_learn_comes_once_for_each_pick() -> None:
         with pytest.raises(PolicyError, match="was reported already"):
             crawl.report(page(pick))
     assert sorted(key for key, *_ in policy.called("learn")) == [1, 2, 3, 3]
-    assert crawl.in_flight == 0
+    assert crawl.status().in_flight == 0
     assert crawl.counts["outcomes"] == 4
 
 
@@ -162,12 +162,12 @@ def test_a_released_pick_waits_again_and_counts_for_nothing() -> None:
     first = crawl.next()
     assert first is not None
     crawl.release(first.id)
-    assert policy.called("unselect") == [(1,)]
+    assert policy.called("release") == [(1,)]
     assert policy.called("learn") == []
     again = crawl.next()
     assert again is not None
     assert again._replace(id=0) == first._replace(id=0)
-    assert crawl.in_flight == 1
+    assert crawl.status().in_flight == 1
     with pytest.raises(PolicyError):
         crawl.report(page(first))
 
@@ -194,7 +194,7 @@ def test_a_reward_that_comes_later_concludes_the_pick() -> None:
     crawl.add(links(1))
     pick = fetch(crawl, *links(2))
     assert policy.called("learn") == []
-    assert crawl.in_flight == 1
+    assert crawl.status().in_flight == 1
     with pytest.raises(PolicyError, match="reported already"):
         crawl.report(page(pick))
     assert crawl.reward(pick.id, 2)

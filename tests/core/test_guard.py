@@ -22,7 +22,7 @@ def failing(verb: str) -> Recording:
     return policy
 
 
-@pytest.mark.parametrize("verb", ["place", "select", "learn", "explain", "unselect"])
+@pytest.mark.parametrize("verb", ["place", "select", "learn", "explain", "release"])
 def test_errors_come_through_when_strict(verb: str, tmp_path) -> None:
     """A strict crawl stops at the first error of its policy."""
     crawl = Crawl(failing(verb), frontier=memory_frontier, strict=True, log=EventLog(tmp_path / "log"))
@@ -37,7 +37,7 @@ def test_errors_come_through_when_strict(verb: str, tmp_path) -> None:
     crawl.close()
 
 
-@pytest.mark.parametrize("verb", ["place", "select", "learn", "explain", "unselect"])
+@pytest.mark.parametrize("verb", ["place", "select", "learn", "explain", "release"])
 def test_errors_of_a_policy_do_not_stop_a_crawl(verb: str, tmp_path, caplog) -> None:
     """Every link is fetched although one verb always fails; errors are counted, and shown three times with the name."""
     crawl = Crawl(failing(verb), frontier=memory_frontier, log=EventLog(tmp_path / "log"))

@@ -17,7 +17,7 @@ import pytest
 from scrapy_focus import Crawl, EventLog, FrontierError, Job, Placement, Policy, State, StorageError
 from scrapy_focus.core.log import read_log
 from scrapy_focus.frontiers.memory import memory_frontier
-from scrapy_focus.frontiers.sqlite.frontier import SqliteFrontier
+from scrapy_focus.frontiers.sqlite.frontier import sqlite_frontier
 from scrapy_focus.jobs.doctor.check import check_job
 from scrapy_focus.jobs.job import lock
 from scrapy_focus.policies.orderings import BreadthFirst
@@ -68,7 +68,7 @@ class Numbers(Policy):
 @pytest.fixture(params=["memory", "sqlite"])
 def frontier(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
     """An empty frontier of each kind."""
-    made = memory_frontier() if request.param == "memory" else SqliteFrontier(tmp_path / "links.sqlite")
+    made = memory_frontier() if request.param == "memory" else sqlite_frontier(tmp_path / "links.sqlite")
     yield made
     made.close()
 

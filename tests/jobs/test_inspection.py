@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from scrapy_focus import Budget, Crawl, Policy, ResumeError, StorageError
-from scrapy_focus.checks import _Site
+from scrapy_focus.checks.policy import _Site
 from scrapy_focus.jobs.doctor.check import check_job
 from scrapy_focus.jobs.doctor.cures import repair_job
 from scrapy_focus.jobs.doctor.status import read_status
@@ -22,6 +22,7 @@ from scrapy_focus.jobs.journal import Journal, read_journal
 from scrapy_focus.policies.branching.policy import BranchingBandit
 from scrapy_focus.policies.orderings import BreadthFirst, Random
 from scrapy_focus.policies.tagpath.policy import TagPath
+from tests.jobs.walks import all_waiting
 from tests.made import fetch, links
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def resumed(jobdir: Path, policy: Policy) -> dict[str, Any]:
     try:
         crawl = Crawl(policy, strict=True, job=Job(copy / "focus"), budget=Budget(requests=500))
         frontier = crawl.frontier
-        places = [each for arm in range(len(frontier.waiting)) for each in frontier.scan(arm)]
+        places = list(all_waiting(frontier))
         state = {
             "waiting": {link.key: (link.url, link.host, link.depth, place) for link, place in places},
             "outcomes": crawl.counts["outcomes"],
@@ -226,7 +227,7 @@ def test_another_format_is_refused_in_one_line(command: Callable[[Path], object]
     """It is no damage: the message names both formats, and nothing is changed."""
     sql(job, "PRAGMA user_version = 1")
     before = contents(job)
-    with pytest.raises(ResumeError, match=r"has format 1, this version of scrapy_focus reads \d+"):
+    with pytest.raises(ResumeError, match=r"has format 1, written by .*; this version reads \d+"):
         command(job)
     assert contents(job) == before
 
@@ -306,7 +307,7 @@ def test_a_missing_journal_is_begun_anew(job: Path) -> None:
     assert "journal.3 is missing" in check_job(job, say=str).found[0]
     (done,) = fixed(job)
     assert "is lost" in done
-    assert "72 whole events in them (24 outcome, 24 pick, 24 used)" in done
+    assert "72 whole events in them (24 outcome, 24 pick, 24 sent)" in done
     state = resumed(job, BreadthFirst())
     assert len(state["waiting"]) == sql(job, "SELECT count(*) FROM links")
     assert state["outcomes"] == 50
@@ -357,7 +358,7 @@ def test_a_policy_that_is_lost_begins_anew(
     crawl = Crawl(POLICIES[name](), strict=True, job=Job(jobdir / "focus"))
     assert "begins to learn anew" in caplog.text
     assert crawl.counts["outcomes"] == reference["outcomes"]
-    waiting = {link.key for arm in range(len(crawl.frontier.waiting)) for link, _ in crawl.frontier.scan(arm)}
+    waiting = {link.key for link, _ in all_waiting(crawl.frontier)}
     assert waiting == reference["waiting"].keys()
     crawl.sent(crawl.next().id)
     kill(crawl)

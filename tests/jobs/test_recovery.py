@@ -35,6 +35,7 @@ from tests.jobs.walks import (
     SometimesLater,
     Walk,
     World,
+    all_waiting,
     answer,
     events,
     finish,
@@ -89,6 +90,7 @@ def remembered(crawl: Crawl) -> dict[str, Any]:
     """Return all that a crawl is to remember if it is killed now, when what is in flight waits again."""
     frontier, flying = crawl.frontier, list(crawl.frontier.flying.values())
     policy = pickle.loads(pickle.dumps(crawl.policy))
+    policy.now = 0.0  # between two runs the time goes on
     for pick in flying:
         policy.release(pick)
     waiting = {
@@ -102,13 +104,12 @@ def remembered(crawl: Crawl) -> dict[str, Any]:
             place.method,
             plain(place.memo),
         )
-        for arm in range(len(frontier.waiting))
-        for link, place in frontier.scan(arm)
+        for link, place in all_waiting(frontier)
     }
     for pick in flying:
         arm = pick.arm
         if isinstance(policy, Divider):  # its arm may have been divided since
-            arm = frontier._pool.follow(arm, pick.memo.astype(np.uint8).tobytes())
+            arm = frontier._pool.follow(arm, pick.memo.tobytes())
         waiting[pick.key] = (
             pick.url, pick.host, pick.depth, pick.payload, arm, pick.rank, pick.method, plain(pick.memo),
         )  # fmt: skip
@@ -124,8 +125,8 @@ def remembered(crawl: Crawl) -> dict[str, Any]:
         "used": crawl.budget.requests_used,
         "rewards": crawl.rewards,
         "found_at": list(crawl.found_at),
-        "plateau": None if crawl.plateau is None else crawl.plateau.state(),
-        "fallbacks": crawl.fallbacks,
+        "plateau": None if crawl.stop is None else crawl.stop.state(),
+        "stranded": list(crawl._stranded),
     }
 
 
@@ -162,7 +163,7 @@ class Taped:
         self.world.restore(copy)
         crawl = self.world.open()
         got = remembered(crawl)
-        assert not crawl.in_flight
+        assert not crawl.status().in_flight
         assert len(crawl.recovered) == len(flying)
         crawl.frontier.check()
         crawl.close()
@@ -341,10 +342,9 @@ def test_a_budget_is_kept_to_over_all_runs(at_once: int, tmp_path: Path) -> None
     world, rng, sent = World(tmp_path / "world", Hosts, budget=25), random.Random(5), []
     for kill in range(100):
         crawl = world.open()
-        take = crawl.budget.take
-        crawl.budget.take = lambda: take() and not sent.append(1)  # noqa: B023 (called in this round only)
-        give_back = crawl.budget.give_back
-        crawl.budget.give_back = lambda: (sent.pop(), give_back())  # noqa: B023
+        send, receive = crawl.sent, crawl.received
+        crawl.sent = lambda pick_id=None: send(pick_id) and not sent.append(1)  # noqa: B023 (called in this round only)
+        crawl.received = lambda size: (size is None and sent.pop(), receive(size))  # noqa: B023
         walk = Walk(crawl, rng, at_once=at_once)
         for number, _ in enumerate(walk.steps()):
             if number == 9 or crawl.finished():
@@ -485,5 +485,8 @@ def test_another_format_is_named(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "world/focus/frontier.sqlite") as connection:
         connection.execute("PRAGMA user_version = 99")
     connection.close()
-    with pytest.raises(ResumeError, match="has format 99, this version of scrapy_focus reads"):
+    with pytest.raises(
+        ResumeError,
+        match="has format 99, written by a later version of scrapy_focus; this version reads 3: use another JOBDIR",
+    ):
         world.open()

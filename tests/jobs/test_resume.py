@@ -102,10 +102,10 @@ def test_a_plateau_goes_on(tmp_path: Path) -> None:
     def plateau() -> Plateau:
         return Plateau(window=1, slope=0.9, decay=0.5, patience=50)
 
-    crawl = stopped(BreadthFirst(), tmp_path, plateau=plateau())
-    later = resumed(BreadthFirst(), tmp_path, plateau=plateau())
-    assert later.plateau.average == crawl.plateau.average == 1.25, "slopes 0, 1, 2"
-    assert vars(later.plateau) == vars(crawl.plateau)
+    crawl = stopped(BreadthFirst(), tmp_path, stop=plateau())
+    later = resumed(BreadthFirst(), tmp_path, stop=plateau())
+    assert later.stop.average == crawl.stop.average == 1.25, "slopes 0, 1, 2"
+    assert vars(later.stop) == vars(crawl.stop)
     later.close()
 
 
@@ -124,7 +124,7 @@ def test_a_cost_limit_goes_on(tmp_path: Path) -> None:
                     break
                 fetch(crawl, items=float(crawl.budget.requests_used < 20))
             reasons.append(
-                f"{crawl.finished()} {crawl.budget.requests_used} {crawl.plateau.state() if crawl.plateau else ''}"
+                f"{crawl.finished()} {crawl.budget.requests_used} {crawl.stop.state() if crawl.stop else ''}"
             )
             crawl.checkpoint()
             crawl.close()

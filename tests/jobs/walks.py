@@ -11,13 +11,31 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from scrapy_focus import Budget, Crawl, EventLog, FilesGoal, Job, Link, Outcome, Pick, Placement, Plateau, Policy, State
+from scrapy_focus import (
+    Budget,
+    Crawl,
+    EventLog,
+    FilesGoal,
+    Job,
+    Link,
+    Outcome,
+    Pick,
+    Placement,
+    Plateau,
+    Policy,
+    State,
+    Vectors,
+)
 from scrapy_focus.policies.bases import Bandit, Ordering
 from tests.made import PDF, Clock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
     from pathlib import Path
+
+    from scrapy_focus import Drawn, Frontier, Mission, Ranked
+
+DONE = (State.FETCHED, State.GIVEN_UP)
 
 PAGES = 40
 HOSTS = 4
@@ -65,7 +83,9 @@ class Reader(Ordering):
 class Mover(Policy):
     """Moves links that are found again to the front, and fetches every page twice that is linked to thrice."""
 
-    wants_known: ClassVar[bool] = True
+    wants_known: ClassVar[frozenset[State]] = frozenset(State) - {State.NEW}
+
+    frontier: Ranked
 
     def __init__(self) -> None:
         self.found: dict[int, int] = {}
@@ -74,7 +94,7 @@ class Mover(Policy):
         placements: list[Placement | None] = []
         for link in links:
             n = self.found[link.key] = self.found.get(link.key, 0) + 1
-            known = link.state == State.FETCHED
+            known = link.state in DONE
             placements.append(None if known and n != 3 else Placement(n % 3, n + link.key / 1000, _memo(n, link.depth)))
         return placements
 
@@ -88,7 +108,9 @@ class Mover(Policy):
 
 
 class Sampler(Policy):
-    """Draws some links of a random arm, and takes the one that scores best against what it learned."""
+    """Looks at some links of a random arm, and takes the one that scores best against what it learned."""
+
+    frontier: Ranked
 
     def __init__(self) -> None:
         self.weights = np.zeros(2, np.float32)
@@ -100,7 +122,9 @@ class Sampler(Policy):
         awake = np.flatnonzero(self.frontier.awake(busy))
         if not len(awake):
             return None
-        drawn = self.frontier.sample(int(self.rng.choice(awake)), 3, self.rng, busy)
+        arm = int(self.rng.choice(awake))
+        drawn = sorted(self.frontier.scan(arm), key=lambda each: (each[1].rank, each[0].key))
+        drawn = [each for each in drawn if each[0].host not in busy][:3]
         best = max(drawn, key=lambda each: (float(each[1].memo @ self.weights), each[0].key))
         return self.frontier.take(best[0].key)
 
@@ -111,18 +135,22 @@ class Sampler(Policy):
 class Divider(Policy):
     """Grows a tree over vectors, draws from all of its leaves, and takes the best; what waits is placed anew when found again."""
 
-    wants_known: ClassVar[bool] = True
+    wants_known: ClassVar[frozenset[State]] = frozenset(State) - {State.NEW}
+
+    frontier: Drawn
 
     def __init__(self) -> None:
         self.weights = np.zeros(3)
         self.divisions: list[tuple[int, int, int, int]] = []
         self.learned = 0
 
-    def attach(self, frontier: Any) -> None:
+    def keeps(self, mission: Mission) -> Vectors:
+        return Vectors(3)
+
+    def attach(self, frontier: Frontier) -> None:
         super().attach(frontier)
-        frontier.keep_vectors(3)
         for division in self.divisions:
-            frontier.divide(*division)
+            self.frontier.divide(*division)
 
     def place(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
         old = self.frontier.vectors([link.key for link in links])
@@ -132,21 +160,22 @@ class Divider(Policy):
             arm = 0
             for of, column, above, new_arm in self.divisions:
                 arm = new_arm if arm == of and vector[column] > above else arm
-            places.append(None if link.state == State.FETCHED else Placement(arm, 0.0, vector.astype(np.float32)))
+            places.append(None if link.state in DONE else Placement(arm, 0.0, vector))
         return places
 
     def select(self, busy: Collection[str]) -> Pick | None:
         counts = np.where(self.frontier.waiting > 0, 2, 0)
         drawn = self.frontier.draw(counts, self.rng, busy=busy)
         return (
-            self.frontier.take_slot(int(drawn.slots[(drawn.vectors @ self.weights).argmax()]))
+            self.frontier.take_drawn(int(drawn.slots[(drawn.vectors @ self.weights).argmax()]))
             if len(drawn.slots)
             else None
         )
 
     def learn(self, outcome: Outcome) -> None:
         self.learned += 1
-        self.weights += 0.1 * (outcome.reward - self.weights @ outcome.pick.memo / 10) * outcome.pick.memo / 10
+        vector = outcome.pick.memo.astype(float) / 10
+        self.weights += 0.1 * (outcome.reward - self.weights @ vector) * vector
         if self.learned % 4 == 0 and len(self.divisions) < 8:
             arm = int(self.rng.integers(len(self.divisions) + 1))
             column = self.learned // 4 % 3
@@ -338,6 +367,17 @@ class Walk:
             self.crawl.add([link_to(self.rng.randrange(PAGES))])
         else:
             self.crawl.counts["requeued"] += 1
+
+
+def all_waiting(frontier: Any) -> Iterator[tuple[Link, Placement]]:
+    """Yield every waiting link of a frontier of either order."""
+    for key, slot in frontier._known.items():
+        if slot >= 0:
+            record = frontier._records.read([frontier._order.record[slot]])[0]
+            host, arm, rank = frontier._order.place(slot)
+            name = frontier._order.hosts.names[host]
+            link = Link(record.url, key, name, record.depth, payload=record.payload)
+            yield link, Placement(arm, rank, frontier._memo(slot, record), record.method)
 
 
 def finish(crawl: Crawl, rng: random.Random, *, at_once: int = 5) -> Walk:

@@ -20,7 +20,7 @@ from scrapy import Request, Spider, signals
 from scrapy.crawler import AsyncCrawlerRunner
 
 from scrapy_focus import FocusScheduler, State
-from scrapy_focus.frontiers.sqlite.frontier import SqliteFrontier
+from scrapy_focus.frontiers.sqlite.frontier import sqlite_frontier
 from scrapy_focus.policies.orderings import BreadthFirst
 
 if TYPE_CHECKING:
@@ -59,6 +59,10 @@ class Crawled:
         return self.crawler.spider
 
     @property
+    def policy(self) -> Any:
+        return self.scheduler.crawl.policy
+
+    @property
     def reason(self) -> str:
         return str(self.stats["finish_reason"])
 
@@ -86,15 +90,16 @@ class Crawled:
         if FocusScheduler not in type(self.scheduler).__mro__:  # isinstance() says yes to every scheduler
             return
         counts, crawl = self.scheduler.crawl.counts, self.scheduler.crawl
-        if crawl.job is None:
+        if self.scheduler.job is None:
             crawl.frontier.check()
         else:  # it was closed
-            stored = SqliteFrontier(crawl.job.folder / "frontier.sqlite")
+            keeps = crawl.policy.keeps(crawl.mission)
+            stored = sqlite_frontier(self.scheduler.job.folder / "frontier.sqlite", keeps)
             stored.check()
             stored.close()
         labelled = sum(n for name, n in counts.items() if name.startswith("outcome/"))
         assert counts["selected"] == labelled + counts["released"], counts
-        assert counts["outcomes"] + crawl.in_flight == labelled, counts
+        assert counts["outcomes"] + crawl.status().in_flight == labelled, counts
         assert not self.scheduler.inflight.entries
         assert not self.scheduler.slots.busy
         assert not self.scheduler.inflight.worth

@@ -12,7 +12,7 @@ from crawls import BREADTH_FIRST, Crawled, Follower, crawl
 from mocksite import tree_paths
 from scrapy import Request, Spider
 
-from scrapy_focus.config import PICK
+from scrapy_focus.engine.marks import PICK
 from scrapy_focus.policies.orderings import BreadthFirst
 
 if TYPE_CHECKING:

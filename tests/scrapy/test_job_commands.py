@@ -17,7 +17,7 @@ from mocksite import MockSite
 from scrapy.cmdline import execute
 
 from scrapy_focus import Budget, Crawl
-from scrapy_focus.checks import _Site
+from scrapy_focus.checks.policy import _Site
 from scrapy_focus.commands.status import duration
 from scrapy_focus.jobs.job import Job
 from scrapy_focus.policies.tagpath.policy import TagPath
@@ -33,13 +33,14 @@ SITE = _Site(200)
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A job in which a crawl was killed after 30 outcomes, 5 of them since its last checkpoint."""
     jobdir = tmp_path_factory.mktemp("made") / "job"
-    crawl = Crawl(TagPath(probe=False), seed=1, job=Job(jobdir / "focus", every=25), budget=Budget(requests=100))
+    job = Job(jobdir / "focus", every=25)
+    crawl = Crawl(TagPath(probe=False), seed=1, job=job, budget=Budget(requests=100))
     crawl.add([SITE.link(0)])
     for _ in range(30):
         pick = crawl.next()
         crawl.sent(pick.id)
         crawl.report(*SITE.answer(pick))
-        crawl.job.flush()
+        job.flush()
     crawl.close()
     return jobdir
 
@@ -83,10 +84,11 @@ def test_the_state_is_said_in_aligned_lines(job: Path, capsys: pytest.CaptureFix
     said = {line[:12].strip(): line[12:] for line in lines[2:] if line[:12].strip()}
     assert said["policy"].startswith("TagPath(theta=0.75, n=2")
     assert said["goal"] == "items scraped"
+    assert said["mission"] == "heads_tell=False"
     assert said["in flight"] == "0"
     assert said["requests"] == "30 used of 100, 70 left"
     assert said["outcomes"].startswith("30, rewards ")
-    assert said["journal"] == "15 events since the last checkpoint (5 outcome, 5 pick, 5 used)"
+    assert said["journal"] == "15 events since the last checkpoint (5 outcome, 5 pick, 5 sent)"
     assert said["written"].endswith(" ago")
     assert "UTC" in said["made"]
     assert said["versions"].startswith("python 3.")
@@ -100,12 +102,14 @@ def test_the_json_has_all_of_it(job: Path, capsys: pytest.CaptureFixture[str]) -
     found = json.loads(call(capsys, "focus-status", "job", "--json"))
     kinds: dict[str, Any] = {
         "jobdir": str, "folder": str, "state": str, "process": type(None), "damage": str, "spider": str, "policy": str, "goal": str,
-        "parameters": dict, "used": dict, "limits": dict, "left": dict, "outcomes": int, "rewards": float, "counts": dict,
+        "mission": dict, "parameters": dict, "used": dict, "limits": dict, "left": dict, "outcomes": int, "rewards": float, "counts": dict,
         "links": dict, "best_arms": list, "best_arms_error": str, "events_since_checkpoint": int, "events": dict,
         "versions": dict, "made": str, "made_seconds_ago": float, "written": str, "written_seconds_ago": float, "files": dict,
     }  # fmt: skip
     assert {name: type(value) for name, value in found.items()} == kinds
-    assert set(found["links"]) == {"waiting", "arms", "in_flight", "fetched", "probed", "found_since", "picked_since"}
+    assert set(found["links"]) == {
+        "waiting", "arms", "in_flight", "fetched", "given_up", "probed", "found_since", "picked_since"
+    }  # fmt: skip
     assert found["limits"] == {"requests": 100, "bytes": None, "seconds": None}
     assert found["left"] == {"requests": 70, "bytes": None, "seconds": None}
     assert found["state"] == "killed"

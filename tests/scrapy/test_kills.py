@@ -22,7 +22,6 @@ from scrapy_focus.jobs.job import Job
 from scrapy_focus.policies.focused import Focused
 from scrapy_focus.policies.tagpath.policy import FIRST, TagPath
 from scrapy_focus.policies.treeq.policy import TreeQ
-from scrapy_focus.scheduler import FocusScheduler
 from scrapy_focus.sites.portal.portal import TARGET_MIMES
 
 if TYPE_CHECKING:
@@ -230,7 +229,7 @@ class Done:
         counts = self.crawl.counts
         assert (n["pick"], n["outcome"], n["release"]) == (counts["selected"], counts["outcomes"], counts["released"])
         assert self.budget or not len(self.crawl.frontier)
-        assert not self.crawl.in_flight
+        assert not self.crawl.status().in_flight
         self.crawl.frontier.check()
 
     def check_rewards(self, reference: Reference) -> None:
@@ -260,7 +259,7 @@ class Done:
                 sums[pick["arm"]] += outcome["reward"]
             assert {arm: n for arm, n in enumerate(policy.stats.pulls) if n} == pulls
             assert {arm: n for arm, n in enumerate(policy.stats.sums) if n} == +sums
-        if isinstance(policy, TagPath) and policy.accounting == "full":
+        if isinstance(policy, TagPath) and policy._accounting == "full":
             pulls = Counter(pick["arm"] for pick in chosen if pick["arm"] >= FIRST)
             assert {arm: n for arm, n in enumerate(policy.stats.pulls) if n} == pulls
             sums, somewhere = Counter[int](), 0.0
@@ -276,8 +275,10 @@ class Done:
 def opened(folder: Path, settings: dict[str, Any]) -> Crawl:
     """Open the crawl in a folder, without Scrapy."""
     config = Config.from_settings(Settings(settings), TagPath)
-    policy = config.make_policy(**FocusScheduler.default_params(None, config))
-    return Crawl(policy, goal=config.goal, budget=config.make_budget(), job=Job(folder), strict=True)
+    return Crawl(
+        config.make_policy(), goal=config.goal, mission=config.mission(), budget=config.make_budget(), job=Job(folder),
+        strict=True,
+    )  # fmt: skip
 
 
 class opened_for_a_while:

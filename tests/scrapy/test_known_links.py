@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from crawls import BREADTH_FIRST, Follower, crawl
+from crawls import BREADTH_FIRST, Crawled, Follower, crawl
 from mocksite import tree_paths
 from scrapy import Request, signals
 from scrapy.dupefilters import RFPDupeFilter
 from scrapy.utils.request import RequestFingerprinter
 
 from scrapy_focus import State
+from scrapy_focus.core.types import NOT_NOW
 from scrapy_focus.policies.orderings import BreadthFirst
 
 if TYPE_CHECKING:
@@ -60,14 +63,63 @@ class OtherFingerprinter(RequestFingerprinter):
     """Likewise."""
 
 
-class Curious(BreadthFirst):
-    """Wants to be told of known links, and leaves them as they are."""
+class Watchful(BreadthFirst):
+    """Notes all that it is given, and what it chose."""
 
-    wants_known = True
+    def __init__(self) -> None:
+        super().__init__()
+        self.given: list[tuple[str, list[tuple[str, State]]]] = []  # by page: URLs of its links, and their states
+        self.chosen: list[str] = []
 
     def place(self, links: Any, source: Any) -> Any:
+        self.given.append((source.pick.url if source else "", [(link.url, link.state) for link in links]))
         places = super().place(links, source)
         return [place if link.state == State.NEW else None for link, place in zip(links, places, strict=True)]
+
+    def select(self, busy: Any) -> Any:
+        pick = super().select(busy)
+        if pick is not None:
+            self.chosen.append(pick.url)
+        return pick
+
+
+class Mover(Watchful):
+    """Is given links to URLs that wait, too."""
+
+    wants_known = frozenset({State.WAITING})
+
+
+class Visitor(Watchful):
+    """Is given links to URLs that were fetched, too."""
+
+    wants_known = frozenset({State.FETCHED})
+
+
+class Knower(Watchful):
+    """Sees the keys of links to known URLs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.known: list[tuple[str, list[int]]] = []
+
+    def know(self, keys: Any, source: Any) -> None:
+        self.known.append((source.pick.url, list(keys)))
+
+
+class Hesitant(BreadthFirst):
+    """Says "not now" of each link until a third page has it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = Counter[str]()
+
+    def place(self, links: Any, source: Any) -> Any:
+        self.asked.update(link.url for link in links)
+        places = super().place(links, source)
+        return [
+            place if source is None or self.asked[link.url] == 3 else NOT_NOW
+            for link, place in zip(links, places, strict=True)
+        ]
 
 
 def test_known_links_go_no_further(site: MockSite) -> None:
@@ -87,12 +139,122 @@ def test_what_is_not_to_be_filtered_is_not_dropped(site: MockSite) -> None:
 
 
 @pytest.mark.parametrize(
-    "settings",
-    [{"DUPEFILTER_CLASS": OtherFilter}, {"REQUEST_FINGERPRINTER_CLASS": OtherFingerprinter}, {"FOCUS_POLICY": Curious}],
-    ids=["dupefilter", "fingerprinter", "policy"],
-)
+    "settings", [{"DUPEFILTER_CLASS": OtherFilter}, {"REQUEST_FINGERPRINTER_CLASS": OtherFingerprinter}],
+    ids=["dupefilter", "fingerprinter"],
+)  # fmt: skip
 def test_where_it_could_differ_it_stands_back(site: MockSite, settings: dict[str, Any]) -> None:
-    """With a dupefilter or fingerprinter that is not Scrapy's, or a policy that wants known links, none is dropped."""
+    """With a dupefilter or fingerprinter that is not Scrapy's, none is dropped."""
     result = crawl(Scheduled, {"FOCUS_POLICY": BREADTH_FIRST, **settings}, addon=True, seeds=[site.url(SEED)])
     assert "focus/link/known" not in result.stats
     assert set(site.paths) == set(tree_paths(PAGES))
+
+
+def with_and_without(site: MockSite, policy: type, seed: str = SEED) -> tuple[Crawled, Crawled]:
+    """Crawl with the add-on and without, one request in flight; both give the same items and ask for the same pages."""
+    settings = {"FOCUS_POLICY": policy, "FOCUS_MAX_INFLIGHT": 1}
+    ours = crawl(Scheduled, settings, addon=True, seeds=[site.url(seed)])
+    asked = list(site.paths)
+    site.log.clear()
+    alone = crawl(Scheduled, settings, seeds=[site.url(seed)])
+    assert list(site.paths) == asked
+    assert ours.items == alone.items
+    assert ours.errors == alone.errors == {}
+    assert "focus/link/known" not in alone.stats
+    return ours, alone
+
+
+@pytest.mark.parametrize("policy", [Mover, Visitor])
+def test_only_what_a_policy_does_not_want_is_dropped(site: MockSite, policy: Any) -> None:
+    """Links in a state that it wants come through, all others are dropped, and it is given the same as without the add-on."""
+    for page in range(PAGES):
+        near = [(page + step) % PAGES for step in (-3, 0, 1, 2, 2, 9)]
+        site.pages[f"/ring/{page}"] = "".join(f'<a href="/ring/{other}">{other}</a>' for other in near)
+    ours, alone = with_and_without(site, policy, "/ring/0")
+    assert len(site.paths) == PAGES
+    assert ours.scheduler.crawl.policy.given == alone.scheduler.crawl.policy.given
+    assert ours.scheduler.crawl.policy.chosen == alone.scheduler.crawl.policy.chosen
+    states = {state for _, links in alone.scheduler.crawl.policy.given for _, state in links}
+    assert states == {State.NEW} | policy.wants_known
+    assert 0 < ours.stats["focus/link/known"] <= alone.spider.scheduled - ours.spider.scheduled
+
+
+def test_a_policy_sees_the_keys_of_known_links(site: MockSite) -> None:
+    """In document order, each as often as it is there, but for those that the page is the first to have."""
+    ours, alone = with_and_without(site, Knower)
+    known, policy = ours.scheduler.crawl.policy.known, ours.scheduler.crawl.policy
+    assert known == alone.scheduler.crawl.policy.known
+    assert policy.given == alone.scheduler.crawl.policy.given
+    assert ours.stats["focus/link/known"] == alone.spider.scheduled - ours.spider.scheduled > 0
+    assert {state for _, links in policy.given for _, state in links} == {State.NEW}
+
+    site.pages["/a"] = '<a href="/b">b</a><a href="/a">a</a><a href="/b">b</a><a href="/c">c</a><a href="/a">a</a>'
+    site.pages["/b"] = '<a href="/c">c</a><a href="/d">d</a><a href="/b">b</a><a href="/a">a</a><a href="/c">c</a>'
+    site.pages |= {"/c": "c", "/d": "d"}
+    site.log.clear()
+    ours, alone = with_and_without(site, Knower, "/a")
+    key_of = {
+        url.rpartition("/")[2]: ours.scheduler.links.key(Request(url)) for url in ours.scheduler.crawl.policy.chosen
+    }
+    a, b, c, _ = (key_of[name] for name in "abcd")
+    expected = [(site.url("/a"), [a, a]), (site.url("/b"), [c, b, a, c])]
+    assert ours.scheduler.crawl.policy.known == alone.scheduler.crawl.policy.known == expected
+
+
+def test_not_now_is_no_giving_up(site: MockSite) -> None:
+    """A link that the policy left as it was comes again with the next page that has it."""
+    for page in range(4):
+        site.pages[f"/from/{page}"] = '<a href="/to/1">1</a><a href="/to/2">2</a><a href="/to/2">2 again</a>'
+    site.pages |= {"/to/1": "1", "/to/2": "2"}
+    asked = []
+    for addon in (True, False):
+        site.log.clear()
+        seeds = [site.url(f"/from/{page}") for page in range(4)]
+        result = crawl(Follower, {"FOCUS_POLICY": Hesitant, "FOCUS_MAX_INFLIGHT": 1}, addon=addon, seeds=seeds)
+        assert result.errors == {}
+        asked.append(list(site.paths))
+    assert asked[0] == asked[1]
+    assert asked[0] == ["/from/0", "/from/1", "/from/2", "/from/3", "/to/1", "/to/2"]
+    assert "focus/link/given_up" not in result.stats
+
+
+class Merciful(Watchful):
+    """Gives each link up that it sees for the first time, but for seeds, and takes it when it comes again."""
+
+    wants_known = frozenset({State.GIVEN_UP})
+
+    def place(self, links: Any, source: Any) -> Any:
+        super().place(links, source)
+        places = BreadthFirst.place(self, links, source)
+        return [
+            place if source is None or link.state == State.GIVEN_UP else None
+            for link, place in zip(links, places, strict=True)
+        ]
+
+
+class Partial(Scheduled):
+    """Gives requests that wait as they are, with a callback that cannot be stored."""
+
+    name = "partial"
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        for result in super().parse(response):
+            yield result if isinstance(result, dict) else result.replace(callback=partial(self.parse))
+
+
+def test_what_was_given_up_may_be_placed_after_all(site: MockSite) -> None:
+    """Only by a policy that asks for it; the requests of links that are given up are not held."""
+    links = '<a href="/once">1</a>', '<a href="/twice">2</a>'
+    site.pages |= {"/a": "".join(links), "/b": links[1], "/once": "1", "/twice": "2"}
+    seeds = [site.url("/a"), site.url("/b")]
+    for addon in (True, False):
+        site.log.clear()
+        result = crawl(Partial, {"FOCUS_POLICY": Merciful, "FOCUS_MAX_INFLIGHT": 1}, addon=addon, seeds=seeds)
+        assert site.paths == ["/a", "/b", "/twice"]
+        assert result.policy.given[-2:] == [
+            (seeds[0], [(site.url("/once"), State.NEW), (site.url("/twice"), State.NEW)]),
+            (seeds[1], [(site.url("/twice"), State.GIVEN_UP)]),
+        ]
+        assert result.stats["focus/link/given_up"] == 2
+        assert result.stats["focus/link/kept"] == 3
+        assert len(result.scheduler.requests) == 0
+        assert result.errors == {}

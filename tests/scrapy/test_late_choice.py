@@ -97,7 +97,7 @@ class Sequential(Follower):
 
     def parse(self, response: Any) -> Iterator[Any]:
         yield from super().parse(response)
-        self.most = max(self.most, self.crawler.engine.scheduler.crawl.in_flight)
+        self.most = max(self.most, self.crawler.engine.scheduler.status().in_flight)
 
 
 @pytest.mark.parametrize(("setting", "most"), [("FOCUS_MAX_INFLIGHT", 3), ("FOCUS_MAX_INFLIGHT_PER_SLOT", 2)])

@@ -51,7 +51,7 @@ class Flaky(BreadthFirst):
         return {"why": "first in"}
 
     def release(self, pick: Any) -> None:
-        self.fail("unselect")
+        self.fail("release")
 
 
 class Wrong(BreadthFirst):
@@ -124,15 +124,15 @@ def test_a_policy_that_answers_nonsense(site: MockSite, answer: str) -> None:
 
 
 def test_a_policy_that_cannot_undo(site: MockSite) -> None:
-    """An error while a pick is handed back is counted, and the pick waits again."""
+    """An error while a pick is released is counted, and the pick waits again."""
     settings = {
-        "FOCUS_POLICY": Flaky, "FOCUS_POLICY_PARAMS": {"method": "unselect", "chance": 1.0}, "FOCUS_BUDGET_REQUESTS": 5,
+        "FOCUS_POLICY": Flaky, "FOCUS_POLICY_PARAMS": {"method": "release", "chance": 1.0}, "FOCUS_BUDGET_REQUESTS": 5,
         "ROBOTSTXT_OBEY": True,
     }  # fmt: skip
     seeds = [site.url(f"/status?code=500&{i}") for i in range(8)]
     result = crawl(Follower, settings, seeds=seeds)
     assert len(site.log) == 5
-    assert result.errors.get("unselect", 0) == result.stats.get("focus/released", 0)
+    assert result.errors.get("release", 0) == result.stats.get("focus/released", 0)
     assert result.reason == "focus_budget_requests"
 
 

@@ -21,7 +21,6 @@ from scrapy_focus.recordings.writer import SiteWriter
 from scrapy_focus.replay.counterfactual import counterfactual
 from scrapy_focus.replay.simulate import simulate
 from scrapy_focus.spiders.recorder import RecordSpider
-from scrapy_focus.web.mime import blocked_extensions
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -146,11 +145,7 @@ def test_live_and_simulated_picks_end_alike(
     server: OdderSite, recorded: RecordedSite, tmp_path: Path, policy: type[Policy], budget: int | None
 ) -> None:
     """To the end, and with a budget that is used up in the middle of a redirect, say; robots.txt takes one request."""
-    goal, params = FilesGoal(stored=True), {}
-    if policy is TagPath:
-        params = {"blocked": blocked_extensions(goal.types), "probe": False}
-    if policy is BranchingBandit:
-        params = {"targets": goal.types}
+    goal, params = FilesGoal(stored=True), {"probe": False} if policy is TagPath else {}
     settings = {} if budget is None else {"FOCUS_BUDGET_REQUESTS": budget + 1}
     asked = live(server, tmp_path / "live.jsonl", policy, FOCUS_POLICY_PARAMS=params, **settings)
     log = EventLog(tmp_path / "simulated.jsonl")

@@ -21,7 +21,6 @@ from scrapy_focus.recordings.writer import Answer, SiteWriter
 from scrapy_focus.replay.simulate import simulate
 from scrapy_focus.sites.portal.portal import Page, StatisticsPortal
 from scrapy_focus.sites.server import SiteServer
-from scrapy_focus.web.mime import blocked_extensions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -117,10 +116,6 @@ def test_live_and_simulated_crawls_are_the_same(
     server, site = recorded
     seen = live(server, tmp_path, policy, params)
     goal = FilesGoal(stored=True)
-    if policy is TagPath:
-        params = {"blocked": blocked_extensions(goal.types), **params}
-    if policy is BranchingBandit:
-        params = {"targets": goal.types, **params}
     harvest = simulate(policy(**params), goal, site, budget=BUDGET - 1, seed=5)
     urls = ["/" + site.urls[page].removeprefix(server.url) for page in harvest.pages[1:]]
     methods = ["HEAD" if head else "GET" for head in harvest.heads[1:]]
@@ -137,7 +132,7 @@ def test_live_and_simulated_crawls_are_the_same(
 def test_the_default_policy_is_the_same_live_and_simulated(
     recorded: tuple[SiteServer, RecordedSite], tmp_path: Path
 ) -> None:
-    """Where nobody chooses a policy, the add-on crawls with BranchingBandit, told what files are looked for."""
+    """Where nobody chooses a policy, the add-on crawls with BranchingBandit, which knows what files are looked for."""
     server, site = recorded
     server.log.clear()
     args = {"root": server.url, "budget": str(BUDGET), "out": str(tmp_path / "found")}
@@ -145,8 +140,8 @@ def test_the_default_policy_is_the_same_live_and_simulated(
     policy = crawled.scheduler.crawl.policy
     goal = FilesGoal(stored=True)
     assert type(policy) is BranchingBandit
-    assert policy.targets == goal.types
-    harvest = simulate(BranchingBandit(targets=goal.types), goal, site, budget=BUDGET - 1, seed=7)
+    assert policy.looks_for == goal.types
+    harvest = simulate(BranchingBandit(), goal, site, budget=BUDGET - 1, seed=7)
     paths = ["/" + site.urls[page].removeprefix(server.url) for page in harvest.pages[1:]]
     assert [each.path for each in server.log if each.path != "/robots.txt"] == paths
     assert {each.method for each in server.log} == {"GET"}

@@ -203,7 +203,7 @@ def test_heads_stay_on_the_site(site: MockSite, addon: bool) -> None:
 
 
 class Narrow(TagPath):
-    """Leaves out what follows from the goal."""
+    """Leaves out what it takes from the mission."""
 
     def __init__(self, *, alpha: float = 0.5) -> None:
         super().__init__(alpha=alpha)
@@ -211,9 +211,9 @@ class Narrow(TagPath):
 
 @pytest.mark.parametrize(("goal", "probe"), [(None, False), (FilesGoal(types={"text/csv"}), True)])
 def test_a_narrow_subclass_is_fitted_to_the_goal(site: MockSite, goal: Any, probe: bool) -> None:
-    """Parameters that follow from the goal are set also where the constructor does not take them."""
+    """It has what follows from the goal also where the constructor does not take it."""
     result = crawl(Follower, {"FOCUS_POLICY": Narrow, "FOCUS_GOAL": goal}, seeds=[site.url("/page/0/20")])
-    assert result.scheduler.crawl.policy.probe is probe
+    assert result.scheduler.crawl.mission.heads_tell is probe
     assert any(method == "HEAD" for method, _ in site.asked) is probe
 
 

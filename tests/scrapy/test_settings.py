@@ -9,13 +9,15 @@ from crawls import BREADTH_FIRST, STOCK, Follower, crawl
 from mocksite import tree_paths
 from scrapy.settings import Settings
 
-from scrapy_focus import Addon, ConfigError, FocusScheduler, SleepingBanditScheduler, TreeFrontierScheduler
+from scrapy_focus import Addon, ConfigError, FilesGoal, FocusScheduler, SleepingBanditScheduler, TreeFrontierScheduler
 from scrapy_focus.config import Config
+from scrapy_focus.core.mission import Mission
 from scrapy_focus.core.stop import CostLimit, Plateau
 from scrapy_focus.downloadermiddlewares import MeterMiddleware, MimeMiddleware, ProbeMiddleware
 from scrapy_focus.extensions import FocusExtension
 from scrapy_focus.pipelines import RewardPipeline
 from scrapy_focus.policies.branching.policy import BranchingBandit
+from scrapy_focus.policies.orderings import BreadthFirst
 from scrapy_focus.policies.tagpath.policy import TagPath
 from scrapy_focus.policies.treeq.policy import TreeQ
 from scrapy_focus.spidermiddlewares import ItemIdMiddleware, KnownLinkMiddleware, LinkMiddleware
@@ -30,6 +32,15 @@ COMPONENTS = [
     ("SPIDER_MIDDLEWARES", ItemIdMiddleware), ("DOWNLOADER_MIDDLEWARES", ProbeMiddleware), ("DOWNLOADER_MIDDLEWARES", MimeMiddleware),
     ("DOWNLOADER_MIDDLEWARES", MeterMiddleware), ("ITEM_PIPELINES", RewardPipeline), ("EXTENSIONS", FocusExtension),
 ]  # fmt: skip
+
+
+class Half:
+    """Half of a stop rule."""
+
+    reason = "half"
+
+    def reached(self, requests: int, targets: float, cost: float | None = None) -> bool:
+        return False
 
 
 def with_addon(values: dict[str, Any], priority: str = "project") -> Settings:
@@ -118,11 +129,11 @@ def test_the_log_says_what_is_active(site: MockSite) -> None:
         ({"FOCUS_POLICY": "json.loads"}, "takes a subclass of scrapy_focus.Policy"),
         (
             {"FOCUS_POLICY": "scrapy_focus.policies.tagpath.oracles.Omniscient"},
-            "FOCUS_POLICY is Omniscient, which is told",
+            "FOCUS_POLICY is Omniscient, which is given the truth",
         ),
         (
             {"FOCUS_POLICY": "scrapy_focus.policies.tagpath.oracles.OracleTagPath"},
-            "FOCUS_POLICY is OracleTagPath, which is told",
+            "FOCUS_POLICY is OracleTagPath, which is given the truth",
         ),
         ({"FOCUS_POLICY_PARAMS": {"theta_": 1}}, "FOCUS_POLICY_PARAMS is {'theta_': 1}"),
         ({"FOCUS_BUDGET_REQUESTS": "many"}, "FOCUS_BUDGET_REQUESTS is 'many'; it takes a whole number"),
@@ -139,17 +150,38 @@ def test_the_log_says_what_is_active(site: MockSite) -> None:
         ({"FOCUS_COST_LIMIT": -5}, "FOCUS_COST_LIMIT is -5; it takes a number from 0"),
         ({"FOCUS_COST_LIMIT": "inf"}, "limit is a number above 0"),
         ({"FOCUS_COST_LIMIT": "nan"}, "limit is a number above 0"),
-        ({"FOCUS_COST_LIMIT": 50, "FOCUS_PLATEAU": True}, "both say when to stop; set one of them"),
+        (
+            {"FOCUS_COST_LIMIT": 50, "FOCUS_PLATEAU": True},
+            "FOCUS_COST_LIMIT and FOCUS_PLATEAU each say when to stop; set one",
+        ),
+        (
+            {"FOCUS_STOP": "scrapy_focus.Plateau", "FOCUS_PLATEAU": True},
+            "FOCUS_STOP and FOCUS_PLATEAU each say when to stop",
+        ),
+        (
+            {"FOCUS_STOP": "scrapy_focus.Plateau", "FOCUS_COST_LIMIT": 50},
+            "FOCUS_STOP and FOCUS_COST_LIMIT each say when to stop",
+        ),
+        ({"FOCUS_STOP": "scrapy_focus.Platypus"}, "FOCUS_STOP is 'scrapy_focus.Platypus', which cannot be made"),
+        ({"FOCUS_STOP": "scrapy_focus.CostLimit"}, "FOCUS_STOP is 'scrapy_focus.CostLimit', which cannot be made"),
+        ({"FOCUS_STOP": "os.sep"}, "FOCUS_STOP is 'os.sep', which lacks reason, reached(), state(), restore()"),
+        ({"FOCUS_STOP": Half}, "which lacks state(), restore(); it takes a stop rule such as scrapy_focus.Plateau"),
         (
             {"FOCUS_COST_LIMIT": 50, "FOCUS_POLICY": BREADTH_FIRST},
-            "FOCUS_COST_LIMIT is 50, which BreadthFirst cannot do",
+            "FOCUS_COST_LIMIT is 50, for which BreadthFirst lacks expected_cost(); use",
         ),
-        ({"FOCUS_COST_LIMIT": "50", "FOCUS_POLICY": TAG_PATH}, "FOCUS_COST_LIMIT is '50', which TagPath cannot do"),
+        (
+            {"FOCUS_COST_LIMIT": "50", "FOCUS_POLICY": TAG_PATH},
+            "FOCUS_COST_LIMIT is '50', for which TagPath lacks expected_cost()",
+        ),
         (
             {"FOCUS_LEARNED_TO": "x", "FOCUS_POLICY": BREADTH_FIRST},
-            "FOCUS_LEARNED_TO is 'x', which BreadthFirst cannot do",
+            "FOCUS_LEARNED_TO is 'x', for which BreadthFirst lacks save()",
         ),
-        ({"FOCUS_LEARNED_FROM": "x", "FOCUS_POLICY": TAG_PATH}, "FOCUS_LEARNED_FROM is 'x', which TagPath cannot do"),
+        (
+            {"FOCUS_LEARNED_FROM": "x", "FOCUS_POLICY": TAG_PATH},
+            "FOCUS_LEARNED_FROM is 'x', for which TagPath lacks load()",
+        ),
         ({"FOCUS_LEARNED_FROM": "/no/such/file.npz"}, "there is no file /no/such/file.npz; let a crawl write one"),
         ({"FOCUS_POLICY_PARAMS": {"unit": "hours"}}, "unit is 'hours'; it is one of requests, bytes, seconds"),
         ({"FOCUS_PROGRESS": "loud"}, "'auto', 'panel', 'log' or 'off'"),
@@ -191,12 +223,6 @@ def configured(**settings: Any) -> Config:
     return Config.from_settings(Settings({f"FOCUS_{name}": value for name, value in settings.items()}), BranchingBandit)
 
 
-def policy_of(**settings: Any) -> Any:
-    """Return the policy that a project gets with these settings."""
-    config = configured(**settings)
-    return config.make_policy(**config.implied_params())
-
-
 def test_schedulers_have_their_policies() -> None:
     """The default is the branching bandit, also with the add-on; the schedulers of published systems have their own."""
     assert FocusScheduler.default_policy is BranchingBandit
@@ -218,24 +244,20 @@ def test_schedulers_have_their_policies() -> None:
         ({"BUDGET_REQUESTS": 9, "BUDGET_BYTES": 9}, "requests"),
         ({"BUDGET_REQUESTS": 9, "BUDGET_SECONDS": 9}, "requests"),
         ({"BUDGET_SECONDS": 9, "BUDGET_BYTES": 9}, "requests"),
-        ({"BUDGET_SECONDS": 9, "POLICY_PARAMS": {"unit": "bytes"}}, "bytes"),
     ],
 )
 def test_what_is_saved_is_what_there_is_a_budget_of(budgets: dict[str, Any], unit: str) -> None:
-    """The unit is that of the only budget, requests where there is none or more than one, and what the user says before all."""
-    assert policy_of(**budgets).unit == unit
+    """The unit is that of the only budget, and requests where there is none or more than one."""
+    assert configured(**budgets).mission().unit == unit
 
 
-def test_what_is_looked_for_is_told_to_the_policy() -> None:
-    """Types, keywords and the file to begin with; items have no type, and what a user says goes before."""
-    config = configured(TARGETS="csv,pdf", KEYWORDS="wine,olive", LEARNED_FROM="a.npz")
-    assert config.implied_params() == {
-        "targets": config.goal.types, "words": ("wine", "olive"), "learned": "a.npz",
-    }  # fmt: skip
-    assert {"text/csv", "application/pdf"} <= policy_of(TARGETS="csv,pdf").targets
-    assert not policy_of().targets
-    assert policy_of(TARGETS="csv", POLICY_PARAMS={"targets": ["image/*"]}).targets == ["image/*"]
-    assert policy_of(GOAL="scrapy_focus.FilesGoal").targets
+def test_what_is_looked_for_is_the_mission() -> None:
+    """Types of targets or of a goal, keywords, and whether headers tell; items have no type."""
+    config = configured(TARGETS="csv,pdf", KEYWORDS="wine,olive")
+    assert config.mission() == Mission(types=config.goal.types, words=("wine", "olive"), heads_tell=True)  # type: ignore[attr-defined]
+    assert {"text/csv", "application/pdf"} <= config.mission().types
+    assert configured().mission() == Mission()
+    assert configured(GOAL="scrapy_focus.FilesGoal").mission() == Mission(types=FilesGoal().types, heads_tell=True)
 
 
 class Mine(BranchingBandit):
@@ -246,13 +268,33 @@ class Mine(BranchingBandit):
         self.more = more
 
 
-def test_a_subclass_is_told_too() -> None:
-    """Though its constructor leaves these parameters out, and it may stop by its cost and write what it learned."""
-    made = policy_of(
-        POLICY=Mine, TARGETS="csv", BUDGET_BYTES=5, COST_LIMIT=9, LEARNED_TO="x", POLICY_PARAMS={"more": 2}
-    )
-    assert (made.theta, made.more, made.unit) == (0.5, 2, "bytes")
-    assert "text/csv" in made.targets
+class Targeted(BreadthFirst):
+    """Has parameters with names that other policies use for what is in the mission."""
+
+    def __init__(self, *, targets: tuple[str, ...] = (), words: tuple[str, ...] = (), unit: str = "") -> None:
+        super().__init__()
+        self.targets, self.words, self.unit = targets, words, unit
+
+    def open(self, frontier: Any, rng: Any, mission: Any) -> None:
+        super().open(frontier, rng, mission)
+        self.mission = mission
+
+
+@ADDON
+def test_every_policy_is_given_the_mission(site: MockSite, addon: bool) -> None:
+    """One of one's own, whose parameters stay as they are, and a subclass that leaves parameters out."""
+    settings = {"FOCUS_TARGETS": "csv", "FOCUS_KEYWORDS": "wine", "FOCUS_BUDGET_BYTES": 10**6}
+    policy = crawl(Follower, {**settings, "FOCUS_POLICY": Targeted}, addon=addon, seeds=[site.url("/ok")]).policy
+    assert (policy.targets, policy.words, policy.unit) == ((), (), "")
+    assert "text/csv" in policy.mission.types
+    assert (policy.mission.words, policy.mission.unit) == (("wine",), "bytes")
+    mine = {**settings, "FOCUS_POLICY": Mine, "FOCUS_COST_LIMIT": 9, "FOCUS_POLICY_PARAMS": {"more": 2}}
+    policy = crawl(Follower, mine, addon=addon, seeds=[site.url("/ok")]).policy
+    assert (policy.theta, policy.more, policy.saves) == (0.5, 2, "bytes")
+    assert "text/csv" in policy.looks_for
+    said = {**settings, "FOCUS_POLICY_PARAMS": {"unit": "seconds", "targets": ["image/*"]}}
+    policy = crawl(Follower, said, addon=addon, seeds=[site.url("/ok")]).policy
+    assert (policy.saves, policy.looks_for) == ("seconds", {"image/*"})
 
 
 @pytest.mark.parametrize(
@@ -266,7 +308,7 @@ def test_a_subclass_is_told_too() -> None:
 )  # fmt: skip
 def test_one_rule_stops_a_crawl(settings: dict[str, Any], rule: type | None) -> None:
     """What is turned off, also as text on the command line, is as if it were not set."""
-    made = configured(**settings).make_plateau()
+    made = configured(**settings).stop
     assert made is None if rule is None else type(made) is rule
     if isinstance(made, CostLimit):
         assert made.limit == float(settings["COST_LIMIT"])

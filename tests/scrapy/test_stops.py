@@ -106,7 +106,7 @@ def test_a_cost_limit_is_remembered(site: MockSite, tmp_path: Path) -> None:
         part = crawl(FewFiles, {**job, "FOCUS_BUDGET_REQUESTS": budget}, seeds=seeds)
         assert part.reason == "focus_budget_requests"
         assert check_job(tmp_path, say=str).is_well
-        assert part.scheduler.crawl.plateau.state().keys() == {"since", "targets"}
+        assert part.scheduler.crawl.stop.state().keys() == {"since", "targets"}
     last = crawl(FewFiles, {**job, "FOCUS_BUDGET_REQUESTS": 1000}, seeds=seeds)
     assert whole.reason == last.reason == "focus_cost_limit"
     assert abs(len(site.asked) - asked) <= 60
@@ -115,6 +115,46 @@ def test_a_cost_limit_is_remembered(site: MockSite, tmp_path: Path) -> None:
     again = crawl(FewFiles, {**job, "FOCUS_BUDGET_REQUESTS": 1000}, seeds=seeds)
     assert again.reason == "focus_cost_limit"
     assert len(site.asked) <= 5, "it is over, and stays so"
+
+
+class Enough:
+    """Says that so many targets are enough, and remembers how often it was asked."""
+
+    reason = "enough"
+
+    def __init__(self, targets: float = 3) -> None:
+        self.targets = targets
+        self.asked = 0
+
+    def reached(self, requests: int, targets: float, cost: float | None = None) -> bool:
+        self.asked += 1
+        return targets >= self.targets
+
+    def state(self) -> dict[str, Any]:
+        return {"asked": self.asked}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self.asked = state["asked"]
+
+
+@pytest.mark.reactor
+@pytest.mark.parametrize("rule", [Enough, "tests.scrapy.test_stops.Enough", Enough(3)], ids=["class", "path", "object"])
+@pytest.mark.parametrize("addon", [False, True], ids=["scheduler", "addon"])
+def test_a_rule_of_ones_own_ends_the_crawl(site: MockSite, rule: Any, addon: bool) -> None:
+    """By its class, import path or as an object; its reason is that of the crawl."""
+    settings = {"FOCUS_POLICY": BREADTH_FIRST, "FOCUS_STOP": rule, "FOCUS_MAX_INFLIGHT": 1}
+    result = crawl(Follower, settings, addon=addon, seeds=[site.url(SEED)])
+    assert result.reason == "focus_enough"
+    assert len(site.asked) == len(result.items) == 3
+
+
+def test_a_rule_of_ones_own_is_remembered(site: MockSite, tmp_path: Path) -> None:
+    """What it saw before a stop is given to it after the resume."""
+    settings = {"FOCUS_POLICY": BREADTH_FIRST, "FOCUS_MAX_INFLIGHT": 1, "JOBDIR": str(tmp_path)}
+    first = crawl(Follower, {**settings, "FOCUS_STOP": Enough(9), "FOCUS_BUDGET_REQUESTS": 5}, seeds=[site.url(SEED)])
+    assert (first.reason, first.scheduler.crawl.stop.asked) == ("focus_budget_requests", 5)
+    second = crawl(Follower, {**settings, "FOCUS_STOP": Enough(9), "FOCUS_BUDGET_REQUESTS": 50}, seeds=[site.url(SEED)])
+    assert (second.reason, second.scheduler.crawl.stop.asked) == ("focus_enough", 9)
 
 
 def test_what_is_turned_off_stays_off(site: MockSite) -> None:

@@ -16,7 +16,7 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import UsageError
 from scrapy.http import HtmlResponse, Request
 
-from scrapy_focus import ConfigError, TreeFrontierScheduler
+from scrapy_focus import ConfigError, Crawl, memory_frontier
 from scrapy_focus.config import Config
 from scrapy_focus.goals.topic import TopicGoal
 from scrapy_focus.learn.models import load_relevance
@@ -146,21 +146,18 @@ def test_arguments_become_settings(tmp_path: Path) -> None:
     stored = load_relevance(tmp_path / "o.npz")
     assert config.goal.relevance.digest == stored.digest
     assert stored.score(["honey of bees", "steel"]).round().tolist() == [1, 0]
-    policy = made(config)
+    policy = config.make_policy()
     assert isinstance(policy, TreeQ)
     assert (policy.per_domain, policy.per_domain_least, policy.falls_every) == (5, 2, 7)
-    assert policy.relevance is config.goal.relevance
+    assert config.mission().topic is config.goal.relevance
     assert list(mine.crawler.settings["FEEDS"]) == [str(tmp_path / "o.jsonl")]
     plain = spider(seeds=SEED, keywords="bees, queen", per_domain="5-2", budget=1000, out=tmp_path / "p.jsonl")
-    policy = made(Config.from_settings(plain.crawler.settings, TreeQ))
+    config = Config.from_settings(plain.crawler.settings, TreeQ)
+    policy, mission = config.make_policy(), config.mission()
+    assert isinstance(policy, TreeQ)
     assert (policy.per_domain, policy.per_domain_least, policy.falls_every) == (5, 2, 334)
-    assert policy.keywords == ("bees", "queen")
-    assert repr(policy.relevance).startswith("KeywordRelevance(2 keywords")
-
-
-def made(config: Config) -> Any:
-    """Return the policy of a crawl with these settings."""
-    return config.make_policy(**TreeFrontierScheduler.default_params(None, config))  # type: ignore[arg-type]
+    assert mission.words == ("bees", "queen")
+    assert repr(mission.topic).startswith("KeywordRelevance(2 keywords")
 
 
 def test_paths_stay_short_and_end(tmp_path: Path) -> None:
@@ -219,8 +216,8 @@ def test_only_redirects_of_pages_to_other_domains_are_links() -> None:
 def test_reasons_of_every_feature() -> None:
     """Each number that TRES goes by is put into words, or left out where it says nothing; none stands there as it is."""
     reason = part("reasons").reason
-    policy = TreeQ(keywords=["bees"])
-    names = policy.layout.names
+    crawl = Crawl(TreeQ(keywords=["bees"]), frontier=memory_frontier)
+    names = crawl.policy.layout.names
     for values in (np.ones(len(names)), np.zeros(len(names)), np.full(len(names), 0.33)):
         said = reason(
             {"leaf": 1, "at random": False, "value": 0.5, **dict(zip(names, values.tolist(), strict=True))}, depth=3

@@ -10,9 +10,10 @@ from crawls import BREADTH_FIRST, Follower, crawl
 from scrapy import Request
 from scrapy.settings import Settings
 
-from scrapy_focus import ConfigError, TreeFrontierScheduler
+from scrapy_focus import ConfigError
 from scrapy_focus.config import Config
 from scrapy_focus.core.errors import ResumeError
+from scrapy_focus.core.mission import Mission
 from scrapy_focus.learn.relevance import LinearRelevance
 from scrapy_focus.policies.orderings import BreadthFirst
 from scrapy_focus.policies.treeq.policy import TreeQ
@@ -93,29 +94,30 @@ def test_the_policy_goes_by_topic_and_keywords(
     assert all(int(path.strip("/")) % 2 for path in chosen), chosen
 
 
-def made(**values: Any) -> TreeQ:
-    """Return the policy of the tree scheduler with some settings."""
+def made(**values: Any) -> tuple[TreeQ, Mission]:
+    """Return the policy of the tree scheduler with some settings, and what it is given."""
     config = Config.from_settings(Settings(values), TreeQ)
-    policy = config.make_policy(**TreeFrontierScheduler.default_params(None, config))  # type: ignore[arg-type]
+    policy = config.make_policy()
     assert isinstance(policy, TreeQ)
-    return policy
+    return policy, config.mission()
 
 
 def test_parameters_of_the_policy_go_first(model: LinearRelevance, stored: Path) -> None:
     """What ``FOCUS_POLICY_PARAMS`` says is not changed; otherwise the policy has the very model of the goal, read once."""
     other = LinearRelevance().fit(OFF + ON, [True] * 3 + [False] * 3)
-    policy = made(
-        FOCUS_TOPIC=stored, FOCUS_KEYWORDS="bees,wax", FOCUS_POLICY_PARAMS={"relevance": other, "keywords": ["mill"]}
-    )
+    params = {"relevance": other, "keywords": ["mill"]}
+    policy, mission = made(FOCUS_TOPIC=stored, FOCUS_KEYWORDS="bees,wax", FOCUS_POLICY_PARAMS=params)
     assert policy.relevance is other
     assert policy.keywords == ("mill",)
-    policy = made(FOCUS_TOPIC=stored, FOCUS_KEYWORDS="bees, queen excluder")
-    assert getattr(policy.relevance, "digest", "") == model.digest
-    assert [each.strip() for each in policy.keywords] == ["bees", "queen excluder"]
+    assert mission.words == ("bees", "wax")
+    policy, mission = made(FOCUS_TOPIC=stored, FOCUS_KEYWORDS="bees, queen excluder")
+    assert (policy.relevance, policy.keywords) == (None, None)
+    assert getattr(mission.topic, "digest", "") == model.digest
+    assert [each.strip() for each in mission.words] == ["bees", "queen excluder"]
     config = Config.from_settings(Settings({"FOCUS_TOPIC": str(stored)}), TreeQ)
-    assert config.topic is config.goal.relevance  # type: ignore[attr-defined]
-    for nothing in (made(), made(FOCUS_KEYWORDS="", FOCUS_TOPIC="")):
-        assert (nothing.relevance, [*nothing.keywords]) == (None, [])
+    assert config.mission().topic is config.goal.relevance  # type: ignore[attr-defined]
+    for policy, mission in (made(), made(FOCUS_KEYWORDS="", FOCUS_TOPIC="")):
+        assert (policy.relevance, policy.keywords, mission) == (None, None, Mission())
 
 
 @pytest.mark.parametrize(
@@ -166,7 +168,7 @@ def test_pages_know_why_they_were_fetched(
     for item in result.items:
         assert json.loads(json.dumps(item["why"])) == why[item["url"]] != {}
     if policy is None:
-        names = {*TreeQ(keywords=["bees"]).layout.names} | {"leaf", "value"}
+        names = {*result.policy.layout.names} | {"leaf", "value"}
         for item in result.items:
             assert names <= item["why"].keys()
             words = item["url"].rpartition("/")[2]

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_focus.core.errors import StorageError
 from scrapy_focus.core.frontier import Ranks, Vectors
-from scrapy_focus.core.policy import Policy
+from scrapy_focus.core.policy import Policy, import_path
 from scrapy_focus.frontiers.sqlite.database import verify
 from scrapy_focus.frontiers.sqlite.frontier import sqlite_frontier
 from scrapy_focus.jobs.checksums import SUMS, damaged
@@ -219,7 +219,7 @@ def _policy(notes: Mapping[str, bytes]) -> Iterator[Finding]:
         if changed:
             raise ValueError(f"the {' and '.join(changed)} of the last checkpoint is not what was stored")
         policy = pickle.loads(notes["policy"])  # noqa: S301 (the user's own job directory)
-        found = f"{type(policy).__module__}.{type(policy).__qualname__}"
+        found = import_path(type(policy))
         if not isinstance(policy, Policy) or path not in ("", found):
             raise TypeError(f"it is a {found}, the crawl began with a {path or 'policy'}")
     except Exception as error:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 _BEST = 10  # arms
 _ATTEMPTS = 5  # to read between two checkpoints of a crawl that runs
 _LIMITS = ("requests", "bytes", "seconds")
+_MISSION = "mission: "  # what the names of its fields begin with in a description
 
 
 def read_status(jobdir: Path) -> dict[str, Any]:
@@ -129,6 +130,7 @@ def _say_crawl(crawl: dict[str, Any], tail: Tail) -> dict[str, Any]:
     """Return what the notes and the journals say of a crawl."""
     described = dict(crawl["description"] or {})
     spider = described.pop("spider", "")
+    mission = {name: described.pop(name) for name in [*described] if name.startswith(_MISSION)}
     used = {name: {**crawl["used"], **tail.used}[name] for name in _LIMITS}
     limits = {name: (crawl.get("limits") or {}).get(name) for name in _LIMITS}
     counts = {**crawl["counts"], **tail.counts}
@@ -136,6 +138,7 @@ def _say_crawl(crawl: dict[str, Any], tail: Tail) -> dict[str, Any]:
         "spider": spider,
         "policy": described.pop("policy", "unknown"),
         "goal": described.pop("goal", "unknown"),
+        "mission": {name.removeprefix(_MISSION): text for name, text in mission.items()},
         "parameters": described,
         "used": used,
         "limits": limits,

@@ -1,0 +1,73 @@
+"""What our components may ask of the scheduler of a crawl: all that they know of each other.
+
+Scrapy makes each of them by itself, from its settings, and with another scheduler they do nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ParamSpec, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+    from scrapy_focus.core.crawl import Status
+    from scrapy_focus.core.policy import Policy
+    from scrapy_focus.core.types import State
+    from scrapy_focus.engine.inflight import InFlight
+
+P = ParamSpec("P")
+T = TypeVar("T")
+D = TypeVar("D")
+
+
+class Host(Protocol):
+    """The scheduler, as our middlewares, dupefilter, pipeline and extension see it."""
+
+    inflight: InFlight
+
+    @property
+    def policy(self) -> type[Policy]:
+        """The class of who decides."""
+
+    @property
+    def progress(self) -> str:
+        """How to show progress: ``"auto"``, ``"panel"``, ``"log"`` or ``"off"``."""
+
+    def is_wanted(self, mime: str) -> bool:
+        """Whether bodies of a MIME type are read."""
+
+    def status(self, *, best: int = 0) -> Status:
+        """Return how the crawl stands; ``best``: with so many of the best arms, and what is expected to be left."""
+
+    def knows(self, keys: Sequence[int]) -> list[State]:
+        """Return what the crawl knows about each key."""
+
+    def count(self, name: str, n: int = 1) -> None:
+        """Add to the count that is written to the stats as ``focus/<name>``."""
+
+    def drops(self, request: Request, response: Response | None) -> bool:
+        """Whether a request of the spider, from the page of a response, goes no further: its URL was requested before."""
+
+    def sent(self, request: Request) -> bool:
+        """Use one request of the budget for a request on its way out; ``False``: it must not go out."""
+
+    def received(self, n_bytes: int | None) -> None:
+        """An answer came, of so many bytes; ``None``: its request never left, as no connection could be made."""
+
+    def flush_stats(self) -> None:
+        """Write the counts of the crawl to the stats of Scrapy."""
+
+    def guard(self, what: str, default: D, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | D:
+        """Call something that may raise: that is logged, counted as ``focus/error/<what>``, and answered by a default."""
+
+
+def host_of(crawler: Crawler) -> Host | None:
+    """Return the scheduler of a running crawl if it is one of ours.
+
+    It says so itself: Scrapy's metaclass makes ``isinstance`` take everything with the methods of a scheduler for one.
+    """
+    return getattr(crawler.engine.scheduler, "focus_host", None)

@@ -1,0 +1,82 @@
+"""A policy whose links may be chosen later is asked again at that time, and not before."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from crawls import Follower, crawl
+from scrapy.core.engine import ExecutionEngine
+
+from scrapy_focus.policies.orderings import BreadthFirst
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from mocksite import MockSite
+
+LATER = 0.5  # seconds
+
+
+class Later(BreadthFirst):
+    """Chooses links of a page not before half a second after it came."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ready = 0.0
+        self.asked = 0
+
+    def place(self, links: Any, source: Any) -> Any:
+        self.ready = self.now + LATER
+        return super().place(links, source)
+
+    def select(self, busy: Any) -> Any:
+        self.asked += 1
+        return super().select(busy) if self.now >= self.ready else None
+
+    def due(self) -> float | None:
+        return self.ready
+
+
+class Never(Later):
+    """Says that it will have something at the end of all days."""
+
+    def place(self, links: Any, source: Any) -> Any:
+        places = super().place(links, source)
+        self.ready = float("inf") if source is not None else self.now
+        return places
+
+
+@pytest.fixture(autouse=True)
+def _slow_heartbeat(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ExecutionEngine, "_SLOT_HEARTBEAT_INTERVAL", 60.0)
+
+
+@pytest.mark.reactor
+@pytest.mark.parametrize("addon", [False, True], ids=["scheduler", "addon"])
+def test_a_crawl_waits_until_a_link_is_due(site: MockSite, addon: bool) -> None:
+    """Nothing else wakes the engine: it asks at that time, and neither ends nor asks in vain meanwhile."""
+    site.pages |= {"/": '<a href="/1">1</a>', "/1": '<a href="/2">2</a>', "/2": "2"}
+    began = time.monotonic()
+    result = crawl(Follower, {"FOCUS_POLICY": Later}, addon=addon, seeds=[site.url("/")], patience=20)
+    elapsed = time.monotonic() - began
+    assert site.paths == ["/", "/1", "/2"]
+    assert result.reason == "finished"
+    assert result.errors == {}
+    assert 3 * LATER <= elapsed < 3 * LATER + 2
+    assert result.scheduler.crawl.policy.asked < 30
+
+
+def test_what_is_due_later_ends_with_the_crawl(site: MockSite, tmp_path: Path) -> None:
+    """A crawl that is stopped while it waits ends at once, and the next run of its job waits again."""
+    site.pages |= {"/": '<a href="/1">1</a>', "/1": "1"}
+    settings = {"FOCUS_POLICY": Never, "JOBDIR": str(tmp_path), "CLOSESPIDER_TIMEOUT": 1}
+    for _ in range(2):
+        began = time.monotonic()
+        result = crawl(Follower, settings, seeds=[site.url("/")], patience=20)
+        assert result.reason == "closespider_timeout"
+        assert time.monotonic() - began < 5
+        assert result.stats["focus/waiting"] == 1
+        assert result.scheduler.crawl.policy.asked < 30
+    assert site.paths == ["/"]
