@@ -8,11 +8,11 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from scrapy_focus.core.errors import ResumeError, StorageError
+from scrapy_focus.core.events import FORMAT
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-FORMAT = 3
 _WRITTEN_BY = {1: "0.1.0", 2: "0.1.0"}  # older formats, and the version that wrote them
 _APPLICATION = 0x464F4355
 _MAGIC = b"SQLite format 3\0"
