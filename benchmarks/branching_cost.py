@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scrapy_focus import FilesGoal, Link, Outcome, memory_frontier
+from scrapy_focus import FilesGoal, Link, Mission, Outcome, memory_frontier
 from scrapy_focus.engine.garbage import freeze
 from scrapy_focus.policies.branching.policy import BranchingBandit
 from scrapy_focus.policies.tagpath.policy import TagPath
@@ -58,8 +58,9 @@ def page(number: int, rng: np.random.Generator) -> list[Link]:
 
 def fill(side: str, n_links: int, choices: int) -> None:
     """Print what it costs to place so many links, and then to choose among them."""
-    rng, frontier, policy = np.random.default_rng(0), memory_frontier(), SIDES[side]()
-    policy.open(frontier, np.random.default_rng(0))
+    rng, policy, mission = np.random.default_rng(0), SIDES[side](), Mission.of(FilesGoal())
+    frontier = memory_frontier(policy.keeps(mission))
+    policy.open(frontier, np.random.default_rng(0), mission)
     gc.collect()
     freeze(collect=False)
     placing, choosing, learning = [], [], []

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from scrapy_focus.core.frontier import Frontier
+    from scrapy_focus.core.mission import Mission
     from scrapy_focus.core.types import Outcome
 
 STAGES = (*(step / 20 for step in range(1, 20)), 0.97, 0.99, 1.0)  # shares of the targets that are found
@@ -78,8 +80,8 @@ class Watched(BranchingBandit):
         self.all = targets
         self.marks: list[Said] = []
 
-    def _begin(self) -> None:
-        super()._begin()
+    def open(self, frontier: Frontier, rng: np.random.Generator, mission: Mission) -> None:
+        super().open(frontier, rng, mission)
         self.noting = Noting()
         self.coverage = self.noting
         self.pulls = self.found = self.last = 0

@@ -316,9 +316,9 @@ def check(folder: Path) -> str:
     """Open and check a frontier, and say how many links wait in it."""
     if not folder.exists():
         return "none"
-    from scrapy_focus.frontiers.sqlite.frontier import SqliteFrontier
+    from scrapy_focus.frontiers.sqlite.frontier import sqlite_frontier
 
-    frontier = SqliteFrontier(folder / "frontier.sqlite")
+    frontier = sqlite_frontier(folder / "frontier.sqlite")
     frontier.check()
     waiting = len(frontier)
     frontier.close()

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from lxml import html
 
-from scrapy_focus import Crawl, Link, Outcome, Placement, memory_frontier
+from scrapy_focus import Bandit, Crawl, FilesGoal, Link, Mission, Outcome, Placement, memory_frontier
 from scrapy_focus.learn.clusters import Clusters
 from scrapy_focus.learn.text import GramProjector, char_pairs
 from scrapy_focus.policies.tagpath.policy import FIRST, TagPath
@@ -79,7 +79,7 @@ def features(report: Callable[[str, float, str], None]) -> None:
 def decisions(report: Callable[[str, float, str], None], links: int) -> None:
     """One selection plus one update of the sleeping bandit with 2,000 awake arms."""
     policy = TagPath(probe=False)
-    crawl = Crawl(policy, frontier=memory_frontier, seed=0, strict=True)
+    crawl = Crawl(policy, frontier=memory_frontier, mission=Mission.of(FilesGoal()), seed=0, strict=True)
     paths = tag_paths(2000)
     for start in range(0, links, 2000):
         crawl.add([
@@ -97,6 +97,36 @@ def decisions(report: Callable[[str, float, str], None], links: int) -> None:
         step(i)
     arms = int((crawl.frontier.waiting[FIRST:] > 0).sum())
     report(f"selection + update, {arms:,} arms awake, {links:,} links waiting", per_call(step, 2000), "150")
+
+
+class Numbered(Bandit):
+    """An arm for each number that a URL begins with."""
+
+    reads_page = False
+
+    def arm(self, link: Link) -> int:
+        return int(link.url.partition(":")[0])
+
+
+def bandit(report: Callable[[str, float, str], None], arms: int) -> None:
+    """One selection of a bandit with the default score, AUER, and all that comes of it; two links wait in each arm."""
+    crawl = Crawl(Numbered(), frontier=memory_frontier, seed=0, strict=True)
+    for start in range(0, 2 * arms, 2000):
+        numbers = range(start, min(start + 2000, 2 * arms))
+        crawl.add([Link(f"{number % arms}:{number}", number, "a") for number in numbers])
+    first = crawl.next()  # makes the scores of all arms
+    assert first is not None
+    picks = []
+    report(f"select of a Bandit with {arms:,} arms", per_call(lambda _: picks.append(crawl.next()), 2000), "")
+
+    def learn(i: int) -> None:
+        pick = picks[i]
+        assert pick is not None
+        crawl.report(Outcome(pick=pick, status=200, mime="text/html", items=float(pick.id % 5 == 0)))
+
+    report(f"update of a Bandit with {arms:,} arms", per_call(learn, 2000), "")
+    busy = [f"host-{i}" for i in range(8)]
+    report(f"select with eight busy hosts, {arms:,} arms", per_call(lambda _: crawl.next(busy), 200), "")
 
 
 def frontier(report: Callable[[str, float, str], None], links: int) -> None:
@@ -121,6 +151,7 @@ def main() -> None:
     """Print a table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--links", type=int, default=100_000)
+    parser.add_argument("--arms", type=int, nargs="*", default=[10_000, 100_000, 400_000], help="of a Bandit")
     options = parser.parse_args()
     print("| step | CPU us | budget |\n|---|---|---|")
 
@@ -130,6 +161,8 @@ def main() -> None:
     frontier(report, options.links)
     features(report)
     decisions(report, options.links)
+    for arms in options.arms:
+        bandit(report, arms)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from scrapy_focus.core.types import Pick
 
 SIDES = {
-    "sqlite": "SqliteFrontier",
+    "sqlite": "sqlite_frontier",
     "memory": "memory_frontier",
     "fifo": "Scheduler, PickleFifoDiskQueue",
     "lifo": "Scheduler, PickleLifoDiskQueue",
@@ -114,9 +114,9 @@ class FrontierSide:
         self.made = made
         self.pushed = self._handed = self._safe = 0
         if kind == "sqlite":
-            from scrapy_focus.frontiers.sqlite.frontier import SqliteFrontier
+            from scrapy_focus.frontiers.sqlite.frontier import sqlite_frontier
 
-            self.frontier = SqliteFrontier(folder / "frontier.sqlite")
+            self.frontier = sqlite_frontier(folder / "frontier.sqlite")
         else:
             self.frontier = memory_frontier()
         self.backlog = 0

@@ -23,9 +23,9 @@ from typing import Any
 
 import numpy as np
 
-from scrapy_focus import Link, Outcome, memory_frontier
+from scrapy_focus import Link, Mission, Outcome, memory_frontier
 from scrapy_focus.engine.garbage import freeze
-from scrapy_focus.frontiers.sqlite.frontier import SqliteFrontier
+from scrapy_focus.frontiers.sqlite.frontier import SqliteDrawn, SqliteRanked, sqlite_frontier
 from scrapy_focus.policies.treeq.features import Features
 from scrapy_focus.policies.treeq.policy import TreeQ
 
@@ -79,8 +79,9 @@ def run(side: str, steps: int, *, disk: bool, marks: list[int], plot: bool) -> d
     policy = TreeQ(**SIDES[side], rules={"groups": False})
     stream, rewards = Stream(), 0
     with tempfile.TemporaryDirectory() as folder:
-        frontier = SqliteFrontier(Path(folder, "frontier.sqlite")) if disk else memory_frontier()
-        policy.open(frontier, np.random.default_rng(0))
+        keeps = policy.keeps(Mission())
+        frontier = sqlite_frontier(Path(folder, "frontier.sqlite"), keeps) if disk else memory_frontier(keeps)
+        policy.open(frontier, np.random.default_rng(0), Mission())
         policy._features.__class__ = MadeUp
         features: Any = policy._features
         source: Outcome | None = None
@@ -103,8 +104,7 @@ def run(side: str, steps: int, *, disk: bool, marks: list[int], plot: bool) -> d
             costs[step] = time.thread_time() - started
             source = Outcome(pick=pick, status=200, mime="text/html", reward=float(pick.key % 2))
             rewards += pick.key % 2
-            if disk and step % 1000 == 999:
-                assert isinstance(frontier, SqliteFrontier)
+            if isinstance(frontier, (SqliteDrawn, SqliteRanked)) and step % 1000 == 999:
                 started = time.thread_time()
                 frontier.checkpoint({})
                 costs[step] += time.thread_time() - started

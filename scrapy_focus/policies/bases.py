@@ -225,7 +225,8 @@ def best_arm(scores: NDArray[np.float64], awake: NDArray[np.int64]) -> int:
             f"scores() gave {len(scores)} scores, and links wait in {len(awake)} arms; return one for each arm, or those "
             "without one would never be chosen"
         )
-    masked = np.where(awake > 0, scores[: len(awake)], -np.inf)
+    masked = np.full(len(awake), -np.inf)
+    np.copyto(masked[: len(scores)], scores[: len(awake)], where=awake[: len(scores)] > 0)
     return int(np.argmax(masked)) if masked.max() > -np.inf else int(np.argmax(awake > 0))
 
 

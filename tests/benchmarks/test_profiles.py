@@ -13,7 +13,6 @@ import pytest
 from lxml import html
 
 from profiles.profiles import PROFILES, TARGET_MIMES, ProfileSite, SiteProfile
-from scrapy_focus import memory_frontier
 from scrapy_focus.sites.portal.portal import HTML, Page
 from scrapy_focus.web.mime import DATA_TYPES
 
@@ -52,7 +51,7 @@ def crawl(site: ProfileSite) -> Crawl:
             if link not in clicks:
                 clicks[link] = clicks[path] + (page.location is None)
                 (queue.append if page.location is None else queue.appendleft)(link)
-    return Crawl(site=site, frontier=memory_frontier, answers=answers, links=links, clicks=clicks)
+    return Crawl(site=site, answers=answers, links=links, clicks=clicks)
 
 
 @pytest.fixture(scope="module", params=CRAWLED)

@@ -145,6 +145,10 @@ class FailsInLearn(BreadthFirst):
 
 
 class VisitsForever(BreadthFirst):
+    wants_known = frozenset({State.WAITING, State.FETCHED})
+
+
+class WantsAnything(BreadthFirst):
     wants_known = True
 
 
@@ -177,6 +181,7 @@ BROKEN = {
     SelectsTwice: "gave just now",
     FailsInLearn: "no page",
     VisitsForever: "again and again",
+    WantsAnything: "it is a set of states",
     CountsInTheClass: "the same seed gave another order",
 }
 

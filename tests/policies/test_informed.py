@@ -88,7 +88,7 @@ def test_omniscient_asks_for_nothing_else() -> None:
     crawl = told(Omniscient(), Known(page=(1,), target=(2,), redirect=(3,), dead=(4,), other=(5,)))
     crawl.add(links(1, 2, 3, 4, 5, 6))
     states = crawl.frontier.states(range(1, 7))
-    assert states == [State.FETCHED, State.WAITING, *[State.FETCHED] * 4]
+    assert states == [State.GIVEN_UP, State.WAITING, *[State.GIVEN_UP] * 4]
     assert crawl.counts["link/given_up"] == 5
 
 
@@ -98,7 +98,7 @@ def test_the_oracle_places_links_by_their_kind() -> None:
     crawl.add([link(1, tag_path=NAV)])
     fetch(crawl, *[link(i, tag_path=MAIN if i == 4 else NAV) for i in range(2, 9)])
     assert crawl.frontier.states(range(2, 9)) == [
-        State.WAITING, State.WAITING, State.WAITING, State.FETCHED, State.FETCHED, State.FETCHED, State.WAITING
+        State.WAITING, State.WAITING, State.WAITING, State.GIVEN_UP, State.GIVEN_UP, State.GIVEN_UP, State.WAITING
     ]  # fmt: skip
     arms = {found.key: place.arm for arm in range(4) for found, place in crawl.frontier.scan(arm)}
     assert arms == {2: FIRST, 3: TARGETS, 4: FIRST + 1, 8: TARGETS}

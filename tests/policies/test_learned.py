@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from scrapy_focus import ConfigError, Crawl, FilesGoal, memory_frontier
+from scrapy_focus import ConfigError, Crawl, FilesGoal, Mission, memory_frontier
 from scrapy_focus.learn.modelfile import read_model, write_model
 from scrapy_focus.policies.branching import policy as branching
 from scrapy_focus.policies.branching.arms import PAGES, TARGETS
@@ -139,7 +139,7 @@ def taught(**params: Any) -> BranchingBandit:
 def opened(path: Path, **params: Any) -> BranchingBandit:
     """Return a policy that begins with a file, in a crawl."""
     policy = BranchingBandit(targets=["text/csv"], learned=str(path), **params)
-    policy.open(memory_frontier(), np.random.default_rng(0))
+    policy.open(memory_frontier(policy.keeps(Mission())), np.random.default_rng(0), Mission())
     return policy
 
 
@@ -207,7 +207,7 @@ def test_a_policy_that_began_with_a_file_is_pickled_with_it(tmp_path: Path) -> N
     policy = opened(tmp_path / "learned.npz")
     (tmp_path / "learned.npz").unlink()
     copy: BranchingBandit = pickle.loads(pickle.dumps(policy))
-    copy.attach(memory_frontier())
+    copy.attach(memory_frontier(copy.keeps(Mission())))
     rows = policy._hasher.rows(links())
     assert np.array_equal(policy.is_target.decide(rows), copy.is_target.decide(rows))
     assert np.array_equal(policy.leads.decide(rows), copy.leads.decide(rows))
@@ -216,8 +216,10 @@ def test_a_policy_that_began_with_a_file_is_pickled_with_it(tmp_path: Path) -> N
 
 
 def test_what_nothing_was_learned_of_is_written_and_read(tmp_path: Path) -> None:
-    """A crawl that never began writes a file that another one can begin with."""
-    BranchingBandit(targets=["text/csv"]).save(tmp_path / "nothing.npz")
+    """A crawl without a link writes a file that another one can begin with."""
+    nothing = BranchingBandit(targets=["text/csv"])
+    started(nothing)
+    nothing.save(tmp_path / "nothing.npz")
     policy = opened(tmp_path / "nothing.npz")
     assert policy.arms.n_arms == 0
     started(policy).add(links())
@@ -247,7 +249,7 @@ def test_negative_rewards_are_written_and_read(tmp_path: Path) -> None:
     for _ in range(12):
         fetch(crawl)
     policy.save(tmp_path / "learned.npz")
-    new = BranchingBandit(learned=str(tmp_path / "learned.npz"))
+    new = opened(tmp_path / "learned.npz")
     assert arms_of(new).keys() == arms_of(policy).keys()
 
 
@@ -269,7 +271,7 @@ def test_odd_tag_paths_are_written_and_read(tmp_path: Path) -> None:
     for _ in odd:
         fetch(crawl)
     policy.save(tmp_path / "learned.npz")
-    new = BranchingBandit(learned=str(tmp_path / "learned.npz"))
+    new = opened(tmp_path / "learned.npz")
     assert arms_of(new).keys() == arms_of(policy).keys()
     assert {*new.paths} == {*odd}
 
@@ -315,8 +317,8 @@ def test_no_pickle_is_read(name: str, files: list[Path], tmp_path: Path) -> None
 def test_what_was_learned_otherwise_is_refused(params: dict[str, Any], said: str, files: list[Path]) -> None:
     """Clusters of another theta are others, and what arms cost in another unit; the message says what to do."""
     with pytest.raises(ConfigError, match=f"{said}; give both"):
-        BranchingBandit(learned=str(files[0]), **params)
-    BranchingBandit(learned=str(files[0]), horizon=2, noise=0.5, words=["csv"], targets=["image/*"])
+        started(BranchingBandit(learned=str(files[0]), **params))
+    started(BranchingBandit(learned=str(files[0]), horizon=2, noise=0.5, words=["csv"], targets=["image/*"]))
 
 
 @pytest.mark.parametrize(
@@ -457,5 +459,7 @@ def test_wrong_numbers_are_refused(change: Change, files: list[Path], tmp_path: 
 
 def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     """Into a folder that is not there nothing is written, and the message says so."""
+    policy = BranchingBandit()
+    started(policy)
     with pytest.raises(ConfigError, match=r"cannot be written to .*no/such/learned\.npz"):
-        BranchingBandit().save(tmp_path / "no/such/learned.npz")
+        policy.save(tmp_path / "no/such/learned.npz")

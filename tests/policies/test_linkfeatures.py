@@ -240,7 +240,7 @@ def test_a_cap_counts_what_came_and_what_flies() -> None:
     domains.settle(one, page(PICK, reward=1.0))
     domains.ask(one)
     assert domains.is_full(np.array([one])).all()
-    domains.take_back(one)
+    domains.release(one)
     assert not domains.is_full(np.array([one])).any()
     assert domains.shares(np.array([one, other])).tolist() == [[0.5, 0.0], [0.5, 1.0]]
 

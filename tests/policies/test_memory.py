@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from scrapy_focus import Budget, Crawl, FilesGoal, memory_frontier
+from scrapy_focus import Budget, Crawl, FilesGoal, Mission, memory_frontier
 from scrapy_focus.learn import classifier as classifiers
 from scrapy_focus.policies.branching.policy import BranchingBandit
 from scrapy_focus.policies.focused import Focused, _features
@@ -25,7 +25,7 @@ from tests.policies.test_tagpath import LIST, MAIN, NAV, article, dataset, start
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from scrapy_focus import Policy
+    from scrapy_focus import Frontier, Policy
 
 
 def path(number: int) -> str:
@@ -130,8 +130,8 @@ def small(policy: Policy) -> Policy:
 class SmallBranchingBandit(BranchingBandit):
     """One with room for little, whenever a crawl begins."""
 
-    def _begin(self) -> None:
-        super()._begin()
+    def open(self, frontier: Frontier, rng: np.random.Generator, mission: Mission) -> None:
+        super().open(frontier, rng, mission)
         self._room = 600
         self._projector.max_grams = 300
         self._clusters._max_entries = 700
@@ -151,7 +151,7 @@ def test_a_crawl_goes_on_past_all_limits(make: Callable[[], Policy]) -> None:
         assert policy._room >= 0
         assert sum(len(name) + 64 for name in policy.paths) <= 600
         assert policy._clusters._n_entries == np.count_nonzero(policy._clusters._sums) <= 700
-        assert policy.n_clusters <= 20
+        assert policy._clusters.n_clusters <= 20
         assert policy.arms.n_arms <= 40
         assert not policy._revealed
         return
@@ -225,7 +225,7 @@ def full(policy: TagPath | TagPathOffline) -> None:
 def test_a_policy_at_its_limits_is_stored_in_a_few_megabytes(make: Callable[[], TagPath], megabytes: float) -> None:
     """Full of everything, a pickle is as large as documented, and what comes out of it decides as before."""
     policy = make()
-    policy.open(memory_frontier(), np.random.default_rng(0))
+    policy.open(memory_frontier(), np.random.default_rng(0), Mission.of(FilesGoal()))
     full(policy)
     stored = pickle.dumps(policy, protocol=5)
     assert len(stored) < megabytes * 1e6

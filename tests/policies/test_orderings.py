@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 
+import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from scrapy_focus import Bandit, Crawl, Ordering, Policy, memory_frontier
+from scrapy_focus import Bandit, Crawl, Ordering, Policy, PolicyError, memory_frontier
 from scrapy_focus.policies.bases import best_arm
 from scrapy_focus.policies.orderings import BreadthFirst, DepthFirst, Random
 from tests.made import fetch, link, links
@@ -72,15 +73,13 @@ def test_an_ordering_of_ones_own() -> None:
 class Hosts(Bandit):
     """An arm for each host, with scores of its own."""
 
-    def __init__(self, values=(1.0, 3.0, 3.0)) -> None:
+    def __init__(self, values=(1.0, 3.0, 3.0, 0.5)) -> None:
         self.values = values
 
     def arm(self, link):
         return "abcd".index(link.host)
 
     def scores(self):
-        import numpy as np
-
         return np.array(self.values)
 
 
@@ -97,14 +96,20 @@ def test_a_bandit_of_ones_own() -> None:
     assert crawl.next({"b"}) is None
 
 
-def test_an_arm_without_a_score_comes_last() -> None:
-    """Arms beyond the scores, or with -inf, are taken when no other is awake, not lost."""
-    import numpy as np
+def test_an_arm_scored_minus_infinity_comes_last() -> None:
+    """Arms with -inf are taken when no other is awake, not lost; scores beyond the arms that exist do not matter."""
+    assert best_arm(np.array([-math.inf, 1.0, 0.5]), np.array([3, 0, 2])) == 2
+    assert best_arm(np.array([-math.inf, 1.0]), np.array([3, 0])) == 0
+    assert best_arm(np.array([0.5, -math.inf, -math.inf]), np.array([0, 1, 2])) == 1
+    assert best_arm(np.array([0.5, -7.0, 9.0]), np.array([0, 1])) == 1
 
-    assert best_arm(np.array([-math.inf, 1.0]), np.array([3, 0, 2])) == 0
-    assert best_arm(np.array([0.5]), np.array([0, 0, 2])) == 2
-    assert best_arm(np.array([0.5, -7.0]), np.array([0, 1, 2])) == 1
-    assert best_arm(np.array([]), np.array([0, 1])) == 1
+
+def test_an_awake_arm_beyond_the_scores_is_an_error() -> None:
+    """Links in arms that got no score would never be chosen; where such arms sleep, all is well."""
+    for scores, awake in (([-math.inf, 1.0], [3, 0, 2]), ([0.5], [0, 0, 2]), ([], [0, 1])):
+        with pytest.raises(PolicyError, match=f"gave {len(scores)} scores, and links wait in {len(awake)} arms"):
+            best_arm(np.array(scores), np.array(awake))
+    assert best_arm(np.array([0.5, 0.7]), np.array([1, 1, 0])) == 1
 
 
 def test_a_bandit_chooses_uniformly_within_an_arm() -> None:

@@ -199,7 +199,7 @@ def test_the_choice_within_an_arm_is_uniform() -> None:
     """Each link of an arm leaves first equally often, with the chance that the pick says."""
     firsts: Counter[int] = Counter()
     for seed in range(600):
-        crawl = Crawl(TagPath(probe=False), frontier=memory_frontier, seed=seed, strict=True)
+        crawl = Crawl(TagPath(probe=False), frontier=memory_frontier, goal=FilesGoal(), seed=seed, strict=True)
         crawl.add([*[article(i) for i in range(4)], article(9, LIST)])
         pick = crawl.next()
         assert pick.chance == 0.25
@@ -303,7 +303,7 @@ def test_where_anything_can_be_a_target_extensions_are_tried() -> None:
         crawl.report(page(pick, mime="text/html" if pick.key == 5 else "image/png"))
     crawl.add([link(6, url="http://h/seed.html", tag_path=NAV)])
     fetch(crawl, link(7, url="http://h/7.png", tag_path=NAV), link(8, url="http://h/vue.js", tag_path=MAIN))
-    assert crawl.frontier.states([7, 8]) == [State.FETCHED, State.WAITING]
+    assert crawl.frontier.states([7, 8]) == [State.GIVEN_UP, State.WAITING]
 
 
 def test_the_best_arms_are_named() -> None:

@@ -178,7 +178,7 @@ class Reading(Watching):
 class Curious(Watching):
     """A :class:`Watching` that also gets links that are known; it leaves them where they are, waiting or done."""
 
-    wants_known: ClassVar[bool] = True
+    wants_known: ClassVar[frozenset[State]] = frozenset(State) - {State.NEW}
 
     def place(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
         placements = super().place(links, source)

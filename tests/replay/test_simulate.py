@@ -186,7 +186,7 @@ def test_a_budget_and_a_plateau_can_be_used_again(tmp_path: Path) -> None:
     first, second = (simulate(BreadthFirst(), FilesGoal(), site, budget=budget) for _ in range(2))
     assert first.requests == second.requests == 10
     assert budget.requests_used == 0
-    first, second = (simulate(BreadthFirst(), FilesGoal(), site, plateau=plateau) for _ in range(2))
+    first, second = (simulate(BreadthFirst(), FilesGoal(), site, stop=plateau) for _ in range(2))
     assert (first.requests, first.stopped) == (second.requests, second.stopped) == (10, "plateau")
     assert plateau.state()["average"] is None
 

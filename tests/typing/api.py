@@ -7,9 +7,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, assert_type
 import numpy as np
 
 from scrapy_focus import (
+    NOT_NOW,
     Bandit,
     Budget,
+    CostLimit,
     Crawl,
+    Draw,
+    Drawn,
     EventLog,
     FilesGoal,
     Frontier,
@@ -17,6 +21,7 @@ from scrapy_focus import (
     ItemsGoal,
     Job,
     Link,
+    Mission,
     Ordering,
     Outcome,
     Page,
@@ -24,9 +29,13 @@ from scrapy_focus import (
     Placement,
     Plateau,
     Policy,
+    Ranked,
     State,
-    check_frontier,
+    StopRule,
+    Vectors,
+    check_drawn,
     check_policy,
+    check_ranked,
     memory_frontier,
 )
 
@@ -71,27 +80,77 @@ class BestHost(Bandit):
         return {"host": pick.host, "earned": self.earned[pick.arm]}
 
 
-class Sampling(Policy):
-    """All three verbs."""
+class PerHost(Bandit):
+    """A score of one arm alone, and something from the mission."""
 
-    wants_known: ClassVar[bool] = True
+    def open(self, frontier: Frontier, rng: np.random.Generator, mission: Mission) -> None:
+        self.words = mission.words
+        self.looks_for: frozenset[str] = mission.types
+        super().open(frontier, rng, mission)
 
-    def place(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
-        memo = np.array([0.0 if source is None else source.reward], np.float32)
-        return [Placement(0, 0.0, memo, "HEAD") if link.state == State.NEW else None for link in links]
+    def arm(self, link: Link) -> int:
+        return len(link.host) % 7
 
-    def select(self, busy: Collection[str]) -> Pick | None:
-        for link, placement in self.frontier.sample(0, 8, self.rng, busy):
-            assert_type(link, Link)
-            assert_type(placement, Placement)
-            return self.frontier.take(link.key)
-        return None
+    def score(self, arm: int) -> float:
+        return float(self.stats.means[arm])
+
+
+class Sweeping(Ordering):
+    """Looks through what waits in the order of ranks."""
+
+    def rank(self, link: Link, source: Outcome | None) -> float:
+        return self.now
 
     def release(self, pick: Pick) -> None:
+        for link, placement in self.frontier.scan(0):
+            assert_type(link, Link)
+            assert_type(placement, Placement)
         self.frontier.move([pick.key], [None])
+        assert_type(self.frontier.drop(0, 3), int)
+
+    def due(self) -> float | None:
+        return self.now + 1.0 if len(self.frontier) else None
+
+
+class Sampling(Policy):
+    """All three verbs, over links that wait with a vector."""
+
+    wants_known: ClassVar[frozenset[State]] = frozenset({State.WAITING, State.GIVEN_UP})
+
+    frontier: Drawn
+
+    def keeps(self, mission: Mission) -> Vectors:
+        return Vectors(2 if mission.heads_tell else 4)
+
+    def place(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
+        memo = np.zeros(4, np.uint8)
+        return [Placement(0, 0.0, memo, "HEAD") if link.state == State.NEW else NOT_NOW for link in links]
+
+    def select(self, busy: Collection[str]) -> Pick | None:
+        drawn = self.frontier.draw({0: 8}, self.rng, busy=busy)
+        assert_type(drawn, Draw)
+        return self.frontier.take_drawn(int(drawn.slots[0])) if len(drawn.slots) else None
+
+    def know(self, keys: Sequence[int], source: Outcome) -> None:
+        assert_type(source.also, tuple[int, ...])
 
     def best_arms(self, k: int) -> list[tuple[str, float, int]]:
         return [("all", 0.0, len(self.frontier))][:k]
+
+
+class AfterTen:
+    """A stop rule is any object with these four."""
+
+    reason = "ten"
+
+    def reached(self, requests: int, targets: float, cost: float | None = None) -> bool:
+        return targets >= 10
+
+    def state(self) -> dict[str, float | None]:
+        return {}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        pass
 
 
 class LongPages:
@@ -108,7 +167,10 @@ def by_hand(outcome: Outcome) -> float:
 
 
 GOALS: list[Goal] = [LongPages(), by_hand, ItemsGoal(), FilesGoal(types=["text/csv"]), lambda outcome: None]
-FRONTIER: Frontier = memory_frontier()
+STOPS: list[StopRule] = [Plateau(window=10), CostLimit(50.0), AfterTen()]
+RANKED: Ranked = memory_frontier()
+DRAWN: Drawn = memory_frontier(Vectors(4))
+FRONTIER: Frontier = RANKED
 
 
 def crawl_by_hand(folder: Path) -> float:
@@ -118,7 +180,7 @@ def crawl_by_hand(folder: Path) -> float:
         frontier=FRONTIER,
         goal=GOALS[0],
         budget=Budget(requests=100, seconds=1.5),
-        stop=Plateau(window=10),
+        stop=STOPS[0],
         log=EventLog(folder / "events.jsonl.gz"),
         seed=0,
     )
@@ -129,7 +191,8 @@ def crawl_by_hand(folder: Path) -> float:
     crawl.close()
     with_job = Crawl(ShallowFirst(), job=Job(folder / "job", every=10))
     with_job.checkpoint()
-    assert_type(with_job.recovered, set[int])
+    assert_type(with_job.status().recovered, frozenset[int])
+    assert_type(with_job.knows([1]), list[State])
     with_job.close()
     return crawl.rewards
 
@@ -138,4 +201,6 @@ def checks() -> None:
     """Both kinds of pieces can be checked by class, or by what makes one."""
     check_policy(ShallowFirst)
     check_policy(lambda: BestHost(prior=2.0), pages=10)
-    check_frontier(memory_frontier, seed=1)
+    check_policy(Sampling, mission=Mission(words=("wine",), unit="bytes"))
+    check_ranked(memory_frontier, seed=1)
+    check_drawn(memory_frontier, steps=10)
