@@ -108,14 +108,14 @@ class Config:
             signature.bind(**self.params)
         except TypeError as error:
             raise ConfigError(
-                f"FOCUS_POLICY_PARAMS is {self.params!r}, which {self.policy.__qualname__} does not take: {error}; it takes "
-                f"{', '.join(signature.parameters) or 'none'}"
+                f"FOCUS_POLICY_PARAMS is {self.params!r}, which {self.policy.__qualname__} does not take: {error}; it "
+                f"takes {', '.join(signature.parameters) or 'none'}"
             ) from error
         policy = self.policy(**self.params)
         if policy.needs_truth:
             raise ConfigError(
-                f"FOCUS_POLICY is {self.policy.__qualname__}, which is given the truth about a site beforehand: it can only be "
-                "tried on recorded ones, with scrapy focus-compare"
+                f"FOCUS_POLICY is {self.policy.__qualname__}, which is given the truth about a site beforehand: it can "
+                "only be tried on recorded ones, with scrapy focus-compare"
             )
         return policy
 
@@ -221,8 +221,8 @@ def _check_can(policy: type[Policy], settings: BaseSettings) -> None:
     for name, (ability, is_set) in needs.items():
         if is_set and not policy.can(ability):
             raise ConfigError(
-                f"{name} is {settings.get(name)!r}, for which {policy.__qualname__} lacks {ability}(); use the default policy "
-                "of scrapy_focus.FocusScheduler, or remove it"
+                f"{name} is {settings.get(name)!r}, for which {policy.__qualname__} lacks {ability}(); use the default "
+                "policy of scrapy_focus.FocusScheduler, or remove it"
             )
 
 
@@ -248,8 +248,8 @@ def _stop_rule(value: Any) -> StopRule | None:
         missing.insert(0, "reason")
     if missing:
         raise ConfigError(
-            f"FOCUS_STOP is {value!r}, which lacks {', '.join(missing)}; it takes a stop rule such as scrapy_focus.Plateau, or "
-            "its import path"
+            f"FOCUS_STOP is {value!r}, which lacks {', '.join(missing)}; it takes a stop rule such as "
+            "scrapy_focus.Plateau, or its import path"
         )
     return rule  # type: ignore[no-any-return]
 

@@ -302,7 +302,7 @@ class FocusScheduler(BaseScheduler):
             return False
         if seen and not self.seen.wanted:
             if source is not None:
-                self.seen.note(self.links.key(request), source)
+                self.seen.note(request, source)
             return False
         self.count("link/loose", source is None)
         (self._loose if source is None else source.links).append(self.links.make(request, seen=seen))
