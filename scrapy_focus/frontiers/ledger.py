@@ -197,11 +197,6 @@ class Ledger(ABC):
         if new and self._given_up.add(key):
             self._records.note(key, State.GIVEN_UP)
 
-    def _want_again(self, key: int) -> None:
-        """Let a key that will wait be neither fetched nor given up."""
-        if not self._fetched.discard(key) and len(self._given_up):
-            self._given_up.discard(key)
-
     def _give_up(self, key: int, slot: int) -> None:
         number = self._order.record[slot]
         self._order.remove(slot)

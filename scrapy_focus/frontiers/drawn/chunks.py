@@ -71,13 +71,15 @@ class Members:
             found = self.chunks[at] = found.whole()
         return found
 
-    def at(self, place: int) -> int:
-        """Return the slot at a place, counted from the oldest; linear in the chunks."""
-        for at, chunk in enumerate(self.chunks):
-            if place < len(chunk):
-                return self.chunk(at)[place]
-            place -= len(chunk)
-        raise IndexError(place)
+    def at(self, places: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Return the slots at some places, counted from the oldest, shape (n,) both; linear in the chunks."""
+        if len(self.chunks) == 1:
+            found: NDArray[np.int32] = np.frombuffer(self.chunk(0), np.int32)[places]
+            return found
+        ends = np.array([len(chunk) for chunk in self.chunks]).cumsum()
+        chunks = ends.searchsorted(places, side="right")
+        within = (places - ends[chunks]).tolist()  # counted from the end
+        return np.array([self.chunk(at)[w] for at, w in zip(chunks.tolist(), within, strict=True)], np.int32)
 
     def take_apart(self, most: int) -> bool:
         """Take some chunks apart for which that was put off, and say whether none is left."""

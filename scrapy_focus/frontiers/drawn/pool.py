@@ -28,7 +28,8 @@ _GOLDEN = 0x9E3779B97F4A7C15
 _MASK = (1 << 64) - 1
 _BLOCK = 1 << 14  # hosts that are looked at together
 _AT_ONCE = 8  # chunks that are taken apart by the way
-FEW_ARMS, FEW_CHUNKS = 8, 16  # that are looked through one by one
+FEW_ARMS, FEW_CHUNKS = 8, 64  # that are looked through one by one, not with all others ...
+MANY_ARMS = 1000  # ... where these are so many
 
 
 class Pool(Columns):
@@ -164,10 +165,11 @@ class Pool(Columns):
         """
         if self._put_off:
             self._take_apart()
-        some = arms[np.flatnonzero(np.diff(arms, prepend=-1))].tolist()
-        if len(some) <= FEW_ARMS and sum(len(self._arms[arm].chunks) for arm in some) <= FEW_CHUNKS:
-            pairs = zip(arms.tolist(), places.tolist(), strict=True)
-            return np.array([self._arms[arm].at(place) for arm, place in pairs], np.int32)
+        some = self._few(arms)
+        if some:
+            ends = arms.searchsorted(some, side="right").tolist()
+            parts = zip(some, [0, *ends], ends, strict=False)
+            return np.concatenate([self._arms[arm].at(places[start:end]) for arm, start, end in parts])
         if self._flat is None:
             self._flat = self._flattened()
         chunks, lengths, firsts = self._flat
@@ -182,6 +184,18 @@ class Pool(Columns):
             members = [self._arms[arm] for arm in arms.tolist()]
             return np.array([m.chunk(c)[w] for m, c, w in zip(members, which, within, strict=True)], np.int32)
         return np.array([chunks[c][w] for c, w in zip(found.tolist(), within, strict=True)], np.int32)
+
+    def _few(self, arms: NDArray[np.int32]) -> list[int]:
+        """Return which arms these are, which ascend, where they are few and have few chunks; nothing where they are more."""
+        if not len(arms) or not FEW_ARMS:
+            return []
+        some = [int(arms[0])]
+        if arms[0] != arms[-1]:
+            if len(self._arms) < MANY_ARMS:
+                return []
+            some = np.unique(arms).tolist()
+        few = len(some) <= FEW_ARMS and sum(len(self._arms[arm].chunks) for arm in some) <= FEW_CHUNKS
+        return some if few else []
 
     def _flattened(self) -> tuple[list[array[int]] | None, array[int], list[int]]:
         chunks = list(chain.from_iterable(members.chunks for members in self._arms))

@@ -100,8 +100,20 @@ class Queue:
         pair = self.pairs.near.get(host << 32 | arm, -1)
         if pair < 0:
             pair = self._pair_of(host, arm)
-        slot = self._slot(record, age, pair, rank)
-        ranks, head, counts = self.rank, self._pair_head[pair], self.pairs.count
+        ranks = self.rank
+        if self._free:
+            slot = self._free.pop()
+            ranks[slot], self.pair[slot], self.record[slot], self.age[slot] = rank, pair, record, age
+        else:
+            slot = len(ranks)
+            ranks.append(rank)
+            self.pair.append(pair)
+            self.record.append(record)
+            if self.age is not self.record:
+                self.age.append(age)
+            self._next.append(-1)
+            self._flags.append(0)
+        head, counts = self._pair_head[pair], self.pairs.count
         queue = self._queues[pair]
         if queue is None and counts[pair] == TINY:
             queue = self._queues[pair] = self._unchained(head)
@@ -249,21 +261,6 @@ class Queue:
 
     def _goodness(self, slot: int) -> tuple[float, int]:
         return self.rank[slot], -self.age[slot]
-
-    def _slot(self, record: int, age: int, pair: int, rank: float) -> int:
-        if self._free:
-            slot = self._free.pop()
-            self.rank[slot], self.pair[slot], self.record[slot], self.age[slot] = rank, pair, record, age
-            return slot
-        slot = len(self.rank)
-        self.rank.append(rank)
-        self.pair.append(pair)
-        self.record.append(record)
-        if self.age is not self.record:
-            self.age.append(age)
-        self._next.append(-1)
-        self._flags.append(0)
-        return slot
 
     def _pair_of(self, host: int, arm: int) -> int:
         pair = self.pairs.number(host, arm)
