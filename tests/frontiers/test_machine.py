@@ -1,4 +1,4 @@
-"""Frontiers against a dictionary, by Hypothesis: any order of operations; those on disk are opened again at any step."""
+"""Frontiers against a dictionary, by Hypothesis: any order of operations; files are opened again at any step."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """The links of one arm in the order of their ages, in four bytes each, of which any can be found, drawn or divided off.
 
-Three wishes conflict: what is drawn may depend on who waits but not on who left before, an arm of millions is to be divided
-in some milliseconds, and a link comes and goes in one microsecond. So the slots of an arm stand in short arrays, oldest
-first; and a division only counts for each of them how many go, and takes it apart when somebody looks into it.
+Three wishes conflict: what is drawn may depend on who waits but not on who left before, an arm of millions is to be
+divided in some milliseconds, and a link comes and goes in one microsecond. So the slots of an arm stand in short
+arrays, oldest first; and a division only counts for each of them how many go, and takes it apart when somebody looks
+into it.
 """
 
 from __future__ import annotations
@@ -46,8 +47,9 @@ class Part:
 class Members:
     """Slots, oldest first; ``ages`` is the column of the caller with the age of each, in every method.
 
-    ``chunks`` are sorted by age, and none is empty; ``lows`` has for each an age that none of its slots and all of those in
-    the chunk before stay below. No slot is younger than ``last``. A slot may not change its age while it is here.
+    ``chunks`` are sorted by age, and none is empty; ``lows`` has for each an age that none of its slots and all of
+    those in the chunk before stay below. No slot is younger than ``last``. A slot may not change its age while it is
+    here.
     """
 
     __slots__ = ("chunks", "last", "lows")

@@ -58,13 +58,13 @@ class RankedFrontier(Ledger):
         return None if slot < 0 else self._fly(slot, self._next_id)
 
     def scan(self, arm: int) -> Iterator[tuple[Link, Placement]]:
-        for slots in self._queue.scan(arm, READ_AT_ONCE):
-            records = self._records.read([self._queue.record[slot] for slot in slots])
-            for slot, record in zip(slots, records, strict=True):
-                host, arm, rank = self._queue.place(slot)
-                name, memo = self._queue.hosts.names[host], self._unpacked(record.memo)
-                link = Link(record.url, record.key, name, record.depth, state=State.WAITING, payload=record.payload)
-                yield link, Placement(arm, rank, memo, record.method)
+        queue, names = self._queue, self._queue.hosts.names
+        for slots in queue.scan(arm, READ_AT_ONCE):
+            records = self._records.read([queue.record[slot] for slot in slots])
+            for slot, (key, url, depth, _, payload, packed, method) in zip(slots, records, strict=True):
+                host, _, rank = queue.place(slot)
+                link = Link(url, key, names[host], depth, state=State.WAITING, payload=payload)
+                yield link, Placement(arm, rank, None if packed is None else self._unpacked(packed), method)
 
     def move(self, keys: Sequence[int], placements: Sequence[Placement | None]) -> None:
         places = [place if place is None else plain(place) for place in placements]

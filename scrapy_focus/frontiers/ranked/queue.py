@@ -1,14 +1,15 @@
 """Which link leaves next: the waiting links by arm, host, rank and age, in 30 to 45 bytes a link.
 
-Three wishes conflict: taking the best link of an arm, passing over busy hosts without digging through their links, and tens
-of millions of links in memory. So each pair of an arm and a host has a queue, each arm a queue of the heads of its queues,
-and both hold numbers of slots instead of objects. URLs and all else that a link has stand elsewhere, by record.
+Three wishes conflict: taking the best link of an arm, passing over busy hosts without digging through their links,
+and tens of millions of links in memory. So each pair of an arm and a host has a queue, each arm a queue of the heads
+of its queues, and both hold numbers of slots instead of objects. URLs and all else that a link has stand elsewhere,
+by record.
 """
 
 from __future__ import annotations
 
 from array import array
-from itertools import chain, islice
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -39,11 +40,11 @@ class _Arm:
 class Queue:
     """Slots of waiting links, each with a record number that the caller gave it, and an age: the smaller is older.
 
-    A slot has a rank, a pair (-1: no link waits in it), a record, an age, and the next slot of its pair, which counts while
-    the pair has no queue: the slots of the pair are chained then, best first. Of two links of equal rank the older is
-    better. Its flags say whether a slot has an entry in the queue of a pair (1), and in the tops of an arm (2); only a slot
-    with neither is used again, since ranks and ages in queues may not change. The head of a pair is its best slot, is noted
-    in the tops of its arm, and is the best entry of its queue that counts.
+    A slot has a rank, a pair (-1: no link waits in it), a record, an age, and the next slot of its pair, which counts
+    while the pair has no queue: the slots of the pair are chained then, best first. Of two links of equal rank the
+    older is better. Its flags say whether a slot has an entry in the queue of a pair (1), and in the tops of an arm
+    (2); only a slot with neither is used again, since ranks and ages in queues may not change. The head of a pair is
+    its best slot, is noted in the tops of its arm, and is the best entry of its queue that counts.
     """
 
     def __init__(self, *, ages: bool) -> None:
@@ -190,10 +191,10 @@ class Queue:
         return found
 
     def scan(self, arm: int, size: int) -> Iterator[list[int]]:
-        """Yield the slots of an arm, so many at a time."""
-        slots = iter(self._in(arm))
-        while part := list(islice(slots, size)):
-            yield part
+        """Yield the slots of an arm, so many at a time, in the order in which they are in memory."""
+        slots = np.sort(np.fromiter(self._in(arm), np.int32))
+        for start in range(0, len(slots), size):
+            yield slots[start : start + size].tolist()
 
     def grow(self, n_arms: int) -> None:
         """Have at least so many arms."""

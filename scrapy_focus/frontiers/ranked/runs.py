@@ -1,8 +1,9 @@
 """A queue by rank in four bytes an entry: a few sorted runs, the best of each at its end.
 
-A heap of tuples takes 120 bytes an entry. Here an entry is the number of a slot, and its rank and age stand in columns that
-belong to the caller. New entries go into one short sorted run by bisection; a full one is put away, and eight of about the
-same length become one, so that nothing ever touches more than ``HOT * FAN**2`` entries: some milliseconds at most.
+A heap of tuples takes 120 bytes an entry. Here an entry is the number of a slot, and its rank and age stand in
+columns that belong to the caller. New entries go into one short sorted run by bisection; a full one is put away, and
+eight of about the same length become one, so that nothing ever touches more than ``HOT * FAN**2`` entries: some
+milliseconds at most.
 """
 
 from __future__ import annotations
@@ -33,10 +34,10 @@ _NO_RUNS: list[Put] = []  # shared by the many queues that have none, and never 
 class Runs:
     """Slots by rank, and the older first where ranks are equal.
 
-    ``hot`` and each run are sorted by rank, ascending, and where ranks are equal the older entry stands behind. ``heap``
-    holds a tuple for each run, none of them empty; a run with a smaller number was put away earlier. An entry that no
-    longer counts stays until it is the best, or is sifted out; the caller counts these in ``stale``. Neither the rank nor
-    the age of a slot may change while it has an entry.
+    ``hot`` and each run are sorted by rank, ascending, and where ranks are equal the older entry stands behind.
+    ``heap`` holds a tuple for each run, none of them empty; a run with a smaller number was put away earlier. An
+    entry that no longer counts stays until it is the best, or is sifted out; the caller counts these in ``stale``.
+    Neither the rank nor the age of a slot may change while it has an entry.
 
     ``rank`` and ``age`` are the columns, a smaller age is older, and ``sift`` is what returns those of some slots that
     still count, in every method.
