@@ -120,7 +120,8 @@ def _make(path: Path) -> None:
     connection = sqlite3.connect(new, isolation_level=None)
     try:
         connection.executescript(
-            f"PRAGMA application_id = {_APPLICATION}; PRAGMA user_version = {FORMAT}; {_SCHEMA} PRAGMA journal_mode = WAL;"
+            f"PRAGMA application_id = {_APPLICATION}; PRAGMA user_version = {FORMAT};"
+            f"{_SCHEMA} PRAGMA journal_mode = WAL;"
         )
     finally:
         connection.close()
@@ -133,7 +134,8 @@ def verify(path: Path) -> None:
         header = file.read(100)
     if len(header) < 100 or not header.startswith(_MAGIC) or _number(header, 68, 4) != _APPLICATION:
         raise StorageError(
-            f"{path} is not the frontier of a crawl, or damaged: run scrapy focus-check on {path.parent}, or use another JOBDIR"
+            f"{path} is not the frontier of a crawl, or damaged: run scrapy focus-check on {path.parent}, or use "
+            "another JOBDIR"
         )
     found = _number(header, 60, 4)
     if found != FORMAT:
@@ -149,8 +151,8 @@ def verify(path: Path) -> None:
     pages = _number(header, 28, 4)
     if header[24:28] == header[92:96] and path.stat().st_size < pages * size:
         raise StorageError(
-            f"{path} is cut off: it has {path.stat().st_size:,} of {pages * size:,} bytes; put a copy of all of it in its "
-            f"place, or run scrapy focus-check on {path.parent}"
+            f"{path} is cut off: it has {path.stat().st_size:,} of {pages * size:,} bytes; put a copy of all of it "
+            f"in its place, or run scrapy focus-check on {path.parent}"
         )
 
 
