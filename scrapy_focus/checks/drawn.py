@@ -87,7 +87,7 @@ class DrawnMachine(LedgerMachine[Drawn]):
         """Draw links, and return them."""
         shut = self._shut(busy, closed)
         wanted: list[int] = []
-        for arm, count in sorted(counts.items() if isinstance(counts, dict) else enumerate(counts)):  # type: ignore[arg-type]
+        for arm, count in sorted(counts.items() if isinstance(counts, dict) else enumerate(counts)):
             wanted += [arm] * count if self.keys_in(arm, shut) else []
         drawn = self._drawn(self.frontier, counts, seed, busy, closed)
         arms = drawn.arms.tolist()
@@ -196,7 +196,7 @@ class DrawnMachine(LedgerMachine[Drawn]):
         if isinstance(counts, dict):
             other: Any = [counts.get(arm, 0) for arm in range(max(counts, default=-1) + 1)]
         else:
-            other = {arm: count for arm, count in enumerate(counts) if count}  # type: ignore[arg-type]
+            other = {arm: count for arm, count in enumerate(counts) if count}
         slots = self._drawn(self.frontier, other, seed, busy, closed).slots.tolist()
         require(slots == drawn.slots.tolist(), f"draw({counts}) and draw({other}) gave other links")
 

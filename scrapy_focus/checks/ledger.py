@@ -19,10 +19,12 @@ from scrapy_focus.core.types import Link, Pick, Placement, State
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
-    from scrapy_focus.core.frontier import Frontier
+    from numpy.typing import NDArray
+
+    from scrapy_focus.core.frontier import Drawn, Ranked
 
 HOSTS = ("a", "b", "c", "d")
-F = TypeVar("F", bound="Frontier")
+F = TypeVar("F", bound="Ranked | Drawn")
 
 
 class Waits(NamedTuple):
@@ -207,7 +209,7 @@ class LedgerMachine(ABC, Generic[F]):
             self.fly(pick)
 
     def _compare_counts(self, busy: Collection[str]) -> None:
-        waiting, awake = self.frontier.waiting, self._awake(busy)
+        waiting, awake = self.frontier.waiting, self.frontier.awake(busy)
         require(
             sum(waiting) == len(self.model.waiting), f"arms hold {sum(waiting)} links in all, it should be another sum"
         )
@@ -216,9 +218,6 @@ class LedgerMachine(ABC, Generic[F]):
             require(said == wanted, f"arm {arm} holds {said} links, it should be {wanted}")
             wanted = len(self.keys_in(arm, busy))
             require(open_ == wanted, f"arm {arm} has {open_} links awake, it should be {wanted}")
-
-    def _awake(self, busy: Collection[str]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-        return np.asarray(self.frontier.awake(busy))  # type: ignore[attr-defined]
 
     def _compare_pick(self, pick: Pick, key: int, waits: Waits) -> None:
         found = link(key)
@@ -240,9 +239,7 @@ def host_of(key: int) -> str:
     return HOSTS[key % 7 % 4]
 
 
-def as_tuple(
-    memo: Sequence[float] | np.ndarray[tuple[int, ...], np.dtype[np.generic]] | None,
-) -> tuple[float, ...] | None:
+def as_tuple(memo: NDArray[np.generic] | None) -> tuple[float, ...] | None:
     """Return a memo so that it can be compared."""
     return None if memo is None else tuple(np.asarray(memo).tolist())
 

@@ -541,9 +541,7 @@ class Crawl:
 
     def _noted(self, outcome: Outcome) -> Outcome:
         """Let the keeper know what the policy reads of a page."""
-        return (
-            outcome if self.job is None or outcome.page is None else replace(outcome, page=NotedPage(outcome.page))
-        )
+        return outcome if self.job is None or outcome.page is None else replace(outcome, page=NotedPage(outcome.page))
 
     def _changes(self) -> dict[str, int]:
         """Return the counts that changed since they were asked for last."""

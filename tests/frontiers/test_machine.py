@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import math
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -11,179 +10,183 @@ from typing import Any
 import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from scrapy_focus import Link, Pick, Placement, State, memory_frontier
-from scrapy_focus.frontiers.ranked import queue as index
-from scrapy_focus.frontiers.ranked import runs
-from scrapy_focus.frontiers.sqlite.frontier import SqliteFrontier
+from scrapy_focus import Placement, memory_frontier
+from scrapy_focus.checks.drawn import WIDTH, DrawnMachine
+from scrapy_focus.checks.ledger import HOSTS, Model
+from scrapy_focus.checks.ranked import RankedMachine
+from scrapy_focus.core.frontier import Ranks, Vectors
+from scrapy_focus.frontiers import hosts
+from scrapy_focus.frontiers.drawn import chunks, pool
+from scrapy_focus.frontiers.ranked import queue, runs
+from scrapy_focus.frontiers.sqlite.frontier import sqlite_frontier
 
-KEYS = st.integers(0, 30)
-HOSTS = ["a", "b", "c"]
+KEYS = st.integers(0, 40)
 BUSY = st.sets(st.sampled_from([*HOSTS, "unknown"]))
-ARMS = st.integers(0, 4)
-RANKS = st.one_of(st.integers(-3, 3).map(float), st.floats(allow_nan=False).map(lambda rank: rank + 0.0))
-PLACES = st.builds(
-    Placement,
-    ARMS,
-    RANKS,
-    st.one_of(st.none(), st.just(np.array([1.5], np.float32))),
-    st.sampled_from(["GET", "HEAD"]),
+ARMS = st.integers(0, 12)
+FEW = st.integers(0, 2)
+RANKS = st.one_of(st.just(1.0), st.integers(-2, 2).map(float), st.floats(allow_nan=False).map(lambda rank: rank + 0.0))
+MEMOS = st.one_of(st.none(), st.lists(st.integers(-3, 3), max_size=3).map(lambda memo: np.array(memo, np.float32)))
+METHODS = st.sampled_from(["GET", "GET", "HEAD"])
+PLACES = st.builds(Placement, FEW, RANKS, MEMOS, METHODS)
+CODES = st.one_of(
+    st.none(), st.lists(st.integers(0, 3), min_size=WIDTH, max_size=WIDTH).map(lambda memo: np.array(memo, np.uint8))
 )
-SIZES = [(512, 8, 16), (2, 2, 1), (3, 2, 2)]
+VECTOR_PLACES = st.builds(Placement, ARMS, st.just(0.0), CODES, METHODS)
+CLOSED = st.one_of(st.none(), st.lists(st.booleans(), max_size=4))
+SIZES = [(512, 8, 16, 100), (2, 2, 1, 1), (3, 2, 2, 2), (4, 3, 1, 100)]
+CHUNKS = [(4096, 32, 8), (2, 1, 0), (3, 2, 0), (5, 2, 4)]
 
 
-class FrontierMachine(RuleBasedStateMachine):
-    """``waiting`` maps a key to its placement and the origin of its first push, ``flying`` the id of a pick to both."""
+class LedgerStates(RuleBasedStateMachine):
+    """The operations of all frontiers."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.sizes = runs.HOT, runs.FAN, index.TINY
-        self.frontier: Any = self.make()
-        self.waiting: dict[int, tuple[Placement, int]] = {}
-        self.flying: dict[int, tuple[Pick, Placement, int]] = {}
-        self.done: dict[int, State] = {}
-
-    def make(self) -> Any:
-        return memory_frontier()
+    machine: Any
 
     def teardown(self) -> None:
-        runs.HOT, runs.FAN, index.TINY = self.sizes
-        self.frontier.close()
+        self.machine.frontier.close()
 
-    @precondition(lambda self: not self.waiting)
-    @rule(sizes=st.sampled_from(SIZES))
-    def resize(self, sizes: tuple[int, int, int]) -> None:
-        """Let merges and purges be common, or rare."""
-        runs.HOT, runs.FAN, index.TINY = sizes
+    @rule(key=KEYS, own_id=st.booleans())
+    def take(self, key: int, own_id: bool) -> None:
+        (self.machine.take_as if own_id else self.machine.take)(key)
 
-    @rule(pushed=st.lists(st.tuples(KEYS, st.one_of(st.none(), PLACES, PLACES)), max_size=5), origin=ARMS)
-    def push(self, pushed: list[tuple[int, Placement | None]], origin: int) -> None:
-        """Keys may come twice in one push; the last placement counts."""
-        before = len(self.waiting)
-        for key, place in pushed:
-            if place is not None and key not in self._in_flight():
-                self.waiting[key] = (place, self.waiting[key][1] if key in self.waiting else origin)
-                self.done.pop(key, None)
-            elif place is None and key not in self.waiting and key not in self._in_flight():
-                self.done.setdefault(key, State.FETCHED)
-        links = [_link(key) for key, _ in pushed]
-        assert self.frontier.push(links, [place for _, place in pushed], origin=origin) == len(self.waiting) - before
+    @precondition(lambda self: self.machine.model.flying)
+    @rule(data=st.data(), also=st.lists(KEYS, max_size=2))
+    def settle(self, data: st.DataObject, also: list[int]) -> None:
+        self.machine.settle(data.draw(st.sampled_from(sorted(self.machine.model.flying))), also)
 
-    @rule(arm=ARMS, busy=BUSY)
-    def pop(self, arm: int, busy: set[str]) -> None:
-        ranks = self._open_ranks(arm, busy)
-        pick = self.frontier.pop(arm, busy)
-        assert (pick.rank if pick else None) == max(ranks, default=None)
-        if pick is not None:
-            assert pick.arm == arm
-            assert pick.host not in busy
-            self._fly(pick)
-
-    @rule(key=KEYS)
-    def take(self, key: int) -> None:
-        pick = self.frontier.take(key)
-        assert (pick is not None) == (key in self.waiting)
-        if pick is not None:
-            self._fly(pick)
-
-    @rule(key=KEYS, arm=ARMS, pops=st.booleans())
-    def steer(self, key: int, arm: int, pops: bool) -> None:
-        """A link that waits is the next pick, whatever is asked for, and under the id that was asked for."""
-        pick_id = 1000 + len(self.flying) if pops else 1
-        self.frontier.steer(key, pick_id)
-        if key in self.waiting and pick_id not in self.flying:
-            pick = self.frontier.pop(arm, HOSTS) if pops else self.frontier.take(99)
-            assert (pick.key, pick.id) == (key, pick_id)
-            self._fly(pick)
-        assert self.frontier.pop(arm, HOSTS) is self.frontier.take(99) is None
-        self.frontier.let_go()
-
-    @rule(moves=st.dictionaries(KEYS, st.one_of(st.none(), PLACES, PLACES), max_size=8))
-    def move(self, moves: dict[int, Placement | None]) -> None:
-        self.frontier.move(list(moves), list(moves.values()))
-        for key, place in moves.items():
-            if key in self.waiting and place is None:
-                del self.waiting[key]
-                self.done[key] = State.FETCHED
-            elif key in self.waiting and place is not None:
-                self.waiting[key] = (place, self.waiting[key][1])
-
-    @precondition(lambda self: self.flying)
-    @rule(data=st.data(), release=st.booleans())
-    def land(self, data: st.DataObject, release: bool) -> None:
-        pick, place, origin = self.flying.pop(data.draw(st.sampled_from(list(self.flying))))
-        if release:
-            self.frontier.release(pick)
-            self.waiting[pick.key] = (place, origin)
-        else:
-            self.frontier.settle(pick)
-            self.done[pick.key] = State.PROBED if place.method == "HEAD" else State.FETCHED
-
-    @rule(arm=ARMS, k=st.integers(0, 6), busy=BUSY, seed=st.integers(0, 9))
-    def sample(self, arm: int, k: int, busy: set[str], seed: int) -> None:
-        drawn = [link for link, _ in self.frontier.sample(arm, k, np.random.default_rng(seed), busy)]
-        assert len({link.key for link in drawn}) == len(drawn) == min(k, len(self._open_ranks(arm, busy)))
-        assert all(self.waiting[link.key][0].arm == arm and link.host not in busy for link in drawn)
+    @precondition(lambda self: self.machine.model.flying)
+    @rule(data=st.data())
+    def release(self, data: st.DataObject) -> None:
+        self.machine.release(data.draw(st.sampled_from(sorted(self.machine.model.flying))))
 
     @invariant()
     def agrees(self) -> None:
-        """Counts, heads, states, picks in flight and what each arm holds are those of the dictionary."""
-        self.frontier.check()
-        states = {
-            **dict.fromkeys(range(-1, 32), State.NEW),
-            **self.done,
-            **dict.fromkeys(self.waiting, State.WAITING),
-            **dict.fromkeys(self._in_flight(), State.FLYING),
-        }
-        assert self.frontier.states(list(states)) == list(states.values())
-        assert len(self.frontier) == len(self.waiting)
-        assert {id_: _said(pick) for id_, pick in self.frontier.flying.items()} == {
-            id_: _said(pick) for id_, (pick, _, _) in self.flying.items()
-        }
-        for arm, (count, head, awake) in enumerate(
-            zip(self.frontier.waiting, self.frontier.heads, self.frontier.awake({"a"}), strict=True)
-        ):
-            ranks = self._open_ranks(arm)
-            assert (count, awake) == (len(ranks), len(self._open_ranks(arm, {"a"})))
-            assert head == max(ranks, default=-math.inf)
-            held = {link.key: (link.host, tuple(map(repr, place))) for link, place in self.frontier.scan(arm)}
-            assert held == {
-                key: (_link(key).host, tuple(map(repr, place)))
-                for key, (place, _) in self.waiting.items()
-                if place.arm == arm
-            }
-
-    def _open_ranks(self, arm: int, busy: set[str] | None = None) -> list[float]:
-        return [
-            place.rank
-            for key, (place, _) in self.waiting.items()
-            if place.arm == arm and _link(key).host not in (busy or ())
-        ]
-
-    def _in_flight(self) -> set[int]:
-        return {pick.key for pick, _, _ in self.flying.values()}
-
-    def _fly(self, pick: Pick) -> None:
-        place, origin = self.waiting.pop(pick.key)
-        link = _link(pick.key)
-        assert (pick.url, pick.host, pick.payload, pick.origin) == (link.url, link.host, link.payload, origin)
-        assert repr((pick.arm, pick.rank, pick.memo, pick.method)) == repr(tuple(place))
-        assert pick.id not in self.flying
-        self.flying[pick.id] = (pick, place, origin)
+        self.machine.compare(("a", "c"))
 
 
-class SqliteMachine(FrontierMachine):
-    """Also opens the file again: ``stored`` is the dictionary as it was at the last checkpoint, with the notes."""
+class RankedStates(LedgerStates):
+    """The operations of ranked frontiers."""
 
     def __init__(self) -> None:
-        self.folder = tempfile.TemporaryDirectory()
-        self.stored: tuple[Any, ...] = ({}, {}, {}, {}, 0)
-        self.notes: dict[str, bytes] = {}
         super().__init__()
+        self.sizes = runs.HOT, runs.FAN, queue.TINY, hosts.NEAR
+        self.machine = RankedMachine(self.make())
 
-    def make(self) -> SqliteFrontier:
-        return SqliteFrontier(Path(self.folder.name) / "frontier.sqlite")
+    def make(self) -> Any:
+        return memory_frontier(Ranks())
+
+    @initialize(sizes=st.sampled_from(SIZES))
+    def begin(self, sizes: tuple[int, int, int, int]) -> None:
+        """Let merges and purges be common, or rare."""
+        runs.HOT, runs.FAN, queue.TINY, hosts.NEAR = sizes
+
+    def teardown(self) -> None:
+        runs.HOT, runs.FAN, queue.TINY, hosts.NEAR = self.sizes
+        super().teardown()
+
+    @rule(pushed=st.lists(st.tuples(KEYS, st.one_of(st.none(), PLACES, PLACES)), max_size=9), origin=ARMS)
+    def push(self, pushed: list[tuple[int, Placement | None]], origin: int) -> None:
+        self.machine.push(pushed, origin)
+
+    @rule(first=KEYS, n=st.integers(1, 20), arm=FEW, rank=RANKS)
+    def push_equals(self, first: int, n: int, arm: int, rank: float) -> None:
+        """Many of one rank come."""
+        self.machine.push([(key, Placement(arm, rank)) for key in range(first, first + n)], 0)
+
+    @rule(arm=FEW, busy=BUSY, times=st.integers(1, 6))
+    def pop(self, arm: int, busy: set[str], times: int) -> None:
+        for _ in range(times):
+            self.machine.pop(arm, busy)
+
+    @rule(moves=st.dictionaries(KEYS, st.one_of(st.none(), PLACES, PLACES), max_size=8))
+    def move(self, moves: dict[int, Placement | None]) -> None:
+        self.machine.move(moves)
+
+    @rule(arm=FEW, n=st.integers(0, 4))
+    def drop(self, arm: int, n: int) -> None:
+        self.machine.drop(arm, n)
+
+    @rule(arm=st.integers(-1, 3))
+    def scan(self, arm: int) -> None:
+        self.machine.compare_arm(arm)
+
+
+class DrawnStates(LedgerStates):
+    """The operations of drawn frontiers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sizes = chunks.SIZE, chunks.LAZY, pool.FEW_ARMS
+        self.machine = DrawnMachine(self.make(), memory_frontier)
+
+    def make(self) -> Any:
+        return memory_frontier(Vectors(WIDTH))
+
+    @initialize(sizes=st.sampled_from(CHUNKS))
+    def begin(self, sizes: tuple[int, int, int]) -> None:
+        """Let chunks be short or long, divisions put off or not, and few arms be looked through or not."""
+        chunks.SIZE, chunks.LAZY, pool.FEW_ARMS = sizes
+
+    def teardown(self) -> None:
+        chunks.SIZE, chunks.LAZY, pool.FEW_ARMS = self.sizes
+        super().teardown()
+
+    @rule(
+        pushed=st.lists(st.tuples(KEYS, st.one_of(st.none(), VECTOR_PLACES, VECTOR_PLACES)), max_size=12), origin=ARMS
+    )
+    def push(self, pushed: list[tuple[int, Placement | None]], origin: int) -> None:
+        self.machine.push(pushed, origin)
+
+    @rule(arm=ARMS, column=st.integers(0, WIDTH - 1), above=st.integers(0, 3))
+    def divide(self, arm: int, column: int, above: int) -> None:
+        """The links of an arm wait in two from now on."""
+        new_arm = 10 + len(self.machine.model.divisions)
+        self.machine.divide(min(arm, new_arm - 1), column, above, new_arm)
+
+    @precondition(lambda self: self.machine.model.divisions)
+    @rule(data=st.data(), column=st.integers(0, WIDTH - 1), above=st.integers(0, 3))
+    def divide_again(self, data: st.DataObject, column: int, above: int) -> None:
+        """A new arm is divided."""
+        self.divide(data.draw(st.sampled_from(self.machine.model.divisions))[3], column, above)
+
+    @rule(
+        counts=st.one_of(
+            st.lists(st.integers(0, 3), max_size=16), st.dictionaries(ARMS, st.integers(1, 3), max_size=3)
+        ),
+        busy=BUSY,
+        closed=CLOSED,
+        seed=st.integers(0, 1000),
+        then=st.sampled_from(["take", "drop", "nothing"]),
+    )
+    def draw(self, counts: Any, busy: set[str], closed: Any, seed: int, then: str) -> None:
+        """What is drawn can be taken out or given up."""
+        drawn = self.machine.draw(counts, seed, busy, closed)
+        if then == "take" and len(drawn.slots):
+            self.machine.take_drawn(drawn, seed % len(drawn.slots))
+        elif then == "drop":
+            self.machine.drop(drawn)
+
+    @rule(counts=st.lists(st.integers(0, 3), max_size=16), busy=BUSY, seed=st.integers(0, 1000))
+    def draw_from_another(self, counts: list[int], busy: set[str], seed: int) -> None:
+        self.machine.draw_from_another(counts, seed, busy)
+
+    @rule(busy=BUSY, closed=CLOSED)
+    def draw_all(self, busy: set[str], closed: Any) -> None:
+        self.machine.draw_all(busy, closed)
+
+
+class StoredStates(LedgerStates):
+    """Also opens the file again: ``stored`` is the model as it was at the last checkpoint, with the notes."""
+
+    keeps: Any = Ranks()
+
+    def make(self) -> Any:
+        self.folder = tempfile.TemporaryDirectory()
+        self.path = Path(self.folder.name) / "frontier.sqlite"
+        self.stored: tuple[Model, dict[str, bytes], int] = (Model(), {}, 0)
+        return sqlite_frontier(self.path, self.keeps)
 
     def teardown(self) -> None:
         super().teardown()
@@ -192,48 +195,44 @@ class SqliteMachine(FrontierMachine):
     @rule(note=st.binary(max_size=3), name=st.sampled_from("xy"), flush=st.booleans())
     def checkpoint(self, note: bytes, name: str, flush: bool) -> None:
         """What is written is what there is now, also if nobody waits for it."""
-        self.notes = {**self.notes, name: note}
-        self.frontier.checkpoint({name: note})
-        assert self.frontier.changed == 0
-        self.stored = copy.copy(self.waiting), copy.copy(self.flying), copy.copy(self.done), self.notes, self._arms()
+        frontier = self.machine.frontier
+        frontier.checkpoint({name: note})
+        assert frontier.changed == 0
+        self.stored = copy.deepcopy(self.machine.model), {**self.stored[1], name: note}, len(frontier.waiting)
         if flush:
-            self.frontier.flush()
-            assert not self.frontier.writing
+            frontier.flush()
+            assert not frontier.writing
 
-    @rule()
-    def reopen(self) -> None:
-        """After a checkpoint nothing is lost: what was in flight is in flight."""
-        self.checkpoint(b"", "x", False)
-        self._open_again()
-
-    @rule()
-    def kill(self) -> None:
-        """What came after the last checkpoint is lost, all of it and nothing else."""
-        self._open_again()
-
-    def _open_again(self) -> None:
-        self.frontier.close()
-        self.frontier = self.make()
-        waiting, flying, done, self.notes, arms = self.stored
-        self.waiting, self.flying, self.done = copy.copy(waiting), copy.copy(flying), copy.copy(done)
-        assert self.frontier.notes == self.notes
-        assert self._arms() == arms
-        assert self.frontier.changed == 0
-
-    def _arms(self) -> int:
-        return len(self.frontier.waiting)
+    @rule(kills=st.booleans(), twice=st.booleans())
+    def reopen(self, kills: bool, twice: bool) -> None:
+        """After a checkpoint nothing is lost, after a kill what came later; divisions are said again."""
+        if not kills:
+            self.checkpoint(b"", "x", False)
+        self.machine.frontier.close()
+        frontier = self.machine.frontier = sqlite_frontier(self.path, self.keeps)
+        model, notes, arms = self.stored
+        self.machine.model = copy.deepcopy(model)
+        for division in model.divisions * (1 + twice):
+            frontier.divide(*division)
+        assert (frontier.notes, len(frontier.waiting), frontier.changed) == (notes, arms, 0)
 
 
-def _said(pick: Pick) -> str:
-    return repr(tuple(pick))
+class StoredRankedStates(StoredStates, RankedStates):
+    """Ranked frontiers in a file."""
 
 
-def _link(key: int) -> Link:
-    host = HOSTS[key % 3]
-    return Link(f"http://{host}/{key}", key, host, payload=bytes([key]))
+class StoredDrawnStates(StoredStates, DrawnStates):
+    """Drawn frontiers in a file."""
+
+    keeps = Vectors(WIDTH)
 
 
-TestMemory = FrontierMachine.TestCase
-TestMemory.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
-TestSqlite = SqliteMachine.TestCase
-TestSqlite.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+SETTINGS = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestRankedMemory = RankedStates.TestCase
+TestRankedMemory.settings = SETTINGS
+TestRankedSqlite = StoredRankedStates.TestCase
+TestRankedSqlite.settings = SETTINGS
+TestDrawnMemory = DrawnStates.TestCase
+TestDrawnMemory.settings = SETTINGS
+TestDrawnSqlite = StoredDrawnStates.TestCase
+TestDrawnSqlite.settings = SETTINGS

@@ -1,4 +1,4 @@
-"""The frontier in memory: uniform samples, flat memory, busy hosts that cost nothing, errors that help."""
+"""The ranked frontier in memory: flat memory, busy hosts that cost nothing, errors that help."""
 
 from __future__ import annotations
 
@@ -8,67 +8,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from scipy.stats import chisquare
 
 from scrapy_focus import FrontierError, Link, Placement, memory_frontier
+from scrapy_focus.frontiers.ledger import Held
 from tests.made import links
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from scrapy_focus.frontiers.ranked.frontier import RankedFrontier
 
-def filled(n: int, *, hosts: int = 3, arms: int = 1) -> memory_frontier:
+
+def filled(n: int, *, hosts: int = 3, arms: int = 1) -> RankedFrontier:
     """Return a frontier with n links, ranks rising."""
     frontier = memory_frontier()
     found = [Link(f"http://h{i % hosts}/{i}", i, f"h{i % hosts}") for i in range(n)]
     frontier.push(found, [Placement(i % arms, float(i)) for i in range(n)])
     return frontier
-
-
-def _untouched(frontier: memory_frontier) -> None:
-    """Leave it as it is."""
-
-
-def _popped(frontier: memory_frontier) -> None:
-    for _ in range(20):
-        frontier.settle(frontier.pop(0))
-
-
-def _moved(frontier: memory_frontier) -> None:
-    frontier.move(range(0, 40, 2), [Placement(0, 100.0 + i) for i in range(20)])
-    frontier.move(range(20), [Placement(1, 0.0)] * 20)
-
-
-@pytest.mark.parametrize("busy", [set(), {"h1"}])
-@pytest.mark.parametrize("change", [_untouched, _popped, _moved])
-def test_samples_are_uniform(change: Callable[[memory_frontier], None], busy: set[str]) -> None:
-    """Every waiting link of the open hosts is drawn equally often, also after links left and moved (chi-square)."""
-    frontier, rng = filled(60), np.random.default_rng(1)
-    change(frontier)
-    counts = {link.key: 0 for link, _ in frontier.scan(0) if link.host not in busy}
-    for _ in range(4000):
-        for link, place in frontier.sample(0, 3, rng, busy):
-            counts[link.key] += 1
-            assert place.arm == 0
-    assert sum(counts.values()) == 12_000
-    assert chisquare(list(counts.values())).pvalue > 0.01
-
-
-def test_samples_of_few_are_uniform_in_order() -> None:
-    """Where all that wait are drawn, their order is random too."""
-    frontier, rng, firsts = filled(4), np.random.default_rng(2), [0] * 4
-    for _ in range(4000):
-        drawn = [link.key for link, _ in frontier.sample(0, 9, rng)]
-        assert sorted(drawn) == [0, 1, 2, 3]
-        firsts[drawn[0]] += 1
-    assert chisquare(firsts).pvalue > 0.01
-
-
-def test_nothing_is_drawn_from_nothing() -> None:
-    """Arms that do not exist, are empty, or whose hosts are all busy give no sample."""
-    frontier, rng = filled(5, hosts=1), np.random.default_rng(0)
-    assert frontier.sample(7, 3, rng) == frontier.sample(-1, 3, rng) == frontier.sample(0, 3, rng, {"h0"}) == []
-    assert frontier.sample(0, 0, rng) == []
 
 
 def test_moving_everything_again_and_again_takes_no_more_memory() -> None:
@@ -78,9 +34,9 @@ def test_moving_everything_again_and_again_takes_no_more_memory() -> None:
     for _ in range(50):
         frontier.move(range(n), [Placement(0, float(rank)) for rank in rng.random(n)])
     frontier.check()
-    assert len(frontier._url) == n
-    assert len(frontier._index.rank) <= 3 * n + 100
-    assert sum(len(queue) for queue in frontier._index._queues) <= 2 * n + 100
+    assert len(frontier._records._url) == n
+    assert len(frontier._queue.rank) <= 3 * n + 100
+    assert sum(len(queue) for queue in frontier._queue._queues) <= 2 * n + 100
 
 
 def test_better_links_that_come_and_go_take_no_more_memory() -> None:
@@ -90,9 +46,9 @@ def test_better_links_that_come_and_go_take_no_more_memory() -> None:
         frontier.push(links(i, host="h0"), [Placement(0, float(i))])
         frontier.settle(frontier.pop(0))
     frontier.check()
-    assert len(frontier._index._arms[0].tops) < 50
-    assert len(frontier._url) < 10
-    assert len(frontier._index.rank) < 100
+    assert len(frontier._queue._arms[0].tops) < 50
+    assert len(frontier._records._url) < 10
+    assert len(frontier._queue.rank) < 100
 
 
 def test_links_that_come_and_go_leave_no_rows() -> None:
@@ -103,8 +59,8 @@ def test_links_that_come_and_go_leave_no_rows() -> None:
         if i >= 10:
             frontier.settle(frontier.pop(int(np.argmax(frontier.waiting))))
     assert len(frontier) == 10
-    assert len(frontier._url) < 60
-    assert len(frontier._index.rank) < 200
+    assert len(frontier._records._url) < 60
+    assert len(frontier._queue.rank) < 200
 
 
 def seconds_of(call: Callable[[], object]) -> float:
@@ -148,7 +104,7 @@ def test_passing_over_busy_hosts_notes_each_once(hosts: int) -> None:
         assert pick is not None
         assert pick.host == f"h{hosts - 1}"
     assert frontier.pop(0, {*busy, f"h{hosts - 1}"}) is None
-    assert len(frontier._index._arms[0].tops) <= 2 * hosts + 17
+    assert len(frontier._queue._arms[0].tops) <= 2 * hosts + 17
     assert frontier.pop(0).rank == 1998.0
 
 
@@ -191,9 +147,12 @@ def test_check_finds_what_is_wrong() -> None:
         lambda frontier: frontier._known.set(3, -3),
         lambda frontier: frontier._known.pop(3, 0),
         lambda frontier: frontier._known.set(3, frontier._known.get(2, 0)),
-        lambda frontier: frontier._key.__setitem__(3, 4),
+        lambda frontier: frontier._records._key.__setitem__(3, 4),
         lambda frontier: frontier._held.popitem(),
-        lambda frontier: frontier._held.update(dict.fromkeys(frontier._held, 0)),
+        lambda frontier: frontier._held.update({1: Held(0, 0)}),
+        lambda frontier: frontier._given_up.add(3),
+        lambda frontier: (frontier._given_up.add(99), frontier._fetched.add(99)),
+        lambda frontier: setattr(frontier, "_next_id", 1),
     ):
         frontier = filled(5, arms=2)
         frontier.pop(0)

@@ -17,7 +17,8 @@ import pytest
 from scrapy_focus import FrontierError, Link, Placement, ResumeError, State
 from scrapy_focus.core.errors import StorageError
 from scrapy_focus.frontiers.sqlite import database
-from scrapy_focus.frontiers.sqlite.frontier import SqliteFrontier
+from scrapy_focus.frontiers.sqlite.database import read_notes
+from scrapy_focus.frontiers.sqlite.frontier import SqliteRanked, sqlite_frontier
 from tests.made import links
 
 if TYPE_CHECKING:
@@ -32,50 +33,50 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def frontier(path: Path) -> Iterator[SqliteFrontier]:
+def frontier(path: Path) -> Iterator[SqliteRanked]:
     """Return a frontier with a hundred links of three hosts in two arms, ranks rising, not yet on disk."""
-    frontier = SqliteFrontier(path)
+    frontier = sqlite_frontier(path)
     push(frontier, 0, 100)
     yield frontier
     frontier.close()
 
 
-def push(frontier: SqliteFrontier, start: int, end: int) -> None:
+def push(frontier: SqliteRanked, start: int, end: int) -> None:
     """Put some links in."""
     found = [Link(f"http://h{i % 3}/{i}", i, f"h{i % 3}", payload=b"%d" % i) for i in range(start, end)]
     frontier.push(found, [Placement(i % 2, float(i), np.array([i], np.float32)) for i in range(start, end)], origin=1)
 
 
-def contents(frontier: SqliteFrontier) -> dict[int, tuple[object, ...]]:
+def contents(frontier: SqliteRanked) -> dict[int, tuple[object, ...]]:
     """Return what waits, by key; check the frontier."""
     frontier.check()
     views = [view for arm in range(len(frontier.waiting)) for view in frontier.scan(arm)]
     return {link.key: (link.url, link.payload, place.arm, place.rank, place.memo.tolist()) for link, place in views}
 
 
-def reopened(frontier: SqliteFrontier) -> SqliteFrontier:
+def reopened(frontier: SqliteRanked) -> SqliteRanked:
     """Close a frontier, and open its file."""
     frontier.close()
-    return SqliteFrontier(frontier.path)
+    return sqlite_frontier(frontier.path)
 
 
 class Gate:
     """Keeps the writer of a frontier from writing until it is opened."""
 
-    def __init__(self, frontier: SqliteFrontier, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, frontier: SqliteRanked, monkeypatch: pytest.MonkeyPatch) -> None:
         self.open = threading.Event()
         self.entered = threading.Event()
-        write = frontier._writer._write
+        write = frontier._records._writer._write
 
         def wait(changes):
             self.entered.set()
             assert self.open.wait(30)
             write(changes)
 
-        monkeypatch.setattr(frontier._writer, "_write", wait)
+        monkeypatch.setattr(frontier._records._writer, "_write", wait)
 
 
-def test_the_file_holds_the_last_checkpoint(frontier: SqliteFrontier) -> None:
+def test_the_file_holds_the_last_checkpoint(frontier: SqliteRanked) -> None:
     """What comes, moves, leaves or is fetched after a checkpoint is not in the file."""
     before = contents(frontier)
     frontier.checkpoint({"a": b"1", "b": b"2"})
@@ -95,7 +96,7 @@ def test_the_file_holds_the_last_checkpoint(frontier: SqliteFrontier) -> None:
     again.close()
 
 
-def test_a_record_that_moved_comes_back_as_it_moved(frontier: SqliteFrontier) -> None:
+def test_a_record_that_moved_comes_back_as_it_moved(frontier: SqliteRanked) -> None:
     """A placement that was given to a link on disk, twice even, counts before and after the checkpoint that writes it."""
     frontier.checkpoint()
     for rank in (5.0, 500.0):
@@ -111,13 +112,13 @@ def test_a_record_that_moved_comes_back_as_it_moved(frontier: SqliteFrontier) ->
     frontier.move([10], [Placement(1, 500.0)])
     frontier.checkpoint()
     frontier.close()
-    again = SqliteFrontier(frontier.path)
+    again = sqlite_frontier(frontier.path)
     pick = again.pop(1)
     assert (pick.key, pick.rank, pick.method, pick.memo) == (10, 500.0, "GET", None)
     again.close()
 
 
-def test_states_come_back(frontier: SqliteFrontier) -> None:
+def test_states_come_back(frontier: SqliteRanked) -> None:
     """A key has the last of its states, in whatever order it had them, over many checkpoints."""
     states = {}
     for step, (key, method) in enumerate(
@@ -134,15 +135,14 @@ def test_states_come_back(frontier: SqliteFrontier) -> None:
     frontier.checkpoint()
     again = reopened(frontier)
     assert {key: again.states([key])[0] for key in (1, 2)} == {1: State.FETCHED, 2: State.PROBED}
-    assert again.states([3, 4, 5, 6]) == [State.WAITING, State.WAITING, State.WAITING, State.FETCHED]
+    assert again.states([3, 4, 5, 6]) == [State.WAITING, State.WAITING, State.WAITING, State.GIVEN_UP]
     again.check()
     again.close()
 
 
-def test_a_pick_in_flight_keeps_its_record_until_it_is_settled(frontier: SqliteFrontier) -> None:
-    """A pick survives checkpoints in flight, with its chance; settled, its row goes with the next checkpoint."""
-    pick = frontier.pop(0)._replace(chance=0.5)
-    frontier.amend(pick)
+def test_a_pick_in_flight_keeps_its_record_until_it_is_settled(frontier: SqliteRanked) -> None:
+    """A pick survives checkpoints in flight; settled, its row goes with the next checkpoint."""
+    pick = frontier.pop(0)
     for _ in range(2):
         frontier.checkpoint()
         frontier = reopened(frontier)
@@ -150,22 +150,22 @@ def test_a_pick_in_flight_keeps_its_record_until_it_is_settled(frontier: SqliteF
         frontier.check()
     frontier.settle(pick)
     frontier.close()
-    frontier = SqliteFrontier(frontier.path)
+    frontier = sqlite_frontier(frontier.path)
     frontier.settle(pick)
     frontier.checkpoint()
     frontier = reopened(frontier)
     assert not frontier.flying
     assert frontier.states([pick.key]) == [State.FETCHED]
-    assert frontier._reader.execute("SELECT count(*) FROM links").fetchone() == (99,)
+    assert frontier._records._reader.execute("SELECT count(*) FROM links").fetchone() == (99,)
     frontier.close()
 
 
 KILLED = """
 import os, random, signal, sys
 from pathlib import Path
-from scrapy_focus.frontiers.sqlite.frontier import SqliteFrontier
+from scrapy_focus.frontiers.sqlite.frontier import sqlite_frontier
 from tests.frontiers.test_sqlite import contents, push
-frontier = SqliteFrontier(Path(sys.argv[1]))
+frontier = sqlite_frontier(Path(sys.argv[1]))
 for step in range(5):
     push(frontier, 1000 * step, 1000 * step + 900)
     frontier.checkpoint({"step": b"%d" % step}, then=lambda step=step: print("committed", step, flush=True))
@@ -184,7 +184,7 @@ def test_a_kill_leaves_the_last_checkpoint(path: Path, _: int) -> None:
     done = subprocess.run([sys.executable, "-c", KILLED, path], capture_output=True, text=True, check=False)
     assert done.returncode == -signal.SIGKILL, done.stderr
     told = int(done.stdout.split()[-1])
-    again = SqliteFrontier(path)
+    again = sqlite_frontier(path)
     step = int(again.notes["step"])
     assert step in (told, told + 1)
     assert step >= 3
@@ -198,9 +198,9 @@ FULL = """
 import resource, sys
 from pathlib import Path
 from scrapy_focus.core.errors import StorageError
-from scrapy_focus.frontiers.sqlite.frontier import SqliteFrontier
+from scrapy_focus.frontiers.sqlite.frontier import sqlite_frontier
 from tests.frontiers.test_sqlite import contents, push
-frontier = SqliteFrontier(Path(sys.argv[1]))
+frontier = sqlite_frontier(Path(sys.argv[1]))
 push(frontier, 0, 500)
 frontier.checkpoint({"step": b"1"})
 frontier.flush()
@@ -229,7 +229,7 @@ def test_a_full_disk_is_told_and_loses_nothing(path: Path) -> None:
     assert len(set(told)) == 1
     assert str(path) in told[0]
     assert "everything up to the last checkpoint is there" in told[0]
-    again = SqliteFrontier(path)
+    again = sqlite_frontier(path)
     assert contents(again).keys() == {*range(500)}
     assert again.notes == {"step": b"1"}
     push(again, 500, 1000)
@@ -237,23 +237,23 @@ def test_a_full_disk_is_told_and_loses_nothing(path: Path) -> None:
     assert len(contents(reopened(again))) == 1000
 
 
-def test_what_fails_after_a_commit_is_told(frontier: SqliteFrontier, path: Path) -> None:
+def test_what_fails_after_a_commit_is_told(frontier: SqliteRanked, path: Path) -> None:
     """An error of ``then`` comes out at the end, where nobody asked before; the transaction stands."""
 
     def then() -> None:
         raise PermissionError("the journal cannot be removed")
 
     frontier.checkpoint(then=then)
-    frontier._writer._queue.put(None)
+    frontier._records._writer._queue.put(None)
     with pytest.raises(StorageError, match="the journal cannot be removed"):
         frontier.close()
     frontier.close()
-    again = SqliteFrontier(path)
+    again = sqlite_frontier(path)
     assert len(again) == 100
     again.close()
 
 
-def test_nobody_waits_for_a_checkpoint(frontier: SqliteFrontier, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nobody_waits_for_a_checkpoint(frontier: SqliteRanked, monkeypatch: pytest.MonkeyPatch) -> None:
     """While two are written, everything can be read, chosen and changed, and a third may be given; each is as it was."""
     gate, done = Gate(frontier, monkeypatch), []
     frontier.checkpoint({"step": b"1"}, then=lambda: done.append(1))
@@ -283,9 +283,9 @@ def test_nobody_waits_for_a_checkpoint(frontier: SqliteFrontier, monkeypatch: py
     third = contents(frontier)
     copied = frontier.path.with_name("copy.sqlite")
     with sqlite3.connect(copied) as copy:
-        frontier._reader.backup(copy)
+        frontier._records._reader.backup(copy)
     copy.close()
-    stored = SqliteFrontier(copied)
+    stored = sqlite_frontier(copied)
     assert contents(stored) == second
     stored.close()
     frontier.checkpoint({"step": b"3"})
@@ -295,13 +295,13 @@ def test_nobody_waits_for_a_checkpoint(frontier: SqliteFrontier, monkeypatch: py
     again.close()
 
 
-def test_the_log_shrinks(frontier: SqliteFrontier) -> None:
+def test_the_log_shrinks(frontier: SqliteRanked) -> None:
     """The write-ahead log is emptied after each checkpoint, also while links are scanned."""
     frontier.checkpoint()
     frontier.flush()
     scan = frontier.scan(0)
     next(scan)
-    frontier._writer._connection.execute("PRAGMA wal_autocheckpoint = 20")
+    frontier._records._writer._connection.execute("PRAGMA wal_autocheckpoint = 20")
     sizes = []
     for step in range(1, 20):
         push(frontier, 1000 * step, 1000 * step + 1000)
@@ -313,7 +313,7 @@ def test_the_log_shrinks(frontier: SqliteFrontier) -> None:
 
 def test_a_frontier_without_a_path_leaves_nothing_behind() -> None:
     """Its file is a temporary one, removed when it is closed; closing twice does no harm."""
-    frontier = SqliteFrontier()
+    frontier = sqlite_frontier()
     push(frontier, 0, 10)
     frontier.checkpoint()
     frontier.flush()
@@ -325,9 +325,9 @@ def test_a_frontier_without_a_path_leaves_nothing_behind() -> None:
         frontier.checkpoint()
 
 
-def test_a_row_that_cannot_be_written_fails_in_the_writer(frontier: SqliteFrontier) -> None:
+def test_a_row_that_cannot_be_written_fails_in_the_writer(frontier: SqliteRanked) -> None:
     """A checkpoint swaps what changed and walks through none of it; what is wrong with it is told later."""
-    frontier._fresh.rows[1] = None  # type: ignore[assignment]
+    frontier._records._fresh.rows[1] = None  # type: ignore[assignment]
     frontier.checkpoint()
     with pytest.raises(StorageError):
         frontier.flush()
@@ -335,7 +335,7 @@ def test_a_row_that_cannot_be_written_fails_in_the_writer(frontier: SqliteFronti
 
 def damaged(path: Path, change: Callable[[bytearray], None]) -> bytes:
     """Make a file of a thousand links, and change its bytes; return them."""
-    frontier = SqliteFrontier(path)
+    frontier = sqlite_frontier(path)
     push(frontier, 0, 1000)
     frontier.checkpoint()
     frontier.close()
@@ -367,18 +367,26 @@ def test_a_damaged_file_is_named_and_left_alone(change: Callable[[bytearray], No
     """What cannot be read gives a StorageError with the path and what to do, and stays as it is."""
     content = damaged(path, change)
     with pytest.raises(StorageError, match=f"frontier.sqlite.*{words}"):
-        SqliteFrontier(path)
+        sqlite_frontier(path)
     assert path.read_bytes() == content
     assert [each.name for each in path.parent.iterdir() if each.name.endswith("wal") and each.stat().st_size] == []
 
 
-def test_a_file_of_another_format_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file of a later format is refused, and the message names both formats."""
-    monkeypatch.setattr(database, "FORMAT", 7)
+@pytest.mark.parametrize(
+    ("found", "words"), [(2, r"written by scrapy_focus 0\.1\.0"), (7, "written by a later version of scrapy_focus")]
+)
+def test_a_file_of_another_format_is_refused(
+    path: Path, monkeypatch: pytest.MonkeyPatch, found: int, words: str
+) -> None:
+    """A file of an earlier or later format is refused in one line that says who wrote it, and what to do."""
+    monkeypatch.setattr(database, "FORMAT", found)
     damaged(path, lambda content: None)
     monkeypatch.undo()
-    with pytest.raises(ResumeError, match=r"has format 7, this version of scrapy_focus reads 2"):
-        SqliteFrontier(path)
+    for ask in (sqlite_frontier, read_notes):
+        with pytest.raises(
+            ResumeError, match=rf"has format {found}, {words}; this version reads 3: use another JOBDIR$"
+        ):
+            ask(path)
 
 
 @pytest.mark.parametrize(
@@ -389,14 +397,14 @@ def test_a_file_of_another_format_is_refused(path: Path, monkeypatch: pytest.Mon
         "UPDATE links SET arm = -1 WHERE row = 5",
         "UPDATE links SET key = 'x' WHERE row = 5",
         "UPDATE links SET row = 1 << 40 WHERE row = 5",
-        "INSERT INTO flying VALUES (9, 5000, NULL)",
+        "INSERT INTO flying VALUES (9, 5000, 1)",
         "UPDATE seen SET keys = x'0102'",
         "DROP TABLE seen",
     ],
 )
 def test_a_file_that_contradicts_itself_is_refused(sql: str, path: Path) -> None:
     """Rows that cannot be are found at the opening."""
-    frontier = SqliteFrontier(path)
+    frontier = sqlite_frontier(path)
     push(frontier, 0, 10)
     frontier.settle(frontier.pop(0))
     frontier.checkpoint()
@@ -406,14 +414,14 @@ def test_a_file_that_contradicts_itself_is_refused(sql: str, path: Path) -> None
     connection.commit()
     connection.close()
     with pytest.raises(StorageError, match=r"it is damaged: run scrapy focus-check"):
-        SqliteFrontier(path)
+        sqlite_frontier(path)
 
 
 def test_a_place_that_cannot_be_used_is_named(tmp_path: Path) -> None:
     """A folder that is not there, or a folder in place of the file, gives a StorageError that says what to do."""
     for path in (tmp_path / "no" / "frontier.sqlite", tmp_path):
         with pytest.raises(StorageError, match=r"cannot be used .*; (allow reading and writing|make sure)"):
-            SqliteFrontier(path)
+            sqlite_frontier(path)
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everywhere")
@@ -422,7 +430,7 @@ def test_a_file_that_cannot_be_written_is_refused(path: Path) -> None:
     damaged(path, lambda content: None)
     path.chmod(0o444)
     with pytest.raises(StorageError, match=r"readonly.*allow reading and writing"):
-        SqliteFrontier(path)
+        sqlite_frontier(path)
 
 
 def test_what_is_half_made_is_made_again(path: Path) -> None:
@@ -430,7 +438,7 @@ def test_what_is_half_made_is_made_again(path: Path) -> None:
     path.touch()
     path.with_name("frontier.sqlite.new").write_bytes(b"half")
     path.with_name("frontier.sqlite.new-wal").write_bytes(b"half")
-    frontier = SqliteFrontier(path)
+    frontier = sqlite_frontier(path)
     push(frontier, 0, 3)
     frontier.checkpoint()
     again = reopened(frontier)
@@ -439,27 +447,27 @@ def test_what_is_half_made_is_made_again(path: Path) -> None:
     again.close()
 
 
-def test_a_file_that_breaks_in_mid_crawl_is_told(frontier: SqliteFrontier, path: Path) -> None:
+def test_a_file_that_breaks_in_mid_crawl_is_told(frontier: SqliteRanked, path: Path) -> None:
     """Where a link cannot be read when it is chosen, a StorageError says so, and the link waits on."""
     frontier.checkpoint()
     frontier.flush()
-    frontier._reader.execute("DELETE FROM links WHERE row = 100")
+    frontier._records._reader.execute("DELETE FROM links WHERE row = 100")
     with pytest.raises(StorageError, match=r"row 100 of its links is missing.*it is damaged"):
         frontier.pop(1)
     assert frontier.states([99]) == [State.WAITING]
     assert frontier.pop(0).key == 98
-    frontier._reader.close()
+    frontier._records._reader.close()
     with pytest.raises(StorageError, match="closed"):
         frontier.pop(0)
 
 
-def test_another_program_may_not_write_meanwhile(frontier: SqliteFrontier, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_program_may_not_write_meanwhile(frontier: SqliteRanked, monkeypatch: pytest.MonkeyPatch) -> None:
     """A lock that another program holds is named."""
     frontier.checkpoint()
     frontier.flush()
     other = sqlite3.connect(frontier.path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    frontier._writer._connection.execute("PRAGMA busy_timeout = 10")
+    frontier._records._writer._connection.execute("PRAGMA busy_timeout = 10")
     push(frontier, 100, 101)
     frontier.checkpoint()
     with pytest.raises(StorageError, match=r"locked.*another program has it open"):
@@ -467,20 +475,20 @@ def test_another_program_may_not_write_meanwhile(frontier: SqliteFrontier, monke
     other.close()
 
 
-def test_a_copy_of_the_file_is_all_there_is(frontier: SqliteFrontier, path: Path, tmp_path: Path) -> None:
+def test_a_copy_of_the_file_is_all_there_is(frontier: SqliteRanked, path: Path, tmp_path: Path) -> None:
     """Once it is closed, the one file is enough."""
     before = contents(frontier)
     frontier.checkpoint()
     frontier.close()
     shutil.copy(path, tmp_path / "copy.sqlite")
-    copy = SqliteFrontier(tmp_path / "copy.sqlite")
+    copy = sqlite_frontier(tmp_path / "copy.sqlite")
     assert contents(copy) == before
     copy.close()
 
 
 def test_many_rows_are_read_and_written(path: Path) -> None:
     """More rows than one statement takes, of every kind, in one checkpoint."""
-    frontier = SqliteFrontier(path)
+    frontier = sqlite_frontier(path)
     push(frontier, 0, 3000)
     frontier.checkpoint()
     frontier.move(range(1500), [Placement(9, float(-i), np.array([-i], np.float32)) for i in range(1500)])
@@ -501,14 +509,51 @@ def test_many_rows_are_read_and_written(path: Path) -> None:
     again.close()
 
 
-def test_check_finds_a_record_that_is_missing(frontier: SqliteFrontier) -> None:
+def test_check_finds_a_record_that_is_missing(frontier: SqliteRanked) -> None:
     """A link that waits without a record, or with that of another key, is found."""
     frontier.checkpoint()
     frontier.flush()
     frontier.check()
-    frontier._reader.execute("UPDATE links SET key = 5000 WHERE row = 7")
+    frontier._records._reader.execute("UPDATE links SET key = 5000 WHERE row = 7")
     with pytest.raises(FrontierError, match="waits elsewhere than it says"):
         frontier.check()
-    frontier._reader.execute("DELETE FROM links WHERE row = 7")
+    frontier._records._reader.execute("DELETE FROM links WHERE row = 7")
     with pytest.raises(StorageError, match="row 7 of its links is missing"):
         frontier.check()
+
+
+def test_notes_are_read_alone(frontier: SqliteRanked, path: Path, tmp_path: Path) -> None:
+    """What a checkpoint was given can be read without a link; a file that is not there has none."""
+    frontier.checkpoint({"a": b"1"})
+    frontier.close()
+    assert read_notes(path) == {"a": b"1"}
+    assert read_notes(tmp_path / "no") == {}
+    assert not (tmp_path / "no").exists()
+    path.write_bytes(b"")
+    assert read_notes(path) == {}
+    path.write_bytes(b"short")
+    with pytest.raises(StorageError, match="is not the frontier of a crawl"):
+        read_notes(path)
+
+
+def test_given_up_and_fetched_are_apart(frontier: SqliteRanked) -> None:
+    """The last of a key's states comes back, also where it was given up before or after it was fetched."""
+    states = {}
+    for step in range(4):
+        frontier.push(links(1000, 1001), [None, None])
+        frontier.drop(0, 1)
+        given_up = [key for key in range(100) if frontier.states([key]) == [State.GIVEN_UP]]
+        assert given_up[-1] == 2 * step
+        frontier.settle(frontier.take(2 * step + 1), also=[2 * step, 1001, 2000 + step])
+        frontier.push(links(2 * step + 1, host="h0"), [Placement(0, -1.0)])
+        frontier.drop(0, 1)
+        states |= {2 * step: State.FETCHED, 2 * step + 1: State.GIVEN_UP, 2000 + step: State.FETCHED}
+        frontier.checkpoint()
+    states |= {1000: State.GIVEN_UP, 1001: State.FETCHED, 90: State.WAITING, 5000: State.NEW}
+    again = reopened(frontier)
+    assert dict(zip(states, again.states(list(states)), strict=True)) == states
+    again.check()
+    again.push(links(1000, 1001), [Placement(0, 1.0)] * 2)
+    assert again.states([1000, 1001]) == [State.WAITING] * 2
+    again.check()
+    again.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -214,3 +215,46 @@ def test_not_now_is_no_giving_up(site: MockSite) -> None:
     assert asked[0] == asked[1]
     assert asked[0] == ["/from/0", "/from/1", "/from/2", "/from/3", "/to/1", "/to/2"]
     assert "focus/link/given_up" not in result.stats
+
+
+class Merciful(Watchful):
+    """Gives each link up that it sees for the first time, but for seeds, and takes it when it comes again."""
+
+    wants_known = frozenset({State.GIVEN_UP})
+
+    def place(self, links: Any, source: Any) -> Any:
+        super().place(links, source)
+        places = BreadthFirst.place(self, links, source)
+        return [
+            place if source is None or link.state == State.GIVEN_UP else None
+            for link, place in zip(links, places, strict=True)
+        ]
+
+
+class Partial(Scheduled):
+    """Gives requests that wait as they are, with a callback that cannot be stored."""
+
+    name = "partial"
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        for result in super().parse(response):
+            yield result if isinstance(result, dict) else result.replace(callback=partial(self.parse))
+
+
+def test_what_was_given_up_may_be_placed_after_all(site: MockSite) -> None:
+    """Only by a policy that asks for it; the requests of links that are given up are not held."""
+    links = '<a href="/once">1</a>', '<a href="/twice">2</a>'
+    site.pages |= {"/a": "".join(links), "/b": links[1], "/once": "1", "/twice": "2"}
+    seeds = [site.url("/a"), site.url("/b")]
+    for addon in (True, False):
+        site.log.clear()
+        result = crawl(Partial, {"FOCUS_POLICY": Merciful, "FOCUS_MAX_INFLIGHT": 1}, addon=addon, seeds=seeds)
+        assert site.paths == ["/a", "/b", "/twice"]
+        assert result.policy.given[-2:] == [
+            (seeds[0], [(site.url("/once"), State.NEW), (site.url("/twice"), State.NEW)]),
+            (seeds[1], [(site.url("/twice"), State.GIVEN_UP)]),
+        ]
+        assert result.stats["focus/link/given_up"] == 2
+        assert result.stats["focus/link/kept"] == 3
+        assert len(result.scheduler.requests) == 0
+        assert result.errors == {}

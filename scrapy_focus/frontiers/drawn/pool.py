@@ -28,7 +28,7 @@ _GOLDEN = 0x9E3779B97F4A7C15
 _MASK = (1 << 64) - 1
 _BLOCK = 1 << 14  # hosts that are looked at together
 _AT_ONCE = 8  # chunks that are taken apart by the way
-_FEW_ARMS, _FEW_CHUNKS = 8, 16  # that are looked through one by one
+FEW_ARMS, FEW_CHUNKS = 8, 16  # that are looked through one by one
 
 
 class Pool(Columns):
@@ -165,7 +165,7 @@ class Pool(Columns):
         if self._put_off:
             self._take_apart()
         some = arms[np.flatnonzero(np.diff(arms, prepend=-1))].tolist()
-        if len(some) <= _FEW_ARMS and sum(len(self._arms[arm].chunks) for arm in some) <= _FEW_CHUNKS:
+        if len(some) <= FEW_ARMS and sum(len(self._arms[arm].chunks) for arm in some) <= FEW_CHUNKS:
             pairs = zip(arms.tolist(), places.tolist(), strict=True)
             return np.array([self._arms[arm].at(place) for arm, place in pairs], np.int32)
         if self._flat is None:

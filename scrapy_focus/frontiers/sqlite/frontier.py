@@ -310,7 +310,8 @@ class _Last:
 
     def keys_in(self, state: State) -> NDArray[np.int64]:
         """Return the keys that have a state, shape (n,)."""
-        return self._keys[self._states == state]
+        keys: NDArray[np.int64] = self._keys[self._states == state]
+        return keys
 
 
 def _kept(width: int) -> str:

@@ -223,7 +223,7 @@ class SqliteRecords(Records):
         self.notes = dict(ask("SELECT name, value FROM notes"))
         self.counters = dict(ask("SELECT name, value FROM counters"))
         self.youngest = self.counters.get("row", 1) - 1
-        hosts = []
+        hosts: list[str] = []
         for host, name in ask("SELECT host, name FROM hosts ORDER BY host"):
             if len(hosts) != host:
                 raise LookupError(f"host {host} is not where it should be")

@@ -1,0 +1,1 @@
+"""Sites that are served on this machine."""
