@@ -278,16 +278,14 @@ class _Run:
         outcome = self.answers.outcome(flight, self.clock.now)
         self.counts[f"outcome/{outcome.error.partition(':')[0] or ('probed' if flight.is_head else 'ok')}"] += 1
         self.missed += outcome.error == "unrecorded"
-        before = self.crawl.rewards
+        before, concluded = self.crawl.rewards, self.crawl.counts["outcomes"]
         has_links = not outcome.error and not flight.is_head
         links = self.answers.links(flight) if has_links else []
         self.crawl.report(outcome, links)
-        if self.crawl.knows([flight.pick.key]) == [
-            State.FLYING
-        ]:  # its reward comes later, and its links are placed then
-            self._owing[flight.pick.id] = links
-        else:
+        if self.crawl.counts["outcomes"] > concluded:
             self._placed(links)
+        else:  # its reward comes later, and its links are placed then
+            self._owing[flight.pick.id] = links
         if reward := self.crawl.rewards - before:
             self._earn(flight, reward)
 
@@ -298,10 +296,10 @@ class _Run:
                 self._placed(self._owing.pop(pick_id))
 
     def _placed(self, links: Sequence[Link]) -> None:
-        """The policy was given these links; those that are as new as before may come again."""
-        states = self.crawl.knows([link.key for link in links])
-        if untouched := [link for link, state in zip(links, states, strict=True) if state == State.NEW]:
-            self.answers.forget(untouched)
+        """The policy was given these links; those that are still new may come again."""
+        states = self.crawl.knows([link.key for link in links]) if links else ()
+        if State.NEW in states:
+            self.answers.forget([link for link, state in zip(links, states, strict=True) if state == State.NEW])
 
     def _earn(self, flight: Flight, reward: float) -> None:
         """Write a reward to the row of the last request, which was of this pick if any was."""
