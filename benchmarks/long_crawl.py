@@ -25,17 +25,19 @@ import csv
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, fields
 from itertools import pairwise
 from pathlib import Path
 from typing import IO, Any
 
+from scrapy_focus import Ranks, Vectors
 from scrapy_focus.sites.portal.portal import StatisticsPortal
 from scrapy_focus.sites.server import SiteServer
 
@@ -318,7 +320,10 @@ def check(folder: Path) -> str:
         return "none"
     from scrapy_focus.frontiers.sqlite.frontier import sqlite_frontier
 
-    frontier = sqlite_frontier(folder / "frontier.sqlite")
+    path = folder / "frontier.sqlite"
+    with closing(sqlite3.connect(path)) as database:
+        width = dict(database.execute("SELECT name, value FROM counters")).get("width", 0)
+    frontier = sqlite_frontier(path, Vectors(width) if width else Ranks())
     frontier.check()
     waiting = len(frontier)
     frontier.close()

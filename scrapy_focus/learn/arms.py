@@ -122,12 +122,13 @@ class ArmHeaps:
     def __init__(self) -> None:
         self._groups: dict[float, list[_Entry]] = {}
         self._versions: dict[int, int] = {}
+        self._last_version = 0  # of any arm: one that is dropped and comes back must not get a number that it had
         self._n_entries = 0
 
     def put(self, arm: int, group: float, key: float) -> None:
         """Let an arm stand in a group under a key, wherever it stood before."""
-        version = self._versions.get(arm, 0) + 1
-        self._versions[arm] = version
+        self._last_version += 1
+        version = self._versions[arm] = self._last_version
         heappush(self._groups.setdefault(group, []), _Entry(-key, arm, version))
         self._n_entries += 1
         if self._n_entries > 64 + 2 * len(self._versions):

@@ -171,7 +171,7 @@ class Bandit(Policy):
         self._touched.clear()
         waiting = self.frontier.waiting
         awake = self.frontier.awake(busy) if busy else waiting
-        if not awake.any():
+        if not (awake.any() if busy else len(self.frontier)):
             return None
         value = _own if own_score else partial(_auer_of, alpha=self.alpha, bonus=math.log(max(self.steps, 1)))
         asleep, tried, pick = [], 0, None

@@ -56,7 +56,7 @@ def new_files(site: RecordedSite) -> Callable[[int], float]:
 class Flight:
     """A pick whose requests are on their way."""
 
-    __slots__ = ("error", "final", "hops", "out", "page", "pick", "received", "requests", "since", "tries")
+    __slots__ = ("also", "error", "final", "hops", "out", "page", "pick", "received", "requests", "since", "tries")
 
     def __init__(self, pick: Pick, since: float) -> None:
         self.pick = pick
@@ -69,6 +69,7 @@ class Flight:
         self.received = 0  # bytes of the last answer
         self.final = -1  # the URL that answered in the end; -1: none did
         self.error = ""
+        self.also: list[int] = []  # the URLs that it was redirected to
 
     @property
     def is_head(self) -> bool:
@@ -167,13 +168,14 @@ class Answers:
         """Return the outcome of a pick for which nothing more goes out."""
         pick, page, seconds = flight.pick, flight.final, now - flight.since
         if page < 0:
-            return Outcome(pick=pick, error=flight.error, seconds=seconds)
+            return Outcome(pick=pick, error=flight.error, seconds=seconds, also=tuple(flight.also))
         status = int(self.site.status[page])
         well = 200 <= status < 300
         return Outcome(
             pick=pick, status=status, mime=self.site.mimes[page], size=int(self.site.size[page]), seconds=seconds,
             items=self._items(page) if well and not flight.is_head else 0.0,
-            error="" if well or flight.is_head else "http_error", page=RecordedPage(self.site, page),
+            error="" if well or flight.is_head else "http_error", also=tuple(flight.also),
+            page=RecordedPage(self.site, page),
         )  # fmt: skip
 
     def links(self, flight: Flight) -> list[Link]:
@@ -196,6 +198,13 @@ class Answers:
             )
         ]
 
+    def forget(self, links: Sequence[Link]) -> None:
+        """The policy left these links as they were: it is to be given the next ones to their URLs."""
+        pages = [link.key for link in links]
+        self._had[pages] = False
+        if not self._wants_known:
+            self._dropped[pages] = self._ignored[pages]
+
     def _fail(self, flight: Flight, error: str) -> int | None:
         if flight.tries < self.retries and _is_retried(error):
             flight.tries += 1
@@ -213,6 +222,7 @@ class Answers:
             flight.page = target
             if not flight.is_head:
                 self._note([target])
+                flight.also.append(target)
 
     def _note(self, pages: list[int]) -> None:
         self._had[pages] = True

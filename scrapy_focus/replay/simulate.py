@@ -19,6 +19,7 @@ import numpy as np
 from scrapy_focus.core.budget import Budget
 from scrapy_focus.core.crawl import Crawl
 from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.core.types import State
 from scrapy_focus.frontiers.memory import memory_frontier
 from scrapy_focus.policies.tagpath.oracles import Informed
 from scrapy_focus.recordings.format import RecordedSite
@@ -29,7 +30,7 @@ from scrapy_focus.replay.truth import SiteTruth
 from scrapy_focus.web.mime import BLOCKED_MIMES, blocked_extensions
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
     from pathlib import Path
 
     from scrapy_focus.core.goal import Goal
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from scrapy_focus.core.mission import Mission
     from scrapy_focus.core.policy import Policy
     from scrapy_focus.core.stop import StopRule
-    from scrapy_focus.core.types import Pick
+    from scrapy_focus.core.types import Link, Pick
     from scrapy_focus.replay.answers import Items
     from scrapy_focus.replay.latency import Latency
 
@@ -156,7 +157,7 @@ def simulate(
     run = _Run(crawl, answers, clock, latency if callable(latency) else Constant(latency), network)
     seeds = policy.seeds() if isinstance(policy, Informed) else None
     try:
-        crawl.add(answers.start(answers.roots() if seeds is None else seeds))
+        run.start(answers.roots() if seeds is None else seeds)
         run.go(concurrency)
     finally:
         crawl.close()
@@ -181,9 +182,15 @@ class _Run:
         self._waiting: list[tuple[float, int, Flight]] = []  # a heap by time
         self._held: deque[Flight] = deque()  # redirects and retries that may not go out; a request may be given back
         self._order = itertools.count()
+        self._owing: dict[int, Sequence[Link]] = {}  # by pick: the links of outcomes whose reward comes later
         self._hosts: set[str] = set()
         self._target_bytes = 0
         self._other_bytes = 0
+
+    def start(self, links: Sequence[Link]) -> None:
+        """Let a crawl start with these links."""
+        self.crawl.add(self.answers.start(links))
+        self._placed(links)
 
     def go(self, concurrency: int) -> None:
         """Crawl until the budget is used up, the plateau is reached, or nothing is left."""
@@ -192,6 +199,7 @@ class _Run:
                 self._advance(self._held.popleft())
             while len(self._waiting) < concurrency and (pick := self.crawl.next()) is not None:
                 self._start(pick)
+            self._look_after_owed()
             if self._waiting:
                 self.clock.now, _, flight = heapq.heappop(self._waiting)
                 self._advance(flight)
@@ -205,8 +213,9 @@ class _Run:
         status = self.crawl.status()
         if status.owed:  # the goal said None: nobody will say more
             self.crawl.expire(everything=True)
+            self._look_after_owed()
             return True
-        if status.finished or not status.waiting or status.due is None or status.due <= self.clock.now:
+        if status.finished or not status.waiting or status.due is None or not self.clock.now < status.due < math.inf:
             return False
         self.clock.now = status.due
         return True
@@ -269,11 +278,28 @@ class _Run:
         outcome = self.answers.outcome(flight, self.clock.now)
         self.counts[f"outcome/{outcome.error.partition(':')[0] or ('probed' if flight.is_head else 'ok')}"] += 1
         self.missed += outcome.error == "unrecorded"
-        before = self.crawl.rewards
+        before, concluded = self.crawl.rewards, self.crawl.counts["outcomes"]
         has_links = not outcome.error and not flight.is_head
-        self.crawl.report(outcome, self.answers.links(flight) if has_links else ())
+        links = self.answers.links(flight) if has_links else []
+        self.crawl.report(outcome, links)
+        if self.crawl.counts["outcomes"] > concluded:
+            self._placed(links)
+        else:  # its reward comes later, and its links are placed then
+            self._owing[flight.pick.id] = links
         if reward := self.crawl.rewards - before:
             self._earn(flight, reward)
+
+    def _look_after_owed(self) -> None:
+        """See which outcomes have their reward, and which of their links the policy left as they were."""
+        if self._owing:
+            for pick_id in self._owing.keys() - self.crawl.status().owed:
+                self._placed(self._owing.pop(pick_id))
+
+    def _placed(self, links: Sequence[Link]) -> None:
+        """The policy was given these links; those that are still new may come again."""
+        states = self.crawl.knows([link.key for link in links]) if links else ()
+        if State.NEW in states:
+            self.answers.forget([link for link, state in zip(links, states, strict=True) if state == State.NEW])
 
     def _earn(self, flight: Flight, reward: float) -> None:
         """Write a reward to the row of the last request, which was of this pick if any was."""

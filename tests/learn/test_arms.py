@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from itertools import islice
 
 import numpy as np
 import pytest
 
-from scrapy_focus.learn.arms import ArmStats, auer
+from scrapy_focus.learn.arms import ArmHeaps, ArmStats, auer
 
 
 def table() -> ArmStats:
@@ -68,3 +69,50 @@ def test_arms_come_into_being_when_used() -> None:
     stats.ensure(20)
     assert stats.n_arms == 501
     assert len(auer(stats, 10, alpha=1.0)) == 501
+
+
+def first_of(heaps: ArmHeaps, n: int | None = None) -> list[int]:
+    """Return the first arms by the sum of group and key, all by default."""
+    return list(islice(heaps.best_first(lambda group, key: group + key), n))
+
+
+def test_the_best_arms_come_first() -> None:
+    """By value, whatever group they are in, the smaller number first among equals; an arm that moved comes once."""
+    heaps = ArmHeaps()
+    for arm, group, key in ((0, 0.0, 2.0), (1, 1.0, 1.5), (2, 0.0, 1.0), (4, 0.5, 1.5), (3, 2.0, 0.0), (2, 5.0, 1.0)):
+        heaps.put(arm, group, key)
+    assert first_of(heaps) == [2, 1, 0, 3, 4]
+    assert first_of(heaps, 2) == [2, 1]
+    assert first_of(heaps) == [2, 1, 0, 3, 4], "looking changes nothing"
+    heaps.drop(1)
+    heaps.drop(99)
+    assert first_of(heaps) == [2, 0, 3, 4]
+
+
+def test_an_arm_that_comes_back_has_only_its_new_key() -> None:
+    """What it had before it was left out counts no more, however often it was put in since."""
+    heaps = ArmHeaps()
+    heaps.put(5, 0.0, 10.0)
+    heaps.drop(5)
+    heaps.put(6, 0.0, 5.0)
+    heaps.put(5, 0.0, 0.0)
+    assert first_of(heaps) == [6, 5]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_heaps_of_arms_are_a_sorted_list(seed: int) -> None:
+    """Over thousands of steps the order is that of a sorted dictionary, and what is out of date takes no more than it says."""
+    rng = np.random.default_rng(seed)
+    heaps, model = ArmHeaps(), dict[int, tuple[float, float]]()
+    for _ in range(3000):
+        arm, group, key = int(rng.integers(30)), float(rng.integers(4)), float(rng.integers(8))
+        if rng.random() < 0.15:
+            heaps.drop(arm)
+            model.pop(arm, None)
+        else:
+            heaps.put(arm, group, key)
+            model[arm] = group, key
+        wanted = sorted(model, key=lambda arm: (-sum(model[arm]), arm))
+        n = int(rng.integers(1, 31))
+        assert first_of(heaps, n) == wanted[:n]
+        assert heaps._n_entries == sum(map(len, heaps._groups.values())) <= 65 + 2 * 30

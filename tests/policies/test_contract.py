@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import scrapy_focus.policies
-from scrapy_focus import Policy, check_policy
+from scrapy_focus import FilesGoal, Mission, Policy, check_policy
 from scrapy_focus.policies.bestfirst import BestFirst
 from scrapy_focus.policies.branching.policy import BranchingBandit
 from scrapy_focus.policies.focused import Focused
@@ -91,17 +91,21 @@ def test_policies_are_found() -> None:
     assert {"BreadthFirst", "DepthFirst", "Random", "TagPath"} <= {cls.__name__ for cls in POLICIES}
 
 
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize(
+    ("seed", "mission"),
+    [(0, Mission.of(FilesGoal(), words=["page"])), (1, Mission.of(FilesGoal(), unit="bytes")), (2, Mission())],
+    ids=["files, words", "files, bytes", "anything"],
+)
 @pytest.mark.parametrize("make", [*[TOLD.get(cls, cls) for cls in POLICIES], *MODES], ids=str)
-def test_promises_are_kept(make: Callable[[], Policy], seed: int) -> None:
+def test_promises_are_kept(make: Callable[[], Policy], seed: int, mission: Mission) -> None:
     """A policy fetches every page, chooses the same again for the same seed, and survives failures and pickling."""
-    check_policy(make, seed=seed)
+    check_policy(make, seed=seed, mission=mission)
 
 
 def test_promises_are_kept_with_hnswlib() -> None:
     """TagPath with hnswlib as its index keeps them too."""
     pytest.importorskip("hnswlib", reason="hnswlib is not installed: pip install 'scrapy-focus[hnsw]'")
-    check_policy(partial(TagPath, index="hnswlib"), pages=30)
+    check_policy(partial(TagPath, index="hnswlib"), pages=30, mission=Mission.of(FilesGoal()))
 
 
 @pytest.mark.parametrize("cls", POLICIES)
