@@ -103,7 +103,7 @@ class FocusScheduler(BaseScheduler):
                 policy.load(config.learned_from)
             self.crawl = Crawl(
                 policy,
-                frontier=memory_frontier if self.job is None else None,
+                frontier=(config.frontier or memory_frontier) if self.job is None else None,
                 job=self.job,
                 goal=config.goal,
                 mission=config.mission(),
