@@ -168,7 +168,8 @@ from tests.frontiers.test_sqlite import contents, push
 frontier = sqlite_frontier(Path(sys.argv[1]))
 for step in range(5):
     push(frontier, 1000 * step, 1000 * step + 900)
-    frontier.checkpoint({"step": b"%d" % step}, then=lambda step=step: print("committed", step, flush=True))
+    said = lambda step=step: print(f"committed {step}\\n", end="", flush=True)
+    frontier.checkpoint({"step": b"%d" % step}, then=said)
     push(frontier, 1000 * step + 900, 1000 * step + 1000)
     frontier.settle(frontier.pop(0))
     if step == 3:

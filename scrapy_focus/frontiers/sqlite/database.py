@@ -79,7 +79,10 @@ def storage_error(path: Path, error: Exception) -> StorageError:
     elif name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")) or isinstance(error, PermissionError):
         advice = f"allow reading and writing in {path.parent}, or use another folder"
     else:
-        advice = "make sure that the disk works and has space, and start again: everything up to the last checkpoint is there"
+        advice = (
+            "make sure that the disk works and has space, and start again: "
+            "everything up to the last checkpoint is there"
+        )
     return StorageError(f"{path} cannot be used ({error}); {advice}")
 
 

@@ -204,8 +204,8 @@ class Stored(Ledger):
         width = counters.get("width", 0)
         if width != self._width and not (width == 0 and self._records.is_empty()):
             raise ResumeError(
-                f"{self.path} holds a crawl that keeps {_kept(width)}, now it should keep {_kept(self._width)}; use the "
-                "policy and the settings with which it began, or another JOBDIR"
+                f"{self.path} holds a crawl that keeps {_kept(width)}, now it should keep {_kept(self._width)}; use "
+                "the policy and the settings with which it began, or another JOBDIR"
             )
 
     def _load_pick(self, stored: StoredPick) -> None:
