@@ -1,4 +1,4 @@
-"""Crawls a site that it serves itself, and says what breadth-first would have cost: ``python example_project/demo.py``."""
+"""Crawls a site that it serves itself, and compares with breadth-first: ``python example_project/demo.py``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happens to requests on their way out and to answers on their way in: HEAD first, wanted types only, all counted."""
+"""Requests on their way out and answers on their way in: HEAD first, wanted types only, all of them counted."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ class _FocusMiddleware:
 class ProbeMiddleware(_FocusMiddleware):
     """Looks at a link with a HEAD request where the policy asked for that, and fetches nothing.
 
-    Only for GET requests without a body; any other is sent as it is. The HEAD goes through all downloader middlewares and
-    takes its turn of politeness. It is never rendered by a browser.
+    Only for GET requests without a body; any other is sent as it is. The HEAD goes through all downloader middlewares
+    and takes its turn of politeness. It is never rendered by a browser.
     """
 
     async def process_request(self, request: Request) -> None:
@@ -114,8 +114,8 @@ class MimeMiddleware(_FocusMiddleware):
 class MeterMiddleware(_FocusMiddleware):
     """Counts every request at the last moment before it goes out, and lets none out that the budget does not allow.
 
-    It is the innermost middleware: answers from the HTTP cache are not counted, and robots.txt, HEADs, redirects, retries
-    and what a pipeline downloads are.
+    It is the innermost middleware: answers from the HTTP cache are not counted, and robots.txt, HEADs, redirects,
+    retries and what a pipeline downloads are.
     """
 
     def __init__(self, crawler: Crawler) -> None:

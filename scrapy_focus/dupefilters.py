@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 class FrontierDupeFilter(RFPDupeFilter):
     """Stands in for Scrapy's dupefilter: the same answers and the same log, without a set and a file of its own.
 
-    Scrapy's takes 100 to 200 bytes a URL, and its file knows URLs after a kill that the frontier does not. A dupefilter that
-    a project chose itself is left as it is.
+    Scrapy's takes 100 to 200 bytes a URL, and its file knows URLs after a kill that the frontier does not. A dupefilter
+    that a project chose itself is left as it is.
     """
 
     is_known: Callable[[Request], bool]
@@ -103,7 +103,7 @@ class Seen:
         return self.filter.close(reason)
 
     def has(self, request: Request, entry: Entry | None) -> bool:
-        """Whether a request was seen before, and note that it is now; ``entry``: that of the page that it comes from."""
+        """Whether a request was seen before; note that it is now. ``entry``: that of the page that it comes from."""
         if request.dont_filter:
             return False
         if self._notes_urls and request.method == "GET" and not request.body:

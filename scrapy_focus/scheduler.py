@@ -77,14 +77,15 @@ class FocusScheduler(BaseScheduler):
 
     Job directory contents
     ----------------------
-    With ``JOBDIR``, the crawl lives in the folder ``focus`` in it (see :class:`~scrapy_focus.jobs.job.Job`), and resumes
-    there, whether it was stopped or killed. Scrapy's own dupefilter writes nothing; another one writes its own files.
+    With ``JOBDIR``, the crawl lives in the folder ``focus`` in it (see :class:`~scrapy_focus.jobs.job.Job`), and
+    resumes there, whether it was stopped or killed. Scrapy's own dupefilter writes nothing; another one writes its own
+    files.
 
     Notes
     -----
     Exceptions of a policy, a goal or this class never reach the engine, which is not made for them: they are logged
-    and counted as ``focus/error/...``, and the crawl continues, first in first out where nothing better is known. Only where
-    the files of a job cannot be read or written does it stop, with the reason ``focus_storage``.
+    and counted as ``focus/error/...``, and the crawl continues, first in first out where nothing better is known. Only
+    where the files of a job cannot be read or written does it stop, with the reason ``focus_storage``.
     """
 
     default_policy: ClassVar[type[Policy]] = BranchingBandit
@@ -236,7 +237,7 @@ class FocusScheduler(BaseScheduler):
         self.counts[name] += n
 
     def drops(self, request: Request, response: Response | None) -> bool:
-        """Whether a request of the spider, from the page of a response, goes no further: its URL was requested before."""
+        """Whether a request from the page of a response goes no further, as its URL was requested before."""
         return self.guard("drops", False, self.seen.drops, request, self.inflight.find(response))
 
     def sent(self, request: Request) -> bool:
@@ -262,7 +263,9 @@ class FocusScheduler(BaseScheduler):
         self._stats.flush(self.crawl.status())
 
     def guard(self, what: str, default: D, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | D:
-        """Call something of ours; what it raises is logged and counted, never reaches the engine, and gives the default."""
+        """Call something of ours; what it raises is logged and counted, never reaches the engine, and gives the
+        default.
+        """
         try:
             return call(*args, **kwargs)
         except MissingCallback:
@@ -459,7 +462,7 @@ class FocusScheduler(BaseScheduler):
         self._alarm = None if seconds is None else call_later(seconds, engine_slot(self.crawler).nextcall.schedule)
 
     def _freeze(self) -> None:
-        """Let the garbage collector pass over what is there: imports and loaded links, later ever more waiting links."""
+        """Let the garbage collector pass over what exists: imports and loaded links, later more waiting links."""
         waiting = self.crawl.status().waiting
         freeze(collect=waiting > _MANY)
         self._freeze_from = 2 * max(waiting, _MANY)
@@ -496,7 +499,7 @@ class FocusScheduler(BaseScheduler):
             logger.info("What was learned is in %s", self.config.learned_to, extra={"spider": self.crawler.spider})
 
     def _fail(self, error: StorageError) -> None:
-        """Stop at once: what is in the files is whole, and nothing can be added to it. The process ends with status 1."""
+        """Stop at once: the files are whole, and nothing can be added to them. The process ends with status 1."""
         if self._failed:
             return
         self._failed = True

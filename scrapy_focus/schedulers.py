@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class SleepingBanditScheduler(FocusScheduler):
-    """The scheduler of the SB-CLASSIFIER policy, :class:`~scrapy_focus.policies.tagpath.TagPath`, whatever is default."""
+    """The scheduler of SB-CLASSIFIER, :class:`~scrapy_focus.policies.tagpath.TagPath`, whatever is default."""
 
     default_policy: ClassVar[type[Policy]] = TagPath
 
@@ -21,8 +21,8 @@ class SleepingBanditScheduler(FocusScheduler):
 class TreeFrontierScheduler(FocusScheduler):
     """The scheduler of the TRES policy, :class:`~scrapy_focus.policies.treeq.TreeQ`.
 
-    With ``FOCUS_TOPIC`` or ``FOCUS_KEYWORDS`` it looks for pages on a topic, on many hosts; without, it learns from where
-    links stand, from their URLs and their anchors, which lead to items.
+    With ``FOCUS_TOPIC`` or ``FOCUS_KEYWORDS`` it looks for pages on a topic, on many hosts; without, it learns from
+    where links stand, from their URLs and their anchors, which lead to items.
     """
 
     default_policy: ClassVar[type[Policy]] = TreeQ

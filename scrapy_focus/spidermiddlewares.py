@@ -46,10 +46,10 @@ class LinkMiddleware(BaseSpiderMiddleware):
 class KnownLinkMiddleware(BaseSpiderMiddleware):
     """Drops links whose URL was requested before, ahead of all other layers that they would cross to the dupefilter.
 
-    On pages with a hundred links nearly all are known, and half of the time of a crawl goes into carrying them there. It
-    does what the dupefilter would, so it stands back where that could differ: from requests with ``dont_filter``, a
-    body or another method than GET, with a dupefilter or fingerprinter that is not Scrapy's own, and from links that the
-    policy wants though they are known. A policy with a method ``know`` is given the keys of what is dropped. It is
+    On pages with a hundred links nearly all are known, and half of the time of a crawl goes into carrying them there.
+    It does what the dupefilter would, so it stands back where that could differ: from requests with ``dont_filter``, a
+    body or another method than GET, with a dupefilter or fingerprinter that is not Scrapy's own, and from links that
+    the policy wants though they are known. A policy with a method ``know`` is given the keys of what is dropped. It is
     innermost but for ``MetaCopyDetectionMiddleware``.
     """
 
@@ -117,7 +117,8 @@ class ItemIdMiddleware(BaseSpiderMiddleware):
         if kind not in self._unfit:
             self._unfit.add(kind)
             logger.error(
-                "items of %s get no id (%s: %s): give the class a field %s that can be set, or name another in FOCUS_ITEM_ID",
+                "items of %s get no id (%s: %s): give the class a field %s that can be set, or name another in "
+                "FOCUS_ITEM_ID",
                 kind.__qualname__, type(error).__name__, error, self.field, extra={"spider": self.crawler.spider},
             )  # fmt: skip
 

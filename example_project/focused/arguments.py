@@ -27,7 +27,8 @@ def seeds_of(given: str) -> list[str]:
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
             raise UsageError(
-                f"the file {given} cannot be read ({reason}): seeds takes URLs with http:// or https://, or a file of them"
+                f"the file {given} cannot be read ({reason}): seeds takes URLs with http:// or https://, or a file of "
+                "them"
             ) from error
     urls = [url for word in words if (url := re.sub(r"(^|\s)#.*", "", word).strip())]
     for url in urls:

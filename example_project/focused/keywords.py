@@ -26,9 +26,10 @@ class KeywordRelevance:
     """A page is on the topic if two different keywords are on it, and one word in a hundred is a keyword; or
     more of them, where they are rarer.
 
-    Keywords count in any case, also as the beginning of a longer word if they have four letters or more, and phrases where
-    they stand. It knows no other words of the topic, nor what else the keywords mean: a model that was trained on twenty
-    pages of each kind is better. It is an object with the interface of those, and so can be what a crawl goes by.
+    Keywords count in any case, also as the beginning of a longer word if they have four letters or more, and phrases
+    where they stand. It knows no other words of the topic, nor what else the keywords mean: a model that was trained on
+    twenty pages of each kind is better. It is an object with the interface of those, and so can be what a crawl goes
+    by.
 
     Parameters
     ----------

@@ -24,17 +24,17 @@ FIELDS = ("url", "mime", "size", "sha256", "page", "anchor", "path")  # of each 
 class StoreFiles:
     """Writes the body of a file under ``<out>/files/<sha256>/<name>`` and a line to ``<out>/manifest.jsonl``.
 
-    A file that stands in the manifest is dropped, so what is linked under many URLs is stored, counted and rewarded once,
-    over all runs with the same folder. The line comes last: a file without one, left by a crawl that was killed in
-    between, is stored again. One crawl at a time may use a folder.
+    A file that stands in the manifest is dropped, so what is linked under many URLs is stored, counted and rewarded
+    once, over all runs with the same folder. The line comes last: a file without one, left by a crawl that was killed
+    in between, is stored again. One crawl at a time may use a folder.
 
     Parameters
     ----------
     out
         The folder.
     resumed
-        Whether this crawl goes on with a job. Then a file that comes from the URL in its line was in flight when the job
-        was killed: its page was not counted yet, so the item is let through, without another line.
+        Whether this crawl goes on with a job. Then a file that comes from the URL in its line was in flight when the
+        job was killed: its page was not counted yet, so the item is let through, without another line.
     """
 
     def __init__(self, out: Path, *, resumed: bool = False) -> None:

@@ -20,8 +20,8 @@ def reason(said: Mapping[str, Any], *, depth: int) -> str:
     Parameters
     ----------
     said
-        What :meth:`scrapy_focus.Policy.explain` returned for the page. That of TRES is put into words; of other policies
-        the names and values stand there as they are.
+        What :meth:`scrapy_focus.Policy.explain` returned for the page. That of TRES is put into words; of other
+        policies the names and values stand there as they are.
     depth
         Clicks from a seed.
 
@@ -29,7 +29,8 @@ def reason(said: Mapping[str, Any], *, depth: int) -> str:
     --------
     >>> reason({"leaf": 3, "value": 0.812, "parent relevant": 1.0, "nearness of a relevant page": 1.0,
     ...     "keyword in the anchor": 1.0, "probability": 0.94, "relevant share of its host": 0.75}, depth=3)
-    'keyword in the anchor; words of the link 94 % on the topic; found on a relevant page; 75 % of its domain relevant; expected gain 0.81'
+    'keyword in the anchor; words of the link 94 % on the topic; found on a relevant page; 75 % of its domain relevant;
+    expected gain 0.81'
     >>> reason({"kind": "most probable", "score": 0.5}, depth=0)
     'a seed; kind most probable; score 0.5'
     """

@@ -35,9 +35,9 @@ def check_policy(make: Callable[[], Policy], *, pages: int = 60, seed: int = 0, 
 
     Notes
     -----
-    What is checked: it fetches every page of the site, with one and with eight in flight; it never selects while nothing
-    waits, nor a host that is busy; the same seed gives the same order; it stays alive through failures, HEADs, and picks
-    that are released; it can be pickled in mid-crawl and makes the same choices then; ``explain`` gives what
+    What is checked: it fetches every page of the site, with one and with eight in flight; it never selects while
+    nothing waits, nor a host that is busy; the same seed gives the same order; it stays alive through failures, HEADs,
+    and picks that are released; it can be pickled in mid-crawl and makes the same choices then; ``explain`` gives what
     JSON can hold; it does not change the links that it is given. What the policy raises itself, or the crawl on its
     account (:class:`~scrapy_focus.core.errors.PolicyError`), comes through as it is.
     """

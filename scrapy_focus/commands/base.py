@@ -27,8 +27,8 @@ class FocusCommand(ScrapyCommand):
     """A command that ends with status 0, or with a sentence that says what to do and another status.
 
     A ``UsageError`` of :meth:`check` or :meth:`work` ends it with status 2, a
-    :class:`~scrapy_focus.core.errors.FocusError` of :meth:`work` with status 1. A subclass says in class attributes what
-    it is for.
+    :class:`~scrapy_focus.core.errors.FocusError` of :meth:`work` with status 1. A subclass says in class attributes
+    what it is for.
     """
 
     requires_crawler_process = False

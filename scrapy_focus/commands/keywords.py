@@ -26,7 +26,8 @@ class KeywordsCommand(FocusCommand):
     arguments = "--keywords FILE --corpus DIR (--vectors FILE | --train DIR) [options]"
     summary = "Find more keywords of a topic in pages on it"
     details = (
-        "Expand the keywords of a topic: words of the pages in a folder are added if their vectors are closer to those of "
+        "Expand the keywords of a topic: words of the pages in a folder are added if their vectors are closer to those "
+        "of "
         "the keywords than these are to each other, on average. Says what was added and why. Needs gensim."
     )
 
@@ -37,12 +38,14 @@ class KeywordsCommand(FocusCommand):
         add("--corpus", metavar="DIR", help="pages on the topic, .txt, .html or .htm, whose words may be added")
         add(
             "--vectors", metavar="FILE",
-            help="word vectors of word2vec, GloVe or gensim; a file of gensim's own is a pickle, which should come from "
+            help="word vectors of word2vec, GloVe or gensim; a file of gensim's own is a pickle, which should "
+            "come from "
             "somebody you trust",
         )  # fmt: skip
         add(
             "--train", metavar="DIR",
-            help="train the word vectors on the pages there, instead of --vectors: those on the topic and others, the more "
+            help="train the word vectors on the pages there, instead of --vectors: those on the topic and "
+            "others, the more "
             "the better",
         )  # fmt: skip
         add("--limit", metavar="N", help="add the N words with the highest scores at most")
@@ -89,7 +92,8 @@ def _said(expansion: Expansion, above: int) -> list[str]:
         lines.append(f"kept, but the vectors do not know: {', '.join(expansion.without_vector)}")
     if above > _MANY * len(expansion.keywords):
         lines.append(
-            f"Warning: {above:,} words are above the threshold, so the vectors know little of the topic, or the keywords are "
+            f"Warning: {above:,} words are above the threshold, so the vectors know little of the topic, or the "
+            "keywords are "
             "far from each other; take other vectors, more pages to train them on, or a --limit"
         )
     cut = f", of {above:,} above the threshold" if above > len(expansion.added) else ""

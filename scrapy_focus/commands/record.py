@@ -98,7 +98,8 @@ class RecordCommand(FocusCommand):
         parser.add_argument("--bodies", action="store_true", help="keep the text of pages, for goals that read it")
         parser.add_argument(
             "--no-files", action="store_true",
-            help="download pages only, and take the size of anything else from its headers; copies of a file then count "
+            help="download pages only, and take the size of anything else from its headers; copies of a file "
+            "then count "
             "as different files",
         )  # fmt: skip
         parser.add_argument("--info", action="store_true", help="say what SITE.sqlite holds, and do nothing else")
@@ -234,8 +235,10 @@ def _import(source: _Source, path: Path, opts: argparse.Namespace) -> None:
         raise UsageError(str(error), print_help=False) from error
     if lacking := [name for name in ("source", "find_root", "answers") if not hasattr(importer, name)]:
         raise UsageError(
-            f"{source.option} makes a {type(importer).__name__}, which is no importer, as it has no {' and no '.join(lacking)}; "
-            "name a subclass of scrapy_focus.recordings.importers.base.Archive, or a class with the members of Importer",
+            f"{source.option} makes a {type(importer).__name__}, which is no importer, as it has no "
+            f"{' and no '.join(lacking)}; "
+            "name a subclass of scrapy_focus.recordings.importers.base.Archive, or a class with the members of "
+            "Importer",
             print_help=False,
         )
     root = opts.roots[0] if opts.roots else None

@@ -79,7 +79,8 @@ def rows_of(found: dict[str, Any]) -> list[tuple[str, str]]:
         ("in flight", f"{links['in_flight']:,}"),
         (
             "known",
-            f"{links['fetched']:,} fetched, {links['given_up']:,} given up, {links['probed']:,} looked at with a HEAD only",
+            f"{links['fetched']:,} fetched, {links['given_up']:,} given up, {links['probed']:,} looked at with a HEAD "
+            "only",
         ),
         ("outcomes", f"{found['outcomes']:,}, rewards {found['rewards']:,.6g}"),
     ]
@@ -114,7 +115,7 @@ def _state(found: dict[str, Any]) -> str:
     return {
         "in use": f"in use by process {found['process'] or '(unknown)'}",
         "stopped": f"stopped cleanly; {_what_next(found)}",
-        "killed": f"killed, or stopped in a hurry; the same command reads {again} from the journal, and goes on from there",
+        "killed": f"killed or interrupted; the same command reads {again} from the journal, and resumes there",
         "damaged": f"damaged: {found['damage']}; see scrapy focus-check {found['jobdir']}",
     }[found["state"]]
 

@@ -34,7 +34,8 @@ class TrainCommand(FocusCommand):
     arguments = "--positive DIR --negative DIR [options]"
     summary = "Train a model of a topic on example pages"
     details = (
-        "Train a model that says how likely a page is on a topic, and write it to a file. The examples are files, .txt, "
+        "Train a model that says how likely a page is on a topic, and write it to a file. The examples are files, "
+        ".txt, "
         ".html or .htm, in two folders and the folders in them. How well the model tells them apart is measured by "
         "cross-validation: each page is judged by a model that was not trained on it."
     )
@@ -93,7 +94,8 @@ def _train(opts: argparse.Namespace) -> None:
         print("One example of a class is not enough to measure how good the model is; give more.")
     if min(counts) < _FEW:
         print(
-            f"With fewer than {_FEW} examples of a class these numbers are mostly luck; more pages make a better model too."
+            f"With fewer than {_FEW} examples of a class these numbers are mostly luck; more pages make a better model "
+            "too."
         )
     model = fit(examples.texts, examples.labels)
     if isinstance(model, LinearRelevance):
@@ -106,7 +108,8 @@ def _folds(asked: int | None, counts: Sequence[int]) -> int:
     fewest = min(counts)
     if asked is not None and asked > fewest:
         raise ConfigError(
-            f"--folds is {asked}, and one class has only {fewest} pages; every fold needs a page of each: give more pages, or "
+            f"--folds is {asked}, and one class has only {fewest} pages; every fold needs a page of each: give more "
+            "pages, or "
             "leave the option out"
         )
     return asked or (min(_FOLDS, fewest) if fewest > 1 else 0)

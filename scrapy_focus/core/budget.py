@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 class Budget:
     """Counts every request of every kind, and says when something is used up.
 
-    :meth:`left` is asked at the last moment before a request goes out, whoever made it: a pick, its redirect or retry, a
-    HEAD, robots.txt. What it refuses is not sent, so the number of requests is exact. Bytes and seconds are
-    counted as they come: what is in flight when they run out still arrives.
+    :meth:`left` is asked at the last moment before a request goes out, whoever made it: a pick, its redirect or retry,
+    a HEAD, robots.txt. What it refuses is not sent, so the number of requests is exact. Bytes and seconds are counted
+    as they come: what is in flight when they run out still arrives.
 
     Parameters
     ----------

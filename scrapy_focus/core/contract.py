@@ -94,7 +94,8 @@ def placed(placements: Sequence[Placement | None], links: Sequence[Link]) -> Seq
             or (isinstance(place.rank, int) and abs(place.rank) > _LARGEST)
         ):
             raise PolicyError(
-                f"place() gave {place}; an arm is an integer from 0, without gaps, below {_MOST_ARMS:,}, a rank a number "
+                f"place() gave {place}; an arm is an integer from 0, without gaps, below {_MOST_ARMS:,}, a rank a "
+                "number "
                 "that is not NaN, a method GET or HEAD"
             )
     return placements

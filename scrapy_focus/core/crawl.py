@@ -2,8 +2,8 @@
 
 The crawl decides what happens, applies it, and tells its keeper. :meth:`Crawl.apply` is the only place where its state
 changes; whoever applies the same events again has the same crawl. The order for an outcome is fixed: the goal sets the
-reward, the frontier settles the pick, the policy places the links of the page with that reward known, and then learns. So
-``learn`` comes exactly once for each pick, and no policy handles partial credit.
+reward, the frontier settles the pick, the policy places the links of the page with that reward known, and then learns.
+So ``learn`` comes exactly once for each pick, and no policy handles partial credit.
 """
 
 from __future__ import annotations
@@ -97,11 +97,11 @@ class Crawl:
     policy
         Who decides. It is opened here.
     frontier
-        Where links wait: what makes it of what the policy keeps, such as :func:`~scrapy_focus.frontiers.memory.memory_frontier`,
-        or one that is made already.
+        Where links wait: what makes it of what the policy keeps, such as
+        :func:`~scrapy_focus.frontiers.memory.memory_frontier`, or one that is made already.
     job
-        Where to keep the crawl, so that it survives its process, in place of ``frontier``: it brings its own. If a crawl is
-        in it already, this one resumes that, and what was in flight waits again (``recovered`` has the keys).
+        Where to keep the crawl, so that it survives its process, in place of ``frontier``: it brings its own. If a
+        crawl is in it already, this one resumes that, and what was in flight waits again (``recovered`` has the keys).
     goal
         What an outcome is worth; items scraped by default.
     mission
@@ -431,7 +431,7 @@ class Crawl:
         dict.update(self.counts, event.counts)
 
     def _add(self, links: Sequence[Link], source: Outcome | None, known: Sequence[int] = ()) -> None:
-        """Let the policy place those links that are new, or in a state that it wants, and know the keys of the others."""
+        """Let the policy place links that are new or in a state that it wants, and know the keys of the others."""
         fresh: dict[int, Link] = {}
         wanted: list[Link] = []
         others = list(known)
@@ -464,7 +464,9 @@ class Crawl:
         return placed(self.policy.place(links, source), links)
 
     def _fall_back(self, links: Sequence[Link]) -> Sequence[Placement | None]:
-        """Place links for a policy that could not, behind each other in arm 0; they leave it in any case, see `_choose`."""
+        """Place links for a policy that could not, behind each other in arm 0; they leave it in any case, see
+        `_choose`.
+        """
         first = self.counts["link/stranded"]
         self._stranded.extend(link.key for link in links)
         self.counts["link/stranded"] += len(links)
@@ -473,7 +475,7 @@ class Crawl:
     # Choosing
 
     def _choose(self, busy: Collection[str], at: float) -> Pick | None:
-        """Let the policy choose; where it fails any waiting link, and where it has nothing a link that it never placed."""
+        """Let the policy choose; where it fails, any link; where it has nothing, one that it never placed."""
         self.policy.now = at
         pick = self._ask("select", self._selected, busy)
         if pick is FAILED:

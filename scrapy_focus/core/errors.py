@@ -32,4 +32,6 @@ class RecordingError(FocusError):
 
 
 class StorageError(FocusError):
-    """The files of a crawl cannot be written or read: a full disk, a read-only folder, damage. What stands in them stays."""
+    """The files of a crawl cannot be written or read: a full disk, a read-only folder, damage. What stands in them
+    stays.
+    """

@@ -1,7 +1,7 @@
 """What happens to a crawl, one event after the other: all that is needed to do it again.
 
-A crawl decides, tells its keeper, and applies. Whoever applies the same events to the same state has the same crawl: that
-is how a crawl is recovered, and how one is led from another machine. Times are seconds of the crawl's clock.
+A crawl decides, tells its keeper, and applies. Whoever applies the same events to the same state has the same crawl:
+that is how a crawl is recovered, and how one is led from another machine. Times are seconds of the crawl's clock.
 """
 
 from __future__ import annotations

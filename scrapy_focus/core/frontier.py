@@ -1,9 +1,9 @@
 """Where links wait: what every frontier promises, whatever it is stored in.
 
-A :class:`Frontier` is a ledger: it knows each URL by its key, and who is in flight. In which order links leave is another
-matter, given when it is made: :class:`Ranked` frontiers give out the best rank of an arm, :class:`Drawn` ones have a vector of
-each waiting link, from which a policy draws some to choose among. A policy says which of the two it needs
-(:meth:`Policy.keeps <scrapy_focus.core.policy.Policy.keeps>`), and the crawl has the store made so.
+A :class:`Frontier` is a ledger: it knows each URL by its key, and who is in flight. In which order links leave is
+another matter, given when it is made: :class:`Ranked` frontiers give out the best rank of an arm, :class:`Drawn` ones
+have a vector of each waiting link, from which a policy draws some to choose among. A policy says which of the two it
+needs (:meth:`Policy.keeps <scrapy_focus.core.policy.Policy.keeps>`), and the crawl has the store made so.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class Frontier(Protocol):
     A URL (by its key) is in exactly one :class:`~scrapy_focus.core.types.State`. An arm is any integer from 0; it
     exists from the first link placed in it, and sleeps while nothing waits in it.
 
-    All methods are cheap enough for an event loop: none is linear in the number of waiting links but ``check``, and those
-    of an order that say so.
+    All methods are cheap enough for an event loop: none is linear in the number of waiting links but ``check``, and
+    those of an order that say so.
     """
 
     @property
@@ -91,9 +91,9 @@ class Frontier(Protocol):
 class Ranked(Frontier, Protocol):
     """Arms in the order of ranks: within an arm the link with the largest rank leaves first.
 
-    Equal ranks leave in the order in which their links were first pushed, always: after a release, a move and a resume too.
-    ``busy`` holds the hosts that can take nothing now: their links stay where they are. ``Placement.memo`` is a vector of
-    float32 of any length, or ``None``.
+    Equal ranks leave in the order in which their links were first pushed, always: after a release, a move and a resume
+    too. ``busy`` holds the hosts that can take nothing now: their links stay where they are. ``Placement.memo`` is a
+    vector of float32 of any length, or ``None``.
     """
 
     @property
@@ -116,7 +116,7 @@ class Ranked(Frontier, Protocol):
         """Give waiting links another place; ``None`` gives a link up. Keys that do not wait are passed over."""
 
     def drop(self, arm: int, n: int) -> int:
-        """Give up the ``n`` worst links of an arm, of equal ranks the youngest, and return how many these were; linear."""
+        """Give up the ``n`` worst links of an arm, of equal ranks the youngest; return how many these were. Linear."""
 
 
 class Draw(NamedTuple):
@@ -131,9 +131,10 @@ class Draw(NamedTuple):
 class Drawn(Frontier, Protocol):
     """Arms without an order: a vector of bytes in memory for each waiting link, arms that divide, and fair draws.
 
-    ``Placement.memo`` is a vector of ``width`` whole numbers from 0 to 255 (uint8), and so is ``Pick.memo``; a link that is
-    pushed without one has zeros. One that waits already and is moved without a memo keeps its vector; its vector and arm
-    change with one. A link waits where its vector belongs after all divisions, whatever arm a placement names.
+    ``Placement.memo`` is a vector of ``width`` whole numbers from 0 to 255 (uint8), and so is ``Pick.memo``; a link
+    that is pushed without one has zeros. One that waits already and is moved without a memo keeps its vector; its
+    vector and arm change with one. A link waits where its vector belongs after all divisions, whatever arm a placement
+    names.
     """
 
     @property
@@ -156,10 +157,10 @@ class Drawn(Frontier, Protocol):
         ``counts`` is an array by arm, or a mapping where only some arms matter; ``None`` gives every waiting link once,
         oldest first in each arm, without use of ``rng``, and is linear.
 
-        Neither hosts in ``busy`` take anything nor those that ``closed`` names, shape (n_hosts,), by number; hosts behind
-        its end are open. Of an arm that has no such link there are none; where no arm has, ``rng`` is not used. What is
-        drawn depends on nothing but ``rng``, which links wait in which arm, the order of their first pushes, and ``busy``
-        and ``closed``; so a frontier that was opened again draws the same.
+        Neither hosts in ``busy`` take anything nor those that ``closed`` names, shape (n_hosts,), by number; hosts
+        behind its end are open. Of an arm that has no such link there are none; where no arm has, ``rng`` is not used.
+        What is drawn depends on nothing but ``rng``, which links wait in which arm, the order of their first pushes,
+        and ``busy`` and ``closed``; so a frontier that was opened again draws the same.
         """
 
     def take_drawn(self, slot: int) -> Pick | None:
@@ -171,9 +172,9 @@ class Drawn(Frontier, Protocol):
     def divide(self, arm: int, column: int, above: int, new_arm: int) -> None:
         """Let links of an arm whose vector has more than ``above`` in a column wait in a new arm from now on.
 
-        The number of the new arm is larger. It holds for all that will be placed in ``arm`` and is remembered, but not on
-        disk: whoever opens a frontier again divides it again, in the same order. To divide twice does no harm. Linear in
-        the links of the arm: about 10 ms a million.
+        The number of the new arm is larger. It holds for all that will be placed in ``arm`` and is remembered, but not
+        on disk: whoever opens a frontier again divides it again, in the same order. To divide twice does no harm.
+        Linear in the links of the arm: about 10 ms a million.
         """
 
     def drop(self, slots: Sequence[int] | NDArray[np.integer]) -> int:

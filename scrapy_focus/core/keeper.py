@@ -54,8 +54,8 @@ class Kept(Protocol):
 class Keeper(Protocol):
     """Keeps a crawl, so that it survives its process; :class:`~scrapy_focus.jobs.job.Job` is one.
 
-    A crawl asks for its frontier, has itself restored, and from then on tells every event before it has any effect outside
-    the process. What it tells and the last checkpoint together are the crawl.
+    A crawl asks for its frontier, has itself restored, and from then on tells every event before it has any effect
+    outside the process. What it tells and the last checkpoint together are the crawl.
     """
 
     @property
@@ -63,7 +63,8 @@ class Keeper(Protocol):
         """Whether it is time for a checkpoint."""
 
     def open(self, crawl: Kept) -> Frontier:
-        """Return where the links of a new crawl wait, as its policy keeps them: those of the last checkpoint, if there is one.
+        """Return where the links of a new crawl wait, as its policy keeps them: those of the last checkpoint, if there
+        is one.
 
         Raises
         ------

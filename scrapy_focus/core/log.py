@@ -25,10 +25,10 @@ _LONGEST = 1 << 20  # bytes of a line
 class EventLog:
     """Appends to a file of JSON lines; compressed where the name ends in ``.gz``.
 
-    A pick is written as ``{"event": "pick", "id", "url", "method", "arm", "rank", "origin", "depth", "chance", "why"}``,
-    where ``why`` is what the policy's ``explain`` says; its outcome as ``{"event": "outcome", "id", "status", "mime",
-    "size", "seconds", "items", "error", "reward"}``. A pick that was released unsent gives ``{"event": "release",
-    "id"}``. Where the last line is cut off, because an earlier run was killed, that line is removed.
+    A pick is written as ``{"event": "pick", "id", "url", "method", "arm", "rank", "origin", "depth", "chance",
+    "why"}``, where ``why`` is what the policy's ``explain`` says; its outcome as ``{"event": "outcome", "id", "status",
+    "mime", "size", "seconds", "items", "error", "reward"}``. A pick that was released unsent gives ``{"event":
+    "release", "id"}``. Where the last line is cut off, because an earlier run was killed, that line is removed.
 
     Raises
     ------
@@ -49,8 +49,8 @@ class EventLog:
     def pick(self, pick: Pick, why: dict[str, Any]) -> None:
         """Write why a pick was chosen."""
         self._write(
-            event="pick", id=pick.id, url=pick.url, method=pick.method, arm=pick.arm, rank=pick.rank, origin=pick.origin,
-            depth=pick.depth, chance=pick.chance, why=why,
+            event="pick", id=pick.id, url=pick.url, method=pick.method, arm=pick.arm, rank=pick.rank,
+            origin=pick.origin, depth=pick.depth, chance=pick.chance, why=why,
         )  # fmt: skip
 
     def outcome(self, outcome: Outcome) -> None:
@@ -87,7 +87,7 @@ class EventLog:
             ) from error
 
     def cut(self, path: str, size: int) -> bool:
-        """Drop what was written after a mark, as it will be written again; ``False`` if the mark is none in this file."""
+        """Drop what was written after a mark, to be written again; ``False`` if the mark is none in this file."""
         if str(self.path.resolve()) != path or not self.path.is_file() or self.path.stat().st_size < size:
             return False
         self._file.close()

@@ -1,8 +1,8 @@
 """What a crawl looks for: the same for a policy in a live crawl, a simulated one, a comparison and a check.
 
 A policy should do well without parameters. What everybody knows who starts a crawl (which files are wanted, which words
-speak for them, what is to be saved) is said once, by settings or by a goal, and reaches every policy in this form. A policy
-takes from it what its own parameters leave open.
+speak for them, what is to be saved) is said once, by settings or by a goal, and reaches every policy in this form. A
+policy takes from it what its own parameters leave open.
 """
 
 from __future__ import annotations
@@ -58,7 +58,9 @@ class Mission:
     def of(
         cls, goal: Goal, *, words: Collection[str] = (), topic: Topic | None = None, unit: Unit = "requests"
     ) -> Self:
-        """Return the mission that follows from a goal: from its attributes types, relevance and heads_tell, if it has them."""
+        """Return the mission that follows from a goal: from its attributes types, relevance and heads_tell, if it has
+        them.
+        """
         return cls(
             types=frozenset(getattr(goal, "types", ())),
             words=tuple(words),

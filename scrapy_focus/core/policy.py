@@ -1,8 +1,9 @@
 """Who decides: where each link waits, which one leaves next, and what is learned from what came back.
 
-A policy needs three verbs. ``place`` gives every link of a page an arm and a rank; ``select`` takes the next link out of
-the frontier; ``learn`` sees each outcome once. :class:`~scrapy_focus.policies.bases.Ordering` and
-:class:`~scrapy_focus.policies.bases.Bandit` cover the two usual kinds, so that a policy of your own is often one method.
+A policy needs three verbs. ``place`` gives every link of a page an arm and a rank; ``select`` takes the next link out
+of the frontier; ``learn`` sees each outcome once. :class:`~scrapy_focus.policies.bases.Ordering` and
+:class:`~scrapy_focus.policies.bases.Bandit` cover the two usual kinds, so that a policy of your own is often one
+method.
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ class Left(NamedTuple):
 class Policy(ABC):
     """Base of every policy; it can be constructed and tested without a crawl.
 
-    Parameters of a policy are keyword arguments, stored under their own names. Randomness comes from ``self.rng`` alone, and
-    the time from ``self.now``: a policy never looks at a clock. It is pickled without its frontier; one that holds what
-    cannot be pickled extends ``__getstate__``.
+    Parameters of a policy are keyword arguments, stored under their own names. Randomness comes from ``self.rng``
+    alone, and the time from ``self.now``: a policy never looks at a clock. It is pickled without its frontier; one that
+    holds what cannot be pickled extends ``__getstate__``.
     """
 
     #: What the policy does, in one plain sentence for readers of a comparison; else the first line of its docstring.
@@ -50,12 +51,14 @@ class Policy(ABC):
     paper_names: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     #: Whether no crawl can do better: it shows what could be won at most.
     is_bound: ClassVar[bool] = False
-    #: Whether ``place`` reads ``tag_path``, ``anchor`` or ``context``; where no policy does, pages are not parsed for it.
+    #: Whether ``place`` reads ``tag_path``, ``anchor`` or ``context``; where no policy does, pages are not parsed for
+    #: it.
     reads_page: ClassVar[bool] = True
-    #: States of URLs that ``place`` also wants the links of: ``WAITING`` ones to move them, ``FETCHED`` ones to ask for a
-    #: revisit, ``GIVEN_UP`` ones to place them after all. New links always come.
+    #: States of URLs that ``place`` also wants the links of: ``WAITING`` ones to move them, ``FETCHED`` ones to ask for
+    #: a revisit, ``GIVEN_UP`` ones to place them after all. New links always come.
     wants_known: ClassVar[frozenset[State]] = frozenset()
-    #: Parameters that a later run of the same job may set otherwise; the values with which the crawl began stay in force.
+    #: Parameters that a later run of the same job may set otherwise; the values with which the crawl began stay in
+    #: force.
     may_change: ClassVar[frozenset[str]] = frozenset()
 
     #: Where links wait; given by ``open`` and ``attach``. A subclass says which of the two it is: ``frontier: Ranked``.
@@ -71,8 +74,8 @@ class Policy(ABC):
     def open(self, frontier: Frontier, rng: np.random.Generator, mission: Mission) -> None:
         """Start a crawl. Called once, before anything else.
 
-        ``frontier`` is a :class:`~scrapy_focus.core.frontier.Ranked` or a :class:`~scrapy_focus.core.frontier.Drawn`, as
-        :meth:`keeps` said. From ``mission`` a policy takes what its parameters leave open.
+        ``frontier`` is a :class:`~scrapy_focus.core.frontier.Ranked` or a :class:`~scrapy_focus.core.frontier.Drawn`,
+        as :meth:`keeps` said. From ``mission`` a policy takes what its parameters leave open.
         """
         self.rng = rng
         self.attach(frontier)

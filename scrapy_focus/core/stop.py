@@ -16,7 +16,9 @@ class StopRule(Protocol):
         """Why, in a word."""
 
     def reached(self, requests: int, targets: float, cost: float | None = None) -> bool:
-        """Whether the crawl should stop, given the requests and targets so far, and what the next target is expected to cost."""
+        """Whether the crawl should stop, given the requests and targets so far, and what the next target is expected to
+        cost.
+        """
 
     def state(self) -> dict[str, float | None]:
         """What was seen so far, to be given to :meth:`restore` in the next run."""
@@ -29,8 +31,8 @@ class Plateau:
     """Says when a crawl has stopped finding targets.
 
     Every ``window`` requests the slope of the harvest curve is taken, in targets per request, and averaged with the
-    earlier ones with exponential weights. When the average has stayed below ``slope`` for ``patience`` windows in a row,
-    the crawl has reached a plateau.
+    earlier ones with exponential weights. When the average has stayed below ``slope`` for ``patience`` windows in a
+    row, the crawl has reached a plateau.
 
     Parameters
     ----------
@@ -45,9 +47,9 @@ class Plateau:
 
     Notes
     -----
-    As published: section 4.8. As released: not in the code. The four values of the paper can be read in neither its code
-    nor the text that we had; these defaults are ours: a crawl stops at the earliest after ``window * patience`` = 15,000
-    requests.
+    As published: section 4.8. As released: not in the code. The four values of the paper can be read in neither its
+    code nor the text that we had; these defaults are ours: a crawl stops at the earliest after ``window * patience`` =
+    15,000 requests.
 
     Examples
     --------
@@ -61,7 +63,8 @@ class Plateau:
     def __init__(self, *, window: int = 1000, slope: float = 0.2, decay: float = 0.05, patience: int = 15) -> None:
         if window < 1 or patience < 1 or not 0 < decay <= 1 or slope < 0:
             raise ConfigError(
-                f"Plateau(window={window}, slope={slope}, decay={decay}, patience={patience}): window and patience must "
+                f"Plateau(window={window}, slope={slope}, decay={decay}, patience={patience}): window and patience "
+                "must "
                 "be at least 1, decay in (0, 1], slope at least 0"
             )
         self.window = window
@@ -101,9 +104,9 @@ class CostLimit:
     limit
         Requests that the next target may cost.
     patience
-        Requests during which nothing is found, and the next target is expected to cost more at all times, before the crawl
-        ends. Three times the limit by default, in which one would be found with a probability of 95 % if it cost just that;
-        and 200 at least, as what is expected at the start may be far from the truth.
+        Requests during which nothing is found, and the next target is expected to cost more at all times, before the
+        crawl ends. Three times the limit by default, in which one would be found with a probability of 95 % if it cost
+        just that; and 200 at least, as what is expected at the start may be far from the truth.
 
     Examples
     --------

@@ -24,8 +24,8 @@ Memo: TypeAlias = "NDArray[np.float32] | NDArray[np.uint8]"
 class State(IntEnum):
     """What the crawl knows about a URL.
 
-    ``FETCHED`` is also the state of those that failed; ``GIVEN_UP`` that of those that a policy wants not, which were never
-    asked for. Both may be placed again, by a policy that asks for known links.
+    ``FETCHED`` is also the state of those that failed; ``GIVEN_UP`` that of those that a policy wants not, which were
+    never asked for. Both may be placed again, by a policy that asks for known links.
     """
 
     NEW = 0
@@ -60,9 +60,9 @@ class Link(NamedTuple):
 class Placement(NamedTuple):
     """Where a link waits: in an arm, and among its equals by rank (the larger leaves first).
 
-    ``memo`` is a small vector that the policy wants back with the pick, shape (d,): float32 where the policy keeps ranks,
-    and bytes (uint8) of the width that it keeps where it keeps vectors. With ``method="HEAD"`` the link is looked at without
-    its body first; the policy then places it again, in state ``PROBED``.
+    ``memo`` is a small vector that the policy wants back with the pick, shape (d,): float32 where the policy keeps
+    ranks, and bytes (uint8) of the width that it keeps where it keeps vectors. With ``method="HEAD"`` the link is
+    looked at without its body first; the policy then places it again, in state ``PROBED``.
     """
 
     arm: int

@@ -1,4 +1,5 @@
-"""Feeds that survive a kill: what is written is on disk before its page counts as done, and no line is glued to a cut one.
+"""Feeds that survive a kill: what is written is on disk before its page counts as done, and no line is glued to a cut
+one.
 
 Scrapy's feed exporter writes through a buffer of 8 KB. A kill loses what is in it, and may cut the last line in two, as
 a full disk does; the next run would add its first line to that, and both would be lost to a reader. So the scheduler
@@ -7,8 +8,8 @@ line come again, as its page was not done. Files are mended when they are opened
 are known only then: that is why Scrapy's storage of local files is replaced.
 
 That works for local feeds that are added to, in lines (``.jsonl``, ``.csv``). Other feeds lose items when a crawl is
-killed, whatever we do: JSON and XML have an end, compressed files cannot be continued, uploads come when the crawl ends.
-A warning says so.
+killed, whatever we do: JSON and XML have an end, compressed files cannot be continued, uploads come when the crawl
+ends. A warning says so.
 """
 
 from __future__ import annotations
@@ -58,7 +59,8 @@ def flush_feeds(crawler: Crawler) -> bool:
 def mend_feeds(crawler: Crawler) -> None:
     """Let each local feed that is added to be mended when it is opened, if there is a ``JOBDIR``.
 
-    To be called before the signal ``spider_opened``. Idempotent, and without effect on storages that are not Scrapy's own.
+    To be called before the signal ``spider_opened``. Idempotent, and without effect on storages that are not Scrapy's
+    own.
     """
     exporter = _exporter(crawler)
     if exporter is None or not job_dir(crawler.settings) or FileFeedStorage in exporter.storages.values():

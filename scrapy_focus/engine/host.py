@@ -50,7 +50,7 @@ class Host(Protocol):
         """Add to the count that is written to the stats as ``focus/<name>``."""
 
     def drops(self, request: Request, response: Response | None) -> bool:
-        """Whether a request of the spider, from the page of a response, goes no further: its URL was requested before."""
+        """Whether a request from the page of a response goes no further, as its URL was requested before."""
 
     def sent(self, request: Request) -> bool:
         """Use one request of the budget for a request on its way out; ``False``: it must not go out."""
@@ -62,7 +62,7 @@ class Host(Protocol):
         """Write the counts of the crawl to the stats of Scrapy."""
 
     def guard(self, what: str, default: D, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | D:
-        """Call something that may raise: that is logged, counted as ``focus/error/<what>``, and answered by a default."""
+        """Call something; what it raises is logged, counted as ``focus/error/<what>``, and answered by a default."""
 
 
 def host_of(crawler: Crawler) -> Host | None:

@@ -86,8 +86,8 @@ class Entry:
     """One pick with the engine, and what is known of it so far."""
 
     __slots__ = (
-        "also", "failure", "holds_slot", "items", "known", "links", "parsed_from", "pick", "request", "response", "sent",
-        "since", "slot", "spider_error", "stopped", "verdict",
+        "also", "failure", "holds_slot", "items", "known", "links", "parsed_from", "pick", "request", "response",
+        "sent", "since", "slot", "spider_error", "stopped", "verdict",
     )  # fmt: skip
 
     def __init__(self, pick: Pick, since: float) -> None:
@@ -177,8 +177,8 @@ class Errback:
 class InFlight:
     """The picks that the engine has, and the hooks that note what becomes of their requests.
 
-    ``entries`` holds them by id. ``worth`` holds what the reward pipeline said of items on their way, with the items, so
-    that no other object gets their id meanwhile.
+    ``entries`` holds them by id. ``worth`` holds what the reward pipeline said of items on their way, with the items,
+    so that no other object gets their id meanwhile.
     """
 
     def __init__(self, crawler: Crawler, slots: Slots) -> None:
@@ -303,7 +303,7 @@ def entry_id(carrier: Any) -> int | None:
 
 
 def _restore_errback(request: Request) -> Request:
-    """Give a request its own errback back. Else request, errback, entry and response would keep each other in memory."""
+    """Restore the errback of a request: else request, errback, entry and response keep each other in memory."""
     if isinstance(request.errback, Errback):
         request.errback = request.errback.original
     return request

@@ -31,7 +31,8 @@ class Links:
     """Makes links of requests, with keys that tell apart what is to be fetched apart.
 
     The key of a link is the fingerprint of its request. What is to be fetched though its fingerprint is known
-    (``dont_filter``) gets another one. So the frontier knows the fingerprint of a request exactly if a dupefilter would.
+    (``dont_filter``) gets another one. So the frontier knows the fingerprint of a request exactly if a dupefilter
+    would.
 
     Parameters
     ----------
@@ -69,8 +70,8 @@ class Links:
     def is_stored_start(self, request: Request) -> bool:
         """Whether a request of ``start()`` is one with which an earlier run of this job began.
 
-        Such a request goes past the dupefilter, so it would be sent in each run. In one run the answer is yes once, as a
-        spider may ask for the same page again and again.
+        Such a request goes past the dupefilter, so it would be sent in each run. In one run the answer is yes once, as
+        a spider may ask for the same page again and again.
         """
         if not (request.dont_filter and request.meta.get("is_start_request")):
             return False

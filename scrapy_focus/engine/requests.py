@@ -1,8 +1,9 @@
 """Requests as small records: a request that waits costs a few hundred bytes, not two kilobytes.
 
 Only what is not the default is kept, and only plain values: numbers, text, bytes. A request that carries anything else
-(a list shared between callbacks, a lambda) waits as the object that it is, so that a spider sees no difference. In a job
-that is to survive its process, whatever can be pickled is, as Scrapy's own disk queues have it; the rest waits as it is.
+(a list shared between callbacks, a lambda) waits as the object that it is, so that a spider sees no difference. In a
+job that is to survive its process, whatever can be pickled is, as Scrapy's own disk queues have it; the rest waits as
+it is.
 """
 
 from __future__ import annotations
@@ -81,7 +82,8 @@ def decode(url: str, record: bytes, spider: Spider) -> Request:
         method = fields.get(name)
         if method and not hasattr(spider, method):
             raise MissingCallback(
-                f"a request for {url} waits for {type(spider).__qualname__}.{method}(), which is not there: start the crawl "
+                f"a request for {url} waits for {type(spider).__qualname__}.{method}(), which is not there: start the "
+                "crawl "
                 "with the spider that it began with, or give it that method"
             )
         if method and "url" not in fields:
@@ -186,6 +188,7 @@ class Requests:
         if not self._warned:
             self._warned = True
             logger.warning(
-                "%r cannot be stored, and is lost if this process ends before it is sent: %s. It waits in memory, as will "
+                "%r cannot be stored, and is lost if this process ends before it is sent: %s. It waits in memory, as "
+                "will "
                 "all others like it, see focus/link/kept in the stats", request, error,
             )  # fmt: skip

@@ -17,7 +17,8 @@ REFRESH = 0.5
 class Footer:
     """What stays at the bottom of the terminal of stderr; log lines scroll above it.
 
-    To be stopped before the process ends; if an error or a second Ctrl-C prevents that, the cursor is shown again anyway.
+    To be stopped before the process ends; if an error or a second Ctrl-C prevents that, the cursor is shown again
+    anyway.
     """
 
     def __init__(self) -> None:

@@ -19,7 +19,8 @@ _FIRST = ("spider", "policy", "goal")
 def describe(policy: Policy, goal: Goal, mission: Mission, name: str = "") -> dict[str, Any]:
     """Return what has to be equal for a resume, as text.
 
-    That is who crawls (``name``, the spider), a goal, what is looked for, the import path of a policy, and its parameters.
+    That is who crawls (``name``, the spider), a goal, what is looked for, the import path of a policy, and its
+    parameters.
     """
     cls = type(policy)
     # a constructor that passes on what it does not know has the parameters of its bases, too

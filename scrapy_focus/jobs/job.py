@@ -1,8 +1,8 @@
 """The folder in which a crawl lives on: the frontier as it was at the last checkpoint, and every event since.
 
-A checkpoint is one transaction: links, what is in flight, what was learned and what was used belong to one instant. From
-then on every event of the crawl is appended to a journal before it has any effect outside the process. Whoever opens the
-folder after a kill has a state and all events since; the same events lead to the same state again
+A checkpoint is one transaction: links, what is in flight, what was learned and what was used belong to one instant.
+From then on every event of the crawl is appended to a journal before it has any effect outside the process. Whoever
+opens the folder after a kill has a state and all events since; the same events lead to the same state again
 (:mod:`scrapy_focus.jobs.recovery`).
 
 A checkpoint is written by another thread while the crawl continues, into the next journal by then. Only when it is
@@ -59,8 +59,8 @@ class Job:
     folder
         Where the files are: ``frontier.sqlite``, ``journal.<number>``, ``lock``.
     every
-        Outcomes between two checkpoints; there is one every minute too. After a kill, what came since the last one has to
-        be gone through again: a second or two.
+        Outcomes between two checkpoints; there is one every minute too. After a kill, what came since the last one has
+        to be gone through again: a second or two.
     name
         Who crawls: the name of the spider. Under another name the crawl does not resume.
 
@@ -86,7 +86,8 @@ class Job:
         self._frontier: Stored | None = None
         if (folder / "crawl.json").exists():
             raise ResumeError(
-                f"{folder} was written by scrapy_focus 0.1.0 before it had a frontier on disk, which this version does not "
+                f"{folder} was written by scrapy_focus 0.1.0 before it had a frontier on disk, which this version does "
+                "not "
                 "read; use another JOBDIR"
             )
         self._lock = lock(folder)
@@ -162,7 +163,8 @@ class Job:
         journals = self.journals()
         if first not in journals:
             raise StorageError(
-                f"{self.folder / f'journal.{first}'} is missing: what the crawl did since its last checkpoint is in it; put "
+                f"{self.folder / f'journal.{first}'} is missing: what the crawl did since its last checkpoint is in "
+                "it; put "
                 "it back, or run scrapy focus-check --fix on the JOBDIR to resume from that checkpoint"
             )
         for number in range(first, max(journals) + 1):
@@ -174,13 +176,15 @@ class Job:
             self._number, lost = number, path.stat().st_size - end
             if number < max(journals) and (lost or number + 1 not in journals):
                 raise StorageError(
-                    f"{path} is damaged, or the one after it is missing, and later ones are there: run scrapy focus-check "
+                    f"{path} is damaged, or the one after it is missing, and later ones are there: run scrapy "
+                    "focus-check "
                     "--fix on the JOBDIR, which says what can be kept"
                 )
         if lost:
             if whole := sum(1 for _ in whole_behind(path, end)):
                 raise StorageError(
-                    f"{path} is damaged at byte {end:,}, and {whole:,} events behind that are whole: run scrapy focus-check on "
+                    f"{path} is damaged at byte {end:,}, and {whole:,} events behind that are whole: run scrapy "
+                    "focus-check on "
                     "the JOBDIR, which says what is lost, and --fix to resume without them"
                 )
             logger.warning("the last %d bytes of %s are cut off or damaged, and left out", lost, path)
@@ -215,7 +219,9 @@ class Job:
         return full and not frontier.writing
 
     def postpone(self) -> None:
-        """Wait for as many outcomes again before the next checkpoint is due: one could not be made. The journal has all."""
+        """Wait for as many outcomes again before the next checkpoint is due: one could not be made. The journal has
+        all.
+        """
         self._since, self._last = 0, time.monotonic()
 
     def checkpoint(self, state: Snapshot) -> None:

@@ -88,7 +88,8 @@ def journals_in(folder: Path) -> list[int]:
 
 
 def read_journal(path: Path) -> Iterator[tuple[Record, int]]:
-    """Yield each whole event of a journal, and the number of bytes up to its end; stop where a record is cut or damaged.
+    """Yield each whole event of a journal, and the number of bytes up to its end; stop where a record is cut or
+    damaged.
 
     Raises
     ------
@@ -135,6 +136,7 @@ def whole_behind(path: Path, start: int) -> Iterator[bytes]:
 
 def _unwritable(path: Path, error: OSError) -> StorageError:
     return StorageError(
-        f"{path} cannot be written: {error}. What was written before is safe: make room or allow writing there, and start "
+        f"{path} cannot be written: {error}. What was written before is safe: make room or allow writing there, and "
+        "start "
         "the crawl again with the same JOBDIR"
     )

@@ -1,7 +1,7 @@
 """Events as a journal has them: plain tuples, so that a file needs nothing of this package to be read.
 
-Each is the kind of an event and its fields. Links are tuples, and an outcome is an :class:`OutcomeRecord`, with what was
-read of its page and only the id of its pick.
+Each is the kind of an event and its fields. Links are tuples, and an outcome is an :class:`OutcomeRecord`, with what
+was read of its page and only the id of its pick.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ class OutcomeRecord(NamedTuple):
         if pick is None:
             raise StorageError(f"the journal tells of pick {self.pick_id}, which never began; see scrapy focus-check")
         return Outcome(
-            pick=pick._replace(method=self.method), status=self.status, mime=self.mime, size=self.size, seconds=self.seconds,
-            items=self.items, error=self.error, reward=self.reward, at=self.at, also=self.also,
+            pick=pick._replace(method=self.method), status=self.status, mime=self.mime, size=self.size,
+            seconds=self.seconds, items=self.items, error=self.error, reward=self.reward, at=self.at, also=self.also,
             page=None if self.read is None else NotedPage(None, self.read),
         )  # fmt: skip
 

@@ -88,10 +88,11 @@ def recover(
 
 
 def _begin_anew(crawl: Kept, stored: Stored, notes: Mapping[str, bytes], state: Mapping[str, Any], led: Led) -> None:
-    """Let a new policy place all links of a crawl as seeds, and choose what was in flight: ``focus-check`` dropped the old one.
+    """Let a new policy place all links of a crawl as seeds, and choose what was in flight: ``focus-check`` dropped the
+    old one.
 
-    Links come in the order in which they were found, some tens of thousands at a time, and are written down with the same
-    notes: a kill meanwhile begins this anew.
+    Links come in the order in which they were found, some tens of thousands at a time, and are written down with the
+    same notes: a kill meanwhile begins this anew.
     """
     policy = crawl.policy
     crawl.apply(snapshot_of(state, policy))
@@ -110,7 +111,8 @@ def _begin_anew(crawl: Kept, stored: Stored, notes: Mapping[str, bytes], state: 
 
 
 class Led:
-    """A frontier that gives out the link to which it is led, whatever is asked for; in all else the frontier that it wraps.
+    """A frontier that gives out the link to which it is led, whatever is asked for; in all else the frontier that it
+    wraps.
 
     A crawl that is done again is led in this way along the choices that it made. It counts for one pick, until
     :meth:`let_go`.

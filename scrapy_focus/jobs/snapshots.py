@@ -87,7 +87,8 @@ def policy_of(notes: Mapping[str, bytes], state: Mapping[str, Any], like: Policy
     except Exception as error:
         changed = differences(state.get("versions", {}), versions())
         raise ResumeError(
-            f"what the policy in {where} learned cannot be read: {error!r}{f' ({changed})' if changed else ''}; install "
+            f"what the policy in {where} learned cannot be read: {error!r}{f' ({changed})' if changed else ''}; "
+            "install "
             "these versions again, or let scrapy focus-check --fix keep the links and begin to learn anew"
         ) from error
     return policy

@@ -103,8 +103,9 @@ class _Entry(NamedTuple):
 class ArmHeaps:
     """The best arms, where a choice changes the scores of few: O(log n) for each arm in which something happened.
 
-    Arms stand in groups, within which the one with the largest key is best, whatever the time: by their scores in one group,
-    or, as the bonus of AUER is the same for all arms with as many pulls, by their means in a group for each number of pulls.
+    Arms stand in groups, within which the one with the largest key is best, whatever the time: by their scores in one
+    group, or, as the bonus of AUER is the same for all arms with as many pulls, by their means in a group for each
+    number of pulls.
 
     Notes
     -----

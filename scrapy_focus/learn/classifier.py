@@ -31,8 +31,8 @@ class OnlineClassifier:
 
     Notes
     -----
-    *Memory*: the weights, 8 bytes for each of ``n_features``. Examples are kept until the next training. A training that
-    :meth:`collect` puts off for longer than 1,048,576 features (4 MB, some 12,000 URLs) takes place then.
+    *Memory*: the weights, 8 bytes for each of ``n_features``. Examples are kept until the next training. A training
+    that :meth:`collect` puts off for longer than 1,048,576 features (4 MB, some 12,000 URLs) takes place then.
     """
 
     def __init__(self, *, n_features: int, batch: int = 10, seed: int = 42) -> None:
@@ -54,7 +54,9 @@ class OnlineClassifier:
         return self._weights is not None
 
     def observe(self, features: NDArray[np.intp], label: bool) -> bool:
-        """Learn from one example (the index of each feature, repeated as often as it occurs); ``True`` if it trained now."""
+        """Learn from one example (the index of each feature, repeated as often as it occurs); ``True`` if it trained
+        now.
+        """
         self.collect(features, label)
         if len(self._pending) < self.batch:
             return False
@@ -94,7 +96,7 @@ class OnlineClassifier:
         return self._weights is not None and bool(self._weights[features].sum() + self._bias > 0)
 
     def decide(self, rows: Sequence[NDArray[np.intp]]) -> NDArray[np.float64]:
-        """Return the log-odds of the positive class for each example, shape (len(rows),); 0 before the first training."""
+        """Return the log-odds of the positive class by example, shape (len(rows),); 0 before the first training."""
         if self._weights is None or not rows:
             return np.zeros(len(rows))
         owners = np.repeat(np.arange(len(rows)), [len(row) for row in rows])

@@ -38,8 +38,8 @@ class Clusters:
     index
         How the nearest centroid is found, with the same result: ``"numpy"`` compares the entries of the vector with all
         centroids; ``"hnswlib"`` lets the exact index of hnswlib name the nearest few, and compares with these. The
-        published system asks hnswlib's graph; with centroids that move and share few dimensions, it overlooks the nearest
-        of a few hundred in half of the cases, and takes milliseconds where NumPy takes 20 microseconds
+        published system asks hnswlib's graph; with centroids that move and share few dimensions, it overlooks the
+        nearest of a few hundred in half of the cases, and takes milliseconds where NumPy takes 20 microseconds
         (``benchmarks/micro.py``).
 
     Raises
@@ -49,11 +49,11 @@ class Clusters:
 
     Notes
     -----
-    *Memory*: ``4 * dim * max_clusters`` bytes at most (64 MiB for 4,096 dimensions and clusters), in steps of a factor of
-    two; no cluster ever goes away. With hnswlib it is three times that. Only entries that are not 0 are pickled, 8 bytes
-    each, and where they are is noted with as many more. All centroids together have 524,288 of these at most, or 128 times
-    ``max_clusters``. Above that, the centroid with the most forgets the smaller half of its own: what few of its members
-    had. A tag path has a dozen; the 2,742 clusters of a portal of 20,000 pages had 55,461.
+    *Memory*: ``4 * dim * max_clusters`` bytes at most (64 MiB for 4,096 dimensions and clusters), in steps of a factor
+    of two; no cluster ever goes away. With hnswlib it is three times that. Only entries that are not 0 are pickled, 8
+    bytes each, and where they are is noted with as many more. All centroids together have 524,288 of these at most, or
+    128 times ``max_clusters``. Above that, the centroid with the most forgets the smaller half of its own: what few of
+    its members had. A tag path has a dozen; the 2,742 clusters of a portal of 20,000 pages had 55,461.
     """
 
     def __init__(self, *, dim: int, threshold: float, max_clusters: int = 4096, index: Index = "numpy") -> None:

@@ -53,10 +53,11 @@ def read_examples(positive: str | PathLike[str], negative: str | PathLike[str]) 
 
 
 def read_texts(folder: str | PathLike[str]) -> dict[Path, str]:
-    """Return the text of each ``.txt``, ``.html`` and ``.htm`` in a folder and those in it, by file, in the order of names.
+    """Return the text of each ``.txt``, ``.html`` and ``.htm`` in a folder and those in it, by file, in the order of
+    names.
 
-    Of HTML it is the title and the visible text. The encoding is what a byte order mark or a ``<meta>`` says, or else UTF-8
-    if it can be, or Windows-1252.
+    Of HTML it is the title and the visible text. The encoding is what a byte order mark or a ``<meta>`` says, or else
+    UTF-8 if it can be, or Windows-1252.
 
     Raises
     ------

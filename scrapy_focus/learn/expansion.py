@@ -72,8 +72,8 @@ class Expansion(NamedTuple):
 def expand(keywords: Sequence[str], words: Iterable[str], vectors: Vectors) -> Expansion:
     """Add those of some words to the keywords of a topic that are close to them.
 
-    The threshold is the mean cosine of all pairs of different keywords. A word is added if its mean cosine to the keywords,
-    the first ones alone, is above it.
+    The threshold is the mean cosine of all pairs of different keywords. A word is added if its mean cosine to the
+    keywords, the first ones alone, is above it.
 
     Parameters
     ----------
@@ -98,7 +98,8 @@ def expand(keywords: Sequence[str], words: Iterable[str], vectors: Vectors) -> E
     known = [keyword for keyword in singles if entry_of(keyword, vectors)]
     if len(known) < 2:
         raise ConfigError(
-            f"the word vectors know {', '.join(known) or 'none'} of the keywords {', '.join(first) or '(none)'}; two single "
+            f"the word vectors know {', '.join(known) or 'none'} of the keywords {', '.join(first) or '(none)'}; two "
+            "single "
             "words that they know are needed: add keywords, or name vectors of their language"
         )
     units = _units(known, vectors)
@@ -141,7 +142,9 @@ def _plain(keyword: str) -> str:
 
 
 def entry_of(word: str, vectors: Vectors) -> str:
-    """Return the name of the entry of a word: itself, or with its part of speech (``wine_NOUN``); ``""`` if there is none."""
+    """Return the name of the entry of a word: itself, or with its part of speech (``wine_NOUN``); ``""`` if there is
+    none.
+    """
     names = (word, *(f"{word}_{kind}" for kind in _KINDS))
     return next((name for name in names if name in vectors.key_to_index), "")
 
@@ -168,8 +171,8 @@ def read_keywords(path: str | PathLike[str]) -> list[str]:
 def load_vectors(path: str | PathLike[str]) -> Any:
     """Return the word vectors in a file, gensim's ``KeyedVectors``.
 
-    It may be of word2vec (text or binary), of GloVe, one of these compressed with gzip, or of gensim's own. The last is a
-    pickle: reading it runs what is in it, so that it should come from somebody you trust.
+    It may be of word2vec (text or binary), of GloVe, one of these compressed with gzip, or of gensim's own. The last is
+    a pickle: reading it runs what is in it, so that it should come from somebody you trust.
 
     Raises
     ------
@@ -193,16 +196,18 @@ def load_vectors(path: str | PathLike[str]) -> Any:
         raise ConfigError(f"there is no file {path} with word vectors") from error
     except Exception as error:  # whatever a parser makes of a file that is something else
         raise ConfigError(
-            f"{path} has no word vectors that can be read ({type(error).__name__}: {error}); it takes a file of word2vec, "
+            f"{path} has no word vectors that can be read ({type(error).__name__}: {error}); it takes a file of "
+            "word2vec, "
             "text or binary, of GloVe, or of gensim"
         ) from error
 
 
 def train_vectors(texts: Iterable[str], *, width: int = 100, seed: int = 42) -> Any:
-    """Return word vectors that are trained on some texts, gensim's ``KeyedVectors``; the same texts give the same vectors.
+    """Return word vectors that are trained on some texts, gensim's ``KeyedVectors``; the same texts give the same
+    vectors.
 
-    Words that occur fewer than five times have none. It takes thousands of pages to make good ones. Time is that of 20 million
-    words, about a minute, or of five times the texts where that is more.
+    Words that occur fewer than five times have none. It takes thousands of pages to make good ones. Time is that of 20
+    million words, about a minute, or of five times the texts where that is more.
 
     Raises
     ------

@@ -20,8 +20,8 @@ _MOST_ODDS = 30.0
 class HashedLogistic:
     """Log-odds that are a sum of weights, divided by the root of the number of features, trained by AdaGrad.
 
-    An example is a row of hashed features, ``NOTHING`` at its end where it has fewer. Each weight has a step of its own, which
-    falls with the gradients that it saw: what is rare still learns fast when what is common has settled.
+    An example is a row of hashed features, ``NOTHING`` at its end where it has fewer. Each weight has a step of its
+    own, which falls with the gradients that it saw: what is rare still learns fast when what is common has settled.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class HashedLogistic:
         return odds
 
     def learn(self, row: NDArray[np.uint16], label: float, *, offset: float = 0.0) -> None:
-        """Learn from one example, shape (width,), whose label is from 0 to 1; ``offset`` are log-odds known otherwise."""
+        """Learn from one example, shape (width,), with a label from 0 to 1; ``offset``: log-odds known otherwise."""
         features = row[row != NOTHING]
         if not len(features):
             return

@@ -1,4 +1,4 @@
-"""Model files: numbers and a header in one ``.npz``. They are data: reading one, whoever made it, runs no code of it."""
+"""Model files: numbers and a header in one ``.npz``. They are data: reading one runs no code, whoever made it."""
 
 from __future__ import annotations
 

@@ -19,14 +19,15 @@ def load_relevance(path: str | PathLike[str]) -> Topic:
     Raises
     ------
     ConfigError
-        If the file is not there, is no model, is damaged, or comes from a newer version; or if the package that its kind
-        of model needs is not installed.
+        If the file is not there, is no model, is damaged, or comes from a newer version; or if the package that its
+        kind of model needs is not installed.
     """
     header, arrays = read_model(path)
     kind, version = header.get("kind"), header.get("version")
     if kind not in ("linear", "neural") or version != 1:
         raise ConfigError(
-            f"{path} is a model of kind {kind!r}, version {version!r}, which this version of scrapy_focus does not know; "
+            f"{path} is a model of kind {kind!r}, version {version!r}, which this version of scrapy_focus does not "
+            "know; "
             "install a newer one, or train it again with scrapy focus-train"
         )
     try:

@@ -1,4 +1,4 @@
-"""The relevance model of the TRES paper: a bidirectional LSTM that reads the first words of a text. It needs PyTorch."""
+"""The relevance model of the TRES paper: a bidirectional LSTM over the first words of a text. It needs PyTorch."""
 
 from __future__ import annotations
 
@@ -28,10 +28,12 @@ _AT_ONCE = 256  # texts that are scored together
 
 
 class NeuralRelevance:
-    """A bidirectional LSTM over the first ``length`` known words of a text, its states averaged, and dense layers behind it.
+    """A bidirectional LSTM over the first ``length`` known words of a text, its states averaged, and dense layers
+    behind it.
 
-    It takes hundreds of examples to learn anything, and a second or two of a processor for each; for fewer, and for link texts,
-    :class:`~scrapy_focus.learn.relevance.LinearRelevance` is better. Its probabilities are not calibrated: most are near 0 or
+    It takes hundreds of examples to learn anything, and a second or two of a processor for each; for fewer, and for
+    link texts, :class:`~scrapy_focus.learn.relevance.LinearRelevance` is better. Its probabilities are not calibrated:
+    most are near 0 or
     1. A text without a word that the model knows has the probability ``prior``.
 
     Parameters
@@ -43,23 +45,25 @@ class NeuralRelevance:
     hidden
         Units of the LSTM in each direction.
     epochs, batch
-        Passes over the examples, and examples in a step; fewer, so that a pass has thirty steps, where there are not so many.
+        Passes over the examples, and examples in a step; fewer, so that a pass has thirty steps, where there are not so
+        many.
     rate
         Step size of Adam.
     max_words
         Words that are kept, those that occur in most examples.
     seed
-        Of the first weights, of the order of examples and of dropout. On one machine the same seed gives the same model.
+        Of the first weights, of the order of examples and of dropout. On one machine the same seed gives the same
+        model.
 
     Notes
     -----
     With the defaults the model has some two million numbers, and ``max_words`` times ``width`` for the words: 20 MB in
     memory, in a file, and in each checkpoint of a crawl that holds it.
 
-    **As published**: 300 words of 300 dimensions, 300 units in each direction, mean over the words, dense layers of 300, 150,
-    85, 45, 50 and 10 units, dropout of one half, Adam at 0.001, 25 epochs. **As released**: one epoch, keywords of the topic as
-    inputs beside the text, and an English stop list; none of these here. Without vectors from a file, those of the words are
-    learned along.
+    **As published**: 300 words of 300 dimensions, 300 units in each direction, mean over the words, dense layers of
+    300, 150, 85, 45, 50 and 10 units, dropout of one half, Adam at 0.001, 25 epochs. **As released**: one epoch,
+    keywords of the topic as inputs beside the text, and an English stop list; none of these here. Without vectors from
+    a file, those of the words are learned along.
 
     References
     ----------
@@ -224,7 +228,9 @@ class NeuralRelevance:
 
     @classmethod
     def from_parts(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> NeuralRelevance:
-        """Make a model from what a file holds; ``KeyError``, ``TypeError`` or ``ValueError`` if that does not fit together."""
+        """Make a model from what a file holds; ``KeyError``, ``TypeError`` or ``ValueError`` if that does not fit
+        together.
+        """
         model = cls(**header["parameters"])
         model.prior = float(header["prior"])
         model._words = arrays.pop("vocabulary").tobytes().decode().split("\n")

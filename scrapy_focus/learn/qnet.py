@@ -1,9 +1,9 @@
 """What a link is worth with all that comes after it: a small network, and the experiences that it learns from.
 
-A page is worth fetching for itself and for the links on it. The first is its reward; the second is the value of the best
-link that one could go on with, which the network estimates itself (double Q-learning). The network has some thousand
-weights and is asked for a few hundred values at each step, so that the cost is in the calls: libraries made for larger ones
-take a millisecond for each of these, NumPy some 30 microseconds for all.
+A page is worth fetching for itself and for the links on it. The first is its reward; the second is the value of the
+best link that one could go on with, which the network estimates itself (double Q-learning). The network has some
+thousand weights and is asked for a few hundred values at each step, so that the cost is in the calls: libraries made
+for larger ones take a millisecond for each of these, NumPy some 30 microseconds for all.
 """
 
 from __future__ import annotations
@@ -44,19 +44,19 @@ class QNetwork:
     rng
         Draws the first weights: uniform within ``sqrt(6 / (inputs + outputs))`` for each layer, biases 0.
     prior
-        What each element of a vector is worth before anything was learned, shape (d,): the network begins with that sum,
-        its last layer at 0, and learns what is to be added.
+        What each element of a vector is worth before anything was learned, shape (d,): the network begins with that
+        sum, its last layer at 0, and learns what is to be added.
 
     Attributes
     ----------
     weights : NDArray[float32]
-        All weights and biases, shape (n_weights,): of each layer the matrix (inputs, outputs) row by row, then the biases.
-        To copy a network into another one, ``other.weights[:] = network.weights``.
+        All weights and biases, shape (n_weights,): of each layer the matrix (inputs, outputs) row by row, then the
+        biases. To copy a network into another one, ``other.weights[:] = network.weights``.
 
     Notes
     -----
-    Single precision. Equal inputs give equal outputs, bit by bit, on the same machine and NumPy. The value of one row may
-    differ in the last bit with the number of rows that are asked for at once, as matrix products do.
+    Single precision. Equal inputs give equal outputs, bit by bit, on the same machine and NumPy. The value of one row
+    may differ in the last bit with the number of rows that are asked for at once, as matrix products do.
 
     Examples
     --------
@@ -216,7 +216,8 @@ class Replay:
         return self.added - 1
 
     def set_chosen(self, row: int, x: NDArray[np.uint8]) -> None:
-        """Let one more vector, x : (d,), be among those to go on with in experience ``row``, in place of one set before.
+        """Let one more vector, x : (d,), be among those to go on with in experience ``row``, in place of one set
+        before.
 
         Nothing happens where that experience is no longer kept.
         """
@@ -229,13 +230,17 @@ class Replay:
         self._nexts[place, self._counts[place] - 1] = x
 
     def sample(self, batch: int, rng: np.random.Generator) -> NDArray[np.int64]:
-        """Return so many different ones of the rows that are kept, all of them if there are no more, each equally likely."""
+        """Return so many different ones of the rows that are kept, all of them if there are no more, each equally
+        likely.
+        """
         return rng.choice(len(self), min(batch, len(self)), replace=False)
 
     def rows(
         self, rows: NDArray[np.int64]
     ) -> tuple[NDArray[np.uint8], NDArray[np.float32], NDArray[np.uint8], NDArray[np.int16]]:
-        """Return vectors : (n, d), rewards : (n,), vectors to go on with : (n, fan + 1, d), and how many are used : (n,)."""
+        """Return vectors : (n, d), rewards : (n,), vectors to go on with : (n, fan + 1, d), and how many are used :
+        (n,).
+        """
         rows = rows % self.capacity
         return self._vectors[rows], self._rewards[rows], self._nexts[rows], self._counts[rows]
 
@@ -253,9 +258,10 @@ class Replay:
 class DoubleDQN:
     """The value of links, learned from what fetching them brought and from the links that one could go on with.
 
-    An experience teaches ``reward + gamma * value`` of the best vector to go on with: which one that is says the network
-    that learns, what it is worth says a copy of it that follows from time to time. Where there is none, it teaches the
-    reward alone. Vectors are codes, and code 63 is the value 1 (the codes of the tree go so far, others may be larger).
+    An experience teaches ``reward + gamma * value`` of the best vector to go on with: which one that is says the
+    network that learns, what it is worth says a copy of it that follows from time to time. Where there is none, it
+    teaches the reward alone. Vectors are codes, and code 63 is the value 1 (the codes of the tree go so far, others may
+    be larger).
 
     Parameters
     ----------
@@ -297,7 +303,8 @@ class DoubleDQN:
     ) -> None:
         if not (0 <= gamma <= 1 and 0 < batch <= capacity and target_every > 0):
             raise ConfigError(
-                f"DoubleDQN(gamma={gamma}, batch={batch}, target_every={target_every}, capacity={capacity}): expected gamma "
+                f"DoubleDQN(gamma={gamma}, batch={batch}, target_every={target_every}, capacity={capacity}): expected "
+                "gamma "
                 f"between 0 and 1, and numbers above 0, the batch not above the capacity"
             )
         self.gamma = gamma
@@ -336,7 +343,7 @@ class DoubleDQN:
         return self._targets(rewards, nexts, counts)
 
     def train(self, rng: np.random.Generator) -> float | None:
-        """Learn from a batch and return the mean squared error before it; ``None`` while there are too few experiences."""
+        """Learn from a batch; return the mean squared error before, ``None`` while there are too few experiences."""
         if len(self.replay) < self.batch:
             return None
         vectors, rewards, nexts, counts = self.replay.rows(self.replay.sample(self.batch, rng))

@@ -1,4 +1,6 @@
-"""How likely a text is on the topic: a model that is trained on examples, and scores a page or forty link texts in a millisecond."""
+"""How likely a text is on the topic: a model that is trained on examples, and scores a page or forty link texts in a
+millisecond.
+"""
 
 from __future__ import annotations
 
@@ -29,16 +31,16 @@ class LinearRelevance:
     """Logistic regression over the words of a text, weighted by TF-IDF: trained in seconds on ten examples or 10,000.
 
     It knows no language: words are runs of letters and digits in lower case, and in scripts without blanks pairs of
-    characters. Probabilities are calibrated on examples that the model was not trained on: pages of 0.5 or more are on the
-    topic, if it is as frequent on the web as among the examples.
+    characters. Probabilities are calibrated on examples that the model was not trained on: pages of 0.5 or more are on
+    the topic, if it is as frequent on the web as among the examples.
 
     Parameters
     ----------
     max_words
         Words that are kept, those that occur in most examples.
     strength
-        How closely the examples are followed: the inverse of the regularization, scikit-learn's ``C``. With more of it pages
-        are judged a little better, and link texts worse.
+        How closely the examples are followed: the inverse of the regularization, scikit-learn's ``C``. With more of it
+        pages are judged a little better, and link texts worse.
 
     Attributes
     ----------
@@ -49,12 +51,12 @@ class LinearRelevance:
 
     Notes
     -----
-    A word is known by 32 bits of a hash. A model of 65,536 words takes 0.8 MB of memory. A page of 20 kB is scored in about a
-    millisecond, forty link texts in a tenth of one.
+    A word is known by 32 bits of a hash. A model of 65,536 words takes 0.8 MB of memory. A page of 20 kB is scored in
+    about a millisecond, forty link texts in a tenth of one.
 
-    What a model adds to the log-odds of a page whatever its words are makes up for what is common to all pages. A link text
-    has nothing of that: the fewer words a text has, against a page, the closer is this part to that of ``prior``. Otherwise
-    links without any known word would stand before or behind all others, only because pages are long.
+    What a model adds to the log-odds of a page whatever its words are makes up for what is common to all pages. A link
+    text has nothing of that: the fewer words a text has, against a page, the closer is this part to that of ``prior``.
+    Otherwise links without any known word would stand before or behind all others, only because pages are long.
 
     Examples
     --------
@@ -116,7 +118,9 @@ class LinearRelevance:
         return self
 
     def _matrix(self, rows: Sequence[NDArray[np.uint32]]) -> Any:
-        """Choose the words to know from those of examples, and return TF-IDF, shape (len(rows), n_words), rows of length 1."""
+        """Choose the words to know from those of examples, and return TF-IDF, shape (len(rows), n_words), rows of
+        length 1.
+        """
         from scipy.sparse import csr_array
 
         numbers, frequencies = np.unique(np.concatenate([np.unique(row) for row in rows]), return_counts=True)
@@ -149,7 +153,7 @@ class LinearRelevance:
     def _values(
         self, rows: Sequence[NDArray[np.uint32]]
     ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]:
-        """Return row, column and damped count of each word of each row that is known, shapes (n_known,), in this order."""
+        """Return row, column and damped count of each known word of each row, shapes (n_known,), in this order."""
         owners = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
         found, counts = np.unique(owners << 32 | np.concatenate(rows), return_counts=True)
         numbers = (found & 0xFFFFFFFF).astype(np.uint32)
@@ -175,7 +179,9 @@ class LinearRelevance:
 
     @classmethod
     def from_parts(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> LinearRelevance:
-        """Make a model from what a file holds; ``KeyError``, ``TypeError`` or ``ValueError`` if that does not fit together."""
+        """Make a model from what a file holds; ``KeyError``, ``TypeError`` or ``ValueError`` if that does not fit
+        together.
+        """
         model = cls(**header["parameters"])
         model._numbers = arrays["numbers"].astype(np.uint32, casting="equiv")
         model._idf = arrays["idf"].astype(np.float32, casting="equiv")
@@ -202,8 +208,8 @@ class LinearRelevance:
 def _calibration(model: Any, X: Any, y: NDArray[np.bool_]) -> tuple[float, float]:
     """Return slope and shift of log-odds after which they are calibrated on examples that were left out of training.
 
-    It leaves ``model`` trained on a part of them. (1, 0) where there are too few examples, or what was learned from some
-    says nothing about the others.
+    It leaves ``model`` trained on a part of them. (1, 0) where there are too few examples, or what was learned from
+    some says nothing about the others.
     """
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import StratifiedKFold
@@ -225,6 +231,7 @@ def check_classes(labels: NDArray[np.bool_]) -> None:
     n, on = len(labels), int(labels.sum())
     if not 0 < on < n:
         raise ConfigError(
-            f"got {on} examples on the topic and {n - on} off it; both are needed: a model learns what tells them apart, so "
+            f"got {on} examples on the topic and {n - on} off it; both are needed: a model learns what tells them "
+            "apart, so "
             "give it pages that a crawl would meet and should not want, too"
         )

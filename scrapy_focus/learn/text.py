@@ -40,9 +40,9 @@ def char_pairs(text: str) -> NDArray[np.intp]:
 class GramProjector:
     """Turns sequences of tokens into vectors of fixed length, though their vocabulary keeps growing.
 
-    The frequencies of the n-grams of a sequence stand at positions of a vocabulary in the order of first sight. A position
-    ``x`` is hashed into bucket ``((x * a) mod 2**w) // 2**(w - m)``, and the value of a bucket is the mean over all
-    positions of the vocabulary that hash there.
+    The frequencies of the n-grams of a sequence stand at positions of a vocabulary in the order of first sight. A
+    position ``x`` is hashed into bucket ``((x * a) mod 2**w) // 2**(w - m)``, and the value of a bucket is the mean
+    over all positions of the vocabulary that hash there.
 
     Parameters
     ----------
@@ -53,16 +53,16 @@ class GramProjector:
     w
         Positions are hashed modulo ``2**w``.
     max_grams
-        Size of the vocabulary above which new n-grams share the positions of old ones. The default is twice the number of
-        different positions modulo ``2**15``: there sixteen n-grams share each bucket already.
+        Size of the vocabulary above which new n-grams share the positions of old ones. The default is twice the number
+        of different positions modulo ``2**15``: there sixteen n-grams share each bucket already.
 
     Notes
     -----
     *Memory*: an n-gram is known by eight bytes of its hash, however long it is, and takes about 100 bytes: 7 MB with
     65,536. None is ever forgotten, so an n-gram keeps its position. One that comes when the vocabulary is full has the
     position that its hash says, the same each time, and no vector changes from then on: it is feature hashing.
-    The n-grams of 32,768 sequences, of 4 million characters at most, are remembered (about 20 MB); then all of these are
-    forgotten and found again. They are not pickled; the vocabulary takes 8 bytes for each n-gram there.
+    The n-grams of 32,768 sequences, of 4 million characters at most, are remembered (about 20 MB); then all of these
+    are forgotten and found again. They are not pickled; the vocabulary takes 8 bytes for each n-gram there.
 
     References
     ----------

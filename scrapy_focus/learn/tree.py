@@ -1,10 +1,11 @@
 """A regression tree that grows while rewards come in, and whose leaves are arms.
 
-A tree that looks for its best split reads all experiences of a leaf, for each column and each value that occurs: quadratic
-in what the leaf has seen, again after each result. Here columns are codes of 64 levels, and a leaf keeps counts and sums of
-rewards for each level, so every split of a leaf is weighed in one pass over the levels, however much it has seen.
-Experiences are a sliding window, because the links that a crawl meets change. Statistics that are added to and taken from
-for days must not drift, and must be the same after a resume that counts them anew: rewards are summed as whole numbers.
+A tree that looks for its best split reads all experiences of a leaf, for each column and each value that occurs:
+quadratic in what the leaf has seen, again after each result. Here columns are codes of 64 levels, and a leaf keeps
+counts and sums of rewards for each level, so every split of a leaf is weighed in one pass over the levels, however much
+it has seen. Experiences are a sliding window, because the links that a crawl meets change. Statistics that are added to
+and taken from for days must not drift, and must be the same after a resume that counts them anew: rewards are summed as
+whole numbers.
 """
 
 from __future__ import annotations
@@ -42,9 +43,9 @@ class Split(NamedTuple):
 class RegressionTree:
     """Leaves that are numbered from 0 as they come into being, each with the mean reward of the experiences in it.
 
-    At first all is one leaf. A leaf that got an experience is split in two, at most once for each experience, if its best
-    split is good enough. The best lowers the variance of the rewards most; of equal ones it is that of the smallest
-    column, then of the smallest threshold. Leaves never merge.
+    At first all is one leaf. A leaf that got an experience is split in two, at most once for each experience, if its
+    best split is good enough. The best lowers the variance of the rewards most; of equal ones it is that of the
+    smallest column, then of the smallest threshold. Leaves never merge.
 
     Parameters
     ----------
@@ -52,13 +53,14 @@ class RegressionTree:
         The first so many numbers of a vector are codes 0..63, on which the tree splits. It does not look at the others.
     rule
         ``"chi2"``: the share of the variance that the split removes, times the experiences of the leaf, is at least
-        ``tau`` (for rewards 0 and 1 that is the chi-square statistic of the 2 x 2 table), and both sides have ``min_child``
-        experiences. ``"variance"``, as published: any split that lowers the variance, once the leaf has ``min_samples``
-        experiences, if both sides have at least one and ``min_share`` of them.
+        ``tau`` (for rewards 0 and 1 that is the chi-square statistic of the 2 x 2 table), and both sides have
+        ``min_child`` experiences. ``"variance"``, as published: any split that lowers the variance, once the leaf has
+        ``min_samples`` experiences, if both sides have at least one and ``min_share`` of them.
     max_depth
         Splits between the whole and a leaf.
     window
-        Experiences that count, the last ones; 262,144 at most. One that leaves it is taken out of its leaf's statistics.
+        Experiences that count, the last ones; 262,144 at most. One that leaves it is taken out of its leaf's
+        statistics.
 
     Raises
     ------
@@ -67,15 +69,15 @@ class RegressionTree:
 
     Notes
     -----
-    *Rewards* are rounded to a four-millionth of the power of two above the largest in the window, and statistics are exact
-    sums of that. A larger reward than ever rounds those of the whole window anew.
+    *Rewards* are rounded to a four-millionth of the power of two above the largest in the window, and statistics are
+    exact sums of that. A larger reward than ever rounds those of the whole window anew.
 
     *Memory*: 768 bytes for each column of each leaf (15 KB a leaf with 20 columns, 63 MB for 4,096), and
     ``n_columns + 12`` bytes for each experience in the window. The latter and the splits are pickled, the former is
     counted anew.
 
-    *Time*: an experience costs the same however many there are, but for the one that splits a leaf, which counts those of
-    the smaller side.
+    *Time*: an experience costs the same however many there are, but for the one that splits a leaf, which counts those
+    of the smaller side.
 
     References
     ----------
@@ -109,7 +111,8 @@ class RegressionTree:
             raise ConfigError(f"RegressionTree(rule={rule!r}): the rules are 'chi2' and 'variance'")
         if not (n_columns > 0 and max_leaves > 0 and 0 < window <= _LARGEST_WINDOW):
             raise ConfigError(
-                f"RegressionTree({n_columns}, max_leaves={max_leaves}, window={window}): a tree has a column and a leaf at "
+                f"RegressionTree({n_columns}, max_leaves={max_leaves}, window={window}): a tree has a column and a "
+                "leaf at "
                 f"least, and a window of 1 to {_LARGEST_WINDOW} experiences"
             )
         self.n_columns = n_columns
@@ -133,8 +136,8 @@ class RegressionTree:
         self.splits: list[Split] = []
         self._offsets = LEVELS * np.arange(self.n_columns)
         room = 2 * self.max_leaves - 1
-        # Places are forks and leaves. From a fork, codes up to _above go on to _next, those above to the place after that;
-        # a leaf leads to itself.
+        # Places are forks and leaves. From a fork, codes up to _above go on to _next, those above to the place after
+        # that; a leaf leads to itself.
         self._column = np.zeros(room, np.int64)
         self._above = np.full(room, _NEVER, np.uint8)
         self._next = np.zeros(room, np.int64)
@@ -190,7 +193,8 @@ class RegressionTree:
         codes = code[: self.n_columns].tolist()
         if len(codes) < self.n_columns or max(codes) >= LEVELS or not math.isfinite(reward):
             raise ValueError(
-                f"got codes {codes} and reward {reward}; expected {self.n_columns} codes up to {LEVELS - 1} and a finite number"
+                f"got codes {codes} and reward {reward}; expected {self.n_columns} codes up to {LEVELS - 1} and a "
+                "finite number"
             )
         self._fit_scale(reward)
         row = self._added % self.window
@@ -247,7 +251,8 @@ class RegressionTree:
         sums = self._level_sums[leaf].reshape(-1, LEVELS)[:, :-1].cumsum(axis=1)
         others = n - counts
         allowed = np.minimum(counts, others) >= least
-        # Both ways to write the distance of the two means are the same, and in whole numbers it is 0 where they are equal.
+        # Both ways to write the distance of the two means are the same, and in whole numbers it is 0 where they are
+        # equal.
         distance = (n * sums - total * counts).astype(np.float64)
         gains = distance * distance * allowed / np.maximum(counts * others, 1)
         best = float(gains.max())

@@ -25,8 +25,8 @@ MEASURES = ("precision", "recall", "F1")
 class Validation(NamedTuple):
     """What cross-validation found: ``measures`` has a row for each fold, class and measure, shape (n_folds, 2, 3).
 
-    The classes are in the order of ``CLASSES``, the measures in that of ``MEASURES``. ``scores`` are the probabilities of
-    all examples, each by the model that was not trained on it, shape (n,).
+    The classes are in the order of ``CLASSES``, the measures in that of ``MEASURES``. ``scores`` are the probabilities
+    of all examples, each by the model that was not trained on it, shape (n,).
     """
 
     measures: NDArray[np.float64]
@@ -70,7 +70,9 @@ def cross_validate(
 
 
 def measure(found: NDArray[np.bool_], true: NDArray[np.bool_]) -> tuple[float, float, float]:
-    """Return precision, recall and F1 of what was found among examples, both shape (n,); 0 where nothing was or is there."""
+    """Return precision, recall and F1 of what was found among examples, both shape (n,); 0 where nothing was or is
+    there.
+    """
     right = float((found & true).sum())
     precision = right / max(1, int(found.sum()))
     recall = right / max(1, int(true.sum()))

@@ -1,4 +1,4 @@
-"""The two usual kinds of policy, so that one of your own is often one method: a rank in one arm, or arms with scores."""
+"""The two usual kinds of policy, so that yours is often one method: a rank in one arm, or arms with scores."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class Bandit(Policy):
         return float(self.scores()[arm])
 
     def scores(self) -> NDArray[np.float64]:
-        """Return a score for each arm, shape (n_arms,); AUER by default. What it says of sleeping arms does not matter."""
+        """Return a score for each arm, shape (n_arms,); AUER by default. Those of sleeping arms do not matter."""
         return auer(self.stats, self.steps, alpha=self.alpha)
 
     def touch(self, arm: int) -> None:
@@ -222,7 +222,8 @@ def best_arm(scores: NDArray[np.float64], awake: NDArray[np.int64]) -> int:
     """
     if len(scores) < len(awake) and (awake[len(scores) :] > 0).any():
         raise PolicyError(
-            f"scores() gave {len(scores)} scores, and links wait in {len(awake)} arms; return one for each arm, or those "
+            f"scores() gave {len(scores)} scores, and links wait in {len(awake)} arms; return one for each arm, or "
+            "those "
             "without one would never be chosen"
         )
     masked = np.full(len(awake), -np.inf)

@@ -31,16 +31,18 @@ _LATER = 2.0**-51
 class BestFirst(Policy):
     """Most probable link first: by the words of its anchor and its URL.
 
-    The probability is that of a classifier of texts. Keywords in the URL or the anchor add a twentieth each, so that they decide
-    where there is no classifier; of equal links the older one is first. What the crawl finds changes nothing.
+    The probability is that of a classifier of texts. Keywords in the URL or the anchor add a twentieth each, so that
+    they decide where there is no classifier; of equal links the older one is first. What the crawl finds changes
+    nothing.
 
     Parameters
     ----------
     keywords
-        Words and phrases of the topic, see :class:`~scrapy_focus.policies.treeq.features.Words`; by default those of the
-        mission.
+        Words and phrases of the topic, see :class:`~scrapy_focus.policies.treeq.features.Words`; by default those of
+        the mission.
     relevance
-        A classifier of texts, or the file of one that ``scrapy focus-train`` wrote; by default the topic of the mission.
+        A classifier of texts, or the file of one that ``scrapy focus-train`` wrote; by default the topic of the
+        mission.
     per_domain, per_domain_least, falls_every
         Pages of one domain at most, see :class:`~scrapy_focus.policies.domains.Domains`.
 
@@ -53,7 +55,8 @@ class BestFirst(Policy):
     --------
     >>> from scrapy_focus import Link
     >>> policy = BestFirst(keywords=["cheese"])
-    >>> bread, cheese = policy.place([Link("http://a.test/1", 1, anchor="Bread"), Link("http://a.test/2", 2, anchor="Cheese")], None)
+    >>> links = [Link("http://a.test/1", 1, anchor="Bread"), Link("http://a.test/2", 2, anchor="Cheese")]
+    >>> bread, cheese = policy.place(links, None)
     >>> cheese.rank > bread.rank
     True
     """

@@ -29,14 +29,15 @@ _COLUMNS = ("flying", "pages", "relevant", "failed")
 class Domains:
     """How many pages of each domain are asked for, came, and were relevant; and whether more may be asked for.
 
-    A domain is that of the host by which links wait: in Scrapy, of the download slot. A page that was redirected counts where
-    its link led. It takes 28 bytes for each domain that was ever seen, where these are millions, and some more where they are few.
+    A domain is that of the host by which links wait: in Scrapy, of the download slot. A page that was redirected counts
+    where its link led. It takes 28 bytes for each domain that was ever seen, where these are millions, and some more
+    where they are few.
 
     Parameters
     ----------
     cap
-        Pages of one domain at most, of any type, with those that are asked for; ``None``: as many as there are. Ten failures
-        count as one page.
+        Pages of one domain at most, of any type, with those that are asked for; ``None``: as many as there are. Ten
+        failures count as one page.
     least
         The cap is halved each time that ``falls_every`` pages were asked for, but not below this; ``None``: it stays.
     falls_every
@@ -52,7 +53,8 @@ class Domains:
         whole = all(type(number) is int and number >= 1 for number in (cap, least, falls_every) if number is not None)
         if not whole or (least is not None and (cap is None or least > cap)):
             raise ConfigError(
-                f"per_domain={cap!r}, per_domain_least={least!r}, falls_every={falls_every!r}: a cap is a whole number of pages "
+                f"per_domain={cap!r}, per_domain_least={least!r}, falls_every={falls_every!r}: a cap is a whole number "
+                "of pages "
                 "from 1, and falls to a smaller one, every so many pages"
             )
         self.cap = self.first_cap = cap
@@ -124,11 +126,12 @@ class Domains:
         return self._is_at_cap(rows, self.flying[rows])
 
     def is_done(self, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """Whether no more pages of some domains may ever be asked for, whatever becomes of those that are, shape (n,)."""
+        """Whether no more pages of some domains may ever be asked for, whatever becomes of the others, shape (n,)."""
         return self._is_at_cap(rows, 0)
 
     def shares(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Return of some domains the share of relevant pages, 0.5 where none is known, and whether none is asked for yet.
+        """Return of some domains the share of relevant pages, 0.5 where none is known, and whether none is asked for
+        yet.
 
         Shape (n, 2).
         """
@@ -137,7 +140,9 @@ class Domains:
         return np.stack([share, back + self.flying[rows] == 0], axis=1)
 
     def pop(self, frontier: Ranked, arm: int, busy: Collection[str]) -> Pick | None:
-        """Take out the best link of an arm whose domain is not full; those before it are given up, or left where they are."""
+        """Take out the best link of an arm whose domain is not full; those before it are given up, or left where they
+        are.
+        """
         if self.cap is None:
             return frontier.pop(arm, busy)
         full: set[str] = set()

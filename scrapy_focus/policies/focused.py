@@ -31,7 +31,8 @@ RANKED = 1  # links with a probability
 
 N_FEATURES = 1 + 2 * N_PAIRS  # depth, pairs of the URL, pairs of the anchor
 
-# A rank is the log-odds, less a little for each link found before: the first 22 bits say how probable, the last 30 when.
+# A rank is the log-odds, less a little for each link found before: the first 22 bits say how probable, the last 30
+# when.
 _EQUAL = 2.0**-13  # log-odds that differ by less count as equal
 _LATER = 2.0**-43
 _LEAST, _MOST = -745.0, 37.0  # beyond these a probability is exactly 0 or 1
@@ -43,9 +44,9 @@ class Focused(Policy):
 
     The crawl is breadth-first until ``warmup`` requests were made. Then a logistic regression over the depth of a link
     and the pairs of characters of its URL and its anchor learns from all that came back, and all waiting links are
-    ranked by their probability of being a target. From then on the classifier learns from every ``batch`` of labels, and
-    each link is ranked once, when it is found. A target is the label 1, a page or any other file the label 0; errors and
-    start pages are none.
+    ranked by their probability of being a target. From then on the classifier learns from every ``batch`` of labels,
+    and each link is ranked once, when it is found. A target is the label 1, a page or any other file the label 0;
+    errors and start pages are none.
 
     Parameters
     ----------
@@ -59,21 +60,22 @@ class Focused(Policy):
     As published / as released, and what this class does:
 
     * *Ranking*: as released, links that wait are ranked anew once, when the warm-up ends, and never again.
-    * *Ties*: the steps of the regression are so large that most probabilities are exactly 0 or 1. The released code takes
-      equal ones in the order in which they happen to stand in its heap. Here the link that was found first is first.
-    * *Traps*: on pages without an end, each of which leads to more of its kind, it may stay for good: what else waits keeps
-      the rank that it once got. On the bundled portal that is the calendar; where it ends, half of the requests find 0.63
-      of the targets, and a random order 0.42 (3 seeds, 1,000 pages).
+    * *Ties*: the steps of the regression are so large that most probabilities are exactly 0 or 1. The released code
+      takes equal ones in the order in which they happen to stand in its heap. Here the link that was found first is
+      first.
+    * *Traps*: on pages without an end, each of which leads to more of its kind, it may stay for good: what else waits
+      keeps the rank that it once got. On the bundled portal that is the calendar; where it ends, half of the requests
+      find 0.63 of the targets, and a random order 0.42 (3 seeds, 1,000 pages).
     * *Warm-up*: as released, the request that ends it was still chosen breadth-first, which makes 101. Here it is 100.
-    * *Labels*: the released code takes none from the first two requests; here from none of the seeds. As released, a URL
-      that redirects gets the label of what came back.
+    * *Labels*: the released code takes none from the first two requests; here from none of the seeds. As released, a
+      URL that redirects gets the label of what came back.
     * *Anchors*: the released code reads all of the text within a link; here it is cut where the adapter cuts it.
-    * *Waiting links*: the released code keeps two sparse matrices for each link. Here a waiting link keeps the pairs of its
-      anchor, four bytes each; everything else is computed when it is needed.
+    * *Waiting links*: the released code keeps two sparse matrices for each link. Here a waiting link keeps the pairs of
+      its anchor, four bytes each; everything else is computed when it is needed.
 
-    *Memory*: 18,051 weights, and the labels of one batch or of the warm-up. A warm-up of more than some 12,000 labels is
-    learned in parts, see :meth:`OnlineClassifier.collect <scrapy_focus.learn.classifier.OnlineClassifier.collect>`. The
-    feature *depth* ends at 1,000 clicks, which only a page without an end reaches.
+    *Memory*: 18,051 weights, and the labels of one batch or of the warm-up. A warm-up of more than some 12,000 labels
+    is learned in parts, see :meth:`OnlineClassifier.collect <scrapy_focus.learn.classifier.OnlineClassifier.collect>`.
+    The feature *depth* ends at 1,000 clicks, which only a page without an end reaches.
 
     References
     ----------

@@ -165,7 +165,8 @@ class RecordedSite:
         positions = (links - self._starts[page]).tolist()
         with reading(self.path):
             rows = self._database.execute(
-                "SELECT position, a.text, c.text FROM links JOIN texts a ON a.id = anchor JOIN texts c ON c.id = context "
+                "SELECT position, a.text, c.text FROM links JOIN texts a ON a.id = anchor JOIN texts c ON c.id = "
+                "context "
                 "WHERE source = ? AND position IN (SELECT value FROM json_each(?))",
                 (page, json.dumps(positions)),
             )
@@ -206,7 +207,8 @@ class RecordedSite:
         body = self.body(page)
         if body is None and self.size[page] and "html" in self.mimes[page] and 200 <= self.status[page] < 300:
             raise RecordingError(
-                f"the text of {self.urls[page]} was asked for, and {self.path} has no bodies: record the site again with "
+                f"the text of {self.urls[page]} was asked for, and {self.path} has no bodies: record the site again "
+                "with "
                 "--bodies, or bodies=True"
             )
         try:
@@ -233,7 +235,8 @@ class RecordedSite:
 
     def _read_pages(self) -> None:
         rows = self._database.execute(
-            "SELECT id, url, status, error, mime, size, seconds, redirect, depth, header_size, digest FROM pages ORDER BY id"
+            "SELECT id, url, status, error, mime, size, seconds, redirect, depth, header_size, digest FROM pages ORDER "
+            "BY id"
         ).fetchall()
         columns: list[tuple[Any, ...]] = list(zip(*rows, strict=True)) or [()] * 11
         page, url, status, error, mime, size, seconds, redirect, depth, header_size, digest = columns
@@ -342,7 +345,8 @@ def open_recording(path: Path, *, writable: bool) -> sqlite3.Connection:
     if version != FORMAT:
         database.close()
         raise RecordingError(
-            f"{path} has format {version}, and this version of scrapy_focus reads format {FORMAT}: record the site again, "
+            f"{path} has format {version}, and this version of scrapy_focus reads format {FORMAT}: record the site "
+            "again, "
             "or use the version that it was made with"
         )
     return database

@@ -75,8 +75,8 @@ class SiteWriter:
         URLs from which a crawl of the site starts. Links that lead to neither their hosts nor sub-domains of them,
         ``www.`` ignored, are not recorded.
     bodies
-        Keep the bodies of pages, compressed, for goals that read their text. A recording that is there goes on as it was
-        begun.
+        Keep the bodies of pages, compressed, for goals that read their text. A recording that is there goes on as it
+        was begun.
     source
         What the recording is made from, in a few words.
 
@@ -131,7 +131,8 @@ class SiteWriter:
         self.close()
 
     def add(self, answer: Answer) -> None:
-        """Record what a URL answered. Of a URL that was recorded before, the first answer stays; one elsewhere is left out.
+        """Record what a URL answered. Of a URL that was recorded before, the first answer stays; one elsewhere is left
+        out.
 
         Raises
         ------
@@ -175,7 +176,8 @@ class SiteWriter:
         while True:
             with reading(self.path):
                 rows = self._database.execute(
-                    "SELECT id, url FROM pages WHERE id > ? AND status IS NULL AND error IS NULL ORDER BY id LIMIT 1000",
+                    "SELECT id, url FROM pages WHERE id > ? AND status IS NULL AND error IS NULL ORDER BY id LIMIT "
+                    "1000",
                     (last,),
                 ).fetchall()
             if not rows:
@@ -378,7 +380,8 @@ class SiteWriter:
                 message = f"{self.path} cannot be written: {error}; wait until the other process is done with it"
             else:
                 message = (
-                    f"{self.path} cannot be written: {error}; what was recorded until {_SECONDS:.0f} seconds ago is safe, "
+                    f"{self.path} cannot be written: {error}; what was recorded until {_SECONDS:.0f} seconds ago is "
+                    "safe, "
                     "and the same command goes on from there"
                 )
             raise RecordingError(message) from error

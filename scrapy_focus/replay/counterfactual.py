@@ -1,4 +1,5 @@
-"""What another policy would have found in a crawl that was made: its decision log, replayed as far as a recording reaches.
+"""What another policy would have found in a crawl that was made: its decision log, replayed as far as a recording
+reaches.
 
 A live crawl happens once, and its rewards (items that pipelines let through, say) cannot be had again. But its log has
 them, and a recording of what it fetched has the links. So another policy can be let loose on the same pages for the
@@ -48,7 +49,9 @@ class Counterfactual:
 
     @property
     def shared(self) -> float:
-        """Share of the other policy's picks that the logged crawl made too, as far as its log could be replayed, 0 to 1."""
+        """Share of the other policy's picks that the logged crawl made too, as far as its log could be replayed, 0 to
+        1.
+        """
         made = set(self.logged.asked)
         return sum(url in made for url in self.other.asked) / max(1, len(self.other.asked))
 
@@ -56,7 +59,8 @@ class Counterfactual:
         logged, other = self.logged.found[-1], self.other.found[-1]
         return (
             f"the logged crawl found {logged:g} with {self.logged.requests:,} requests, and this policy finds at least "
-            f"{other:g} with {self.other.requests:,}; {self.coverage:.1%} of what it asks for was recorded, {self.shared:.1%} "
+            f"{other:g} with {self.other.requests:,}; {self.coverage:.1%} of what it asks for was recorded, "
+            f"{self.shared:.1%} "
             f"is what the logged crawl asked for too, and {self.reproduced:.1%} of the log could be replayed"
         )
 
@@ -178,7 +182,7 @@ class Logged(Policy):
 
 
 def _settled(events: Iterable[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Yield each pick, with the number of its ``line``, and its outcome. Ids may come again in the next run of a crawl."""
+    """Yield each pick, with the number of its ``line``, and its outcome. Ids may come again in the next run."""
     flying: dict[int, dict[str, Any]] = {}
     for line, event in enumerate(events):
         if event["event"] == "pick":

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def page_order(harvest: Harvest) -> NDArray[np.int64]:
-    """Return the different URLs that a crawl asked for with GET, first asked for first, by their numbers on the site."""
+    """Return the different URLs that a crawl asked for with GET, in their first order, by numbers on the site."""
     pages = harvest.pages[1:][~harvest.heads[1:]]
     _, first = np.unique(pages, return_index=True)
     return pages[np.sort(first)]
@@ -40,9 +40,10 @@ def page_order(harvest: Harvest) -> NDArray[np.int64]:
 def crawl_and_stop(order: ArrayLike, importance: ArrayLike) -> NDArray[np.float64]:
     """Return P_CS after 1, 2, ... pages, in %, shape (n_visited,).
 
-    After K pages it is ``100 * M / K``, with M the visited ones among the hot pages, and a page is hot if it is at least
-    as important as the K-th most important of all. So where several pages are equally important as that one, all of them
-    are hot. The ideal is 100 throughout; a random order has :func:`at_random`, if no two pages are equally important.
+    After K pages it is ``100 * M / K``, with M the visited ones among the hot pages, and a page is hot if it is at
+    least as important as the K-th most important of all. So where several pages are equally important as that one, all
+    of them are hot. The ideal is 100 throughout; a random order has :func:`at_random`, if no two pages are equally
+    important.
 
     Takes one sort: a page that is visited as number p, and has r - 1 more important ones, counts from ``max(p, r)`` on.
 
@@ -96,7 +97,8 @@ def limited_buffer(
     size
         Pages that the buffer holds (B), 1 to n_pages.
     threshold
-        Importance from which on a page is hot; by default, that of the B-th most important page. The paper leaves it open.
+        Importance from which on a page is hot; by default, that of the B-th most important page. The paper leaves it
+        open.
     estimates
         What the crawl took for the importance of each page, shape (n_pages,); by default, it knows.
 
@@ -181,7 +183,8 @@ def pagerank(site: RecordedSite, *, damping: float = 0.9, tolerance: float = 1e-
 
     if not 0 <= damping < 1 or tolerance < 1e-12:  # below, rounding may keep it from ever ending
         raise ConfigError(
-            f"pagerank(damping={damping}, tolerance={tolerance}): the damping must be in [0, 1), the tolerance at least 1e-12"
+            f"pagerank(damping={damping}, tolerance={tolerance}): the damping must be in [0, 1), the tolerance at "
+            "least 1e-12"
         )
     source, target, is_page = _web(site)
     n_pages = max(1, np.count_nonzero(is_page))
@@ -216,7 +219,8 @@ def _checked(order: ArrayLike, importance: ArrayLike) -> tuple[NDArray[np.int64]
     visited, values = np.asarray(order, np.int64), np.asarray(importance, np.float64)
     if len(visited) and not 0 <= visited.min() <= visited.max() < len(values):
         raise ConfigError(
-            f"the order has pages from {visited.min()} to {visited.max()}, and there is the importance of {len(values)}; "
+            f"the order has pages from {visited.min()} to {visited.max()}, and there is the importance of "
+            f"{len(values)}; "
             "give numbers of pages, from 0"
         )
     if len(np.unique(visited)) != len(visited):

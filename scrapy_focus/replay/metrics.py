@@ -66,9 +66,9 @@ class EarlyStop(NamedTuple):
 def requests_until(harvest: Harvest, share: float) -> float:
     """Return the requests until a share of all worth is found, in % of those of an exhaustive crawl.
 
-    It is ``100 * k / exhaustive.requests`` with the first ``k`` for which ``found[k] >= share * exhaustive.worth``, HEADs
-    counted as requests; ``math.inf`` if that never happened, 0 where there is nothing to find. More than 100 is possible:
-    an exhaustive crawl needs no HEADs.
+    It is ``100 * k / exhaustive.requests`` with the first ``k`` for which ``found[k] >= share * exhaustive.worth``,
+    HEADs counted as requests; ``math.inf`` if that never happened, 0 where there is nothing to find. More than 100 is
+    possible: an exhaustive crawl needs no HEADs.
 
     Parameters
     ----------
@@ -106,8 +106,8 @@ def waste_until(harvest: Harvest, share: float = 0.9) -> float:
     References
     ----------
     Gauquier, Manolescu, Senellart: Efficient Crawling for Scalable Web Data Acquisition. EDBT 2026, arXiv:2602.11874,
-    experiments: non-target volume to 90 % of the target volume. As released: HEADs count with the length of their printed
-    headers, errors with nothing; here all count with the bytes received.
+    experiments: non-target volume to 90 % of the target volume. As released: HEADs count with the length of their
+    printed headers, errors with nothing; here all count with the bytes received.
     """
     k = _first(harvest.target_bytes, harvest.exhaustive.target_bytes, share)
     return math.inf if k is None else 100 * float(harvest.other_bytes[k]) / max(1, harvest.exhaustive.other_bytes)
@@ -137,8 +137,8 @@ def cumulative_regret(harvest: Harvest) -> NDArray[np.float64]:
 
     References
     ----------
-    Bubeck and Cesa-Bianchi: Regret analysis of stochastic and nonstochastic multi-armed bandit problems. Foundations and
-    Trends in Machine Learning 5 (2012), section 1. OMNISCIENT is a baseline of the SB-CLASSIFIER paper.
+    Bubeck and Cesa-Bianchi: Regret analysis of stochastic and nonstochastic multi-armed bandit problems. Foundations
+    and Trends in Machine Learning 5 (2012), section 1. OMNISCIENT is a baseline of the SB-CLASSIFIER paper.
     """
     return np.minimum(np.arange(harvest.requests + 1), harvest.exhaustive.worth) - harvest.found
 
@@ -146,10 +146,10 @@ def cumulative_regret(harvest: Harvest) -> NDArray[np.float64]:
 def regret(harvest: Harvest) -> float:
     """Return how many requests later than with OMNISCIENT a unit of worth is found, on average.
 
-    It is the sum of ``(min(k, worth) - found[k]) / worth`` over ``k = 1 .. max(requests, exhaustive.requests)``, that is,
-    :func:`cumulative_regret` summed up, so that a crawl which found everything is not excused for having found it late.
-    A crawl that stopped before is taken to find nothing more: what it missed counts as found at the end of an exhaustive
-    crawl. 0 where there is nothing to find.
+    It is the sum of ``(min(k, worth) - found[k]) / worth`` over ``k = 1 .. max(requests, exhaustive.requests)``, that
+    is, :func:`cumulative_regret` summed up, so that a crawl which found everything is not excused for having found it
+    late. A crawl that stopped before is taken to find nothing more: what it missed counts as found at the end of an
+    exhaustive crawl. 0 where there is nothing to find.
     """
     worth = harvest.exhaustive.worth
     last = max(harvest.requests, harvest.exhaustive.requests)
@@ -176,8 +176,8 @@ def relevant_hosts(harvest: Harvest) -> int:
     References
     ----------
     Kontogiannis, Kelesis, Pollatos, Giannakopoulos, Paliouras: Tree-based Focused Web Crawling with Reinforcement
-    Learning. arXiv:2112.07620, experiments: relevant domains. As released: a domain is a host name without ``www.``; here
-    ``www.`` makes a difference.
+    Learning. arXiv:2112.07620, experiments: relevant domains. As released: a domain is a host name without ``www.``;
+    here ``www.`` makes a difference.
     """
     return int(harvest.hosts[-1])
 
@@ -220,7 +220,8 @@ METRICS: Mapping[str, Metric] = MappingProxyType({
     "requests_99": _until(0.99),
     "waste_90": Metric(
         "Waste until 90 %", "% of an exhaustive crawl", "less",
-        "How much of all the volume that is worth nothing was received until 90 % of the volume that is wanted was there.",
+        "How much of all the volume that is worth nothing was received until 90 % of the volume that is wanted was "
+        "there.",
         waste_until,
     ),
     "overhead_90": Metric(

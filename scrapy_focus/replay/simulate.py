@@ -127,11 +127,12 @@ def simulate(
     -----
     A HEAD is answered with the status and headers that the GET was recorded with. A URL that was never recorded costs a
     request, ends as the error ``unrecorded``, and is counted in :attr:`Harvest.missed
-    <scrapy_focus.replay.harvest.Harvest.missed>`. Not simulated: robots.txt itself, which costs a live crawl a request for
-    each host (URLs that it forbids are told by the recording, and cost nothing), and delays between requests to a host.
+    <scrapy_focus.replay.harvest.Harvest.missed>`. Not simulated: robots.txt itself, which costs a live crawl a request
+    for each host (URLs that it forbids are told by the recording, and cost nothing), and delays between requests to a
+    host.
 
-    When the budget is used up, or the stop rule says so, what is on its way arrives, but no redirect is followed and nothing
-    tried again for it: such a pick is released, as in a live crawl, which would go on with it in its next run.
+    When the budget is used up, or the stop rule says so, what is on its way arrives, but no redirect is followed and
+    nothing tried again for it: such a pick is released, as in a live crawl, which would go on with it in its next run.
     """
     if concurrency < 1 or retries < 0 or (seed is not None and seed < 0):
         raise ConfigError(
@@ -150,7 +151,8 @@ def simulate(
         policy.inform(truth)
     clock = SimulatedClock()
     crawl = Crawl(
-        policy, frontier=frontier, goal=goal, mission=mission, budget=Budget(requests=limits.requests, bytes=limits.bytes, seconds=limits.seconds),
+        policy, frontier=frontier, goal=goal, mission=mission,
+        budget=Budget(requests=limits.requests, bytes=limits.bytes, seconds=limits.seconds),
         stop=copy.deepcopy(stop), seed=seed, log=log, strict=True, clock=clock,
     )  # fmt: skip
     answers = Answers(

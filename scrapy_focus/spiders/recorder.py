@@ -42,9 +42,9 @@ _DOUBTFUL = 16  # failures in a row after which it is checked whether the site i
 class RecordSpider(scrapy.Spider):
     """Asks for what is missing in a recording until nothing is, in the order in which the URLs were found.
 
-    Redirects and failures are answers like any other: the writer says where they lead. But a URL that gave no response is
-    recorded only when another one does: a network that is down says nothing about a site. Bodies of sounds, images and
-    films, and any that are larger than ``DOWNLOAD_MAXSIZE``, are not downloaded where the server tells their size.
+    Redirects and failures are answers like any other: the writer says where they lead. But a URL that gave no response
+    is recorded only when another one does: a network that is down says nothing about a site. Bodies of sounds, images
+    and films, and any that are larger than ``DOWNLOAD_MAXSIZE``, are not downloaded where the server tells their size.
 
     Parameters
     ----------
@@ -226,7 +226,9 @@ class RecordSpider(scrapy.Spider):
 
 
 class Progress:
-    """Says how a recording stands: in the last line of a terminal, elsewhere every ``LOGSTATS_INTERVAL`` seconds in the log."""
+    """Says how a recording stands: in the last line of a terminal, elsewhere every ``LOGSTATS_INTERVAL`` seconds in the
+    log.
+    """
 
     def __init__(self, spider: RecordSpider, crawler: Crawler) -> None:
         self.spider = spider

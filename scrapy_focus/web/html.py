@@ -25,11 +25,13 @@ _LINKS = {"a": "href", "area": "href", "iframe": "src", "frame": "src", "link": 
 _SHOWN = ("a", "area", "iframe", "frame")  # where a URL stands for readers; the others say less of it
 _TEXT = 200  # characters of anchor and context that are kept
 _PIECES = 50  # text nodes that are read for them at most
-_UNSEEN = frozenset({"audio", "canvas", "embed", "head", "noscript", "object", "script", "select", "style", "svg", "template",
-    "textarea", "title", "video"})  # fmt: skip
-_INLINE = frozenset({"a", "abbr", "b", "bdi", "bdo", "cite", "code", "del", "dfn", "em", "font", "i", "ins", "kbd", "mark",
-    "noscript", "q", "s", "samp", "script", "small", "span", "strong", "style", "sub", "sup", "template", "tt", "u", "var",
-    "wbr"})  # fmt: skip
+_UNSEEN = frozenset(
+    "audio canvas embed head noscript object script select style svg template textarea title video".split()
+)
+_INLINE = frozenset(
+    "a abbr b bdi bdo cite code del dfn em font i ins kbd mark noscript q s samp script small span strong style sub "
+    "sup template tt u var wbr".split()
+)
 _PLAIN = re.compile(r"[!#-;=?-\[\]_a-z~]+\Z")  # what safe_url_string leaves alone, but %
 
 
@@ -90,7 +92,8 @@ def locate(root: _Element, base: str, wanted: Collection[str], *, encoding: str 
 
 
 def page_links(root: _Element, base: str) -> Iterator[tuple[str, _Element]]:
-    """Yield each distinct URL that a page links to or frames, absolute and without its fragment, with its first element.
+    """Yield each distinct URL that a page links to or frames, absolute and without its fragment, with its first
+    element.
 
     They come in document order; only ``http`` and ``https`` count, and what is no URL is passed over.
     """
@@ -106,8 +109,8 @@ def page_links(root: _Element, base: str) -> Iterator[tuple[str, _Element]]:
 def page_text(root: _Element) -> str:
     """Return what there is to read on a parsed page: its title, then its visible text, with single blanks.
 
-    Scripts, styles, templates, form fields and what is ``hidden`` are left out. Elements part words, those within a line
-    (``<b>``, ``<a>``, ..) do not. Time is linear in the page.
+    Scripts, styles, templates, form fields and what is ``hidden`` are left out. Elements part words, those within a
+    line (``<b>``, ``<a>``, ..) do not. Time is linear in the page.
     """
     title = root.find("head/title")
     pieces = ["" if title is None else "".join(map(str, title.itertext()))]

@@ -66,11 +66,11 @@ BLOCKED_MIMES: tuple[str, ...] = ("audio/*", "image/*", "video/*")
 #: ... and by extension, with what only dresses a page.
 BLOCKED_EXTENSIONS: frozenset[str] = frozenset(
     """
-    3g2 3gp aac ac3 aif aiff amr ape asf asx au avi avif bmp cr2 css cur dds divx djv dng dv emf eot eps f4a f4v flac flv
-    gif heic heif ico icns jfif jp2 jpe jpeg jpg js jxl jxr less m1v m2t m2ts m2v m3u m3u8 m4a m4b m4p m4v map mid midi
-    mka mkv mng mov mp2 mp3 mp4 mpa mpe mpeg mpg mpv mts mxf nef oga ogg ogm ogv opus orf otf pbm pcm pcx pgm pict png
-    pnm ppm psd qt ra ram raw rm rmvb scss sgi snd svg svgz swf tga tif tiff ts ttf vob wav wbmp weba webm webp wma wmf
-    wmv woff woff2 wv xbm xcf xpm xspf
+    3g2 3gp aac ac3 aif aiff amr ape asf asx au avi avif bmp cr2 css cur dds divx djv dng dv emf eot eps f4a f4v flac
+    flv gif heic heif ico icns jfif jp2 jpe jpeg jpg js jxl jxr less m1v m2t m2ts m2v m3u m3u8 m4a m4b m4p m4v map mid
+    midi mka mkv mng mov mp2 mp3 mp4 mpa mpe mpeg mpg mpv mts mxf nef oga ogg ogm ogv opus orf otf pbm pcm pcx pgm pict
+    png pnm ppm psd qt ra ram raw rm rmvb scss sgi snd svg svgz swf tga tif tiff ts ttf vob wav wbmp weba webm webp wma
+    wmf wmv woff woff2 wv xbm xcf xpm xspf
     """.split()
 )
 

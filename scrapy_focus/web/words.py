@@ -29,8 +29,8 @@ _ASCII = re.compile(r"[a-z0-9]{2,}")
 def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
     """Return what a word is, and what is a run of a script without blanks.
 
-    Marks belong to words, which ``\\w`` denies. All others are listed, since one class of characters is five times as fast
-    as a choice of two.
+    Marks belong to words, which ``\\w`` denies. All others are listed, since one class of characters is five times as
+    fast as a choice of two.
     """
     parts = "".join(
         letter

@@ -56,16 +56,16 @@ class TopicSpider(scrapy.Spider):
     seeds
         Pages to start from: URLs separated by commas, or a file with one on each line.
     examples
-        Folder with example pages (``.txt``, ``.html``) in ``positive``, those on the topic, and ``negative``. A model is
-        trained on them, and stored beside the results.
+        Folder with example pages (``.txt``, ``.html``) in ``positive``, those on the topic, and ``negative``. A model
+        is trained on them, and stored beside the results.
     model
         A file that ``scrapy focus-train`` wrote, instead of examples.
     keywords
         Words and phrases to look for in links, separated by commas, or a file with one on each line, such as
         ``scrapy focus-keywords`` writes.
     per_domain
-        Pages of one registered domain at most: ``10``, or ``5-2`` for 5 at first and 2 in the end (it is halved after each
-        third of the budget). No limit by default.
+        Pages of one registered domain at most: ``10``, or ``5-2`` for 5 at first and 2 in the end (it is halved after
+        each third of the budget). No limit by default.
     budget
         Requests of all kinds that may be sent; no limit by default.
     out
@@ -92,7 +92,8 @@ class TopicSpider(scrapy.Spider):
     ) -> None:  # fmt: skip
         if kwargs:
             raise UsageError(
-                f"there is no argument {', '.join(kwargs)}; there are seeds, examples, model, keywords, per_domain, budget "
+                f"there is no argument {', '.join(kwargs)}; there are seeds, examples, model, keywords, per_domain, "
+                "budget "
                 "and out"
             )
         super().__init__()
@@ -150,7 +151,8 @@ class TopicSpider(scrapy.Spider):
         stored = self.out.with_suffix(".npz")
         if not resumed and self.out.exists() and self.out.stat().st_size:
             raise UsageError(
-                f"{self.out} has the results of another crawl: name another file with -a out=FILE, or go on with that crawl "
+                f"{self.out} has the results of another crawl: name another file with -a out=FILE, or go on with that "
+                "crawl "
                 "by giving its JOBDIR"
             )
         try:
@@ -163,7 +165,8 @@ class TopicSpider(scrapy.Spider):
                 self.relevance = model
                 on = sum(labels)
                 self.logger.info(
-                    "The model was trained on %d examples on the topic and %d others, and is in %s; scrapy focus-train says how "
+                    "The model was trained on %d examples on the topic and %d others, and is in %s; scrapy focus-train "
+                    "says how "
                     "good one is", on, len(labels) - on, stored,
                 )  # fmt: skip
                 if min(on, len(labels) - on) < _FEW:

@@ -1,8 +1,8 @@
 """What is wrong with the files of a crawl: found by SQLite, by checksums, and by the frontier itself.
 
-Each of them answers for something else. SQLite has no checksums, so that it finds a page that makes no sense, and no wrong
-letter; checksums hold for the notes of a checkpoint and the records of a journal; the frontier knows what must hold of
-links, hosts and picks.
+Each of them answers for something else. SQLite has no checksums, so that it finds a page that makes no sense, and no
+wrong letter; checksums hold for the notes of a checkpoint and the records of a journal; the frontier knows what must
+hold of links, hosts and picks.
 """
 
 from __future__ import annotations
@@ -168,7 +168,8 @@ def _without_checkpoint(folder: Path) -> Finding:
     journals = journals_in(folder)
     if any((folder / f"journal.{number}").stat().st_size for number in journals):
         return Finding(
-            what=f"the last checkpoint is lost, and {journal_names(journals)} there without it; put back {FRONTIER}-wal if it "
+            what=f"the last checkpoint is lost, and {journal_names(journals)} there without it; put back "
+            f"{FRONTIER}-wal if it "
             "was removed, or begin anew with another JOBDIR"
         )
     return Finding(what="it has no checkpoint yet: the crawl will begin anew", harmless=True)
@@ -226,7 +227,7 @@ def _policy(notes: Mapping[str, bytes]) -> Iterator[Finding]:
         what = f"the policy cannot be read: {type(error).__name__}: {error}"
         if isinstance(error, (ImportError, AttributeError)) and not _can_import(path):
             yield Finding(
-                what=f"{what}; {path or 'its class'} is not there: run this where the crawl runs, in the folder of its project"
+                what=f"{what}; {path or 'its class'} is not there: run this in the folder of the project that crawls"
             )
             return
         if others := differences(state.get("versions", {}), versions()):

@@ -31,7 +31,8 @@ _FURTHEST = 1 << 40  # numbers of rows that are tried behind damage
 
 
 def repair_job(jobdir: Path, *, say: Callable[[str], object] = print) -> Checkup:
-    """Verify all that is in a JOBDIR, and repair what can be; ``say`` is given what is wrong and what is done, a line each.
+    """Verify all that is in a JOBDIR, and repair what can be; ``say`` is given what is wrong and what is done, a line
+    each.
 
     Raises
     ------
@@ -114,7 +115,8 @@ def _place_anew(folder: Path, _: Checkup, copies: Path) -> str:
         database.execute("COMMIT")
     learned = json.loads(notes["crawl"]).get("counts", {}).get("outcomes", 0)
     return (
-        f"dropped the policy, which cannot be read: what it learned from {learned:,} outcomes is lost, and where {n:,} links "
+        f"dropped the policy, which cannot be read: what it learned from {learned:,} outcomes is lost, and where {n:,} "
+        "links "
         "stood on their pages; all of them wait, and the next run places them anew as if they were given by hand"
     )
 
@@ -132,10 +134,12 @@ def _cut_journal(folder: Path, checkup: Checkup, copies: Path) -> str:
         return f"removed {journal_names(tail.older)}, needed no more"
     if tail.last:
         Journal(folder / f"journal.{tail.last}", keep=tail.end).close()
-        return f"cut journal.{tail.last} behind {tail.end:,} bytes with {counted(tail.events.total(), 'event')}{lost_of(tail)}"
+        kept = counted(tail.events.total(), "event")
+        return f"cut journal.{tail.last} behind {tail.end:,} bytes with {kept}{lost_of(tail)}"
     Journal(folder / f"journal.{tail.first}").close()
     return (
-        f"began journal.{tail.first} anew, as it is missing: what the crawl did since its last checkpoint is lost, and what it "
+        f"began journal.{tail.first} anew, as it is missing: what the crawl did since its last checkpoint is lost, and "
+        "what it "
         f"fetched since then will be fetched again{lost_of(tail)}"
     )
 
@@ -195,8 +199,8 @@ def _copy_table(old: sqlite3.Connection, new: sqlite3.Connection, table: str) ->
 def _numbered_rows(old: sqlite3.Connection, table: str, columns: Sequence[str]) -> Iterator[tuple[Any, ...] | None]:
     """Yield the rows that can be read, in order, and ``None`` for each place where some cannot.
 
-    SQLite stops at the first page that makes no sense. The rows behind it are there all the same: they are asked for from
-    further and further on until there is an answer.
+    SQLite stops at the first page that makes no sense. The rows behind it are there all the same: they are asked for
+    from further and further on until there is an answer.
     """
     key = columns[0]
     question = f"SELECT {', '.join(columns)} FROM {table} WHERE {key} > ? ORDER BY {key}"  # noqa: S608
@@ -218,7 +222,8 @@ def _named_rows(old: sqlite3.Connection, table: str, columns: Sequence[str]) -> 
     """Yield the rows of a table without numbers from both ends, those that can be read, and ``None`` if some cannot."""
     for order in ("ASC", "DESC"):
         try:
-            yield from old.execute(f"SELECT {', '.join(columns)} FROM {table} ORDER BY {columns[0]} {order}")  # noqa: S608
+            names = ", ".join(columns)
+            yield from old.execute(f"SELECT {names} FROM {table} ORDER BY {columns[0]} {order}")  # noqa: S608
             return
         except sqlite3.Error:
             if order == "DESC":

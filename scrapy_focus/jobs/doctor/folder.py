@@ -1,4 +1,6 @@
-"""The folder of a crawl as it is found: whether there is one, who uses it, and its SQLite file opened so that nothing changes."""
+"""The folder of a crawl as it is found: whether there is one, who uses it, and its SQLite file opened so that nothing
+changes.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,8 @@ def folder_of(jobdir: Path) -> Path:
         what = "missing" if not path.exists() else "empty"
         if journals_in(folder) or what == "empty":
             raise StorageError(
-                f"{path} is {what}, and cannot be made again from anything else: put a copy in its place, or begin anew with "
+                f"{path} is {what}, and cannot be made again from anything else: put a copy in its place, or begin "
+                "anew with "
                 "another JOBDIR"
             )
         raise ResumeError(f"nothing is stored in {folder} yet: the crawl ended before its first checkpoint")

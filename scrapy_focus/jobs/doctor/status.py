@@ -1,7 +1,7 @@
 """What is in the folder of a crawl, without changing it, while a crawl runs in it or after it was killed.
 
-The last checkpoint is read as one snapshot of its SQLite file, and what came since from the journals. A crawl that runs may
-commit a checkpoint in between and remove journals that were about to be read; then all of it is read again.
+The last checkpoint is read as one snapshot of its SQLite file, and what came since from the journals. A crawl that runs
+may commit a checkpoint in between and remove journals that were about to be read; then all of it is read again.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ def _say_crawl(crawl: dict[str, Any], tail: Tail) -> dict[str, Any]:
 
 
 def _best_arms(blob: bytes) -> dict[str, Any]:
-    """Ask the stored policy for the arms that earned most; a class that cannot be imported here is no reason to fail."""
+    """Ask the stored policy for its best arms; a class that cannot be imported here is no reason to fail."""
     try:
         policy = pickle.loads(blob)  # noqa: S301 (the user's own job directory)
         if not isinstance(policy, Policy):

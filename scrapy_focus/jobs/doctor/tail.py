@@ -1,7 +1,7 @@
 """What a stored crawl did since its last checkpoint, read from its journals without changing them.
 
-A resume reads the journals from the number on that the checkpoint notes, and stops where one is cut, damaged or missing.
-This reads them the same way, and counts what a resume will find and what it will not.
+A resume reads the journals from the number on that the checkpoint notes, and stops where one is cut, damaged or
+missing. This reads them the same way, and counts what a resume will find and what it will not.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What a pull of each arm earns and reveals, and what that makes it worth: a branching bandit.
 
-In a crawl a pull does not only earn: it also wakes other arms, as a page reveals links. Such bandits are called branching,
-and the arm to pull is the one with the largest index: what a pull earns per cost if what it reveals is pulled too as far as
-that pays.
+In a crawl a pull does not only earn: it also wakes other arms, as a page reveals links. Such bandits are called
+branching, and the arm to pull is the one with the largest index: what a pull earns per cost if what it reveals is
+pulled too as far as that pays.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ class Known(NamedTuple):
 class BranchingArms:
     """Records of what pulls of each arm earned, cost and revealed, and the indices that follow.
 
-    A record is a decayed mean, as what an arm has to give changes: the first of its links are not like the last. An arm that
-    was never pulled stands at what its kind does on average.
+    A record is a decayed mean, as what an arm has to give changes: the first of its links are not like the last. An arm
+    that was never pulled stands at what its kind does on average.
 
     Parameters
     ----------
@@ -84,8 +84,8 @@ class BranchingArms:
 
     Notes
     -----
-    *Memory*: 80 bytes an arm; and of what arms reveal, 144 bytes for each of 131,072 pairs of arms, the smallest half of
-    which are forgotten when there are more. Pickled, 16 bytes a pair.
+    *Memory*: 80 bytes an arm; and of what arms reveal, 144 bytes for each of 131,072 pairs of arms, the smallest half
+    of which are forgotten when there are more. Pickled, 16 bytes a pair.
 
     References
     ----------
@@ -110,7 +110,8 @@ class BranchingArms:
     ) -> None:
         if not (window >= 1 and shrink > 0 and horizon >= 0 and noise >= 0 and 0 < discount <= 1):
             raise ConfigError(
-                f"BranchingArms(window={window}, shrink={shrink}, horizon={horizon}, noise={noise}, discount={discount}): "
+                f"BranchingArms(window={window}, shrink={shrink}, horizon={horizon}, noise={noise}, "
+                f"discount={discount}): "
                 "window is at least 1, shrink above 0, horizon and noise at least 0, and discount in (0, 1]"
             )
         self.window = window
@@ -223,8 +224,8 @@ class BranchingArms:
     def worth(self, rng: np.random.Generator | None) -> Worth:
         """Return what a pull of each arm is worth by the last plan; with ``rng``, drawn from what is possible.
 
-        What is drawn for an arm is drawn again when its record changes, and else after as many calls as there are blocks
-        of 256 arms.
+        What is drawn for an arm is drawn again when its record changes, and else after as many calls as there are
+        blocks of 256 arms.
         """
         n, shrink = self.n_arms, self.shrink
         pulls, hits, rewards, costs = self._records[:n].T
@@ -242,7 +243,9 @@ class BranchingArms:
         return Worth(self._drawn[0, :n] * each, self._drawn[1, :n] * later, cost)
 
     def _draw(self, chance: NDArray[np.float64], rng: np.random.Generator) -> None:
-        """Draw the chance of a hit, and a factor of what is revealed, for a block of arms and those whose record changed."""
+        """Draw the chance of a hit, and a factor of what is revealed, for a block of arms and those whose record
+        changed.
+        """
         n = self.n_arms
         start = self._next_drawn if self._next_drawn < n else 0
         end = min(start + _BLOCK, n)

@@ -1,9 +1,10 @@
 """How many targets a crawl has still to find, and between what limits.
 
-Whoever watches a crawl wants to know whether it pays to go on. What waits can be counted, and what links like it earned is on
-record, so a first guess is cheap. It is wrong in two ways that pull apart: the best links left first, so those that wait are
-worse than their record; and what is behind pages that nobody has seen yet is in no record. So the guess is given with an
-interval, whose limits come from how far such guesses were off in replays, and where these say nothing, nothing is said.
+Whoever watches a crawl wants to know whether it pays to go on. What waits can be counted, and what links like it earned
+is on record, so a first guess is cheap. It is wrong in two ways that pull apart: the best links left first, so those
+that wait are worse than their record; and what is behind pages that nobody has seen yet is in no record. So the guess
+is given with an interval, whose limits come from how far such guesses were off in replays, and where these say nothing,
+nothing is said.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ _MIN_FOUND = 10  # with fewer found, nothing is said
 _MOST_NEWS = 2.0  # page links that each page reveals; with more, nobody can see how large the site is
 _MOST_RATIO = 3.0  # between the limits of the number of all targets; with more, they say nothing
 
-# log(1 + left) - log(1 + guess) is expected to be a sum of these: quantiles of it, fitted with `benchmarks/coverage.py fit`
-# to crawls of 29 recorded and made-up sites, each with the same weight
+# log(1 + left) - log(1 + guess) is expected to be a sum of these: quantiles of it, fitted with `benchmarks/coverage.py
+# fit` to crawls of 29 recorded and made-up sites, each with the same weight
 _LOW = {"one": -4.98, "hits": 4.13, "pages": -0.29}  # quantile 0.05
 _MIDDLE = {"one": -0.64, "hits": 0.80}  # 0.5
 _HIGH = {"one": 0.02, "news": 1.32}  # 0.95
@@ -54,18 +55,20 @@ class Signs(NamedTuple):
 class Coverage:
     """Keeps a record of what the pulls of each arm found and revealed, and tells how many targets are left.
 
-    The guess is what the links that wait are expected to earn, each by the record of its arm, and what the links to targets
-    are that they are expected to reveal. Nothing further ahead is guessed: that is in the interval. It reaches up as far as
-    pages still reveal new pages, for then there is more to come that nobody has seen. It reaches down the further, the
-    rarer finds have become and the more pages wait for each that was fetched, for then what waits is what nobody wanted.
+    The guess is what the links that wait are expected to earn, each by the record of its arm, and what the links to
+    targets are that they are expected to reveal. Nothing further ahead is guessed: that is in the interval. It reaches
+    up as far as pages still reveal new pages, for then there is more to come that nobody has seen. It reaches down the
+    further, the rarer finds have become and the more pages wait for each that was fetched, for then what waits is what
+    nobody wanted.
 
-    :meth:`left` says ``None``, for unknown, until ten targets are found; while pages reveal more than two new pages each; and
-    while the limits of the number of all targets, found or not, are more than a factor of 3 apart.
+    :meth:`left` says ``None``, for unknown, until ten targets are found; while pages reveal more than two new pages
+    each; and while the limits of the number of all targets, found or not, are more than a factor of 3 apart.
 
     Notes
     -----
-    *Calibration*: on crawls for data files, by :class:`~scrapy_focus.policies.branching.BranchingBandit`. Where pages are
-    targets, or another policy chooses, the interval need not hold 90 %. ``benchmarks/RESULTS.md`` says how often it held.
+    *Calibration*: on crawls for data files, by :class:`~scrapy_focus.policies.branching.BranchingBandit`. Where pages
+    are targets, or another policy chooses, the interval need not hold 90 %. ``benchmarks/RESULTS.md`` says how often it
+    held.
 
     *Cost*: some 20 microseconds a pull; :meth:`left` is linear in arms, 0.15 ms for 2,048.
 

@@ -30,7 +30,9 @@ class Choice(NamedTuple):
     odds: float  # log-odds by which they were ordered
 
     def explain(self, kind: str, record: Record, names: Sequence[str]) -> dict[str, Any]:
-        """Return what JSON can hold: the arm, its record, the parts of the score, what it was preferred to, and a sentence."""
+        """Return what JSON can hold: the arm, its record, the parts of the score, what it was preferred to, and a
+        sentence.
+        """
         at_random = not self.candidates
         said: dict[str, Any] = {
             "kind": kind, "tag_path": names[self.arm], "pulls": round(record.pulls, 1),
@@ -52,7 +54,8 @@ class Choice(NamedTuple):
             chosen = f"odds {odds:.2g} to 1"
             chosen = f"the most promising of {self.candidates}, {chosen}" if self.candidates > 1 else f"alone, {chosen}"
         said["why"] = (
-            f"a link to a {kind} at {readable(names[self.arm])}: its arm {earned}; {_said(self.own)} is expected of it and "
+            f"a link to a {kind} at {readable(names[self.arm])}: its arm {earned}; {_said(self.own)} is expected of it "
+            "and "
             f"{_said(self.later)} of what it reveals, score {_said(self.score)}{instead}; {chosen}"
         )
         return said

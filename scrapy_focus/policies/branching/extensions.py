@@ -25,7 +25,8 @@ _WANTED, _PAGE, _UNKNOWN = (3.0, 0.15), (0.15, 3.0), (0.5, 1.5)  # targets and o
 
 
 class LinkKinds:
-    """How often links with each extension were targets. It begins with what is looked for, and that fades if it is wrong.
+    """How often links with each extension were targets. It begins with what is looked for, and that fades if it is
+    wrong.
 
     Parameters
     ----------

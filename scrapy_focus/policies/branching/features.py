@@ -1,8 +1,9 @@
 """What a link says before it is fetched, as numbers that a linear model has weights for: its URL, its words, its place.
 
-There is no list of all the words beforehand by which the links of a site differ. So each thing that can be said of a link,
-such as "its URL has the word data, and a number behind it", is hashed to one of 65,535 features. A row of 32 of them, two bytes
-each, waits with the link in the frontier, and hundreds of links can be judged again without reading one.
+There is no list of all the words beforehand by which the links of a site differ. So each thing that can be said of a
+link, such as "its URL has the word data, and a number behind it", is hashed to one of 65,535 features. A row of 32 of
+them, two bytes each, waits with the link in the frontier, and hundreds of links can be judged again without reading
+one.
 """
 
 from __future__ import annotations
@@ -58,9 +59,9 @@ class _Known(dict[str, Any]):
 
 
 class LinkHasher:
-    """Hashes links: words of the URL behind the host, each alone and with the next, the template of the URL (folders without
-    numbers, extension, names in the query) and its extension, words of the anchor and of the text around it, and how far up the
-    page the link stands. Numbers are all the same.
+    """Hashes links: words of the URL behind the host, each alone and with the next, the template of the URL (folders
+    without numbers, extension, names in the query) and its extension, words of the anchor and of the text around it,
+    and how far up the page the link stands. Numbers are all the same.
     """
 
     def __init__(self) -> None:

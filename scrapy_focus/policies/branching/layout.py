@@ -1,4 +1,4 @@
-"""Tag paths of links without what names one element of one page, so that equal places of many pages have equal paths."""
+"""Tag paths of links without what names one element, so that equal places of many pages have equal paths."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _LONGEST = 100  # characters of an id that is counted
 class Places:
     """Leaves ids out of tag paths, but for those that belong to the layout of a site.
 
-    The ids of teasers, rows and sections differ from page to page, and every path with one would be a place of its own. Those
-    of a sidebar or footer may be all that tells it from the rest. So an id stays where its element has no class, it has no
-    number in it, and new links stand below it on a quarter of the pages that have any.
+    The ids of teasers, rows and sections differ from page to page, and every path with one would be a place of its own.
+    Those of a sidebar or footer may be all that tells it from the rest. So an id stays where its element has no class,
+    it has no number in it, and new links stand below it on a quarter of the pages that have any.
 
     Notes
     -----

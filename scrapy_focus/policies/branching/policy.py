@@ -1,9 +1,10 @@
-"""The policy that is used when nobody chooses one: a branching bandit over tag paths, with a learned choice within its arms.
+"""The policy that is used when nobody chooses one: a branching bandit over tag paths, with a learned choice within its
+arms.
 
 SB-CLASSIFIER showed that links which stand in the same place of their pages lead to the same kind of page. Three things
-were left to win. A pull that fails tells as much as one that does not, and a file that was taken for a page is a find. Links
-of one place still differ in their words. And what a page is worth is not only the files that it links to, but what the
-pages that it links to are worth.
+were left to win. A pull that fails tells as much as one that does not, and a file that was taken for a page is a find.
+Links of one place still differ in their words. And what a page is worth is not only the files that it links to, but
+what the pages that it links to are worth.
 """
 
 from __future__ import annotations
@@ -62,22 +63,22 @@ _KINDS = {PAGES: "page", TARGETS: "predicted target"}
 class BranchingBandit(Policy):
     """A branching bandit over tag paths: the arm whose links earn most per cost, with what they are expected to reveal.
 
-    Links stand in arms: by the cluster of their tag path, as in SB-CLASSIFIER, and by whether a classifier takes them for
-    targets. Each arm has a record of what its pulls earned, cost, and revealed of other arms. From these follows an index, the
-    reward per cost of an arm if what it reveals is pulled as far as that pays; the arm with the largest one is pulled, after
-    noise that is as large as the record is uncertain. Within an arm the link is taken that a second classifier expects most
-    of: that it leads to a target.
+    Links stand in arms: by the cluster of their tag path, as in SB-CLASSIFIER, and by whether a classifier takes them
+    for targets. Each arm has a record of what its pulls earned, cost, and revealed of other arms. From these follows an
+    index, the reward per cost of an arm if what it reveals is pulled as far as that pays; the arm with the largest one
+    is pulled, after noise that is as large as the record is uncertain. Within an arm the link is taken that a second
+    classifier expects most of: that it leads to a target.
 
     Parameters
     ----------
     targets
-        MIME types that are looked for, so that the first predictions follow from extensions, and from names of types in anchors.
-        By default those of the mission; with none, any link may be a target.
+        MIME types that are looked for, so that the first predictions follow from extensions, and from names of types in
+        anchors. By default those of the mission; with none, any link may be a target.
     words
         Other words in anchors that speak for a target; by default those of the mission.
     unit
-        What is to be saved: ``"requests"``, ``"bytes"`` (as received), or ``"seconds"`` (from choice to outcome); by default
-        what the mission says.
+        What is to be saved: ``"requests"``, ``"bytes"`` (as received), or ``"seconds"`` (from choice to outcome); by
+        default what the mission says.
     learned
         A file of :meth:`save`, from an earlier crawl of the same site or of one like it, to begin with.
     theta
@@ -89,25 +90,26 @@ class BranchingBandit(Policy):
     noise
         Spread of the noise, 1 for Thompson sampling.
     explore
-        Share of the pulls in which the link within an arm is drawn at random; until the first page led to a target, all are.
+        Share of the pulls in which the link within an arm is drawn at random; until the first page led to a target, all
+        are.
     candidates
         Links of an arm that are drawn, to take the best of them.
 
     Notes
     -----
-    *What counts*: every pull, whatever came of it. A link that is a target itself, or redirects to one, earns its reward for
-    its own arm. What a page reveals are its new links.
+    *What counts*: every pull, whatever came of it. A link that is a target itself, or redirects to one, earns its
+    reward for its own arm. What a page reveals are its new links.
 
-    *Memory*: a waiting link has 64 bytes of features in the frontier. There are 1,024 clusters (16 MiB) and twice as many arms;
-    the two classifiers take 1 MB, pages to learn from again 0.3 MB, and tag paths that have a cluster 4 MB (some 30,000). Any
-    other belongs to the nearest, which is looked for each time. Of 4,096 pages is remembered what they revealed until their outcome is
-    learned. See also :class:`~scrapy_focus.policies.branching.arms.BranchingArms` and
-    :class:`~scrapy_focus.learn.text.GramProjector`.
+    *Memory*: a waiting link has 64 bytes of features in the frontier. There are 1,024 clusters (16 MiB) and twice as
+    many arms; the two classifiers take 1 MB, pages to learn from again 0.3 MB, and tag paths that have a cluster 4 MB
+    (some 30,000). Any other belongs to the nearest, which is looked for each time. Of 4,096 pages is remembered what
+    they revealed until their outcome is learned. See also :class:`~scrapy_focus.policies.branching.arms.BranchingArms`
+    and :class:`~scrapy_focus.learn.text.GramProjector`.
 
     References
     ----------
-    Gauquier, Manolescu, Senellart: Efficient Crawling for Scalable Web Data Acquisition (2026), for the tag paths. Weiss:
-    Branching bandit processes (1988), for the index. What of it pays is measured in ``benchmarks/RESULTS.md``.
+    Gauquier, Manolescu, Senellart: Efficient Crawling for Scalable Web Data Acquisition (2026), for the tag paths.
+    Weiss: Branching bandit processes (1988), for the index. What of it pays is measured in ``benchmarks/RESULTS.md``.
 
     Examples
     --------
@@ -269,7 +271,7 @@ class BranchingBandit(Policy):
         return choice.explain(kind, self.arms.record(choice.arm), self._names)
 
     def expected_cost(self) -> float | None:
-        """Return how many requests the next reward of 1 is expected to cost, by the best index; ``None`` at the start."""
+        """Return what the next reward of 1 should cost, in requests, by the best index; ``None`` at the start."""
         if self.steps < _FIRST_STEPS:
             return None
         return 1 / (self._expected * self.arms.mean_cost)
@@ -280,7 +282,9 @@ class BranchingBandit(Policy):
         return [(self._names[arm], float(rewards[arm]), int(pulls[arm])) for arm in best]
 
     def expected_left(self) -> Left | None:
-        """Return how many targets are still to be found; ``None`` while that is not known, and where any link may be one."""
+        """Return how many targets are still to be found; ``None`` while that is not known, and where any link may be
+        one.
+        """
         if not self.looks_for or not self.steps:
             return None
         waiting = self.arms.flying.copy()  # what is in flight counts as waiting
@@ -309,7 +313,8 @@ class BranchingBandit(Policy):
         for name, then, now in (("theta", learned.theta, self.theta), ("unit", learned.unit, self.saves)):
             if then != now:
                 raise ConfigError(
-                    f"{self.learned} was written with {name} = {then!r}, and this crawl has {now!r}; give both crawls the "
+                    f"{self.learned} was written with {name} = {then!r}, and this crawl has {now!r}; give both crawls "
+                    "the "
                     f"same, or begin without the {LEARNED.name}"
                 )
         clusters = []
@@ -366,7 +371,7 @@ class BranchingBandit(Policy):
     # Links
 
     def _best_of(self, arm: int, busy: Collection[str]) -> tuple[Pick | None, float, int]:
-        """Take the link of an arm that looks best; also its odds, and of how many it was the best (0: drawn at random)."""
+        """Take the best link of an arm; also its odds, and of how many it was the best (0: drawn at random)."""
         model = self.is_target if self.arms.kinds[arm] == TARGETS else self.leads
         knows = bool(self._n_finds or self.learned) or self.arms.kinds[arm] == TARGETS
         at_random = not knows or self.rng.random() < self.explore

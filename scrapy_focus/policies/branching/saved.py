@@ -1,7 +1,7 @@
 """What a crawl learned, in a file: to begin the next crawl of the same site, or of one like it, with it.
 
-The file is data and not a pickle: whoever made it, reading it runs no code. What it says counts as much as a few pulls of each
-arm. So a crawl of a site that has changed, or of another kind of site, soon knows better.
+The file is data and not a pickle: whoever made it, reading it runs no code. What it says counts as much as a few pulls
+of each arm. So a crawl of a site that has changed, or of another kind of site, soon knows better.
 """
 
 from __future__ import annotations

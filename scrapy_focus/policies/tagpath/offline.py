@@ -1,7 +1,7 @@
 """TP-OFF: groups of tag paths as in SB-CLASSIFIER, but learned once, at the beginning, and never again.
 
-To explore first and to exploit then is the simplest way to use what tag paths tell. It needs no formula for what is worth
-a try. It pays for that with a long blind beginning, and with groups that turn up too late to be known.
+To explore first and to exploit then is the simplest way to use what tag paths tell. It needs no formula for what is
+worth a try. It pays for that with a long blind beginning, and with groups that turn up too late to be known.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ FIRST = 1  # the arm of group k is FIRST + k
 class TagPathOffline(Informed):
     """The TP-OFF baseline of the SB-CLASSIFIER paper: learn what groups of tag paths are worth, then stick to it.
 
-    Links are grouped by their tag paths as in :class:`~scrapy_focus.policies.tagpath.TagPath`. The crawl is breadth-first
-    for ``warmup`` requests; in these, each group gets a benefit: how many targets a page has links to that was reached by
-    a link of the group, as a mean over all its pulls. Links that led to no page count as 0. Then links leave by the
-    benefit of their group, which does not change any more, uniformly among equals. Groups that turn up later have
-    benefit 0.
+    Links are grouped by their tag paths as in :class:`~scrapy_focus.policies.tagpath.TagPath`. The crawl is
+    breadth-first for ``warmup`` requests; in these, each group gets a benefit: how many targets a page has links to
+    that was reached by a link of the group, as a mean over all its pulls. Links that led to no page count as 0. Then
+    links leave by the benefit of their group, which does not change any more, uniformly among equals. Groups that turn
+    up later have benefit 0.
 
     Parameters
     ----------
@@ -60,19 +60,21 @@ class TagPathOffline(Informed):
       benefits are 0. ``"credit"`` is what can be had without the truth.
     * *Targets*: a link that is itself a target leads to no page with targets. So groups of download links have benefit
       0 and come last, as released.
-    * *Redirects*: in the released code a link that redirects counts as 0. Here its group earns what the page has links to.
-    * *Start page*: in the released code it belongs to no group. Here it belongs to that of the empty path, as in TagPath.
-    * *Ties*: the released code takes links of equal benefit in the order in which they happen to stand in its heap. Here
-      each is equally likely. That matters, as the benefit of most groups is 0: to empty these one after the other is to be
-      lost in the first that has no end. On the bundled portal (1,000 pages, a learning phase of 300 requests, 3 seeds)
-      four fifths of the requests find 0.40 of the targets this way and 0.03 that way.
-    * *Learning phase*: as released, the request that ends it was still chosen breadth-first, which makes 3,001. Here it is
-      3,000.
+    * *Redirects*: in the released code a link that redirects counts as 0. Here its group earns what the page has links
+      to.
+    * *Start page*: in the released code it belongs to no group. Here it belongs to that of the empty path, as in
+      TagPath.
+    * *Ties*: the released code takes links of equal benefit in the order in which they happen to stand in its heap.
+      Here each is equally likely. That matters, as the benefit of most groups is 0: to empty these one after the other
+      is to be lost in the first that has no end. On the bundled portal (1,000 pages, a learning phase of 300 requests,
+      3 seeds) four fifths of the requests find 0.40 of the targets this way and 0.03 that way.
+    * *Learning phase*: as released, the request that ends it was still chosen breadth-first, which makes 3,001. Here it
+      is 3,000.
 
     *Memory*: clusters (64 MiB) and what splits tag paths (30 MB), whose limits
-    :class:`~scrapy_focus.learn.clusters.Clusters` and :class:`~scrapy_focus.learn.text.GramProjector` state; two numbers for
-    each cluster, and the last 500 characters of its first path. Memos hold numbers of clusters, which stay. Pickled, this
-    is about 7 MB where all is full.
+    :class:`~scrapy_focus.learn.clusters.Clusters` and :class:`~scrapy_focus.learn.text.GramProjector` state; two
+    numbers for each cluster, and the last 500 characters of its first path. Memos hold numbers of clusters, which stay.
+    Pickled, this is about 7 MB where all is full.
 
     References
     ----------
@@ -111,12 +113,14 @@ class TagPathOffline(Informed):
     ) -> None:
         if benefit not in ("truth", "credit") or index not in ("numpy", "hnswlib"):
             raise ConfigError(
-                f"TagPathOffline(benefit={benefit!r}, index={index!r}): benefit is 'truth' or 'credit', index is 'numpy' "
+                f"TagPathOffline(benefit={benefit!r}, index={index!r}): benefit is 'truth' or 'credit', index is "
+                "'numpy' "
                 "or 'hnswlib'"
             )
         if not (warmup >= 0 and 0 < theta <= 1 and n >= 1 and max_clusters >= 1 and 1 <= m <= w <= 30):
             raise ConfigError(
-                f"TagPathOffline(warmup={warmup}, theta={theta}, n={n}, max_clusters={max_clusters}, m={m}, w={w}): warmup "
+                f"TagPathOffline(warmup={warmup}, theta={theta}, n={n}, max_clusters={max_clusters}, m={m}, w={w}): "
+                "warmup "
                 "is at least 0, theta is in (0, 1], n and max_clusters are at least 1, and 1 <= m <= w <= 30"
             )
         self.warmup = warmup

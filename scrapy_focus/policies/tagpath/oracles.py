@@ -29,7 +29,8 @@ class Truth(Protocol):
     """What a recorded site knows about itself."""
 
     def kind(self, url: str) -> Kind:
-        """Say what a URL gives: a page with links, a target, a redirect, an error (dead), or something that nobody wants.
+        """Say what a URL gives: a page with links, a target, a redirect, an error (dead), or something that nobody
+        wants.
 
         ``"unknown"`` is a URL that was not recorded.
         """

@@ -79,8 +79,8 @@ class TagPath(Policy):
         default where targets may be pages.
     blocked
         Extensions of URLs that are never requested, but as seeds; with ``accounting="full"``, where anything can be a
-        target, not after three of its kind were fetched for nothing. By default those of images, films and the like that
-        the mission does not look for.
+        target, not after three of its kind were fetched for nothing. By default those of images, films and the like
+        that the mission does not look for.
     index
         How the nearest cluster is found, see :class:`~scrapy_focus.learn.clusters.Clusters`.
     max_clusters
@@ -94,27 +94,29 @@ class TagPath(Policy):
       released; but a ``/`` within a class does not end the element.
     * *Failures*: in the released code a pull that ended in no page (an error, a target that was taken for a page) is
       not counted, so an arm of dead links keeps the bonus of one that was never tried. As released by default.
-    * *Reward*: the released code adds 1 when a link is classified as a target and the truth, looked up, agrees. Here 1 is
-      added when the target has arrived. The same, but without the truth.
+    * *Reward*: the released code adds 1 when a link is classified as a target and the truth, looked up, agrees. Here 1
+      is added when the target has arrived. The same, but without the truth.
     * *Redirects*: in the released code a URL that redirects never becomes a label. Here the URL that was asked for gets
       the label of what came back.
     * *Step count*: ``t`` in the score is the number of requests, HEAD and GET, as released.
     * *Links of one page* with equal paths join their cluster at once, not one after the other.
-    * *Pages that were taken for targets* count as pulls of the cluster of their path, as released. With ``"full"``, where
-      targets are pages and most come this way, they only earn for it: on the bundled portal that finds 101 of 130 items
-      with 500 requests, and 94 where they count (8 seeds).
-    * *HEADs that fail*: in the released code a link whose HEAD gives an error is dropped. Here it is taken for a page, unless
-      it is gone (404, 410) on a server that answers other HEADs; and after a batch of failures in a row no more are sent.
+    * *Pages that were taken for targets* count as pulls of the cluster of their path, as released. With ``"full"``,
+      where targets are pages and most come this way, they only earn for it: on the bundled portal that finds 101 of 130
+      items with 500 requests, and 94 where they count (8 seeds).
+    * *HEADs that fail*: in the released code a link whose HEAD gives an error is dropped. Here it is taken for a page,
+      unless it is gone (404, 410) on a server that answers other HEADs; and after a batch of failures in a row no more
+      are sent.
     * *First labels*: the released code keeps sending HEADs until one more link than a batch was looked at; here the
       links that still wait for a HEAD are classified as soon as the classifier is trained.
 
-    *Memory*: everything that grows with a crawl has an end, and what waiting links note stays valid beyond it. Most of it
-    are clusters (64 MiB) and what splits tag paths (30 MB), whose limits :class:`~scrapy_focus.learn.clusters.Clusters` and
-    :class:`~scrapy_focus.learn.text.GramProjector` state. A link that is to be fetched at once, or waits for a HEAD, notes
-    its tag path by a number. Paths get numbers, and keep them, until all that have one take 4 MB (some 30,000 paths). Any
-    other stands for the cluster that was nearest to it when the link was found, and moves no centroid. A cluster has two
-    numbers and the last 500 characters of its first path, an extension in ``blocked`` one number. Which links taught the
-    classifier by their HEAD is known of one batch and those in flight. Pickled, this is about 10 MB where all is full.
+    *Memory*: everything that grows with a crawl has an end, and what waiting links note stays valid beyond it. Most of
+    it are clusters (64 MiB) and what splits tag paths (30 MB), whose limits
+    :class:`~scrapy_focus.learn.clusters.Clusters` and :class:`~scrapy_focus.learn.text.GramProjector` state. A link
+    that is to be fetched at once, or waits for a HEAD, notes its tag path by a number. Paths get numbers, and keep
+    them, until all that have one take 4 MB (some 30,000 paths). Any other stands for the cluster that was nearest to it
+    when the link was found, and moves no centroid. A cluster has two numbers and the last 500 characters of its first
+    path, an extension in ``blocked`` one number. Which links taught the classifier by their HEAD is known of one batch
+    and those in flight. Pickled, this is about 10 MB where all is full.
 
     References
     ----------
@@ -161,7 +163,8 @@ class TagPath(Policy):
             )
         if not (0 < theta <= 1 and alpha >= 0 and n >= 1 and batch >= 1 and max_clusters >= 1 and 1 <= m <= w <= 30):
             raise ConfigError(
-                f"TagPath(theta={theta}, alpha={alpha}, n={n}, batch={batch}, max_clusters={max_clusters}, m={m}, w={w}): "
+                f"TagPath(theta={theta}, alpha={alpha}, n={n}, batch={batch}, max_clusters={max_clusters}, m={m}, "
+                f"w={w}): "
                 "theta is in (0, 1], alpha at least 0, n, batch and max_clusters at least 1, and 1 <= m <= w <= 30"
             )
         self.theta = theta

@@ -1,8 +1,8 @@
 """What TRES looks at before it fetches a link: the path that led there, the words on it, its host; each in six bits.
 
-A vector has two parts. The *codes*, from 0 to 63, stand for numbers from 0 to 1: the tree splits on them, and the network
-reads them. What is *carried* behind them is for later: what is needed to count on, and the groups of the link, whose
-records are looked up again whenever it is judged.
+A vector has two parts. The *codes*, from 0 to 63, stand for numbers from 0 to 1: the tree splits on them, and the
+network reads them. What is *carried* behind them is for later: what is needed to count on, and the groups of the link,
+whose records are looked up again whenever it is judged.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Layout(NamedTuple):
         return self.vector_of(pick)[self.buckets :]
 
     def vector_of(self, pick: Pick) -> NDArray[np.uint8]:
-        """Return the vector of a pick, shape (width,); zeros where it has none, as the policy failed when it was found."""
+        """Return the vector of a pick, shape (width,); zeros where it has none, as the policy could not place it."""
         return np.zeros(self.width, np.uint8) if pick.memo is None else pick.memo.astype(np.uint8, copy=False)
 
 
@@ -283,7 +283,9 @@ class Features:
         return made
 
     def keep(self, made: NDArray[np.uint8], links: Sequence[Link], frontier: Drawn) -> None:
-        """Of links that wait, keep the path on which they were found first and the best words, and add up pages that link."""
+        """Of links that wait, keep the path on which they were found first and the best words, and add up pages that
+        link.
+        """
         known = [i for i, link in enumerate(links) if link.state == State.WAITING]
         if not known:
             return

@@ -1,9 +1,9 @@
 """TRES: a Q-network that judges a few representatives of all waiting links, which a regression tree keeps apart.
 
-Where a topic is discussed on thousands of sites, the link that should be followed next is one of a million that wait, and
-what is known of their worth changes with every page. Judging each of them anew is too slow; judging each once, when it
-is found, is soon out of date. So links that promised the same so far wait together, in the leaves of a tree that grows by
-what their kind earned, and of each leaf only some are judged.
+Where a topic is discussed on thousands of sites, the link that should be followed next is one of a million that wait,
+and what is known of their worth changes with every page. Judging each of them anew is too slow; judging each once, when
+it is found, is soon out of date. So links that promised the same so far wait together, in the leaves of a tree that
+grows by what their kind earned, and of each leaf only some are judged.
 """
 
 from __future__ import annotations
@@ -45,28 +45,29 @@ _MOST_PLACED = 64  # pages whose links are remembered until their outcome is lea
 class TreeQ(Policy):
     """The Tree-Frontier of TRES: a double deep Q-network over state-action vectors, asked about representatives only.
 
-    Of a link is known what led to it (was its page relevant, how far back was a relevant one, which share of the path was),
-    what it says (keywords in its URL and anchor, the probability that a classifier gives their words), its domain (the relevant
-    share, whether it is unknown) and which pages link to it. All that is quantised to 64 levels, and a regression tree parts
-    what earned differently. Each choice draws representatives uniformly from every leaf, looks up what is known of their
-    domains now, and takes the one that the network values most.
+    Of a link is known what led to it (was its page relevant, how far back was a relevant one, which share of the path
+    was), what it says (keywords in its URL and anchor, the probability that a classifier gives their words), its domain
+    (the relevant share, whether it is unknown) and which pages link to it. All that is quantised to 64 levels, and a
+    regression tree parts what earned differently. Each choice draws representatives uniformly from every leaf, looks up
+    what is known of their domains now, and takes the one that the network values most.
 
-    Without keywords and classifier it crawls a site: groups of links by tag path, by URL pattern and by anchor have records of
-    what they earned, and of what was earned behind them, and these are what the network reads.
+    Without keywords and classifier it crawls a site: groups of links by tag path, by URL pattern and by anchor have
+    records of what they earned, and of what was earned behind them, and these are what the network reads.
 
     Parameters
     ----------
     keywords
-        Words and phrases of the topic, see :class:`~scrapy_focus.policies.treeq.features.Words`; by default those of the
-        mission.
+        Words and phrases of the topic, see :class:`~scrapy_focus.policies.treeq.features.Words`; by default those of
+        the mission.
     relevance
-        A classifier of texts, or the file of one that ``scrapy focus-train`` wrote; by default the topic of the mission.
+        A classifier of texts, or the file of one that ``scrapy focus-train`` wrote; by default the topic of the
+        mission.
     per_domain, per_domain_least, falls_every
         Pages of one domain at most, see :class:`~scrapy_focus.policies.domains.Domains`.
     mode
-        ``"tree"``, or a baseline of the paper: ``"tree-random"`` takes a random link of a random leaf; ``"synchronous"`` judges
-        every waiting link at each choice, linear in what waits; ``"asynchronous"`` judges each link once, when it is
-        found; ``"random"`` takes any.
+        ``"tree"``, or a baseline of the paper: ``"tree-random"`` takes a random link of a random leaf;
+        ``"synchronous"`` judges every waiting link at each choice, linear in what waits; ``"asynchronous"`` judges each
+        link once, when it is found; ``"random"`` takes any.
     preset
         ``"tres-2023"``: the rules of the paper and its released code.
     rules
@@ -76,33 +77,38 @@ class TreeQ(Policy):
     -----
     As published / as released, and what this class does:
 
-    * *Rewards* are 0 or 1 in the paper. Others count ``log2(1 + reward)``; a page is relevant if its reward is positive.
+    * *Rewards* are 0 or 1 in the paper. Others count ``log2(1 + reward)``; a page is relevant if its reward is
+      positive.
     * *gamma* is low by the paper's argument and 0.99 in the released code. Recommended is 0.3.
-    * *Warm-up*: as released, the first 300 or 500 choices are random. Recommended is to begin with what the features promise,
-      the probability first, and to learn what is to be added to that.
-    * *Representatives*: as released, one for each leaf. Recommended are 256 in all, and splits that a chi-square test supports.
-    * *Links to the same URL*: as released, each waits for itself until one is fetched. Here a URL waits once, on the path on
-      which it was found first, with the best of its anchors, and counts the pages that link to it.
+    * *Warm-up*: as released, the first 300 or 500 choices are random. Recommended is to begin with what the features
+      promise, the probability first, and to learn what is to be added to that.
+    * *Representatives*: as released, one for each leaf. Recommended are 256 in all, and splits that a chi-square test
+      supports.
+    * *Links to the same URL*: as released, each waits for itself until one is fetched. Here a URL waits once, on the
+      path on which it was found first, with the best of its anchors, and counts the pages that link to it.
     * *Failures*: as released, they are no experiences and do not count. Here they earn 0.
-    * *Dead ends*: as released, pages without a new link are no experiences. Recommended is that they teach their own reward.
+    * *Dead ends*: as released, pages without a new link are no experiences. Recommended is that they teach their own
+      reward.
     * *Links to go on with*: as released, those of the page; by the paper, the choice of the tree besides. Both here.
-    * *Keywords*: as released, expanded keywords are looked for in anchors, the initial ones in URLs, where any part of a word
-      will do. Here all are looked for in both, as words. The released code has a feature for phrases; here they are keywords.
-    * *Domains*: as released, a host without ``www.``; here the registered domain. What failed does not count there; here ten
-      failures count as a page.
-    * *What else differs from the released code, also with the preset*: vectors have 64 levels, leaves end at 4,096 and their
-      experience is that of the last 100,000 results; a target looks at 32 links of a page (recommended: 16), without those that were
-      fetched; the target network is copied after so many experiences; seeds are judged by URL and anchor, not by
-      title; steps of the warm-up and of a falling cap count failures; which links are followed is the spider's affair.
+    * *Keywords*: as released, expanded keywords are looked for in anchors, the initial ones in URLs, where any part of
+      a word will do. Here all are looked for in both, as words. The released code has a feature for phrases; here they
+      are keywords.
+    * *Domains*: as released, a host without ``www.``; here the registered domain. What failed does not count there;
+      here ten failures count as a page.
+    * *What else differs from the released code, also with the preset*: vectors have 64 levels, leaves end at 4,096 and
+      their experience is that of the last 100,000 results; a target looks at 32 links of a page (recommended: 16),
+      without those that were fetched; the target network is copied after so many experiences; seeds are judged by URL
+      and anchor, not by title; steps of the warm-up and of a falling cap count failures; which links are followed is
+      the spider's affair.
 
-    *Memory*: a waiting link has 15 bytes of vector in the frontier, 35 with groups. The network keeps 20,000 experiences (7 MB),
-    the tree 100,000 (3 MB) and 15 KB a leaf, groups take 3 MB, and each domain that was ever seen 28 bytes. Pickled, this is about
-    20 MB, and 28 for each million of domains.
+    *Memory*: a waiting link has 15 bytes of vector in the frontier, 35 with groups. The network keeps 20,000
+    experiences (7 MB), the tree 100,000 (3 MB) and 15 KB a leaf, groups take 3 MB, and each domain that was ever seen
+    28 bytes. Pickled, this is about 20 MB, and 28 for each million of domains.
 
     References
     ----------
-    Kontogiannis, Kelesis, Pollatos, Giannakopoulos, Paliouras: Tree-based focused web crawling with reinforcement learning.
-    arXiv:2112.07620.
+    Kontogiannis, Kelesis, Pollatos, Giannakopoulos, Paliouras: Tree-based focused web crawling with reinforcement
+    learning. arXiv:2112.07620.
 
     Examples
     --------
@@ -177,12 +183,13 @@ class TreeQ(Policy):
         keywords = mission.words if self.keywords is None else self.keywords
         topic = mission.topic if self.relevance is None else self.relevance
         self._features = Features(
-            self.layout, LinkReader(keywords, topic), self.domains, seeds_are_relevant=bool(keywords) or topic is not None,
-            hosts=rules.hosts,
+            self.layout, LinkReader(keywords, topic), self.domains,
+            seeds_are_relevant=bool(keywords) or topic is not None, hosts=rules.hosts,
         )  # fmt: skip
         self.tree = RegressionTree(
             self.layout.n_codes, rule=rules.split, tau=rules.tau, min_samples=rules.min_samples,
-            min_child=rules.min_child, min_share=rules.min_share, max_depth=rules.max_depth, max_leaves=rules.max_leaves,
+            min_child=rules.min_child, min_share=rules.min_share, max_depth=rules.max_depth,
+            max_leaves=rules.max_leaves,
         )  # fmt: skip
         self.network = DoubleDQN(
             self.layout.n_codes, gamma=rules.gamma, batch=rules.batch, target_every=rules.target_every,
@@ -328,7 +335,9 @@ class TreeQ(Policy):
     # Choosing
 
     def _choose(self, busy: Collection[str]) -> Pick | None:
-        """Take the best of the representatives of all leaves; where nothing will ever be open again, give up what waits."""
+        """Take the best of the representatives of all leaves; where nothing will ever be open again, give up what
+        waits.
+        """
         self._know_hosts()
         closed = None if self.domains.cap is None else self._closed[: self._n_hosts]
         if self.mode == "synchronous":
@@ -419,5 +428,5 @@ class TreeQ(Policy):
 
 
 def worth(reward: float) -> float:
-    """Return a reward as the network learns it: the same for 0 and 1, and no page with many items outweighs all others."""
+    """Return a reward as the network learns it: the same for 0 and 1; no page with many items outweighs all others."""
     return math.copysign(math.log2(1 + abs(reward)), reward)

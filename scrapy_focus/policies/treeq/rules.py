@@ -57,7 +57,8 @@ class Rules:
                 )
         if self.gamma > 1 or self.split not in ("chi2", "variance") or self.min_share > 0.5 or self.batch > 20_000:
             raise ConfigError(
-                f"rules has gamma = {self.gamma}, split = {self.split!r}, min_share = {self.min_share}, batch = {self.batch}; "
+                f"rules has gamma = {self.gamma}, split = {self.split!r}, min_share = {self.min_share}, batch = "
+                f"{self.batch}; "
                 "gamma is at most 1, split is 'chi2' or 'variance', min_share at most 0.5, batch at most 20,000"
             )
 
@@ -89,7 +90,9 @@ class Rules:
         return replace(rules, **changes)
 
     def weights(self, layout: Layout) -> NDArray[np.float32] | None:
-        """Return what each code is worth before anything was learned, shape (n_codes,); ``None``: nothing is known of that."""
+        """Return what each code is worth before anything was learned, shape (n_codes,); ``None``: nothing is known of
+        that.
+        """
         if not self.prior:
             return None
         weights = np.zeros(layout.n_codes, np.float32)

@@ -114,8 +114,8 @@ class FolderSite:
 class MirrorSite(FolderSite):
     """Answers as the site did of which ``wget --mirror`` made a folder, with ``--adjust-extension`` or without.
 
-    Differs from a folder in that ``/list?page=2`` is answered by the file of that name, if there is one, any page also by
-    a file with ``.html`` after its name, and that a file whose suffix says nothing is a page if it begins like one.
+    Differs from a folder in that ``/list?page=2`` is answered by the file of that name, if there is one, any page also
+    by a file with ``.html`` after its name, and that a file whose suffix says nothing is a page if it begins like one.
     """
 
     def fetch(self, path: str) -> Page:
@@ -171,8 +171,8 @@ class SiteImporter:
 class FolderImporter(SiteImporter):
     """Imports a site that lies in a folder, as a web server would answer it, or as ``wget --mirror`` made it.
 
-    It starts at ``http://localhost/index.html`` where nobody names another root: the path is relative to the folder, and
-    the host counts for absolute links.
+    It starts at ``http://localhost/index.html`` where nobody names another root: the path is relative to the folder,
+    and the host counts for absolute links.
 
     Parameters
     ----------

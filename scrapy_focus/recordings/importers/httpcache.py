@@ -47,15 +47,15 @@ class _Entry(NamedTuple):
 class HttpCacheImporter(Archive):
     """Imports the answers to GET requests that are in Scrapy's HTTP cache.
 
-    Both storages of Scrapy are understood: files (also with ``HTTPCACHE_GZIP``) and DBM, which does not say what was not
-    a GET: a POST counts as one, if it was stored first. Entries that were half written when a crawl was killed are left
-    out, with a warning in the log.
+    Both storages of Scrapy are understood: files (also with ``HTTPCACHE_GZIP``) and DBM, which does not say what was
+    not a GET: a POST counts as one, if it was stored first. Entries that were half written when a crawl was killed are
+    left out, with a warning in the log.
 
     Parameters
     ----------
     folder
-        What one spider stored, ``.scrapy/httpcache/<spider>`` or ``.scrapy/httpcache/<spider>.db``; or the folder above,
-        if it holds one spider only.
+        What one spider stored, ``.scrapy/httpcache/<spider>`` or ``.scrapy/httpcache/<spider>.db``; or the folder
+        above, if it holds one spider only.
 
     Raises
     ------
@@ -114,7 +114,8 @@ def _open(cache: Path) -> Iterator[list[_Entry]]:
     """Give what the DBM storage has, in the order in which it was stored."""
     try:
         database: Any = dbm.open(str(cache), "r")  # noqa: SIM115 (it is closed below)
-        times = {key.removesuffix(b"_time"): float(database[key]) for key in database.keys() if key.endswith(b"_time")}  # noqa: SIM118 (not all DBM modules iterate)
+        keys = list(database.keys())  # not all DBM modules iterate
+        times = {key.removesuffix(b"_time"): float(database[key]) for key in keys if key.endswith(b"_time")}
     except _BROKEN as error:
         raise RecordingError(f"{cache} cannot be read: {error}") from error
     with closing(database):

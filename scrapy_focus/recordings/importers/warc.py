@@ -72,8 +72,8 @@ class WarcImporter:
 
     Notes
     -----
-    A ``revisit`` record has the body of the record that it refers to, where that is in the archives. ``resource`` records
-    count as answers with status 200.
+    A ``revisit`` record has the body of the record that it refers to, where that is in the archives. ``resource``
+    records count as answers with status 200.
     """
 
     def __init__(self, *files: str | Path) -> None:
