@@ -23,6 +23,7 @@ from scrapy_focus.web.mime import BLOCKED_MIMES, parse_types
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
+    from scrapy_focus.core.frontier import MakeFrontier
     from scrapy_focus.core.goal import Goal
     from scrapy_focus.core.mission import Unit
     from scrapy_focus.core.policy import Ability
@@ -38,6 +39,7 @@ class Config:
     policy: type[Policy]
     params: dict[str, Any] = field(default_factory=dict)
     goal: Goal
+    frontier: MakeFrontier | None = None
     budget_requests: int | None = None
     budget_bytes: int | None = None
     budget_seconds: float | None = None
@@ -77,6 +79,7 @@ class Config:
             policy=policy,
             params=_params(settings),
             goal=goal,
+            frontier=_frontier(settings),
             budget_requests=_number(settings, "FOCUS_BUDGET_REQUESTS", int) or None,
             budget_bytes=_number(settings, "FOCUS_BUDGET_BYTES", int) or None,
             budget_seconds=_number(settings, "FOCUS_BUDGET_SECONDS", float) or None,
@@ -108,14 +111,14 @@ class Config:
             signature.bind(**self.params)
         except TypeError as error:
             raise ConfigError(
-                f"FOCUS_POLICY_PARAMS is {self.params!r}, which {self.policy.__qualname__} does not take: {error}; it takes "
-                f"{', '.join(signature.parameters) or 'none'}"
+                f"FOCUS_POLICY_PARAMS is {self.params!r}, which {self.policy.__qualname__} does not take: {error}; it "
+                f"takes {', '.join(signature.parameters) or 'none'}"
             ) from error
         policy = self.policy(**self.params)
         if policy.needs_truth:
             raise ConfigError(
-                f"FOCUS_POLICY is {self.policy.__qualname__}, which is given the truth about a site beforehand: it can only be "
-                "tried on recorded ones, with scrapy focus-compare"
+                f"FOCUS_POLICY is {self.policy.__qualname__}, which is given the truth about a site beforehand: it can "
+                "only be tried on recorded ones, with scrapy focus-compare"
             )
         return policy
 
@@ -142,6 +145,7 @@ SETTINGS = (
     "FOCUS_CHECKPOINT_EVERY",
     "FOCUS_COST_LIMIT",
     "FOCUS_EXPLAIN",
+    "FOCUS_FRONTIER",
     "FOCUS_GOAL",
     "FOCUS_ITEM_ID",
     "FOCUS_KEYWORDS",
@@ -221,8 +225,8 @@ def _check_can(policy: type[Policy], settings: BaseSettings) -> None:
     for name, (ability, is_set) in needs.items():
         if is_set and not policy.can(ability):
             raise ConfigError(
-                f"{name} is {settings.get(name)!r}, for which {policy.__qualname__} lacks {ability}(); use the default policy "
-                "of scrapy_focus.FocusScheduler, or remove it"
+                f"{name} is {settings.get(name)!r}, for which {policy.__qualname__} lacks {ability}(); use the default "
+                "policy of scrapy_focus.FocusScheduler, or remove it"
             )
 
 
@@ -248,8 +252,8 @@ def _stop_rule(value: Any) -> StopRule | None:
         missing.insert(0, "reason")
     if missing:
         raise ConfigError(
-            f"FOCUS_STOP is {value!r}, which lacks {', '.join(missing)}; it takes a stop rule such as scrapy_focus.Plateau, or "
-            "its import path"
+            f"FOCUS_STOP is {value!r}, which lacks {', '.join(missing)}; it takes a stop rule such as "
+            "scrapy_focus.Plateau, or its import path"
         )
     return rule  # type: ignore[no-any-return]
 
@@ -286,6 +290,26 @@ def _goal(value: Any, types: frozenset[str], topic: Any) -> Goal:
     if types:
         raise ConfigError("FOCUS_GOAL and FOCUS_TARGETS both say what to look for; set one of them")
     return goal  # type: ignore[no-any-return]
+
+
+def _frontier(settings: BaseSettings) -> MakeFrontier | None:
+    value = settings.get("FOCUS_FRONTIER")
+    if not value:
+        return None
+    if settings.get("JOBDIR"):
+        raise ConfigError(
+            f"FOCUS_FRONTIER is {value!r}, and JOBDIR is set, which brings a frontier of its own; remove one of them"
+        )
+    try:
+        make = load_object(value)
+    except (ImportError, NameError, ValueError, TypeError) as error:
+        raise ConfigError(f"FOCUS_FRONTIER is {value!r}, which cannot be imported: {error}") from error
+    if not callable(make):
+        raise ConfigError(
+            f"FOCUS_FRONTIER is {value!r}; it takes what makes a frontier of what a policy keeps, such as "
+            "scrapy_focus.memory_frontier, or its import path"
+        )
+    return make  # type: ignore[no-any-return]
 
 
 def _plateau(value: Any) -> Plateau | None:

@@ -123,15 +123,15 @@ class Seen:
         key = self._urls.get(request.url)
         if key is None or self._may_be_wanted(key):
             return False
-        if entry is not None:
-            self.note(key, entry)
+        if entry is not None and self.tells_keys:
+            entry.known.append(key)
         self.host.count("link/known")
         return True
 
-    def note(self, key: int, entry: Entry) -> None:
+    def note(self, request: Request, entry: Entry) -> None:
         """A page has a link to a known URL, and the policy is not given the link."""
         if self.tells_keys:
-            entry.known.append(key)
+            entry.known.append(self.links.key(request))
 
     def forget(self, urls: Iterable[str]) -> None:
         """The policy left the links of these URLs as they were: it is to be given the next ones."""

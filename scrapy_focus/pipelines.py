@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class RewardPipeline:
     """Says what each item is worth to the policy: 1 by default, or what you make of it in a subclass.
 
-    An item whose worth cannot be told (an exception, which is logged) is worth 1. It comes last, so an item that another
+    An item whose worth is not known (an exception, which is logged) is worth 1. It comes last, so an item that another
     pipeline dropped is worth nothing. What a page earned is the sum over its items.
 
     Examples

@@ -103,7 +103,7 @@ class FocusScheduler(BaseScheduler):
                 policy.load(config.learned_from)
             self.crawl = Crawl(
                 policy,
-                frontier=memory_frontier if self.job is None else None,
+                frontier=(config.frontier or memory_frontier) if self.job is None else None,
                 job=self.job,
                 goal=config.goal,
                 mission=config.mission(),
@@ -302,7 +302,7 @@ class FocusScheduler(BaseScheduler):
             return False
         if seen and not self.seen.wanted:
             if source is not None:
-                self.seen.note(self.links.key(request), source)
+                self.seen.note(request, source)
             return False
         self.count("link/loose", source is None)
         (self._loose if source is None else source.links).append(self.links.make(request, seen=seen))

@@ -41,10 +41,10 @@ class Blocker:
 sys.meta_path.insert(0, Blocker())
 for name in sys.argv[1:]:
     importlib.import_module(name)
-from scrapy_focus import Budget, Crawl, FilesGoal, Link, Outcome, check_frontier, check_policy, memory_frontier
+from scrapy_focus import Budget, Crawl, FilesGoal, Link, Outcome, check_policy, check_ranked, memory_frontier
 from scrapy_focus.policies.tagpath.policy import TagPath
 check_policy(TagPath, pages=20)
-check_frontier(memory_frontier, steps=50)
+check_ranked(memory_frontier, steps=50)
 assert not {"scrapy", "twisted"} & {name.partition(".")[0] for name in sys.modules}
 try:
     from scrapy_focus import Addon
@@ -120,10 +120,14 @@ def test_everything_public_is_documented(path: Path) -> None:
     tree = ast.parse(path.read_text())
     assert ast.get_docstring(tree), "the module"
     for node in tree.body:
-        if isinstance(node, (ast.ClassDef, ast.FunctionDef)) and not node.name.startswith("_"):
+        if isinstance(node, (ast.ClassDef, ast.FunctionDef)) and not (node.name.startswith("_") or _is_overload(node)):
             assert ast.get_docstring(node), node.name
             if isinstance(node, ast.ClassDef) and is_below(path):
                 _check_methods(getattr(import_module(module_of(path)), node.name), node)
+
+
+def _is_overload(node: ast.ClassDef | ast.FunctionDef) -> bool:
+    return any(isinstance(each, ast.Name) and each.id == "overload" for each in node.decorator_list)
 
 
 def _check_methods(cls: type, node: ast.ClassDef) -> None:
@@ -134,7 +138,7 @@ def _check_methods(cls: type, node: ast.ClassDef) -> None:
 
 def _is_promised(cls: type, name: str) -> bool:
     """Return whether a base class, or the protocol of frontiers, says what a method is for."""
-    bases = [*cls.__mro__[1:], scrapy_focus.Frontier]
+    bases = [*cls.__mro__[1:], scrapy_focus.Frontier, scrapy_focus.Ranked, scrapy_focus.Drawn]
     return any(getattr(vars(base).get(name), "__doc__", None) for base in bases)
 
 

@@ -35,9 +35,9 @@ def check_drawn(make: Callable[[Vectors], Drawn], *, steps: int = 1000, seed: in
 
     Notes
     -----
-    What the frontier raises itself comes through as it is. Whether draws are uniform is not checked, but that equal random
-    numbers draw equal links from a frontier in which the same waits, that a mapping draws what an array does, and that
-    nothing is drawn from hosts that are shut.
+    What the frontier raises itself comes through as it is. Whether draws are uniform is not checked, but that equal
+    random numbers draw equal links from a frontier in which the same waits, that a mapping draws what an array does,
+    and that nothing is drawn from hosts that are shut.
     """
     rng = np.random.default_rng(seed)
     machine = DrawnMachine(make(Vectors(WIDTH)), make)

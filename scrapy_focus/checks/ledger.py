@@ -1,8 +1,8 @@
 """A frontier beside a dictionary that says what it should do: the operations that all frontiers have.
 
-Each operation is one method: it does something to the frontier, compares what came of it, and does the same to the model.
-Whoever drives it chooses the operations and their arguments: a random generator here, Hypothesis in the tests of this
-package.
+Each operation is one method: it does something to the frontier, compares what came of it, and does the same to the
+model. Whoever drives it chooses the operations and their arguments: a random generator here, Hypothesis in the tests
+of this package.
 """
 
 from __future__ import annotations

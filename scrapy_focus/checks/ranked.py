@@ -31,8 +31,8 @@ def check_ranked(make: Callable[[], Ranked], *, steps: int = 2000, seed: int = 0
 
     Notes
     -----
-    What the frontier raises itself comes through as it is. Links are on four hosts, in six arms, of ten ranks, so that many
-    are equal: the one that was pushed first leaves first.
+    What the frontier raises itself comes through as it is. Links are on four hosts, in six arms, of ten ranks, so
+    that many are equal: the one that was pushed first leaves first.
     """
     rng = np.random.default_rng(seed)
     machine = RankedMachine(make())

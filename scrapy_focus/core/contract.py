@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scrapy_focus.core.errors import GoalError, PolicyError
+from scrapy_focus.core.errors import ConfigError, GoalError, PolicyError
+from scrapy_focus.core.frontier import Drawn, Ranked, Ranks
 from scrapy_focus.core.types import NOT_NOW, Pick, State
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from scrapy_focus.core.frontier import Frontier
+    from scrapy_focus.core.frontier import Frontier, Keeps
     from scrapy_focus.core.goal import Goal
     from scrapy_focus.core.policy import Policy
     from scrapy_focus.core.types import Link, Outcome, Placement
@@ -54,6 +55,17 @@ def states_of(policy: Policy) -> frozenset[State]:
             "frozenset({State.WAITING}), and empty where place() is to be given new links only"
         )
     return frozenset(wanted)
+
+
+def check_order(frontier: Frontier, keeps: Keeps, policy: Policy) -> None:
+    """Raise :class:`~scrapy_focus.core.errors.ConfigError` if a frontier is not of the order that a policy needs."""
+    order: type = Ranked if isinstance(keeps, Ranks) else Drawn
+    missing = [name for name in vars(order) if not name.startswith("_") and not hasattr(frontier, name)]
+    if missing:
+        raise ConfigError(
+            f"{type(policy).__qualname__} keeps {keeps!r}, and {type(frontier).__qualname__} has no "
+            f"{', '.join(missing)}: give it a frontier of the order {order.__name__}"
+        )
 
 
 def placed(placements: Sequence[Placement | None], links: Sequence[Link]) -> Sequence[Placement | None]:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar, cast
 import numpy as np
 
 from scrapy_focus.core.budget import Budget
-from scrapy_focus.core.contract import placed, selected, states_of, worth
+from scrapy_focus.core.contract import check_order, placed, selected, states_of, worth
 from scrapy_focus.core.errors import ConfigError, GoalError, PolicyError, StorageError
 from scrapy_focus.core.events import Added, Concluded, Picked, Recovered, Released, Sent
 from scrapy_focus.core.frontier import Ranks
@@ -205,6 +205,7 @@ class Crawl:
             self.frontier = frontier(keeps)
         else:
             self.frontier = cast("Frontier", frontier)
+        check_order(self.frontier, keeps, policy)
         restored = job is not None and job.restore(self)
         if not restored:
             policy.open(self.frontier, np.random.default_rng(seed), self.mission)

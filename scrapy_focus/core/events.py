@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from scrapy_focus.core.types import Link, Outcome
 
-#: Raised by one whenever an event gets, loses or changes a field, or the state of a crawl does.
+#: Of all that is stored of a crawl. Raised by one whenever an event, a snapshot or a table changes.
 FORMAT = 3
 
 

@@ -27,7 +27,7 @@ class EventLog:
 
     A pick is written as ``{"event": "pick", "id", "url", "method", "arm", "rank", "origin", "depth", "chance", "why"}``,
     where ``why`` is what the policy's ``explain`` says; its outcome as ``{"event": "outcome", "id", "status", "mime",
-    "size", "seconds", "items", "error", "reward"}``. A pick that is handed back unsent gives ``{"event": "release",
+    "size", "seconds", "items", "error", "reward"}``. A pick that was released unsent gives ``{"event": "release",
     "id"}``. Where the last line is cut off, because an earlier run was killed, that line is removed.
 
     Raises

@@ -66,7 +66,7 @@ def mend_feeds(crawler: Crawler) -> None:
     for uri, options in exporter.feeds.items():
         storage = exporter.storages.get(urlsplit(uri).scheme, exporter.storages["file"])
         if reason := _loses(uri, options, storage):
-            logger.warning("the feed %s loses items when the crawl is stopped or killed and goes on: %s", uri, reason)
+            logger.warning("the feed %s loses items when the crawl is stopped or killed and resumes: %s", uri, reason)
     exporter.storages = {
         scheme: FileFeedStorage if storage is feedexport.FileFeedStorage else storage
         for scheme, storage in exporter.storages.items()

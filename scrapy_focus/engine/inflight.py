@@ -42,7 +42,7 @@ class MimeStop(IgnoreRequest):
 
 
 class Probed(IgnoreRequest):
-    """Raised in the downloader middleware when a HEAD told what was asked: there is no page for the spider."""
+    """Raised in the downloader middleware when a HEAD said what was asked: there is no page for the spider."""
 
     def __init__(self, response: Response) -> None:
         super().__init__(f"HEAD of {response.url}: {response.status}")

@@ -173,7 +173,7 @@ class Requests:
                 self._kept.setdefault(key, request)
 
     def was_lost(self, key: int) -> bool:
-        """Whether a request was asked for that went with another process. Told once."""
+        """Whether a request was asked for that went with another process. The answer is yes once."""
         lost = key in self._lost
         self._lost.discard(key)
         return lost

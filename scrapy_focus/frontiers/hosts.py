@@ -98,7 +98,7 @@ class Pairs:
         self._first = column(first)
 
     def awake(self, waiting: NDArray[np.int64], shut: Sequence[int]) -> NDArray[np.int64]:
-        """Return how many links of each arm wait on hosts that are not shut, shape (n_arms,), of how many wait in all."""
+        """Return how many of the links that wait in each arm are on hosts not shut, shape (n_arms,)."""
         counts = waiting.copy()
         for host in shut:
             pairs = self._of(host)

@@ -1,8 +1,8 @@
 """Sets and maps of 64-bit keys in 8 and 12 bytes a key, for the tens of millions of URLs that a crawl has seen.
 
-A ``set`` takes about 80 bytes a key, and stands still for a second while it grows. Here the keys lie in many short sorted
-arrays, so that finding one is a bisection, and adding one moves a few thousand bytes: one or two microseconds at ten
-million keys, and never more.
+A ``set`` takes about 80 bytes a key, and stands still for a second while it grows. Here the keys lie in many short
+sorted arrays, so that finding one is a bisection, and adding one moves a few thousand bytes: one or two microseconds
+at ten million keys, and never more.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """What all frontiers of this package have in common: who waits, flies or was seen, in memory, whatever the order.
 
-A frontier is made of two parts that know nothing of each other: an order, which says what leaves next and holds numbers of
-slots, and records, which hold all else that a link has. The ledger knows each URL by its key, and the slot in which it waits.
+A frontier is made of two parts that know nothing of each other: an order, which says what leaves next and holds
+numbers of slots, and records, which hold all else that a link has. The ledger knows each URL by its key, and the slot
+in which it waits.
 """
 
 from __future__ import annotations
@@ -76,9 +77,9 @@ class Held(NamedTuple):
 class Ledger(ABC):
     """The part of a :class:`~scrapy_focus.core.frontier.Frontier` that does not depend on its order.
 
-    ``_known`` maps keys that wait to slots of the order, and keys that are probed or fly to a negative number; ``_fetched``
-    and ``_given_up`` have all other keys that are not new: the three are disjoint. ``_flying`` holds the picks in flight by
-    id, and ``_held`` the rest of them.
+    ``_known`` maps keys that wait to slots of the order, and keys that are probed or fly to a negative number;
+    ``_fetched`` and ``_given_up`` have all other keys that are not new: the three are disjoint. ``_flying`` holds the
+    picks in flight by id, and ``_held`` the rest of them.
     """
 
     def __init__(self, order: Order, records: Records) -> None:
@@ -197,11 +198,6 @@ class Ledger(ABC):
         if new and self._given_up.add(key):
             self._records.note(key, State.GIVEN_UP)
 
-    def _want_again(self, key: int) -> None:
-        """Let a key that will wait be neither fetched nor given up."""
-        if not self._fetched.discard(key) and len(self._given_up):
-            self._given_up.discard(key)
-
     def _give_up(self, key: int, slot: int) -> None:
         number = self._order.record[slot]
         self._order.remove(slot)
@@ -240,7 +236,7 @@ class Ledger(ABC):
 
 
 def plain(placement: Placement) -> Placement:
-    """Return a placement with an arm and a rank of Python's own types; those of NumPy behave otherwise in columns and files.
+    """Return a placement with an arm and a rank of Python's own types; NumPy's behave otherwise in columns.
 
     Raises
     ------

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
     from pathlib import Path
 
+    from scrapy_focus.core.frontier import MakeFrontier
     from scrapy_focus.core.goal import Goal
     from scrapy_focus.core.log import EventLog
     from scrapy_focus.core.mission import Mission
@@ -68,6 +69,7 @@ def simulate(
     blocked_mimes: Collection[str] = BLOCKED_MIMES,
     stop: StopRule | None = None,
     mission: Mission | None = None,
+    frontier: MakeFrontier = memory_frontier,
     log: EventLog | None = None,
     truth: SiteTruth | None = None,
 ) -> Harvest:
@@ -104,6 +106,8 @@ def simulate(
         When to stop early. It is copied.
     mission
         What the policy is given of what is looked for, as live by settings; by default what follows from the goal.
+    frontier
+        Makes the place where links wait.
     log
         Where to write decisions, as in a live crawl; closed at the end.
     truth
@@ -146,7 +150,7 @@ def simulate(
         policy.inform(truth)
     clock = SimulatedClock()
     crawl = Crawl(
-        policy, frontier=memory_frontier, goal=goal, mission=mission, budget=Budget(requests=limits.requests, bytes=limits.bytes, seconds=limits.seconds),
+        policy, frontier=frontier, goal=goal, mission=mission, budget=Budget(requests=limits.requests, bytes=limits.bytes, seconds=limits.seconds),
         stop=copy.deepcopy(stop), seed=seed, log=log, strict=True, clock=clock,
     )  # fmt: skip
     answers = Answers(

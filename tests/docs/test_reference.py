@@ -18,7 +18,7 @@ from scrapy.utils.misc import load_object
 
 import scrapy_focus
 from scrapy_focus.config import SETTINGS, Config
-from scrapy_focus.goals.items import ItemsGoal
+from scrapy_focus.core.goal import ItemsGoal
 from scrapy_focus.sites.portal.portal import StatisticsPortal
 from scrapy_focus.sites.server import SiteServer
 
@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-SOURCES = [path for path in sorted((ROOT / "scrapy_focus").rglob("*.py")) if path.parent.name != "replay"]
-GUARDS = ("guard", "_guarded")  # their first argument is counted under error/
+PACKAGE = ROOT / "scrapy_focus"
+SOURCES = [*sorted(PACKAGE.glob("*.py")), *sorted(PACKAGE.glob("engine/*.py")), PACKAGE / "core/crawl.py"]
+GUARDS = ("guard", "_ask")  # their first argument is counted under error/
 
 
 def read(page: str) -> str:
@@ -68,11 +69,12 @@ def test_documented_default_is_the_default(name: str) -> None:
     default = ast.literal_eval(documented_settings()[name]["Default"].strip("`"))
     unset = Config.from_settings(Settings(), load_object(_policy_default()))
     same = Config.from_settings(Settings({name: default}), load_object(_policy_default()))
-    if name in ("FOCUS_GOAL", "FOCUS_TARGETS"):
+    if name in ("FOCUS_GOAL", "FOCUS_TARGETS", "FOCUS_TOPIC"):
         assert not default
         assert type(unset.goal) is type(same.goal) is ItemsGoal
         return
-    field = {"FOCUS_POLICY_PARAMS": "params"}.get(name, name.removeprefix("FOCUS_").lower())
+    fields = {"FOCUS_POLICY_PARAMS": "params", "FOCUS_COST_LIMIT": "stop", "FOCUS_PLATEAU": "stop"}
+    field = fields.get(name, name.removeprefix("FOCUS_").lower())
     assert getattr(same, field) == getattr(unset, field)
     plain: Any = load_object(default) if name == "FOCUS_POLICY" else default
     if isinstance(plain, list):
@@ -105,23 +107,33 @@ def raised_stats() -> set[str]:
     prefixes: set[str] = set()
     for path in SOURCES:
         for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Subscript) and ast.unparse(node.value).endswith(("self.counts", "crawl.counts")):
-                if isinstance(node.slice, ast.Constant):
-                    names.add(f"focus/{node.slice.value}")
-                else:
-                    assert isinstance(node.slice, ast.JoinedStr), f"{path}:{node.lineno}"
-                    prefixes.add(str(node.slice.values[0].value))  # type: ignore[attr-defined]
-            elif isinstance(node, ast.Constant) and re.fullmatch(r"focus/[\w/]+\w", str(node.value)):
+            if isinstance(node, ast.Constant) and re.fullmatch(r"focus/[\w/]+\w", str(node.value)):
                 names.add(str(node.value))
+            elif (counted := counted_in(node)) is not None:
+                if isinstance(counted, ast.Constant):
+                    names.add(f"focus/{counted.value}")
+                elif isinstance(counted, ast.JoinedStr):
+                    prefixes.add(str(counted.values[0].value))  # type: ignore[attr-defined]
+                else:  # FocusScheduler.count counts what it is asked to, by those who are looked at here
+                    assert ast.unparse(counted) == "name", f"{path}:{node.lineno}"  # type: ignore[attr-defined]
             elif isinstance(node, ast.Call) and _name(node.func) in GUARDS and isinstance(node.args[0], ast.Constant):
                 names.add(f"focus/error/{node.args[0].value}")
     assert prefixes == {"error/", "outcome/"}, "another family of stats: teach this test what may be in it"
     return names | {f"focus/outcome/{label}" for label in labels()}
 
 
+def counted_in(node: ast.AST) -> ast.expr | None:
+    """Return the name that is counted here: ``self.counts[name]``, or ``self.count(name)`` of the scheduler."""
+    if isinstance(node, ast.Subscript) and ast.unparse(node.value) == "self.counts":
+        return node.slice
+    if isinstance(node, ast.Call) and ast.unparse(node.func) in ("self.count", "host.count", "self.host.count"):
+        return node.args[0]
+    return None
+
+
 def labels() -> Iterator[str]:
     """Yield what ``Entry.label`` can return."""
-    tree = ast.parse((ROOT / "scrapy_focus/inflight.py").read_text())
+    tree = ast.parse((PACKAGE / "engine/inflight.py").read_text())
     label = next(node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == "label")
     for node in ast.walk(label):
         if isinstance(node, ast.Return) and node.value is not None:
@@ -232,14 +244,35 @@ def test_parameter_table_has_the_defaults_of_the_class() -> None:
 
 
 def test_layout_names_modules_that_exist() -> None:
-    """The layout on the design page has every module of the package, and no other."""
-    layout = read("design.rst").partition(".. code-block:: text")[2]
-    top = set(re.findall(r"\b(\w+)\.py\b", layout.partition("Stored crawls")[0]))
-    assert top == {path.stem for path in (ROOT / "scrapy_focus").glob("*.py")}
-    folders = dict(re.findall(r"^       (\w+)/ +([\w, ]+?)(?::.*)?$", layout, re.MULTILINE))
-    groups = re.findall(r"^           [\w-]+(?: \w+)?  +([\w, ]+)$", layout, re.MULTILINE)
-    folders["replay"] = ", ".join(groups)
-    assert set(folders) == {path.parent.name for path in (ROOT / "scrapy_focus").glob("*/__init__.py")}
-    for folder, names in folders.items():
-        there = {path.stem for path in (ROOT / "scrapy_focus" / folder).glob("*.py") if not path.stem.startswith("_")}
-        assert set(names.split(", ")) == there, folder
+    """The picture of the folders has every module and folder of the package with a line on it, and no other."""
+    picture = (
+        read("design.rst")
+        .partition("Folders\n=====")[2]
+        .partition("   scrapy_focus/\n")[2]
+        .partition("\n   example_project/")[0]
+    )
+    named: list[str] = []
+    folders: list[str] = []
+    for line in picture.splitlines():
+        if not line.strip() or line.strip().startswith("--"):
+            continue
+        entry = re.fullmatch(r"( +)([\w.]+/?)  +\S.*", line)
+        assert entry is not None, f"a folder or file, two blanks, and what it is for: {line!r}"
+        depth = len(entry[1]) // 4 - 1
+        folders = folders[:depth]
+        named.append("/".join([*folders, entry[2].rstrip("/")]))
+        if entry[2].endswith("/"):
+            folders.append(entry[2].rstrip("/"))
+    there = [path.relative_to(PACKAGE) for path in PACKAGE.rglob("*") if path.suffix in (".py", ".jinja")]
+    files = [path for path in there if path.name != "__init__.py"]
+    parents = {parent for path in there for parent in path.parents if parent.name}
+    assert sorted(named) == sorted({path.as_posix() for path in [*files, *parents]})
+
+
+def test_design_names_files_that_exist() -> None:
+    """Each file that the pages for maintainers name is there: of the package, of the tests, of the repository."""
+    text = read("design.rst") + (ROOT / "CONTRIBUTING.rst").read_text()
+    named = set(re.findall(r"(?<![\w/.])((?:[a-z_]+/)+[a-z_]+\.py)\b", text))
+    assert len(named) > 20
+    missing = [name for name in sorted(named) if not ((ROOT / name).is_file() or (PACKAGE / name).is_file())]
+    assert not missing

@@ -87,7 +87,7 @@ def check_settings(values: dict[str, Any]) -> None:
         addon().update_settings(settings)
     config = Config.from_settings(settings, TagPath)
     config.make_policy()
-    config.make_plateau()
+    config.mission()
     assert callable(load_object(settings["SCHEDULER"]).from_crawler)
     for name in COMPONENTS:
         for component in settings.getdict(name):
@@ -100,7 +100,7 @@ def module(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
     made = ModuleType("myproject.policies")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, "myproject", ModuleType("myproject"))
-    for name in ("goals", "pipelines", "policies", "spiders", "settings"):
+    for name in ("goals", "pipelines", "policies", "settings", "spiders", "stops"):
         monkeypatch.setitem(sys.modules, f"myproject.{name}", made)
     return made
 

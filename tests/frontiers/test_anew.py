@@ -62,7 +62,7 @@ def keys_in(path: Path) -> list[int]:
 @pytest.mark.parametrize("keeps", [Ranks(), Vectors(3), Vectors(5)], ids=str)
 @pytest.mark.parametrize("kills", [(), (3,), (0, 1, 9), (10,)], ids=str)
 def test_links_are_placed_anew(path: Path, keeps: Keeps, kills: tuple[int, ...]) -> None:
-    """Whatever was kept before, and whenever it is killed, all that waited or flew waits again, and states are as before."""
+    """Whatever was kept, and whenever it is killed, all that waited or flew waits again, and states stay."""
     waited = sorted({*range(N)} - {1, 3})
     for kill in (*kills, -1):
         frontier = anew(path, keeps)

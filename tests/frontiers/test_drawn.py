@@ -1,4 +1,4 @@
-"""Frontiers that keep vectors: what is drawn is uniform and can be had again, and what cannot be is refused in words."""
+"""Frontiers that keep vectors: draws are uniform and can be had again, and what cannot be is refused in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Frontiers against a dictionary, by Hypothesis: any order of operations; those on disk are opened again at any step."""
+"""Frontiers against a dictionary, by Hypothesis: any order of operations; files are opened again at any step."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ CODES = st.one_of(
 VECTOR_PLACES = st.builds(Placement, ARMS, st.just(0.0), CODES, METHODS)
 CLOSED = st.one_of(st.none(), st.lists(st.booleans(), max_size=4))
 SIZES = [(512, 8, 16, 100), (2, 2, 1, 1), (3, 2, 2, 2), (4, 3, 1, 100)]
-CHUNKS = [(4096, 32, 8), (2, 1, 0), (3, 2, 0), (5, 2, 4)]
+CHUNKS = [(4096, 32, 8, 1000), (2, 1, 0, 0), (3, 2, 8, 0), (5, 2, 4, 1000)]
 
 
 class LedgerStates(RuleBasedStateMachine):
@@ -118,19 +118,19 @@ class DrawnStates(LedgerStates):
 
     def __init__(self) -> None:
         super().__init__()
-        self.sizes = chunks.SIZE, chunks.LAZY, pool.FEW_ARMS
+        self.sizes = chunks.SIZE, chunks.LAZY, pool.FEW_ARMS, pool.MANY_ARMS
         self.machine = DrawnMachine(self.make(), memory_frontier)
 
     def make(self) -> Any:
         return memory_frontier(Vectors(WIDTH))
 
     @initialize(sizes=st.sampled_from(CHUNKS))
-    def begin(self, sizes: tuple[int, int, int]) -> None:
+    def begin(self, sizes: tuple[int, int, int, int]) -> None:
         """Let chunks be short or long, divisions put off or not, and few arms be looked through or not."""
-        chunks.SIZE, chunks.LAZY, pool.FEW_ARMS = sizes
+        chunks.SIZE, chunks.LAZY, pool.FEW_ARMS, pool.MANY_ARMS = sizes
 
     def teardown(self) -> None:
-        chunks.SIZE, chunks.LAZY, pool.FEW_ARMS = self.sizes
+        chunks.SIZE, chunks.LAZY, pool.FEW_ARMS, pool.MANY_ARMS = self.sizes
         super().teardown()
 
     @rule(

@@ -232,7 +232,7 @@ def test_purging_in_turns_removes_all_that_does_not_count() -> None:
     ("hosts", "per_host", "arms", "most"), [(20_000, 10, 1, 60), (100, 1000, 10, 45), (1, 100_000, 100, 45)]
 )
 def test_a_queue_is_small(hosts: int, per_host: int, arms: int, most: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A waiting link takes 45 bytes, and 60 where hosts have only ten each; the key that a frontier keeps takes 13 more."""
+    """A waiting link takes 45 bytes, and 60 where hosts have only ten each; its key takes 13 more."""
     monkeypatch.setattr(pairs_module, "NEAR", 1000)
     monkeypatch.setattr(seen, "_SHARDS", 97)
     rng = random.Random(0)

@@ -97,7 +97,7 @@ def test_the_file_holds_the_last_checkpoint(frontier: SqliteRanked) -> None:
 
 
 def test_a_record_that_moved_comes_back_as_it_moved(frontier: SqliteRanked) -> None:
-    """A placement that was given to a link on disk, twice even, counts before and after the checkpoint that writes it."""
+    """A placement given to a link on disk, twice even, counts before and after the checkpoint that writes it."""
     frontier.checkpoint()
     for rank in (5.0, 500.0):
         frontier.move([10], [Placement(1, rank, np.array([7, 8]), "HEAD")])
@@ -168,7 +168,8 @@ from tests.frontiers.test_sqlite import contents, push
 frontier = sqlite_frontier(Path(sys.argv[1]))
 for step in range(5):
     push(frontier, 1000 * step, 1000 * step + 900)
-    frontier.checkpoint({"step": b"%d" % step}, then=lambda step=step: print("committed", step, flush=True))
+    said = lambda step=step: print(f"committed {step}\\n", end="", flush=True)
+    frontier.checkpoint({"step": b"%d" % step}, then=said)
     push(frontier, 1000 * step + 900, 1000 * step + 1000)
     frontier.settle(frontier.pop(0))
     if step == 3:
@@ -221,7 +222,7 @@ frontier.close()
 
 
 def test_a_full_disk_is_told_and_loses_nothing(path: Path) -> None:
-    """Where a checkpoint cannot be written, everybody is told, the crawl may go on reading, and the one before stays."""
+    """Where a checkpoint cannot be written, everybody learns it, reading works, and the one before stays."""
     done = subprocess.run([sys.executable, "-c", FULL, path], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     told = done.stdout.splitlines()
@@ -254,7 +255,7 @@ def test_what_fails_after_a_commit_is_told(frontier: SqliteRanked, path: Path) -
 
 
 def test_nobody_waits_for_a_checkpoint(frontier: SqliteRanked, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While two are written, everything can be read, chosen and changed, and a third may be given; each is as it was."""
+    """While two are written, all can be read, chosen and changed, and a third may be given; each is as it was."""
     gate, done = Gate(frontier, monkeypatch), []
     frontier.checkpoint({"step": b"1"}, then=lambda: done.append(1))
     assert gate.entered.wait(30)

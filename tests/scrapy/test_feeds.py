@@ -177,7 +177,7 @@ def test_feeds_are_mended_when_they_are_added_to(site: MockSite, tmp_path: Path)
     assert (
         len(
             result.logged(
-                "new.jsonl loses items when the crawl is stopped or killed and goes on: the next run writes it anew"
+                "new.jsonl loses items when the crawl is stopped or killed and resumes: the next run writes it anew"
             )
         )
         == 1
@@ -224,7 +224,7 @@ def test_feeds_that_lose_items_are_named(
 ) -> None:
     """One warning for each feed says why a kill costs it items; those that survive one are not named."""
     result = run(site, tmp_path, {uri.format(tmp_path): options})
-    said = result.logged("loses items when the crawl is stopped or killed and goes on")
+    said = result.logged("loses items when the crawl is stopped or killed and resumes")
     assert [reason in message for message in said] == ([True] if reason else [])
 
 

@@ -1,8 +1,9 @@
 """The links of one arm in the order of their ages, in four bytes each, of which any can be found, drawn or divided off.
 
-Three wishes conflict: what is drawn may depend on who waits but not on who left before, an arm of millions is to be divided
-in some milliseconds, and a link comes and goes in one microsecond. So the slots of an arm stand in short arrays, oldest
-first; and a division only counts for each of them how many go, and takes it apart when somebody looks into it.
+Three wishes conflict: what is drawn may depend on who waits but not on who left before, an arm of millions is to be
+divided in some milliseconds, and a link comes and goes in one microsecond. So the slots of an arm stand in short
+arrays, oldest first; and a division only counts for each of them how many go, and takes it apart when somebody looks
+into it.
 """
 
 from __future__ import annotations
@@ -46,8 +47,9 @@ class Part:
 class Members:
     """Slots, oldest first; ``ages`` is the column of the caller with the age of each, in every method.
 
-    ``chunks`` are sorted by age, and none is empty; ``lows`` has for each an age that none of its slots and all of those in
-    the chunk before stay below. No slot is younger than ``last``. A slot may not change its age while it is here.
+    ``chunks`` are sorted by age, and none is empty; ``lows`` has for each an age that none of its slots and all of
+    those in the chunk before stay below. No slot is younger than ``last``. A slot may not change its age while it is
+    here.
     """
 
     __slots__ = ("chunks", "last", "lows")
@@ -71,13 +73,15 @@ class Members:
             found = self.chunks[at] = found.whole()
         return found
 
-    def at(self, place: int) -> int:
-        """Return the slot at a place, counted from the oldest; linear in the chunks."""
-        for at, chunk in enumerate(self.chunks):
-            if place < len(chunk):
-                return self.chunk(at)[place]
-            place -= len(chunk)
-        raise IndexError(place)
+    def at(self, places: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Return the slots at some places, counted from the oldest, shape (n,) both; linear in the chunks."""
+        if len(self.chunks) == 1:
+            found: NDArray[np.int32] = np.frombuffer(self.chunk(0), np.int32)[places]
+            return found
+        ends = np.array([len(chunk) for chunk in self.chunks]).cumsum()
+        chunks = ends.searchsorted(places, side="right")
+        within = (places - ends[chunks]).tolist()  # counted from the end
+        return np.array([self.chunk(at)[w] for at, w in zip(chunks.tolist(), within, strict=True)], np.int32)
 
     def take_apart(self, most: int) -> bool:
         """Take some chunks apart for which that was put off, and say whether none is left."""

@@ -1,7 +1,7 @@
 """Waiting links with their vectors, in arms that can be divided: 16 bytes a link, and its vector.
 
-A tree over links grows while millions wait in its leaves. So an arm is told to be divided and nothing is moved on disk; the
-vector of a link says where it waits, whichever arm was written down for it.
+A tree over links grows while millions wait in its leaves. So an arm is told to be divided and nothing is moved on
+disk; the vector of a link says where it waits, whichever arm was written down for it.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ class Columns:
     in its column is one from which :meth:`arm` leads to the one where it waits, along the divisions since: the vector
     decides at each. ``_most`` has for each arm the largest value of each column with which a link stays in it.
 
-    What :class:`~scrapy_focus.frontiers.drawn.pool.Pool` knows besides is kept up here: ``_flat`` is made when something is
-    drawn, and lasts until arms have other chunks: all of them (``None`` while some have parts), their lengths, and the
-    number of the first one of each arm. ``_scarce`` is by arm. ``_pairs`` counts the links of each arm and host from the
-    first time on that somebody asks for them until an arm is divided.
+    What :class:`~scrapy_focus.frontiers.drawn.pool.Pool` knows besides is kept up here: ``_flat`` is made when
+    something is drawn, and lasts until arms have other chunks: all of them (``None`` while some have parts), their
+    lengths, and the number of the first one of each arm. ``_scarce`` is by arm. ``_pairs`` counts the links of each
+    arm and host from the first time on that somebody asks for them until an arm is divided.
     """
 
     def __init__(self, width: int, *, ages: bool) -> None:
@@ -185,8 +185,8 @@ class Columns:
         """
         if not (0 <= arm < new_arm and 0 <= column < self.width and 0 <= above < 256):
             raise FrontierError(
-                f"arm {arm} cannot be divided into itself and {new_arm} where column {column} is above {above}: a new arm has "
-                f"a larger number, and there are {self.width} columns of values from 0 to 255"
+                f"arm {arm} cannot be divided into itself and {new_arm} where column {column} is above {above}: a "
+                f"new arm has a larger number, and there are {self.width} columns of values from 0 to 255"
             )
         self.grow(max(arm, new_arm) + 1)
         told = self.divisions.setdefault(arm, [])
@@ -226,7 +226,7 @@ class Columns:
     def load(
         self, records: NDArray[np.int32], hosts: NDArray[np.int32], arms: NDArray[np.int32], vectors: NDArray[np.uint8]
     ) -> NDArray[np.int32]:
-        """Put links in, oldest first, whose ages are their records, and return their slots; for a pool without divisions."""
+        """Put links in, oldest first, with their records as ages, and return their slots; nothing was divided yet."""
         first = len(self.record)
         slots = np.arange(first, first + len(records), dtype=np.int32)
         self.record.frombytes(records.tobytes())

@@ -41,7 +41,7 @@ class DrawnFrontier(Ledger):
         return self._pool.hosts.names
 
     def push(self, links: Sequence[Link], placements: Sequence[Placement | None], *, origin: int = -1) -> int:
-        pool, records, known, before = self._pool, self._records, self._known, len(self._pool)
+        pool, records, known, fetched, before = self._pool, self._records, self._known, self._fetched, len(self)
         batch = _Batch(pool, len(links))
         for link, place in zip(links, _placed(pool, placements), strict=True):
             key = link.key
@@ -54,10 +54,10 @@ class DrawnFrontier(Ledger):
                     batch.insert(len(links))
                 self._move(slot, place)
             elif slot != FLYING:
-                if slot == NEW:
-                    self._want_again(key)
-                else:
+                if slot != NEW:
                     known.set(key, batch.slot)
+                elif not fetched.discard(key):
+                    self._given_up.discard(key)
                 arm, vector, method = place
                 if vector is None:
                     vector = bytes(pool.width)

@@ -1,8 +1,8 @@
 """Which waiting links are drawn, where arms have vectors and no order.
 
-What a policy with a tree over links needs is a fair sample of each leaf, hosts that take nothing left out. And a crawl that
-was stopped must go on as if it had not been: so what is drawn is a function of a random number and of which links wait
-where, by their ages, and not of who left before, nor of what was found out on the way.
+What a policy with a tree over links needs is a fair sample of each leaf, hosts that take nothing left out. And a
+crawl that was stopped must go on as if it had not been: so what is drawn is a function of a random number and of
+which links wait where, by their ages, and not of who left before, nor of what was found out on the way.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ _GOLDEN = 0x9E3779B97F4A7C15
 _MASK = (1 << 64) - 1
 _BLOCK = 1 << 14  # hosts that are looked at together
 _AT_ONCE = 8  # chunks that are taken apart by the way
-FEW_ARMS, FEW_CHUNKS = 8, 16  # that are looked through one by one
+FEW_ARMS, FEW_CHUNKS = 8, 16  # that are looked through one by one, not with all others ...
+MANY_ARMS = 1000  # ... where these are so many
 
 
 class Pool(Columns):
@@ -58,8 +59,8 @@ class Pool(Columns):
     def awake(self, busy: Collection[str]) -> NDArray[np.int64]:
         """Return how many links of each arm wait on hosts that are not busy, shape (n_arms,).
 
-        Linear in all links, about 0.1 us each, the first time that something waits on a busy host, and the first time after
-        a division.
+        Linear in all links, about 0.1 us each, the first time that something waits on a busy host, and the first time
+        after a division.
         """
         shut = self._busy(busy)
         if not shut:
@@ -132,7 +133,7 @@ class Pool(Columns):
     def everything(
         self, busy: Collection[str], closed: NDArray[np.bool_] | None
     ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
-        """Return the slots, arms and hosts of all links on hosts that are not busy or closed, oldest first in each arm."""
+        """Return the slots, arms and hosts of all links on hosts that are open, oldest first in each arm."""
         shut = self.shut(busy, self._fitted(closed))
         slots = np.concatenate([_NOTHING, *(members.slots() for members in self._arms)])
         arms = np.repeat(np.arange(len(self._arms), dtype=np.int32), self.waiting)
@@ -164,10 +165,11 @@ class Pool(Columns):
         """
         if self._put_off:
             self._take_apart()
-        some = arms[np.flatnonzero(np.diff(arms, prepend=-1))].tolist()
-        if len(some) <= FEW_ARMS and sum(len(self._arms[arm].chunks) for arm in some) <= FEW_CHUNKS:
-            pairs = zip(arms.tolist(), places.tolist(), strict=True)
-            return np.array([self._arms[arm].at(place) for arm, place in pairs], np.int32)
+        some = self._few(arms)
+        if some:
+            ends = arms.searchsorted(some, side="right").tolist()
+            parts = zip(some, [0, *ends], ends, strict=False)
+            return np.concatenate([self._arms[arm].at(places[start:end]) for arm, start, end in parts])
         if self._flat is None:
             self._flat = self._flattened()
         chunks, lengths, firsts = self._flat
@@ -182,6 +184,18 @@ class Pool(Columns):
             members = [self._arms[arm] for arm in arms.tolist()]
             return np.array([m.chunk(c)[w] for m, c, w in zip(members, which, within, strict=True)], np.int32)
         return np.array([chunks[c][w] for c, w in zip(found.tolist(), within, strict=True)], np.int32)
+
+    def _few(self, arms: NDArray[np.integer]) -> list[int]:
+        """Return which arms these are, ascending, where they and their chunks are few; else nothing."""
+        if not len(arms) or not FEW_ARMS:
+            return []
+        some = [int(arms[0])]
+        if arms[0] != arms[-1]:
+            changes = arms[1:] != arms[:-1] if len(self._arms) >= MANY_ARMS else None
+            if changes is None or np.count_nonzero(changes) >= FEW_ARMS:
+                return []
+            some += arms[1:][changes].tolist()
+        return some if sum(len(self._arms[arm].chunks) for arm in some) <= FEW_CHUNKS else []
 
     def _flattened(self) -> tuple[list[array[int]] | None, array[int], list[int]]:
         chunks = list(chain.from_iterable(members.chunks for members in self._arms))
@@ -208,7 +222,7 @@ class Pool(Columns):
         return missing[~hopeless]
 
     def _open(self, arm: int, closed: NDArray[np.bool_] | None, shut: NDArray[np.bool_]) -> NDArray[np.int32]:
-        """Return the slots of an arm on hosts that are not shut, oldest first; linear in those whose hosts are not closed."""
+        """Return the slots of an arm on hosts not shut, oldest first; linear in those on hosts not closed."""
         hosts, members = np.frombuffer(self._host, np.int32), self._arms[arm]
         scarce = self._scarce.get(arm)
         if scarce is None:
@@ -223,7 +237,7 @@ class Pool(Columns):
         return left
 
     def _remember(self, closed: NDArray[np.bool_] | None) -> None:
-        """Note which hosts are closed now; where one was opened again, what is known of scarce arms is not so any more."""
+        """Note which hosts are closed now; once one is opened again, what is known of scarce arms is void."""
         if closed is None:
             closed = np.zeros(len(self.hosts), np.bool_)
         if self._closed is not None and (self._closed & ~closed[: len(self._closed)]).any():

@@ -58,7 +58,7 @@ class Scarce:
             self.kept.discard(slot, age, ages)
 
     def check(self, slots: list[int], unclosed: list[int], hosts: Sequence[int], ages: Sequence[int]) -> None:
-        """Raise FrontierError if an invariant does not hold, given the slots of the arm, and those not closed; linear."""
+        """Raise FrontierError if an invariant does not hold; given all slots of the arm, and those not closed."""
         if self.kept is not None:
             self.kept.check(ages, "what is left of an arm")
             kept = {*self.kept.slots().tolist()}

@@ -33,8 +33,7 @@ class RankedFrontier(Ledger):
 
     def push(self, links: Sequence[Link], placements: Sequence[Placement | None], *, origin: int = -1) -> int:
         places = [place if place is None else plain(place) for place in placements]
-        queue, records, known = self._queue, self._records, self._known
-        before = len(queue)
+        queue, records, known, fetched, before = self._queue, self._records, self._known, self._fetched, len(self)
         for link, place in zip(links, places, strict=True):
             key = link.key
             if place is None:
@@ -44,12 +43,13 @@ class RankedFrontier(Ledger):
             if slot >= 0:
                 self._move(key, slot, place)
             elif slot != FLYING:
-                if slot == NEW:
-                    self._want_again(key)
-                else:
+                if slot != NEW:
                     known.set(key, queue.next_slot)
+                elif not fetched.discard(key):
+                    self._given_up.discard(key)
                 host, (arm, rank, memo, method) = queue.host(link.host), place
-                number = records.store(link, host, origin, arm, rank, _packed(memo), method)
+                packed = None if memo is None else _packed(memo)
+                number = records.store(link, host, origin, arm, rank, packed, method)
                 queue.insert(number, records.youngest, host, arm, rank)
         return len(queue) - before
 
@@ -58,10 +58,13 @@ class RankedFrontier(Ledger):
         return None if slot < 0 else self._fly(slot, self._next_id)
 
     def scan(self, arm: int) -> Iterator[tuple[Link, Placement]]:
-        for slots in self._queue.scan(arm, READ_AT_ONCE):
-            records = self._records.read([self._queue.record[slot] for slot in slots])
-            for slot, record in zip(slots, records, strict=True):
-                yield self._view(slot, record)
+        queue, names = self._queue, self._queue.hosts.names
+        for slots in queue.scan(arm, READ_AT_ONCE):
+            records = self._records.read([queue.record[slot] for slot in slots])
+            for slot, (key, url, depth, _, payload, packed, method) in zip(slots, records, strict=True):
+                host, _, rank = queue.place(slot)
+                link = Link(url, key, names[host], depth, state=State.WAITING, payload=payload)
+                yield link, Placement(arm, rank, None if packed is None else self._unpacked(packed), method)
 
     def move(self, keys: Sequence[int], placements: Sequence[Placement | None]) -> None:
         places = [place if place is None else plain(place) for place in placements]
@@ -80,7 +83,7 @@ class RankedFrontier(Ledger):
     def _move(self, key: int, slot: int, place: Placement) -> None:
         queue, (arm, rank, memo, method) = self._queue, place
         number, age, (host, _, _) = queue.record[slot], queue.age[slot], queue.place(slot)
-        self._records.replace(number, arm, rank, _packed(memo), method)
+        self._records.replace(number, arm, rank, None if memo is None else _packed(memo), method)
         queue.remove(slot)
         self._known.set(key, queue.insert(number, age, host, arm, rank))
 
@@ -93,12 +96,6 @@ class RankedFrontier(Ledger):
     def _memo(self, slot: int, record: Record) -> Memo | None:
         return self._unpacked(record.memo)
 
-    def _view(self, slot: int, record: Record) -> tuple[Link, Placement]:
-        host, arm, rank = self._queue.place(slot)
-        name = self._queue.hosts.names[host]
-        link = Link(record.url, record.key, name, record.depth, state=State.WAITING, payload=record.payload)
-        return link, Placement(arm, rank, self._unpacked(record.memo), record.method)
 
-
-def _packed(memo: Memo | None) -> bytes | None:
-    return None if memo is None else np.asarray(memo, np.float32).tobytes()
+def _packed(memo: Memo) -> bytes:
+    return np.asarray(memo, np.float32).tobytes()

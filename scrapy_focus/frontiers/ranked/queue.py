@@ -1,14 +1,15 @@
 """Which link leaves next: the waiting links by arm, host, rank and age, in 30 to 45 bytes a link.
 
-Three wishes conflict: taking the best link of an arm, passing over busy hosts without digging through their links, and tens
-of millions of links in memory. So each pair of an arm and a host has a queue, each arm a queue of the heads of its queues,
-and both hold numbers of slots instead of objects. URLs and all else that a link has stand elsewhere, by record.
+Three wishes conflict: taking the best link of an arm, passing over busy hosts without digging through their links,
+and tens of millions of links in memory. So each pair of an arm and a host has a queue, each arm a queue of the heads
+of its queues, and both hold numbers of slots instead of objects. URLs and all else that a link has stand elsewhere,
+by record.
 """
 
 from __future__ import annotations
 
 from array import array
-from itertools import chain, islice
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -39,11 +40,11 @@ class _Arm:
 class Queue:
     """Slots of waiting links, each with a record number that the caller gave it, and an age: the smaller is older.
 
-    A slot has a rank, a pair (-1: no link waits in it), a record, an age, and the next slot of its pair, which counts while
-    the pair has no queue: the slots of the pair are chained then, best first. Of two links of equal rank the older is
-    better. Its flags say whether a slot has an entry in the queue of a pair (1), and in the tops of an arm (2); only a slot
-    with neither is used again, since ranks and ages in queues may not change. The head of a pair is its best slot, is noted
-    in the tops of its arm, and is the best entry of its queue that counts.
+    A slot has a rank, a pair (-1: no link waits in it), a record, an age, and the next slot of its pair, which counts
+    while the pair has no queue: the slots of the pair are chained then, best first. Of two links of equal rank the
+    older is better. Its flags say whether a slot has an entry in the queue of a pair (1), and in the tops of an arm
+    (2); only a slot with neither is used again, since ranks and ages in queues may not change. The head of a pair is
+    its best slot, is noted in the tops of its arm, and is the best entry of its queue that counts.
     """
 
     def __init__(self, *, ages: bool) -> None:
@@ -100,8 +101,20 @@ class Queue:
         pair = self.pairs.near.get(host << 32 | arm, -1)
         if pair < 0:
             pair = self._pair_of(host, arm)
-        slot = self._slot(record, age, pair, rank)
-        ranks, head, counts = self.rank, self._pair_head[pair], self.pairs.count
+        ranks = self.rank
+        if self._free:
+            slot = self._free.pop()
+            ranks[slot], self.pair[slot], self.record[slot], self.age[slot] = rank, pair, record, age
+        else:
+            slot = len(ranks)
+            ranks.append(rank)
+            self.pair.append(pair)
+            self.record.append(record)
+            if self.age is not self.record:
+                self.age.append(age)
+            self._next.append(-1)
+            self._flags.append(0)
+        head, counts = self._pair_head[pair], self.pairs.count
         queue = self._queues[pair]
         if queue is None and counts[pair] == TINY:
             queue = self._queues[pair] = self._unchained(head)
@@ -178,10 +191,10 @@ class Queue:
         return found
 
     def scan(self, arm: int, size: int) -> Iterator[list[int]]:
-        """Yield the slots of an arm, so many at a time."""
-        slots = iter(self._in(arm))
-        while part := list(islice(slots, size)):
-            yield part
+        """Yield the slots of an arm, so many at a time, in the order in which they are in memory."""
+        slots = np.sort(np.fromiter(self._in(arm), np.int32))
+        for start in range(0, len(slots), size):
+            yield slots[start : start + size].tolist()
 
     def grow(self, n_arms: int) -> None:
         """Have at least so many arms."""
@@ -249,21 +262,6 @@ class Queue:
 
     def _goodness(self, slot: int) -> tuple[float, int]:
         return self.rank[slot], -self.age[slot]
-
-    def _slot(self, record: int, age: int, pair: int, rank: float) -> int:
-        if self._free:
-            slot = self._free.pop()
-            self.rank[slot], self.pair[slot], self.record[slot], self.age[slot] = rank, pair, record, age
-            return slot
-        slot = len(self.rank)
-        self.rank.append(rank)
-        self.pair.append(pair)
-        self.record.append(record)
-        if self.age is not self.record:
-            self.age.append(age)
-        self._next.append(-1)
-        self._flags.append(0)
-        return slot
 
     def _pair_of(self, host: int, arm: int) -> int:
         pair = self.pairs.number(host, arm)

@@ -1,8 +1,9 @@
 """A queue by rank in four bytes an entry: a few sorted runs, the best of each at its end.
 
-A heap of tuples takes 120 bytes an entry. Here an entry is the number of a slot, and its rank and age stand in columns that
-belong to the caller. New entries go into one short sorted run by bisection; a full one is put away, and eight of about the
-same length become one, so that nothing ever touches more than ``HOT * FAN**2`` entries: some milliseconds at most.
+A heap of tuples takes 120 bytes an entry. Here an entry is the number of a slot, and its rank and age stand in
+columns that belong to the caller. New entries go into one short sorted run by bisection; a full one is put away, and
+eight of about the same length become one, so that nothing ever touches more than ``HOT * FAN**2`` entries: some
+milliseconds at most.
 """
 
 from __future__ import annotations
@@ -33,10 +34,10 @@ _NO_RUNS: list[Put] = []  # shared by the many queues that have none, and never 
 class Runs:
     """Slots by rank, and the older first where ranks are equal.
 
-    ``hot`` and each run are sorted by rank, ascending, and where ranks are equal the older entry stands behind. ``heap``
-    holds a tuple for each run, none of them empty; a run with a smaller number was put away earlier. An entry that no
-    longer counts stays until it is the best, or is sifted out; the caller counts these in ``stale``. Neither the rank nor
-    the age of a slot may change while it has an entry.
+    ``hot`` and each run are sorted by rank, ascending, and where ranks are equal the older entry stands behind.
+    ``heap`` holds a tuple for each run, none of them empty; a run with a smaller number was put away earlier. An
+    entry that no longer counts stays until it is the best, or is sifted out; the caller counts these in ``stale``.
+    Neither the rank nor the age of a slot may change while it has an entry.
 
     ``rank`` and ``age`` are the columns, a smaller age is older, and ``sift`` is what returns those of some slots that
     still count, in every method.
@@ -96,12 +97,15 @@ class Runs:
 
     def insert(self, slot: int, rank: array[float], age: array[int], sift: Sift) -> None:
         """Put a slot in; O(log HOT), and every ``HOT`` calls a merge."""
-        hot = self.hot
-        at = bisect_left(hot, rank[slot], key=rank.__getitem__)
-        if at < len(hot) and age[hot[at]] > age[slot] and rank[hot[at]] == rank[slot]:
-            equals = bisect_right(hot, rank[slot], at, key=rank.__getitem__)
-            at = bisect_left(hot, -age[slot], at, equals, key=lambda each: -age[each])
-        hot.insert(at, slot)
+        hot, value = self.hot, rank[slot]
+        if not hot or rank[hot[-1]] < value or (rank[hot[-1]] == value and age[hot[-1]] > age[slot]):
+            hot.append(slot)
+        else:
+            at = bisect_left(hot, value, key=rank.__getitem__)
+            if age[hot[at]] > age[slot] and rank[hot[at]] == value:
+                equals = bisect_right(hot, value, at, key=rank.__getitem__)
+                at = bisect_left(hot, -age[slot], at, equals, key=lambda each: -age[each])
+            hot.insert(at, slot)
         if len(hot) >= HOT:
             self.heap = self.heap or []
             self._put(hot, rank, age)

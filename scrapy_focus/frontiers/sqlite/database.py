@@ -8,11 +8,11 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from scrapy_focus.core.errors import ResumeError, StorageError
+from scrapy_focus.core.events import FORMAT
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-FORMAT = 3
 _WRITTEN_BY = {1: "0.1.0", 2: "0.1.0"}  # older formats, and the version that wrote them
 _APPLICATION = 0x464F4355
 _MAGIC = b"SQLite format 3\0"
@@ -79,7 +79,10 @@ def storage_error(path: Path, error: Exception) -> StorageError:
     elif name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")) or isinstance(error, PermissionError):
         advice = f"allow reading and writing in {path.parent}, or use another folder"
     else:
-        advice = "make sure that the disk works and has space, and start again: everything up to the last checkpoint is there"
+        advice = (
+            "make sure that the disk works and has space, and start again: "
+            "everything up to the last checkpoint is there"
+        )
     return StorageError(f"{path} cannot be used ({error}); {advice}")
 
 
@@ -120,7 +123,8 @@ def _make(path: Path) -> None:
     connection = sqlite3.connect(new, isolation_level=None)
     try:
         connection.executescript(
-            f"PRAGMA application_id = {_APPLICATION}; PRAGMA user_version = {FORMAT}; {_SCHEMA} PRAGMA journal_mode = WAL;"
+            f"PRAGMA application_id = {_APPLICATION}; PRAGMA user_version = {FORMAT};"
+            f"{_SCHEMA} PRAGMA journal_mode = WAL;"
         )
     finally:
         connection.close()
@@ -133,7 +137,8 @@ def verify(path: Path) -> None:
         header = file.read(100)
     if len(header) < 100 or not header.startswith(_MAGIC) or _number(header, 68, 4) != _APPLICATION:
         raise StorageError(
-            f"{path} is not the frontier of a crawl, or damaged: run scrapy focus-check on {path.parent}, or use another JOBDIR"
+            f"{path} is not the frontier of a crawl, or damaged: run scrapy focus-check on {path.parent}, or use "
+            "another JOBDIR"
         )
     found = _number(header, 60, 4)
     if found != FORMAT:
@@ -149,8 +154,8 @@ def verify(path: Path) -> None:
     pages = _number(header, 28, 4)
     if header[24:28] == header[92:96] and path.stat().st_size < pages * size:
         raise StorageError(
-            f"{path} is cut off: it has {path.stat().st_size:,} of {pages * size:,} bytes; put a copy of all of it in its "
-            f"place, or run scrapy focus-check on {path.parent}"
+            f"{path} is cut off: it has {path.stat().st_size:,} of {pages * size:,} bytes; put a copy of all of it "
+            f"in its place, or run scrapy focus-check on {path.parent}"
         )
 
 

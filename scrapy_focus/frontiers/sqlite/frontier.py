@@ -47,15 +47,15 @@ def sqlite_frontier(
 ) -> SqliteRanked | SqliteDrawn:
     """Open a frontier in a file, as it was at its last checkpoint: what was in flight then is in flight.
 
-    About 60 bytes of memory a waiting link, or 30 and its vector where vectors are kept, and 50 bytes of disk beside its URL
-    and payload; 8 bytes of both for each that was fetched or given up. Divisions of arms are not in the file: whoever opens
-    it divides again.
+    About 60 bytes of memory a waiting link, or 30 and its vector where vectors are kept, and 50 bytes of disk beside
+    its URL and payload; 8 bytes of both for each that was fetched or given up. Divisions of arms are not in the file:
+    whoever opens it divides again.
 
     Parameters
     ----------
     path
-        The file, made if it is not there; beside it SQLite keeps ``-wal`` and ``-shm`` while it is open. Without a path, a
-        temporary file that is removed when it is closed.
+        The file, made if it is not there; beside it SQLite keeps ``-wal`` and ``-shm`` while it is open. Without a
+        path, a temporary file that is removed when it is closed.
     keeps
         Links in the order of their ranks, or with vectors of a width.
     anew
@@ -156,9 +156,9 @@ class Stored(Ledger):
     def stored(self) -> Iterator[list[Link]]:
         """Yield all links that were in a file when it was opened anew, some ten thousand at a time, oldest first.
 
-        Push what you get, and give a checkpoint with the notes as they are before you ask for more: the old records go with
-        it, and memory holds no more than one part. A kill loses nothing; the file is to be opened anew again then, until a
-        checkpoint after the last part says that all is placed. What was in flight is among the links.
+        Push what you get, and give a checkpoint with the notes as they are before you ask for more: the old records
+        go with it, and memory holds no more than one part. A kill loses nothing; the file is to be opened anew again
+        then, until a checkpoint after the last part says that all is placed. What was in flight is among the links.
 
         Raises
         ------
@@ -198,14 +198,14 @@ class Stored(Ledger):
         """Refuse a file that keeps something else, or of which not all is placed."""
         if counters.get("anew", 0):
             raise StorageError(
-                f"a new policy was placing the links in {self.path} again when it was killed: open it anew, or use another "
-                "JOBDIR"
+                f"a new policy was placing the links in {self.path} again when it was killed: open it anew, or use "
+                "another JOBDIR"
             )
         width = counters.get("width", 0)
         if width != self._width and not (width == 0 and self._records.is_empty()):
             raise ResumeError(
-                f"{self.path} holds a crawl that keeps {_kept(width)}, now it should keep {_kept(self._width)}; use the policy "
-                "and the settings with which it began, or another JOBDIR"
+                f"{self.path} holds a crawl that keeps {_kept(width)}, now it should keep {_kept(self._width)}; use "
+                "the policy and the settings with which it began, or another JOBDIR"
             )
 
     def _load_pick(self, stored: StoredPick) -> None:

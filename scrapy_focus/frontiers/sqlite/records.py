@@ -60,8 +60,8 @@ class StoredLink(NamedTuple):
 class SqliteRecords(Records):
     """Records by the number of their row, which rises.
 
-    A record is in ``_fresh`` if it came or moved since the last checkpoint, in ``_pending`` if that is being written, oldest
-    first, and in the file otherwise; the newest counts.
+    A record is in ``_fresh`` if it came or moved since the last checkpoint, in ``_pending`` if that is being written,
+    oldest first, and in the file otherwise; the newest counts.
 
     Parameters
     ----------
@@ -238,7 +238,8 @@ class SqliteRecords(Records):
     def waiting(self, columns: Mapping[str, str]) -> Iterator[NDArray[np.void]]:
         """Yield what waits in the file, oldest first: these columns, of these types, many rows at a time."""
         rows = self._reader.execute(
-            f"SELECT {', '.join(columns)} FROM links WHERE row NOT IN (SELECT row FROM flying) ORDER BY row"  # noqa: S608
+            f"SELECT {', '.join(columns)} FROM links "  # noqa: S608
+            "WHERE row NOT IN (SELECT row FROM flying) ORDER BY row"
         )
         kind = np.dtype(list(columns.items()))
         while len(part := np.fromiter(islice(rows, _LOADED_AT_ONCE), kind)):

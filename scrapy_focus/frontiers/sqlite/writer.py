@@ -32,8 +32,8 @@ Moved = tuple[int, float, Literal["GET", "HEAD"], bytes | None]  # arm, rank, me
 class Changes:
     """What happened between two checkpoints; nobody changes it once it is handed over.
 
-    ``rows`` are new records by number, ``moved`` new placements of older ones, ``gone`` the numbers of older ones that are
-    no more: they are disjoint.
+    ``rows`` are new records by number, ``moved`` new placements of older ones, ``gone`` the numbers of older ones
+    that are no more: they are disjoint.
     """
 
     def __init__(self) -> None:
