@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import pickle
 from typing import TYPE_CHECKING
 
@@ -35,9 +36,10 @@ def check_policy(make: Callable[[], Policy], *, pages: int = 60, seed: int = 0, 
 
     Notes
     -----
-    What is checked: it fetches every page of the site, with one and with eight in flight; it never selects while
-    nothing waits, nor a host that is busy; the same seed gives the same order; it stays alive through failures, HEADs,
-    and picks that are released; it can be pickled in mid-crawl and makes the same choices then; ``explain`` gives what
+    A page takes a second of the crawl's clock; where nothing may be chosen, it is the time that
+    :meth:`~scrapy_focus.core.policy.Policy.due` says. What is checked: it fetches every page of the site, with one and with eight in flight; it never selects while nothing
+    waits, nor a host that is busy; the same seed gives the same order; it stays alive through failures, HEADs, and picks
+    that are released; it can be pickled in mid-crawl and makes the same choices then; ``explain`` gives what
     JSON can hold; it does not change the links that it is given. What the policy raises itself, or the crawl on its
     account (:class:`~scrapy_focus.core.errors.PolicyError`), comes through as it is.
     """
@@ -91,6 +93,16 @@ class _Site:
         return outcome, [] if pick.method == "HEAD" else [self.link(page) for page in self.links[pick.key]]
 
 
+class _Clock:
+    """Seconds that pass with the pages, the same in each crawl."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
 class _WatchingCrawl(Crawl):
     """A crawl that sees whether a policy changes what it is given."""
 
@@ -103,7 +115,8 @@ class _WatchingCrawl(Crawl):
 def _crawl(
     policy: Policy, site: _Site, mission: Mission, *, seed: int, in_flight: int, pickle_after: int = -1
 ) -> list[tuple[str, str]]:
-    crawl = _WatchingCrawl(policy, frontier=memory_frontier, mission=mission, seed=seed, strict=True)
+    clock = _Clock()
+    crawl = _WatchingCrawl(policy, frontier=memory_frontier, mission=mission, seed=seed, strict=True, clock=clock)
     crawl.add([site.link(0)])
     order: list[tuple[str, str]] = []
     out: list[Pick] = []
@@ -126,7 +139,12 @@ def _crawl(
                 crawl.policy.attach(crawl.frontier)
             continue
         if not out:
-            break
+            due = crawl.status().due
+            if due is None or not clock.now < due < math.inf:
+                break
+            clock.now = due
+            continue
+        clock.now += 1.0
         outcome, links = site.answer(out.pop(0))
         crawl.report(outcome, links)
         _require(len(order) < 20 * site.pages, "it fetches the same pages again and again")

@@ -191,3 +191,47 @@ def test_a_broken_policy_is_reported(cls: type) -> None:
     """The check fails, and its message says what is wrong."""
     with pytest.raises((AssertionError, FocusError, KeyError), match=BROKEN[cls]):
         check_policy(cls)
+
+
+class ByTheHour(Ordering):
+    """Looks at the time: what was found later comes first."""
+
+    def rank(self, link, source):
+        return self.now
+
+
+class OncePerMinute(BreadthFirst):
+    """Chooses one link a minute, and says when the next may be chosen."""
+
+    next_at = 0.0
+
+    def select(self, busy):
+        pick = super().select(busy) if self.now >= self.next_at else None
+        if pick is not None:
+            self.next_at = self.now + 60
+        return pick
+
+    def release(self, pick):
+        self.next_at = self.now
+
+    def due(self):
+        return self.next_at
+
+
+class NeverAgain(OncePerMinute):
+    """Says that the next link may be chosen at the end of all times."""
+
+    def due(self):
+        return float("inf")
+
+
+@pytest.mark.parametrize("cls", [ByTheHour, OncePerMinute])
+def test_a_policy_may_look_at_the_time(cls: type) -> None:
+    """The time passes in the same way each time, and until the next link is due."""
+    check_policy(cls)
+
+
+def test_links_that_are_never_due_are_reported() -> None:
+    """Nobody waits for ever."""
+    with pytest.raises(AssertionError, match=r"never fetched|gives nothing though"):
+        check_policy(NeverAgain)

@@ -205,7 +205,7 @@ def test_not_now_in_a_simulation(tmp_path: Path) -> None:
 
 
 class Forgiving(Recording):
-    """Gives up what it is not told to like, and gets links again that it gave up."""
+    """Gives up what it does not like, and gets links again that it gave up."""
 
     wants_known: ClassVar[frozenset[State]] = frozenset({State.GIVEN_UP})
 
@@ -263,17 +263,15 @@ def test_given_up_in_a_simulation(tmp_path: Path, wants: bool) -> None:
     assert (("/b", "GIVEN_UP") in offered) is wants
 
 
-def test_who_waits_is_a_link_of_a_frontier() -> None:
-    """A given-up link that is placed again keeps nothing of its first place: it is found on the page that it is placed for."""
-    policy = Forgiving(answer=lambda each, source: Placement(3, 0.0) if source else None)
-    policy.select = lambda busy: policy.frontier.pop(3, busy)  # type: ignore[method-assign]
+def test_a_link_that_is_placed_again_begins_anew() -> None:
+    """It is found on the page whose links it came with then, so many clicks from a seed."""
+    policy = Forgiving(answer=lambda each, source: Placement(1, 0.0) if source or each.key == 1 else None)
     crawl = Crawl(policy, frontier=memory_frontier, strict=True)
-    crawl.frontier.push([link(1)], [Placement(3, 0.0)])
-    crawl.add(links(2))
+    crawl.add(links(1, 2))
     fetch(crawl, link(2, depth=5))
     pick = crawl.next()
     assert pick is not None
-    assert (pick.key, pick.depth, pick.origin) == (2, 5, 3)
+    assert (pick.key, pick.depth, pick.origin) == (2, 5, 1)
 
 
 def test_not_now_of_links_whose_page_is_judged_late(tmp_path: Path) -> None:

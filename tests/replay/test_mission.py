@@ -42,17 +42,17 @@ from scrapy_focus import Ordering
 class Telling(Ordering):
     """Links with a word of the mission first, the shortest first where a CSV file is wanted, else the longest."""
 
-    told = []  # missions, by keeps() and open()
+    given = []  # missions, by keeps() and open()
 
     def __init__(self, *, targets=None):
         self.targets = targets  # which no setting and no comparison fills
 
     def keeps(self, mission):
-        self.told.append(mission)
+        self.given.append(mission)
         return super().keeps(mission)
 
     def open(self, frontier, rng, mission):
-        self.told.append(mission)
+        self.given.append(mission)
         self.looks_for = mission.types if self.targets is None else self.targets
         self.words = mission.words
         super().open(frontier, rng, mission)
@@ -96,14 +96,14 @@ def test_a_users_policy_is_given_the_same_everywhere(user: str, shop: Path) -> N
     mission = Mission.of(goal, words=["wine"])
     assert mission == Mission(types=frozenset(["text/csv"]), words=("wine",), heads_tell=True)
     check_policy(telling, mission=mission)
-    in_check, telling.told[:] = [*telling.told], []
+    in_check, telling.given[:] = [*telling.given], []
     simulate(telling(), goal, shop, mission=mission)
-    in_simulation, telling.told[:] = [*telling.told], []
+    in_simulation, telling.given[:] = [*telling.given], []
     Crawl(telling(), frontier=memory_frontier, mission=mission)
-    in_crawl = telling.told
+    in_crawl = telling.given
     assert len(in_check) >= 10
     assert len(in_simulation) == len(in_crawl) == 2
-    assert all(told == mission for told in (*in_check, *in_simulation, *in_crawl))
+    assert all(given == mission for given in (*in_check, *in_simulation, *in_crawl))
     found = compare([f"{user}.Telling"], [shop], goal=goal, words=["wine"], seeds=[4])
     (run,) = found.runs
     asked = simulate(telling(), goal, shop, mission=mission, seed=run.seed)
