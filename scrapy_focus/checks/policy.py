@@ -37,11 +37,12 @@ def check_policy(make: Callable[[], Policy], *, pages: int = 60, seed: int = 0, 
     Notes
     -----
     A page takes a second of the crawl's clock; where nothing may be chosen, it is the time that
-    :meth:`~scrapy_focus.core.policy.Policy.due` says. What is checked: it fetches every page of the site, with one and with eight in flight; it never selects while nothing
-    waits, nor a host that is busy; the same seed gives the same order; it stays alive through failures, HEADs, and picks
-    that are released; it can be pickled in mid-crawl and makes the same choices then; ``explain`` gives what
-    JSON can hold; it does not change the links that it is given. What the policy raises itself, or the crawl on its
-    account (:class:`~scrapy_focus.core.errors.PolicyError`), comes through as it is.
+    :meth:`~scrapy_focus.core.policy.Policy.due` says. What is checked: it fetches every page of the site, with one and
+    with eight in flight; it never selects while nothing waits, nor a host that is busy; the same seed gives the same
+    order; it stays alive through failures, HEADs, and picks that are released; it can be pickled in mid-crawl and makes
+    the same choices then; ``explain`` gives what JSON can hold; it does not change the links that it is given. What the
+    policy raises itself, or the crawl on its account (:class:`~scrapy_focus.core.errors.PolicyError`), comes through as
+    it is.
     """
     site = _Site(pages)
     mission = Mission() if mission is None else mission
