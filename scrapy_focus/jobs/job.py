@@ -94,7 +94,7 @@ class Job:
         try:
             file = folder / FRONTIER
             written = any((folder / f"journal.{number}").stat().st_size for number in self.journals())
-            if written and not (file.exists() and file.stat().st_size):
+            if self.journals() and not (file.exists() and file.stat().st_size):
                 raise StorageError(
                     f"{file} is missing or empty, and it had the links of the crawl: put a copy in its place"
                 )

@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 from scrapy_focus import Crawl, Job, PolicyError, ResumeError, State, StorageError
+from scrapy_focus.frontiers.sqlite.frontier import sqlite_frontier
 from scrapy_focus.jobs.journal import read_journal
 from scrapy_focus.policies.branching.policy import BranchingBandit
 from scrapy_focus.policies.focused import Focused
@@ -447,8 +448,8 @@ def test_what_cannot_be_pickled_is_refused_at_once(tmp_path: Path) -> None:
 
 def test_a_kill_before_the_first_checkpoint(tmp_path: Path) -> None:
     """A folder in which nothing was stored yet is a new one, whatever files are there."""
-    job = Job(tmp_path / "world/focus")
-    job.close()
+    Job(tmp_path / "world/focus").close()
+    sqlite_frontier(tmp_path / "world/focus/frontier.sqlite").close()  # made before the first journal is
     (tmp_path / "world/focus/journal.1").write_bytes(b"")
     world = World(tmp_path / "world", BreadthFirst)
     crawl = world.open()
