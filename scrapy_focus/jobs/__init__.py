@@ -1,1 +1,1 @@
-"""Crawls that are stored, so that they survive their process: kept, gone on with, looked into, repaired."""
+"""Crawls that are stored, so that they survive their process: kept, resumed, looked into, repaired."""

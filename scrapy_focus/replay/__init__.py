@@ -1,1 +1,1 @@
-"""Sites to crawl again and again: synthetic or recorded, served over HTTP or simulated."""
+"""Crawls of recorded sites without a network, and what they would have cost."""
