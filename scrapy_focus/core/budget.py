@@ -31,9 +31,9 @@ class Budget:
         for name, value in (("requests", requests), ("bytes", bytes), ("seconds", seconds)):
             if value is not None and not value > 0:
                 raise ConfigError(f"a budget of {value} {name} allows nothing; give a positive number, or none at all")
-        self.requests = requests
-        self.bytes = bytes
-        self.seconds = seconds
+        self.requests = None if requests is None else int(requests)
+        self.bytes = None if bytes is None else int(bytes)
+        self.seconds = None if seconds is None else float(seconds)
         self.requests_used = 0
         self.bytes_used = 0
         self.seconds_before = 0.0

@@ -113,4 +113,6 @@ def selected(pick: Pick | None, frontier: Frontier, known: Collection[int]) -> P
         raise PolicyError(f"select() returned {pick!r}; return what frontier.pop() or take() gave just now, or None")
     if len(frontier.flying) > len(known) + (pick is not None):
         raise PolicyError(f"select() returned {pick!r}, and took out others; release what is not to be fetched")
+    if pick is not None and pick.chance is not None:
+        return pick._replace(chance=float(pick.chance))  # NumPy's numbers cannot be stored
     return pick

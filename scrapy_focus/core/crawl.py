@@ -89,6 +89,13 @@ class _Owed(NamedTuple):
     since: float  # seconds of the clock
 
 
+class _Choice(NamedTuple):
+    """A pick that was just chosen."""
+
+    pick: Pick
+    by_policy: bool  # and not by the crawl, for a policy that could not
+
+
 class Crawl:
     """Passes links, picks and outcomes between frontier, goal and policy; owns budget, counts and checkpoints.
 
@@ -185,13 +192,13 @@ class Crawl:
         self.stop_reason = ""
         self._wanted = states_of(policy)
         self._knows = policy.can("know")
-        self._in_flight: dict[int, Pick] = {}
+        self.picks: dict[int, Pick] = {}  # in flight, by id
         self._unsent: set[int] = set()
         self._unchosen: set[int] = set()  # picks in flight that this policy did not choose
         self._owed: dict[int, _Owed] = {}
         self._stranded: deque[int] = deque()  # keys of links that were placed for a policy that could not
         self._told: dict[str, int] = {}  # the counts that the keeper has
-        self._chosen: Pick | None = None  # just now, and not in flight yet
+        self._chosen: _Choice | None = None  # just now, and not in flight yet
         self._began = clock()
         self._before = 0.0  # seconds of the crawl's clock when this run began
         self._last = 0.0  # when the last event was
@@ -217,6 +224,11 @@ class Crawl:
 
         ``source`` is the outcome of the page that they were found on; ``None`` for seeds.
         """
+        if source is not None and source.pick.id not in self.picks:
+            raise PolicyError(
+                f"links came for pick {source.pick.id} ({source.pick.url}), which is not in flight: give them to "
+                "report(), or to add() before that"
+            )
         before = len(self.frontier)
         event = Added(links, None if source is None else self._noted(source), self._now())
         self.apply(event)
@@ -233,10 +245,11 @@ class Crawl:
         if self.finished() or not self.budget.left(len(self._unsent)) or not len(self.frontier):
             return None
         at = self._now()
-        self._chosen = pick = self._choose(busy, at)
-        if pick is None:
+        self._chosen = choice = self._choose(busy, at)
+        if choice is None:
             return None
-        event = Picked(pick.id, pick.key, tuple(busy), at)
+        pick = choice.pick
+        event = Picked(pick.id, pick.key, tuple(busy), at, (pick.url, pick.host, pick.depth, pick.payload))
         self.apply(event)
         self._tell(event)
         return pick
@@ -268,7 +281,7 @@ class Crawl:
 
         ``known`` are keys of further links of the page that were seen before.
         """
-        if outcome.pick.id not in self._in_flight or outcome.pick.id in self._owed:
+        if outcome.pick.id not in self.picks or outcome.pick.id in self._owed:
             raise PolicyError(f"pick {outcome.pick.id} ({outcome.pick.url}) is not in flight: it was reported already")
         reward = self._ask("goal", worth, self.goal, outcome)
         if reward is None:
@@ -297,6 +310,8 @@ class Crawl:
 
     def release(self, pick_id: int) -> None:
         """A pick was never sent, or is to be sent again: it waits again, and counts for nothing."""
+        if pick_id not in self.picks or pick_id in self._owed:
+            raise PolicyError(f"pick {pick_id} is not in flight: it was released or reported already")
         event = Released(pick_id)
         self.apply(event)
         self._tell(event)
@@ -317,7 +332,7 @@ class Crawl:
             waiting=len(self.frontier),
             arms=len(waiting),
             awake=int(np.count_nonzero(waiting)),
-            in_flight=len(self._in_flight),
+            in_flight=len(self.picks),
             owed=frozenset(self._owed),
             rewards=self.rewards,
             found_at=self.found_at,
@@ -356,6 +371,8 @@ class Crawl:
     def apply(self, event: Event | Snapshot) -> None:
         """Let an event happen, now or once more when a crawl is recovered; a snapshot is the state before the first."""
         match event:
+            case Concluded():
+                self._apply_concluded(event)
             case Added():
                 self.policy.now = self._last = event.at
                 self._add(event.links, event.source)
@@ -368,32 +385,27 @@ class Crawl:
             case Released():
                 self._apply_released(event)
             case Recovered():
+                self.counts["recovered"] += len(set(event.keys) - self.recovered)
                 self.recovered.update(event.keys)
-                self.counts["recovered"] += len(event.keys)
-            case Concluded():
-                self._apply_concluded(event)
             case Snapshot():
                 self._restore(event)
 
     def _apply_picked(self, event: Picked) -> None:
-        pick, self._chosen, self._last = self._chosen, None, event.at
-        if pick is None:
-            pick, chosen = self._choose_again(event)
-        else:
-            chosen = True
-        self._in_flight[pick.id] = pick
+        choice, self._chosen, self._last = self._chosen, None, event.at
+        pick, by_policy = self._choose_again(event) if choice is None else choice
+        self.picks[pick.id] = pick
         self._unsent.add(pick.id)
-        if not chosen:
+        if not by_policy:
             self._unchosen.add(pick.id)
         self.counts["selected"] += 1
         if self.explains or self.log is not None:
-            why = self._ask("explain", self.policy.explain, pick) if chosen else {}
+            why = self._ask("explain", self.policy.explain, pick) if by_policy else {}
             self.why = {} if why is FAILED else why
         if self.log is not None:
             self._ask("log", self.log.pick, pick, self.why)
 
     def _apply_released(self, event: Released) -> None:
-        pick = self._in_flight.pop(event.pick_id)
+        pick = self.picks.pop(event.pick_id)
         self._unsent.discard(pick.id)
         self.frontier.release(pick)
         if pick.id not in self._unchosen:
@@ -406,8 +418,9 @@ class Crawl:
     def _apply_concluded(self, event: Concluded) -> None:
         outcome, pick = event.outcome, event.outcome.pick
         self.policy.now = self._last = outcome.at
-        self.budget.restore(event.used)
-        del self._in_flight[pick.id]
+        if event.used:
+            self.budget.restore(event.used)
+        del self.picks[pick.id]
         self._unsent.discard(pick.id)
         self._unchosen.discard(pick.id)
         self.recovered.discard(pick.key)
@@ -468,47 +481,51 @@ class Crawl:
         `_choose`.
         """
         first = self.counts["link/stranded"]
-        self._stranded.extend(link.key for link in links)
+        self._stranded.extend(int(link.key) for link in links)
         self.counts["link/stranded"] += len(links)
         return [Placement(0, -float(first + i)) for i in range(1, len(links) + 1)]
 
     # Choosing
 
-    def _choose(self, busy: Collection[str], at: float) -> Pick | None:
+    def _choose(self, busy: Collection[str], at: float) -> _Choice | None:
         """Let the policy choose; where it fails, any link; where it has nothing, one that it never placed."""
         self.policy.now = at
         pick = self._ask("select", self._selected, busy)
+        if pick is not FAILED and pick is not None:
+            return _Choice(pick, True)
         if pick is FAILED:
-            return self._take_any(busy)
-        if pick is None and not self._in_flight:
-            return self._take_stranded(busy)
-        return pick
+            pick = self._take_any(busy)
+        elif not self.picks:
+            pick = self._take_stranded(busy)
+        return None if pick is None else _Choice(pick, False)
 
     def _selected(self, busy: Collection[str]) -> Pick | None:
-        return selected(self.policy.select(busy), self.frontier, self._in_flight)
+        return selected(self.policy.select(busy), self.frontier, self.picks)
 
-    def _choose_again(self, event: Picked) -> tuple[Pick, bool]:
-        """Choose what was chosen before, and say whether the policy did it: what happened counts."""
-        pick = self._choose(event.busy, event.at)
-        if pick is not None and (pick.id, pick.key) == (event.id, event.key):
-            return pick, True
-        self.otherwise += 1
-        if pick is not None:
-            self.frontier.release(pick)
-            self._ask("release", self.policy.release, pick)
+    def _choose_again(self, event: Picked) -> _Choice:
+        """Choose what was chosen before: what happened counts."""
+        choice = self._choose(event.busy, event.at)
+        if choice is not None and (choice.pick.id, choice.pick.key) == (event.id, event.key):
+            return choice
+        self.otherwise += choice is None or choice.by_policy
+        if choice is not None:
+            self.frontier.release(choice.pick)
+            if choice.by_policy:
+                self._ask("release", self.policy.release, choice.pick)
         pick = self.frontier.take(event.key, pick_id=event.id)
         if pick is None:  # the policy did not place it this time
-            self.frontier.push([Link("", event.key)], [Placement(0, 0.0)])
+            url, host, depth, payload = event.link
+            self.frontier.push([Link(url, event.key, host, depth, payload=payload)], [Placement(0, 0.0)])
             pick = self.frontier.take(event.key, pick_id=event.id)
         if pick is None:
             raise StorageError(
                 f"the journal has pick {event.id} of a link that is in flight already; see scrapy focus-check"
             )
-        return pick, False
+        return _Choice(pick, False)
 
     def _take_any(self, busy: Collection[str]) -> Pick | None:
         """Select for a policy that failed to, after releasing what it had taken out already."""
-        for pick in [pick for pick_id, pick in self.frontier.flying.items() if pick_id not in self._in_flight]:
+        for pick in [pick for pick_id, pick in self.frontier.flying.items() if pick_id not in self.picks]:
             self.frontier.release(pick)
         order = cast("Ranked", self.frontier) if self._ranked else cast("Drawn", self.frontier)
         awake = order.awake(busy)
@@ -537,9 +554,12 @@ class Crawl:
 
     def _conclude(self, outcome: Outcome, links: Sequence[Link], known: Sequence[int], reward: float) -> None:
         outcome = self._noted(replace(outcome, reward=reward, at=self._now()))
+        if self.job is None:
+            self.apply(Concluded(outcome, links, known, {}, {}))
+            return
         event = Concluded(outcome, links, known, self.budget.state(), {})
         self.apply(event)
-        self._tell(event._replace(counts=self._changes()))
+        self.job.tell(event._replace(counts=self._changes()))
         self._keep_up()
 
     def _noted(self, outcome: Outcome) -> Outcome:
@@ -548,8 +568,6 @@ class Crawl:
 
     def _changes(self) -> dict[str, int]:
         """Return the counts that changed since they were asked for last."""
-        if self.job is None:
-            return {}
         changed = {name: value for name, value in self.counts.items() if self._told.get(name) != value}
         self._told.update(changed)
         return changed
@@ -568,11 +586,15 @@ class Crawl:
         self.found_at.extend(state.found_at)
         self.recovered.update(state.recovered)
         self._stranded.extend(state.stranded)
+        self._unchosen.update(state.unchosen)
         for pick in self.frontier.flying.values():
-            self._in_flight[pick.id] = pick._replace(chance=state.chances.get(pick.id))
+            self.picks[pick.id] = pick._replace(chance=state.chances.get(pick.id))
             self._unsent.add(pick.id)
 
     def _snapshot(self) -> Snapshot:
+        if len(self._stranded) > len(self.frontier) + len(self.picks):  # most of them wait no more
+            states = zip(self._stranded, self.frontier.states(list(self._stranded)), strict=True)
+            self._stranded = deque(key for key, state in states if state in (State.WAITING, State.FLYING))
         return Snapshot(
             policy=self.policy,
             at=self._now(),
@@ -585,7 +607,8 @@ class Crawl:
             found_at=list(self.found_at),
             recovered=sorted(self.recovered),
             stranded=list(self._stranded),
-            chances={pick.id: pick.chance for pick in self._in_flight.values() if pick.chance is not None},
+            unchosen=sorted(self._unchosen),
+            chances={pick.id: pick.chance for pick in self.picks.values() if pick.chance is not None},
             log=None if self.log is None else self.log.mark(),
         )
 
@@ -600,11 +623,11 @@ class Crawl:
             job.flush()
         else:
             self._keep_up()
-        if keys := [pick.key for pick in self._in_flight.values()]:
+        if keys := [pick.key for pick in self.picks.values()]:
             event = Recovered(keys)
             self.apply(event)
             self._tell(event)
-        for pick_id in [*self._in_flight]:
+        for pick_id in [*self.picks]:
             self.release(pick_id)
 
     def _tell(self, event: Event) -> None:

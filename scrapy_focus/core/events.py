@@ -1,7 +1,8 @@
 """What happens to a crawl, one event after the other: all that is needed to do it again.
 
-A crawl decides, tells its keeper, and applies. Whoever applies the same events to the same state has the same crawl:
-that is how a crawl is recovered, and how one is led from another machine. Times are seconds of the crawl's clock.
+A crawl decides, applies, and tells its keeper before anything leaves the process. Whoever applies the same events to
+the same state has the same crawl: that is how a crawl is recovered, and how one is led from another machine. Times are
+seconds of the crawl's clock.
 """
 
 from __future__ import annotations
@@ -32,6 +33,9 @@ class Picked(NamedTuple):
     key: int
     busy: tuple[str, ...]  # hosts that could take nothing
     at: float
+    link: tuple[
+        str, str, int, bytes
+    ]  # URL, host, depth and payload, for a policy that does not place it the second time
 
 
 class Sent(NamedTuple):
@@ -59,7 +63,7 @@ class Concluded(NamedTuple):
     outcome: Outcome
     links: Sequence[Link]
     known: Sequence[int]  # keys of links that were seen before, where the policy asks for keys
-    used: Mapping[str, float]  # of the budget
+    used: Mapping[str, float]  # of the budget; empty where nobody keeps the crawl
     counts: Mapping[str, int]  # those that changed since the last event of this kind, as they are after it
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from scrapy_focus.core.log import EventLog
     from scrapy_focus.core.mission import Mission
     from scrapy_focus.core.policy import Policy
+    from scrapy_focus.core.types import Pick
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +33,7 @@ class Snapshot:
     found_at: Sequence[tuple[int, float]] = ()  # (requests used, rewards) at the last rewards
     recovered: Sequence[int] = ()  # keys that were in flight when a run was killed, and have no outcome since
     stranded: Sequence[int] = ()  # keys of links that were placed for a policy that could not
+    unchosen: Sequence[int] = ()  # ids of picks in flight that were chosen for a policy that could not
     chances: Mapping[int, float] = field(default_factory=dict)  # by pick in flight, where it is known
     log: tuple[str, int] | None = None  # how far the decision log is written
 
@@ -45,6 +47,7 @@ class Kept(Protocol):
     frontier: Frontier
     log: EventLog | None
     counts: Counter[str]
+    picks: dict[int, Pick]  # in flight, by id
     otherwise: int  # choices that came out otherwise when they were made again
 
     def apply(self, event: Event | Snapshot) -> None:

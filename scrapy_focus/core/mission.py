@@ -79,5 +79,5 @@ class Mission:
             "types": ", ".join(sorted(self.types)),
             "words": ", ".join(self.words),
             "topic": "" if self.topic is None else self.topic.digest,
-            "heads_tell": str(self.heads_tell),
+            "heads_tell": "yes" if self.heads_tell else "",
         }

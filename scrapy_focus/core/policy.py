@@ -96,7 +96,11 @@ class Policy(ABC):
 
     @abstractmethod
     def select(self, busy: Collection[str]) -> Pick | None:
-        """Take the next link out of the frontier; ``None`` where nothing suits now. ``busy``: hosts to leave alone."""
+        """Take the next link out of the frontier; ``None`` where nothing suits now. ``busy``: hosts to leave alone.
+
+        A ``select`` that returns ``None`` changes nothing: after a kill it is not repeated. Give links up in ``place``
+        or ``learn``; what is given up here may wait again in the next run.
+        """
 
     def learn(self, outcome: Outcome) -> None:  # noqa: B027 (a policy that learns nothing is complete)
         """See what a pick brought back: once for each pick, after ``place`` for the links of its page.

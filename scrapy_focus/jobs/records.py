@@ -1,4 +1,4 @@
-"""Events as a journal has them: plain tuples, so that a file needs nothing of this package to be read.
+"""Events as a journal has them: plain values, so that a file needs nothing of this package to be read.
 
 Each is the kind of an event and its fields. Links are tuples, and an outcome is an :class:`OutcomeRecord`, with what
 was read of its page and only the id of its pick.
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from scrapy_focus.core.errors import StorageError
 from scrapy_focus.core.events import Added, Concluded, Picked, Recovered, Released, Sent
 from scrapy_focus.core.noted import NotedPage
-from scrapy_focus.core.types import Link, Outcome
+from scrapy_focus.core.types import Link, Outcome, State
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -66,12 +66,21 @@ class OutcomeRecord(NamedTuple):
         )  # fmt: skip
 
 
+def _plain(link: Link) -> tuple[Any, ...]:
+    return tuple(link._replace(state=int(link.state)))  # type: ignore[arg-type]
+
+
+def _link(values: tuple[Any, ...]) -> Link:
+    link = Link(*values)
+    return link._replace(state=State(link.state))
+
+
 def record_of(event: Event) -> Record:
     """Return an event as plain values."""
     match event:
         case Added():
             source = None if event.source is None else tuple(OutcomeRecord.of(event.source))
-            return "add", [tuple(link) for link in event.links], source, event.at
+            return "add", [_plain(link) for link in event.links], source, event.at
         case Picked():
             return "pick", *event
         case Sent():
@@ -81,7 +90,7 @@ def record_of(event: Event) -> Record:
         case Recovered():
             return "recovered", list(event.keys)
         case Concluded():
-            links = [tuple(link) for link in event.links]
+            links = [_plain(link) for link in event.links]
             record = tuple(OutcomeRecord.of(event.outcome))
             return OUTCOME, record, links, list(event.known), dict(event.used), dict(event.counts)
 
@@ -99,7 +108,7 @@ def event_of(record: Record, flying: Mapping[int, Pick]) -> Event:
         case "add":
             links, source, at = values
             outcome = None if source is None else OutcomeRecord(*source).outcome(flying)
-            return Added([Link(*link) for link in links], outcome, at)
+            return Added([_link(link) for link in links], outcome, at)
         case "pick":
             return Picked(*values)
         case "sent":
@@ -114,6 +123,6 @@ def event_of(record: Record, flying: Mapping[int, Pick]) -> Event:
         case "outcome":
             outcome_record, links, known, used, counts = values
             outcome = OutcomeRecord(*outcome_record).outcome(flying)
-            return Concluded(outcome, [Link(*link) for link in links], known, used, counts)
+            return Concluded(outcome, [_link(link) for link in links], known, used, counts)
         case _:
             raise StorageError(f"the journal has a {kind!r}, which this version does not know; see scrapy focus-check")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from scrapy_focus.core.frontier import Drawn, Frontier, Ranked
     from scrapy_focus.core.keeper import Kept
-    from scrapy_focus.core.types import Pick
+    from scrapy_focus.core.types import Link, Pick
     from scrapy_focus.frontiers.sqlite.frontier import Stored
     from scrapy_focus.jobs.journal import Record
 
@@ -70,7 +70,7 @@ def recover(
         crawl.policy.attach(crawl.frontier)
     choices = 0
     for record in records:
-        event = event_of(record, stored.flying)
+        event = event_of(record, crawl.picks)
         if isinstance(event, Picked):
             choices += 1
             led.lead(event.key, event.id)
@@ -98,13 +98,17 @@ def _begin_anew(crawl: Kept, stored: Stored, notes: Mapping[str, bytes], state: 
     crawl.apply(snapshot_of(state, policy))
     selected = crawl.counts["selected"]
     policy.open(crawl.frontier, np.random.default_rng(), crawl.mission)
+    keys = set(stored.interrupted.values())
+    interrupted: dict[int, Link] = {}
     for links in stored.stored():
+        interrupted.update((link.key, link) for link in links if link.key in keys)
         crawl.apply(Added(links, None, state["at"]))
         stored.checkpoint(notes)
         stored.flush()
     for pick_id, key in stored.interrupted.items():
         led.lead(key, pick_id)
-        crawl.apply(Picked(pick_id, key, (), state["at"]))
+        link = interrupted[key]
+        crawl.apply(Picked(pick_id, key, (), state["at"], (link.url, link.host, link.depth, link.payload)))
         led.let_go()
     crawl.counts["selected"], crawl.otherwise = selected, 0
     logger.warning("the policy begins to learn anew: it placed %d links", len(stored) + len(stored.flying))
@@ -126,6 +130,7 @@ class Led:
     def __init__(self, frontier: Frontier) -> None:
         self.frontier = frontier
         self._goal: tuple[int, int] | None = None  # key, id
+        self._led: tuple[int, int] | None = None  # the goal that was given out
 
     def lead(self, key: int, pick_id: int) -> None:
         """Let the next link that is taken be this one, if it waits, under this id."""
@@ -133,7 +138,7 @@ class Led:
 
     def let_go(self) -> None:
         """Lead no more."""
-        self._goal = None
+        self._goal = self._led = None
 
     def pop(self, arm: int, busy: Collection[str] = ()) -> Pick | None:
         """Take out the best link of an arm."""
@@ -147,6 +152,12 @@ class Led:
         """Take out a link that was drawn."""
         return self._follow() or cast("Drawn", self.frontier).take_drawn(slot)
 
+    def release(self, pick: Pick) -> None:
+        """Let a pick wait again; where it is the one to which it is led, it is given out again."""
+        self.frontier.release(pick)
+        if self._led == (pick.key, pick.id):
+            self._goal = self._led
+
     def __len__(self) -> int:
         return len(self.frontier)
 
@@ -159,5 +170,5 @@ class Led:
         key, pick_id = self._goal
         if pick_id in self.frontier.flying or self.frontier.states([key]) != [State.WAITING]:
             return None
-        self._goal = None
+        self._led, self._goal = self._goal, None
         return self.frontier.take(key, pick_id=pick_id)

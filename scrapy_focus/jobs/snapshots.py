@@ -40,7 +40,7 @@ def notes_of(snapshot: Snapshot, description: Mapping[str, Any] | None) -> dict[
         ) from error
     state = {field.name: getattr(snapshot, field.name) for field in fields(snapshot) if field.name != "policy"}
     state |= {"description": description, "versions": versions()}
-    return {POLICY: policy, STATE: json.dumps(state).encode()}
+    return {POLICY: policy, STATE: json.dumps(state, default=_plain).encode()}
 
 
 def state_of(notes: Mapping[str, bytes], where: object) -> dict[str, Any]:
@@ -92,6 +92,11 @@ def policy_of(notes: Mapping[str, bytes], state: Mapping[str, Any], like: Policy
             "these versions again, or let scrapy focus-check --fix keep the links and begin to learn anew"
         ) from error
     return policy
+
+
+def _plain(value: Any) -> Any:
+    """Return a number of NumPy as one of Python's."""
+    return value.item()
 
 
 def versions() -> dict[str, str]:

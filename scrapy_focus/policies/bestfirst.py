@@ -107,6 +107,7 @@ class BestFirst(Policy):
 
     def learn(self, outcome: Outcome) -> None:
         self.domains.settle(self.domains.row(outcome.pick.host), outcome)
+        self.domains.sweep(self.frontier, 0)
 
     def explain(self, pick: Pick) -> dict[str, Any]:
         return {"kind": "most probable", "score": round(pick.rank, 3)}

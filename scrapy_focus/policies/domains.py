@@ -140,24 +140,31 @@ class Domains:
         return np.stack([share, back + self.flying[rows] == 0], axis=1)
 
     def pop(self, frontier: Ranked, arm: int, busy: Collection[str]) -> Pick | None:
-        """Take out the best link of an arm whose domain is not full; those before it are given up, or left where they
-        are.
-        """
+        """Take out the best link of an arm whose domain is not full; those before it are left where they are."""
         if self.cap is None:
             return frontier.pop(arm, busy)
         full: set[str] = set()
-        given_up = 0
         while (pick := frontier.pop(arm, full | set(busy))) is not None:
-            row = np.array([self.row(pick.host)])
-            if not self.is_full(row)[0]:
+            if not self.is_full(np.array([self.row(pick.host)]))[0]:
                 return pick
-            if self.is_done(row)[0] and (given_up < _GIVEN_UP or len(frontier.flying) == 1):
-                frontier.settle(pick)
-                given_up += 1
-            else:
-                full.add(pick.host)
-                frontier.release(pick)
+            full.add(pick.host)
+            frontier.release(pick)
         return None
+
+    def sweep(self, frontier: Ranked, arm: int) -> None:
+        """Give up the best links of an arm as long as their domains are done: some, or all where nothing is in flight.
+
+        To be called in ``learn``: a choice gives nothing up.
+        """
+        if self.cap is None:
+            return
+        most = _GIVEN_UP if frontier.flying else len(frontier)
+        while most and (pick := frontier.pop(arm)) is not None:
+            frontier.release(pick)
+            if not self.is_done(np.array([self.row(pick.host)]))[0]:
+                return
+            frontier.move([pick.key], [None])
+            most -= 1
 
     def _is_at_cap(self, rows: NDArray[np.intp], flying: NDArray[np.int32] | int) -> NDArray[np.bool_]:
         if self.cap is None:

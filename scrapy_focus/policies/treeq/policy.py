@@ -273,6 +273,8 @@ class TreeQ(Policy):
         self.results += 1
         row = self.domains.row(pick.host)
         self.domains.settle(row, outcome)
+        if not self.chooses_in_tree:
+            self.domains.sweep(cast("Ranked", self.frontier), 0)
         self._update_closed(row)
         if self._features.groups is not None:
             self._features.groups.settle(self.layout.groups_of(pick), worth(outcome.reward))
