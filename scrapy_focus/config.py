@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from scrapy.utils.misc import load_object
 
 from scrapy_focus.core.budget import Budget
+from scrapy_focus.core.contract import missing_of_stop
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.goal import ItemsGoal
 from scrapy_focus.core.mission import Mission
@@ -246,11 +247,7 @@ def _stop_rule(value: Any) -> StopRule | None:
     if not value:
         return None
     rule = _made("FOCUS_STOP", value)
-    methods = ("reached", "state", "restore")
-    missing = [f"{name}()" for name in methods if not callable(getattr(rule, name, None))]
-    if not isinstance(getattr(rule, "reason", None), str):
-        missing.insert(0, "reason")
-    if missing:
+    if missing := missing_of_stop(rule):
         raise ConfigError(
             f"FOCUS_STOP is {value!r}, which lacks {', '.join(missing)}; it takes a stop rule such as "
             "scrapy_focus.Plateau, or its import path"

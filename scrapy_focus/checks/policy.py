@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
 import pickle
@@ -44,6 +45,7 @@ def check_policy(make: Callable[[], Policy], *, pages: int = 60, seed: int = 0, 
     policy raises itself, or the crawl on its account (:class:`~scrapy_focus.core.errors.PolicyError`), comes through as
     it is.
     """
+    _check_parameters(make())
     site = _Site(pages)
     mission = Mission() if mission is None else mission
     orders = [_crawl(make(), site, mission, seed=seed, in_flight=k) for k in (1, 8)]
@@ -58,6 +60,16 @@ def check_policy(make: Callable[[], Policy], *, pages: int = 60, seed: int = 0, 
     policy = make()
     policy.open(memory_frontier(policy.keeps(mission)), np.random.default_rng(seed), mission)
     _require(policy.select(()) is None, "select() gave a pick though nothing waits")
+
+
+def _check_parameters(policy: Policy) -> None:
+    """What a stored crawl compares with, when it resumes, are attributes of the names of the parameters."""
+    names = inspect.signature(type(policy)).parameters.values()
+    named = [each.name for each in names if each.kind not in (each.VAR_KEYWORD, each.VAR_POSITIONAL)]
+    lacking = [name for name in named if not hasattr(policy, name)]
+    _require(
+        not lacking, f"it does not store {', '.join(lacking)} under that name; write self.{(lacking or [''])[0]} = ..."
+    )
 
 
 class _Site:

@@ -74,7 +74,7 @@ def rows_of(found: dict[str, Any]) -> list[tuple[str, str]]:
     rows += [
         ("policy", found["policy"].rpartition(".")[2] + (f"({params})" if params else "")),
         ("goal", found["goal"]),
-        ("mission", mission or "unknown"),
+        ("mission", mission or "anything"),
         ("waiting", f"{_n(links['waiting'], 'link')} in {_n(links['arms'], 'arm')}{since}"),
         ("in flight", f"{links['in_flight']:,}"),
         (

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import sys
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scrapy_focus.core.errors import ConfigError, GoalError, PolicyError
+from scrapy_focus.core.errors import ConfigError, FocusError, GoalError, PolicyError
 from scrapy_focus.core.frontier import Drawn, Ranked, Ranks
+from scrapy_focus.core.frontier import Frontier as FrontierProtocol
+from scrapy_focus.core.policy import Policy
 from scrapy_focus.core.types import NOT_NOW, Pick, State
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from scrapy_focus.core.frontier import Frontier, Keeps
+    from scrapy_focus.core.frontier import Frontier, Keeps, MakeFrontier
     from scrapy_focus.core.goal import Goal
-    from scrapy_focus.core.policy import Policy
     from scrapy_focus.core.types import Link, Outcome, Placement
 
 _MOST_ARMS = 1_000_000
@@ -57,10 +59,59 @@ def states_of(policy: Policy) -> frozenset[State]:
     return frozenset(wanted)
 
 
+def check_pieces(policy: object, goal: object, stop: object) -> None:
+    """Raise :class:`~scrapy_focus.core.errors.ConfigError` for a policy, a goal or a stop rule that is none."""
+    if not isinstance(policy, Policy):
+        raise ConfigError(f"the policy is {policy!r}; it takes an object of a subclass of scrapy_focus.Policy")
+    try:
+        inspect.signature(policy.open).bind(None, None, None)
+    except TypeError as error:
+        name = type(policy).__qualname__
+        raise ConfigError(f"{name}.open() does not fit ({error}); write open(self, frontier, rng, mission)") from error
+    if goal is not None and not callable(goal):
+        raise ConfigError(f"the goal is {goal!r}; it takes a callable from an Outcome to a number")
+    if stop is not None and (missing := missing_of_stop(stop)):
+        raise ConfigError(f"the stop rule is {stop!r}, which lacks {', '.join(missing)}; see scrapy_focus.Plateau")
+
+
+def missing_of_stop(rule: object) -> list[str]:
+    """Return what an object lacks to be a stop rule."""
+    if isinstance(rule, type):
+        return ["an object: this is a class"]
+    missing = [] if isinstance(getattr(rule, "reason", None), str) else ["reason"]
+    missing += [f"{name}()" for name in ("reached", "state", "restore") if not callable(getattr(rule, name, None))]
+    if not missing:
+        try:
+            inspect.signature(rule.reached).bind(0, 0.0, None)  # type: ignore[attr-defined]
+        except TypeError:
+            missing.append("reached(requests, targets, cost=None)")
+    return missing
+
+
+def made(make: MakeFrontier, keeps: Keeps) -> Frontier:
+    """Return the frontier that is made for what a policy keeps.
+
+    Raises
+    ------
+    ConfigError
+        If that fails.
+    """
+    try:
+        return make(keeps)
+    except FocusError:
+        raise
+    except Exception as error:
+        name = getattr(make, "__qualname__", repr(make))
+        raise ConfigError(
+            f"the frontier {name} cannot be made: {error}; it is called with what the policy keeps, here {keeps!r}"
+        ) from error
+
+
 def check_order(frontier: Frontier, keeps: Keeps, policy: Policy) -> None:
     """Raise :class:`~scrapy_focus.core.errors.ConfigError` if a frontier is not of the order that a policy needs."""
     order: type = Ranked if isinstance(keeps, Ranks) else Drawn
-    missing = [name for name in vars(order) if not name.startswith("_") and not hasattr(frontier, name)]
+    names = [name for base in (order, FrontierProtocol) for name in vars(base) if not name.startswith("_")]
+    missing = [name for name in names if not hasattr(frontier, name)]
     if missing:
         raise ConfigError(
             f"{type(policy).__qualname__} keeps {keeps!r}, and {type(frontier).__qualname__} has no "

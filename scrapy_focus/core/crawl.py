@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar, cast
 import numpy as np
 
 from scrapy_focus.core.budget import Budget
-from scrapy_focus.core.contract import check_order, placed, selected, states_of, worth
+from scrapy_focus.core.contract import check_order, check_pieces, made, placed, selected, states_of, worth
 from scrapy_focus.core.errors import ConfigError, GoalError, PolicyError, StorageError
 from scrapy_focus.core.events import Added, Concluded, Picked, Recovered, Released, Sent
 from scrapy_focus.core.frontier import Ranks
@@ -138,7 +138,7 @@ class Crawl:
     Raises
     ------
     ConfigError
-        If neither or both of ``frontier`` and ``job`` are given.
+        If neither or both of ``frontier`` and ``job`` are given, or one of the pieces is not what it should be.
     ResumeError
         If the job has a crawl with another goal, mission, policy or parameters.
     PolicyError
@@ -173,6 +173,9 @@ class Crawl:
                 f"{both}; Crawl takes frontier=memory_frontier, or any other place where links wait, or else a job, "
                 "which brings its own"
             )
+        check_pieces(policy, goal, stop)
+        if isinstance(frontier, str):
+            raise ConfigError(f"frontier is the text {frontier!r}; it takes a frontier, or the callable that makes one")
         self.policy = policy
         self.goal: Goal = goal if goal is not None else ItemsGoal()
         self.mission = mission if mission is not None else Mission.of(self.goal)
@@ -209,7 +212,7 @@ class Crawl:
         if job is not None:
             self.frontier: Frontier = job.open(self)
         elif callable(frontier):
-            self.frontier = frontier(keeps)
+            self.frontier = made(frontier, keeps)
         else:
             self.frontier = cast("Frontier", frontier)
         check_order(self.frontier, keeps, policy)
@@ -439,7 +442,9 @@ class Crawl:
             self._ask("log", self.log.outcome, outcome)
         if self.stop is not None:
             cost = self._ask("expected_cost", self.policy.expected_cost)
-            if self.stop.reached(self.budget.requests_used, self.rewards, None if cost is FAILED else cost):
+            known = None if cost is FAILED else cost
+            reached = self._ask("stop", self.stop.reached, self.budget.requests_used, self.rewards, known)
+            if reached is not FAILED and reached:
                 self.stop_reason = self.stop_reason or self.stop.reason
         dict.update(self.counts, event.counts)
 
@@ -643,7 +648,7 @@ class Crawl:
         return self._before + self.clock() - self._began
 
     def _ask(self, what: str, question: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | _Failure:
-        """Ask a policy, a goal or a log; where it raises, log and count that, and answer ``FAILED``."""
+        """Ask a policy, a goal, a stop rule or a log; where it raises, log and count that, and answer ``FAILED``."""
         try:
             return question(*args, **kwargs)
         except StorageError:
@@ -653,6 +658,6 @@ class Crawl:
                 raise
             self.counts[f"error/{what}"] += 1
             if self.counts[f"error/{what}"] <= _SHOWN_ERRORS:
-                who = {"goal": self.goal, "log": self.log}.get(what, self.policy)
+                who = {"goal": self.goal, "log": self.log, "stop": self.stop}.get(what, self.policy)
                 logger.exception("%s of %s failed: %s", what, type(who).__qualname__, error)
             return FAILED

@@ -38,10 +38,12 @@ class Topic(Protocol):
 class Mission:
     """What is looked for, as a policy may know it before the first page.
 
+    Blanks around words are dropped, and so are empty ones and those that come again.
+
     Raises
     ------
     ConfigError
-        If there is no such unit.
+        If there is no such unit, a type is no MIME type, or words are no list.
     """
 
     types: frozenset[str] = frozenset()  # MIME types of targets, or patterns like image/*; empty: anything may be one
@@ -53,6 +55,16 @@ class Mission:
     def __post_init__(self) -> None:
         if self.unit not in get_args(Unit):
             raise ConfigError(f"unit is {self.unit!r}; it is one of {', '.join(get_args(Unit))}")
+        if isinstance(self.types, str) or not all(isinstance(each, str) and "/" in each for each in self.types):
+            raise ConfigError(
+                f"types is {self.types!r}; it takes MIME types, or patterns like image/*, as a set of texts: "
+                "FilesGoal makes them of names like csv"
+            )
+        if isinstance(self.words, str) or not all(isinstance(each, str) for each in self.words):
+            raise ConfigError(f"words is {self.words!r}; it takes a list of words and phrases")
+        words = dict.fromkeys(" ".join(word.split()) for word in self.words)
+        object.__setattr__(self, "types", frozenset(self.types))
+        object.__setattr__(self, "words", tuple(word for word in words if word))
 
     @classmethod
     def of(
@@ -62,8 +74,8 @@ class Mission:
         them.
         """
         return cls(
-            types=frozenset(getattr(goal, "types", ())),
-            words=tuple(words),
+            types=getattr(goal, "types", frozenset()),
+            words=words if isinstance(words, str) else tuple(words),  # type: ignore[arg-type]
             topic=getattr(goal, "relevance", None) if topic is None else topic,
             unit=unit,
             heads_tell=bool(getattr(goal, "heads_tell", False)),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scrapy_focus.web.mime import DATA_TYPES, describe_types, effective_mime, matches
+from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.web.mime import DATA_TYPES, describe_types, effective_mime, matches, parse_types
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -18,7 +19,8 @@ class FilesGoal:
     Parameters
     ----------
     types
-        MIME types, or patterns like ``image/*``; those of the SB-CLASSIFIER paper by default.
+        Extensions like ``csv``, MIME types, or patterns like ``image/*``; by default ``data``, the types of the
+        SB-CLASSIFIER paper.
     stored
         Count a file only if an item came of it: where a pipeline drops files that were had before, copies of a
         file under other URLs are worth nothing.
@@ -27,7 +29,9 @@ class FilesGoal:
     heads_tell = True
 
     def __init__(self, *, types: Collection[str] = DATA_TYPES, stored: bool = False) -> None:
-        self.types = frozenset(types)
+        if isinstance(types, str):
+            raise ConfigError(f"types is {types!r}; it takes a list, such as [{types!r}]")
+        self.types = parse_types(types)
         self.stored = stored
 
     def __call__(self, outcome: Outcome) -> float:

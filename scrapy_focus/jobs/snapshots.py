@@ -9,6 +9,8 @@ from dataclasses import fields
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from scrapy_focus.core.errors import PolicyError, ResumeError, StorageError
 from scrapy_focus.core.keeper import Snapshot
 from scrapy_focus.jobs.description import differences
@@ -40,7 +42,13 @@ def notes_of(snapshot: Snapshot, description: Mapping[str, Any] | None) -> dict[
         ) from error
     state = {field.name: getattr(snapshot, field.name) for field in fields(snapshot) if field.name != "policy"}
     state |= {"description": description, "versions": versions()}
-    return {POLICY: policy, STATE: json.dumps(state, default=_plain).encode()}
+    try:
+        return {POLICY: policy, STATE: json.dumps(state, default=_plain).encode()}
+    except (TypeError, ValueError) as error:
+        raise PolicyError(
+            f"the state of the crawl cannot be stored, which a JOBDIR needs: {error}; what a stop rule of yours "
+            "returns from state() is a dict that JSON can hold"
+        ) from error
 
 
 def state_of(notes: Mapping[str, bytes], where: object) -> dict[str, Any]:
@@ -96,7 +104,9 @@ def policy_of(notes: Mapping[str, bytes], state: Mapping[str, Any], like: Policy
 
 def _plain(value: Any) -> Any:
     """Return a number of NumPy as one of Python's."""
-    return value.item()
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"{value!r} is a {type(value).__qualname__}")
 
 
 def versions() -> dict[str, str]:

@@ -227,7 +227,7 @@ def test_another_format_is_refused_in_one_line(command: Callable[[Path], object]
     """It is no damage: the message names both formats, and nothing is changed."""
     sql(job, "PRAGMA user_version = 1")
     before = contents(job)
-    with pytest.raises(ResumeError, match=r"has format 1, written by .*; this version reads \d+"):
+    with pytest.raises(ResumeError, match=r"has format 1, of an earlier state of scrapy_focus; this one reads \d+"):
         command(job)
     assert contents(job) == before
 
@@ -410,7 +410,7 @@ def test_a_policy_whose_class_is_elsewhere_is_kept(tmp_path: Path, monkeypatch: 
     kill(run(tmp_path, Homeless(), 60))
     monkeypatch.delattr(f"{__name__}.Homeless")
     checkup = repair_job(tmp_path, say=str)
-    assert "run this where the crawl runs" in checkup.found[0]
+    assert "run this in the folder of the project that crawls" in checkup.found[0]
     assert not checkup.done
     monkeypatch.undo()
     assert check_job(tmp_path, say=str).is_well

@@ -46,10 +46,12 @@ def test_links_keep_their_paths_when_there_is_room_for_no_more(monkeypatch: pyte
     policy = TagPath()
     crawl = started(policy)
     crawl.add([article(1, NAV), article(2, LIST)])
-    first = fetch(crawl, dataset(3, MAIN))
+    first = crawl.next()
+    crawl.add([dataset(3, MAIN)], page(first))
     before = numbered(policy)
     assert before == 64 + len(MAIN)
     crawl.add([dataset(4, NAV + "/b"), dataset(5, LIST), dataset(6, LIST + "/b"), dataset(7, NAV)], page(first))
+    crawl.report(page(first))
     assert numbered(policy) == before
     notes = {found.key: int(place.memo[0]) for found, place in crawl.frontier.scan(TARGETS)}
     assert notes == {3: 0, 4: -FIRST, 5: -FIRST - 1, 6: -FIRST - 1, 7: -FIRST}

@@ -13,7 +13,6 @@ from scrapy_focus.core.events import FORMAT
 if TYPE_CHECKING:
     from pathlib import Path
 
-_WRITTEN_BY = {1: "0.1.0", 2: "0.1.0"}  # older formats, and the version that wrote them
 _APPLICATION = 0x464F4355
 _MAGIC = b"SQLite format 3\0"
 _MOST_WAL = 32 << 20  # bytes that the write-ahead log keeps between two checkpoints
@@ -142,9 +141,10 @@ def verify(path: Path) -> None:
         )
     found = _number(header, 60, 4)
     if found != FORMAT:
-        by = f"scrapy_focus {_WRITTEN_BY[found]}" if found in _WRITTEN_BY else "a later version of scrapy_focus"
+        by = "an earlier state of scrapy_focus" if found < FORMAT else "a later version of scrapy_focus"
         raise ResumeError(
-            f"{path} has format {found}, written by {by}; this version reads {FORMAT}: use another JOBDIR"
+            f"{path} has format {found}, of {by}; this one reads {FORMAT}: finish the crawl with what began it, or use "
+            "another JOBDIR"
         )
     wal = path.with_name(path.name + "-wal")
     if wal.exists() and wal.stat().st_size:

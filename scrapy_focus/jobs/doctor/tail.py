@@ -53,7 +53,7 @@ def _count(tail: Tail, event: Record) -> None:
     match event:
         case ("add", links, _, _):
             tail.found += len(links)
-        case ("pick", pick_id, _, _, _):
+        case ("pick", pick_id, *_):
             tail.flying.add(pick_id)
         case ("sent", _, requests):
             tail.used["requests"] = requests
