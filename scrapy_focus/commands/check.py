@@ -23,8 +23,7 @@ class CheckCommand(JobCommand):
     summary = "Verify the JOBDIR of a crawl, and repair it"
     details = (
         "Verify all that a crawl has stored in a JOBDIR, and say what is wrong. With --fix, repair it: what is about "
-        "to be "
-        "changed is copied first, and each repair says what is lost. Ends with status 0 if all is well, or was "
+        "to be changed is copied first, and each repair says what is lost. Ends with status 0 if all is well, or was "
         "repaired, and with 1 otherwise. The crawl must not run."
     )
 

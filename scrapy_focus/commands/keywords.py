@@ -27,8 +27,7 @@ class KeywordsCommand(FocusCommand):
     summary = "Find more keywords of a topic in pages on it"
     details = (
         "Expand the keywords of a topic: words of the pages in a folder are added if their vectors are closer to those "
-        "of "
-        "the keywords than these are to each other, on average. Says what was added and why. Needs gensim."
+        "of the keywords than these are to each other, on average. Says what was added and why. Needs gensim."
     )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
@@ -39,14 +38,12 @@ class KeywordsCommand(FocusCommand):
         add(
             "--vectors", metavar="FILE",
             help="word vectors of word2vec, GloVe or gensim; a file of gensim's own is a pickle, which should "
-            "come from "
-            "somebody you trust",
+            "come from somebody you trust",
         )  # fmt: skip
         add(
             "--train", metavar="DIR",
             help="train the word vectors on the pages there, instead of --vectors: those on the topic and "
-            "others, the more "
-            "the better",
+            "others, the more the better",
         )  # fmt: skip
         add("--limit", metavar="N", help="add the N words with the highest scores at most")
         add("--out", metavar="FILE", help="write all keywords there, with the scores of those that were added")
@@ -93,8 +90,7 @@ def _said(expansion: Expansion, above: int) -> list[str]:
     if above > _MANY * len(expansion.keywords):
         lines.append(
             f"Warning: {above:,} words are above the threshold, so the vectors know little of the topic, or the "
-            "keywords are "
-            "far from each other; take other vectors, more pages to train them on, or a --limit"
+            "keywords are far from each other; take other vectors, more pages to train them on, or a --limit"
         )
     cut = f", of {above:,} above the threshold" if above > len(expansion.added) else ""
     lines.append(f"added {len(expansion.added):,}{cut}")

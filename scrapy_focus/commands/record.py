@@ -99,8 +99,7 @@ class RecordCommand(FocusCommand):
         parser.add_argument(
             "--no-files", action="store_true",
             help="download pages only, and take the size of anything else from its headers; copies of a file "
-            "then count "
-            "as different files",
+            "then count as different files",
         )  # fmt: skip
         parser.add_argument("--info", action="store_true", help="say what SITE.sqlite holds, and do nothing else")
         sources = parser.add_argument_group("Sources other than the site itself, one of")

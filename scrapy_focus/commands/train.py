@@ -35,9 +35,8 @@ class TrainCommand(FocusCommand):
     summary = "Train a model of a topic on example pages"
     details = (
         "Train a model that says how likely a page is on a topic, and write it to a file. The examples are files, "
-        ".txt, "
-        ".html or .htm, in two folders and the folders in them. How well the model tells them apart is measured by "
-        "cross-validation: each page is judged by a model that was not trained on it."
+        ".txt, .html or .htm, in two folders and the folders in them. How well the model tells them apart is measured "
+        "by cross-validation: each page is judged by a model that was not trained on it."
     )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
@@ -109,8 +108,7 @@ def _folds(asked: int | None, counts: Sequence[int]) -> int:
     if asked is not None and asked > fewest:
         raise ConfigError(
             f"--folds is {asked}, and one class has only {fewest} pages; every fold needs a page of each: give more "
-            "pages, or "
-            "leave the option out"
+            "pages, or leave the option out"
         )
     return asked or (min(_FOLDS, fewest) if fewest > 1 else 0)
 

@@ -146,8 +146,7 @@ def placed(placements: Sequence[Placement | None], links: Sequence[Link]) -> Seq
         ):
             raise PolicyError(
                 f"place() gave {place}; an arm is an integer from 0, without gaps, below {_MOST_ARMS:,}, a rank a "
-                "number "
-                "that is not NaN, a method GET or HEAD"
+                "number that is not NaN, a method GET or HEAD"
             )
     return placements
 

@@ -64,8 +64,7 @@ class Plateau:
         if window < 1 or patience < 1 or not 0 < decay <= 1 or slope < 0:
             raise ConfigError(
                 f"Plateau(window={window}, slope={slope}, decay={decay}, patience={patience}): window and patience "
-                "must "
-                "be at least 1, decay in (0, 1], slope at least 0"
+                "must be at least 1, decay in (0, 1], slope at least 0"
             )
         self.window = window
         self.slope = slope

@@ -83,8 +83,7 @@ def decode(url: str, record: bytes, spider: Spider) -> Request:
         if method and not hasattr(spider, method):
             raise MissingCallback(
                 f"a request for {url} waits for {type(spider).__qualname__}.{method}(), which is not there: start the "
-                "crawl "
-                "with the spider that it began with, or give it that method"
+                "crawl with the spider that it began with, or give it that method"
             )
         if method and "url" not in fields:
             fields[name] = getattr(spider, method)

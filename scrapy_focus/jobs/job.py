@@ -87,8 +87,7 @@ class Job:
         if (folder / "crawl.json").exists():
             raise ResumeError(
                 f"{folder} was written by scrapy_focus 0.1.0 before it had a frontier on disk, which this version does "
-                "not "
-                "read; use another JOBDIR"
+                "not read; use another JOBDIR"
             )
         self._lock = lock(folder)
         try:
@@ -164,8 +163,7 @@ class Job:
         if first not in journals:
             raise StorageError(
                 f"{self.folder / f'journal.{first}'} is missing: what the crawl did since its last checkpoint is in "
-                "it; put "
-                "it back, or run scrapy focus-check --fix on the JOBDIR to resume from that checkpoint"
+                "it; put it back, or run scrapy focus-check --fix on the JOBDIR to resume from that checkpoint"
             )
         for number in range(first, max(journals) + 1):
             path, end = self.folder / f"journal.{number}", 0
@@ -177,15 +175,13 @@ class Job:
             if number < max(journals) and (lost or number + 1 not in journals):
                 raise StorageError(
                     f"{path} is damaged, or the one after it is missing, and later ones are there: run scrapy "
-                    "focus-check "
-                    "--fix on the JOBDIR, which says what can be kept"
+                    "focus-check --fix on the JOBDIR, which says what can be kept"
                 )
         if lost:
             if whole := sum(1 for _ in whole_behind(path, end)):
                 raise StorageError(
                     f"{path} is damaged at byte {end:,}, and {whole:,} events behind that are whole: run scrapy "
-                    "focus-check on "
-                    "the JOBDIR, which says what is lost, and --fix to resume without them"
+                    "focus-check on the JOBDIR, which says what is lost, and --fix to resume without them"
                 )
             logger.warning("the last %d bytes of %s are cut off or damaged, and left out", lost, path)
         self._journal = Journal(path, keep=end)

@@ -137,6 +137,5 @@ def whole_behind(path: Path, start: int) -> Iterator[bytes]:
 def _unwritable(path: Path, error: OSError) -> StorageError:
     return StorageError(
         f"{path} cannot be written: {error}. What was written before is safe: make room or allow writing there, and "
-        "start "
-        "the crawl again with the same JOBDIR"
+        "start the crawl again with the same JOBDIR"
     )

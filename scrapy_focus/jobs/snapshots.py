@@ -96,8 +96,7 @@ def policy_of(notes: Mapping[str, bytes], state: Mapping[str, Any], like: Policy
         changed = differences(state.get("versions", {}), versions())
         raise ResumeError(
             f"what the policy in {where} learned cannot be read: {error!r}{f' ({changed})' if changed else ''}; "
-            "install "
-            "these versions again, or let scrapy focus-check --fix keep the links and begin to learn anew"
+            "install these versions again, or let scrapy focus-check --fix keep the links and begin to learn anew"
         ) from error
     return policy
 

@@ -99,8 +99,7 @@ def expand(keywords: Sequence[str], words: Iterable[str], vectors: Vectors) -> E
     if len(known) < 2:
         raise ConfigError(
             f"the word vectors know {', '.join(known) or 'none'} of the keywords {', '.join(first) or '(none)'}; two "
-            "single "
-            "words that they know are needed: add keywords, or name vectors of their language"
+            "single words that they know are needed: add keywords, or name vectors of their language"
         )
     units = _units(known, vectors)
     cosines = units @ units.T
@@ -197,8 +196,7 @@ def load_vectors(path: str | PathLike[str]) -> Any:
     except Exception as error:  # whatever a parser makes of a file that is something else
         raise ConfigError(
             f"{path} has no word vectors that can be read ({type(error).__name__}: {error}); it takes a file of "
-            "word2vec, "
-            "text or binary, of GloVe, or of gensim"
+            "word2vec, text or binary, of GloVe, or of gensim"
         ) from error
 
 

@@ -27,8 +27,7 @@ def load_relevance(path: str | PathLike[str]) -> Topic:
     if kind not in ("linear", "neural") or version != 1:
         raise ConfigError(
             f"{path} is a model of kind {kind!r}, version {version!r}, which this version of scrapy_focus does not "
-            "know; "
-            "install a newer one, or train it again with scrapy focus-train"
+            "know; install a newer one, or train it again with scrapy focus-train"
         )
     try:
         if kind == "linear":

@@ -304,8 +304,7 @@ class DoubleDQN:
         if not (0 <= gamma <= 1 and 0 < batch <= capacity and target_every > 0):
             raise ConfigError(
                 f"DoubleDQN(gamma={gamma}, batch={batch}, target_every={target_every}, capacity={capacity}): expected "
-                "gamma "
-                f"between 0 and 1, and numbers above 0, the batch not above the capacity"
+                "gamma between 0 and 1, and numbers above 0, the batch not above the capacity"
             )
         self.gamma = gamma
         self.batch = batch

@@ -232,6 +232,5 @@ def check_classes(labels: NDArray[np.bool_]) -> None:
     if not 0 < on < n:
         raise ConfigError(
             f"got {on} examples on the topic and {n - on} off it; both are needed: a model learns what tells them "
-            "apart, so "
-            "give it pages that a crawl would meet and should not want, too"
+            "apart, so give it pages that a crawl would meet and should not want, too"
         )

@@ -112,8 +112,7 @@ class RegressionTree:
         if not (n_columns > 0 and max_leaves > 0 and 0 < window <= _LARGEST_WINDOW):
             raise ConfigError(
                 f"RegressionTree({n_columns}, max_leaves={max_leaves}, window={window}): a tree has a column and a "
-                "leaf at "
-                f"least, and a window of 1 to {_LARGEST_WINDOW} experiences"
+                f"leaf at least, and a window of 1 to {_LARGEST_WINDOW} experiences"
             )
         self.n_columns = n_columns
         self.rule: Rule = rule

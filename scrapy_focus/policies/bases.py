@@ -223,8 +223,7 @@ def best_arm(scores: NDArray[np.float64], awake: NDArray[np.int64]) -> int:
     if len(scores) < len(awake) and (awake[len(scores) :] > 0).any():
         raise PolicyError(
             f"scores() gave {len(scores)} scores, and links wait in {len(awake)} arms; return one for each arm, or "
-            "those "
-            "without one would never be chosen"
+            "those without one would never be chosen"
         )
     masked = np.full(len(awake), -np.inf)
     np.copyto(masked[: len(scores)], scores[: len(awake)], where=awake[: len(scores)] > 0)

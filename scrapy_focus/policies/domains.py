@@ -54,8 +54,7 @@ class Domains:
         if not whole or (least is not None and (cap is None or least > cap)):
             raise ConfigError(
                 f"per_domain={cap!r}, per_domain_least={least!r}, falls_every={falls_every!r}: a cap is a whole number "
-                "of pages "
-                "from 1, and falls to a smaller one, every so many pages"
+                "of pages from 1, and falls to a smaller one, every so many pages"
             )
         self.cap = self.first_cap = cap
         self.least = least

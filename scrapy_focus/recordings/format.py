@@ -166,8 +166,7 @@ class RecordedSite:
         with reading(self.path):
             rows = self._database.execute(
                 "SELECT position, a.text, c.text FROM links JOIN texts a ON a.id = anchor JOIN texts c ON c.id = "
-                "context "
-                "WHERE source = ? AND position IN (SELECT value FROM json_each(?))",
+                "context WHERE source = ? AND position IN (SELECT value FROM json_each(?))",
                 (page, json.dumps(positions)),
             )
             found = {position: (anchor, context) for position, anchor, context in rows}
@@ -208,8 +207,7 @@ class RecordedSite:
         if body is None and self.size[page] and "html" in self.mimes[page] and 200 <= self.status[page] < 300:
             raise RecordingError(
                 f"the text of {self.urls[page]} was asked for, and {self.path} has no bodies: record the site again "
-                "with "
-                "--bodies, or bodies=True"
+                "with --bodies, or bodies=True"
             )
         try:
             return "" if body is None else decode(body, self.headers(page))[0]
@@ -346,8 +344,7 @@ def open_recording(path: Path, *, writable: bool) -> sqlite3.Connection:
         database.close()
         raise RecordingError(
             f"{path} has format {version}, and this version of scrapy_focus reads format {FORMAT}: record the site "
-            "again, "
-            "or use the version that it was made with"
+            "again, or use the version that it was made with"
         )
     return database
 

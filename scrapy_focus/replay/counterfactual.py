@@ -60,8 +60,8 @@ class Counterfactual:
         return (
             f"the logged crawl found {logged:g} with {self.logged.requests:,} requests, and this policy finds at least "
             f"{other:g} with {self.other.requests:,}; {self.coverage:.1%} of what it asks for was recorded, "
-            f"{self.shared:.1%} "
-            f"is what the logged crawl asked for too, and {self.reproduced:.1%} of the log could be replayed"
+            f"{self.shared:.1%} is what the logged crawl asked for too, and {self.reproduced:.1%} of the log could be "
+            "replayed"
         )
 
 

@@ -220,8 +220,7 @@ def _checked(order: ArrayLike, importance: ArrayLike) -> tuple[NDArray[np.int64]
     if len(visited) and not 0 <= visited.min() <= visited.max() < len(values):
         raise ConfigError(
             f"the order has pages from {visited.min()} to {visited.max()}, and there is the importance of "
-            f"{len(values)}; "
-            "give numbers of pages, from 0"
+            f"{len(values)}; give numbers of pages, from 0"
         )
     if len(np.unique(visited)) != len(visited):
         raise ConfigError("the order visits a page twice; give each page once, as page_order() does")

@@ -169,8 +169,7 @@ def _without_checkpoint(folder: Path) -> Finding:
     if any((folder / f"journal.{number}").stat().st_size for number in journals):
         return Finding(
             what=f"the last checkpoint is lost, and {journal_names(journals)} there without it; put back "
-            f"{FRONTIER}-wal if it "
-            "was removed, or begin anew with another JOBDIR"
+            f"{FRONTIER}-wal if it was removed, or begin anew with another JOBDIR"
         )
     return Finding(what="it has no checkpoint yet: the crawl will begin anew", harmless=True)
 

@@ -116,8 +116,7 @@ def _place_anew(folder: Path, _: Checkup, copies: Path) -> str:
     learned = json.loads(notes["crawl"]).get("counts", {}).get("outcomes", 0)
     return (
         f"dropped the policy, which cannot be read: what it learned from {learned:,} outcomes is lost, and where {n:,} "
-        "links "
-        "stood on their pages; all of them wait, and the next run places them anew as if they were given by hand"
+        "links stood on their pages; all of them wait, and the next run places them anew as if they were given by hand"
     )
 
 
@@ -139,8 +138,7 @@ def _cut_journal(folder: Path, checkup: Checkup, copies: Path) -> str:
     Journal(folder / f"journal.{tail.first}").close()
     return (
         f"began journal.{tail.first} anew, as it is missing: what the crawl did since its last checkpoint is lost, and "
-        "what it "
-        f"fetched since then will be fetched again{lost_of(tail)}"
+        f"what it fetched since then will be fetched again{lost_of(tail)}"
     )
 
 

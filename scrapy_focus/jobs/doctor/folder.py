@@ -53,8 +53,7 @@ def folder_of(jobdir: Path) -> Path:
         if journals_in(folder) or what == "empty":
             raise StorageError(
                 f"{path} is {what}, and cannot be made again from anything else: put a copy in its place, or begin "
-                "anew with "
-                "another JOBDIR"
+                "anew with another JOBDIR"
             )
         raise ResumeError(f"nothing is stored in {folder} yet: the crawl ended before its first checkpoint")
     return folder

@@ -111,8 +111,8 @@ class BranchingArms:
         if not (window >= 1 and shrink > 0 and horizon >= 0 and noise >= 0 and 0 < discount <= 1):
             raise ConfigError(
                 f"BranchingArms(window={window}, shrink={shrink}, horizon={horizon}, noise={noise}, "
-                f"discount={discount}): "
-                "window is at least 1, shrink above 0, horizon and noise at least 0, and discount in (0, 1]"
+                f"discount={discount}): window is at least 1, shrink above 0, horizon and noise at least 0, and "
+                "discount in (0, 1]"
             )
         self.window = window
         self.shrink = shrink

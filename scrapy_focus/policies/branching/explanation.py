@@ -55,8 +55,7 @@ class Choice(NamedTuple):
             chosen = f"the most promising of {self.candidates}, {chosen}" if self.candidates > 1 else f"alone, {chosen}"
         said["why"] = (
             f"a link to a {kind} at {readable(names[self.arm])}: its arm {earned}; {_said(self.own)} is expected of it "
-            "and "
-            f"{_said(self.later)} of what it reveals, score {_said(self.score)}{instead}; {chosen}"
+            f"and {_said(self.later)} of what it reveals, score {_said(self.score)}{instead}; {chosen}"
         )
         return said
 

@@ -314,8 +314,7 @@ class BranchingBandit(Policy):
             if then != now:
                 raise ConfigError(
                     f"{self.learned} was written with {name} = {then!r}, and this crawl has {now!r}; give both crawls "
-                    "the "
-                    f"same, or begin without the {LEARNED.name}"
+                    f"the same, or begin without the {LEARNED.name}"
                 )
         clusters = []
         for paths in learned.paths:

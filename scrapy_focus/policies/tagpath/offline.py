@@ -114,14 +114,12 @@ class TagPathOffline(Informed):
         if benefit not in ("truth", "credit") or index not in ("numpy", "hnswlib"):
             raise ConfigError(
                 f"TagPathOffline(benefit={benefit!r}, index={index!r}): benefit is 'truth' or 'credit', index is "
-                "'numpy' "
-                "or 'hnswlib'"
+                "'numpy' or 'hnswlib'"
             )
         if not (warmup >= 0 and 0 < theta <= 1 and n >= 1 and max_clusters >= 1 and 1 <= m <= w <= 30):
             raise ConfigError(
                 f"TagPathOffline(warmup={warmup}, theta={theta}, n={n}, max_clusters={max_clusters}, m={m}, w={w}): "
-                "warmup "
-                "is at least 0, theta is in (0, 1], n and max_clusters are at least 1, and 1 <= m <= w <= 30"
+                "warmup is at least 0, theta is in (0, 1], n and max_clusters are at least 1, and 1 <= m <= w <= 30"
             )
         self.warmup = warmup
         self.benefit = benefit

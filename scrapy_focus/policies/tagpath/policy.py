@@ -164,8 +164,8 @@ class TagPath(Policy):
         if not (0 < theta <= 1 and alpha >= 0 and n >= 1 and batch >= 1 and max_clusters >= 1 and 1 <= m <= w <= 30):
             raise ConfigError(
                 f"TagPath(theta={theta}, alpha={alpha}, n={n}, batch={batch}, max_clusters={max_clusters}, m={m}, "
-                f"w={w}): "
-                "theta is in (0, 1], alpha at least 0, n, batch and max_clusters at least 1, and 1 <= m <= w <= 30"
+                f"w={w}): theta is in (0, 1], alpha at least 0, n, batch and max_clusters at least 1, and 1 <= m <= w "
+                "<= 30"
             )
         self.theta = theta
         self.n = n
