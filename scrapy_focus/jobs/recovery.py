@@ -8,21 +8,22 @@ about any of this. Where one chooses otherwise the second time, because it looks
 from __future__ import annotations
 
 import logging
+import zlib
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from scrapy_focus.core.events import Added, Picked
-from scrapy_focus.core.types import State
+from scrapy_focus.core.types import Placement, State
 from scrapy_focus.jobs.records import event_of
-from scrapy_focus.jobs.snapshots import POLICY, policy_of, snapshot_of
+from scrapy_focus.jobs.snapshots import POLICY, STATE, policy_of, snapshot_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
     from scrapy_focus.core.frontier import Drawn, Frontier, Ranked
     from scrapy_focus.core.keeper import Kept
-    from scrapy_focus.core.types import Pick
+    from scrapy_focus.core.types import Link, Pick
     from scrapy_focus.frontiers.sqlite.frontier import Stored
     from scrapy_focus.jobs.journal import Record
 
@@ -92,17 +93,22 @@ def _begin_anew(crawl: Kept, stored: Stored, notes: Mapping[str, bytes], state: 
     old one.
 
     Links come in the order in which they were found, some tens of thousands at a time, and are written down with the
-    same notes: a kill meanwhile begins this anew.
+    same notes: a kill meanwhile begins this anew, with the same links and the same randomness.
     """
     policy = crawl.policy
     crawl.apply(snapshot_of(state, policy))
     selected = crawl.counts["selected"]
-    policy.open(crawl.frontier, np.random.default_rng(), crawl.mission)
+    policy.open(crawl.frontier, np.random.default_rng(zlib.crc32(notes[STATE])), crawl.mission)
+    interrupted = set(stored.interrupted.values())
+    flew: dict[int, Link] = {}
     for links in stored.stored():
+        flew |= {link.key: link for link in links if link.key in interrupted}
         crawl.apply(Added(links, None, state["at"]))
         stored.checkpoint(notes)
         stored.flush()
     for pick_id, key in stored.interrupted.items():
+        if key in flew and stored.states([key]) != [State.WAITING]:  # it is in flight, though the policy gives it up
+            crawl.frontier.push([flew[key]], [Placement(0, 0.0)])
         led.lead(key, pick_id)
         crawl.apply(Picked(pick_id, key, (), state["at"]))
         led.let_go()
