@@ -175,6 +175,11 @@ class Drawn(Frontier, Protocol):
         The number of the new arm is larger. It holds for all that will be placed in ``arm`` and is remembered, but not
         on disk: whoever opens a frontier again divides it again, in the same order. To divide twice does no harm.
         Linear in the links of the arm: about 10 ms a million.
+
+        Raises
+        ------
+        FrontierError
+            If an arm, the column or the value cannot be, or the new arm was divided before.
         """
 
     def drop(self, slots: Sequence[int] | NDArray[np.integer]) -> int:

@@ -8,6 +8,7 @@ about any of this. Where one chooses otherwise the second time, because it looks
 from __future__ import annotations
 
 import logging
+import zlib
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy as np
 from scrapy_focus.core.events import Added, Picked
 from scrapy_focus.core.types import State
 from scrapy_focus.jobs.records import event_of
-from scrapy_focus.jobs.snapshots import POLICY, policy_of, snapshot_of
+from scrapy_focus.jobs.snapshots import POLICY, STATE, policy_of, snapshot_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -92,12 +93,12 @@ def _begin_anew(crawl: Kept, stored: Stored, notes: Mapping[str, bytes], state: 
     old one.
 
     Links come in the order in which they were found, some tens of thousands at a time, and are written down with the
-    same notes: a kill meanwhile begins this anew.
+    same notes: a kill meanwhile begins this anew, with the same links and the same randomness.
     """
     policy = crawl.policy
     crawl.apply(snapshot_of(state, policy))
     selected = crawl.counts["selected"]
-    policy.open(crawl.frontier, np.random.default_rng(), crawl.mission)
+    policy.open(crawl.frontier, np.random.default_rng(zlib.crc32(notes[STATE])), crawl.mission)
     keys = set(stored.interrupted.values())
     interrupted: dict[int, Link] = {}
     for links in stored.stored():

@@ -78,8 +78,7 @@ def test_links_are_placed_anew(path: Path, keeps: Keeps, kills: tuple[int, ...])
             frontier.checkpoint(NOTES)
             frontier.check()
         frontier.close()
-        given_up = {*waited} - {*keys_in(path)}
-        assert all(key % 10 == 9 for key in given_up)
+        assert {*keys_in(path)} == {*waited}  # also what was given up, until all is placed
         if kill:  # else the file is as it was
             with pytest.raises(StorageError, match="open it anew"):
                 sqlite_frontier(path, keeps)
@@ -104,6 +103,89 @@ def test_links_are_placed_anew(path: Path, keeps: Keeps, kills: tuple[int, ...])
     assert {key for key in range(N) if states[key] == State.GIVEN_UP} == {key for key in waited if key % 10 == 9}
     assert again.waiting.tolist() == [0, len(again)]
     again.close()
+
+
+@pytest.fixture
+def known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a file of 60 links that wait or fly again, and of 30 that do not: 20 probed, fetched, given up each."""
+    monkeypatch.setattr(frontier_module, "_PLACED_AT_ONCE", 10)
+    frontier = sqlite_frontier(tmp_path / "frontier.sqlite", Ranks())
+    found = [make(key) for key in range(90)]
+    frontier.push(found, [Placement(0, 0.0, None, "HEAD" if key % 3 == 0 else "GET") for key in range(90)])
+    for key in range(90):
+        if key % 3 < 2:
+            frontier.settle(frontier.take(key))
+    frontier.drop(0, 30)
+    assert frontier.states(range(90)) == [DONE[key % 3] for key in range(90)]
+    frontier.checkpoint(NOTES)
+    frontier.push(found[:60], [Placement(0, 1.0)] * 60)
+    for key in (0, 1, 2):
+        frontier.take(key)
+    frontier.checkpoint(NOTES)
+    frontier.close()
+    return frontier.path
+
+
+DONE = (State.PROBED, State.FETCHED, State.GIVEN_UP)
+
+
+@pytest.mark.parametrize("keeps", [Ranks(), Vectors(3)], ids=str)
+@pytest.mark.parametrize("kills", [(), (0,), (2, 4), (6,)], ids=str)
+def test_links_that_wait_again_are_new(known: Path, keeps: Keeps, kills: tuple[int, ...]) -> None:
+    """What was known of them before is forgotten until they are placed; what neither waits nor flies stays as it is."""
+    for kill in (*kills, None):
+        frontier = anew(known, keeps)
+        assert frontier.states(range(90)) == [State.NEW] * 60 + [DONE[key % 3] for key in range(60, 90)]
+        frontier.check()
+        for part, links in enumerate(frontier.stored()):
+            assert links == [make(key) for key in range(10 * part, 10 * part + 10)]
+            place(frontier, links, keeps)
+            frontier.checkpoint(NOTES)
+            if part == kill:
+                break
+        if kill is None:
+            for pick_id, key in frontier.interrupted.items():
+                assert frontier.take(key, pick_id=pick_id).url == make(key).url
+            frontier.checkpoint(NOTES)
+        frontier.close()
+    again = sqlite_frontier(known, keeps)
+    again.check()
+    expected = [State.GIVEN_UP if key % 10 == 9 else State.WAITING for key in range(60)]
+    assert again.states(range(90)) == [State.FLYING] * 3 + expected[3:] + [DONE[key % 3] for key in range(60, 90)]
+    assert keys_in(known) == [key for key in range(60) if key % 10 != 9]
+    again.close()
+
+
+def test_a_second_attempt_finds_what_the_first_one_found(known: Path) -> None:
+    """What was placed, moved, dropped and given up before a kill is forgotten: the same links come in the same order."""
+    for parts in (2, 1, 5):
+        frontier = anew(known, Ranks())
+        for part, links in enumerate(frontier.stored()):
+            assert links == [make(key) for key in range(10 * part, 10 * part + 10)]
+            frontier.push(links, [None if link.key % 2 else Placement(part, 0.0) for link in links])
+            frontier.move([links[0].key], [Placement(7, 1.0)])
+            frontier.drop(part, 2)
+            frontier.checkpoint(NOTES)
+            if part == parts:
+                break
+        frontier.close()
+    frontier = anew(known, Ranks())
+    assert [link for links in frontier.stored() for link in links] == [make(key) for key in range(60)]
+    assert list(frontier.stored()) == []
+    frontier.close()
+
+
+def test_what_an_interrupted_attempt_placed_is_erased(known: Path) -> None:
+    """The file has each link twice at most, however often it is killed."""
+    for _ in range(4):
+        frontier = anew(known, Ranks())
+        for part, links in enumerate(frontier.stored()):
+            frontier.push(links, [Placement(0, 0.0)] * 10)
+            frontier.checkpoint(NOTES)
+            if part == 3:
+                break
+        frontier.close()
+        assert len(keys_in(known)) == 60 + 40
 
 
 def make(key: int) -> Link:

@@ -290,6 +290,34 @@ def test_what_is_no_vector_is_refused() -> None:
             frontier.divide(*division)
 
 
+def test_an_arm_that_was_divided_is_no_new_arm() -> None:
+    """Its divisions would not hold for links that come from another arm; nothing changes, and the message says so."""
+    frontier = filled(40)
+    frontier.divide(1, 0, 20, 2)
+    with pytest.raises(FrontierError, match=r"arm 1 was divided before; give the number of a new arm"):
+        frontier.divide(0, 0, 10, 1)
+    frontier.check()
+    assert frontier.waiting.tolist() == [40, 0, 0]
+    frontier.divide(0, 0, 10, 3)
+    with pytest.raises(FrontierError, match="arm 1 was divided before"):
+        frontier.divide(0, 1, 10, 1)
+    frontier.divide(1, 0, 20, 2)  # once more
+    frontier.check()
+
+
+def test_a_division_is_repeated_though_its_new_arm_was_divided() -> None:
+    """Whoever repeats all divisions in their order changes nothing."""
+    frontier = filled(40)
+    divisions = [(0, 1, 20, 1), (1, 2, 30, 2), (0, 0, 20, 2)]
+    for division in divisions:
+        frontier.divide(*division)
+    waiting = frontier.waiting.tolist()
+    for division in divisions:
+        frontier.divide(*division)
+    frontier.check()
+    assert frontier.waiting.tolist() == waiting
+
+
 @pytest.mark.parametrize("width", [0, -1, 1 << 16])
 def test_a_width_that_cannot_be_is_refused(width: int, tmp_path: Path) -> None:
     """Vectors have a width from 1 to 65535; nothing is left open where they have not."""

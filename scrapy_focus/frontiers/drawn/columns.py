@@ -188,11 +188,15 @@ class Columns:
                 f"arm {arm} cannot be divided into itself and {new_arm} where column {column} is above {above}: a "
                 f"new arm has a larger number, and there are {self.width} columns of values from 0 to 255"
             )
-        self.grow(max(arm, new_arm) + 1)
-        told = self.divisions.setdefault(arm, [])
-        if (column, above, new_arm) in told:
+        if (column, above, new_arm) in self.divisions.get(arm, ()):
             return
-        told.append((column, above, new_arm))
+        if new_arm in self.divisions:
+            raise FrontierError(
+                f"arm {arm} cannot be divided into itself and {new_arm}, as arm {new_arm} was divided before; give "
+                "the number of a new arm"
+            )
+        self.grow(max(arm, new_arm) + 1)
+        self.divisions.setdefault(arm, []).append((column, above, new_arm))
         at = arm * self.width + column
         self._most[at] = min(self._most[at], above)
         matrix = self._matrix()

@@ -18,9 +18,10 @@ from scrapy_focus.frontiers.ranked.frontier import RankedFrontier
 from scrapy_focus.frontiers.ranked.load import Loading
 from scrapy_focus.frontiers.sqlite.database import storage_error
 from scrapy_focus.frontiers.sqlite.records import SqliteRecords
+from scrapy_focus.frontiers.sqlite.writer import FlyingRow
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -59,8 +60,8 @@ def sqlite_frontier(
     keeps
         Links in the order of their ranks, or with vectors of a width.
     anew
-        Let nothing wait or fly: all of it is to be placed again, perhaps by a policy that keeps something else. See
-        :meth:`Stored.stored`.
+        Let nothing wait or fly: all of it is new and to be placed again, perhaps by a policy that keeps something else.
+        What was known of it before it waited, that it was fetched, say, is forgotten. See :meth:`Stored.stored`.
 
     Raises
     ------
@@ -89,9 +90,9 @@ class Stored(Ledger):
 
     _records: SqliteRecords
     _width: int = 0  # of the vectors; 0: there are none
-    _until = 0  # records with smaller numbers are still to be placed anew
+    _until = 0  # while links are placed anew: the old records are those with smaller numbers
     _placed = 0  # number of the last record that was given to be placed anew
-    _interrupted: Mapping[int, int] = {}
+    _interrupted: Sequence[FlyingRow] = ()
 
     @abstractmethod
     def _load_links(self) -> Iterable[tuple[NDArray[np.int64], NDArray[np.int32]]]:
@@ -110,7 +111,7 @@ class Stored(Ledger):
     @property
     def interrupted(self) -> Mapping[int, int]:
         """The keys of the picks that were in flight when it was opened anew, by id."""
-        return self._interrupted
+        return {row.id: row.key for row in self._interrupted}
 
     @property
     def changed(self) -> int:
@@ -137,9 +138,9 @@ class Stored(Ledger):
         StorageError
             If an earlier checkpoint failed; the one before that is in the file.
         """
-        flying = [(pick.id, self._held[pick.id].number, pick.key) for pick in self._flying.values()]
+        flying = [FlyingRow(pick.id, self._held[pick.id].number, pick.key) for pick in self._flying.values()]
         if self._until:
-            flying = [(id_, 0, key) for id_, key in self._interrupted.items()]
+            flying = [*self._interrupted]
         counters = {"id": self._next_id, "arms": len(self._order.waiting), "width": self._width, "anew": self._until}
         self._records.checkpoint(self._order.hosts.names, flying, counters, notes or {}, then)
 
@@ -156,9 +157,11 @@ class Stored(Ledger):
     def stored(self) -> Iterator[list[Link]]:
         """Yield all links that were in a file when it was opened anew, some ten thousand at a time, oldest first.
 
-        Push what you get, and give a checkpoint with the notes as they are before you ask for more: the old records
-        go with it, and memory holds no more than one part. A kill loses nothing; the file is to be opened anew again
-        then, until a checkpoint after the last part says that all is placed. What was in flight is among the links.
+        Push what you get, and give a checkpoint with the notes as they are before you ask for more, so that memory
+        holds no more than one part. The old records stay in the file until the first checkpoint after the last part,
+        which says that all is placed. After a kill before that the file is to be opened anew again: then the same
+        links come in the same order, and what was made of them is forgotten. So the file has each link twice for a
+        while. What was in flight is among the links.
 
         Raises
         ------
@@ -173,7 +176,9 @@ class Stored(Ledger):
             self._placed = part[-1].number
             names = self._order.hosts.names
             yield [Link(each.url, each.key, names[each.host], each.depth, payload=each.payload) for each in part]
-        self._until = 0
+        if self._until:
+            self._records.erase_range(0, self._until)
+            self._until = 0
 
     def _load(self, *, anew: bool) -> None:
         """Make everything in memory of what is in the file."""
@@ -181,8 +186,11 @@ class Stored(Ledger):
             self._order.host(name)
         counters = self._records.counters
         self._next_id = counters.get("id", 1)
+        to_place = KeySet()
         if anew:
-            self._until, self._interrupted = self._records.youngest + 1, self._records.flying_keys()
+            self._begin_anew(counters.get("anew", 0))
+            for keys in self._records.keys_before(self._until):
+                to_place.update_many(keys)
         else:
             self._compare(counters)
             together = _Together(self._known.update_many)
@@ -192,7 +200,13 @@ class Stored(Ledger):
             self._order.grow(counters.get("arms", 0))
             for pick in self._records.flying():
                 self._load_pick(pick)
-        self._load_seen()
+        self._load_seen(to_place)
+
+    def _begin_anew(self, until: int) -> None:
+        """Have everything placed; ``until``: the bound of the old records, if this was begun before and interrupted."""
+        end = self._records.youngest + 1
+        self._until, self._interrupted = until or end, self._records.flying_rows()
+        self._records.erase_range(self._until, end)
 
     def _compare(self, counters: Mapping[str, int]) -> None:
         """Refuse a file that keeps something else, or of which not all is placed."""
@@ -217,8 +231,8 @@ class Stored(Ledger):
         self._held[id_] = Held(number, number)
         self._known.set(key, FLYING)
 
-    def _load_seen(self) -> None:
-        """Take the last state of each key that neither waits nor flies."""
+    def _load_seen(self, to_place: KeySet) -> None:
+        """Take the last state of each key that neither waits nor flies nor is to be placed anew."""
         others = _Last([(each, block) for each in (State.PROBED, State.GIVEN_UP) for block in self._records.seen(each)])
         fetched, waiting = [], 0
         for number, keys in self._records.seen(State.FETCHED):
@@ -232,10 +246,13 @@ class Stored(Ledger):
         probed = KeySet()
         probed.update_many(others.keys_in(State.PROBED))
         probed.difference_update(self._known)
+        probed.difference_update(to_place)
         self._known.update_many(probed.array(), np.full(len(probed), PROBED, np.int32))
         self._given_up.update_many(others.keys_in(State.GIVEN_UP))
         self._given_up.difference_update(self._known)
+        self._given_up.difference_update(to_place)
         self._fetched.difference_update(self._known)
+        self._fetched.difference_update(to_place)
         self._fetched.difference_update(self._given_up)
 
 

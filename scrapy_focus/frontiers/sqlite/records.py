@@ -19,7 +19,7 @@ import numpy as np
 from scrapy_focus.core.errors import StorageError
 from scrapy_focus.frontiers.records import Record, Records
 from scrapy_focus.frontiers.sqlite.database import open_database, storage_error
-from scrapy_focus.frontiers.sqlite.writer import Changes, Writer
+from scrapy_focus.frontiers.sqlite.writer import Changes, FlyingRow, Writer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -149,7 +149,7 @@ class SqliteRecords(Records):
     def checkpoint(
         self,
         hosts: Sequence[str],
-        flying: list[tuple[int, int, int]],
+        flying: list[FlyingRow],
         counters: dict[str, int],
         notes: Mapping[str, bytes],
         then: Callable[[], None] | None,
@@ -161,7 +161,7 @@ class SqliteRecords(Records):
         hosts
             The names of all hosts, by number; more than at the last checkpoint, or the same.
         flying
-            The id of each pick in flight, the number of its record, and its key.
+            The picks in flight.
         counters
             Numbers to be kept under their names, in place of those of other checkpoints.
         notes
@@ -258,9 +258,9 @@ class SqliteRecords(Records):
                 raise LookupError(f"row {number} of its links is missing, which was in flight")
             yield StoredPick(id_, number, key, host, arm, rank, Record(key, *rest))
 
-    def flying_keys(self) -> dict[int, int]:
-        """Return the key of each pick in flight in the file, by id, whether it has a record or not."""
-        return dict(self._reader.execute("SELECT id, key FROM flying ORDER BY id"))
+    def flying_rows(self) -> list[FlyingRow]:
+        """Return the picks in flight in the file, by id, whether they have records or not."""
+        return [FlyingRow(*row) for row in self._reader.execute("SELECT id, row, key FROM flying ORDER BY id")]
 
     def seen(self, state: State) -> Iterator[tuple[int, NDArray[np.int64]]]:
         """Yield blocks of keys that had a state, shape (n,) each, with a number that is larger for later ones."""
@@ -269,10 +269,7 @@ class SqliteRecords(Records):
             yield number, np.frombuffer(blob, np.int64)
 
     def before(self, number: int, *, after: int, most: int) -> list[StoredLink]:
-        """Return links in the file whose numbers are larger than one and smaller than another, the oldest.
-
-        Their records go with the next checkpoint.
-        """
+        """Return links in the file whose numbers are larger than one and smaller than another, the oldest."""
         try:
             rows = self._reader.execute(
                 "SELECT row, key, url, host, depth, payload FROM links WHERE row > ? AND row < ? ORDER BY row LIMIT ?",
@@ -280,8 +277,18 @@ class SqliteRecords(Records):
             ).fetchall()
         except sqlite3.Error as error:
             raise storage_error(self.path, error) from error
-        self._fresh.gone.extend(row[0] for row in rows)
         return [StoredLink(*row) for row in rows]
+
+    def keys_before(self, number: int) -> Iterator[NDArray[np.int64]]:
+        """Yield the keys of all records in the file whose numbers are smaller, shape (n,), many at a time."""
+        rows = self._reader.execute("SELECT key FROM links WHERE row < ?", (number,))
+        while len(part := np.fromiter((key for (key,) in islice(rows, _LOADED_AT_ONCE)), np.int64)):
+            yield part
+
+    def erase_range(self, first: int, end: int) -> None:
+        """Forget all records in the file from one number to before another."""
+        if first < end:
+            self._fresh.ranges.append((first, end))
 
     def _fail_if_failed(self) -> None:
         if self._writer.error is not None:

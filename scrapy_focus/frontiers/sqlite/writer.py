@@ -7,7 +7,7 @@ from array import array
 from itertools import chain, islice
 from queue import SimpleQueue
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from scrapy_focus.frontiers.sqlite.database import storage_error
 
@@ -29,20 +29,29 @@ Row = tuple[Any, ...]  # key, url, host, depth, origin, payload, arm, rank, meth
 Moved = tuple[int, float, Literal["GET", "HEAD"], bytes | None]  # arm, rank, method, memo
 
 
+class FlyingRow(NamedTuple):
+    """A pick in flight, as the file has it."""
+
+    id: int
+    row: int  # number of its record
+    key: int
+
+
 class Changes:
     """What happened between two checkpoints; nobody changes it once it is handed over.
 
     ``rows`` are new records by number, ``moved`` new placements of older ones, ``gone`` the numbers of older ones
-    that are no more: they are disjoint.
+    that are no more: they are disjoint. ``ranges`` has first numbers and ends of others that are no more.
     """
 
     def __init__(self) -> None:
         self.rows: dict[int, Row] = {}
         self.moved: dict[int, Moved] = {}
         self.gone: list[int] = []
+        self.ranges: list[tuple[int, int]] = []
         self.seen: dict[int, int] = {}  # key -> state
         self.hosts: list[tuple[int, str]] = []
-        self.flying: list[tuple[int, int, int]] = []  # id, number of the record, key
+        self.flying: list[FlyingRow] = []
         self.counters: dict[str, int] = {}
         self.notes: Mapping[str, bytes] = {}
         self.then: Callable[[], None] | None = None
@@ -112,6 +121,8 @@ class Writer:
             execute("DELETE FROM moved")
             for some in _parts(iter(sorted(changes.gone)), self._most(1)):
                 execute(f"DELETE FROM links WHERE row IN ({', '.join('?' * len(some))})", some)  # noqa: S608
+            for first, end in changes.ranges:
+                execute("DELETE FROM links WHERE row >= ? AND row < ?", (first, end))
             execute("DELETE FROM flying")
             self._insert("flying", changes.flying)
             for state, keys in _seen_keys(changes):

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from scrapy_focus.jobs.doctor.tail import Tail
 
 _BEST = 10  # arms
+_NO_ROW = (1 << 63) - 1  # no link has this number
 _ATTEMPTS = 5  # to read between two checkpoints of a crawl that runs
 _LIMITS = ("requests", "bytes", "seconds")
 _MISSION = "mission: "  # what the names of its fields begin with in a description
@@ -106,8 +107,10 @@ def _read(folder: Path, *, busy: bool) -> tuple[dict[str, int], dict[str, bytes]
 
 def _count(database: sqlite3.Connection) -> dict[str, int]:
     """Count the links of a checkpoint by what is known of them."""
-    waiting, arms = database.execute(
-        "SELECT count(*), count(DISTINCT arm) FROM links WHERE row NOT IN (SELECT row FROM flying)"
+    (until,) = database.execute("SELECT max(value) FROM counters WHERE name = 'anew'").fetchone()
+    waiting, arms = database.execute(  # while links are placed anew, those that were placed are there twice
+        "SELECT count(*), count(DISTINCT arm) FROM links WHERE row NOT IN (SELECT row FROM flying) AND row < ?",
+        (until or _NO_ROW,),
     ).fetchone()
     keys = [np.fromiter(chain.from_iterable(database.execute("SELECT key FROM links")), np.int64)]
     states = [np.full(len(keys[0]), State.WAITING)]
