@@ -51,6 +51,11 @@ class KnownLinkMiddleware(BaseSpiderMiddleware):
     body or another method than GET, with a dupefilter or fingerprinter that is not Scrapy's own, and from links that
     the policy wants though they are known. A policy with a method ``know`` is given the keys of what is dropped. It is
     innermost but for ``MetaCopyDetectionMiddleware``.
+
+    So spider middlewares that stand outside of it no longer see requests for URLs that were seen before: one that
+    counts links counts fewer, one that would set ``dont_filter`` on known links comes too late, and
+    ``request_depth_max`` counts fewer. To switch it off:
+    ``SPIDER_MIDDLEWARES = {"scrapy_focus.spidermiddlewares.KnownLinkMiddleware": None}``.
     """
 
     def get_processed_request(self, request: Request, response: Response | None) -> Request | None:

@@ -87,7 +87,8 @@ def simulate(
         Requests of all kinds, or a :class:`~scrapy_focus.core.budget.Budget`, whose limits are used; without one, until
         nothing is left.
     concurrency
-        Picks in flight at most. With 1, a simulation chooses what a live crawl with one request in flight does.
+        Picks in flight at most. With 1, a simulation chooses what a live crawl with ``FOCUS_MAX_INFLIGHT = 1`` does,
+        if goal, mission, seed and spider are equal.
     latency
         Seconds that each request takes, or a :class:`~scrapy_focus.replay.latency.Latency`. With several in flight,
         outcomes come back when their last request is answered, so learning lags as it does live.
@@ -95,7 +96,7 @@ def simulate(
         Of the policy's randomness and, independent of it, of the latency.
     ignored
         Extensions of URLs that the spider does not ask for; by default, those of images, films and the like that the
-        goal does not want, as the spider ``datasets`` does it.
+        goal does not want, as the spider ``datasets`` does it; ``()`` for a spider that asks for every link.
     items
         How many items the spider would make of a page; one of each file with a content that is new, by default.
     retries
@@ -107,7 +108,7 @@ def simulate(
     mission
         What the policy is given of what is looked for, as live by settings; by default what follows from the goal.
     frontier
-        Makes the place where links wait.
+        What makes the place where links wait, of what the policy keeps; live it is ``FOCUS_FRONTIER``.
     log
         Where to write decisions, as in a live crawl; closed at the end.
     truth
