@@ -374,17 +374,17 @@ class Crawl:
     def apply(self, event: Event | Snapshot) -> None:
         """Let an event happen, now or once more when a crawl is recovered; a snapshot is the state before the first."""
         match event:
-            case Concluded():
-                self._apply_concluded(event)
-            case Added():
-                self.policy.now = self._last = event.at
-                self._add(event.links, event.source)
             case Picked():
                 self._apply_picked(event)
             case Sent():
                 self.budget.requests_used = event.requests
                 if event.pick_id is not None:
                     self._unsent.discard(event.pick_id)
+            case Concluded():
+                self._apply_concluded(event)
+            case Added():
+                self.policy.now = self._last = event.at
+                self._add(event.links, event.source)
             case Released():
                 self._apply_released(event)
             case Recovered():
@@ -436,7 +436,8 @@ class Crawl:
             if outcome.reward:
                 self.rewards += outcome.reward
                 self.found_at.append((self.budget.requests_used, self.rewards))
-            self._add(event.links, outcome, event.known)
+            if event.links or event.known:
+                self._add(event.links, outcome, event.known)
         self._ask("learn", self.policy.learn, outcome)
         if self.log is not None:
             self._ask("log", self.log.outcome, outcome)

@@ -227,7 +227,8 @@ def best_arm(scores: NDArray[np.float64], awake: NDArray[np.int64]) -> int:
         )
     masked = np.full(len(awake), -np.inf)
     np.copyto(masked[: len(scores)], scores[: len(awake)], where=awake[: len(scores)] > 0)
-    return int(np.argmax(masked)) if masked.max() > -np.inf else int(np.argmax(awake > 0))
+    best = int(np.argmax(masked))
+    return best if masked[best] > -np.inf else int(np.argmax(awake > 0))
 
 
 def _own(_: float, score: float) -> float:

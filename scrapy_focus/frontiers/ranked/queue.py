@@ -80,7 +80,7 @@ class Queue:
 
     def awake(self, busy: Collection[str]) -> NDArray[np.int64]:
         """Return how many links of each arm wait on hosts that are not busy, shape (n_arms,)."""
-        return self.pairs.awake(self.waiting, self.hosts.known(busy))
+        return self.pairs.awake(self.waiting, self.hosts.known(busy)) if busy else self.waiting.copy()
 
     def host(self, name: str) -> int:
         """Return the number of a host, a new one if it has none."""
