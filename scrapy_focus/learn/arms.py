@@ -7,13 +7,14 @@ made. So ``pull`` counts when an arm is chosen, and rewards are added when they 
 
 from __future__ import annotations
 
+import math
 from heapq import heapify, heappop, heappush
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Generator, Iterator
 
     from numpy.typing import NDArray
 
@@ -31,16 +32,17 @@ class ArmStats:
         self._pulls = np.zeros(16)
         self._sums = np.zeros(16)
         self.n_arms = 0
+        self._changed: set[int] | None = None  # noted from the first call of changes() on
 
     @property
     def pulls(self) -> NDArray[np.float64]:
-        """How often each arm was pulled, shape (n_arms,)."""
-        return self._pulls[: self.n_arms]
+        """How often each arm was pulled, shape (n_arms,). Cannot be written to."""
+        return _read_only(self._pulls[: self.n_arms])
 
     @property
     def sums(self) -> NDArray[np.float64]:
-        """What each arm earned, shape (n_arms,)."""
-        return self._sums[: self.n_arms]
+        """What each arm earned, shape (n_arms,). Cannot be written to."""
+        return _read_only(self._sums[: self.n_arms])
 
     @property
     def means(self) -> NDArray[np.float64]:
@@ -59,15 +61,34 @@ class ArmStats:
         """Count a pull, when the arm is chosen."""
         self.ensure(arm + 1)
         self._pulls[arm] += 1
+        self._note(arm)
 
     def unpull(self, arm: int) -> None:
         """Take back a pull that turned out not to be one."""
+        self.ensure(arm + 1)
         self._pulls[arm] = max(0.0, self._pulls[arm] - 1)
+        self._note(arm)
 
     def earn(self, arm: int, reward: float) -> None:
         """Add what a pull of this arm earned."""
         self.ensure(arm + 1)
         self._sums[arm] += reward
+        self._note(arm)
+
+    def changes(self) -> set[int] | None:
+        """Return the arms that were pulled, unpulled or earned since this was asked last, or ``None``: any may have.
+
+        It is ``None`` the first time, and after these stats were pickled. Who never asks pays nothing for it.
+        """
+        changed, self._changed = self._changed, set()
+        return changed
+
+    def _note(self, arm: int) -> None:
+        if self._changed is not None:
+            self._changed.add(arm)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_changed": None}
 
 
 def auer(stats: ArmStats, steps: int, *, alpha: float, epsilon: float = 1e-6) -> NDArray[np.float64]:
@@ -92,12 +113,17 @@ def auer(stats: ArmStats, steps: int, *, alpha: float, epsilon: float = 1e-6) ->
     return stats.means + alpha * bonus
 
 
-class _Entry(NamedTuple):
-    """An arm in a heap, the best first."""
+def _read_only(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    counts.flags.writeable = False
+    return counts
 
-    order: float  # the negative key
-    arm: int
-    version: int  # of the arm when it was put there
+
+class _Level(NamedTuple):
+    """Arms with the same group and key."""
+
+    order: float  # the negative key; no two levels of a group have the same
+    group: float
+    arms: list[int]  # a heap; some may stand elsewhere by now, and one that came back may be here twice
 
 
 class ArmHeaps:
@@ -109,7 +135,7 @@ class ArmHeaps:
 
     Notes
     -----
-    *Memory*: about 150 bytes for each arm, and twice as much while entries are out of date.
+    *Memory*: about 120 bytes for each arm where keys are shared by many, 400 to 600 where each has another.
 
     Examples
     --------
@@ -121,64 +147,106 @@ class ArmHeaps:
     """
 
     def __init__(self) -> None:
-        self._groups: dict[float, list[_Entry]] = {}
-        self._versions: dict[int, int] = {}
-        self._last_version = 0  # of any arm: one that is dropped and comes back must not get a number that it had
-        self._n_entries = 0
+        self._groups: dict[float, list[_Level]] = {}  # a heap each
+        self._levels: dict[tuple[float, float], _Level] = {}  # by group and order
+        self._level_of: dict[int, _Level] = {}
+        self._n_entries = 0  # in all levels
 
     def put(self, arm: int, group: float, key: float) -> None:
-        """Let an arm stand in a group under a key, wherever it stood before."""
-        self._last_version += 1
-        version = self._versions[arm] = self._last_version
-        heappush(self._groups.setdefault(group, []), _Entry(-key, arm, version))
+        """Let an arm stand in a group under a key, which is a number, wherever it stood before."""
+        level = self._levels.get((group, -key))
+        if level is None:
+            level = self._levels[group, -key] = _Level(-key, group, [])
+            heappush(self._groups.setdefault(group, []), level)
+        elif self._level_of.get(arm) is level:
+            return
+        heappush(level.arms, arm)
+        self._level_of[arm] = level
         self._n_entries += 1
-        if self._n_entries > 64 + 2 * len(self._versions):
+        if self._n_entries + len(self._levels) > 64 + 3 * len(self._level_of):
             self._purge()
 
     def drop(self, arm: int) -> None:
         """Leave an arm out, until it is put in again."""
-        self._versions.pop(arm, None)
+        self._level_of.pop(arm, None)
 
-    def best_first(self, value: Callable[[float, float], float]) -> Iterator[int]:
+    def best_first(self, value: Callable[[float, float], float]) -> Generator[int]:
         """Yield arms, the one with the largest value first, the smallest number among equals.
 
-        ``value`` makes of a group and a key what is compared, and grows with the key.
+        ``value`` makes of a group and a key what is compared, and does not fall with the key. It is a number. Arms are
+        put and dropped before the generator is made, or after it is closed.
         """
-        aside: list[tuple[float, _Entry]] = []
+        aside: list[tuple[int, _Level]] = []
         try:
-            while (best := self._best(value)) is not None:
-                group, entry = best
-                heappop(self._groups[group])
-                aside.append((group, entry))
-                yield entry.arm
-        finally:
-            for group, entry in aside:
-                if self._versions.get(entry.arm) == entry.version:
-                    heappush(self._groups.setdefault(group, []), entry)
-                else:
-                    self._n_entries -= 1
-
-    def _best(self, value: Callable[[float, float], float]) -> tuple[float, _Entry] | None:
-        best: tuple[float, int, float, _Entry] | None = None
-        for group in list(self._groups):
-            heap = self._groups[group]
-            while heap and self._versions.get(heap[0].arm) != heap[0].version:
-                heappop(heap)
+            while (level := self._best(value)) is not None:
+                arm = heappop(level.arms)
                 self._n_entries -= 1
-            if not heap:
-                del self._groups[group]
+                del self._level_of[arm]  # so that it comes once, even if it is here twice
+                aside.append((arm, level))
+                yield arm
+        finally:
+            for arm, level in aside:
+                self.put(arm, level.group, -level.order)
+
+    def _best(self, value: Callable[[float, float], float]) -> _Level | None:
+        """Return the level whose smallest arm is the best of all."""
+        best, leaders = -math.inf, list[float]()
+        for group in list(self._groups):
+            level = self._top(group)
+            if level is None:
                 continue
-            entry = heap[0]
-            found = (-value(group, -entry.order), entry.arm, group, entry)
-            if best is None or found[:2] < best[:2]:
-                best = found
-        return None if best is None else best[2:]
+            found = value(group, -level.order)
+            if not leaders or found > best:
+                best, leaders = found, [group]
+            elif found == best:
+                leaders.append(group)
+        equals = [level for group in leaders for level in self._equal_to_top(group, best, value)]
+        return min(equals, key=_smallest_arm, default=None)
+
+    def _top(self, group: float) -> _Level | None:
+        """Return the level with the largest key in which an arm stands."""
+        heap = self._groups[group]
+        while heap:
+            if self._is_used(heap[0]):
+                return heap[0]
+            level = heappop(heap)
+            del self._levels[group, level.order]
+        del self._groups[group]
+        return None
+
+    def _equal_to_top(self, group: float, best: float, value: Callable[[float, float], float]) -> Iterator[_Level]:
+        """Yield the levels of a group with the best value: more than one where a bonus swallows what keys differ by."""
+        heap = self._groups[group]
+        ahead = [0]
+        while ahead:
+            at = ahead.pop()
+            if at == 0 or (at < len(heap) and value(group, -heap[at].order) == best):
+                if self._is_used(heap[at]):
+                    yield heap[at]
+                ahead += (2 * at + 1, 2 * at + 2)  # below it in the heap
+
+    def _is_used(self, level: _Level) -> bool:
+        """Drop what is out of date before the smallest arm of a level, and say whether there is one."""
+        while level.arms and self._level_of.get(level.arms[0]) is not level:
+            heappop(level.arms)
+            self._n_entries -= 1
+        return bool(level.arms)
 
     def _purge(self) -> None:
-        """Drop all entries that are out of date."""
-        for group, heap in list(self._groups.items()):
-            heap[:] = [entry for entry in heap if self._versions.get(entry.arm) == entry.version]
+        """Drop all that is out of date."""
+        for level in self._levels.values():
+            if len(level.arms) > 1:
+                level.arms[:] = sorted({arm for arm in level.arms if self._level_of.get(arm) is level})
+            else:
+                self._is_used(level)
+        self._levels = {place: level for place, level in self._levels.items() if level.arms}
+        self._groups = {}
+        for level in self._levels.values():
+            self._groups.setdefault(level.group, []).append(level)
+        for heap in self._groups.values():
             heapify(heap)
-            if not heap:
-                del self._groups[group]
-        self._n_entries = sum(map(len, self._groups.values()))
+        self._n_entries = len(self._level_of)
+
+
+def _smallest_arm(level: _Level) -> int:
+    return level.arms[0]

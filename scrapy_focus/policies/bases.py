@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from contextlib import closing
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -85,7 +87,6 @@ class Bandit(Policy):
     def attach(self, frontier: Frontier) -> None:
         super().attach(frontier)
         self._forget_scores()
-        self._touched.update(np.flatnonzero(self.frontier.waiting).tolist())
 
     @abstractmethod
     def arm(self, link: Link) -> int:
@@ -96,9 +97,11 @@ class Bandit(Policy):
         return float(self.rng.random())
 
     def score(self, arm: int) -> float:
-        """Return the score of an arm; asked when a link of it was placed, chosen, released or learned from.
+        """Return the score of an arm in which links wait.
 
-        Call :meth:`touch` where anything else changes it.
+        It is asked for again before a choice if the number of links that wait in the arm changed since the last one,
+        its pulls or what it earned did, or :meth:`place` placed a link in it. Call :meth:`touch` where anything else
+        changes it.
         """
         return float(self.scores()[arm])
 
@@ -119,17 +122,15 @@ class Bandit(Policy):
 
     def select(self, busy: Collection[str]) -> Pick | None:
         scores_all = type(self).scores is not Bandit.scores
-        pick = self._best_of_all(busy) if scores_all else self._best_of_touched(busy)
+        pick = self._best_of_all(busy) if scores_all else self._best_of_changed(busy)
         if pick is not None:
             self.steps += 1
             self.stats.pull(pick.arm)
-            self.touch(pick.arm)
         return pick
 
     def release(self, pick: Pick) -> None:
         self.steps -= 1
         self.stats.unpull(pick.arm)
-        self.touch(pick.arm)
 
     def learn(self, outcome: Outcome) -> None:
         arm = outcome.pick.arm
@@ -137,14 +138,13 @@ class Bandit(Policy):
             self.stats.unpull(arm)
         else:
             self.stats.earn(arm, outcome.reward)
-        self.touch(arm)
 
     def explain(self, pick: Pick) -> dict[str, Any]:
         pulls = float(self.stats.pulls[pick.arm])
         return {"arm": pick.arm, "pulls": pulls, "mean": float(self.stats.means[pick.arm])}
 
     def __getstate__(self) -> dict[str, Any]:
-        made_again = ("_heaps", "_own_scores", "_touched")  # by attach(), from the stats
+        made_again = ("_heaps", "_own_scores", "_seen", "_touched")  # from the stats and the frontier
         return {name: value for name, value in super().__getstate__().items() if name not in made_again}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -152,64 +152,78 @@ class Bandit(Policy):
         self._forget_scores()
 
     def _forget_scores(self) -> None:
-        self._heaps = ArmHeaps()
+        self._heaps = ArmHeaps()  # after _catch_up(): the arms in which links wait, and no others
         self._own_scores = np.full(16, -np.inf)  # by arm, as :meth:`score` said last
+        self._seen = np.zeros(16, np.int64)  # how many links waited in each arm when _catch_up() looked last
         self._touched: set[int] = set()
 
     def _best_of_all(self, busy: Collection[str]) -> Pick | None:
+        self._touched.clear()
         awake = self.frontier.awake(busy)
         if not awake.any():
             return None
         self.stats.ensure(len(awake))
         return self.frontier.pop(best_arm(self.scores(), awake), busy)
 
-    def _best_of_touched(self, busy: Collection[str]) -> Pick | None:
-        """Take a link of the best arm whose hosts are not all busy; only the scores of touched arms are made again."""
+    def _best_of_changed(self, busy: Collection[str]) -> Pick | None:
+        """Take a link of the best arm whose hosts are not all busy; only scores that changed are made again."""
         own_score = type(self).score is not Bandit.score
-        for arm in self._touched:
-            self._put(arm, own_score=own_score)
-        self._touched.clear()
-        waiting = self.frontier.waiting
-        awake = self.frontier.awake(busy) if busy else waiting
-        if not (awake.any() if busy else len(self.frontier)):
+        self._catch_up(own_score=own_score)
+        if not len(self.frontier):
             return None
-        value = _own if own_score else partial(_auer_of, alpha=self.alpha, bonus=math.log(max(self.steps, 1)))
-        asleep, tried, pick = [], 0, None
-        for arm in self._heaps.best_first(value):
-            if arm < len(awake) and awake[arm]:
-                pick = self.frontier.pop(arm, busy)
-                break
-            if arm >= len(waiting) or not waiting[arm]:
-                asleep.append(arm)
-            elif (tried := tried + 1) > _TRIED:
-                break
-        for arm in asleep:  # it is touched when a link is placed in it
-            self._heaps.drop(arm)
-        if pick is None:  # most arms are on busy hosts, or their links were placed by somebody else
-            self.stats.ensure(len(awake))
-            self._make_room(len(awake))
-            scores = self._own_scores if own_score else self.scores()
-            pick = self.frontier.pop(best_arm(scores, awake), busy)
-        return pick
+        awake = self.frontier.awake(busy) if busy else self.frontier.waiting
+        value = _own if own_score else partial(_auer_of, alpha=self.alpha, bonus=float(np.log(max(self.steps, 1))))
+        with closing(self._heaps.best_first(value)) as best:
+            arm = next((arm for arm in islice(best, _TRIED) if awake[arm]), None)
+        if arm is None:
+            if not awake.any():
+                return None
+            arm = best_arm(self._own_scores if own_score else self.scores(), awake)
+        return self.frontier.pop(arm, busy)
+
+    def _catch_up(self, *, own_score: bool) -> None:
+        """Let each arm in which something happened stand where it belongs now.
+
+        What happened is seen in the counts of the frontier and of the stats, whoever changed them: a subclass may have
+        methods of its own, and the crawl places links for a policy that could not.
+        """
+        waiting = self.frontier.waiting
+        self.stats.ensure(len(waiting))
+        self._make_room(len(waiting))
+        seen = self._seen[: len(waiting)]
+        moved = np.flatnonzero(waiting != seen)
+        changed = self.stats.changes()
+        self._touched.update(moved.tolist(), np.flatnonzero(waiting).tolist() if changed is None else changed)
+        seen[moved] = waiting[moved]
+        ahead, self._touched = sorted(self._touched, reverse=True), set()
+        try:
+            while ahead:
+                arm = ahead[-1]
+                if 0 <= arm < len(waiting) and waiting[arm]:
+                    self._put(arm, own_score=own_score)
+                else:
+                    self._heaps.drop(arm)
+                ahead.pop()
+        finally:
+            self._touched.update(ahead)  # where score() raised, it is asked again before the next choice
 
     def _put(self, arm: int, *, own_score: bool) -> None:
-        """Let an arm stand where it belongs now."""
-        self.stats.ensure(arm + 1)
         if own_score:
-            score = float(self.score(arm))
-            if math.isnan(score):
-                raise PolicyError(f"score({arm}) of {type(self).__qualname__} is not a number; return a float")
-            self._make_room(arm + 1)
-            self._own_scores[arm] = score
-            self._heaps.put(arm, 0.0, score)
+            group, key = 0.0, float(self.score(arm))
+            self._own_scores[arm] = key
         else:
-            pulls = float(self.stats.pulls[arm])
-            self._heaps.put(arm, pulls, float(self.stats.sums[arm]) / max(pulls, 1.0))
+            group = float(self.stats.pulls[arm])
+            key = float(self.stats.sums[arm]) / max(group, 1.0)
+        if math.isnan(key):
+            what = f"score({arm})" if own_score else f"the mean of arm {arm} in the stats"
+            raise PolicyError(f"{what} of {type(self).__qualname__} is not a number; return a float")
+        self._heaps.put(arm, group, key)
 
     def _make_room(self, n_arms: int) -> None:
-        if n_arms > len(self._own_scores):
-            room = max(n_arms, 2 * len(self._own_scores)) - len(self._own_scores)
+        if n_arms > len(self._seen):
+            room = max(n_arms, 2 * len(self._seen)) - len(self._seen)
             self._own_scores = np.append(self._own_scores, np.full(room, -np.inf))
+            self._seen = np.append(self._seen, np.zeros(room, np.int64))
 
 
 def best_arm(scores: NDArray[np.float64], awake: NDArray[np.int64]) -> int:

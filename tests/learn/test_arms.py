@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 from itertools import islice
 
 import numpy as np
@@ -101,7 +102,7 @@ def test_an_arm_that_comes_back_has_only_its_new_key() -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_heaps_of_arms_are_a_sorted_list(seed: int) -> None:
-    """Over thousands of steps the order is that of a sorted dictionary, and what is out of date takes no more than it says."""
+    """Over thousands of steps the order is that of a sorted dictionary, and what is out of date stays within bounds."""
     rng = np.random.default_rng(seed)
     heaps, model = ArmHeaps(), dict[int, tuple[float, float]]()
     for _ in range(3000):
@@ -115,4 +116,55 @@ def test_heaps_of_arms_are_a_sorted_list(seed: int) -> None:
         wanted = sorted(model, key=lambda arm: (-sum(model[arm]), arm))
         n = int(rng.integers(1, 31))
         assert first_of(heaps, n) == wanted[:n]
-        assert heaps._n_entries == sum(map(len, heaps._groups.values())) <= 65 + 2 * 30
+        levels = heaps._levels.values()
+        assert heaps._n_entries == sum(len(level.arms) for level in levels)
+        assert heaps._n_entries + len(levels) <= 65 + 3 * 30
+        assert len(levels) == sum(map(len, heaps._groups.values()))
+
+
+def test_keys_that_a_bonus_swallows_are_equal() -> None:
+    """The smallest arm comes first where values are equal, though keys differ, as they do by rounding."""
+    heaps = ArmHeaps()
+    for arm, group, key in ((7, 0.0, 0.1 + 0.2), (5, 0.0, 0.3), (3, 0.0, 0.2), (6, 1.0, 0.3), (2, 1.0, 0.1)):
+        heaps.put(arm, group, key)
+    assert list(heaps.best_first(lambda _, key: key)) == [7, 5, 6, 3, 2]
+    assert list(heaps.best_first(lambda _, key: key + 1.0)) == [5, 6, 7, 3, 2]
+    assert list(heaps.best_first(lambda _, key: key + 1e20)) == [2, 3, 5, 6, 7]
+
+
+def test_what_is_looked_at_stands_where_it_stood() -> None:
+    """An arm that left a place and came back is there once, however far somebody looked."""
+    heaps = ArmHeaps()
+    for key in (1.0, 2.0, 1.0, 2.0, 1.0):
+        heaps.put(4, 0.0, key)
+    heaps.put(9, 0.0, 1.0)
+    for n in (1, 2, None):
+        assert first_of(heaps, n) == [4, 9][:n]
+    assert first_of(heaps) == [4, 9]
+
+
+def test_changes_are_noted_for_whoever_asks() -> None:
+    """From the first question on, and not in a copy: there any arm may have changed; who never asks keeps no notes."""
+    stats = table()
+    assert stats._changed is None
+    assert stats.changes() is None
+    assert stats.changes() == set()
+    stats.pull(2)
+    stats.earn(700, 1.0)
+    stats.unpull(900)
+    stats.earn(2, 0.0)
+    assert stats.changes() == {2, 700, 900}
+    assert stats.changes() == set()
+    stats.ensure(2000)
+    assert stats.changes() == set()
+    copy = pickle.loads(pickle.dumps(stats))
+    assert copy.changes() is None
+    assert copy.sums.tolist() == stats.sums.tolist()
+
+
+def test_counts_change_by_methods_alone() -> None:
+    """An array that somebody wrote to would change unnoticed."""
+    with pytest.raises(ValueError, match="read-only"):
+        table().sums[0] = 1.0
+    with pytest.raises(ValueError, match="read-only"):
+        table().pulls[0] += 1.0

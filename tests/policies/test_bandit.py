@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from scrapy_focus import Bandit, Crawl, Outcome, PolicyError, State, check_policy, memory_frontier
-from scrapy_focus.learn.arms import auer
+from scrapy_focus import Bandit, Crawl, Outcome, Placement, PolicyError, State, check_policy, memory_frontier
+from scrapy_focus.learn.arms import ArmStats, auer
+from scrapy_focus.policies import bases
 from scrapy_focus.policies.bases import best_arm
 from tests.made import link, links, page
 
@@ -18,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from scrapy_focus import Link, Pick, Placement
+    from scrapy_focus import Link, Pick
 
 BUSY = 8  # hosts
 Choice = tuple[int, str] | None
@@ -84,13 +87,15 @@ def made_link(rng: np.random.Generator, key: int, arms: int) -> Link:
     return link(key, host=f"h{(arm + int(rng.integers(3))) % 10}", url=f"http://a/{key}/{arm}")
 
 
-def walk(policy: Bandit, *, arms: int, seed: int, steps: int = 1000, pickled: bool = False) -> list[Choice]:
+def walk(
+    policy: Bandit, *, arms: int, seed: int, steps: int = 1000, pickled: bool = False, strict: bool = True
+) -> list[Choice]:
     """Choose, report and release at random, and return what was chosen; ``None`` where nothing was.
 
     Half of the choices find some hosts busy. What happens depends on the seed and the choices alone.
     """
     rng = np.random.default_rng(seed)
-    crawl = Crawl(policy, frontier=memory_frontier, seed=seed, strict=True)
+    crawl = Crawl(policy, frontier=memory_frontier, seed=seed, strict=strict)
     n_links = max(400, 2 * arms)
     crawl.add([made_link(rng, key, arms) for key in range(n_links)])
     out, chosen = list[Any](), list[Choice]()
@@ -115,6 +120,7 @@ def walk(policy: Bandit, *, arms: int, seed: int, steps: int = 1000, pickled: bo
             n_links += len(fresh)
             crawl.report(page(pick, items=float(rng.choice([0.0, 0.0, 0.0, 1.0, 2.5, -0.5]))), fresh)
     crawl.frontier.check()
+    assert {name for name in crawl.counts if name.startswith("error/")} <= {"error/place"}
     return chosen
 
 
@@ -143,6 +149,137 @@ def test_a_score_of_one_arm_chooses_as_one_of_all(arms: int, seed: int) -> None:
     assert len({key for key, _ in filter(None, wanted)}) > 250
 
 
+class Unruly(Numbered):
+    """A bandit that overrides whatever it likes, without a word to the one below it.
+
+    ``ways`` says what: ``place`` gives places, ``fail`` fails to sometimes, ``learn`` gives rewards to another arm,
+    ``release`` keeps pulls, ``move`` moves links between arms, and ``forget`` begins with new stats.
+    """
+
+    def __init__(self, *, ways: frozenset[str]) -> None:
+        self.ways = ways
+
+    def arm(self, link: Link) -> int:
+        if "fail" in self.ways and link.key % 37 == 0:
+            raise ValueError("this link has no arm")
+        return super().arm(link)
+
+    def place(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
+        if "place" in self.ways:
+            return [Placement(self.arm(link), float(link.key % 11)) for link in links]
+        return super().place(links, source)
+
+    def learn(self, outcome: Outcome) -> None:
+        arm, key = outcome.pick.arm, outcome.pick.key
+        if "learn" in self.ways:
+            self.stats.earn((arm + key) % 50, 0.1 * outcome.reward)
+        else:
+            super().learn(outcome)
+        if "forget" in self.ways and key % 53 == 0:
+            self.stats = ArmStats()
+        if "move" in self.ways and key % 3 == 0:
+            waiting = sorted(link.key for link, _ in self.frontier.scan(arm))[:7]
+            self.frontier.move(waiting, [Placement((arm + each) % 60, 0.5) if each % 5 else None for each in waiting])
+
+    def release(self, pick: Pick) -> None:
+        if "release" in self.ways:
+            self.steps -= 1
+        else:
+            super().release(pick)
+
+
+class UnrulyExplorer(Unruly):
+    """Its bonus swallows small differences of means."""
+
+    alpha = 1e15
+
+
+class UnrulyGreedy(Unruly):
+    """Without a bonus."""
+
+    alpha = 0.0
+
+
+class UnrulyOwn(Unruly):
+    """A score of one's own, of what happens to an arm: infinite where nothing has."""
+
+    def score(self, arm: int) -> float:
+        pulls, waiting = float(self.stats.pulls[arm]), int(self.frontier.waiting[arm])
+        return float(self.stats.sums[arm]) + 0.1 * (waiting % 7) - 0.3 * pulls if pulls else -np.inf
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    base=st.sampled_from([Unruly, UnrulyExplorer, UnrulyGreedy, UnrulyOwn]),
+    ways=st.frozensets(st.sampled_from(["place", "fail", "learn", "release", "move", "forget"])),
+    arms=st.sampled_from([3, 40, 150]),
+    tried=st.sampled_from([1, 3, 64]),
+    seed=st.integers(0, 10_000),
+)
+def test_whatever_is_overridden_the_formula_holds(
+    base: type[Unruly], ways: frozenset[str], arms: int, tried: int, seed: int
+) -> None:
+    """Link by link as with all scores made at each choice, also where the policy comes from a pickle now and then.
+
+    ``tried``: after how many arms with busy hosts all are looked at together.
+    """
+
+    class Reference(base):  # type: ignore[valid-type,misc]
+        def scores(self) -> NDArray[np.float64]:
+            if base.score is Bandit.score:
+                return auer(self.stats, self.steps, alpha=self.alpha)
+            return np.array([self.score(arm) for arm in range(len(self.frontier.waiting))])
+
+    kinds: dict[str, Any] = {"arms": arms, "seed": seed, "steps": 400, "strict": False}
+    wanted = walk(Reference(ways=ways), **kinds)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bases, "_TRIED", tried)
+        assert walk(base(ways=ways), **kinds) == wanted
+        assert walk(base(ways=ways), **kinds, pickled=True) == wanted
+
+
+def test_links_that_nobody_placed_take_their_turn() -> None:
+    """The crawl lets links wait in arm 0 where a policy could not place them; that arm is the best one here."""
+
+    class Stranding(Numbered):
+        def score(self, arm: int) -> float:
+            return -float(arm)
+
+        def place(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
+            if any(link.key >= 100 for link in links):
+                raise ValueError("too large a key")
+            return super().place(links, source)
+
+    crawl = Crawl(Stranding(), frontier=memory_frontier)
+    crawl.add([link(key, url=f"http://h/{key % 2 + 1}") for key in (1, 2, 3)])
+    crawl.add(links(100, 101))
+    picks = [crawl.next() for _ in range(5)]
+    assert [pick.arm for pick in picks if pick is not None] == [0, 0, 1, 2, 2]
+
+
+def test_an_arm_whose_score_failed_is_asked_again() -> None:
+    """An error in ``score`` starves nobody: every arm that it kept from being judged is judged at the next choice."""
+
+    class Failing(Numbered):
+        fails = True
+
+        def score(self, arm: int) -> float:
+            if self.fails and arm == 4:
+                raise ValueError("not now")
+            return float(arm)
+
+    policy = Failing()
+    crawl = Crawl(policy, frontier=memory_frontier)
+    crawl.add([link(key, url=f"http://h/{key}") for key in range(1, 10)])
+    first = crawl.next()
+    assert first is not None
+    assert first.arm == 1, "any link, for a policy that could not select"
+    assert crawl.counts["error/select"] == 1
+    policy.fails = False
+    picks = [crawl.next() for _ in range(8)]
+    assert [pick.arm for pick in picks if pick is not None] == [9, 8, 7, 6, 5, 4, 3, 2]
+
+
 class Asked(Wearing):
     """Writes down of which arms the score is asked."""
 
@@ -163,7 +300,7 @@ class Asked(Wearing):
 
 
 def test_only_arms_in_which_something_happened_are_asked() -> None:
-    """A choice asks for the score of the arm chosen before, and of those that were learned from, released, placed in or touched."""
+    """A choice asks for scores of the arm chosen before, and of those learned from, released, placed in or touched."""
     policy = Asked()
     crawl = Crawl(policy, frontier=memory_frontier, strict=True)
     crawl.add([link(key, url=f"http://h/{key % 500}") for key in range(1, 1001)])
@@ -182,7 +319,7 @@ def test_only_arms_in_which_something_happened_are_asked() -> None:
     policy.touch(300)
     policy.touch(300)
     assert crawl.next({"h"}) is None
-    assert policy.taken() == [0, 300]
+    assert policy.taken() == [300], "nothing waits in arm 0 any more"
     assert crawl.next() is not None
     assert policy.taken() == []
 
