@@ -47,7 +47,7 @@ class ArmStats:
     @property
     def means(self) -> NDArray[np.float64]:
         """What each arm earned per pull, shape (n_arms,); 0 for an arm that was never pulled."""
-        return self.sums / np.maximum(self.pulls, 1)
+        return self._sums[: self.n_arms] / np.maximum(self._pulls[: self.n_arms], 1)
 
     def ensure(self, n_arms: int) -> None:
         """Let at least this many arms exist."""
@@ -109,8 +109,12 @@ def auer(stats: ArmStats, steps: int, *, alpha: float, epsilon: float = 1e-6) ->
     >>> auer(stats, 10, alpha=1.0).round(3).tolist()
     [2.073, 2.017]
     """
-    bonus: NDArray[np.float64] = np.sqrt(np.log(max(steps, 1)) / (stats.pulls + epsilon))
-    return stats.means + alpha * bonus
+    scores: NDArray[np.float64] = stats.pulls + epsilon
+    np.divide(np.log(max(steps, 1)), scores, out=scores)  # in place: this is asked for at each choice
+    np.sqrt(scores, out=scores)
+    scores *= alpha
+    scores += stats.means
+    return scores
 
 
 def _read_only(counts: NDArray[np.float64]) -> NDArray[np.float64]:
