@@ -143,7 +143,7 @@ def frontier(report: Callable[[str, float, str], None], links: int) -> None:
 
     report("push a link", per_call(push, links // 60) / 60, "")
     grown = 1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
-    report("pop a link", per_call(lambda i: memory.pop(arms[i]), 5000), "")
+    report("pop a link", per_call(lambda i: memory.pop(arms[i]), min(5000, links)), "")
     print(f"| resident memory of a waiting link: {grown / len(memory):.0f} bytes | | |")
 
 

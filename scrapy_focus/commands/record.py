@@ -71,7 +71,7 @@ class RecordCommand(FocusCommand):
     details = (
         "Record a web site into SITE.sqlite: what each of its URLs answers, and which links stand where. It is crawled "
         "breadth-first, politely, unless another source is named. It may be stopped at any time (Ctrl-C, or even kill "
-        "-9); the same command goes on from there."
+        "-9); the same command resumes there."
     )
     settings: Settings  # set before process_options()
     crawler_process: AsyncCrawlerProcess | CrawlerProcess  # set before run()
@@ -94,7 +94,7 @@ class RecordCommand(FocusCommand):
             "-a", dest="spargs", action="append", default=[], metavar="root=URL",
             help="where the site starts; several URLs are separated by commas",
         )  # fmt: skip
-        parser.add_argument("--limit", metavar="N", help="stop after N more URLs; the same command goes on from there")
+        parser.add_argument("--limit", metavar="N", help="stop after N more URLs; the same command resumes there")
         parser.add_argument("--bodies", action="store_true", help="keep the text of pages, for goals that read it")
         parser.add_argument(
             "--no-files", action="store_true",
@@ -188,7 +188,7 @@ class RecordCommand(FocusCommand):
             print(_next_step(path) if done.recorded > len(roots) else _only_roots(path))
             return 0
         why = f"after {opts.limit} URLs" if opts.limit and reason == "finished" else f"({reason})"
-        print(f"Stopped {why}; the same command goes on from there.")
+        print(f"Stopped {why}; the same command resumes there.")
         return 130 if reason in ("shutdown", "killed") else int(reason.startswith(_SILENT))
 
     def _crawl(self, writer: SiteWriter, opts: argparse.Namespace) -> str:

@@ -124,8 +124,8 @@ def _what_next(found: dict[str, Any]) -> str:
     if not found["links"]["waiting"]:
         return "no link waits: it is finished; use another JOBDIR to crawl again"
     if spent := [name for name, left in found["left"].items() if left == 0]:
-        return f"its budget of {' and '.join(spent)} is used up; the same command with a larger one goes on from there"
-    return "the same command goes on from there"
+        return f"its budget of {' and '.join(spent)} is used up; the same command with a larger one resumes there"
+    return "the same command resumes there"
 
 
 def _used(found: dict[str, Any], name: str) -> str:

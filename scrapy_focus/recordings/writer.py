@@ -381,7 +381,7 @@ class SiteWriter:
             else:
                 message = (
                     f"{self.path} cannot be written: {error}; what was recorded until {_SECONDS:.0f} seconds ago is "
-                    "safe, and the same command goes on from there"
+                    "safe, and the same command resumes there"
                 )
             raise RecordingError(message) from error
 

@@ -6,6 +6,7 @@ import hashlib
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from scrapy_focus.core.types import Link
 from scrapy_focus.learn.relevance import LinearRelevance
 from scrapy_focus.web.html import html_text, page_links, place_of
 
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 TOPIC = "beekeeping"
 DIGEST = """
 import hashlib, numpy as np
@@ -54,7 +56,7 @@ def test_the_same_in_each_process() -> None:
     digests = {
         subprocess.run(
             [sys.executable, "-c", DIGEST.replace("seed=5", f"seed={seed}")],
-            env={**os.environ, "PYTHONHASHSEED": hashing}, capture_output=True, text=True, check=True,
+            env={**os.environ, "PYTHONHASHSEED": hashing}, cwd=BENCHMARKS, capture_output=True, text=True, check=True,
         ).stdout
         for seed, hashing in ((5, "1"), (5, "2"))
     }  # fmt: skip

@@ -9,6 +9,7 @@ import sys
 import urllib.error
 import urllib.request
 from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,8 +20,8 @@ from manyhosts.web import MadeUpWeb
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 SPIDER = """
 import json, sys
 import scrapy
@@ -151,7 +152,10 @@ def test_serves_from_the_command_line(tmp_path: Path) -> None:
     """The command writes its files, says its address first, and answers."""
     command = [sys.executable, "-m", "manyhosts.server", "--port", "0", "--hosts", "2000", "--seed", "4"]
     with subprocess.Popen(
-        [*command, "--topic", "beekeeping", "--folder", str(tmp_path)], stdout=subprocess.PIPE, text=True
+        [*command, "--topic", "beekeeping", "--folder", str(tmp_path)],
+        cwd=BENCHMARKS,
+        stdout=subprocess.PIPE,
+        text=True,
     ) as process:
         try:
             assert process.stdout is not None

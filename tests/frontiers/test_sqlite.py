@@ -374,18 +374,19 @@ def test_a_damaged_file_is_named_and_left_alone(change: Callable[[bytearray], No
 
 
 @pytest.mark.parametrize(
-    ("found", "words"), [(2, r"written by scrapy_focus 0\.1\.0"), (7, "written by a later version of scrapy_focus")]
+    ("found", "words"), [(2, "of an earlier state of scrapy_focus"), (7, "of a later version of scrapy_focus")]
 )
 def test_a_file_of_another_format_is_refused(
     path: Path, monkeypatch: pytest.MonkeyPatch, found: int, words: str
 ) -> None:
-    """A file of an earlier or later format is refused in one line that says who wrote it, and what to do."""
+    """A file of an earlier or later format is refused in one line that says how old it is, and what to do."""
     monkeypatch.setattr(database, "FORMAT", found)
     damaged(path, lambda content: None)
     monkeypatch.undo()
     for ask in (sqlite_frontier, read_notes):
         with pytest.raises(
-            ResumeError, match=rf"has format {found}, {words}; this version reads 3: use another JOBDIR$"
+            ResumeError,
+            match=rf"has format {found}, {words}; this one reads 3: finish the crawl with what began it, or use another JOBDIR$",
         ):
             ask(path)
 

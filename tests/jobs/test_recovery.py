@@ -203,7 +203,7 @@ def test_a_kill_within_a_checkpoint(name: str, tmp_path: Path, monkeypatch: pyte
 
 @pytest.mark.parametrize("name", ["bandit", "tagpath"])
 def test_a_record_that_is_cut_off_is_left_out(name: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Wherever a journal ends, or is damaged, all before it counts; and it goes on from there."""
+    """Wherever a journal ends, or is damaged, all before it counts; and it resumes there."""
     world = World(tmp_path / "world", ALL[name], every=10**6)
     tape = Taped(world, tmp_path / "saved", steps=90)
     sizes = {(copy / "focus/journal.1").stat().st_size: saved for copy, *saved in tape.saved}

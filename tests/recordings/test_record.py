@@ -413,7 +413,7 @@ def test_a_full_disk_is_said_and_loses_nothing(tmp_path: Path) -> None:
     path = tmp_path / "site.sqlite"
     said, _ = write_endlessly(path, "600000").communicate(timeout=60)
     assert f"{path} cannot be written: " in said
-    assert "is safe, and the same command goes on from there" in said
+    assert "is safe, and the same command resumes there" in said
     assert check_chain(path) > 10
 
 

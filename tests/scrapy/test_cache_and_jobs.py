@@ -69,7 +69,7 @@ def test_a_stopped_crawl_goes_on(site: MockSite, tmp_path: Path, policy: str, ad
 
 
 def test_what_was_learned_goes_on(site: MockSite, tmp_path: Path) -> None:
-    """Arms, pulls and rewards of the first run are there in the second, and go on from there."""
+    """Arms, pulls and rewards of the first run are there in the second, which resumes from them."""
     settings = {"JOBDIR": str(tmp_path), "FOCUS_SEED": 1}
     first = crawl(Follower, {**settings, "CLOSESPIDER_PAGECOUNT": 40}, seeds=[site.url("/page/0/120")])
     learned = first.scheduler.crawl.policy

@@ -240,7 +240,7 @@ def test_an_interrupt_is_no_error_and_can_be_gone_on_from(tmp_path: Path) -> Non
         process.send_signal(signal.SIGINT)
         said, logged = process.communicate(timeout=30)
         assert process.returncode == 130
-        assert "Stopped (shutdown); the same command goes on from there." in said
+        assert "Stopped (shutdown); the same command resumes there." in said
         assert "Send again to force" in logged
         assert "Overridden settings" not in logged
         asked = len(site.paths)
@@ -287,7 +287,7 @@ def test_a_site_that_goes_down_is_not_recorded_as_gone(tmp_path: Path) -> None:
         root = f"root={site.url('/page/0/100')}"
         said, _ = run(tmp_path, "site.sqlite", "-a", root, expect=1)
         assert "site.sqlite: 0 URLs are recorded, 1 linked one is not (0.0%)" in said
-        assert "Stopped (no response: DownloadFailedError); the same command goes on from there." in said
+        assert "Stopped (no response: DownloadFailedError); the same command resumes there." in said
         site.down = False
         process, asked = start(tmp_path, "site.sqlite", "-a", root), len(site.paths)
         wait_for(lambda: len(site.paths) > asked + 30)
