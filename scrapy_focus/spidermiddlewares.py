@@ -30,8 +30,9 @@ class LinkMiddleware(BaseSpiderMiddleware):
     """Puts the id of a page's pick into every request that its callback gives.
 
     The scheduler then knows all links of a page as one batch, and reads where they stand on it. Without this middleware
-    it goes by the Referer header, which can be switched off, and which pages with the same URL share. It is outermost,
-    so it sees the requests that are left when all other middlewares are done.
+    it goes by the Referer header, which can be switched off; links of pages that are read at once and have the same URL
+    count as found on no page then. It is outermost, so it sees the requests that are left when all other middlewares
+    are done.
     """
 
     def get_processed_request(self, request: Request, response: Response | None) -> Request | None:

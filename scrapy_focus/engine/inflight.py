@@ -186,7 +186,7 @@ class InFlight:
         self.slots = slots
         self.entries: dict[int, Entry] = {}
         self.worth: OrderedDict[int, tuple[Any, float]] = OrderedDict()
-        self._pages: dict[str, int] = {}  # URL of each page -> its pick
+        self._pages: dict[str, list[int]] = {}  # URL of each page -> the picks that have it
 
     def connect(self) -> None:
         """Listen to the crawl."""
@@ -204,10 +204,13 @@ class InFlight:
         return None if pick_id is None else self.entries.get(pick_id)
 
     def page_of(self, request: Request) -> Entry | None:
-        """Return the entry of the page that a request names as its referrer."""
+        """Return the entry of the page that a request names as its referrer; ``None`` where several have its URL.
+
+        A link that is taken for one of another page is lost if a kill comes between the outcomes of the two.
+        """
         referer = request.headers.get("Referer")
-        pick_id = self._pages.get(referer.decode("latin-1")) if referer else None
-        return None if pick_id is None else self.entries.get(pick_id)
+        pick_ids = self._pages.get(referer.decode("latin-1"), ()) if referer else ()
+        return self.entries.get(pick_ids[0]) if len(pick_ids) == 1 else None
 
     def hand_out(self, entry: Entry, request: Request) -> Request:
         """Mark a request as that of a pick, and note that the engine has it."""
@@ -238,7 +241,10 @@ class InFlight:
         if entry.request is not None:
             _restore_errback(entry.request)
         if entry.response is not None:
-            self._pages.pop(_bare(entry.response.url), None)
+            url = _bare(entry.response.url)
+            self._pages[url].remove(entry.pick.id)
+            if not self._pages[url]:
+                del self._pages[url]
 
     def is_appraised(self, item: Any) -> bool:
         """Whether somebody said what an item is worth."""
@@ -263,7 +269,7 @@ class InFlight:
             entry.response = response
             entry.parsed_from = monotonic()
             _restore_errback(entry.request)  # so that callbacks see the request as it was
-            self._pages[_bare(response.url)] = entry.pick.id
+            self._pages.setdefault(_bare(response.url), []).append(entry.pick.id)
             if (latency := request.meta.get("download_latency")) is not None:
                 self.slots.observe(entry.slot, latency)
 

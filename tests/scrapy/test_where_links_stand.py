@@ -208,3 +208,45 @@ def test_pages_side_by_side(site: MockSite, addon: bool, referrer: bool) -> None
     else:
         assert not links
         assert result.stats["focus/link/loose"] == 6
+
+
+class SameUrl(Spider):
+    """Reads two answers of one URL at once, whose links come in turns."""
+
+    name = "same_url"
+
+    def __init__(self, site: MockSite, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.site = site
+        self.begun: set[bytes] = set()
+        self.done: set[bytes] = set()
+
+    async def start(self) -> AsyncIterator[Any]:
+        self.site.pages["/search"] = "<p>found"
+        for word in "ab":
+            yield Request(self.site.url("/search"), method="POST", body=word)
+
+    async def parse(self, response: Response) -> AsyncIterator[Any]:
+        if response.request.method == "GET":
+            return
+        word = response.request.body
+        await self.both(self.begun, word)
+        for n in "12":
+            yield response.follow(f"/{word.decode()}{n}")
+        await self.both(self.done, word)
+
+    async def both(self, those: set[bytes], word: bytes) -> None:
+        """Wait for the other answer."""
+        import asyncio
+
+        those.add(word)
+        while len(those) < 2:
+            await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize("addon", [False, True], ids=["scheduler", "addon"])
+def test_pages_that_share_a_url(site: MockSite, addon: bool) -> None:
+    """A link is never taken for one of another page with the same URL, with whose outcome a kill would lose it."""
+    result = crawl(SameUrl, {"FOCUS_POLICY": Noting}, addon=addon, site=site)
+    assert len(result.scheduler.crawl.policy.links) == (4 if addon else 0)
+    assert result.stats["focus/link/loose"] == (2 if addon else 6)
