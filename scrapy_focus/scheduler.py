@@ -170,9 +170,10 @@ class FocusScheduler(BaseScheduler):
     def close(self, reason: str) -> Deferred[None] | None:
         self._set_alarm(None)
         self.guard("close", None, self._shut_down)
-        self.guard("save", None, self._save_learned)
-        self.guard("close", None, self.flush_stats)
-        self.guard("close", None, self.crawl.close)
+        status = self.guard("close", None, self.crawl.status)
+        self.guard("close", None, self.crawl.close, learned_to=self.config.learned_to)
+        if status is not None:
+            self._stats.flush(status)  # with what closing counted
         thaw()
         self._closed = True
         return self.seen.close(reason)
@@ -492,11 +493,6 @@ class FocusScheduler(BaseScheduler):
                 logger.warning("%d waiting requests cannot be stored, and are lost with this stop", len(self.requests))
             self.crawl.checkpoint()
             self.job.flush()
-
-    def _save_learned(self) -> None:
-        if self.config.learned_to:
-            self.crawl.policy.save(self.config.learned_to)  # in a resumed crawl, it is not the one that was made
-            logger.info("What was learned is in %s", self.config.learned_to, extra={"spider": self.crawler.spider})
 
     def _fail(self, error: StorageError) -> None:
         """Stop at once: the files are whole, and nothing can be added to them. The process ends with status 1."""

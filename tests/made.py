@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from scrapy_focus import Link, Outcome, Placement, Policy, State
@@ -82,7 +81,7 @@ def links(*numbers: int, **rest: Any) -> list[Link]:
 
 def page(pick: Pick, **rest: Any) -> Outcome:
     """Return a page that came back for a pick; other values by name."""
-    return replace(Outcome(pick=pick, status=200, mime="text/html", size=100), **rest)
+    return Outcome(pick=pick, status=200, mime="text/html", size=100)._replace(**rest)
 
 
 def file(pick: Pick, **rest: Any) -> Outcome:

@@ -12,7 +12,8 @@ import logging
 import math
 import time
 from collections import Counter, deque
-from dataclasses import dataclass, replace
+from contextlib import ExitStack
+from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar, cast
@@ -32,6 +33,7 @@ from scrapy_focus.core.types import NOT_NOW, Link, Outcome, Pick, Placement, Sta
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
+    from os import PathLike
 
     from scrapy_focus.core.events import Event
     from scrapy_focus.core.frontier import Drawn, Frontier, MakeFrontier, Ranked
@@ -358,16 +360,17 @@ class Crawl:
         if self.job is not None:
             self.job.checkpoint(self._snapshot())
 
-    def close(self) -> None:
-        """Close the frontier or the job, and the log. Idempotent. Without a checkpoint nothing is lost but time."""
-        try:
-            if self.job is not None:
-                self.job.close()
-            else:
-                self.frontier.close()
-        finally:
+    def close(self, *, learned_to: str | PathLike[str] = "") -> None:
+        """Close the frontier or the job, and the log. Idempotent. Without a checkpoint nothing is lost but time.
+
+        ``learned_to`` is the file in which the policy saves what it learned before that, if it is to.
+        """
+        with ExitStack() as closing:
             if self.log is not None:
-                self.log.close()
+                closing.callback(self.log.close)
+            closing.callback(self.frontier.close if self.job is None else self.job.close)
+            if learned_to and self._ask("save", self.policy.save, learned_to) is not FAILED:
+                logger.info("What was learned is in %s", learned_to)
 
     # What changes the state
 
@@ -559,7 +562,7 @@ class Crawl:
     # Outcomes
 
     def _conclude(self, outcome: Outcome, links: Sequence[Link], known: Sequence[int], reward: float) -> None:
-        outcome = self._noted(replace(outcome, reward=reward, at=self._now()))
+        outcome = self._noted(outcome._replace(reward=reward, at=self._now()))
         if self.job is None:
             self.apply(Concluded(outcome, links, known, {}, {}))
             return
@@ -570,7 +573,7 @@ class Crawl:
 
     def _noted(self, outcome: Outcome) -> Outcome:
         """Let the keeper know what the policy reads of a page."""
-        return outcome if self.job is None or outcome.page is None else replace(outcome, page=NotedPage(outcome.page))
+        return outcome if self.job is None or outcome.page is None else outcome._replace(page=NotedPage(outcome.page))
 
     def _changes(self) -> dict[str, int]:
         """Return the counts that changed since they were asked for last."""

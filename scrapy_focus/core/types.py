@@ -1,13 +1,11 @@
 """The data that crosses a boundary: what was found, where it waits, what was chosen, what came back.
 
 A :class:`Link` is placed by the policy (:class:`Placement`), waits in the frontier, leaves it as a :class:`Pick`, and
-comes back as an :class:`Outcome`. Everything here is immutable. ``Link``, ``Placement`` and ``Pick`` are made a hundred
-times a page and are therefore tuples.
+comes back as an :class:`Outcome`. All of them are immutable, and tuples, as they are made a hundred times a page.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
 
@@ -116,8 +114,7 @@ class Page(Protocol):
         """The decoded body, ``""`` where it is not text."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What fetching a pick brought back. Exactly one comes for each pick."""
 
     pick: Pick

@@ -6,7 +6,7 @@ import gzip
 import json
 import random
 import shutil
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -351,7 +351,7 @@ class Walk:
         found = links_of(n) if outcome.is_html and pick.method == "GET" else []
         also = (1000 + n,) if n % 6 == 5 else ()
         waits = self.crawl.goal(outcome) is None
-        self.crawl.report(replace(outcome, also=also), found)
+        self.crawl.report(outcome._replace(also=also), found)
         if waits:
             self.owed.append(pick)
 
