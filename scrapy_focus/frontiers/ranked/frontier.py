@@ -34,6 +34,7 @@ class RankedFrontier(Ledger):
     def push(self, links: Sequence[Link], placements: Sequence[Placement | None], *, origin: int = -1) -> int:
         places = [place if place is None else plain(place) for place in placements]
         queue, records, known, fetched, before = self._queue, self._records, self._known, self._fetched, len(self)
+        given_up, host_of, store, insert = self._given_up, queue.hosts.number, records.store, queue.insert
         for link, place in zip(links, places, strict=True):
             key = link.key
             if place is None:
@@ -45,12 +46,12 @@ class RankedFrontier(Ledger):
             elif slot != FLYING:
                 if slot != NEW:
                     known.set(key, queue.next_slot)
-                elif not fetched.discard(key):
-                    self._given_up.discard(key)
-                host, (arm, rank, memo, method) = queue.host(link.host), place
+                elif not fetched.discard(key) and given_up:
+                    given_up.discard(key)
+                host, (arm, rank, memo, method) = host_of(link.host), place
                 packed = None if memo is None else _packed(memo)
-                number = records.store(link, host, origin, arm, rank, packed, method)
-                queue.insert(number, records.youngest, host, arm, rank)
+                number = store(link, host, origin, arm, rank, packed, method)
+                insert(number, records.youngest, host, arm, rank)
         return len(queue) - before
 
     def pop(self, arm: int, busy: Collection[str] = ()) -> Pick | None:

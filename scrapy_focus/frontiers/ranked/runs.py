@@ -98,14 +98,11 @@ class Runs:
     def insert(self, slot: int, rank: array[float], age: array[int], sift: Sift) -> None:
         """Put a slot in; O(log HOT), and every ``HOT`` calls a merge."""
         hot, value = self.hot, rank[slot]
-        if not hot or rank[hot[-1]] < value or (rank[hot[-1]] == value and age[hot[-1]] > age[slot]):
-            hot.append(slot)
-        else:
-            at = bisect_left(hot, value, key=rank.__getitem__)
-            if age[hot[at]] > age[slot] and rank[hot[at]] == value:
-                equals = bisect_right(hot, value, at, key=rank.__getitem__)
-                at = bisect_left(hot, -age[slot], at, equals, key=lambda each: -age[each])
-            hot.insert(at, slot)
+        at = bisect_left(hot, value, key=rank.__getitem__)
+        if at < len(hot) and rank[hot[at]] == value and age[hot[at]] > age[slot]:
+            equals = bisect_right(hot, value, at, key=rank.__getitem__)
+            at = bisect_left(hot, -age[slot], at, equals, key=lambda each: -age[each])
+        hot.insert(at, slot)
         if len(hot) >= HOT:
             self.heap = self.heap or []
             self._put(hot, rank, age)
