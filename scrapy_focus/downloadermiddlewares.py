@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import zlib
+from contextlib import suppress
 from time import monotonic, time
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakSet
@@ -287,11 +288,6 @@ class CompressionMiddleware(HttpCompressionMiddleware):
             raise NotConfigured
         return cls(crawler)
 
-    def process_request(self, request: Request) -> None:  # type: ignore[override]
-        if _asks_for_robots(request):
-            request.headers.setdefault("Accept-Encoding", b"gzip")
-        super().process_request(request)
-
     def process_response(  # type: ignore[override]
         self, request: Request, response: Response
     ) -> Request | Response:
@@ -354,6 +350,8 @@ class RobotsMiddleware(RobotsTxtMiddleware):
             del self._again[netloc]
             self._parsers.pop(netloc, None)
         parser = await self.robot_parser(request)
+        if parser is None and isinstance(known := self._parsers.get(netloc), RobotParser):
+            parser = known  # Scrapy 2.19 gives it to the first of those who wait for it, and None to the others
         if isinstance(parser, _Closed):
             return self._postpone(request, netloc)
         self.process_request_2(parser, request)
@@ -444,11 +442,16 @@ def _asks_for_robots(request: Request) -> bool:
 
 
 def _begin(response: Response) -> Response:
-    """Return a compressed robots.txt with what is read of it."""
-    try:
-        body = zlib.decompressobj(wbits=47).decompress(response.body, _ROBOTS_BYTES)
-    except zlib.error:  # another encoding than we asked for
-        body = b""
+    """Return a compressed robots.txt with what is read of it: nothing, in an encoding that is rarer than Brotli."""
+    encoding = (response.headers.get("Content-Encoding") or b"").strip().lower()
+    body = b""
+    if encoding == b"br":
+        import brotli
+
+        body = brotli.Decompressor().process(response.body, output_buffer_limit=_ROBOTS_BYTES)
+    elif encoding in (b"gzip", b"x-gzip", b"deflate"):
+        with suppress(zlib.error):
+            body = zlib.decompressobj(wbits=47).decompress(response.body, _ROBOTS_BYTES)
     plain = response.replace(body=body)
     del plain.headers["Content-Encoding"]
     return plain

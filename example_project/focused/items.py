@@ -7,7 +7,7 @@ from dataclasses import InitVar, dataclass
 class DataFile:
     """One data file that was found and stored.
 
-    Its bytes, :attr:`content`, are no field, and so no part of what feeds export. They are there until it is stored.
+    Its bytes are its ``content``, which is no field, and so no part of what feeds export, and empty once it is stored.
     """
 
     url: str
@@ -16,9 +16,9 @@ class DataFile:
     page: str  # URL of the page on which it was found
     anchor: str  # text of the link to it
     name: str  # as its server or URL calls it
+    body: InitVar[bytes]
     sha256: str = ""
     path: str = ""  # where it is stored
-    body: InitVar[bytes] = b""
 
     def __post_init__(self, body: bytes) -> None:
         self.content = body

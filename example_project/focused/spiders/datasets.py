@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import mimetypes
 import re
+import warnings
 from email.message import Message
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
@@ -149,8 +150,10 @@ def file_name(response: Response, mime: str) -> str:
 def _announced(response: Response) -> str:
     """Return the name that a server gives to a file, ``""`` for none that can be read."""
     message = Message()
-    try:
-        message["Content-Disposition"] = (response.headers.get("Content-Disposition") or b"").decode("latin-1")
-        return message.get_filename() or ""
-    except (ValueError, LookupError, TypeError):  # line breaks; an unknown charset, or one like idna; broken parts
-        return ""
+    with warnings.catch_warnings():  # some codecs of Python's warn
+        warnings.simplefilter("ignore")
+        try:
+            message["Content-Disposition"] = (response.headers.get("Content-Disposition") or b"").decode("latin-1")
+            return message.get_filename() or ""
+        except (ValueError, LookupError, TypeError):  # line breaks; an unknown charset, or one like idna; broken parts
+            return ""
