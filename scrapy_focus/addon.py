@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddleware
-from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
-from scrapy.utils.misc import load_object
-
 from scrapy_focus.config import check_names
 from scrapy_focus.downloadermiddlewares import (
-    CompressionMiddleware,
     MeterMiddleware,
     MimeMiddleware,
     ProbeMiddleware,
     PublicOnlyMiddleware,
-    RobotsMiddleware,
+    replace_stock,
 )
 from scrapy_focus.extensions import FocusExtension
 from scrapy_focus.pipelines import RewardPipeline
@@ -57,11 +52,4 @@ class Addon:
             ("EXTENSIONS", FocusExtension, 500),
         ):
             settings.setdefault_in_component_priority_dict(name, component, order)
-        chosen = {load_object(component) for component in settings.getdict("DOWNLOADER_MIDDLEWARES")}
-        for stock, ours, order in (
-            (RobotsTxtMiddleware, RobotsMiddleware, 100),
-            (HttpCompressionMiddleware, CompressionMiddleware, 590),
-        ):
-            if stock not in chosen:
-                settings.set_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", stock, None)
-                settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", ours, order)
+        replace_stock(settings)

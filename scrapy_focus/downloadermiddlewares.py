@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
     from scrapy.http import Headers, Response
+    from scrapy.settings import BaseSettings
     from twisted.internet.defer import Deferred
 
     from scrapy_focus.engine.host import Host
@@ -222,8 +223,8 @@ class PublicOnlyMiddleware(_FocusMiddleware):
         return network_of(address)
 
     def seeds(self) -> set[str]:
-        """Return the hosts of the start requests so far."""
-        return set() if self.host is None else self.host.seeds
+        """Return the hosts of the start requests so far, or those that a spider without our scheduler names."""
+        return getattr(self.crawler.spider, "seed_hosts", set()) if self.host is None else self.host.seeds
 
     async def process_request(self, request: Request) -> None:
         url = urlparse_cached(request)
@@ -430,6 +431,18 @@ class _Closed(RobotParser):
 
     def allowed(self, url: str | bytes, user_agent: str | bytes) -> bool:
         return False
+
+
+def replace_stock(settings: BaseSettings) -> None:
+    """Put our middlewares for robots.txt and compression in the place of Scrapy's, unless the settings name those."""
+    chosen = {load_object(component) for component in settings.getdict("DOWNLOADER_MIDDLEWARES")}
+    for stock, ours, order in (
+        (RobotsTxtMiddleware, RobotsMiddleware, 100),
+        (HttpCompressionMiddleware, CompressionMiddleware, 590),
+    ):
+        if stock not in chosen:
+            settings.set_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", stock, None)
+            settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", ours, order)
 
 
 def _asks_for_robots(request: Request) -> bool:

@@ -202,3 +202,18 @@ def test_our_spiders_ask_for_it(site: MockSite, outside: MockSite, tmp_path: Pat
     result = crawl(spider, own, addon=True, seeds=outside.url("/"), keywords="bees", out=str(tmp_path / "out.jsonl"))
     assert site.log == []
     assert result.stats["focus/address/inside"] >= 2
+
+
+def test_a_recording_asks_no_inside_sub_domain(site: MockSite, outside: MockSite, tmp_path: Path) -> None:
+    """The recorder, which goes to all sub-domains of a site, leaves those that lead inside; its own roots may be there."""
+    from scrapy_focus.recordings.writer import SiteWriter
+    from scrapy_focus.spiders.recorder import RecordSpider
+
+    outside.pages["/"] = f'<a href="{site.url("/ok")}">x</a><a href="/ok">y</a>'
+    settings = {**SETTINGS, "SCHEDULER": "scrapy.core.scheduler.Scheduler"}
+    for root, asked in ((outside.url("/"), []), (site.url("/ok"), ["/ok"])):
+        with SiteWriter(tmp_path / f"{len(asked)}.sqlite", roots=[root]) as writer:
+            writer._domains = ("127.0.0.1", "127.0.0.2")  # as if they were one site
+            crawl(RecordSpider, settings, writer=writer)
+        assert site.paths == asked
+    assert outside.paths == ["/", "/ok"]
