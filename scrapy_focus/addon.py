@@ -5,11 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from scrapy_focus.config import check_names
-from scrapy_focus.downloadermiddlewares import MeterMiddleware, MimeMiddleware, ProbeMiddleware
+from scrapy_focus.downloadermiddlewares import (
+    MeterMiddleware,
+    MimeMiddleware,
+    ProbeMiddleware,
+    PublicOnlyMiddleware,
+    replace_stock,
+)
 from scrapy_focus.extensions import FocusExtension
 from scrapy_focus.pipelines import RewardPipeline
 from scrapy_focus.scheduler import FocusScheduler
-from scrapy_focus.spidermiddlewares import ItemIdMiddleware, KnownLinkMiddleware, LinkMiddleware
+from scrapy_focus.spidermiddlewares import (
+    ItemIdMiddleware,
+    KnownLinkMiddleware,
+    LinkMiddleware,
+    PageWishesMiddleware,
+)
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -20,7 +31,8 @@ class Addon:
 
     What a project or spider sets itself is left as it is: its ``SCHEDULER``, the order of one of our components, or
     ``None`` for one that is not wanted. ``CONCURRENT_ITEMS`` becomes 4 where nobody set it: Scrapy starts as many tasks
-    for each response, and its default of 100 halves the speed on small pages.
+    for each response, and its default of 100 halves the speed on small pages. Scrapy's middlewares for robots.txt and
+    compression give way to ours, which do the same and more, unless ``DOWNLOADER_MIDDLEWARES`` names them.
     """
 
     def update_settings(self, settings: BaseSettings) -> None:
@@ -30,11 +42,14 @@ class Addon:
         for name, component, order in (
             ("SPIDER_MIDDLEWARES", LinkMiddleware, 10),
             ("SPIDER_MIDDLEWARES", KnownLinkMiddleware, 950),
+            ("SPIDER_MIDDLEWARES", PageWishesMiddleware, 955),
             ("SPIDER_MIDDLEWARES", ItemIdMiddleware, 960),
             ("DOWNLOADER_MIDDLEWARES", ProbeMiddleware, 110),
             ("DOWNLOADER_MIDDLEWARES", MimeMiddleware, 120),
+            ("DOWNLOADER_MIDDLEWARES", PublicOnlyMiddleware, 940),
             ("DOWNLOADER_MIDDLEWARES", MeterMiddleware, 950),
             ("ITEM_PIPELINES", RewardPipeline, 900),
             ("EXTENSIONS", FocusExtension, 500),
         ):
             settings.setdefault_in_component_priority_dict(name, component, order)
+        replace_stock(settings)

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from scrapy_focus.core.policy import Ability
     from scrapy_focus.core.stop import StopRule
 
+#: What a site may ask for, and ``FOCUS_OBEY`` may name.
+WISHES = frozenset({"crawl-delay", "nofollow", "noindex", "retry-after", "robots-errors"})
+
 Progress = Literal["auto", "panel", "log", "off"]
 
 
@@ -57,6 +60,10 @@ class Config:
     item_id: str = ""
     keywords: tuple[str, ...] = ()
     explain: bool = False
+    obey: frozenset[str] = frozenset({"retry-after"})
+    longest_wait: float = 300.0
+    public_only: bool = False
+    max_inflation: float = 0.0
 
     @classmethod
     def from_settings(cls, settings: BaseSettings, default_policy: type[Policy]) -> Config:
@@ -97,6 +104,10 @@ class Config:
             item_id=item_id_field(settings),
             keywords=tuple(settings.getlist("FOCUS_KEYWORDS")),
             explain=settings.getbool("FOCUS_EXPLAIN"),
+            obey=obeyed(settings),
+            longest_wait=longest_wait(settings),
+            public_only=settings.getbool("FOCUS_PUBLIC_ONLY"),
+            max_inflation=max_inflation(settings),
         )
 
     def make_policy(self) -> Policy:
@@ -153,12 +164,16 @@ SETTINGS = (
     "FOCUS_LEARNED_FROM",
     "FOCUS_LEARNED_TO",
     "FOCUS_LOG",
+    "FOCUS_LONGEST_WAIT",
+    "FOCUS_MAX_INFLATION",
     "FOCUS_MAX_INFLIGHT",
     "FOCUS_MAX_INFLIGHT_PER_SLOT",
+    "FOCUS_OBEY",
     "FOCUS_PLATEAU",
     "FOCUS_POLICY",
     "FOCUS_POLICY_PARAMS",
     "FOCUS_PROGRESS",
+    "FOCUS_PUBLIC_ONLY",
     "FOCUS_SEED",
     "FOCUS_STOP",
     "FOCUS_TARGETS",
@@ -187,6 +202,33 @@ def item_id_field(settings: BaseSettings) -> str:
     if value and not (isinstance(value, str) and value.isidentifier()):
         raise ConfigError(f"FOCUS_ITEM_ID is {value!r}; it takes the name of a field of your items, such as 'item_id'")
     return str(value)
+
+
+def obeyed(settings: BaseSettings) -> frozenset[str]:
+    """Return which wishes of sites are obeyed (``FOCUS_OBEY``).
+
+    Raises
+    ------
+    ConfigError
+        If there is no such wish.
+    """
+    words = frozenset(str(word).strip().lower() for word in settings.getlist("FOCUS_OBEY", ["retry-after"]))
+    if unknown := words - WISHES - {""}:
+        raise ConfigError(
+            f"FOCUS_OBEY has {', '.join(map(repr, sorted(unknown)))}; it takes any of {', '.join(sorted(WISHES))}"
+        )
+    return words - {""}
+
+
+def longest_wait(settings: BaseSettings) -> float:
+    """Return for how many seconds a host is put off at most (``FOCUS_LONGEST_WAIT``)."""
+    wait = _number(settings, "FOCUS_LONGEST_WAIT", float)
+    return 300.0 if wait is None else float(wait)
+
+
+def max_inflation(settings: BaseSettings) -> float:
+    """Return how many times its size a compressed body may have (``FOCUS_MAX_INFLATION``), 0 for any."""
+    return float(_number(settings, "FOCUS_MAX_INFLATION", float) or 0.0)
 
 
 def _types(settings: BaseSettings, name: str, default: list[str]) -> frozenset[str]:

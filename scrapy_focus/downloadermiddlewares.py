@@ -1,11 +1,19 @@
-"""Requests on their way out and answers on their way in: HEAD first, wanted types only, all of them counted."""
+"""Requests on their way out and answers on their way in: what is asked, what is read, and all of it counted."""
 
 from __future__ import annotations
 
+import logging
+import math
+import zlib
+from contextlib import suppress
+from time import monotonic, time
 from typing import TYPE_CHECKING, Any
-from weakref import WeakSet
+from weakref import WeakKeyDictionary, WeakSet
 
 from scrapy import Request, signals
+from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddleware
+from scrapy.downloadermiddlewares.retry import get_retry_request
+from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.exceptions import (
     CannotResolveHostError,
     DownloadConnectionRefusedError,
@@ -14,22 +22,38 @@ from scrapy.exceptions import (
     StopDownload,
 )
 from scrapy.http.request import NO_CALLBACK
+from scrapy.robotstxt import RobotParser
+from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.misc import load_object
 
+from scrapy_focus.config import longest_wait, max_inflation, obeyed
 from scrapy_focus.engine.host import host_of
-from scrapy_focus.engine.inflight import BudgetExhausted, MimeStop, Probed, ProbeFailed
+from scrapy_focus.engine.inflight import BudgetExhausted, InsideAddress, MimeStop, Probed, ProbeFailed, TooLarge
 from scrapy_focus.engine.marks import PICK
+from scrapy_focus.engine.resolve import addresses_of
+from scrapy_focus.web.addresses import literal, network_of
 from scrapy_focus.web.mime import parse_mime
+from scrapy_focus.web.robots import retry_after
 
 if TYPE_CHECKING:
     from typing import Self
 
     from scrapy.crawler import Crawler
     from scrapy.http import Headers, Response
+    from scrapy.settings import BaseSettings
+    from twisted.internet.defer import Deferred
 
     from scrapy_focus.engine.host import Host
     from scrapy_focus.engine.inflight import Entry
+    from scrapy_focus.web.addresses import Address, Network
 
+logger = logging.getLogger(__name__)
+
+_ROBOTS_BYTES = 500 * 1024  # of a robots.txt that are read: the least that RFC 9309 asks for
+_ROBOTS_ROUNDS = 3  # in which a robots.txt is asked for before its host counts as closed
+_ANY_RATIO = 10_000_000  # bytes to which a body may inflate whatever its size was
+_SHOWN = 3  # refusals that are logged; after that they are only counted
+_NETWORKED = frozenset({"http", "https", "ftp"})
 _SMALL = 64 * 1024  # bytes: stopping a smaller body saves nothing, and costs the connection
 
 
@@ -60,10 +84,10 @@ class ProbeMiddleware(_FocusMiddleware):
     and takes its turn of politeness. It is never rendered by a browser.
     """
 
-    async def process_request(self, request: Request) -> None:
+    async def process_request(self, request: Request) -> Request | None:
         entry = self.entry(request)
         if entry is None or entry.pick.method != "HEAD" or request.method != "GET" or request.body:
-            return
+            return None
         meta = {key: value for key, value in request.meta.items() if key != PICK and not key.startswith("playwright")}
         head = request.replace(method="HEAD", body=b"", callback=NO_CALLBACK, errback=None, meta=meta)
         try:
@@ -72,6 +96,11 @@ class ProbeMiddleware(_FocusMiddleware):
             raise
         except Exception as error:  # its retries are used up: those of the page would come on top
             raise ProbeFailed(error) from error
+        spider = self.crawler.spider
+        if self.host is not None and self.host.is_put_off(request) and entry.request is request and spider is not None:
+            again = get_retry_request(request, spider=spider, reason="Retry-After")
+            if again is not None:
+                return again
         raise Probed(response)
 
 
@@ -115,25 +144,46 @@ class MeterMiddleware(_FocusMiddleware):
     """Counts every request at the last moment before it goes out, and lets none out that the budget does not allow.
 
     It is the innermost middleware: answers from the HTTP cache are not counted, and robots.txt, HEADs, redirects,
-    retries and what a pipeline downloads are.
+    retries and what a pipeline downloads are. Bodies count as they came, compressed.
+
+    A host that answers 429 or 503 with ``Retry-After`` is put off for as long (``FOCUS_OBEY``, ``FOCUS_LONGEST_WAIT``):
+    nothing is chosen for it meanwhile, and what was chosen already waits with the scheduler. Scrapy's retries follow.
+    What no pick asked for, such as a robots.txt, is not retried then, as it would be at once.
     """
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
         self._out: WeakSet[Request] = WeakSet()  # an answer to another request came from the cache, say
+        self._waits = "retry-after" in obeyed(crawler.settings)
 
-    def process_request(self, request: Request) -> None:
+    def process_request(self, request: Request) -> Request | None:
         host = self.host
         if host is None or not request.url.startswith("http"):
-            return
+            return None
+        entry = self.entry(request)
+        if entry is not None and entry.request is request and host.is_put_off(request):
+            return _again(request)
         if not host.sent(request):
             raise BudgetExhausted("the budget of requests (FOCUS_BUDGET_REQUESTS) is used up")
         self._out.add(request)
+        return None
 
     def process_response(self, request: Request, response: Response) -> Response:
         if (host := self._back(request)) is not None:
             host.received(len(response.body) + len(response.headers.to_string()))
+            if self._waits and response.status in (429, 503):
+                self._wait(host, request, response)
         return response
+
+    def _wait(self, host: Host, request: Request, response: Response) -> None:
+        """Put a host off for as long as its answer asks for, if it does."""
+        asked = (response.headers.get("Retry-After") or b"").decode("latin-1")
+        seconds = retry_after(asked, now=time())
+        if seconds:
+            host.put_off(request, seconds, f"it answered {response.status} with Retry-After: {asked[:40]!r}")
+            entry = self.entry(request)
+            if entry is None or entry.request is not request:
+                request.meta["dont_retry"] = True
 
     def process_exception(self, request: Request, exception: Exception) -> None:
         host = self._back(request)
@@ -145,6 +195,289 @@ class MeterMiddleware(_FocusMiddleware):
             return None
         self._out.discard(request)
         return self.host
+
+
+class PublicOnlyMiddleware(_FocusMiddleware):
+    """Refuses requests to addresses that are not public, with ``FOCUS_PUBLIC_ONLY``; without, it is not there.
+
+    Links and redirects of strangers could else make this machine ask itself, its router or its neighbours. The
+    addresses that the name has now are looked at, whoever made the request: links, redirects, robots.txt, HEADs. Where
+    a start request has none but addresses on this machine, on the link or in private networks, all others may have such
+    addresses too: of the same of these three kinds.
+
+    It stands within all middlewares but the one that counts, and behind the cache of names from which Twisted's
+    handlers connect. With other handlers a name may change in between; so the address that answered is looked at, too,
+    and what came from inside is dropped. Where a proxy looks names up, only addresses that stand in the URL are seen.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        if not crawler.settings.getbool("FOCUS_PUBLIC_ONLY"):
+            raise NotConfigured
+        self._seen: set[str] = set()  # hosts of start requests whose networks are known
+        self._allowed: set[Network] = {"public"}
+        self._refused = 0
+
+    def network(self, address: Address) -> Network:
+        """Return which network an address belongs to; a subclass may know other networks to be its own."""
+        return network_of(address)
+
+    def seeds(self) -> set[str]:
+        """Return the hosts of the start requests so far, or those that a spider without our scheduler names."""
+        return getattr(self.crawler.spider, "seed_hosts", set()) if self.host is None else self.host.seeds
+
+    async def process_request(self, request: Request) -> None:
+        url = urlparse_cached(request)
+        if url.scheme not in _NETWORKED or not url.hostname:
+            return
+        proxied = bool(request.meta.get("proxy"))
+        networks = await self._networks(url.hostname, proxied=proxied)
+        seeds = self.seeds()
+        if url.hostname in seeds:
+            self._trust(url.hostname, networks)
+        if networks <= self._allowed:
+            return
+        for seed in seeds - self._seen:
+            self._trust(seed, await self._networks(seed, proxied=proxied))
+        if inside := networks - self._allowed:
+            self._refuse(request, inside)
+
+    def process_response(self, request: Request, response: Response) -> Response:
+        if response.ip_address is not None and not request.meta.get("proxy"):
+            inside = {self.network(response.ip_address)} - self._allowed
+            if inside:
+                self._refuse(request, inside)
+        return response
+
+    async def _networks(self, host: str, *, proxied: bool) -> set[Network]:
+        own = literal(host)
+        if own is not None:
+            return {self.network(own)}
+        return set() if proxied else {self.network(address) for address in await addresses_of(host)}
+
+    def _trust(self, seed: str, networks: set[Network]) -> None:
+        """Allow what a start request has, as its name was when it came first, and not as it is changed to later."""
+        if seed not in self._seen:
+            self._seen.add(seed)
+            if "public" not in networks:
+                self._allowed |= networks
+
+    def _refuse(self, request: Request, inside: set[Network]) -> None:
+        self._refused += 1
+        if self.host is not None:
+            self.host.count("address/inside")
+        where = f"{request.url[:200]!r} has a {' and '.join(sorted(inside))} address (FOCUS_PUBLIC_ONLY)"
+        if self._refused <= _SHOWN:
+            logger.info("Not asked for: %s", where, extra={"spider": self.crawler.spider})
+        raise InsideAddress(where)
+
+
+class CompressionMiddleware(HttpCompressionMiddleware):
+    """Inflates bodies as Scrapy does, up to a limit that follows from their size (``FOCUS_MAX_INFLATION``).
+
+    Scrapy stops at ``DOWNLOAD_MAXSIZE``. A body that grows to more than ten megabytes and to more than so many times
+    its size is given up as well. Of a robots.txt only what is read of it is inflated.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler=crawler)
+        self._ratio = max_inflation(crawler.settings)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        if not crawler.settings.getbool("COMPRESSION_ENABLED"):
+            raise NotConfigured
+        return cls(crawler)
+
+    def process_response(  # type: ignore[override]
+        self, request: Request, response: Response
+    ) -> Request | Response:
+        if b"Content-Encoding" not in response.headers or request.method == "HEAD":
+            return response
+        limit = self._limit(request, len(response.body))
+        asked = request.meta.get("download_maxsize")
+        request.meta["download_maxsize"] = limit
+        try:
+            return super().process_response(request, response)
+        except IgnoreRequest:
+            pass  # and be gone: its traceback holds what was inflated so far
+        finally:
+            del request.meta["download_maxsize"]
+            if asked is not None:
+                request.meta["download_maxsize"] = asked
+        if _asks_for_robots(request):
+            return _begin(response)
+        raise TooLarge(f"{len(response.body):,} bytes inflate to more than {limit:,}")
+
+    def _limit(self, request: Request, size: int) -> int:
+        """Return to how many bytes a body of so many may inflate; 0: any."""
+        if _asks_for_robots(request):
+            return _ROBOTS_BYTES
+        largest = int(request.meta.get("download_maxsize", self._max_size)) or math.inf
+        by_ratio = max(_ANY_RATIO, self._ratio * size) if self._ratio else math.inf
+        limit = min(largest, by_ratio)
+        return 0 if limit == math.inf else int(limit)
+
+
+class RobotsMiddleware(RobotsTxtMiddleware):
+    """Obeys robots.txt as Scrapy does, and reads 500 KiB of it at most.
+
+    Two more things can be asked for in ``FOCUS_OBEY``. ``robots-errors``: a host whose robots.txt cannot be had, as its
+    server fails, hangs or answers 429, is closed for now (RFC 9309, 2.3.1.4). It is put off, its requests wait, and the
+    file is asked for again: after ``first_wait`` seconds, then after twice as many. If that is in vain, too, requests
+    to it are ignored; the file is still asked for every ``FOCUS_LONGEST_WAIT`` seconds. ``crawl-delay``: so many
+    seconds are left between requests, at most ``FOCUS_LONGEST_WAIT``.
+    """
+
+    first_wait = 30.0
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        wishes = obeyed(crawler.settings)
+        self._closes = "robots-errors" in wishes
+        self._longest = longest_wait(crawler.settings)
+        self._rounds: dict[str, int] = {}  # in vain, for each closed host with its port
+        self._again: dict[str, float] = {}  # when to ask it again, in seconds of time.monotonic
+        self._read: WeakKeyDictionary[Request, int] = WeakKeyDictionary()  # bytes so far
+        crawler.signals.connect(self.on_bytes, signals.bytes_received)
+        if "crawl-delay" in wishes:
+            crawler.signals.connect(self.on_parsed, signals.robots_parsed)
+
+    async def process_request(self, request: Request) -> Request | None:  # type: ignore[override]
+        if request.meta.get("dont_obey_robotstxt") or request.url.startswith(("data:", "file:")):
+            return None
+        netloc = urlparse_cached(request).netloc
+        if self._again.get(netloc, math.inf) <= monotonic():
+            del self._again[netloc]
+            self._parsers.pop(netloc, None)
+        parser = await self.robot_parser(request)
+        if parser is None and isinstance(known := self._parsers.get(netloc), RobotParser):
+            parser = known  # Scrapy 2.19 gives it to the first of those who wait for it, and None to the others
+        if isinstance(parser, _Closed):
+            return self._postpone(request, netloc)
+        self.process_request_2(parser, request)
+        return None
+
+    def on_bytes(self, data: bytes, request: Request) -> None:
+        """Stop a robots.txt that is too long; the handler of Scrapy's ``bytes_received``."""
+        if _asks_for_robots(request):
+            self._read[request] = read = self._read.get(request, 0) + len(data)
+            if read >= _ROBOTS_BYTES:
+                raise StopDownload(fail=False)
+
+    def on_parsed(self, robotparser: RobotParser, request: Request) -> None:
+        """Heed a ``Crawl-delay``; the handler of Scrapy's ``robots_parsed``."""
+        agent = self._robotstxt_useragent or request.headers.get(b"User-Agent", self._default_useragent)
+        delay = robotparser.crawl_delay(agent or "")
+        host = host_of(self.crawler)
+        if host is not None and delay is not None and delay > 0:
+            host.slow_down(request, delay)
+
+    async def _parse_robots(self, response: Response, netloc: str, request: Request) -> None:
+        if self._closes and (response.status >= 500 or response.status == 429):
+            self._stats.inc_value("robotstxt/response_count")
+            self._stats.inc_value(f"robotstxt/response_status_count/{response.status}")
+            self._close(netloc)
+            return
+        self._rounds.pop(netloc, None)
+        await super()._parse_robots(response.replace(body=response.body[:_ROBOTS_BYTES]), netloc, request)
+
+    def _robots_error(self, exc: Exception, netloc: str) -> None:
+        same = (IgnoreRequest, CannotResolveHostError, DownloadConnectionRefusedError)  # becomes of the page itself
+        if self._closes and not isinstance(exc, same):
+            self._close(netloc)
+        else:
+            super()._robots_error(exc, netloc)
+
+    def _close(self, netloc: str) -> None:
+        """Let nothing through to a host for now."""
+        self._stats.inc_value("robotstxt/unreachable")
+        rounds = self._rounds[netloc] = self._rounds.get(netloc, 0) + 1
+        wait = self.first_wait * 2 ** (rounds - 1) if rounds < _ROBOTS_ROUNDS else self._longest
+        self._again[netloc] = monotonic() + min(wait, self._longest)
+        waiting: Deferred[RobotParser | None] = self._parsers[netloc]  # type: ignore[assignment]
+        self._parsers[netloc] = closed = _Closed()
+        waiting.callback(closed)
+
+    def _postpone(self, request: Request, netloc: str) -> Request:
+        """Return a request that is to wait with the scheduler until robots.txt is asked for again.
+
+        Raises
+        ------
+        IgnoreRequest
+            If that was done often enough, or the scheduler is not ours, or it is not a pick that asks.
+        """
+        host = host_of(self.crawler)
+        entry = None if host is None else host.inflight.find(request)
+        if (
+            host is None
+            or entry is None
+            or entry.request is not request
+            or self._rounds.get(netloc, 0) >= _ROBOTS_ROUNDS
+        ):
+            self._stats.inc_value("robotstxt/forbidden")
+            raise IgnoreRequest("Forbidden for now: robots.txt cannot be had")
+        wait = self._again.get(netloc, 0.0) - monotonic()
+        host.put_off(request, wait, "its robots.txt cannot be had")
+        return _again(request)
+
+
+class _Closed(RobotParser):
+    """What is known of a robots.txt that cannot be had: everything is forbidden."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, robotstxt_body: bytes) -> Self:
+        return cls()
+
+    def allowed(self, url: str | bytes, user_agent: str | bytes) -> bool:
+        return False
+
+
+def replace_stock(settings: BaseSettings) -> None:
+    """Put our middlewares for robots.txt and compression in the place of Scrapy's, unless the settings name those."""
+    chosen = {load_object(component) for component in settings.getdict("DOWNLOADER_MIDDLEWARES")}
+    for stock, ours, order in (
+        (RobotsTxtMiddleware, RobotsMiddleware, 100),
+        (HttpCompressionMiddleware, CompressionMiddleware, 590),
+    ):
+        if stock not in chosen:
+            settings.set_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", stock, None)
+            settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", ours, order)
+
+
+def _asks_for_robots(request: Request) -> bool:
+    """Whether Scrapy made a request to read a robots.txt."""
+    return (
+        request.callback is NO_CALLBACK
+        and "dont_obey_robotstxt" in request.meta
+        and urlparse_cached(request).path == "/robots.txt"
+    )
+
+
+def _begin(response: Response) -> Response:
+    """Return a compressed robots.txt with what is read of it: nothing, in an encoding that is rarer than Brotli."""
+    encoding = (response.headers.get("Content-Encoding") or b"").strip().lower()
+    body = b""
+    if encoding == b"br":
+        import brotli
+
+        body = brotli.Decompressor().process(response.body, output_buffer_limit=_ROBOTS_BYTES)
+    elif encoding in (b"gzip", b"x-gzip", b"deflate"):
+        with suppress(zlib.error):
+            body = zlib.decompressobj(wbits=47).decompress(response.body, _ROBOTS_BYTES)
+    plain = response.replace(body=body)
+    del plain.headers["Content-Encoding"]
+    return plain
+
+
+def _again(request: Request) -> Request:
+    """Return a request that goes back to the scheduler, to wait there as the same pick."""
+    again = request.copy()
+    again.dont_filter = True
+    return again
+
+
+_NEEDED: tuple[type[_FocusMiddleware], ...] = (ProbeMiddleware, PublicOnlyMiddleware, MeterMiddleware)
 
 
 def install(crawler: Crawler) -> None:
@@ -160,8 +493,10 @@ def install(crawler: Crawler) -> None:
     manager = crawler.engine.downloader.middleware
     chosen = crawler.settings.getdict("DOWNLOADER_MIDDLEWARES")
     off = {load_object(component) for component, order in chosen.items() if order is None}
-    for cls in (ProbeMiddleware, MeterMiddleware):
+    for cls in _NEEDED:
         if cls not in off and not any(isinstance(middleware, cls) for middleware in manager.middlewares):
+            if cls is PublicOnlyMiddleware and not crawler.settings.getbool("FOCUS_PUBLIC_ONLY"):
+                continue
             middleware = cls.from_crawler(crawler)
             add = getattr(manager, "_add_middleware", None)
             if add is None:

@@ -105,6 +105,11 @@ def progress(host: Host) -> list[str]:
         f"{status.used['bytes'] / 1e6:,.1f} MB, {status.waiting:,} links wait in {status.awake:,} arms, "
         f"{status.in_flight} in flight",
     ]
+    if large := status.counts.get("outcome/too_large", 0):
+        lines.append(f"{large:,} answers skipped as too large")
+    hosts, seconds = host.put_off_hosts
+    if hosts:
+        lines.append(f"{hosts:,} hosts put off, the next is asked again in {seconds:,.0f} s")
     if status.left is not None:
         left = status.left
         lines.append(f"about {left.middle:,.0f} targets left to find ({left.low:,.0f} to {left.high:,.0f})")

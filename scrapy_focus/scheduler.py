@@ -17,6 +17,7 @@ from scrapy import signals
 from scrapy.core.scheduler import BaseScheduler
 from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import deferred_from_coro
+from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.job import job_dir
 
 from scrapy_focus.config import Config
@@ -141,6 +142,7 @@ class FocusScheduler(BaseScheduler):
         self._stats = Stats(crawler)
         self._owing: dict[int, Entry] = {}  # by pick, whose rewards come later
         self._alarm: CallLaterResult | None = None  # when the engine is to ask again
+        self.seeds: set[str] = set()  # hosts of start requests
         self._freeze_from = _MANY  # waiting links
         self._until_look = _BETWEEN  # outcomes
 
@@ -259,6 +261,29 @@ class FocusScheduler(BaseScheduler):
         self.guard("reward", False, self.crawl.reward, pick_id, value)
         engine_slot(self.crawler).nextcall.schedule()  # or the engine would not ask before its next heartbeat
 
+    def put_off(self, request: Request, seconds: float, why: str) -> None:
+        """Ask the host of a request for nothing for so long, but no longer than ``FOCUS_LONGEST_WAIT``."""
+        seconds = min(seconds, self.config.longest_wait)
+        slot = self.crawler.engine.downloader.get_slot_key(request)
+        if seconds > 0 and self.slots.put_off(slot, seconds):
+            self.count("host/put_off")
+            logger.info("%r is asked for nothing for %.0f s: %s", slot, seconds, why)
+
+    def is_put_off(self, request: Request) -> bool:
+        """Whether the host of a request is to be asked for nothing now."""
+        return self.slots.is_shut(self.crawler.engine.downloader.get_slot_key(request))
+
+    def slow_down(self, request: Request, delay: float) -> None:
+        """Let so many seconds pass between requests to the host of this one, at most ``FOCUS_LONGEST_WAIT``."""
+        self.count("host/slowed_down")
+        slot = self.crawler.engine.downloader.get_slot_key(request)
+        self.slots.slow_down(slot, min(delay, self.config.longest_wait))
+
+    @property
+    def put_off_hosts(self) -> tuple[int, float]:
+        """How many hosts are put off, and in how many seconds the first of them is asked again."""
+        return self.slots.shut, max(0.0, self.slots.opens_in() or 0.0)
+
     def flush_stats(self) -> None:
         """Write the counts of the crawl to the stats of Scrapy, under ``focus/``."""
         self._stats.flush(self.crawl.status())
@@ -302,6 +327,8 @@ class FocusScheduler(BaseScheduler):
         if entry is not None and not entry.returned:
             return self._succeed(entry, request, seen)
         source = entry or self.inflight.page_of(request)
+        if source is None and request.meta.get("is_start_request"):
+            self.seeds.add(urlparse_cached(request).hostname or "")
         if source is None and self._has_begun(request):
             return False
         if seen and not self.seen.wanted:
@@ -322,6 +349,7 @@ class FocusScheduler(BaseScheduler):
         if self._failed:
             return None
         self._settle()
+        self.slots.opens_in()
         reason = self.crawl.finished()
         out = any(entry.request is not None for entry in self.inflight.entries.values())
         if reason and not (reason == "budget_requests" and out):  # what is out may be refunded
@@ -449,12 +477,14 @@ class FocusScheduler(BaseScheduler):
             entry.links = []
 
     def _wake_when_due(self) -> None:
-        """Let the engine ask again when the policy has something, if nothing else will make it ask by then."""
-        if self._in_flight:
-            return
-        status = self.crawl.status()
-        if status.waiting and status.due is not None and status.due > status.at:
-            self._set_alarm(min(status.due - status.at, _LONGEST))
+        """Let the engine ask again when the policy has something, or a host may be asked again."""
+        times = [] if (opens := self.slots.opens_in()) is None else [opens]
+        if not self._in_flight:
+            status = self.crawl.status()
+            if status.waiting and status.due is not None and status.due > status.at:
+                times.append(status.due - status.at)
+        if times:
+            self._set_alarm(min(*times, _LONGEST))
 
     def _set_alarm(self, seconds: float | None) -> None:
         """Let the engine ask again in so many seconds, and at no other time that was set before."""

@@ -1,6 +1,7 @@
 """What happens to links and items on their way out of the spider.
 
-Known links go no further, new ones keep their page; items get an id, if that is asked for.
+Known links go no further, new ones keep their page; items get an id, and what a page asks of robots is done, if that is
+asked for.
 """
 
 from __future__ import annotations
@@ -12,12 +13,15 @@ from weakref import WeakKeyDictionary
 from itemadapter import ItemAdapter
 from scrapy import Request
 from scrapy.exceptions import NotConfigured
+from scrapy.http import HtmlResponse
 from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
+from scrapy.utils.response import get_base_url
 
-from scrapy_focus.config import item_id_field
+from scrapy_focus.config import item_id_field, obeyed
 from scrapy_focus.engine.host import host_of
 from scrapy_focus.engine.inflight import entry_id
 from scrapy_focus.engine.marks import PICK
+from scrapy_focus.web.robots import asked_of_robots, nofollowed
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -62,6 +66,60 @@ class KnownLinkMiddleware(BaseSpiderMiddleware):
     def get_processed_request(self, request: Request, response: Response | None) -> Request | None:
         host = host_of(self.crawler)
         return None if host is not None and host.drops(request, response) else request
+
+
+class PageWishesMiddleware(BaseSpiderMiddleware):
+    """Does what pages ask of robots, as far as ``FOCUS_OBEY`` names it: ``nofollow``, ``noindex``.
+
+    A page asks in ``<meta name="robots">`` or the header ``X-Robots-Tag``, for a single link in ``rel``. ``nofollow``:
+    the GET requests that its callback gives go no further, or those for the URLs of such links, where no other link on
+    the page leads there. ``noindex``: its items go no further, and goals and policies do not read it.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        self._wishes = obeyed(crawler.settings) & {"nofollow", "noindex"}
+        if not self._wishes:
+            raise NotConfigured
+        self._asked: WeakKeyDictionary[Response, frozenset[str]] = WeakKeyDictionary()
+        self._closed: WeakKeyDictionary[Response, frozenset[str]] = WeakKeyDictionary()  # URLs of such links
+
+    def process_spider_input(self, response: Response) -> None:
+        """Note what a page asks, before its callback reads it."""
+        if "noindex" in self._asks(response):
+            host = host_of(self.crawler)
+            if host is not None and (entry := host.inflight.find(response)) is not None:
+                entry.noindex = True
+                host.count("page/noindex")
+
+    def get_processed_request(self, request: Request, response: Response | None) -> Request | None:
+        if response is None or "nofollow" not in self._wishes or request.method != "GET":
+            return request
+        if "nofollow" in self._asks(response) or request.url.partition("#")[0] in self._nofollowed(response):
+            if (host := host_of(self.crawler)) is not None:
+                host.count("link/nofollow")
+            return None
+        return request
+
+    def get_processed_item(self, item: Any, response: Response | None) -> Any:
+        return None if response is not None and "noindex" in self._asks(response) else item
+
+    def _asks(self, response: Response) -> frozenset[str]:
+        asked = self._asked.get(response)
+        if asked is None:
+            headers = [value.decode("latin-1") for value in response.headers.getlist("X-Robots-Tag")]
+            root = response.selector.root if isinstance(response, HtmlResponse) else None
+            self._asked[response] = asked = asked_of_robots(root, headers) & self._wishes
+        return asked
+
+    def _nofollowed(self, response: Response) -> frozenset[str]:
+        if not isinstance(response, HtmlResponse):
+            return frozenset()
+        urls = self._closed.get(response)
+        if urls is None:
+            base = get_base_url(response)
+            self._closed[response] = urls = nofollowed(response.selector.root, base, encoding=response.encoding)
+        return urls
 
 
 class ItemIdMiddleware(BaseSpiderMiddleware):

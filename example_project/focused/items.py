@@ -1,11 +1,14 @@
 """What the spiders of this project yield."""
 
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass
 
 
 @dataclass
 class DataFile:
-    """One data file that was found and stored."""
+    """One data file that was found and stored.
+
+    Its bytes are its ``content``, which is no field, and so no part of what feeds export, and empty once it is stored.
+    """
 
     url: str
     mime: str  # as the server says, without parameters
@@ -13,9 +16,22 @@ class DataFile:
     page: str  # URL of the page on which it was found
     anchor: str  # text of the link to it
     name: str  # as its server or URL calls it
+    body: InitVar[bytes]
     sha256: str = ""
     path: str = ""  # where it is stored
-    body: bytes = field(default=b"", repr=False)  # until it is stored
+
+    def __post_init__(self, body: bytes) -> None:
+        self.content = body
+
+
+@dataclass
+class SkippedFile:
+    """What may have been a data file, and was not fetched to its end."""
+
+    url: str
+    reason: str
+    page: str  # URL of the page on which it was found
+    anchor: str  # text of the link to it
 
 
 @dataclass

@@ -80,6 +80,8 @@ class RecordCommand(FocusCommand):
         "CONCURRENT_REQUESTS_PER_DOMAIN": 1,
         "COOKIES_ENABLED": False,  # or an answer would depend on those before it
         "DOWNLOAD_DELAY": 1,
+        "FOCUS_MAX_INFLATION": 100,
+        "FOCUS_PUBLIC_ONLY": True,
         "LOG_LEVEL": "INFO",
         "LOG_VERSIONS": [],
         "REMOTE_CONTROL_ENABLED": False,
@@ -127,6 +129,11 @@ class RecordCommand(FocusCommand):
         for name, value in _FORCED.items():
             if (self.settings.getpriority(name) or 0) < SETTINGS_PRIORITIES["cmdline"]:
                 self.settings.set(name, value, "cmdline")
+        if self.requires_crawler_process:
+            from scrapy_focus.downloadermiddlewares import PublicOnlyMiddleware, replace_stock
+
+            self.settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", PublicOnlyMiddleware, 940)
+            replace_stock(self.settings)
 
     def work(self, args: list[str], opts: argparse.Namespace) -> int:
         path = Path(args[0])

@@ -28,6 +28,7 @@ class Host(Protocol):
     """The scheduler, as our middlewares, dupefilter, pipeline and extension see it."""
 
     inflight: InFlight
+    seeds: set[str]
 
     @property
     def policy(self) -> type[Policy]:
@@ -57,6 +58,19 @@ class Host(Protocol):
 
     def received(self, n_bytes: int | None) -> None:
         """An answer came, of so many bytes; ``None``: its request never left, as no connection could be made."""
+
+    def put_off(self, request: Request, seconds: float, why: str) -> None:
+        """Ask the host of a request for nothing for so long, but no longer than ``FOCUS_LONGEST_WAIT``."""
+
+    def is_put_off(self, request: Request) -> bool:
+        """Whether the host of a request is to be asked for nothing now."""
+
+    def slow_down(self, request: Request, delay: float) -> None:
+        """Let so many seconds pass between requests to the host of this one, at most ``FOCUS_LONGEST_WAIT``."""
+
+    @property
+    def put_off_hosts(self) -> tuple[int, float]:
+        """How many hosts are put off, and in how many seconds the first of them is asked again."""
 
     def flush_stats(self) -> None:
         """Write the counts of the crawl to the stats of Scrapy."""

@@ -14,7 +14,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
-from scrapy.exceptions import IgnoreRequest, StopDownload
+from scrapy.exceptions import DownloadCancelledError, IgnoreRequest, StopDownload
 from scrapy.http import Response, TextResponse
 
 from scrapy_focus.core.types import Link, Outcome, Pick
@@ -39,6 +39,14 @@ class BudgetExhausted(IgnoreRequest):
 
 class MimeStop(IgnoreRequest):
     """Raised in the downloader middleware for a body that nobody wants."""
+
+
+class TooLarge(IgnoreRequest):
+    """Raised in the downloader middleware for a body that inflates to more than is allowed."""
+
+
+class InsideAddress(IgnoreRequest):
+    """Raised in the downloader middleware for a host with an address that outsiders should not make anybody ask."""
 
 
 class Probed(IgnoreRequest):
@@ -86,8 +94,8 @@ class Entry:
     """One pick with the engine, and what is known of it so far."""
 
     __slots__ = (
-        "also", "failure", "holds_slot", "items", "known", "links", "parsed_from", "pick", "request", "response",
-        "sent", "since", "slot", "spider_error", "stopped", "verdict",
+        "also", "failure", "holds_slot", "items", "known", "links", "noindex", "parsed_from", "pick", "request",
+        "response", "sent", "since", "slot", "spider_error", "stopped", "verdict",
     )  # fmt: skip
 
     def __init__(self, pick: Pick, since: float) -> None:
@@ -103,6 +111,7 @@ class Entry:
         self.spider_error = False
         self.items = 0.0
         self.stopped = False  # whether its body is not wanted for its MIME type
+        self.noindex = False  # whether its page asks not to be read by goals and policies
         self.verdict = ""  # why it, or its last redirect, went no further
         self.links: list[Link] = []
         self.known: list[int] = []  # keys of further links of the page, whose URLs were seen before
@@ -126,6 +135,8 @@ class Entry:
             return "spider_error"
         if self.response is not None and not 200 <= self.response.status < 300:
             return "http_error"
+        if isinstance(failure, (TooLarge, DownloadCancelledError)):
+            return "too_large"
         if isinstance(failure, IgnoreRequest):
             return "ignored"
         if failure is not None:
@@ -150,7 +161,7 @@ class Entry:
         return Outcome(
             pick=pick, status=response.status, mime=parse_mime(mime), error=error, items=self.items,
             size=len(response.body) or (int(announced) if announced.isdigit() else 0), seconds=now - self.since,
-            also=tuple(self.also), page=ResponsePage(response),
+            also=tuple(self.also), page=None if self.noindex else ResponsePage(response),
         )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ flight, the stock scheduler chooses 4 s ahead, and a host that a policy likes st
 from __future__ import annotations
 
 import math
+from time import monotonic
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ class Slots:
         self.busy: set[str] = set()
         self._held: dict[str, int] = {}
         self._latency: dict[str, float] = {}
+        self._shut: dict[str, float] = {}  # until when nothing goes to a slot, in seconds of time.monotonic
 
     def take(self, slot: str) -> None:
         """One more request was handed out to a slot."""
@@ -56,8 +58,45 @@ class Slots:
         old = self._latency.get(slot, latency)
         self._latency[slot] = old + 0.2 * (latency - old)
 
+    def put_off(self, slot: str, seconds: float) -> bool:
+        """Hand nothing out to a slot for so long, or longer if that was said before; whether this is news."""
+        until = monotonic() + seconds
+        news = until > self._shut.get(slot, 0.0) + 1
+        self._shut[slot] = max(until, self._shut.get(slot, 0.0))
+        self._mark(slot)
+        return news
+
+    def is_shut(self, slot: str) -> bool:
+        """Whether a slot was put off, and its time is not over."""
+        return self._shut.get(slot, 0.0) > monotonic()
+
+    def opens_in(self) -> float | None:
+        """Open the slots whose time is over; return in how many seconds the next one opens, ``None`` if none waits."""
+        if not self._shut:
+            return None
+        now = monotonic()
+        for slot in [slot for slot, until in self._shut.items() if until <= now]:
+            del self._shut[slot]
+            self._mark(slot)
+        return min(self._shut.values()) - now if self._shut else None
+
+    @property
+    def shut(self) -> int:
+        """How many slots are put off."""
+        return len(self._shut)
+
+    def slow_down(self, slot: str, delay: float) -> None:
+        """Let at least so many seconds pass between two requests to a slot, from now on."""
+        downloader = self.crawler.engine.downloader
+        own = downloader.per_slot_settings.get(slot, {})  # the downloader forgets slots that rest, and reads this again
+        first = own.get("delay", getattr(downloader, "_delay", self.crawler.settings.getfloat("DOWNLOAD_DELAY")))
+        downloader.per_slot_settings[slot] = {**own, "delay": max(first, delay)}
+        if (there := downloader.slots.get(slot)) is not None:
+            there.delay = max(there.delay, delay)
+        self._mark(slot)
+
     def _mark(self, slot: str) -> None:
-        if self._held.get(slot, 0) >= self._capacity(slot):
+        if slot in self._shut or self._held.get(slot, 0) >= self._capacity(slot):
             self.busy.add(slot_name(slot))
         else:
             self.busy.discard(slot_name(slot))

@@ -10,6 +10,7 @@ import logging
 import sys
 from time import monotonic
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import scrapy
 from scrapy import signals
@@ -70,6 +71,7 @@ class RecordSpider(scrapy.Spider):
     def __init__(self, writer: SiteWriter, *, limit: int | None = None, files: bool = True) -> None:
         super().__init__()
         self.writer = writer
+        self.seed_hosts = {urlsplit(root).hostname or "" for root in writer.roots}
         self.limit = limit
         self.files = files
         self.recorded = 0

@@ -53,6 +53,8 @@ class MockSite:
     ----------
     pages
         Paths that are answered with HTML of your own, before all of the above.
+    answers (attribute)
+        Paths that are answered by a function of how often they were asked for, from 1; ``None``: as all others.
     latency
         Seconds to wait before each answer, robots.txt apart.
     """
@@ -60,6 +62,7 @@ class MockSite:
     def __init__(self, host: str = "127.0.0.1", *, pages: Mapping[str, str] | None = None, latency: float = 0) -> None:
         self.host = host
         self.pages = dict(pages or {})
+        self.answers: dict[str, Callable[[int], Answer | None]] = {}
         self.latency = latency
         self.log: list[Seen] = []
         self.most_open = 0  # requests that were being answered at once, at most
@@ -98,6 +101,10 @@ class MockSite:
         parts = urlsplit(path)
         query = dict(parse_qsl(parts.query))
         kind = parts.path.split("/")[1]
+        if path in self.answers:
+            found = self.answers[path](sum(seen.path == path for seen in self.log))
+            if found is not None:
+                return found[0], dict(found[1]), found[2]
         if path in self.pages:
             return _html(self.pages[path])
         if kind in _ANSWERS:

@@ -110,7 +110,7 @@ def test_killed_while_it_stores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     assert not list((tmp_path / "files").glob(".*"))
     item = pipeline.process_item(make(2, 2))
     assert Path(item.path).read_bytes() == b"2" * 99
-    assert item.body == b""
+    assert item.content == b""
     for url, content in ((3, 1), (4, 2)):
         with pytest.raises(DropItem, match=f"http://x/{url} is a copy of .*{content}.csv"):
             pipeline.process_item(make(url, content))

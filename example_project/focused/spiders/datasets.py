@@ -5,17 +5,19 @@ from __future__ import annotations
 import logging
 import mimetypes
 import re
+import warnings
 from email.message import Message
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 import scrapy
-from scrapy.exceptions import UsageError
+from scrapy.exceptions import DownloadCancelledError, UsageError
 from scrapy.http import HtmlResponse
 from scrapy.utils.response import get_base_url
 
-from focused.items import DataFile
+from focused.items import DataFile, SkippedFile
 from scrapy_focus import ConfigError, FilesGoal
+from scrapy_focus.engine.inflight import TooLarge
 from scrapy_focus.web.html import page_links
 from scrapy_focus.web.mime import blocked_extensions, extension, parse_mime, parse_types
 
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
     from scrapy.http import Response
+    from twisted.python.failure import Failure
 
 _CHATTY = ("scrapy.addons", "scrapy.middleware", "scrapy.spidermiddlewares.httperror")  # loggers
 
@@ -43,7 +46,7 @@ class DatasetsSpider(scrapy.Spider):
     budget
         Requests of all kinds that may be sent; no limit by default.
     out
-        Folder for the files and their manifest, ``manifest.jsonl``.
+        Folder for the files and their manifest, ``manifest.jsonl``; ``skipped.jsonl`` says what was too large.
     """
 
     name = "datasets"
@@ -108,6 +111,20 @@ class DatasetsSpider(scrapy.Spider):
             body=response.body,
         )
 
+    def skip(self, failure: Failure) -> Any:
+        """Return the item for what is too large, and any other failure as it is."""
+        error = failure.value
+        if not isinstance(error, (TooLarge, DownloadCancelledError)):
+            return failure
+        request: scrapy.Request = failure.request  # type: ignore[attr-defined]
+        most = f"larger than DOWNLOAD_MAXSIZE, {self.settings.getint('DOWNLOAD_MAXSIZE'):,} bytes"
+        return SkippedFile(
+            url=request.url,
+            reason=str(error) if isinstance(error, TooLarge) else most,
+            page=(request.headers.get("Referer") or b"").decode("latin-1"),
+            anchor=request.meta.get("link_text", ""),
+        )
+
     def links(self, response: HtmlResponse) -> Iterator[scrapy.Request]:
         """Return a request for each link of a page, in document order."""
         for url, element in page_links(response.selector.root, get_base_url(response)):
@@ -115,7 +132,7 @@ class DatasetsSpider(scrapy.Spider):
                 continue
             anchor = " ".join("".join(element.itertext()).split())[:200]
             try:
-                request = scrapy.Request(url, meta={"link_text": anchor} if anchor else None)
+                request = scrapy.Request(url, errback=self.skip, meta={"link_text": anchor} if anchor else None)
             except ValueError:
                 self.logger.debug("No URL: %r on %s", url, response.url)
             else:
@@ -124,9 +141,19 @@ class DatasetsSpider(scrapy.Spider):
 
 def file_name(response: Response, mime: str) -> str:
     """Return a name for a file: what its server calls it, or the end of its URL, with an extension."""
-    message = Message()
-    message["Content-Disposition"] = (response.headers.get("Content-Disposition") or b"").decode("latin-1")
-    name = message.get_filename() or unquote(urlsplit(response.url).path).rpartition("/")[2]
+    name = _announced(response) or unquote(urlsplit(response.url).path).rpartition("/")[2]
     name = re.sub(r"[^\w.\- ]+", "_", name.replace("\\", "/").rpartition("/")[2]).strip(". ")
     name = name.encode()[-150:].decode(errors="ignore")  # file systems count bytes
     return (name or "file") + ("" if "." in name else mimetypes.guess_extension(mime) or "")
+
+
+def _announced(response: Response) -> str:
+    """Return the name that a server gives to a file, ``""`` for none that can be read."""
+    message = Message()
+    with warnings.catch_warnings():  # some codecs of Python's warn
+        warnings.simplefilter("ignore")
+        try:
+            message["Content-Disposition"] = (response.headers.get("Content-Disposition") or b"").decode("latin-1")
+            return message.get_filename() or ""
+        except (ValueError, LookupError, TypeError):  # line breaks; an unknown charset, or one like idna; broken parts
+            return ""

@@ -77,6 +77,7 @@ class TopicSpider(scrapy.Spider):
         "SCHEDULER": "scrapy_focus.TreeFrontierScheduler",
         "DOWNLOADER_MIDDLEWARES": {"focused.middlewares.RedirectsAreLinks": 610},
         "FOCUS_EXPLAIN": True,
+        "FOCUS_OBEY": ["retry-after", "robots-errors", "crawl-delay", "nofollow", "noindex"],
         "FOCUS_BLOCKED_MIMES": [*BLOCKED_MIMES, "font/*", *sorted(_NO_PAGES)],
         "DOWNLOAD_TIMEOUT": 30,
         "DOWNLOAD_MAXSIZE": 10_000_000,

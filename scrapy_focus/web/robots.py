@@ -1,0 +1,83 @@
+"""What sites ask of robots, outside of robots.txt: in headers, in ``<meta name="robots">``, and in ``rel``."""
+
+from __future__ import annotations
+
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING
+from urllib.parse import urljoin
+
+from w3lib.html import strip_html5_whitespace
+from w3lib.url import safe_url_string
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from lxml.etree import _Element
+
+_NONE = frozenset({"noindex", "nofollow"})  # what "none" stands for
+_WITH_VALUE = ("unavailable_after", "max-snippet", "max-image-preview", "max-video-preview")
+
+
+def asked_of_robots(root: _Element | None, headers: Iterable[str]) -> frozenset[str]:
+    """Return what a page asks of all robots, in lower case: ``nofollow``, ``noindex``, and others.
+
+    Parameters
+    ----------
+    root
+        The parsed page, ``None`` for what is no HTML.
+    headers
+        Values of ``X-Robots-Tag``. What is meant for one robot by name (``examplebot: noindex``) does not count.
+    """
+    said: set[str] = set()
+    for value in headers:
+        name, colon, _ = value.partition(":")
+        if not colon or "," in name or name.strip().lower() in _WITH_VALUE:
+            said.update(_words(value))
+    for meta in () if root is None else root.iter("meta"):
+        if (meta.get("name") or "").strip().lower() == "robots":
+            said.update(_words(meta.get("content") or ""))
+    return frozenset(said | _NONE if "none" in said else said)
+
+
+def nofollowed(root: _Element, base: str, *, encoding: str = "utf-8") -> frozenset[str]:
+    """Return the URLs of a page, without fragments, that stand there only in links with ``rel="nofollow"``."""
+    followed, others = [], set()
+    for element in root.iter("a", "area"):
+        href = element.get("href")
+        if href is None:
+            continue
+        if "nofollow" in (element.get("rel") or "").lower().split():
+            others.add(_url(base, href, encoding))
+        else:
+            followed.append(href)
+    if not others:
+        return frozenset()
+    return frozenset(others.difference(_url(base, href, encoding) for href in followed))
+
+
+def retry_after(value: str, *, now: float) -> float | None:
+    """Return in how many seconds a ``Retry-After`` header wants to be asked again; ``None`` if it says nothing of use.
+
+    ``now`` is the time in seconds since 1970, from which a date is counted.
+    """
+    value = value.strip()
+    if value.isascii() and value.isdigit():
+        return min(float(value[:12]), 1e12)
+    try:
+        date = parsedate_to_datetime(value)
+        until = (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, TypeError, OverflowError, IndexError, OSError):
+        return None
+    return max(0.0, until - now)
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip().lower() for word in text.split(",")]
+
+
+def _url(base: str, href: str, encoding: str) -> str:
+    try:
+        return safe_url_string(urljoin(base, strip_html5_whitespace(href)), encoding).partition("#")[0]
+    except (ValueError, UnicodeError):
+        return ""

@@ -1,0 +1,302 @@
+"""Hosts that ask to be left alone for a while are: ``Retry-After``, robots.txt that cannot be had, ``Crawl-delay``."""
+
+from __future__ import annotations
+
+import time
+from email.utils import formatdate
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from crawls import BREADTH_FIRST, Follower, SomeHeadsFirst, crawl
+from mocksite import MockSite
+from scrapy.core.engine import ExecutionEngine
+
+from scrapy_focus.downloadermiddlewares import RobotsMiddleware
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from mocksite import Answer
+
+WAIT = 2  # seconds
+HTML = {"Content-Type": "text/html"}
+PLAIN = {"Content-Type": "text/plain"}
+ADDON = pytest.mark.parametrize("addon", [False, True], ids=["scheduler", "addon"])
+
+
+@pytest.fixture(autouse=True)
+def _slow_heartbeat(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing but us wakes the engine."""
+    monkeypatch.setattr(ExecutionEngine, "_SLOT_HEARTBEAT_INTERVAL", 60.0)
+
+
+@pytest.fixture
+def other() -> Iterator[MockSite]:
+    with MockSite("127.0.0.2") as running:
+        yield running
+
+
+def busy_at_first(
+    status: int, times: int = 1, *, retry_after: str | Callable[[], str]
+) -> Callable[[int], Answer | None]:
+    """Return what answers so for some times."""
+
+    def answer(n: int) -> Answer | None:
+        value = retry_after if isinstance(retry_after, str) else retry_after()
+        return (status, {**HTML, "Retry-After": value}, b"not now") if n <= times else None
+
+    return answer
+
+
+def tree(site: MockSite, first: str, n: int = 12) -> None:
+    """Let the first page link to ``first`` and then to more."""
+    site.pages["/"] = f'<a href="{first}">x</a>' + "".join(f'<a href="/ok?{i}">x</a>' for i in range(n))
+
+
+def gap(site: MockSite, path: str) -> float:
+    """Return the seconds between the first answer under a path and whatever the server was asked next."""
+    first = next(i for i, seen in enumerate(site.log) if seen.path == path)
+    return site.log[first + 1].at - site.log[first].at
+
+
+@pytest.mark.reactor
+@ADDON
+@pytest.mark.parametrize("status", [429, 503])
+@pytest.mark.parametrize("how", ["seconds", "date"])
+def test_retry_after_puts_the_host_off(site: MockSite, other: MockSite, addon: bool, status: int, how: str) -> None:
+    """Nothing is asked of it for as long, other hosts are; then the page comes again, and all others with it."""
+
+    def date() -> str:
+        return formatdate(time.time() + WAIT + 1, usegmt=True)  # cut to whole seconds
+
+    site.answers["/busy"] = busy_at_first(status, retry_after=str(WAIT) if how == "seconds" else date)
+    site.pages["/busy"] = "now"
+    tree(site, "/busy")
+    other.latency = 0.3
+    other.pages["/"] = "".join(f'<a href="/ok?{i}">x</a>' for i in range(9))
+    settings = {"FOCUS_POLICY": BREADTH_FIRST, "CONCURRENT_REQUESTS_PER_DOMAIN": 1}
+    result = crawl(Follower, settings, addon=addon, seeds=[site.url("/"), other.url("/")])
+    assert gap(site, "/busy") >= WAIT - 0.5
+    busy = next(seen.at for seen in site.log if seen.path == "/busy")
+    assert sum(busy < seen.at < busy + WAIT - 0.5 for seen in other.log) >= 1
+    assert site.paths.count("/busy") == 2
+    assert len(site.paths) == 15
+    assert result.stats["focus/host/put_off"] == 1
+    assert result.outcomes == {"ok": 24}
+    assert result.reason == "finished"
+    [line] = result.logged("is asked for nothing for")
+    assert f"it answered {status} with Retry-After" in line
+
+
+@pytest.mark.reactor
+@pytest.mark.parametrize(
+    ("settings", "value"),
+    [
+        ({"FOCUS_LONGEST_WAIT": 0.5}, "86400"),
+        ({"FOCUS_OBEY": []}, "86400"),
+        ({"FOCUS_LONGEST_WAIT": 0}, "9"),
+        ({}, "soon"),
+    ],
+)
+def test_nobody_is_put_off_for_longer_than_is_allowed(site: MockSite, settings: dict[str, Any], value: str) -> None:
+    """A day is asked for, and it takes as long as the settings say; what says nothing changes nothing."""
+    site.answers["/busy"] = busy_at_first(503, retry_after=value)
+    tree(site, "/busy")
+    site.pages["/busy"] = "now"
+    begin = time.monotonic()
+    result = crawl(Follower, settings, seeds=[site.url("/")], patience=50)
+    assert time.monotonic() - begin < 40
+    assert result.outcomes == {"ok": 14}
+
+
+@pytest.mark.reactor
+def test_what_was_chosen_already_waits(site: MockSite) -> None:
+    """Requests that are in flight with the one that was refused are the last ones, and count for no retry."""
+    site.latency = 0.2
+    for i in range(4):
+        site.answers[f"/busy?{i}"] = busy_at_first(429, retry_after=str(WAIT))
+        site.pages[f"/busy?{i}"] = "now"
+    site.pages["/"] = "".join(f'<a href="/busy?{i}">x</a>' for i in range(4)) + '<a href="/ok">x</a>' * 1
+    settings = {"CONCURRENT_REQUESTS_PER_DOMAIN": 4, "FOCUS_POLICY": BREADTH_FIRST}
+    result = crawl(Follower, settings, seeds=[site.url("/")])
+    assert result.outcomes == {"ok": 6}
+    at = sorted(seen.at for seen in site.log)
+    assert max(later - before for before, later in pairwise(at)) >= WAIT - 0.5
+    assert result.stats["retry/count"] == 4
+
+
+@pytest.mark.reactor
+def test_a_head_that_is_refused_comes_again(site: MockSite) -> None:
+    """A HEAD is not taken for an answer that asks for patience, nor repeated at once."""
+    site.answers["/busy"] = busy_at_first(503, retry_after=str(WAIT))
+    site.pages |= {"/": '<a href="/busy">x</a>', "/busy": "now"}
+    settings = {"FOCUS_POLICY": SomeHeadsFirst, "FOCUS_POLICY_PARAMS": {"modulus": 1}}
+    result = crawl(Follower, settings, seeds=[site.url("/")])
+    heads = [seen for seen in site.log if seen.path == "/busy"]
+    assert [seen.method for seen in heads][:2] == ["HEAD", "HEAD"]
+    assert heads[1].at - heads[0].at >= WAIT - 0.5
+    assert result.stats["focus/host/put_off"] == 1
+
+
+@pytest.mark.reactor
+def test_a_host_that_never_answers_otherwise_ends(site: MockSite) -> None:
+    """Scrapy's retries are as many as ever, so the crawl comes to its end."""
+    site.answers["/busy"] = busy_at_first(503, 99, retry_after="1")
+    result = crawl(Follower, {"RETRY_TIMES": 2}, seeds=[site.url("/busy")])
+    assert site.paths == ["/busy"] * 3
+    assert result.outcomes == {"http_error": 1}
+    assert result.stats["focus/host/put_off"] == 3
+
+
+# robots.txt
+
+
+class Soon(RobotsMiddleware):
+    """Asks again soon."""
+
+    first_wait = 0.5
+
+
+ROBOTS: dict[str, Any] = {
+    "ROBOTSTXT_OBEY": True, "FOCUS_OBEY": ["robots-errors"], "FOCUS_LONGEST_WAIT": 1, "RETRY_TIMES": 0,
+    "DOWNLOADER_MIDDLEWARES": {RobotsMiddleware: None, Soon: 100},
+}  # fmt: skip
+
+
+@pytest.mark.reactor
+@pytest.mark.parametrize("how", ["500", "503", "429", "reset", "hang"])
+def test_a_robots_txt_that_cannot_be_had_closes_its_host_for_now(site: MockSite, other: MockSite, how: str) -> None:
+    """Nothing is asked of the host until it comes; then its pages come, as far as it allows."""
+    failing = "/reset" if how == "reset" else "/hang"
+    redirect = (302, {"Location": failing}, b"")
+    answer: Answer = (int(how), PLAIN, b"") if how.isdigit() else redirect
+    site.answers["/robots.txt"] = lambda n: answer if n <= 2 else None
+    tree(site, "/forbidden", 3)
+    settings = {**ROBOTS, "DOWNLOAD_TIMEOUT": 1} if how == "hang" else ROBOTS
+    result = crawl(Follower, settings, addon=True, seeds=[site.url("/"), other.url("/ok")])
+    assert other.paths == ["/ok"]
+    asked = [seen.path for seen in site.log if seen.path != failing]
+    assert asked[:3] == ["/robots.txt"] * 3
+    assert sorted(asked[3:]) == ["/", "/ok?0", "/ok?1", "/ok?2"]
+    assert result.outcomes == {"ok": 5, "ignored": 1}
+    assert result.stats["robotstxt/unreachable"] == 2
+    assert result.logged("its robots.txt cannot be had")
+
+
+@pytest.mark.reactor
+def test_a_host_without_robots_txt_for_good_is_given_up(site: MockSite) -> None:
+    """After three times its links are ignored, and the crawl ends."""
+    site.answers["/robots.txt"] = lambda n: (500, PLAIN, b"")
+    seeds = [site.url(f"/ok?{i}") for i in range(20)]
+    result = crawl(Follower, ROBOTS, addon=True, seeds=seeds)
+    assert site.paths == []
+    assert 3 <= len(site.log) <= 6
+    assert result.outcomes == {"ignored": 20}
+    assert result.reason == "finished"
+
+
+@pytest.mark.reactor
+def test_all_who_wait_for_a_robots_txt_obey_it(site: MockSite) -> None:
+    """Requests that came while it was on its way are refused like the first one."""
+
+    def slow(n: int) -> None:
+        time.sleep(0.5)
+
+    site.answers["/robots.txt"] = slow  # type: ignore[assignment]
+    seeds = [site.url(f"/forbidden?{i}") for i in range(8)]
+    result = crawl(Follower, {"ROBOTSTXT_OBEY": True}, addon=True, seeds=seeds)
+    assert site.paths == []
+    assert result.outcomes == {"ignored": 8}
+
+
+@pytest.mark.reactor
+def test_a_missing_robots_txt_allows_everything(site: MockSite) -> None:
+    """404 is an answer, and so is a host that does not listen: the page itself says so."""
+    site.answers["/robots.txt"] = lambda n: (404, PLAIN, b"none")
+    result = crawl(Follower, ROBOTS, addon=True, seeds=[site.url("/ok"), "http://127.0.0.1:9/ok"])
+    assert site.paths == ["/ok"]
+    assert result.outcomes == {"ok": 1, "failure": 1}
+    assert "focus/host/put_off" not in result.stats
+
+
+@pytest.mark.reactor
+def test_without_the_wish_it_is_as_in_scrapy(site: MockSite) -> None:
+    """A project that did not ask for it crawls on where robots.txt fails."""
+    site.answers["/robots.txt"] = lambda n: (500, PLAIN, b"")
+    result = crawl(Follower, {"ROBOTSTXT_OBEY": True, "RETRY_TIMES": 0}, addon=True, seeds=[site.url("/ok")])
+    assert site.paths == ["/ok"]
+    assert result.outcomes == {"ok": 1}
+
+
+@pytest.mark.reactor
+@pytest.mark.parametrize(
+    ("obey", "longest", "least"), [(["crawl-delay"], 300, 0.5), (["crawl-delay"], 0.1, 0.1), ([], 300, 0)]
+)
+def test_crawl_delay(site: MockSite, obey: list[str], longest: float, least: float) -> None:
+    """So many seconds pass between two requests, but no more than is allowed, and only where it is asked for."""
+    site.answers["/robots.txt"] = lambda n: (200, PLAIN, b"User-agent: *\nCrawl-delay: 0.5\n")
+    tree(site, "/ok?a", 4)
+    settings = {"ROBOTSTXT_OBEY": True, "FOCUS_OBEY": obey, "FOCUS_LONGEST_WAIT": longest, "DOWNLOAD_DELAY_JITTER": 0}
+    result = crawl(Follower, settings, addon=True, seeds=[site.url("/")])
+    at = [seen.at for seen in site.log]
+    assert len(site.paths) == 6
+    assert at[-1] - at[1] >= 0.9 * 5 * least
+    assert result.stats.get("focus/host/slowed_down", 0) == len(obey)
+
+
+# nofollow, noindex
+
+
+PAGE_WISHES = pytest.mark.parametrize("header", [False, True], ids=["meta", "header"])
+
+
+def wishing(wish: str, header: bool, body: str) -> Answer:
+    """Return a page that asks for something, in its header or in its HTML."""
+    if header:
+        return 200, {**HTML, "X-Robots-Tag": wish}, body.encode()
+    return 200, HTML, f'<head><meta name="robots" content="{wish}"></head><body>{body}'.encode()
+
+
+@pytest.mark.reactor
+@PAGE_WISHES
+@pytest.mark.parametrize("obey", [True, False])
+def test_nofollow(site: MockSite, header: bool, obey: bool) -> None:
+    """Links of a page that asks for it, and single links that do, are not followed; elsewhere they are."""
+    site.pages["/"] = (
+        '<a href="/ok?1">x</a><a rel="nofollow" href="/ok?2">x</a><a rel=nofollow href="/ok?1">x</a><a href="/closed">x</a>'
+    )
+    site.answers["/closed"] = lambda n: wishing("nofollow", header, '<a href="/ok?3">x</a>')
+    result = crawl(Follower, {"FOCUS_OBEY": ["nofollow"] if obey else []}, addon=True, seeds=[site.url("/")])
+    more = [] if obey else ["/ok?2", "/ok?3"]
+    assert sorted(site.paths) == sorted(["/", "/closed", "/ok?1", *more])
+    assert result.stats.get("focus/link/nofollow", 0) == (2 if obey else 0)
+    assert len(result.items) == len(site.paths)
+
+
+@pytest.mark.reactor
+@PAGE_WISHES
+@pytest.mark.parametrize("obey", [True, False])
+def test_noindex(site: MockSite, header: bool, obey: bool) -> None:
+    """Such a page is no result and earns nothing; its links are followed."""
+    site.pages["/"] = '<a href="/closed">x</a>'
+    site.answers["/closed"] = lambda n: wishing("noindex", header, '<a href="/ok">x</a>')
+    result = crawl(Follower, {"FOCUS_OBEY": ["noindex"] if obey else []}, addon=True, seeds=[site.url("/")])
+    assert site.paths == ["/", "/closed", "/ok"]
+    found = {item["url"] for item in result.items}
+    assert (site.url("/closed") not in found) == obey
+    assert result.stats["focus/reward"] == (2 if obey else 3)
+    assert result.stats.get("focus/page/noindex", 0) == int(obey)
+
+
+def test_goals_do_not_read_a_page_that_asks_not_to_be(site: MockSite) -> None:
+    """A goal that judges pages by their text is not given it."""
+    site.answers["/"] = lambda n: wishing("noindex", False, '<a href="/ok">x</a>')
+    given: list[bool] = []
+
+    def goal(outcome: Any) -> float:
+        given.append(outcome.page is not None)
+        return 0.0
+
+    crawl(Follower, {"FOCUS_OBEY": ["noindex"], "FOCUS_GOAL": goal}, addon=True, seeds=[site.url("/")])
+    assert given == [False, True]
