@@ -16,7 +16,7 @@ from scrapy.utils.response import get_base_url
 
 from focused.items import DataFile
 from scrapy_focus import ConfigError, FilesGoal
-from scrapy_focus.web.html import page_links
+from scrapy_focus.web.html import link_text, page_links
 from scrapy_focus.web.mime import blocked_extensions, extension, parse_mime, parse_types
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class DatasetsSpider(scrapy.Spider):
         for url, element in page_links(response.selector.root, get_base_url(response)):
             if extension(url) in self.ignored:
                 continue
-            anchor = " ".join("".join(element.itertext()).split())[:200]
+            anchor = link_text(element)
             try:
                 request = scrapy.Request(url, meta={"link_text": anchor} if anchor else None)
             except ValueError:

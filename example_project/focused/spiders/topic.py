@@ -25,7 +25,7 @@ from scrapy_focus.learn.examples import read_examples
 from scrapy_focus.learn.models import load_relevance
 from scrapy_focus.learn.relevance import LinearRelevance
 from scrapy_focus.web.domains import domain_of
-from scrapy_focus.web.html import page_links, page_text
+from scrapy_focus.web.html import link_text, page_links, page_text
 from scrapy_focus.web.mime import BLOCKED_MIMES, DATA_TYPES, FILE_TYPES, blocked_extensions, extension
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ _CHATTY = ("scrapy.addons", "scrapy.middleware", "scrapy.spidermiddlewares.httpe
 _NO_PAGES = DATA_TYPES - {"text/plain", "application/octet-stream"}  # which redirects and errors may be
 _STEPS = 20  # of a path that are told; the seed is always among them
 _PAGES = 200_000  # of which it is remembered how they were reached: some 60 MB
-_TEXT = 200  # characters of titles and anchors
+_TEXT = 200  # characters of titles
 _FEW = 5  # examples
 
 
@@ -199,7 +199,7 @@ class TopicSpider(scrapy.Spider):
             yield from self.link(response, refresh, meta.get("link_text", ""))
         for url, element in page_links(response.selector.root, get_base_url(response)):
             if extension(url) not in self.ignored:
-                yield from self.link(response, url, " ".join("".join(element.itertext()).split())[:_TEXT])
+                yield from self.link(response, url, link_text(element))
 
     def link(self, response: Response, url: str, anchor: str, **more: str) -> Iterator[scrapy.Request]:
         """Yield the request for a link of a page, unless it is no URL."""
