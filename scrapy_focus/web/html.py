@@ -191,7 +191,7 @@ class PlaceReader:
             name = self._names.get(each) or _name(each)
             path = f"{path}/{name}" if path else name
             if len(path) >= 2 * _ELEMENTS:  # or it is too short for too many
-                path = _end(path)
+                path = end_of_path(path)
             if self._room <= 0 or not is_known:
                 self._names[each] = name
             if self._room > 0 and (is_known or each is element):
@@ -241,8 +241,8 @@ def link_text(element: _Element) -> str:
     return PlaceReader().text(element)
 
 
-def _end(path: str) -> str:
-    """Return as many elements from the end of a path as may be kept."""
+def end_of_path(path: str) -> str:
+    """Return as many elements from the end of a tag path as are kept: 64, and 4,096 characters."""
     if len(path) > _PATH:
         path = path[-_PATH - 1 :].partition("/")[2]
     if path.count("/") >= _ELEMENTS:

@@ -6,6 +6,7 @@ import logging
 import mimetypes
 import re
 from email.message import Message
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
+_LINKS = 10_000  # of a page that are looked at
 _CHATTY = ("scrapy.addons", "scrapy.middleware", "scrapy.spidermiddlewares.httperror")  # loggers
 
 
@@ -110,7 +112,7 @@ class DatasetsSpider(scrapy.Spider):
 
     def links(self, response: HtmlResponse) -> Iterator[scrapy.Request]:
         """Return a request for each link of a page, in document order."""
-        for url, element in page_links(response.selector.root, get_base_url(response)):
+        for url, element in islice(page_links(response.selector.root, get_base_url(response)), _LINKS):
             if extension(url) in self.ignored:
                 continue
             anchor = link_text(element)

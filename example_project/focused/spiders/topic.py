@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from datetime import UTC, datetime
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -41,6 +41,7 @@ _CHATTY = ("scrapy.addons", "scrapy.middleware", "scrapy.spidermiddlewares.httpe
 _NO_PAGES = DATA_TYPES - {"text/plain", "application/octet-stream"}  # which redirects and errors may be
 _STEPS = 20  # of a path that are told; the seed is always among them
 _PAGES = 200_000  # of which it is remembered how they were reached: some 60 MB
+_LINKS = 10_000  # of a page that are looked at
 _TEXT = 200  # characters of titles
 _FEW = 5  # examples
 
@@ -197,7 +198,7 @@ class TopicSpider(scrapy.Spider):
             yield self.page(response)
         if refresh := get_meta_refresh(response)[1]:
             yield from self.link(response, refresh, meta.get("link_text", ""))
-        for url, element in page_links(response.selector.root, get_base_url(response)):
+        for url, element in islice(page_links(response.selector.root, get_base_url(response)), _LINKS):
             if extension(url) not in self.ignored:
                 yield from self.link(response, url, link_text(element))
 
