@@ -166,7 +166,7 @@ class PlaceReader:
     """
 
     def __init__(self) -> None:
-        self._names: dict[_Element, str] = {}  # where paths are not remembered
+        self._names: dict[_Element, str] = {}  # of elements whose path cannot be remembered
         self._paths: dict[_Element, str] = {}
         self._room = _ROOM
         self._contexts: dict[_Element, str] = {}
@@ -182,22 +182,28 @@ class PlaceReader:
         """Return the path of an element, as :func:`tag_path` does."""
         missing: list[_Element] = []  # no recursion: unclosed elements nest by the thousand
         ancestor: _Element | None = element
-        while ancestor is not None and ancestor not in self._paths and len(missing) < _ELEMENTS:
+        while ancestor is not None and ancestor not in self._paths and len(missing) < 2 * _ELEMENTS:
             missing.append(ancestor)
             ancestor = ancestor.getparent()
         path = "" if ancestor is None else self._paths.get(ancestor, "")
-        is_known = ancestor is None or bool(path)  # else only the last one has all the elements that it is to have
-        for each in reversed(missing):
+        is_whole = ancestor is None or bool(path)
+        for above, each in enumerate(reversed(missing), 1):
             name = self._names.get(each) or _name(each)
             path = f"{path}/{name}" if path else name
             if len(path) >= 2 * _ELEMENTS:  # or it is too short for too many
                 path = end_of_path(path)
-            if self._room <= 0 or not is_known:
+            if is_whole or above >= _ELEMENTS:
+                self._remember(each, path)
+            else:
                 self._names[each] = name
-            if self._room > 0 and (is_known or each is element):
-                self._room -= len(path)
-                self._paths[each] = path
         return path
+
+    def _remember(self, element: _Element, path: str) -> None:
+        self._room -= len(path)
+        if self._room < 0:
+            self._paths.clear()
+            self._room = _ROOM
+        self._paths[element] = path
 
     def text(self, element: _Element) -> str:
         """Return how the text of an element begins, with single blanks: 200 characters at most."""
