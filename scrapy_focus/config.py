@@ -20,6 +20,7 @@ from scrapy_focus.core.stop import CostLimit, Plateau
 from scrapy_focus.goals.files import FilesGoal
 from scrapy_focus.goals.topic import TopicGoal
 from scrapy_focus.web.mime import BLOCKED_MIMES, parse_types
+from scrapy_focus.web.traps import Limits
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 #: What a site may ask for, and ``FOCUS_OBEY`` may name.
 WISHES = frozenset({"crawl-delay", "nofollow", "noindex", "retry-after", "robots-errors"})
 
+_LIMITS = Limits()
 Progress = Literal["auto", "panel", "log", "off"]
 
 
@@ -50,8 +52,12 @@ class Config:
     stop: StopRule | None = None
     learned_from: str = ""
     learned_to: str = ""
+    max_copies: int = _LIMITS.copies
+    max_folders: int = _LIMITS.folders
     max_inflight: int = 0
     max_inflight_per_slot: int = 0
+    max_links: int = _LIMITS.links
+    max_repeats: int = _LIMITS.repeats
     seed: int | None = None
     log: str = ""
     checkpoint_every: int = 1000
@@ -94,8 +100,12 @@ class Config:
             stop=_stop(settings),
             learned_from=str(settings.get("FOCUS_LEARNED_FROM") or ""),
             learned_to=str(settings.get("FOCUS_LEARNED_TO") or ""),
+            max_copies=_limit(settings, "FOCUS_MAX_COPIES", _LIMITS.copies),
+            max_folders=_limit(settings, "FOCUS_MAX_FOLDERS", _LIMITS.folders),
             max_inflight=_number(settings, "FOCUS_MAX_INFLIGHT", int) or 0,
             max_inflight_per_slot=_number(settings, "FOCUS_MAX_INFLIGHT_PER_SLOT", int) or 0,
+            max_links=_limit(settings, "FOCUS_MAX_LINKS", _LIMITS.links),
+            max_repeats=_limit(settings, "FOCUS_MAX_REPEATS", _LIMITS.repeats),
             seed=seed,
             log=settings.get("FOCUS_LOG") or "",
             checkpoint_every=_number(settings, "FOCUS_CHECKPOINT_EVERY", int, least=1) or 1000,
@@ -134,6 +144,10 @@ class Config:
             )
         return policy
 
+    def limits(self) -> Limits:
+        """Return how far a site is followed."""
+        return Limits(self.max_links, self.max_folders, self.max_repeats, self.max_copies)
+
     def make_budget(self) -> Budget:
         """Return the budget, with nothing used."""
         return Budget(requests=self.budget_requests, bytes=self.budget_bytes, seconds=self.budget_seconds)
@@ -165,9 +179,13 @@ SETTINGS = (
     "FOCUS_LEARNED_TO",
     "FOCUS_LOG",
     "FOCUS_LONGEST_WAIT",
+    "FOCUS_MAX_COPIES",
+    "FOCUS_MAX_FOLDERS",
     "FOCUS_MAX_INFLATION",
     "FOCUS_MAX_INFLIGHT",
     "FOCUS_MAX_INFLIGHT_PER_SLOT",
+    "FOCUS_MAX_LINKS",
+    "FOCUS_MAX_REPEATS",
     "FOCUS_OBEY",
     "FOCUS_PLATEAU",
     "FOCUS_POLICY",
@@ -362,6 +380,11 @@ def _plateau(value: Any) -> Plateau | None:
         raise ConfigError(
             f"FOCUS_PLATEAU is {value!r}; it takes True, or a dict with some of window, slope, decay, patience"
         ) from error
+
+
+def _limit(settings: BaseSettings, name: str, default: int) -> int:
+    limit = _number(settings, name, int)
+    return default if limit is None else int(limit)
 
 
 def _number(settings: BaseSettings, name: str, kind: type, least: float = 0) -> Any:

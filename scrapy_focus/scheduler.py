@@ -21,7 +21,7 @@ from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.job import job_dir
 
 from scrapy_focus.config import Config
-from scrapy_focus.core.crawl import Crawl
+from scrapy_focus.core.crawl import PART, Crawl
 from scrapy_focus.core.errors import StorageError
 from scrapy_focus.core.log import EventLog
 from scrapy_focus.core.types import State
@@ -35,6 +35,8 @@ from scrapy_focus.engine.marks import PICK, WHY
 from scrapy_focus.engine.requests import MissingCallback, Requests
 from scrapy_focus.engine.slots import Slots, slot_name
 from scrapy_focus.engine.stats import Stats, persistence, summary
+from scrapy_focus.engine.traps import Traps
+from scrapy_focus.engine.turns import Turns, has_more
 from scrapy_focus.frontiers.memory import memory_frontier
 from scrapy_focus.jobs.job import Job
 from scrapy_focus.policies.branching.policy import BranchingBandit
@@ -42,7 +44,7 @@ from scrapy_focus.spidermiddlewares import ItemIdMiddleware, has_spider_middlewa
 from scrapy_focus.web.mime import matches
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Self
 
     from scrapy import Request, Spider
@@ -133,6 +135,9 @@ class FocusScheduler(BaseScheduler):
             raise
         self.slots = Slots(crawler, limit=config.max_inflight_per_slot)
         self.inflight = InFlight(crawler, self.slots)
+        self.traps = Traps(config.limits(), self)
+        self.turns = Turns(self._step, self._ask_again)
+        self._concluding: set[int] = set()  # picks whose outcomes take more than one turn
         self._successors: deque[tuple[Entry, Request]] = deque()
         self._loose: list[Link] = []  # of no page
         self._spilled: deque[Request] = deque()  # taken in spite of an error of ours, outside the policy
@@ -241,7 +246,7 @@ class FocusScheduler(BaseScheduler):
 
     def drops(self, request: Request, response: Response | None) -> bool:
         """Whether a request from the page of a response goes no further, as its URL was requested before."""
-        return self.guard("drops", False, self.seen.drops, request, self.inflight.find(response))
+        return self.guard("drops", False, self._drops, request, self.inflight.find(response))
 
     def sent(self, request: Request) -> bool:
         """Use one request of the budget for a request on its way out; ``False``: it must not go out."""
@@ -259,7 +264,7 @@ class FocusScheduler(BaseScheduler):
     def reward(self, pick_id: int, value: float) -> None:
         """Say what an outcome was worth whose goal had said ``None``; may be called at any time."""
         self.guard("reward", False, self.crawl.reward, pick_id, value)
-        engine_slot(self.crawler).nextcall.schedule()  # or the engine would not ask before its next heartbeat
+        self._ask_again()
 
     def put_off(self, request: Request, seconds: float, why: str) -> None:
         """Ask the host of a request for nothing for so long, but no longer than ``FOCUS_LONGEST_WAIT``."""
@@ -309,24 +314,30 @@ class FocusScheduler(BaseScheduler):
     @property
     def _in_flight(self) -> int:
         """How many picks have no outcome yet."""
-        return len(self.inflight.entries) + len(self._owing)
+        return len(self.inflight.entries) + len(self._owing) + len(self._concluding)
 
     def _has_pending(self) -> bool:
         if not self._failed:
             self._settle()
         if self._failed or self._stopping:
             return False
-        return bool(self._successors or self._spilled or self._in_flight or self.crawl.status().waiting)
+        waiting = self._loose or self._successors or self._spilled or self._in_flight
+        return bool(waiting or self.crawl.status().waiting)
+
+    def _drops(self, request: Request, entry: Entry | None) -> bool:
+        return self.seen.drops(request, entry) or self.traps.is_full(entry)
 
     def _enqueue(self, request: Request) -> bool:
         pick_id = request.meta.pop(PICK, None)
         entry = None if pick_id is None else self.inflight.entries.get(pick_id)
+        source = entry or self.inflight.page_of(request)
+        if source is not None and source.returned and self.traps.refuses(request, source):
+            return False
         seen = self.seen.has(request, entry)
         if seen and self.resumed and request.meta.get("is_start_request"):
             seen = not self.links.is_recalled(request)
         if entry is not None and not entry.returned:
             return self._succeed(entry, request, seen)
-        source = entry or self.inflight.page_of(request)
         if source is None and request.meta.get("is_start_request"):
             self.seeds.add(urlparse_cached(request).hostname or "")
         if source is None and self._has_begun(request):
@@ -336,6 +347,8 @@ class FocusScheduler(BaseScheduler):
                 self.seen.note(request, source)
             return False
         self.count("link/loose", source is None)
+        if source is not None:
+            source.found += 1
         (self._loose if source is None else source.links).append(self.links.make(request, seen=seen))
         if not seen:
             self._count_as_scrapy("enqueued")
@@ -354,7 +367,7 @@ class FocusScheduler(BaseScheduler):
         out = any(entry.request is not None for entry in self.inflight.entries.values())
         if reason and not (reason == "budget_requests" and out):  # what is out may be refunded
             self._stop()
-        if reason or self._stopping:
+        if reason or self._stopping or self._loose:
             return None
         for _ in range(len(self._successors)):
             entry, successor = self._successors.popleft()
@@ -412,8 +425,10 @@ class FocusScheduler(BaseScheduler):
     def _settle(self) -> None:
         """Let links of no page be placed, and report all picks that the engine is done with."""
         if self._loose:
-            links, self._loose = self._loose, []
+            links, self._loose = self._loose[:PART], self._loose[PART:]
             self._add(links)
+            if self._loose:
+                self._ask_again()
         for entry in self.inflight.ended():
             self._conclude(entry)
         if self._owing:
@@ -426,6 +441,7 @@ class FocusScheduler(BaseScheduler):
                 self._freeze()
 
     def _conclude(self, entry: Entry) -> None:
+        """The engine is done with a pick: report its outcome, now or in some turns if its page has many links."""
         self.inflight.remove(entry)
         if isinstance(entry.failure, BudgetExhausted) and not entry.sent:
             self._release(entry)
@@ -436,10 +452,21 @@ class FocusScheduler(BaseScheduler):
             self._keep(entry)
         if self.job is not None and not flush_feeds(self.crawler):  # or a kill took items of a page that is done
             raise StorageError("a feed cannot be written, see the log: make room, and start again with the same JOBDIR")
-        self._owing[entry.pick.id] = entry
-        links = self._located(entry)
-        fresh = {link.key for link in links}
-        self.crawl.report(outcome, links, [key for key in entry.known if key not in fresh])
+        self._concluding.add(entry.pick.id)
+        work = self._reporting(entry, outcome)
+        if len(entry.links) > PART and not self._stopping:
+            self.turns.add(work)
+        else:
+            deque(work, 0)
+
+    def _reporting(self, entry: Entry, outcome: Outcome) -> Iterator[None]:
+        try:
+            yield from self._locating(entry)
+            fresh = {link.key for link in entry.links}
+            yield from self.crawl.reporting(outcome, entry.links, [key for key in entry.known if key not in fresh])
+        finally:
+            self._concluding.discard(entry.pick.id)
+            self._owing[entry.pick.id] = entry
         self._until_look -= 1
         if self.crawl.knows([entry.pick.key]) != [State.FLYING]:  # else its reward comes later
             self._concluded(self._owing.pop(entry.pick.id))
@@ -449,8 +476,19 @@ class FocusScheduler(BaseScheduler):
         self.seen.concluded(entry.pick.key)
         self.seen.forget(self.links.concluded(entry))
 
-    def _located(self, entry: Entry) -> list[Link]:
-        return self.guard("locate", entry.links, self.links.locate, entry.links, entry.response)
+    def _locating(self, entry: Entry) -> Iterator[None]:
+        steps = self.links.locating(entry)
+        while self.guard("locate", False, has_more, steps):
+            yield
+
+    def _step(self, work: Iterator[None]) -> bool:
+        return not self._failed and self.guard("next_request", False, has_more, work)
+
+    def _ask_again(self) -> None:
+        """Let the engine ask for requests before its next heartbeat."""
+        slot = engine_slot(self.crawler)
+        if slot is not None and slot.closing is None:
+            slot.nextcall.schedule()
 
     def _release(self, entry: Entry) -> None:
         """The request of a pick was never sent."""
@@ -473,8 +511,10 @@ class FocusScheduler(BaseScheduler):
         if not stuck or self._successors or self.crawl.status().waiting:
             return
         for entry in stuck:
-            self._add(self._located(entry), entry.outcome(now))
-            entry.links = []
+            links, entry.links = entry.links[PART:], entry.links[:PART]
+            deque(self._locating(entry), 0)
+            self._add(entry.links, entry.outcome(now))
+            entry.links = links
 
     def _wake_when_due(self) -> None:
         """Let the engine ask again when the policy has something, or a host may be asked again."""
@@ -490,7 +530,7 @@ class FocusScheduler(BaseScheduler):
         """Let the engine ask again in so many seconds, and at no other time that was set before."""
         if self._alarm is not None:
             self._alarm.cancel()
-        self._alarm = None if seconds is None else call_later(seconds, engine_slot(self.crawler).nextcall.schedule)
+        self._alarm = None if seconds is None else call_later(seconds, self._ask_again)
 
     def _freeze(self) -> None:
         """Let the garbage collector pass over what exists: imports and loaded links, later more waiting links."""
@@ -509,7 +549,9 @@ class FocusScheduler(BaseScheduler):
 
     def _shut_down(self) -> None:
         if self._failed:
+            self.turns.drop()
             return
+        self.turns.finish()
         for entry, _ in self._successors:  # the next run begins with the URL that leads there
             self.inflight.remove(entry)
             self._release(entry)
@@ -518,6 +560,8 @@ class FocusScheduler(BaseScheduler):
             self._conclude(entry)
         self.crawl.expire(everything=True)
         self._settle()
+        while self._loose:
+            self._settle()
         if self.job is not None:
             if len(self.requests):
                 logger.warning("%d waiting requests cannot be stored, and are lost with this stop", len(self.requests))

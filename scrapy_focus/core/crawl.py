@@ -15,6 +15,7 @@ from collections import Counter, deque
 from contextlib import ExitStack
 from dataclasses import dataclass
 from enum import Enum
+from itertools import pairwise
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar, cast
 
@@ -32,7 +33,7 @@ from scrapy_focus.core.noted import NotedPage
 from scrapy_focus.core.types import NOT_NOW, Link, Outcome, Pick, Placement, State
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from os import PathLike
 
     from scrapy_focus.core.events import Event
@@ -49,6 +50,7 @@ T = TypeVar("T")
 
 _SHOWN_ERRORS = 3  # with traceback; after that they are only counted
 _RECENT = 256  # rewards of which it is remembered when they came
+PART = 500  # new links of a page that a policy places at once
 
 
 class _Failure(Enum):
@@ -286,13 +288,18 @@ class Crawl:
 
         ``known`` are keys of further links of the page that were seen before.
         """
+        for _ in self.reporting(outcome, links, known):
+            pass
+
+    def reporting(self, outcome: Outcome, links: Sequence[Link] = (), known: Sequence[int] = ()) -> Iterator[None]:
+        """Do what :meth:`report` does, with a pause after each 500 new links; the pick is in flight until the end."""
         if outcome.pick.id not in self.picks or outcome.pick.id in self._owed:
             raise PolicyError(f"pick {outcome.pick.id} ({outcome.pick.url}) is not in flight: it was reported already")
         reward = self._ask("goal", worth, self.goal, outcome)
         if reward is None:
             self._owed[outcome.pick.id] = _Owed(outcome, links, known, self.clock())
         else:
-            self._conclude(outcome, links, known, 0.0 if reward is FAILED else reward)
+            yield from self._conclude(outcome, links, known, 0.0 if reward is FAILED else reward)
 
     def reward(self, pick_id: int, value: float) -> bool:
         """Say what an outcome was worth whose goal had said ``None``; ``False`` if nothing waits for it (any more)."""
@@ -301,7 +308,8 @@ class Crawl:
         owed = self._owed.pop(pick_id, None)
         if owed is None:
             return False
-        self._conclude(owed.outcome, owed.links, owed.known, float(value))
+        for _ in self._conclude(owed.outcome, owed.links, owed.known, float(value)):
+            pass
         return True
 
     def expire(self, *, everything: bool = False) -> None:
@@ -561,8 +569,15 @@ class Crawl:
 
     # Outcomes
 
-    def _conclude(self, outcome: Outcome, links: Sequence[Link], known: Sequence[int], reward: float) -> None:
+    def _conclude(self, outcome: Outcome, links: Sequence[Link], known: Sequence[int], reward: float) -> Iterator[None]:
         outcome = self._noted(outcome._replace(reward=reward, at=self._now()))
+        *parts, links = self._parts(links)
+        for part in parts:
+            added = Added(part, outcome, self._now())
+            self.apply(added)
+            self._tell(added)
+            yield
+            outcome = outcome._replace(at=self._now())
         if self.job is None:
             self.apply(Concluded(outcome, links, known, {}, {}))
             return
@@ -570,6 +585,15 @@ class Crawl:
         self.apply(event)
         self.job.tell(event._replace(counts=self._changes()))
         self._keep_up()
+
+    def _parts(self, links: Sequence[Link]) -> list[Sequence[Link]]:
+        """Cut the links of a page into parts of which no more than so many are to be placed; one at least."""
+        if len(links) <= PART:
+            return [links]
+        states = self.frontier.states([link.key for link in links])
+        to_place = [i for i, state in enumerate(states) if state == State.NEW or state in self._wanted]
+        cuts = [0, *to_place[PART::PART], len(links)]
+        return [links[start:end] for start, end in pairwise(cuts)]
 
     def _noted(self, outcome: Outcome) -> Outcome:
         """Let the keeper know what the policy reads of a page."""

@@ -88,10 +88,11 @@ class Policy(ABC):
     def place(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
         """Say where each link waits: one placement for each, ``None`` to give a new link up.
 
-        ``links`` are all links of one page, in document order; ``source`` is the outcome of that page, its reward
-        known, and ``None`` for seeds. After a HEAD, the link comes alone, in state ``PROBED``, with the outcome of the
-        HEAD as its source (see its ``status`` and ``error``). ``None`` for a link that is known leaves it as it is, and
-        :data:`~scrapy_focus.core.types.NOT_NOW` leaves any link as it is, a new one too.
+        ``links`` are all links of one page, in document order, or so many at a time of one that has more than 500;
+        ``source`` is the outcome of that page, its reward known, and ``None`` for seeds. After a HEAD, the link comes
+        alone, in state ``PROBED``, with the outcome of the HEAD as its source (see its ``status`` and ``error``).
+        ``None`` for a link that is known leaves it as it is, and :data:`~scrapy_focus.core.types.NOT_NOW` leaves any
+        link as it is, a new one too.
         """
 
     @abstractmethod

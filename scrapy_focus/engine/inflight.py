@@ -94,8 +94,8 @@ class Entry:
     """One pick with the engine, and what is known of it so far."""
 
     __slots__ = (
-        "also", "failure", "holds_slot", "items", "known", "links", "noindex", "parsed_from", "pick", "request",
-        "response", "sent", "since", "slot", "spider_error", "stopped", "verdict",
+        "also", "failure", "found", "holds_slot", "is_copy", "items", "known", "links", "noindex", "parsed_from",
+        "pick", "request", "response", "sent", "since", "slot", "spider_error", "stopped", "verdict",
     )  # fmt: skip
 
     def __init__(self, pick: Pick, since: float) -> None:
@@ -113,7 +113,9 @@ class Entry:
         self.stopped = False  # whether its body is not wanted for its MIME type
         self.noindex = False  # whether its page asks not to be read by goals and policies
         self.verdict = ""  # why it, or its last redirect, went no further
-        self.links: list[Link] = []
+        self.links: list[Link] = []  # that are not with the policy yet
+        self.found = 0  # links that it gave to the policy, or will
+        self.is_copy: bool | None = None  # whether its page was seen under too many URLs; None: nobody looked
         self.known: list[int] = []  # keys of further links of the page, whose URLs were seen before
         self.also: list[int] = []  # keys of the requests that it was redirected to
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
-from scrapy.http import HtmlResponse, Response
+from scrapy.http import HtmlResponse
 from scrapy.utils.response import get_base_url
 
 from scrapy_focus.core.types import Link, State
 from scrapy_focus.engine.marks import LINK, WHY
 from scrapy_focus.engine.slots import slot_name
 from scrapy_focus.frontiers.keys import KeySet
-from scrapy_focus.web.html import Place, locate
+from scrapy_focus.web.html import Place, end_of_path, locating
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from scrapy import Request
     from scrapy.crawler import Crawler
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from scrapy_focus.engine.inflight import Entry
     from scrapy_focus.engine.requests import Requests
 
+_STEPS = 50  # links of a page that are looked at before a pause
+_SAID = 1000  # characters of an anchor or context that a spider may say
 _ODD = 0x9E3779B97F4A7C15  # spreads keys over 63 bits
 
 
@@ -119,9 +121,9 @@ class Links:
             key=key,
             host=slot_name(self.crawler.engine.downloader.get_slot_key(request)),
             depth=depth if isinstance(depth := request.meta.get("depth"), int) else 0,
-            anchor=str(said.get("anchor") or request.meta.get("link_text") or ""),
-            tag_path=str(said.get("tag_path", "")),
-            context=str(said.get("context", "")),
+            anchor=str(said.get("anchor") or request.meta.get("link_text") or "")[:_SAID],
+            tag_path=end_of_path(str(said.get("tag_path", ""))),
+            context=str(said.get("context", ""))[:_SAID],
             payload=payload,
         )
 
@@ -147,17 +149,21 @@ class Links:
                 self.requests.forget(link.key)
         return untouched
 
-    def locate(self, links: list[Link], response: Response | None) -> list[Link]:
-        """Return links with where they stand on their page, if the policy reads that and it is HTML.
+    def locating(self, entry: Entry) -> Iterator[None]:
+        """Let the links of a page stand where they do on it, if the policy reads that and it is HTML.
 
-        What the user said of a link (``focus_link``) goes before what the page says.
+        What the user said of a link (``focus_link``) goes before what the page says. Pauses now and then.
         """
-        if not links or not self.reads_page or not isinstance(response, HtmlResponse):
-            return links
-        root, urls = response.selector.root, [link.url for link in links]
-        places = locate(root, get_base_url(response), urls, encoding=response.encoding)
+        response = entry.response
+        if not entry.links or not self.reads_page or not isinstance(response, HtmlResponse):
+            return
+        root, urls = response.selector.root, [link.url for link in entry.links]
+        places: dict[str, Place] = {}
+        steps = locating(root, get_base_url(response), urls, places, encoding=response.encoding)
+        for _ in itertools.islice(steps, _STEPS - 1, None, _STEPS):
+            yield
         self.host.count("link/unattributed", sum(url not in places for url in urls))
-        return [_stand(link, places.get(link.url, Place())) for link in links]
+        entry.links = [_stand(link, places.get(link.url, Place())) for link in entry.links]
 
     def _is_taken(self, key: int) -> bool:
         return key in self._coming or self._state(key) != State.NEW

@@ -30,6 +30,8 @@ class Stats:
         now["focus/reward"] = status.rewards
         now["focus/requests"] = status.used["requests"]
         now["focus/bytes"] = status.used["bytes"]
+        if long := self.crawler.stats.get_value("urllength/request_ignored_count"):
+            now["focus/trap/length"] = long
         for name, value in now.items():
             if self._flushed.get(name) != value:
                 self.crawler.stats.set_value(name, value)

@@ -24,7 +24,7 @@ from w3lib.html import get_base_url, get_meta_refresh, strip_html5_whitespace
 from w3lib.url import canonicalize_url, safe_url_string
 
 from scrapy_focus.core.errors import RecordingError
-from scrapy_focus.web.html import Place, place_of
+from scrapy_focus.web.html import Place, PlaceReader
 from scrapy_focus.web.mime import parse_mime
 
 if TYPE_CHECKING:
@@ -40,10 +40,10 @@ _SOON = 100  # seconds: a refresh that takes longer is not followed, Scrapy's ME
 _LONGEST = 2083  # characters of a URL, Scrapy's URLLENGTH_LIMIT
 _BOMB = 1 << 30  # bytes that a body may decompress to, Scrapy's DOWNLOAD_MAXSIZE
 _CHUNK = 1 << 16  # bytes
-_REMEMBERED = 1 << 12  # characters of a link; longer ones are data, and no menu has them
+_REMEMBERED = 1 << 9  # characters of a link; longer ones are no menu's, and 65,536 of them take much memory
 _FOLLOWED = {"a": "href", "area": "href", "iframe": "src", "frame": "src"}
 _FROM_ORIGIN = re.compile(r"/(?!/)|(?:https?:)?//[^/?#;]")  # links that lead to the same URL from all pages of a host
-_PLAIN = re.compile(r"[!#-;=?-\[\]_a-z~]+\Z")  # as in core.html: what need not be repaired
+_PLAIN = re.compile(r"[!#-;=?-\[\]_a-z~]+\Z")  # as in web.html: what need not be repaired
 
 
 class Found(NamedTuple):
@@ -103,7 +103,7 @@ def is_page(mime: str, body: bytes) -> bool:
 
 
 def read_page(url: str, headers: Mapping[str, str], body: bytes) -> Content:
-    """Return what is in an HTML page; each URL counts once, and stands where ``core.html.locate`` finds it first.
+    """Return what is in an HTML page; each URL counts once, and stands where ``web.html.locate`` finds it first.
 
     Nothing is in a page that cannot be read: Scrapy's own functions raise on it too.
     """
@@ -182,8 +182,8 @@ def _links(root: _Element, base: str, encoding: str) -> list[Found]:
             first.setdefault(url, element)
             if is_plain:
                 plain.setdefault(url, element)
-    paths: dict[_Element, str] = {}
-    return [Found(url, place_of(plain.get(url, element), paths)) for url, element in first.items()]
+    reader = PlaceReader()
+    return [Found(url, reader.place(plain.get(url, element))) for url, element in first.items()]
 
 
 @lru_cache(maxsize=1 << 16)

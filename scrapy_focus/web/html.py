@@ -24,7 +24,14 @@ if TYPE_CHECKING:
 _LINKS = {"a": "href", "area": "href", "iframe": "src", "frame": "src", "link": "href", "form": "action"}
 _SHOWN = ("a", "area", "iframe", "frame")  # where a URL stands for readers; the others say less of it
 _TEXT = 200  # characters of anchor and context that are kept
-_PIECES = 50  # text nodes that are read for them at most
+_PIECES = 50  # text nodes that are read for them at most ...
+_RAW = 20_000  # ... characters of these, blanks among them ...
+_EVENTS = 400  # ... and begins and ends of elements
+_READ = ("start", "end", "comment", "pi")
+_ELEMENTS = 64  # of a tag path, counted from the link
+_PATH = 4096  # characters of a tag path, counted from the link
+_NAME = 512  # characters of an element in a tag path
+_ROOM = 1 << 21  # characters of the tag paths that are remembered while a page is read
 _UNSEEN = frozenset(
     "audio canvas embed head noscript object script select style svg template textarea title video".split()
 )
@@ -62,33 +69,46 @@ def locate(root: _Element, base: str, wanted: Collection[str], *, encoding: str 
     Where a URL stands on a page more than once, the first place in document order counts, and a place that readers see
     before a ``<link>`` or form; where it is spelled in several ways, the first of those that Scrapy need not repair.
     """
-    missing = {_bare(url): url for url in wanted}
     found: dict[str, Place] = {}
-    paths: dict[_Element, str] = {}
+    for _ in locating(root, base, wanted, found, encoding=encoding):
+        pass
+    return found
+
+
+def locating(
+    root: _Element, base: str, wanted: Collection[str], found: dict[str, Place], *, encoding: str = "utf-8"
+) -> Iterator[None]:
+    """Do what :func:`locate` does, and write to ``found`` in its place; pause after each link that is looked at.
+
+    So whoever has other things to do can do them in between. The page is not to be changed meanwhile.
+    """
+    missing = {_bare(url): url for url in wanted}
+    reader = PlaceReader()
     later: list[tuple[str, str | None, _Element]] = []
     for href, element in _links(root):
         url = _bare(_joined(base, href)) if _PLAIN.match(href) else ""
         if url in missing:
-            found[missing.pop(url)] = place_of(element, paths)
+            found[missing.pop(url)] = reader.place(element)
             if not missing:
-                return found
+                return
         else:
             # changed behind the question mark at most; Scrapy gives a URL without a path one
             simple = url and "%" not in href and "//" not in href and url.partition("?")[0].count("/") > 2
             later.append((href, url.partition("?")[0] if simple else None, element))
+        yield
     for normalise in (_safe, _canonical):
         heads = {url.partition("?")[0] for url in missing}
         for href, head, element in later:
             if not missing:
-                return found
+                return
+            yield
             if head is not None and head not in heads:
                 continue
             url = _bare(normalise(base, href, encoding))
             if url in missing:
-                found[missing.pop(url)] = place_of(element, paths)
+                found[missing.pop(url)] = reader.place(element)
         if normalise is _safe:
             missing = {_bare(canonicalize_url(url)): url for url in missing.values()}
-    return found
 
 
 def page_links(root: _Element, base: str) -> Iterator[tuple[str, _Element]]:
@@ -135,20 +155,104 @@ def html_text(source: str) -> str:
     return "" if root is None else page_text(root)
 
 
-def tag_path(element: _Element, paths: dict[_Element, str] | None = None) -> str:
+class PlaceReader:
+    """Says where the links of one page stand. What they share is read once.
+
+    Notes
+    -----
+    What is read of an element is bounded, so that time and memory are linear in the page, however its elements are
+    nested, and whatever they are called: 64 elements and 4,096 characters of a tag path, 512 of each element; and of a
+    text, 50 nodes, 20,000 characters and 200 elements.
+    """
+
+    def __init__(self) -> None:
+        self._names: dict[_Element, str] = {}  # of elements whose path cannot be remembered
+        self._paths: dict[_Element, str] = {}
+        self._room = _ROOM
+        self._contexts: dict[_Element, str] = {}
+        self._long: dict[tuple[_Element, str], str] = {}  # how each long text begins
+
+    def place(self, element: _Element) -> Place:
+        """Return where the link of an element stands."""
+        parent = element.getparent()
+        anchor = self.text(element) or element.get("title") or element.get("aria-label") or _alternative(element)
+        return Place(self.path(element), anchor[:_TEXT], "" if parent is None else self._context(parent))
+
+    def path(self, element: _Element) -> str:
+        """Return the path of an element, as :func:`tag_path` does."""
+        missing: list[_Element] = []  # no recursion: unclosed elements nest by the thousand
+        ancestor: _Element | None = element
+        while ancestor is not None and ancestor not in self._paths and len(missing) < 2 * _ELEMENTS:
+            missing.append(ancestor)
+            ancestor = ancestor.getparent()
+        path = "" if ancestor is None else self._paths.get(ancestor, "")
+        is_whole = ancestor is None or bool(path)
+        for above, each in enumerate(reversed(missing), 1):
+            name = self._names.get(each) or _name(each)
+            path = f"{path}/{name}" if path else name
+            if len(path) >= 2 * _ELEMENTS:  # or it is too short for too many
+                path = end_of_path(path)
+            if is_whole or above >= _ELEMENTS:
+                self._remember(each, path)
+            else:
+                self._names[each] = name
+        return path
+
+    def _remember(self, element: _Element, path: str) -> None:
+        self._room -= len(path)
+        if self._room < 0:
+            self._paths.clear()
+            self._room = _ROOM
+        self._paths[element] = path
+
+    def text(self, element: _Element) -> str:
+        """Return how the text of an element begins, with single blanks: 200 characters at most."""
+        if not len(element):
+            return " ".join((element.text or "")[:_RAW].split())[:_TEXT]
+        pieces: list[str] = []
+        room = _RAW
+        for event, each in islice(etree.iterwalk(element, events=_READ), _EVENTS):
+            if event != "start" and each is element:
+                break
+            piece = self._long.get((each, event)) if self._long else None
+            if piece is None:
+                piece = each.text if event == "start" else each.tail
+            if piece:
+                if len(piece) > _RAW:
+                    self._long[each, event] = piece[:_RAW]
+                pieces.append(piece[:room])
+                room -= len(piece)
+                if room <= 0 or len(pieces) == _PIECES:
+                    break
+        return " ".join("".join(pieces).split())[:_TEXT]
+
+    def _context(self, parent: _Element) -> str:
+        context = self._contexts.get(parent)
+        if context is None:
+            context = self._contexts[parent] = self.text(parent)
+        return context
+
+
+def tag_path(element: _Element) -> str:
     """Return the path from the root to an element: ``html/body.front/div.a b#main/a``, all classes behind one dot.
 
-    A ``/`` within a class or id becomes ``|``, so that it does not end the element's name.
+    A ``/`` within a class or id becomes ``|``, so that it does not end the element's name. Of a path that is very long,
+    the end is kept: 64 elements and 4,096 characters at most. Of an element's name, the first 512 characters are.
     """
-    paths = {} if paths is None else paths
-    missing = []  # no recursion: unclosed elements nest by the thousand
-    ancestor: _Element | None = element
-    while ancestor is not None and ancestor not in paths:
-        missing.append(ancestor)
-        ancestor = ancestor.getparent()
-    path = "" if ancestor is None else paths[ancestor]
-    for each in reversed(missing):
-        path = paths[each] = f"{path}/{_name(each)}" if path else _name(each)
+    return PlaceReader().path(element)
+
+
+def link_text(element: _Element) -> str:
+    """Return the text of a link with single blanks: 200 characters at most."""
+    return PlaceReader().text(element)
+
+
+def end_of_path(path: str) -> str:
+    """Return as many elements from the end of a tag path as are kept: 64, and 4,096 characters."""
+    if len(path) > _PATH:
+        path = path[-_PATH - 1 :].partition("/")[2]
+    if path.count("/") >= _ELEMENTS:
+        path = "/".join(path.rsplit("/", _ELEMENTS)[1:])
     return path
 
 
@@ -158,7 +262,15 @@ def _name(element: _Element) -> str:
         name += "." + " ".join(classes.split())
     if identifier := element.get("id"):
         name += "#" + identifier.strip()
-    return name.replace("/", "|")
+    return name[:_NAME].replace("/", "|")
+
+
+def _alternative(element: _Element) -> str:
+    """Return what stands for the first image of a link."""
+    for _, each in islice(etree.iterwalk(element, events=("start",)), _EVENTS):
+        if each.tag == "img":
+            return each.get("alt") or ""
+    return ""
 
 
 def _links(root: _Element) -> Iterator[tuple[str, _Element]]:
@@ -168,21 +280,6 @@ def _links(root: _Element) -> Iterator[tuple[str, _Element]]:
         if href is not None and href not in seen:
             seen.add(href)
             yield strip_html5_whitespace(href), element
-
-
-def place_of(element: _Element, paths: dict[_Element, str]) -> Place:
-    """Return where the link of an element stands. ``paths`` keeps the tag paths of a page, as for :func:`tag_path`."""
-    parent = element.getparent()
-    anchor = _text(element) or element.get("title") or element.get("aria-label") or ""
-    if not anchor:
-        image = element.find(".//img")
-        anchor = "" if image is None else image.get("alt") or ""
-    return Place(tag_path(element, paths), anchor[:_TEXT], "" if parent is None else _text(parent))
-
-
-def _text(element: _Element) -> str:
-    text = " ".join("".join(islice((str(piece) for piece in element.itertext()), _PIECES)).split())
-    return text[:_TEXT]
 
 
 def _bare(url: str) -> str:

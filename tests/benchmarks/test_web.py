@@ -15,7 +15,7 @@ from parsel import Selector
 from manyhosts.web import TOPICS, MadeUpWeb, WebPage
 from scrapy_focus.core.types import Link
 from scrapy_focus.learn.relevance import LinearRelevance
-from scrapy_focus.web.html import html_text, page_links, place_of
+from scrapy_focus.web.html import PlaceReader, html_text, page_links
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 TOPIC = "beekeeping"
@@ -73,8 +73,8 @@ def test_html_has_the_links_that_are_simulated(pages: list[WebPage]) -> None:
     """What a parser finds in the HTML is what ``links`` says: URLs, their order, tag paths, anchors, contexts."""
     for page in well(pages):
         root = Selector(text=page.html, type="html").root
-        paths: dict[object, str] = {}
-        found = [(url, *place_of(element, paths)) for url, element in page_links(root, page.url)]
+        reader = PlaceReader()
+        found = [(url, *reader.place(element)) for url, element in page_links(root, page.url)]
         assert found == [(link.url, link.tag_path, link.anchor, link.context) for link in page.links]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from lxml import html
 
-from scrapy_focus.web.html import Place, html_text, locate, page_links, page_text, tag_path
+from scrapy_focus.web.html import Place, PlaceReader, html_text, link_text, locate, page_links, page_text, tag_path
 
 BASE = "http://h/dir/page"
 
@@ -141,18 +141,51 @@ def test_pages_may_be_nested_deeply() -> None:
     element = root = html.Element("html")
     for _ in range(5000):
         element = html.etree.SubElement(element, "b")
-    assert tag_path(element) == "html" + "/b" * 5000
-    assert tag_path(element.getparent()) == "html" + "/b" * 4999
+    assert tag_path(element) == "b" + "/b" * 63
     assert tag_path(root) == "html"
 
 
-def test_paths_of_ancestors_are_remembered() -> None:
-    """With a dictionary for it, each ancestor is looked at once; with and without, paths are the same."""
-    root = html.document_fromstring('<body id="b"><ul><li><a href="/x">x</a><li><a href="/y">y</a></ul>')
-    paths: dict = {}
-    for element in root.iter("a"):
-        assert tag_path(element, paths) == tag_path(element) == "html/body#b/ul/li/a"
-    assert set(paths) == {element for element in root.iter() if element.tag != "head"}
+def test_paths_are_whole_up_to_64_elements() -> None:
+    """Three times as many as the deepest page has that was ever measured; of more, those nearest to the link are kept."""
+    for depth in (1, 23, 63, 64, 65, 200):
+        root = html.document_fromstring("<p class=x>" + "".join(f"<b id=b{i}>" for i in range(depth)) + "<a href=/x>x")
+        path = [f"b#b{i}" for i in range(depth)] + ["a"]
+        assert tag_path(root.find(".//a")) == "/".join((["html", "body", "p.x", *path])[-64:])
+
+
+def test_names_in_paths_and_paths_are_bounded() -> None:
+    """A name has 512 characters at most and a path 4,096; a path begins with a whole name."""
+    root = html.document_fromstring(f"<div id={'i' * 9999}><p class='{'c ' * 9999}'><a href=/x>x</a></div>")
+    assert tag_path(root.find(".//a")).split("/") == ["html", "body", "div#" + "i" * 508, ("p." + "c " * 255), "a"]
+    root = html.document_fromstring("".join(f"<div class='{'c' * 100} d{i:02}'>" for i in range(50)) + "<a href=/x>x")
+    path = tag_path(root.find(".//a"))
+    assert 4096 - 109 < len(path) <= 4096
+    assert path.split("/") == [f"div.{'c' * 100} d{i}" for i in range(13, 50)] + ["a"]
+
+
+@pytest.mark.parametrize("deep", [0, 10, 60, 70, 500])
+@pytest.mark.parametrize("length", [1, 300, 3000])
+def test_paths_are_the_same_for_one_link_and_for_a_page(deep: int, length: int) -> None:
+    """What is remembered of ancestors makes no difference, where a page has few links, many, deep ones and long names."""
+    nest = "".join(f"<div class='{'c' * length} n{i}'><a href=/{i}></a>" for i in range(deep))
+    rows = "".join(f"<p id=p{i}><b><a href=/r{i}></a></b></p>" for i in range(50))
+    source = f"<main>{nest}{rows}{'</div>' * (deep // 2)}{rows}"
+    root = html.document_fromstring(source, parser=html.HTMLParser(huge_tree=True))
+    reader = PlaceReader()
+    links = list(root.iter("a"))
+    assert len(links) == deep + 100
+    assert [reader.path(link) for link in links] == [tag_path(link) for link in links]
+
+
+def test_texts_are_bounded() -> None:
+    """Of an anchor and a context 200 characters are kept, of the first 50 pieces of text; blanks count once."""
+    root = html.document_fromstring(f"<p>{'word ' * 100}<a href=/x>{'<b>a</b> ' * 60}</a>{'later ' * 99}")
+    place = PlaceReader().place(root.find(".//a"))
+    assert place.context == ("word " * 40)
+    assert place.anchor == " ".join("a" * 25)
+    assert link_text(root.find(".//a")) == place.anchor
+    blanks = html.document_fromstring(f"<p><a href=/x>{' ' * 30_000}x</a>")
+    assert PlaceReader().place(blanks.find(".//a")).anchor == ""
 
 
 @pytest.mark.parametrize("source", ["<!-- only a comment -->", "<html></html>", "plain text", "<a>no href</a>"])

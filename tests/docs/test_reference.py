@@ -21,6 +21,7 @@ from scrapy_focus.config import SETTINGS, Config
 from scrapy_focus.core.goal import ItemsGoal
 from scrapy_focus.sites.portal.portal import StatisticsPortal
 from scrapy_focus.sites.server import SiteServer
+from scrapy_focus.web.traps import Limits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -118,8 +119,8 @@ def raised_stats() -> set[str]:
                     assert ast.unparse(counted) == "name", f"{path}:{node.lineno}"  # type: ignore[attr-defined]
             elif isinstance(node, ast.Call) and _name(node.func) in GUARDS and isinstance(node.args[0], ast.Constant):
                 names.add(f"focus/error/{node.args[0].value}")
-    assert prefixes == {"error/", "outcome/"}, "another family of stats: teach this test what may be in it"
-    return names | {f"focus/outcome/{label}" for label in labels()}
+    assert prefixes == {"error/", "outcome/", "trap/"}, "another family of stats: teach this test what may be in it"
+    return names | {f"focus/outcome/{label}" for label in labels()} | {f"focus/trap/{trap}" for trap in Limits._fields}
 
 
 def counted_in(node: ast.AST) -> ast.expr | None:

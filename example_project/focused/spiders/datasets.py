@@ -7,6 +7,7 @@ import mimetypes
 import re
 import warnings
 from email.message import Message
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
@@ -18,7 +19,7 @@ from scrapy.utils.response import get_base_url
 from focused.items import DataFile, SkippedFile
 from scrapy_focus import ConfigError, FilesGoal
 from scrapy_focus.engine.inflight import TooLarge
-from scrapy_focus.web.html import page_links
+from scrapy_focus.web.html import link_text, page_links
 from scrapy_focus.web.mime import blocked_extensions, extension, parse_mime, parse_types
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from twisted.python.failure import Failure
 
+_LINKS = 10_000  # of a page that are looked at
 _CHATTY = ("scrapy.addons", "scrapy.middleware", "scrapy.spidermiddlewares.httperror")  # loggers
 
 
@@ -127,10 +129,10 @@ class DatasetsSpider(scrapy.Spider):
 
     def links(self, response: HtmlResponse) -> Iterator[scrapy.Request]:
         """Return a request for each link of a page, in document order."""
-        for url, element in page_links(response.selector.root, get_base_url(response)):
+        for url, element in islice(page_links(response.selector.root, get_base_url(response)), _LINKS):
             if extension(url) in self.ignored:
                 continue
-            anchor = " ".join("".join(element.itertext()).split())[:200]
+            anchor = link_text(element)
             try:
                 request = scrapy.Request(url, errback=self.skip, meta={"link_text": anchor} if anchor else None)
             except ValueError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from datetime import UTC, datetime
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -25,7 +25,7 @@ from scrapy_focus.learn.examples import read_examples
 from scrapy_focus.learn.models import load_relevance
 from scrapy_focus.learn.relevance import LinearRelevance
 from scrapy_focus.web.domains import domain_of
-from scrapy_focus.web.html import page_links, page_text
+from scrapy_focus.web.html import link_text, page_links, page_text
 from scrapy_focus.web.mime import BLOCKED_MIMES, DATA_TYPES, FILE_TYPES, blocked_extensions, extension
 
 if TYPE_CHECKING:
@@ -41,7 +41,8 @@ _CHATTY = ("scrapy.addons", "scrapy.middleware", "scrapy.spidermiddlewares.httpe
 _NO_PAGES = DATA_TYPES - {"text/plain", "application/octet-stream"}  # which redirects and errors may be
 _STEPS = 20  # of a path that are told; the seed is always among them
 _PAGES = 200_000  # of which it is remembered how they were reached: some 60 MB
-_TEXT = 200  # characters of titles and anchors
+_LINKS = 10_000  # of a page that are looked at
+_TEXT = 200  # characters of titles
 _FEW = 5  # examples
 
 
@@ -198,9 +199,9 @@ class TopicSpider(scrapy.Spider):
             yield self.page(response)
         if refresh := get_meta_refresh(response)[1]:
             yield from self.link(response, refresh, meta.get("link_text", ""))
-        for url, element in page_links(response.selector.root, get_base_url(response)):
+        for url, element in islice(page_links(response.selector.root, get_base_url(response)), _LINKS):
             if extension(url) not in self.ignored:
-                yield from self.link(response, url, " ".join("".join(element.itertext()).split())[:_TEXT])
+                yield from self.link(response, url, link_text(element))
 
     def link(self, response: Response, url: str, anchor: str, **more: str) -> Iterator[scrapy.Request]:
         """Yield the request for a link of a page, unless it is no URL."""

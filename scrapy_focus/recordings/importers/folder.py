@@ -54,7 +54,9 @@ _TYPES = {
 }
 _HOPS = 5  # redirects before the first page
 _HEAD = 1024  # bytes in which a page is told from other files
-_BEGINS_PAGE = re.compile(rb"(?:\xef\xbb\xbf)?(?:\s|<\?xml[^>]*>|<!--.*?-->)*<(?:!doctype\s+html|html)\b", re.I | re.S)
+_BEGINS_PAGE = re.compile(  # nothing is tried twice: comments can be put together from comments in many ways
+    rb"(?:\xef\xbb\xbf)?(?:\s++|<\?xml[^>]*+>|<!--(?:(?!-->).)*+-->)*+<(?:!doctype\s++html|html)\b", re.I | re.S
+)
 
 
 class FolderSite:

@@ -1,0 +1,53 @@
+"""What tells an endless site from a large one."""
+
+from __future__ import annotations
+
+import pytest
+
+from scrapy_focus.web.traps import Copies, Limits, trap_of
+
+
+@pytest.mark.parametrize(
+    ("path", "trap"),
+    [
+        ("", ""),
+        ("/", ""),
+        ("?a/b/a/b/a/b/a/b/a/b/a/b/a/b", ""),  # a query has no folders
+        ("/x#/a/a/a/a/a/a/a", ""),
+        ("/a" * 5, ""),
+        ("/a" * 6, "repeats"),
+        ("/a/b/a/c/a/d/a/e/a/f/a/g", "repeats"),
+        ("//////", "repeats"),
+        ("/2024/01/01/01/01/01/map.png", ""),
+        ("".join(f"/{i}" for i in range(32)), ""),
+        ("".join(f"/{i}" for i in range(33)), "folders"),
+        ("/a" * 100_000, "folders"),
+    ],
+)
+def test_trap_of(path: str, trap: str) -> None:
+    """Too many parts of a path, or one of them too often; queries and fragments do not count."""
+    assert trap_of(f"http://h{path}", Limits()) == trap
+
+
+def test_each_limit_can_be_switched_off() -> None:
+    """0 is no limit."""
+    assert trap_of("http://h" + "/a" * 40, Limits(folders=0)) == "repeats"
+    assert trap_of("http://h" + "/a" * 40, Limits(repeats=0)) == "folders"
+    assert trap_of("http://h" + "/a" * 40, Limits(folders=0, repeats=0)) == ""
+
+
+def test_copies_are_counted_by_url() -> None:
+    """A page that is seen again under its own URL is no further copy."""
+    copies = Copies()
+    assert [copies.count(f"http://h/{i % 7}", b"same") for i in range(20)] == [*range(1, 8)] + 13 * [7]
+    assert copies.count("http://h/0", b"other") == 1
+
+
+def test_memory_for_copies_is_bounded() -> None:
+    """Of very many pages the oldest are forgotten; one that comes again and again is not."""
+    copies = Copies(pages=100)
+    for i in range(2000):
+        copies.count(f"http://h/{i}", b"%d" % i)
+        assert copies.count(f"http://h/s{i}", b"same") == i + 1
+    assert len(copies._new) + len(copies._old) <= 402
+    assert copies.count("http://h/x", b"0") == 1

@@ -1,0 +1,229 @@
+"""Sites without an end, and pages with more links than anybody needs."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from crawls import BREADTH_FIRST, Follower, crawl
+from scrapy import Request
+
+from scrapy_focus.core.crawl import PART
+from scrapy_focus.policies.orderings import BreadthFirst
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator, Sequence
+    from pathlib import Path
+
+    from mocksite import MockSite
+    from scrapy.http import Response
+
+    from scrapy_focus import Link, Outcome, Placement
+
+ADDON = pytest.mark.parametrize("addon", [False, True], ids=["scheduler", "addon"])
+LINKS = {"FOCUS_POLICY": BREADTH_FIRST, "FOCUS_MAX_INFLIGHT": 1}
+
+
+def links(urls: Sequence[str]) -> str:
+    """Return a page with a list of links."""
+    return "".join(f'<li class="row"><a href="{url}">{url}</a></li>' for url in urls)
+
+
+class Ticking(Follower):
+    """Counts the turns of the event loop."""
+
+    name = "ticking"
+    ticks = 0
+
+    async def start(self) -> AsyncIterator[Any]:
+        self.task = asyncio.ensure_future(self.tick())
+        async for each in super().start():
+            yield each
+
+    async def tick(self) -> None:
+        while True:
+            await asyncio.sleep(0)
+            Ticking.ticks += 1
+
+
+class Parts(BreadthFirst):
+    """Notes how many links it is given at once, in which turn of the loop, and what was known of their page."""
+
+    given: list[tuple[int, int, float]] = []
+    paths: list[str] = []
+    reads_page = True
+
+    def place(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
+        if source is not None:
+            Parts.given.append((len(links), Ticking.ticks, source.reward))
+            Parts.paths += [link.tag_path for link in links]
+        return super().place(links, source)
+
+
+@pytest.mark.reactor
+@ADDON
+def test_the_first_links_of_a_page_are_followed(site: MockSite, addon: bool) -> None:
+    """Those behind the limit are counted and said once; the first ones are followed in their order on the page."""
+    site.pages["/"] = links([f"/a{i}" for i in range(50)])
+    site.pages |= {f"/a{i}": links([f"/b{i}-{j}" for j in range(20)]) for i in range(50)}
+    settings = LINKS | {"FOCUS_MAX_LINKS": 12, "FOCUS_BUDGET_REQUESTS": 14}
+    result = crawl(Follower, settings, addon=addon, seeds=[site.url("/")])
+    assert site.paths == ["/", *(f"/a{i}" for i in range(12)), "/b0-0"]
+    assert result.stats["focus/trap/links"] == 38 + 13 * 8 - 8
+    [said] = result.logged("new links")
+    assert site.url("/") in said
+    assert "FOCUS_MAX_LINKS" in said
+
+
+@ADDON
+def test_links_that_are_known_do_not_count(site: MockSite, addon: bool) -> None:
+    """A page whose first links are known gives as many new ones as any."""
+    known = [f"/a{i}" for i in range(10)]
+    site.pages |= {"/": links(known), "/a0": links([*known, *(f"/b{i}" for i in range(20))])}
+    crawl(Follower, LINKS | {"FOCUS_MAX_LINKS": 10}, addon=addon, seeds=[site.url("/")])
+    assert {path for path in site.paths if path.startswith("/b")} == {f"/b{i}" for i in range(10)}
+
+
+@pytest.mark.reactor
+@ADDON
+@pytest.mark.parametrize("job", [False, True], ids=["memory", "job"])
+def test_a_page_with_many_links_is_placed_in_turns(site: MockSite, tmp_path: Path, addon: bool, job: bool) -> None:
+    """Every link is placed once, with its path, the reward of the page known, and the loop goes on between the parts."""
+    n = 4 * PART + 100
+    site.pages["/"] = links([f"/a{i}" for i in range(n)])
+    settings = LINKS | {"FOCUS_POLICY": Parts, "FOCUS_BUDGET_REQUESTS": 2, "FOCUS_GOAL": lambda _: 1.0}
+    settings |= {"JOBDIR": str(tmp_path)} if job else {}
+    Parts.given, Parts.paths = [], []
+    result = crawl(Ticking, settings, addon=addon, seeds=[site.url("/")])
+    assert [size for size, _, _ in Parts.given[:5]] == [PART, PART, PART, PART, 100]
+    turns = [turn for _, turn, _ in Parts.given[:5]]
+    assert turns[0] < turns[-1]
+    assert {reward for _, _, reward in Parts.given[:5]} == {1.0}
+    assert set(Parts.paths[:n]) == {"html/body/li.row/a"}
+    assert result.stats["focus/waiting"] == n - 1
+    assert site.paths == ["/", "/a0"]
+    assert result.errors == {}
+
+
+class Stops(BreadthFirst):
+    """Ends the crawl with its second part."""
+
+    parts = 0
+
+    def place(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
+        Stops.parts += 1
+        if source is not None and Stops.parts == 3:
+            asyncio.get_running_loop().create_task(Stopped.engine.close_spider_async(reason="stopped"))
+        return super().place(links, source)
+
+
+class Stopped(Follower):
+    name = "stopped"
+    engine: Any = None
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        Stopped.engine = self.crawler.engine
+        yield from super().parse(response)
+
+
+def test_a_stop_in_the_middle_of_a_page_loses_no_link(site: MockSite, tmp_path: Path) -> None:
+    """A crawl that is stopped while links of a page are placed places the rest before it ends."""
+    n = 6 * PART
+    site.pages["/"] = links([f"/a{i}" for i in range(n)])
+
+    settings = LINKS | {"FOCUS_POLICY": Stops, "JOBDIR": str(tmp_path), "FOCUS_BUDGET_REQUESTS": 10}
+    result = crawl(Stopped, settings, seeds=[site.url("/")])
+    assert result.reason == "stopped"
+    assert result.stats["focus/waiting"] + len(site.paths) - 1 == n
+
+
+@ADDON
+def test_links_of_no_page_are_placed_in_parts(site: MockSite, addon: bool) -> None:
+    """So many start requests at once, or links of a page that cannot be told, do not hold the loop either."""
+
+    class Loose(Follower):
+        name = "loose"
+
+        def parse(self, response: Response) -> Iterator[Any]:
+            for i in range(3 * PART + 7):
+                request = Request(site.url(f"/a{i}"))
+                self.crawler.engine.scheduler.enqueue_request(request)
+            yield None
+
+    class Sizes(BreadthFirst):
+        sizes: list[int] = []
+
+        def place(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
+            Sizes.sizes.append(len(links))
+            return super().place(links, source)
+
+    site.pages["/"] = "x"
+    result = crawl(
+        Loose, LINKS | {"FOCUS_POLICY": Sizes, "FOCUS_BUDGET_REQUESTS": 3}, addon=addon, seeds=[site.url("/")]
+    )
+    assert max(Sizes.sizes) <= PART
+    assert sum(Sizes.sizes) == 3 * PART + 8
+    assert result.stats["focus/waiting"] + len(site.paths) == sum(Sizes.sizes)
+
+
+@ADDON
+def test_a_path_that_repeats_itself_ends(site: MockSite, addon: bool) -> None:
+    """Relative links that lead deeper and deeper are followed a few times; what is beside them is found."""
+    site.pages["/"] = links(["en/x", "/good"])
+    deep = "/"
+    for _ in range(40):
+        deep += "en/"
+        site.pages[f"{deep}x"] = links(["en/x"])
+    result = crawl(Follower, LINKS, addon=addon, seeds=[site.url("/")])
+    assert site.paths[-1] == f"/{'en/' * 5}x"
+    assert len(site.paths) == 7
+    assert result.stats["focus/trap/repeats"] == 1
+    assert result.reason == "finished"
+    site.log.clear()
+    off = crawl(Follower, LINKS | {"FOCUS_MAX_REPEATS": 0}, addon=addon, seeds=[site.url("/")])
+    assert len(site.paths) == 2 + 31
+    assert off.stats["focus/trap/folders"] == 1
+
+
+@ADDON
+def test_the_same_page_under_ever_new_urls_ends(site: MockSite, addon: bool) -> None:
+    """Links of so many copies of a page are followed; revisits of one URL are no copies."""
+    site.pages["/"] = links(["/s/0/"])
+    site.pages |= {f"/s/{'z/' * i}0/": '<a href="../z/0/">next</a>' for i in range(30)}
+    settings = LINKS | {"FOCUS_MAX_COPIES": 4, "FOCUS_MAX_REPEATS": 0}
+    result = crawl(Follower, settings, addon=addon, seeds=[site.url("/")])
+    assert len(site.paths) == 6
+    assert result.stats["focus/trap/copies"] == 1
+    assert len(result.logged("same page")) == 1
+
+
+@ADDON
+def test_what_is_asked_for_outright_is_not_refused(site: MockSite, addon: bool) -> None:
+    """Start requests, redirects, and requests that are no plain links go out, however their URLs look."""
+    endless = "/" + "en/" * 40
+    site.pages |= {endless: "x", "/": f'<a href="/redirect?to={endless}to">r</a>', f"{endless}to": "y"}
+
+    class Asks(Follower):
+        name = "asks"
+
+        def parse(self, response: Response) -> Iterator[Any]:
+            yield from super().parse(response)
+            if response.url == site.url("/"):
+                yield Request(site.url(f"{endless}again"), dont_filter=True, callback=self.done)
+                yield Request(site.url(f"{endless}post"), method="POST", body=b"x", callback=self.done)
+
+        def done(self, response: Response) -> None:
+            pass
+
+    result = crawl(Asks, LINKS, addon=addon, seeds=[site.url(endless), site.url("/")])
+    assert {endless, f"{endless}to", f"{endless}again"} <= set(site.paths)
+    assert ("POST", f"{endless}post") in site.asked
+    assert not any(name.startswith("focus/trap") for name in result.stats)
+
+
+def test_urls_that_scrapy_finds_too_long_are_counted_with_the_rest(site: MockSite) -> None:
+    """Scrapy's limit is not doubled, only shown."""
+    site.pages["/"] = links(["/" + "a" * 3000, "/b"])
+    result = crawl(Follower, LINKS, seeds=[site.url("/")])
+    assert result.stats["focus/trap/length"] == 1
