@@ -16,6 +16,7 @@ from scrapy.exceptions import (
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.misc import load_object
 
+from scrapy_focus.engine.browser.guard import Guard
 from scrapy_focus.engine.host import host_of
 from scrapy_focus.engine.inflight import BudgetExhausted, MimeStop, Probed, ProbeFailed
 from scrapy_focus.engine.marks import PICK
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Headers, Response
 
+    from scrapy_focus.engine.browser.guard import Visit
     from scrapy_focus.engine.host import Host
     from scrapy_focus.engine.inflight import Entry
 
@@ -115,12 +117,14 @@ class MeterMiddleware(_FocusMiddleware):
     """Counts every request at the last moment before it goes out, and lets none out that the budget does not allow.
 
     It is the innermost middleware: answers from the HTTP cache are not counted, and robots.txt, HEADs, redirects,
-    retries and what a pipeline downloads are.
+    retries and what a pipeline downloads are. So is what a browser asks for on behalf of a page
+    (:mod:`scrapy_focus.engine.browser`).
     """
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
         self._out: WeakSet[Request] = WeakSet()  # an answer to another request came from the cache, say
+        self._guard: Guard | None = None
 
     def process_request(self, request: Request) -> None:
         host = self.host
@@ -129,16 +133,27 @@ class MeterMiddleware(_FocusMiddleware):
         if not host.sent(request):
             raise BudgetExhausted("the budget of requests (FOCUS_BUDGET_REQUESTS) is used up")
         self._out.add(request)
+        if request.meta.get("playwright"):
+            self._guard = self._guard or Guard(self.crawler, host)
+            self._guard.take(request)
 
     def process_response(self, request: Request, response: Response) -> Response:
-        if (host := self._back(request)) is not None:
+        visit = self._visit(request)
+        if (host := self._back(request)) is not None and not (visit is not None and visit.is_weighed):
             host.received(len(response.body) + len(response.headers.to_string()))
         return response
 
     def process_exception(self, request: Request, exception: Exception) -> None:
-        host = self._back(request)
+        visit, host = self._visit(request), self._back(request)
         if host is not None and isinstance(exception, (CannotResolveHostError, DownloadConnectionRefusedError)):
             host.received(None)
+        if visit is not None and visit.refused == "budget":
+            raise BudgetExhausted("a budget was used up before the page could be loaded") from exception
+        if visit is not None and visit.refused:
+            raise IgnoreRequest(f"{request.url} leads where it must not ({visit.refused})") from exception
+
+    def _visit(self, request: Request) -> Visit | None:
+        return None if self._guard is None else self._guard.give_back(request)
 
     def _back(self, request: Request) -> Host | None:
         if request not in self._out:

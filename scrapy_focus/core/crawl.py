@@ -321,6 +321,11 @@ class Crawl:
         self.apply(event)
         self._tell(event)
 
+    @property
+    def is_spent(self) -> bool:
+        """Whether a budget is used up."""
+        return bool(self.budget.exhausted())
+
     def finished(self) -> str:
         """Why the crawl is over (``budget_requests`` or the like, ``plateau``, ``cost_limit``), or ``""``."""
         spent = self.budget.exhausted()  # not for good: a request may be refunded
