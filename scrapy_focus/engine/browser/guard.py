@@ -123,9 +123,14 @@ class Guard:
         """
         return await self._at_home(self._refusal(url, kind, frame, is_first))
 
-    async def sent(self) -> None:
-        """A request went out that could not be asked for."""
-        await self._at_home(self._sent())
+    async def sent(self, page: Page | None) -> None:
+        """A request of a page went out that could not be asked for; if nothing was left for it, the page is closed."""
+        if not await self._at_home(self._sent(page)) and page is not None:
+            await page.close()
+
+    async def withdrawn(self) -> None:
+        """A request that might go out never did."""
+        await self._at_home(self._withdrawn())
 
     def received(self, n_bytes: int, page: Page | None = None) -> None:
         """So many bytes of an answer came; ``page``: that of which it is the document."""
@@ -141,14 +146,26 @@ class Guard:
             visit.is_paid = False
             return ""
         refused = await self.rules.refusal(url, kind, None if visit is None else visit.request)
-        self.host.count(f"browser/refused/{refused}" if refused else "browser/requests")
-        if visit is not None and is_page and refused:
+        if not refused:
+            self.host.count("browser/requests")
+            return ""
+        self.host.count(f"browser/refused/{refused}")
+        if visit is not None and is_page:
             visit.refused = refused
         return refused
 
-    async def _sent(self) -> None:
-        self.host.sent(None)
-        self.host.count("browser/requests")
+    async def _sent(self, page: Page | None) -> bool:
+        if self.host.sent(None):
+            self.host.count("browser/requests")
+            return True
+        self.host.count("browser/over")
+        if (visit := self._frames.get(page)) is not None:
+            visit.refused = "budget"
+        return False
+
+    async def _withdrawn(self) -> None:
+        self.host.count("browser/requests", -1)
+        self.host.received(None)
 
     def _received(self, n_bytes: int, page: Page | None) -> None:
         self.host.count("browser/bytes", n_bytes)

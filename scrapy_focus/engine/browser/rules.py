@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
 from scrapy.utils.defer import ensure_awaitable
 
 if TYPE_CHECKING:
-    from typing import Any, Literal
+    from typing import Any
 
     from scrapy.crawler import Crawler
 
     from scrapy_focus.engine.host import Host
 
-    Refusal = Literal["", "type", "offsite", "robots", "budget"]
+#: Why a request must not go out; ``""``: it may.
+Refusal: TypeAlias = Literal["", "type", "offsite", "robots", "budget"]
 
 _ROBOTS_WAIT = 10.0  # seconds: a robots.txt may wait for the slot of the very page that waits for it
 _TYPES = {  # as Playwright calls them -> MIME types, all of which must be unwanted

@@ -40,8 +40,11 @@ class Gate(Protocol):
     async def refusal(self, url: str, kind: str, frame: Hashable = None, *, is_first: bool = True) -> str:
         """Return why a request must not go out, or ``""``."""
 
-    async def sent(self) -> None:
-        """A request went out that could not be asked for."""
+    async def sent(self, page: Page | None) -> None:
+        """A request of a page went out that could not be asked for."""
+
+    async def withdrawn(self) -> None:
+        """A request that might go out never did."""
 
     def received(self, n_bytes: int, page: Page | None = None) -> None:
         """So many bytes came."""
@@ -76,22 +79,26 @@ class Network:
         """A page is about to load."""
 
     async def _decide(self, event: dict[str, Any]) -> None:
-        answer: tuple[str, dict[str, str]] = ("Fetch.failRequest", {"errorReason": "BlockedByClient"})
-        try:
-            is_first = "redirectedRequestId" not in event
-            frame = event.get("frameId")
-            if not await self.gate.refusal(event["request"]["url"], kind_of(event), frame, is_first=is_first):
-                answer = "Fetch.continueRequest", {}
-        finally:
-            method, more = answer
+        url, request_id = event["request"]["url"], event["requestId"]
+        is_first = "redirectedRequestId" not in event
+        if await self.gate.refusal(url, kind_of(event), event.get("frameId"), is_first=is_first):
             with suppress(Exception):  # its page was closed meanwhile
-                await self.session.send(method, {"requestId": event["requestId"], **more})
+                await self.session.send(
+                    "Fetch.failRequest", {"requestId": request_id, "errorReason": "BlockedByClient"}
+                )
+            return
+        try:
+            await self.session.send("Fetch.continueRequest", {"requestId": request_id})
+        except Exception as error:
+            if "InterceptionId" in str(error):  # gone with its page
+                await self.gate.withdrawn()
 
 
 class Routes:
     """Asks in a route handler, for browsers other than Chromium and for those that others may use too.
 
-    A redirect is counted when it has gone out. What a handler of the user's answers is counted as well.
+    A redirect is counted when it has gone out, and shared workers are not seen at all. What a handler of the user's
+    answers is counted as well.
     """
 
     def __init__(self, gate: Gate) -> None:
@@ -128,7 +135,7 @@ class Routes:
 
     def _note(self, request: Request) -> None:
         if request.redirected_from is not None:
-            self._tasks.start(self.gate.sent())
+            self._tasks.start(self.gate.sent(_page(request)))
 
 
 class Sockets:
@@ -150,7 +157,7 @@ class Sockets:
             self._listen(page)
 
     def _listen(self, page: Page) -> None:
-        page.on("websocket", self._opened)
+        page.on("websocket", lambda socket: self._opened(socket, page))
 
     async def _decide(self, route: WebSocketRoute) -> None:
         if await self.gate.refusal(route.url, "websocket"):
@@ -159,11 +166,11 @@ class Sockets:
             self._allowed[route.url] += 1
             route.connect_to_server()
 
-    def _opened(self, socket: WebSocket) -> None:
+    def _opened(self, socket: WebSocket, page: Page) -> None:
         if self._allowed[socket.url]:
             self._allowed[socket.url] -= 1
         else:
-            self._tasks.start(self.gate.sent())
+            self._tasks.start(self.gate.sent(page))
         socket.on("framereceived", lambda payload: self.gate.received(len(payload)))
 
 
@@ -189,9 +196,13 @@ def kind_of(event: dict[str, Any]) -> str:
 
 def _main_page(request: Request) -> Page | None:
     """Return the page whose main frame asks."""
+    page = _page(request)
+    return page if page is not None and request.frame == page.main_frame else None
+
+
+def _page(request: Request) -> Page | None:
     with suppress(Exception):  # a popup that is just being opened has no page yet
-        frame = request.frame
-        return frame.page if frame.parent_frame is None else None
+        return request.frame.page
     return None
 
 
