@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import runpy
 import shutil
 import socket
 import subprocess
@@ -358,14 +359,13 @@ def snippet() -> str:
     return "\n".join(lines)
 
 
-def test_what_scripts_fetch_has_to_be_waited_for(site: MockSite) -> None:
+def test_what_scripts_fetch_has_to_be_waited_for(site: MockSite, tmp_path: Path) -> None:
     """A page is read when it is loaded, before scripts have what they fetch; the example of the docs waits for it."""
     site.pages["/fetching"] = FETCHING
     assert crawl(Everywhere, SETTINGS, seeds=[site.url("/fetching")]).items[0]["links"] == []
-    names: dict[str, Any] = {}
-    exec(compile(snippet(), "browser.rst", "exec"), names)
-    waiting = names["Catalogue"]
-    result = crawl(waiting, SETTINGS, start_urls=[site.url("/fetching")])
+    file = tmp_path / "catalogue.py"  # Scrapy reads the source of callbacks
+    file.write_text(snippet())
+    result = crawl(runpy.run_path(str(file))["Catalogue"], SETTINGS, start_urls=[site.url("/fetching")])
     assert sorted(item["url"] for item in result.items) == [site.url("/ok?one"), site.url("/ok?two")]
     assert result.errors == {}
 
