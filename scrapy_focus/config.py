@@ -62,6 +62,7 @@ class Config:
     log: str = ""
     checkpoint_every: int = 1000
     blocked_mimes: frozenset[str] = frozenset(BLOCKED_MIMES)
+    browser_offsite: frozenset[str] = frozenset()
     progress: Progress = "auto"
     item_id: str = ""
     keywords: tuple[str, ...] = ()
@@ -110,6 +111,7 @@ class Config:
             log=settings.get("FOCUS_LOG") or "",
             checkpoint_every=_number(settings, "FOCUS_CHECKPOINT_EVERY", int, least=1) or 1000,
             blocked_mimes=_types(settings, "FOCUS_BLOCKED_MIMES", list(BLOCKED_MIMES)),
+            browser_offsite=_resources(settings, "FOCUS_BROWSER_OFFSITE", _MADE_OF),
             progress=progress,
             item_id=item_id_field(settings),
             keywords=tuple(settings.getlist("FOCUS_KEYWORDS")),
@@ -163,8 +165,17 @@ class Config:
         return Mission.of(self.goal, words=self.keywords, unit=unit)
 
 
+#: Types of resource, as Playwright names them.
+RESOURCES = frozenset(
+    """
+    document eventsource fetch font image manifest media other ping script stylesheet texttrack websocket xhr
+    """.split()
+)
+_MADE_OF = ["fetch", "script", "stylesheet", "xhr"]  # what a page is not itself without
+
 SETTINGS = (
     "FOCUS_BLOCKED_MIMES",
+    "FOCUS_BROWSER_OFFSITE",
     "FOCUS_BUDGET_BYTES",
     "FOCUS_BUDGET_REQUESTS",
     "FOCUS_BUDGET_SECONDS",
@@ -254,6 +265,17 @@ def _types(settings: BaseSettings, name: str, default: list[str]) -> frozenset[s
         return parse_types(settings.getlist(name, default))
     except ConfigError as error:
         raise ConfigError(f"{name}: {error}") from error
+
+
+def _resources(settings: BaseSettings, name: str, default: list[str]) -> frozenset[str]:
+    given = settings.get(name, default)
+    try:
+        kinds = frozenset(settings.getlist(name, default))
+    except TypeError:
+        kinds = frozenset({repr(given)})
+    if unknown := kinds - RESOURCES:
+        raise ConfigError(f"{name} has {min(map(str, unknown))!r}; it takes a list of {', '.join(sorted(RESOURCES))}")
+    return kinds
 
 
 def _params(settings: BaseSettings) -> dict[str, Any]:

@@ -27,6 +27,7 @@ from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.misc import load_object
 
 from scrapy_focus.config import longest_wait, max_inflation, obeyed
+from scrapy_focus.engine.browser.guard import Guard
 from scrapy_focus.engine.host import host_of
 from scrapy_focus.engine.inflight import BudgetExhausted, InsideAddress, MimeStop, Probed, ProbeFailed, TooLarge
 from scrapy_focus.engine.marks import PICK
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
     from twisted.internet.defer import Deferred
 
+    from scrapy_focus.engine.browser.guard import Visit
     from scrapy_focus.engine.host import Host
     from scrapy_focus.engine.inflight import Entry
     from scrapy_focus.web.addresses import Address, Network
@@ -144,7 +146,8 @@ class MeterMiddleware(_FocusMiddleware):
     """Counts every request at the last moment before it goes out, and lets none out that the budget does not allow.
 
     It is the innermost middleware: answers from the HTTP cache are not counted, and robots.txt, HEADs, redirects,
-    retries and what a pipeline downloads are. Bodies count as they came, compressed.
+    retries and what a pipeline downloads are. So is what a browser asks for on behalf of a page
+    (:mod:`scrapy_focus.engine.browser`). Bodies count as they came, compressed.
 
     A host that answers 429 or 503 with ``Retry-After`` is put off for as long (``FOCUS_OBEY``, ``FOCUS_LONGEST_WAIT``):
     nothing is chosen for it meanwhile, and what was chosen already waits with the scheduler. Scrapy's retries follow.
@@ -155,6 +158,7 @@ class MeterMiddleware(_FocusMiddleware):
         super().__init__(crawler)
         self._out: WeakSet[Request] = WeakSet()  # an answer to another request came from the cache, say
         self._waits = "retry-after" in obeyed(crawler.settings)
+        self._guard: Guard | None = None
 
     def process_request(self, request: Request) -> Request | None:
         host = self.host
@@ -166,10 +170,14 @@ class MeterMiddleware(_FocusMiddleware):
         if not host.sent(request):
             raise BudgetExhausted("the budget of requests (FOCUS_BUDGET_REQUESTS) is used up")
         self._out.add(request)
+        if request.meta.get("playwright"):
+            self._guard = self._guard or Guard(self.crawler, host)
+            self._guard.take(request)
         return None
 
     def process_response(self, request: Request, response: Response) -> Response:
-        if (host := self._back(request)) is not None:
+        visit = self._visit(request)
+        if (host := self._back(request)) is not None and not (visit is not None and visit.is_weighed):
             host.received(len(response.body) + len(response.headers.to_string()))
             if self._waits and response.status in (429, 503):
                 self._wait(host, request, response)
@@ -186,9 +194,16 @@ class MeterMiddleware(_FocusMiddleware):
                 request.meta["dont_retry"] = True
 
     def process_exception(self, request: Request, exception: Exception) -> None:
-        host = self._back(request)
+        visit, host = self._visit(request), self._back(request)
         if host is not None and isinstance(exception, (CannotResolveHostError, DownloadConnectionRefusedError)):
             host.received(None)
+        if visit is not None and visit.refused == "budget":
+            raise BudgetExhausted("a budget was used up before the page could be loaded") from exception
+        if visit is not None and visit.refused:
+            raise IgnoreRequest(f"{request.url} leads where it must not ({visit.refused})") from exception
+
+    def _visit(self, request: Request) -> Visit | None:
+        return None if self._guard is None else self._guard.give_back(request)
 
     def _back(self, request: Request) -> Host | None:
         if request not in self._out:

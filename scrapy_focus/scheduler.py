@@ -248,8 +248,21 @@ class FocusScheduler(BaseScheduler):
         """Whether a request from the page of a response goes no further, as its URL was requested before."""
         return self.guard("drops", False, self._drops, request, self.inflight.find(response))
 
-    def sent(self, request: Request) -> bool:
-        """Use one request of the budget for a request on its way out; ``False``: it must not go out."""
+    def is_spent(self) -> bool:
+        """Whether nothing more may be asked for: a budget is used up, or the crawl is over."""
+        return self._closed or self._failed or bool(self.crawl.finished())
+
+    def loads_elsewhere(self, kind: str) -> bool:
+        """Whether pages in a browser may load a type of resource from hosts that the spider does not crawl."""
+        return kind in self.config.browser_offsite
+
+    def sent(self, request: Request | None) -> bool:
+        """Use one request of the budget for a request on its way out; ``False``: it must not go out.
+
+        ``None`` stands for one that Scrapy does not know: a browser's.
+        """
+        if self._closed:  # a browser may still run
+            return False
         entry = self.inflight.find(request)
         if not self.guard("sent", False, self.crawl.sent, None if entry is None else entry.pick.id):
             return False

@@ -53,8 +53,17 @@ class Host(Protocol):
     def drops(self, request: Request, response: Response | None) -> bool:
         """Whether a request from the page of a response goes no further, as its URL was requested before."""
 
-    def sent(self, request: Request) -> bool:
-        """Use one request of the budget for a request on its way out; ``False``: it must not go out."""
+    def sent(self, request: Request | None) -> bool:
+        """Use one request of the budget for a request on its way out; ``False``: it must not go out.
+
+        ``None`` stands for one that Scrapy does not know: a browser's.
+        """
+
+    def is_spent(self) -> bool:
+        """Whether nothing more may be asked for: a budget is used up, or the crawl is over."""
+
+    def loads_elsewhere(self, kind: str) -> bool:
+        """Whether pages in a browser may load a type of resource from hosts that the spider does not crawl."""
 
     def received(self, n_bytes: int | None) -> None:
         """An answer came, of so many bytes; ``None``: its request never left, as no connection could be made."""

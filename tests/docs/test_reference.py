@@ -10,7 +10,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import pytest
 from scrapy.settings import Settings
@@ -19,6 +19,7 @@ from scrapy.utils.misc import load_object
 import scrapy_focus
 from scrapy_focus.config import SETTINGS, Config
 from scrapy_focus.core.goal import ItemsGoal
+from scrapy_focus.engine.browser.rules import Refusal
 from scrapy_focus.sites.portal.portal import StatisticsPortal
 from scrapy_focus.sites.server import SiteServer
 from scrapy_focus.web.traps import Limits
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PACKAGE = ROOT / "scrapy_focus"
-SOURCES = [*sorted(PACKAGE.glob("*.py")), *sorted(PACKAGE.glob("engine/*.py")), PACKAGE / "core/crawl.py"]
+SOURCES = [*sorted(PACKAGE.glob("*.py")), *sorted(PACKAGE.glob("engine/**/*.py")), PACKAGE / "core/crawl.py"]
 GUARDS = ("guard", "_ask")  # their first argument is counted under error/
 
 
@@ -119,8 +120,11 @@ def raised_stats() -> set[str]:
                     assert ast.unparse(counted) == "name", f"{path}:{node.lineno}"  # type: ignore[attr-defined]
             elif isinstance(node, ast.Call) and _name(node.func) in GUARDS and isinstance(node.args[0], ast.Constant):
                 names.add(f"focus/error/{node.args[0].value}")
-    assert prefixes == {"error/", "outcome/", "trap/"}, "another family of stats: teach this test what may be in it"
-    return names | {f"focus/outcome/{label}" for label in labels()} | {f"focus/trap/{trap}" for trap in Limits._fields}
+    families = {"error/", "outcome/", "trap/", "browser/refused/"}
+    assert prefixes == families, "another family of stats: teach this test what may be in it"
+    refusals = {f"focus/browser/refused/{refusal}" for refusal in get_args(Refusal) if refusal}
+    traps = {f"focus/trap/{trap}" for trap in Limits._fields}
+    return names | refusals | traps | {f"focus/outcome/{label}" for label in labels()}
 
 
 def counted_in(node: ast.AST) -> ast.expr | None:

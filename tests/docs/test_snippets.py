@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("docs/**/*.rst"), *ROOT.glob("*.rst")])
+OPTIONAL = ("scrapy_playwright",)  # packages without which an example is only compiled
 LANGUAGES = {"console", "json", "python", "text"}
 COMPONENTS = ("SPIDER_MIDDLEWARES", "DOWNLOADER_MIDDLEWARES", "ITEM_PIPELINES", "EXTENSIONS")
 DIRECTIVE = re.compile(r"^( *)\.\. code-block::(.*)$")
@@ -68,7 +69,10 @@ def run(block: Block, module: ModuleType, page: Path) -> None:
         return
     before = dict(module.__dict__)
     source = "\n" * (block.line + 1) + block.code
-    exec(compile(source, str(page), "exec", dont_inherit=True), module.__dict__)
+    code = compile(source, str(page), "exec", dont_inherit=True)
+    if any(f"from {name}" in source and importlib.util.find_spec(name) is None for name in OPTIONAL):
+        return
+    exec(code, module.__dict__)
     names = set(re.findall(r"^([A-Z][A-Z_]+) *=", block.code, re.MULTILINE))
     if any(name.startswith("FOCUS_") or name in Settings() for name in names):
         check_settings({name: module.__dict__[name] for name in names})

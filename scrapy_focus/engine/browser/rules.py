@@ -1,0 +1,96 @@
+"""Which requests of a browser may go out: the rules for the requests of a crawl hold for these too."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from scrapy import Request
+from scrapy.exceptions import IgnoreRequest
+from scrapy.utils.defer import ensure_awaitable
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from scrapy.crawler import Crawler
+
+    from scrapy_focus.engine.host import Host
+
+#: Why a request must not go out; ``""``: it may.
+Refusal: TypeAlias = Literal["", "type", "offsite", "robots", "budget"]
+
+_ROBOTS_WAIT = 10.0  # seconds: a robots.txt may wait for the slot of the very page that waits for it
+_TYPES = {  # as Playwright calls them -> MIME types, all of which must be unwanted
+    "image": ("image/*",),
+    "media": ("audio/*", "video/*"),
+    "font": ("image/*",),  # who does not look at images does not look at letters either
+}
+
+
+class Rules:
+    """Decides on each request of a browser, and counts those that may go out.
+
+    robots.txt and allowed hosts are those of the crawl: asked of the downloader middlewares that are there, so that a
+    crawl without them, or with others in their place, is obeyed as it is.
+    """
+
+    def __init__(self, crawler: Crawler, host: Host) -> None:
+        self.crawler = crawler
+        self.host = host
+
+    async def refusal(self, url: str, kind: str, page: Request | None = None) -> Refusal:
+        """Return why a request must not go out, or ``""``: then it is counted, and must go out.
+
+        Parameters
+        ----------
+        url
+            What is asked for. Only ``http``, ``https``, ``ws`` and ``wss`` reach a network.
+        kind
+            The type of resource, as Playwright names it: ``document``, ``script``, ``xhr``, ``websocket`` and so on.
+        page
+            The request of the page that asks, whose ``meta`` may lift a rule; ``None``: not known.
+        """
+        scheme = url.partition(":")[0].lower()
+        if scheme not in ("http", "https", "ws", "wss"):
+            return ""
+        if scheme.startswith("ws"):
+            url = "http" + url[2:]
+        if self.host.is_spent():
+            return "budget"
+        if kind in _TYPES and not any(self.host.is_wanted(mime) for mime in _TYPES[kind]):
+            return "type"
+        meta = {} if page is None else page.meta
+        request = Request(url, dont_filter=True, meta={"dont_obey_robotstxt": meta.get("dont_obey_robotstxt", False)})
+        is_free = page is not None and kind == "document" and page.dont_filter
+        if not (is_free or meta.get("allow_offsite") or self.host.loads_elsewhere(kind) or self._is_on_site(request)):
+            return "offsite"
+        if not await self._is_allowed(request):
+            return "robots"
+        return "" if self.host.sent(None) else "budget"
+
+    def _is_on_site(self, request: Request) -> bool:
+        offsite = self._middleware("should_follow")
+        return offsite is None or bool(offsite.should_follow(request, self.crawler.spider))
+
+    async def _is_allowed(self, request: Request) -> bool:
+        robots = self._middleware("robot_parser")
+        if robots is None:
+            return True
+        asked = asyncio.ensure_future(_obeys(robots, request))
+        try:
+            return await asyncio.wait_for(asyncio.shield(asked), _ROBOTS_WAIT)  # others wait for the same robots.txt
+        except TimeoutError:
+            return False
+
+    def _middleware(self, method: str) -> Any:
+        """Return the downloader middleware that has a method, ``None`` if none has."""
+        middlewares = self.crawler.engine.downloader.middleware.middlewares
+        return next((middleware for middleware in middlewares if hasattr(middleware, method)), None)
+
+
+async def _obeys(robots: Any, request: Request) -> bool:
+    try:
+        await ensure_awaitable(robots.process_request(request))
+    except IgnoreRequest:
+        return False
+    return True

@@ -1,0 +1,195 @@
+"""What a browser may ask for: the budget, robots.txt and allowed hosts of a crawl, without any browser."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from crawls import Follower, crawl
+from mocksite import MockSite, Seen
+from scrapy import Request, Spider
+from scrapy.settings import Settings
+
+from scrapy_focus import FocusScheduler
+from scrapy_focus.config import Config
+from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.engine.browser.rules import Rules
+from scrapy_focus.engine.browser.ways import kind_of
+from scrapy_focus.engine.host import host_of
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from scrapy.http import Response
+
+pytestmark = pytest.mark.reactor
+ELSEWHERE = "127.0.0.2"
+
+
+class Asking(Spider):
+    """Asks on behalf of a page, as its browser would, and gives the answers as items."""
+
+    name = "asking"
+
+    def __init__(self, site: MockSite, asked: list[tuple[str, str]], **kwargs: Any) -> None:
+        self.page = kwargs.pop("page", None)
+        super().__init__(**kwargs)
+        self.site = site
+        self.asked = asked
+
+    async def start(self) -> AsyncIterator[Any]:
+        yield Request(self.site.url("/ok"))
+
+    async def parse(self, response: Response) -> AsyncIterator[Any]:
+        host = host_of(self.crawler)
+        assert host is not None
+        rules = Rules(self.crawler, host)
+        asked = [rules.refusal(url, kind, self.page) for url, kind in self.asked]
+        for (url, _), refused in zip(self.asked, await asyncio.gather(*asked), strict=True):
+            yield {"url": url, "refused": refused}
+
+
+def answers(site: MockSite, asked: list[tuple[str, str]], settings: dict[str, Any] | None = None, **args: Any) -> Any:
+    """Return what was answered to each question, and the crawl."""
+    result = crawl(Asking, settings, site=site, asked=asked, **args)
+    assert result.errors == {}
+    return [item["refused"] for item in result.items], result
+
+
+def test_what_many_ask_at_once_is_counted_exactly(site: MockSite) -> None:
+    """Of fifty requests that ask at the same time just as many may go out as the budget has left."""
+    asked = [(site.url(f"/ok?{i}"), "xhr") for i in range(50)]
+    refused, result = answers(site, asked, {"FOCUS_BUDGET_REQUESTS": 12})
+    assert refused.count("") == 11
+    assert refused.count("budget") == 39
+    assert result.stats["focus/requests"] == 12
+    assert result.reason == "focus_budget_requests"
+
+
+@pytest.mark.parametrize("limit", ["FOCUS_BUDGET_BYTES", "FOCUS_BUDGET_SECONDS"])
+def test_any_budget_that_is_used_up_ends_it(site: MockSite, limit: str) -> None:
+    """When bytes or time are used up, a page in a browser gets no more, however many requests there may be."""
+    refused, _ = answers(site, [(site.url("/ok?1"), "xhr")], {limit: 1e-9 if "SECONDS" in limit else 1})
+    assert refused in (["budget"], [])  # where time was up before the page was there, nobody asked
+
+
+def test_robots_txt_holds(site: MockSite) -> None:
+    """What robots.txt forbids is refused, on each host by its own, and neither counted nor sent."""
+    with MockSite(ELSEWHERE) as other:
+        asked = [
+            (site.url("/forbidden/api"), "fetch"), (site.url("/ok?1"), "fetch"), (other.url("/forbidden/x.js"), "script"),
+            (other.url("/ok.js"), "script"), (site.url("/forbidden/ws").replace("http", "ws"), "websocket"),
+        ]  # fmt: skip
+        refused, result = answers(site, asked, {"ROBOTSTXT_OBEY": True})
+        assert refused == ["robots", "", "robots", "", "robots"]
+        assert result.stats["focus/requests"] == 3 + 2  # page and two robots.txt; two of the five
+        assert [seen.path for seen in other.log] == ["/robots.txt"]
+
+
+def test_a_page_that_need_not_obey_may_ask_for_all(site: MockSite) -> None:
+    """``dont_obey_robotstxt`` of the page's request holds for what its page asks for."""
+    page = Request(site.url("/ok"), meta={"dont_obey_robotstxt": True})
+    refused, _ = answers(site, [(site.url("/forbidden/api"), "fetch")], {"ROBOTSTXT_OBEY": True}, page=page)
+    assert refused == [""]
+
+
+class Hanging(MockSite):
+    """Keeps whoever asks for robots.txt waiting."""
+
+    def begin(self, seen: Seen) -> None:
+        super().begin(seen)
+        if seen.path == "/robots.txt":
+            self.stopped.wait(60)
+
+
+def test_a_robots_txt_that_does_not_come_refuses(site: MockSite, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A robots.txt that keeps waiting keeps no page waiting with it, and allows nothing until it is there."""
+    monkeypatch.setattr("scrapy_focus.engine.browser.rules._ROBOTS_WAIT", 0.3)
+    with Hanging(ELSEWHERE) as other:
+        asked = [(other.url(f"/ok?{i}"), "xhr") for i in range(3)]
+        refused, _ = answers(site, asked, {"ROBOTSTXT_OBEY": True, "DOWNLOAD_TIMEOUT": 2, "RETRY_ENABLED": False})
+        assert refused == ["robots"] * 3
+        assert [seen.path for seen in other.log if seen.path != "/robots.txt"] == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "default", "strict"),
+    [
+        ("document", "offsite", "offsite"),
+        ("ping", "offsite", "offsite"),
+        ("script", "", "offsite"),
+        ("xhr", "", "offsite"),
+    ],
+)
+def test_other_hosts_give_what_a_page_is_made_of(site: MockSite, kind: str, default: str, strict: str) -> None:
+    """Documents come from the hosts that the spider crawls; scripts and data from anywhere, unless that is not wished."""
+    asked = [(f"http://cdn.invalid/{kind}", kind), (site.url("/ok?own"), kind)]
+    args = {"allowed_domains": ["127.0.0.1"]}
+    assert answers(site, asked, **args)[0] == [default, ""]
+    assert answers(site, asked, {"FOCUS_BROWSER_OFFSITE": []}, **args)[0] == [strict, ""]
+    assert answers(site, asked, {"FOCUS_BROWSER_OFFSITE": []})[0] == ["", ""], "nothing says which hosts"
+    page = Request(site.url("/ok"), meta={"allow_offsite": True})
+    assert answers(site, asked, {"FOCUS_BROWSER_OFFSITE": []}, page=page, **args)[0] == ["", ""]
+
+
+def test_what_only_dresses_a_page_is_refused(site: MockSite) -> None:
+    """Images, films, sound and letters are loaded only where images, films or sound are wanted at all."""
+    asked = [(site.url(f"/{kind}"), kind) for kind in ("image", "media", "font", "script", "stylesheet")]
+    assert answers(site, asked)[0] == ["type", "type", "type", "", ""]
+    assert answers(site, asked, {"FOCUS_BLOCKED_MIMES": []})[0] == ["", "", "", "", ""]
+    assert answers(site, asked, {"FOCUS_BLOCKED_MIMES": ["video/*"]})[0] == ["", "", "", "", ""]
+    assert answers(site, asked, {"FOCUS_TARGETS": ["image/*"]})[0] == ["", "type", "", "", ""]
+
+
+def test_what_needs_no_network_is_free(site: MockSite) -> None:
+    """What a page has within itself is neither refused nor counted."""
+    asked = [("data:text/plain,x", "fetch"), ("blob:http://127.0.0.1/5", "fetch"), ("about:blank", "document")]
+    refused, result = answers(site, asked, {"FOCUS_BUDGET_REQUESTS": 1})
+    assert refused == ["", "", ""]
+    assert result.stats["focus/requests"] == 1
+
+
+class Marked(Follower):
+    """Asks for pages in a browser, with a callback of its own."""
+
+    name = "marked"
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        yield {"callback": response.meta.get("playwright_page_init_callback"), "keys": sorted(response.meta)}
+        for link in super().parse(response):
+            if isinstance(link, Request):
+                yield link.replace(meta={name: response.meta[name] for name in response.meta if "playwright" in name})
+
+    async def start(self) -> AsyncIterator[Any]:
+        for seed in self.seeds:
+            yield Request(seed, meta={"playwright": True, "playwright_page_init_callback": "myproject.init"})
+            yield Request(f"{seed}{'&' if '?' in seed else '?'}plain", meta={"playwright": True})
+
+
+@pytest.mark.parametrize("addon", [False, True], ids=["scheduler", "addon"])
+def test_a_spider_sees_its_own_callback_only(site: MockSite, addon: bool) -> None:
+    """What is put into ``meta`` for a browser is taken out again, also where no browser answered; retries included."""
+    seeds = [site.url("/page/0/7"), site.url("/status?code=500"), site.url("/redirect?to=/ok")]
+    result = crawl(Marked, addon=addon, seeds=seeds)
+    assert result.errors == {}
+    callbacks = {item["callback"] for item in result.items if "callback" in item}
+    assert callbacks == {"myproject.init", None}
+    assert result.stats["focus/requests"] == len(site.log)
+    assert "focus/link/kept" not in result.stats
+
+
+def test_types_of_resource() -> None:
+    """Chromium's names become Playwright's; the icon of a page is an image, the script of a worker is not."""
+    asks = {"request": {"headers": {"Accept": "image/avif,image/webp,*/*;q=0.8"}}}
+    assert kind_of({"resourceType": "Other", **asks}) == "image"
+    assert kind_of({"resourceType": "Other", "request": {"headers": {"Accept": "*/*"}}}) == "other"
+    assert kind_of({"resourceType": "XHR", **asks}) == "xhr"
+    assert kind_of({"request": {}}) == "other"
+
+
+@pytest.mark.parametrize("value", [["scripts"], "script,css", 5, [["script"]]])
+def test_settings_that_are_refused(value: Any) -> None:
+    """What is no type of resource is said with the setting's name and the types that there are."""
+    with pytest.raises(ConfigError, match=r"FOCUS_BROWSER_OFFSITE.*stylesheet"):
+        Config.from_settings(Settings({"FOCUS_BROWSER_OFFSITE": value}), FocusScheduler.default_policy)
