@@ -7,7 +7,6 @@ now, and before each choice all outcomes are reported that the engine is done wi
 
 from __future__ import annotations
 
-import logging
 from collections import Counter, deque
 from pathlib import Path
 from time import monotonic
@@ -23,6 +22,7 @@ from scrapy_focus.config import Config
 from scrapy_focus.core.crawl import Crawl
 from scrapy_focus.core.errors import StorageError
 from scrapy_focus.core.log import EventLog
+from scrapy_focus.core.printable import printable_logger
 from scrapy_focus.core.types import State
 from scrapy_focus.downloadermiddlewares import install
 from scrapy_focus.dupefilters import Seen
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from scrapy_focus.core.types import Link, Outcome
     from scrapy_focus.engine.host import Host
 
-logger = logging.getLogger(__name__)
+logger = printable_logger(__name__)
 P = ParamSpec("P")
 T = TypeVar("T")
 D = TypeVar("D")

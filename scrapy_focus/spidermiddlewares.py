@@ -5,7 +5,6 @@ Known links go no further, new ones keep their page; items get an id, if that is
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -15,6 +14,7 @@ from scrapy.exceptions import NotConfigured
 from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 
 from scrapy_focus.config import item_id_field
+from scrapy_focus.core.printable import printable_logger
 from scrapy_focus.engine.host import host_of
 from scrapy_focus.engine.inflight import entry_id
 from scrapy_focus.engine.marks import PICK
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-logger = logging.getLogger(__name__)
+logger = printable_logger(__name__)
 
 
 class LinkMiddleware(BaseSpiderMiddleware):

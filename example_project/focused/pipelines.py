@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.exceptions import DropItem
 
 from focused.items import DataFile
+from scrapy_focus.core.printable import printable_json
 
 if TYPE_CHECKING:
     from typing import Self
@@ -88,5 +89,5 @@ class StoreFiles:
         """Add a line to the manifest."""
         line = {name: getattr(item, name) for name in FIELDS}
         with self.manifest.open("a", encoding="utf-8", newline="\n") as file:
-            file.write(json.dumps(line, ensure_ascii=False) + "\n")
+            file.write(printable_json(line) + "\n")
         self.listed[item.sha256] = line

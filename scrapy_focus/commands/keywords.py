@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from scrapy.exceptions import UsageError
 
-from scrapy_focus.commands.base import FocusCommand, read_numbers, refuse_arguments
+from scrapy_focus.commands.base import FocusCommand, read_numbers, refuse_arguments, say
 from scrapy_focus.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -75,10 +75,10 @@ def _expand(opts: argparse.Namespace) -> None:
     expansion = expand(keywords, words, vectors)
     above = len(expansion.added)
     expansion = expansion._replace(added=expansion.added[: opts.limit])
-    print("\n".join(_said(expansion, above)))
+    say(*_said(expansion, above))
     if opts.out:
         _write(Path(opts.out), expansion)
-        print(f"All {len(expansion.all_keywords):,} keywords: {opts.out}")
+        say(f"All {len(expansion.all_keywords):,} keywords: {opts.out}")
 
 
 def _said(expansion: Expansion, above: int) -> list[str]:

@@ -8,7 +8,6 @@ So ``learn`` comes exactly once for each pick, and no policy handles partial cre
 
 from __future__ import annotations
 
-import logging
 import math
 import time
 from collections import Counter, deque
@@ -29,6 +28,7 @@ from scrapy_focus.core.goal import ItemsGoal
 from scrapy_focus.core.keeper import Snapshot
 from scrapy_focus.core.mission import Mission
 from scrapy_focus.core.noted import NotedPage
+from scrapy_focus.core.printable import printable_logger
 from scrapy_focus.core.types import NOT_NOW, Link, Outcome, Pick, Placement, State
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from scrapy_focus.core.policy import Left, Policy
     from scrapy_focus.core.stop import StopRule
 
-logger = logging.getLogger(__name__)
+logger = printable_logger(__name__)
 P = ParamSpec("P")
 T = TypeVar("T")
 

@@ -16,6 +16,7 @@ from scrapy.utils.response import get_base_url
 
 from focused.items import DataFile
 from scrapy_focus import ConfigError, FilesGoal
+from scrapy_focus.core.printable import brief
 from scrapy_focus.web.html import page_links
 from scrapy_focus.web.mime import blocked_extensions, extension, parse_mime, parse_types
 
@@ -117,7 +118,7 @@ class DatasetsSpider(scrapy.Spider):
             try:
                 request = scrapy.Request(url, meta={"link_text": anchor} if anchor else None)
             except ValueError:
-                self.logger.debug("No URL: %r on %s", url, response.url)
+                self.logger.debug("No URL: %s on %s", brief(url), brief(response.url))
             else:
                 yield request
 

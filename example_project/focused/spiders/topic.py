@@ -21,6 +21,7 @@ from focused.keywords import KeywordRelevance
 from focused.middlewares import redirect_of
 from focused.reasons import reason
 from scrapy_focus import ConfigError
+from scrapy_focus.core.printable import brief
 from scrapy_focus.learn.examples import read_examples
 from scrapy_focus.learn.models import load_relevance
 from scrapy_focus.learn.relevance import LinearRelevance
@@ -206,7 +207,7 @@ class TopicSpider(scrapy.Spider):
         try:
             yield scrapy.Request(url, meta={"found_on": response.url, "link_text": anchor, **more})
         except ValueError:
-            self.logger.debug("No URL: %r on %s", url, response.url)
+            self.logger.debug("No URL: %s on %s", brief(url), brief(response.url))
 
     def page(self, response: HtmlResponse) -> TopicPage:
         """Return the item for a page."""
