@@ -64,7 +64,7 @@ class FocusExtension:
             interval = REFRESH
         elif progress == "off" or not interval:
             return
-        self._loop = create_looping_call(self._tick, host)
+        self._loop = create_looping_call(host.guard, "progress", None, self._tick, host)
         self._loop.start(interval, now=False)
 
     def spider_closed(self, spider: Spider, reason: str) -> None:

@@ -7,6 +7,7 @@ now, and before each choice all outcomes are reported that the engine is done wi
 
 from __future__ import annotations
 
+import math
 from collections import Counter, deque
 from pathlib import Path
 from time import monotonic
@@ -141,6 +142,7 @@ class FocusScheduler(BaseScheduler):
         self._stats = Stats(crawler)
         self._owing: dict[int, Entry] = {}  # by pick, whose rewards come later
         self._alarm: CallLaterResult | None = None  # when the engine is to ask again
+        self._never = False  # what waits is due at no time, as the policy said when it was asked last
         self._freeze_from = _MANY  # waiting links
         self._until_look = _BETWEEN  # outcomes
 
@@ -291,7 +293,9 @@ class FocusScheduler(BaseScheduler):
             self._settle()
         if self._failed or self._stopping:
             return False
-        return bool(self._successors or self._spilled or self._in_flight or self.crawl.status().waiting)
+        if self._successors or self._spilled or self._in_flight:
+            return True
+        return bool(self.crawl.status().waiting) and not self._never
 
     def _enqueue(self, request: Request) -> bool:
         pick_id = request.meta.pop(PICK, None)
@@ -321,6 +325,7 @@ class FocusScheduler(BaseScheduler):
     def _next(self) -> Request | None:
         if self._failed:
             return None
+        self._never = False
         self._settle()
         reason = self.crawl.finished()
         out = any(entry.request is not None for entry in self.inflight.entries.values())
@@ -354,7 +359,7 @@ class FocusScheduler(BaseScheduler):
             entry.verdict = "lost"  # its callback is gone since the last run, say
             self._conclude(entry)
         self._place_stuck()
-        self._wake_when_due()
+        self._look_when_due()
         return None
 
     # How the answers come about
@@ -448,12 +453,15 @@ class FocusScheduler(BaseScheduler):
             self._add(self._located(entry), entry.outcome(now))
             entry.links = []
 
-    def _wake_when_due(self) -> None:
-        """Let the engine ask again when the policy has something, if nothing else will make it ask by then."""
+    def _look_when_due(self) -> None:
+        """Let the engine ask again when the policy has something, if nothing else will make it ask by then; or let the
+        crawl end, if that is never.
+        """
         if self._in_flight:
             return
         status = self.crawl.status()
         if status.waiting and status.due is not None and status.due > status.at:
+            self._never = status.due == math.inf
             self._set_alarm(min(status.due - status.at, _LONGEST))
 
     def _set_alarm(self, seconds: float | None) -> None:

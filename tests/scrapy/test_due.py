@@ -39,13 +39,21 @@ class Later(BreadthFirst):
         return self.ready
 
 
-class Never(Later):
-    """Says that it will have something at the end of all days."""
+class MuchLater(Later):
+    """Says that it will have something when nobody waits any more."""
+
+    days: float = 1e9
 
     def place(self, links: Any, source: Any) -> Any:
         places = super().place(links, source)
-        self.ready = float("inf") if source is not None else self.now
+        self.ready = self.days if source is not None else self.now
         return places
+
+
+class Never(MuchLater):
+    """Says that it will never have anything again."""
+
+    days = float("inf")
 
 
 @pytest.fixture(autouse=True)
@@ -71,7 +79,7 @@ def test_a_crawl_waits_until_a_link_is_due(site: MockSite, addon: bool) -> None:
 def test_what_is_due_later_ends_with_the_crawl(site: MockSite, tmp_path: Path) -> None:
     """A crawl that is stopped while it waits ends at once, and the next run of its job waits again."""
     site.pages |= {"/": '<a href="/1">1</a>', "/1": "1"}
-    settings = {"FOCUS_POLICY": Never, "JOBDIR": str(tmp_path), "CLOSESPIDER_TIMEOUT": 1}
+    settings = {"FOCUS_POLICY": MuchLater, "JOBDIR": str(tmp_path), "CLOSESPIDER_TIMEOUT": 1}
     for _ in range(2):
         began = time.monotonic()
         result = crawl(Follower, settings, seeds=[site.url("/")], patience=20)
@@ -80,3 +88,13 @@ def test_what_is_due_later_ends_with_the_crawl(site: MockSite, tmp_path: Path) -
         assert result.stats["focus/waiting"] == 1
         assert result.scheduler.crawl.policy.asked < 30
     assert site.paths == ["/"]
+
+
+def test_what_is_never_due_does_not_hold_up_the_end(site: MockSite) -> None:
+    """A crawl ends where the policy says that it will never choose what waits, as a simulated one does."""
+    site.pages |= {"/": '<a href="/1">1</a>', "/1": "1"}
+    result = crawl(Follower, {"FOCUS_POLICY": Never}, seeds=[site.url("/")], patience=20)
+    assert site.paths == ["/"]
+    assert result.reason == "finished"
+    assert result.stats["focus/waiting"] == 1
+    assert result.errors == {}
