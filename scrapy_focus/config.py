@@ -6,6 +6,7 @@ import difflib
 import inspect
 import json
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from scrapy.utils.misc import load_object
@@ -13,9 +14,12 @@ from scrapy.utils.misc import load_object
 from scrapy_focus.core.budget import Budget
 from scrapy_focus.core.contract import missing_of_stop
 from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.core.files import try_to_write
 from scrapy_focus.core.goal import ItemsGoal
+from scrapy_focus.core.log import EventLog
 from scrapy_focus.core.mission import Mission
 from scrapy_focus.core.policy import Policy
+from scrapy_focus.core.printable import brief, reason_of
 from scrapy_focus.core.stop import CostLimit, Plateau
 from scrapy_focus.goals.files import FilesGoal
 from scrapy_focus.goals.topic import TopicGoal
@@ -123,6 +127,40 @@ class Config:
             )
         return policy
 
+    def try_files(self) -> None:
+        """Make the folder of what is written when the crawl ends, and see whether it can be written.
+
+        Raises
+        ------
+        ConfigError
+            If it cannot: nothing should be crawled for it.
+        """
+        if not self.learned_to:
+            return
+        try:
+            try_to_write(Path(self.learned_to))
+        except (OSError, ValueError) as error:
+            raise ConfigError(
+                f"FOCUS_LEARNED_TO is {brief(self.learned_to)}, which cannot be written: {_why(error)}; name a file in "
+                "a folder that can be written"
+            ) from error
+
+    def make_log(self) -> EventLog | None:
+        """Return the decision log, if one is to be written.
+
+        Raises
+        ------
+        ConfigError
+            If it cannot be written.
+        """
+        try:
+            return EventLog(self.log) if self.log else None
+        except (ConfigError, ValueError) as error:
+            raise ConfigError(
+                f"FOCUS_LOG is {brief(self.log)}, which cannot be written: {_why(error.__cause__ or error)}; name a file "
+                "in a folder that can be written"
+            ) from error
+
     def make_budget(self) -> Budget:
         """Return the budget, with nothing used."""
         return Budget(requests=self.budget_requests, bytes=self.budget_bytes, seconds=self.budget_seconds)
@@ -187,6 +225,11 @@ def item_id_field(settings: BaseSettings) -> str:
     if value and not (isinstance(value, str) and value.isidentifier()):
         raise ConfigError(f"FOCUS_ITEM_ID is {value!r}; it takes the name of a field of your items, such as 'item_id'")
     return str(value)
+
+
+def _why(error: BaseException) -> str:
+    """Return what an error says, without the path that the message names already."""
+    return (isinstance(error, OSError) and error.strerror) or reason_of(error)
 
 
 def _types(settings: BaseSettings, name: str, default: list[str]) -> frozenset[str]:

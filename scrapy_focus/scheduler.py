@@ -21,12 +21,12 @@ from scrapy.utils.job import job_dir
 
 from scrapy_focus.config import Config
 from scrapy_focus.core.crawl import Crawl
-from scrapy_focus.core.errors import StorageError
-from scrapy_focus.core.log import EventLog
-from scrapy_focus.core.printable import printable_logger
+from scrapy_focus.core.errors import FocusError, StorageError
+from scrapy_focus.core.printable import printable_logger, reason_of
 from scrapy_focus.core.types import State
 from scrapy_focus.downloadermiddlewares import install
 from scrapy_focus.dupefilters import Seen
+from scrapy_focus.engine.failure import said_already
 from scrapy_focus.engine.feeds import flush_feeds, mend_feeds
 from scrapy_focus.engine.garbage import freeze, thaw
 from scrapy_focus.engine.inflight import BudgetExhausted, Entry, Errback, InFlight, engine_slot, unwrap
@@ -65,7 +65,9 @@ _MANY = 100_000  # waiting links whose objects make a garbage collection long
 _BETWEEN = 100  # outcomes between two looks at how many wait
 _LONGEST = 60.0  # seconds until the policy is asked again that has nothing yet
 _STUCK = 5.0  # seconds after which the links of a page whose callback still runs are placed, if all else is done
+_LONGEST_REASON = 1000  # characters
 _SHOWN_ERRORS = 3  # with traceback; after that they are only counted
+_WRITTEN = ("close", "log", "save")  # errors of what is written when a crawl is closed
 _MOST_ERRORS = 100  # of the question whether there is anything to do
 
 
@@ -96,6 +98,7 @@ class FocusScheduler(BaseScheduler):
         self.config = config
         self.counts: Counter[str] = Counter()
         policy = config.make_policy()
+        config.try_files()
         jobdir = job_dir(crawler.settings)
         name = getattr(crawler.spider, "name", "")
         self.job = Job(Path(jobdir, "focus"), every=config.checkpoint_every, name=name) if jobdir else None
@@ -112,7 +115,7 @@ class FocusScheduler(BaseScheduler):
                 budget=config.make_budget(),
                 stop=config.stop,
                 seed=config.seed,
-                log=EventLog(config.log) if config.log else None,
+                log=config.make_log(),
                 explain=config.explain,
                 counts=self.counts,
             )
@@ -152,6 +155,8 @@ class FocusScheduler(BaseScheduler):
             return cls(crawler, Config.from_settings(crawler.settings, cls.default_policy))
         except Exception as error:
             logger.error("scrapy_focus cannot start: %s", error)  # Scrapy 2.19 ends in "Engine slot not assigned"
+            if isinstance(error, FocusError):
+                said_already()
             raise
 
     @property
@@ -171,9 +176,12 @@ class FocusScheduler(BaseScheduler):
 
     def close(self, reason: str) -> Deferred[None] | None:
         self._set_alarm(None)
+        failed = sum(self.counts[f"error/{what}"] for what in _WRITTEN)
         self.guard("close", None, self._shut_down)
         status = self.guard("close", None, self.crawl.status)
         self.guard("close", None, self.crawl.close, learned_to=self.config.learned_to)
+        if sum(self.counts[f"error/{what}"] for what in _WRITTEN) > failed:
+            self._end_with_status_1()
         if status is not None:
             self._stats.flush(status)  # with what closing counted
         thaw()
@@ -278,7 +286,10 @@ class FocusScheduler(BaseScheduler):
         except Exception as error:
             self.counts[f"error/{what}"] += 1
             if self.counts[f"error/{what}"] <= _SHOWN_ERRORS:
-                logger.exception("scrapy_focus failed in %s: %s", what, error, extra={"spider": self.crawler.spider})
+                logger.error(
+                    "scrapy_focus failed in %s: %s", what, reason_of(error, _LONGEST_REASON),
+                    exc_info=not isinstance(error, FocusError), extra={"spider": self.crawler.spider},
+                )  # fmt: skip
         return default
 
     # What the engine asks
@@ -508,9 +519,12 @@ class FocusScheduler(BaseScheduler):
             return
         self._failed = True
         logger.error("scrapy_focus stops the crawl: %s", error, extra={"spider": self.crawler.spider})
-        self.crawler.signals.connect(self._end_in_failure, signals.engine_stopped, weak=False)
+        self._end_with_status_1()
         if not self._closed:
             self._stop()
+
+    def _end_with_status_1(self) -> None:
+        self.crawler.signals.connect(self._end_in_failure, signals.engine_stopped, weak=False)
 
     def _end_in_failure(self) -> None:
         self.crawler.spider = None  # all that the commands of Scrapy look at for their exit status

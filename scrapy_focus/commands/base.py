@@ -14,10 +14,12 @@ from scrapy.exceptions import UsageError
 from scrapy.utils.misc import load_object
 
 from scrapy_focus.core.errors import ConfigError, FocusError
+from scrapy_focus.core.files import try_to_write
 from scrapy_focus.core.printable import printable, reason_of
 
 if TYPE_CHECKING:
     import argparse
+    from pathlib import Path
 
     from rich.console import Console
 
@@ -140,6 +142,21 @@ def one_line(text: str) -> str:
 def say(*lines: str) -> None:
     """Print lines that a terminal only shows, whatever a site put into them."""
     print("\n".join(map(one_line, lines)), flush=True)
+
+
+def try_out(path: Path) -> None:
+    """Make the folder of a file that is written when all is done, and see whether it can be written.
+
+    Raises
+    ------
+    ConfigError
+        If it cannot.
+    """
+    try:
+        try_to_write(path)
+    except (OSError, ValueError) as error:
+        reason = (isinstance(error, OSError) and error.strerror) or reason_of(error)
+        raise ConfigError(f"--out is {path}, which cannot be written: {reason}; name another file") from error
 
 
 def make_console() -> Console:

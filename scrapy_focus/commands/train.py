@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from scrapy.exceptions import UsageError
 
-from scrapy_focus.commands.base import FocusCommand, make_console, read_numbers, refuse_arguments, say
+from scrapy_focus.commands.base import FocusCommand, make_console, read_numbers, refuse_arguments, say, try_out
 from scrapy_focus.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -74,8 +74,7 @@ def _train(opts: argparse.Namespace) -> None:
     from scrapy_focus.learn.validation import cross_validate
 
     out = Path(opts.out)
-    if not out.parent.is_dir():
-        raise ConfigError(f"there is no folder {out.parent} for --out {out}; make it, or name another file")
+    try_out(out)
     fit = _neural(opts) if opts.neural else LinearRelevance().fit
     examples = read_examples(opts.positive, opts.negative)
     counts = [sum(examples.labels), len(examples.labels) - sum(examples.labels)]

@@ -393,11 +393,12 @@ class Crawl:
     def close(self, *, learned_to: str | PathLike[str] = "") -> None:
         """Close the frontier or the job, and the log. Idempotent. Without a checkpoint nothing is lost but time.
 
-        ``learned_to`` is the file in which the policy saves what it learned before that, if it is to.
+        ``learned_to`` is the file in which the policy saves what it learned before that, if it is to. What cannot be
+        written is logged, and counted as ``error/save`` or ``error/log``.
         """
         with ExitStack() as closing:
             if self.log is not None:
-                closing.callback(self.log.close)
+                closing.callback(self._ask, "log", self.log.close)
             closing.callback(self.frontier.close if self.job is None else self.job.close)
             if learned_to and self._ask("save", self.policy.save, learned_to) is not FAILED:
                 logger.info("What was learned is in %s", learned_to)

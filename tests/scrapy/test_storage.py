@@ -72,6 +72,8 @@ def check_stopped(done: subprocess.CompletedProcess[str], *words: str) -> None:
     said = [line for line in done.stderr.splitlines() if "ERROR: scrapy_focus" in line]
     assert len(said) == 1, done.stderr[-3000:]
     assert all(word in said[0] for word in words), said[0]
+    assert "never retrieved" not in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def check_finished(done: subprocess.CompletedProcess[str], site: MockSite) -> None:

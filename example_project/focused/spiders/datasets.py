@@ -6,6 +6,7 @@ import logging
 import mimetypes
 import re
 from email.message import Message
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
@@ -14,6 +15,7 @@ from scrapy.exceptions import UsageError
 from scrapy.http import HtmlResponse
 from scrapy.utils.response import get_base_url
 
+from focused.arguments import try_out
 from focused.items import DataFile
 from scrapy_focus import ConfigError, FilesGoal
 from scrapy_focus.core.printable import brief
@@ -79,6 +81,7 @@ class DatasetsSpider(scrapy.Spider):
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
         spider = super().from_crawler(crawler, *args, **kwargs)
+        try_out(Path(spider.out, "manifest.jsonl"))
         crawler.settings.set("FOCUS_GOAL", spider.goal, "spider")
         if spider.budget:
             crawler.settings.set("FOCUS_BUDGET_REQUESTS", spider.budget, "spider")

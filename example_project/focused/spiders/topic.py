@@ -15,7 +15,7 @@ from scrapy.exceptions import UsageError
 from scrapy.http import HtmlResponse
 from scrapy.utils.response import get_base_url, get_meta_refresh
 
-from focused.arguments import budget_of, caps_of, keywords_of, seeds_of
+from focused.arguments import budget_of, caps_of, keywords_of, seeds_of, try_out
 from focused.items import TopicPage
 from focused.keywords import KeywordRelevance
 from focused.middlewares import redirect_of
@@ -112,8 +112,8 @@ class TopicSpider(scrapy.Spider):
         self.caps = caps_of(per_domain)
         self.budget = budget_of(budget)
         self.out = Path(out).absolute()
-        if not self.out.parent.is_dir() or self.out.is_dir():
-            raise UsageError(f"out is {out!r}; it takes the name of a file, in a folder that is there")
+        if self.out.is_dir():
+            raise UsageError(f"out is {out!r}, a folder; it takes the name of a file")
         self.ignored = blocked_extensions() | FILE_TYPES.keys()
         self.reached: dict[
             str, tuple[str, str]
@@ -156,6 +156,7 @@ class TopicSpider(scrapy.Spider):
                 "crawl "
                 "by giving its JOBDIR"
             )
+        try_out(self.out)
         try:
             if self.model or (self.examples and resumed and stored.exists()):
                 self.relevance = load_relevance(self.model or stored)
