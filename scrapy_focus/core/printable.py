@@ -85,7 +85,8 @@ def _make_printable(record: logging.LogRecord) -> bool:
     try:
         message = record.getMessage()
     except Exception as error:  # an argument that cannot be shown
-        message = f"{record.msg} ({type(error).__name__} while this was put into words)"
+        message = record.msg = f"{record.msg} ({type(error).__name__} while this was put into words)"
+        record.args = ()
     if not (message.isprintable() and len(message) <= _LONGEST_LINE):
         record.msg, record.args = printable(message, _LONGEST_LINE), ()
     raised = record.exc_info[1] if record.exc_info else None
