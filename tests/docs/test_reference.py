@@ -21,6 +21,7 @@ from scrapy_focus.config import SETTINGS, Config
 from scrapy_focus.core.goal import ItemsGoal
 from scrapy_focus.sites.portal.portal import StatisticsPortal
 from scrapy_focus.sites.server import SiteServer
+from tests.made import HANG
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -182,7 +183,7 @@ def test_crawl_raises_documented_stats_only(tmp_path: Path) -> None:
                 "-s", f"FOCUS_LOG={tmp_path / 'log.jsonl.gz'}",
             ],
             cwd=ROOT / "example_project", env={**os.environ, "PYTHONPATH": str(tmp_path)}, capture_output=True,
-            text=True, timeout=100, check=False,
+            text=True, timeout=HANG, check=False,
         )  # fmt: skip
         requests = server.requests
     assert done.returncode == 0, done.stderr
