@@ -64,7 +64,7 @@ class FocusExtension:
             interval = REFRESH
         elif progress == "off" or not interval:
             return
-        self._loop = create_looping_call(host.guard, "progress", None, self._tick, host)
+        self._loop = create_looping_call(self._tick, host)
         self._loop.start(interval, now=False)
 
     def spider_closed(self, spider: Spider, reason: str) -> None:
@@ -78,6 +78,9 @@ class FocusExtension:
             logger.info("Finished (%s): %s", reason, "; ".join(progress(self.host)), extra={"spider": spider})
 
     def _tick(self, host: Host) -> None:
+        host.guard("progress", None, self._show, host)  # or Scrapy would never ask again
+
+    def _show(self, host: Host) -> None:
         host.flush_stats()
         if self._footer is not None:
             self._footer.show(draw_panel(host, self._footer.width - _ROOM))

@@ -182,7 +182,7 @@ def test_crawl_raises_documented_stats_only(tmp_path: Path) -> None:
                 "-s", "STATS_CLASS=dump.Dump", "-s", "TELNETCONSOLE_ENABLED=False", "-s", "LOGSTATS_INTERVAL=0.1",
                 "-s", f"FOCUS_LOG={tmp_path / 'log.jsonl.gz'}",
             ],
-            cwd=ROOT / "example_project", env={**os.environ, "PYTHONPATH": str(tmp_path)}, capture_output=True,
+            cwd=ROOT / "example_project", env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])}, capture_output=True,
             text=True, timeout=HANG, check=False,
         )  # fmt: skip
         requests = server.requests
