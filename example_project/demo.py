@@ -12,7 +12,9 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
+from scrapy_focus.core.printable import printable
 from scrapy_focus.sites.portal.portal import StatisticsPortal
 from scrapy_focus.sites.server import SiteServer
 
@@ -64,7 +66,7 @@ def main() -> None:
 
     table = Table("url", "size", "found through", title="the last files")
     for file in files[-5:]:
-        table.add_row(file["url"], f"{file['size']:,}", file["anchor"])
+        table.add_row(Text(printable(file["url"])), f"{file['size']:,}", Text(printable(file["anchor"])))
     console.print(table)
     console.print(
         f"[bold]{len(files):,} files[/] of {portal.n_targets:,} for [bold]{used:,} requests[/]; breadth-first needed "

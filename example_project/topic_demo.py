@@ -16,9 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 
+from scrapy_focus.core.printable import printable
 from scrapy_focus.web.domains import domain_of
 
 PROJECT = Path(__file__).parent
@@ -84,8 +86,10 @@ def main() -> None:
 
     console.rule("the last pages that count as relevant, and why they were fetched")
     for page in [page for page in runs["Tree-Frontier"][0] if page["relevance"] >= 0.5][-8:]:
-        console.print(f"[bold]{page['relevance']:.2f}[/] {page['url']}")
-        console.print(Padding(f"{page['depth']} clicks from a seed; {page['why']}", (0, 0, 0, 5)))
+        console.print(f"[bold]{page['relevance']:.2f}[/] {escape(printable(page['url']))}")
+        console.print(
+            Padding(f"{page['depth']} clicks from a seed; {escape(printable(page['why'], 1000))}", (0, 0, 0, 5))
+        )
 
     title = f"pages on {options.topic}, as this web knows them, not as the model sees them"
     table = Table("", "requests", "pages", "relevant", "share", "on hosts", "in domains", title=title)

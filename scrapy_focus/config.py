@@ -5,17 +5,23 @@ from __future__ import annotations
 import difflib
 import inspect
 import json
+import os
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from pathlib import Path
+from types import NoneType
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from scrapy.utils.misc import load_object
 
 from scrapy_focus.core.budget import Budget
 from scrapy_focus.core.contract import missing_of_stop
-from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.core.errors import ConfigError, FocusError
+from scrapy_focus.core.files import try_to_write
 from scrapy_focus.core.goal import ItemsGoal
+from scrapy_focus.core.log import EventLog
 from scrapy_focus.core.mission import Mission
 from scrapy_focus.core.policy import Policy
+from scrapy_focus.core.printable import brief, printable, reason_of
 from scrapy_focus.core.stop import CostLimit, Plateau
 from scrapy_focus.goals.files import FilesGoal
 from scrapy_focus.goals.topic import TopicGoal
@@ -23,6 +29,8 @@ from scrapy_focus.web.mime import BLOCKED_MIMES, parse_types
 from scrapy_focus.web.traps import Limits
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from scrapy.settings import BaseSettings
 
     from scrapy_focus.core.frontier import MakeFrontier
@@ -35,6 +43,10 @@ if TYPE_CHECKING:
 WISHES = frozenset({"crawl-delay", "nofollow", "noindex", "retry-after", "robots-errors"})
 
 _LIMITS = Limits()
+_LONGEST = 300  # characters of a reason
+_LONGEST_PATH = 4096  # bytes
+_MOST = 1 << 62  # of any number
+
 Progress = Literal["auto", "panel", "log", "off"]
 
 
@@ -83,12 +95,13 @@ class Config:
         """
         check_names(settings)
         types = _types(settings, "FOCUS_TARGETS", [])
-        progress = settings.get("FOCUS_PROGRESS", "auto")
-        if progress not in ("auto", "panel", "log", "off"):
-            raise ConfigError(f"FOCUS_PROGRESS is {progress!r}; it takes 'auto', 'panel', 'log' or 'off'")
+        progress: Progress = settings.get("FOCUS_PROGRESS", "auto")
+        if not isinstance(progress, str) or progress not in get_args(Progress):
+            raise ConfigError(f"FOCUS_PROGRESS is {brief(progress)}; it takes 'auto', 'panel', 'log' or 'off'")
         seed = _number(settings, "FOCUS_SEED", int, least=0)
-        goal = _goal(settings.get("FOCUS_GOAL"), types, settings.get("FOCUS_TOPIC") or None)
-        policy = _policy_class(settings.get("FOCUS_POLICY") or default_policy)
+        goal = _goal(_given(settings, "FOCUS_GOAL"), types, _given(settings, "FOCUS_TOPIC"))
+        named = _given(settings, "FOCUS_POLICY")
+        policy = _policy_class(default_policy if named is None else named)
         _check_can(policy, settings)
         return cls(
             policy=policy,
@@ -99,8 +112,8 @@ class Config:
             budget_bytes=_number(settings, "FOCUS_BUDGET_BYTES", int) or None,
             budget_seconds=_number(settings, "FOCUS_BUDGET_SECONDS", float) or None,
             stop=_stop(settings),
-            learned_from=str(settings.get("FOCUS_LEARNED_FROM") or ""),
-            learned_to=str(settings.get("FOCUS_LEARNED_TO") or ""),
+            learned_from=_path(settings, "FOCUS_LEARNED_FROM"),
+            learned_to=_path(settings, "FOCUS_LEARNED_TO"),
             max_copies=_limit(settings, "FOCUS_MAX_COPIES", _LIMITS.copies),
             max_folders=_limit(settings, "FOCUS_MAX_FOLDERS", _LIMITS.folders),
             max_inflight=_number(settings, "FOCUS_MAX_INFLIGHT", int) or 0,
@@ -108,17 +121,17 @@ class Config:
             max_links=_limit(settings, "FOCUS_MAX_LINKS", _LIMITS.links),
             max_repeats=_limit(settings, "FOCUS_MAX_REPEATS", _LIMITS.repeats),
             seed=seed,
-            log=settings.get("FOCUS_LOG") or "",
+            log=_path(settings, "FOCUS_LOG"),
             checkpoint_every=_number(settings, "FOCUS_CHECKPOINT_EVERY", int, least=1) or 1000,
             blocked_mimes=_types(settings, "FOCUS_BLOCKED_MIMES", list(BLOCKED_MIMES)),
             browser_offsite=_resources(settings, "FOCUS_BROWSER_OFFSITE", _MADE_OF),
             progress=progress,
             item_id=item_id_field(settings),
-            keywords=tuple(settings.getlist("FOCUS_KEYWORDS")),
-            explain=settings.getbool("FOCUS_EXPLAIN"),
+            keywords=tuple(_list(settings, "FOCUS_KEYWORDS", (), "words and phrases")),
+            explain=_flag(settings, "FOCUS_EXPLAIN"),
             obey=obeyed(settings),
             longest_wait=longest_wait(settings),
-            public_only=settings.getbool("FOCUS_PUBLIC_ONLY"),
+            public_only=_flag(settings, "FOCUS_PUBLIC_ONLY"),
             max_inflation=max_inflation(settings),
         )
 
@@ -130,18 +143,25 @@ class Config:
         ConfigError
             If the policy does not take the parameters, or cannot decide in a live crawl.
         """
-        signature = inspect.signature(self.policy)
+        signature, name = inspect.signature(self.policy), self.policy.__qualname__
         try:
             signature.bind(**self.params)
         except TypeError as error:
             raise ConfigError(
-                f"FOCUS_POLICY_PARAMS is {self.params!r}, which {self.policy.__qualname__} does not take: {error}; it "
-                f"takes {', '.join(signature.parameters) or 'none'}"
+                f"FOCUS_POLICY_PARAMS is {brief(self.params)}, which {name} does not take: {reason_of(error)}; "
+                f"it takes {', '.join(signature.parameters) or 'none'}"
             ) from error
-        policy = self.policy(**self.params)
+        try:
+            policy = self.policy(**self.params)
+        except Exception as error:  # whatever the policy of a user does
+            said = reason_of(error, _LONGEST)
+            if inspect.isabstract(self.policy):
+                raise ConfigError(f"FOCUS_POLICY is {name}, which is no whole policy: {said}") from error
+            kind = "" if isinstance(error, FocusError) else f"{type(error).__name__}: "
+            raise ConfigError(f"FOCUS_POLICY_PARAMS, for {name}: {kind}{said}") from error
         if policy.needs_truth:
             raise ConfigError(
-                f"FOCUS_POLICY is {self.policy.__qualname__}, which is given the truth about a site beforehand: it can "
+                f"FOCUS_POLICY is {name}, which is given the truth about a site beforehand: it can "
                 "only be tried on recorded ones, with scrapy focus-compare"
             )
         return policy
@@ -149,6 +169,39 @@ class Config:
     def limits(self) -> Limits:
         """Return how far a site is followed."""
         return Limits(self.max_links, self.max_folders, self.max_repeats, self.max_copies)
+    def try_files(self) -> None:
+        """Make the folder of what is written when the crawl ends, and see whether it can be written.
+
+        Raises
+        ------
+        ConfigError
+            If it cannot: nothing should be crawled for it.
+        """
+        if not self.learned_to:
+            return
+        try:
+            try_to_write(Path(self.learned_to))
+        except (OSError, ValueError) as error:
+            raise ConfigError(
+                f"FOCUS_LEARNED_TO is {brief(self.learned_to)}, which cannot be written: {_why(error)}; name a file in "
+                "a folder that can be written"
+            ) from error
+
+    def make_log(self) -> EventLog | None:
+        """Return the decision log, if one is to be written.
+
+        Raises
+        ------
+        ConfigError
+            If it cannot be written.
+        """
+        try:
+            return EventLog(self.log) if self.log else None
+        except (ConfigError, ValueError) as error:
+            raise ConfigError(
+                f"FOCUS_LOG is {brief(self.log)}, which cannot be written: {_why(error.__cause__ or error)}; name a "
+                "file in a folder that can be written"
+            ) from error
 
     def make_budget(self) -> Budget:
         """Return the budget, with nothing used."""
@@ -216,7 +269,7 @@ def check_names(settings: BaseSettings) -> None:
         if isinstance(name, str) and name.startswith("FOCUS_") and name not in SETTINGS:
             near = difflib.get_close_matches(name, SETTINGS, n=1, cutoff=0.5)
             meant = f"did you mean {near[0]}? " if near else ""
-            raise ConfigError(f"there is no setting {name}; {meant}All: {', '.join(SETTINGS)}")
+            raise ConfigError(f"there is no setting {printable(name)}; {meant}All: {', '.join(SETTINGS)}")
 
 
 def item_id_field(settings: BaseSettings) -> str:
@@ -227,10 +280,19 @@ def item_id_field(settings: BaseSettings) -> str:
     ConfigError
         If it cannot be the name of a field.
     """
-    value = settings.get("FOCUS_ITEM_ID") or ""
-    if value and not (isinstance(value, str) and value.isidentifier()):
-        raise ConfigError(f"FOCUS_ITEM_ID is {value!r}; it takes the name of a field of your items, such as 'item_id'")
-    return str(value)
+    value = _given(settings, "FOCUS_ITEM_ID")
+    if value is None:
+        return ""
+    if not (isinstance(value, str) and value.isidentifier()):
+        raise ConfigError(
+            f"FOCUS_ITEM_ID is {brief(value)}; it takes the name of a field of your items, such as 'item_id'"
+        )
+    return value
+
+
+def _why(error: BaseException) -> str:
+    """Return what an error says, without the path that the message names already."""
+    return (isinstance(error, OSError) and error.strerror) or reason_of(error)
 
 
 def obeyed(settings: BaseSettings) -> frozenset[str]:
@@ -241,11 +303,10 @@ def obeyed(settings: BaseSettings) -> frozenset[str]:
     ConfigError
         If there is no such wish.
     """
-    words = frozenset(str(word).strip().lower() for word in settings.getlist("FOCUS_OBEY", ["retry-after"]))
+    given = _list(settings, "FOCUS_OBEY", ["retry-after"], "what sites may ask for")
+    words = frozenset(word.strip().lower() for word in given)
     if unknown := words - WISHES - {""}:
-        raise ConfigError(
-            f"FOCUS_OBEY has {', '.join(map(repr, sorted(unknown)))}; it takes any of {', '.join(sorted(WISHES))}"
-        )
+        raise ConfigError(f"FOCUS_OBEY has {brief(min(unknown))}; it takes any of {', '.join(sorted(WISHES))}")
     return words - {""}
 
 
@@ -262,39 +323,79 @@ def max_inflation(settings: BaseSettings) -> float:
 
 def _types(settings: BaseSettings, name: str, default: list[str]) -> frozenset[str]:
     try:
-        return parse_types(settings.getlist(name, default))
+        return parse_types(_list(settings, name, default, "file types"))
     except ConfigError as error:
-        raise ConfigError(f"{name}: {error}") from error
+        raise error if str(error).startswith(name) else ConfigError(f"{name}: {reason_of(error, _LONGEST)}") from error
+
+
+def _given(settings: BaseSettings, name: str) -> Any:
+    """Return the value of a setting, ``None`` where it is empty or turned off."""
+    value = settings.get(name)
+    try:
+        return value or None
+    except Exception:  # it cannot say whether it is empty
+        return value
+
+
+def _list(settings: BaseSettings, name: str, default: Sequence[str], what: str) -> Sequence[str]:
+    """Return texts that are given in a list, or separated by commas."""
+    value = settings.get(name)
+    if value is None:
+        return default
+    if isinstance(value, str):
+        return value.split(",") if value else []
+    if not isinstance(value, (list, tuple, set, frozenset)) or not all(isinstance(each, str) for each in value):
+        raise ConfigError(f"{name} is {brief(value)}; it takes {what}, in a list, or separated by commas")
+    return list(value)
+
+
+def _flag(settings: BaseSettings, name: str) -> bool:
+    try:
+        return settings.getbool(name)
+    except Exception as error:
+        raise ConfigError(f"{name} is {brief(settings.get(name))}; it takes True or False") from error
+
+
+def _path(settings: BaseSettings, name: str) -> str:
+    """Return the path of a file, ``""`` for none."""
+    value = _given(settings, name)
+    if value is None:
+        return ""
+    path = os.fspath(value) if isinstance(value, (str, os.PathLike)) else None
+    try:
+        if isinstance(path, str) and "\0" not in path and len(os.fsencode(path)) <= _LONGEST_PATH:
+            return path
+    except UnicodeEncodeError:
+        pass
+    raise ConfigError(f"{name} is {brief(value)}; it takes the path of a file")
 
 
 def _resources(settings: BaseSettings, name: str, default: list[str]) -> frozenset[str]:
-    given = settings.get(name, default)
-    try:
-        kinds = frozenset(settings.getlist(name, default))
-    except TypeError:
-        kinds = frozenset({repr(given)})
+    kinds = frozenset(_list(settings, name, default, "types of resource"))
     if unknown := kinds - RESOURCES:
-        raise ConfigError(f"{name} has {min(map(str, unknown))!r}; it takes a list of {', '.join(sorted(RESOURCES))}")
+        raise ConfigError(f"{name} has {brief(min(unknown))}; it takes any of {', '.join(sorted(RESOURCES))}")
     return kinds
 
 
 def _params(settings: BaseSettings) -> dict[str, Any]:
     try:
         return dict(settings.getdict("FOCUS_POLICY_PARAMS"))
-    except (TypeError, ValueError) as error:
+    except Exception as error:  # of the reader of JSON, or of an object that is none
         given = settings.get("FOCUS_POLICY_PARAMS")
         raise ConfigError(
-            f"FOCUS_POLICY_PARAMS is {given!r}; it takes a dict, on the command line as JSON ({error})"
+            f"FOCUS_POLICY_PARAMS is {brief(given)}; it takes a dict, on the command line as JSON ({reason_of(error)})"
         ) from error
 
 
 def _policy_class(value: Any) -> type[Policy]:
     try:
         policy = load_object(value)
-    except (ImportError, NameError, ValueError, TypeError) as error:
-        raise ConfigError(f"FOCUS_POLICY is {value!r}, which cannot be imported: {error}") from error
+    except Exception as error:  # whatever a module does when it is imported
+        raise ConfigError(f"FOCUS_POLICY is {brief(value)}, which cannot be imported: {reason_of(error)}") from error
     if not (isinstance(policy, type) and issubclass(policy, Policy)):
-        raise ConfigError(f"FOCUS_POLICY is {value!r}; it takes a subclass of scrapy_focus.Policy, or its import path")
+        raise ConfigError(
+            f"FOCUS_POLICY is {brief(value)}; it takes a subclass of scrapy_focus.Policy, or its import path"
+        )
     return policy
 
 
@@ -302,20 +403,20 @@ def _check_can(policy: type[Policy], settings: BaseSettings) -> None:
     """Raise :class:`~scrapy_focus.core.errors.ConfigError` for a setting that the policy cannot follow."""
     needs: dict[str, tuple[Ability, bool]] = {
         "FOCUS_COST_LIMIT": ("expected_cost", _cost_limit(settings) is not None),
-        "FOCUS_LEARNED_FROM": ("load", bool(settings.get("FOCUS_LEARNED_FROM"))),
-        "FOCUS_LEARNED_TO": ("save", bool(settings.get("FOCUS_LEARNED_TO"))),
+        "FOCUS_LEARNED_FROM": ("load", bool(_path(settings, "FOCUS_LEARNED_FROM"))),
+        "FOCUS_LEARNED_TO": ("save", bool(_path(settings, "FOCUS_LEARNED_TO"))),
     }
     for name, (ability, is_set) in needs.items():
         if is_set and not policy.can(ability):
             raise ConfigError(
-                f"{name} is {settings.get(name)!r}, for which {policy.__qualname__} lacks {ability}(); use the default "
-                "policy of scrapy_focus.FocusScheduler, or remove it"
+                f"{name} is {brief(settings.get(name))}, for which {policy.__qualname__} lacks {ability}(); use "
+                "the default policy of scrapy_focus.FocusScheduler, or remove it"
             )
 
 
 def _stop(settings: BaseSettings) -> StopRule | None:
     rules = {
-        "FOCUS_STOP": _stop_rule(settings.get("FOCUS_STOP")),
+        "FOCUS_STOP": _stop_rule(_given(settings, "FOCUS_STOP")),
         "FOCUS_COST_LIMIT": _cost_limit(settings),
         "FOCUS_PLATEAU": _plateau(settings.get("FOCUS_PLATEAU")),
     }
@@ -326,12 +427,12 @@ def _stop(settings: BaseSettings) -> StopRule | None:
 
 
 def _stop_rule(value: Any) -> StopRule | None:
-    if not value:
+    if value is None:
         return None
     rule = _made("FOCUS_STOP", value)
     if missing := missing_of_stop(rule):
         raise ConfigError(
-            f"FOCUS_STOP is {value!r}, which lacks {', '.join(missing)}; it takes a stop rule such as "
+            f"FOCUS_STOP is {brief(value)}, which lacks {', '.join(missing)}; it takes a stop rule such as "
             "scrapy_focus.Plateau, or its import path"
         )
     return rule  # type: ignore[no-any-return]
@@ -348,23 +449,23 @@ def _made(name: str, value: Any) -> Any:
         made = load_object(value) if isinstance(value, (str, type)) else value
         return made() if isinstance(made, type) else made
     except Exception as error:
-        raise ConfigError(f"{name} is {value!r}, which cannot be made: {error}") from error
+        raise ConfigError(f"{name} is {brief(value)}, which cannot be made: {reason_of(error)}") from error
 
 
 def _goal(value: Any, types: frozenset[str], topic: Any) -> Goal:
-    if topic and (value or types):
+    if topic is not None and (value is not None or types):
         raise ConfigError("FOCUS_TOPIC, FOCUS_GOAL and FOCUS_TARGETS all say what to look for; set one of them")
-    if topic:
+    if topic is not None:
         try:
             return TopicGoal(topic)
-        except ConfigError as error:
-            raise ConfigError(f"FOCUS_TOPIC: {error}") from error
-    if not value:
+        except Exception as error:  # whatever a model of a user does
+            raise ConfigError(f"FOCUS_TOPIC: {reason_of(error, _LONGEST)}") from error
+    if value is None:
         return FilesGoal(types=types) if types else ItemsGoal()
     goal = _made("FOCUS_GOAL", value)
     if not callable(goal):
         raise ConfigError(
-            f"FOCUS_GOAL is {value!r}; it takes a callable from an Outcome to a number, or its import path"
+            f"FOCUS_GOAL is {brief(value)}; it takes a callable from an Outcome to a number, or its import path"
         )
     if types:
         raise ConfigError("FOCUS_GOAL and FOCUS_TARGETS both say what to look for; set one of them")
@@ -372,35 +473,39 @@ def _goal(value: Any, types: frozenset[str], topic: Any) -> Goal:
 
 
 def _frontier(settings: BaseSettings) -> MakeFrontier | None:
-    value = settings.get("FOCUS_FRONTIER")
-    if not value:
+    value = _given(settings, "FOCUS_FRONTIER")
+    if value is None:
         return None
     if settings.get("JOBDIR"):
         raise ConfigError(
-            f"FOCUS_FRONTIER is {value!r}, and JOBDIR is set, which brings a frontier of its own; remove one of them"
+            f"FOCUS_FRONTIER is {brief(value)}, and JOBDIR is set, which brings a frontier of its own; remove one of "
+            "them"
         )
     try:
         make = load_object(value)
-    except (ImportError, NameError, ValueError, TypeError) as error:
-        raise ConfigError(f"FOCUS_FRONTIER is {value!r}, which cannot be imported: {error}") from error
+    except Exception as error:  # whatever a module does when it is imported
+        raise ConfigError(f"FOCUS_FRONTIER is {brief(value)}, which cannot be imported: {reason_of(error)}") from error
     if not callable(make):
         raise ConfigError(
-            f"FOCUS_FRONTIER is {value!r}; it takes what makes a frontier of what a policy keeps, such as "
+            f"FOCUS_FRONTIER is {brief(value)}; it takes what makes a frontier of what a policy keeps, such as "
             "scrapy_focus.memory_frontier, or its import path"
         )
     return make  # type: ignore[no-any-return]
 
 
 def _plateau(value: Any) -> Plateau | None:
-    if value in (None, False, "", "0", "False", "false"):
+    plain = isinstance(value, (str, int, NoneType))
+    if plain and value in (None, False, "", "0", "False", "false"):
         return None
-    params = {} if value in (True, "1", "True", "true") else value
+    params = {} if plain and value in (True, "1", "True", "true") else value
     try:
         params = json.loads(params) if isinstance(params, str) else params
         return Plateau(**params)
-    except (TypeError, ValueError) as error:
+    except Exception as error:  # of the reader of JSON, of an object that is no dict, of Plateau
+        said = f" ({reason_of(error)})" if isinstance(error, ConfigError) else ""
         raise ConfigError(
-            f"FOCUS_PLATEAU is {value!r}; it takes True, or a dict with some of window, slope, decay, patience"
+            f"FOCUS_PLATEAU is {brief(value)}; it takes True, or a dict with some of window, slope, decay, "
+            f"patience{said}"
         ) from error
 
 
@@ -411,14 +516,14 @@ def _limit(settings: BaseSettings, name: str, default: int) -> int:
 
 def _number(settings: BaseSettings, name: str, kind: type, least: float = 0) -> Any:
     value = settings.get(name)
-    if value is None or value == "":
+    if value is None or (isinstance(value, str) and not value):
         return None
     try:
         number = kind(value)
-    except (TypeError, ValueError):
+    except Exception:  # whatever an object does
         number = None
-    if number is None or number < least:
+    if number is None or not least <= number <= _MOST:
         raise ConfigError(
-            f"{name} is {value!r}; it takes {'a whole number' if kind is int else 'a number'} from {least}"
+            f"{name} is {brief(value)}; it takes {'a whole number' if kind is int else 'a number'} from {least}"
         )
     return number

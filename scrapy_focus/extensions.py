@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
 from scrapy.utils.asyncio import create_looping_call
 
+from scrapy_focus.core.printable import printable, printable_logger
 from scrapy_focus.engine.host import host_of
 from scrapy_focus.engine.terminal import REFRESH, Footer
 from scrapy_focus.web.html import readable
@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 
     from scrapy_focus.engine.host import Host
 
-logger = logging.getLogger(__name__)
+logger = printable_logger(__name__)
 
 _RECENT = 100  # requests over which the rate "now" is taken
+_LONGEST = 120  # characters of the name of an arm
 _ROOM = 3  # columns for the ^C that the terminal shows
 
 
@@ -77,6 +78,9 @@ class FocusExtension:
             logger.info("Finished (%s): %s", reason, "; ".join(progress(self.host)), extra={"spider": spider})
 
     def _tick(self, host: Host) -> None:
+        host.guard("progress", None, self._show, host)  # or Scrapy would never ask again
+
+    def _show(self, host: Host) -> None:
         host.flush_stats()
         if self._footer is not None:
             self._footer.show(draw_panel(host, self._footer.width - _ROOM))
@@ -87,9 +91,10 @@ class FocusExtension:
 def draw_panel(host: Host, width: int) -> Panel:
     """Return a picture of a crawl as it is now."""
     from rich.panel import Panel
+    from rich.text import Text
 
-    title = f"scrapy_focus: {host.policy.__qualname__}"
-    return Panel("\n".join(progress(host)), title=title, title_align="left", width=width)
+    title = Text(f"scrapy_focus: {host.policy.__qualname__}")
+    return Panel(Text("\n".join(progress(host))), title=title, title_align="left", width=width)
 
 
 def progress(host: Host) -> list[str]:
@@ -118,7 +123,10 @@ def progress(host: Host) -> list[str]:
     errors = sum(value for name, value in status.counts.items() if name.startswith("error/"))
     if errors:
         lines.append(f"{errors:,} errors, see the log and focus/error/ in the stats")
-    best = [f"{readable(name)} ({_amount(earned)} from {pulls})" for name, earned, pulls in status.best_arms]
+    best = [
+        f"{printable(readable(name), _LONGEST)} ({_amount(earned)} from {pulls})"
+        for name, earned, pulls in status.best_arms
+    ]
     return [*lines, f"best arms: {', '.join(best)}"] if best else lines
 
 

@@ -7,7 +7,7 @@ now, and before each choice all outcomes are reported that the engine is done wi
 
 from __future__ import annotations
 
-import logging
+import math
 from collections import Counter, deque
 from pathlib import Path
 from time import monotonic
@@ -22,11 +22,12 @@ from scrapy.utils.job import job_dir
 
 from scrapy_focus.config import Config
 from scrapy_focus.core.crawl import PART, Crawl
-from scrapy_focus.core.errors import StorageError
-from scrapy_focus.core.log import EventLog
+from scrapy_focus.core.errors import FocusError, StorageError
+from scrapy_focus.core.printable import printable_logger, reason_of
 from scrapy_focus.core.types import State
 from scrapy_focus.downloadermiddlewares import install
 from scrapy_focus.dupefilters import Seen
+from scrapy_focus.engine.failure import said_already
 from scrapy_focus.engine.feeds import flush_feeds, mend_feeds
 from scrapy_focus.engine.garbage import freeze, thaw
 from scrapy_focus.engine.inflight import BudgetExhausted, Entry, Errback, InFlight, engine_slot, unwrap
@@ -58,7 +59,7 @@ if TYPE_CHECKING:
     from scrapy_focus.core.types import Link, Outcome
     from scrapy_focus.engine.host import Host
 
-logger = logging.getLogger(__name__)
+logger = printable_logger(__name__)
 P = ParamSpec("P")
 T = TypeVar("T")
 D = TypeVar("D")
@@ -67,7 +68,9 @@ _MANY = 100_000  # waiting links whose objects make a garbage collection long
 _BETWEEN = 100  # outcomes between two looks at how many wait
 _LONGEST = 60.0  # seconds until the policy is asked again that has nothing yet
 _STUCK = 5.0  # seconds after which the links of a page whose callback still runs are placed, if all else is done
+_LONGEST_REASON = 1000  # characters
 _SHOWN_ERRORS = 3  # with traceback; after that they are only counted
+_WRITTEN = ("close", "log", "save")  # errors of what is written when a crawl is closed
 _MOST_ERRORS = 100  # of the question whether there is anything to do
 
 
@@ -98,6 +101,7 @@ class FocusScheduler(BaseScheduler):
         self.config = config
         self.counts: Counter[str] = Counter()
         policy = config.make_policy()
+        config.try_files()
         jobdir = job_dir(crawler.settings)
         name = getattr(crawler.spider, "name", "")
         self.job = Job(Path(jobdir, "focus"), every=config.checkpoint_every, name=name) if jobdir else None
@@ -114,7 +118,7 @@ class FocusScheduler(BaseScheduler):
                 budget=config.make_budget(),
                 stop=config.stop,
                 seed=config.seed,
-                log=EventLog(config.log) if config.log else None,
+                log=config.make_log(),
                 explain=config.explain,
                 counts=self.counts,
             )
@@ -148,6 +152,7 @@ class FocusScheduler(BaseScheduler):
         self._owing: dict[int, Entry] = {}  # by pick, whose rewards come later
         self._alarm: CallLaterResult | None = None  # when the engine is to ask again
         self.seeds: set[str] = set()  # hosts of start requests
+        self._never = False  # what waits is due at no time, as the policy said when it was asked last
         self._freeze_from = _MANY  # waiting links
         self._until_look = _BETWEEN  # outcomes
 
@@ -157,6 +162,8 @@ class FocusScheduler(BaseScheduler):
             return cls(crawler, Config.from_settings(crawler.settings, cls.default_policy))
         except Exception as error:
             logger.error("scrapy_focus cannot start: %s", error)  # Scrapy 2.19 ends in "Engine slot not assigned"
+            if isinstance(error, FocusError):
+                said_already()
             raise
 
     @property
@@ -176,9 +183,12 @@ class FocusScheduler(BaseScheduler):
 
     def close(self, reason: str) -> Deferred[None] | None:
         self._set_alarm(None)
+        failed = sum(self.counts[f"error/{what}"] for what in _WRITTEN)
         self.guard("close", None, self._shut_down)
         status = self.guard("close", None, self.crawl.status)
         self.guard("close", None, self.crawl.close, learned_to=self.config.learned_to)
+        if sum(self.counts[f"error/{what}"] for what in _WRITTEN) > failed:
+            self._end_with_status_1()
         if status is not None:
             self._stats.flush(status)  # with what closing counted
         thaw()
@@ -319,7 +329,10 @@ class FocusScheduler(BaseScheduler):
         except Exception as error:
             self.counts[f"error/{what}"] += 1
             if self.counts[f"error/{what}"] <= _SHOWN_ERRORS:
-                logger.exception("scrapy_focus failed in %s: %s", what, error, extra={"spider": self.crawler.spider})
+                logger.error(
+                    "scrapy_focus failed in %s: %s", what, reason_of(error, _LONGEST_REASON),
+                    exc_info=not isinstance(error, FocusError), extra={"spider": self.crawler.spider},
+                )  # fmt: skip
         return default
 
     # What the engine asks
@@ -334,8 +347,9 @@ class FocusScheduler(BaseScheduler):
             self._settle()
         if self._failed or self._stopping:
             return False
-        waiting = self._loose or self._successors or self._spilled or self._in_flight
-        return bool(waiting or self.crawl.status().waiting)
+        if self._loose or self._successors or self._spilled or self._in_flight:
+            return True
+        return bool(self.crawl.status().waiting) and not self._never
 
     def _drops(self, request: Request, entry: Entry | None) -> bool:
         return self.seen.drops(request, entry) or self.traps.is_full(entry)
@@ -374,6 +388,7 @@ class FocusScheduler(BaseScheduler):
     def _next(self) -> Request | None:
         if self._failed:
             return None
+        self._never = False
         self._settle()
         self.slots.opens_in()
         reason = self.crawl.finished()
@@ -408,7 +423,7 @@ class FocusScheduler(BaseScheduler):
             entry.verdict = "lost"  # its callback is gone since the last run, say
             self._conclude(entry)
         self._place_stuck()
-        self._wake_when_due()
+        self._look_when_due()
         return None
 
     # How the answers come about
@@ -476,7 +491,8 @@ class FocusScheduler(BaseScheduler):
         try:
             yield from self._locating(entry)
             fresh = {link.key for link in entry.links}
-            yield from self.crawl.reporting(outcome, entry.links, [key for key in entry.known if key not in fresh])
+            known = [key for key in entry.known if key not in fresh]
+            yield from self.crawl.report(outcome, entry.links, known, in_parts=True)
         finally:
             self._concluding.discard(entry.pick.id)
             self._owing[entry.pick.id] = entry
@@ -529,12 +545,15 @@ class FocusScheduler(BaseScheduler):
             self._add(entry.links, entry.outcome(now))
             entry.links = links
 
-    def _wake_when_due(self) -> None:
-        """Let the engine ask again when the policy has something, or a host may be asked again."""
+    def _look_when_due(self) -> None:
+        """Let the engine ask again when the policy has something, or a host may be asked again; or let the crawl end,
+        if that is never.
+        """
         times = [] if (opens := self.slots.opens_in()) is None else [opens]
         if not self._in_flight:
             status = self.crawl.status()
             if status.waiting and status.due is not None and status.due > status.at:
+                self._never = status.due == math.inf
                 times.append(status.due - status.at)
         if times:
             self._set_alarm(min(*times, _LONGEST))
@@ -587,9 +606,12 @@ class FocusScheduler(BaseScheduler):
             return
         self._failed = True
         logger.error("scrapy_focus stops the crawl: %s", error, extra={"spider": self.crawler.spider})
-        self.crawler.signals.connect(self._end_in_failure, signals.engine_stopped, weak=False)
+        self._end_with_status_1()
         if not self._closed:
             self._stop()
+
+    def _end_with_status_1(self) -> None:
+        self.crawler.signals.connect(self._end_in_failure, signals.engine_stopped, weak=False)
 
     def _end_in_failure(self) -> None:
         self.crawler.spider = None  # all that the commands of Scrapy look at for their exit status

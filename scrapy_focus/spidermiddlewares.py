@@ -6,7 +6,6 @@ asked for.
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -18,6 +17,7 @@ from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 from scrapy.utils.response import get_base_url
 
 from scrapy_focus.config import item_id_field, obeyed
+from scrapy_focus.core.printable import printable_logger
 from scrapy_focus.engine.host import host_of
 from scrapy_focus.engine.inflight import entry_id
 from scrapy_focus.engine.marks import PICK
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-logger = logging.getLogger(__name__)
+logger = printable_logger(__name__)
 
 
 class LinkMiddleware(BaseSpiderMiddleware):

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from scrapy_focus import Crawl, Pick, Ranked
 
 PDF = "application/pdf"
+#: Seconds after which something hangs for good, also on a machine that is ten times slower than ours.
+HANG = 900.0
 
 
 class Clock:

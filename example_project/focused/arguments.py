@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from scrapy.exceptions import UsageError
 
 from scrapy_focus import ConfigError
+from scrapy_focus.core.files import try_to_write
 from scrapy_focus.learn.expansion import read_keywords
 
 
@@ -75,6 +76,16 @@ def caps_of(given: str) -> dict[str, int]:
             "-a per_domain=5-2"
         )
     return dict(zip(("per_domain", "per_domain_least"), numbers, strict=False)) if given else {}
+
+
+def try_out(path: Path) -> None:
+    """Make the folder of what a crawl finds, and see whether a file can be written there; ``UsageError`` if not."""
+    try:
+        try_to_write(path)
+    except (OSError, ValueError) as error:
+        raise UsageError(
+            f"out does not do: {path} cannot be written ({error}); name another one with -a out="
+        ) from error
 
 
 def _host(url: str) -> str:

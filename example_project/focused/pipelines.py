@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.exceptions import DropItem
 
 from focused.items import DataFile, SkippedFile
+from scrapy_focus.core.printable import printable_json
 
 if TYPE_CHECKING:
     from typing import Self
@@ -126,4 +127,4 @@ def _lines_of(path: Path) -> list[dict[str, Any]]:
 def _add_line(path: Path, line: dict[str, Any]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a", encoding="utf-8", newline="\n") as file:
-        file.write(json.dumps(line, ensure_ascii=False) + "\n")
+        file.write(printable_json(line) + "\n")

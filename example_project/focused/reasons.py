@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from scrapy_focus.core.printable import printable
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 _LEVELS = 63  # of the numbers from 0 to 1 that TRES goes by
+_LONGEST = 2000  # characters of a reason
 _MOST_LINKS = 36  # that are told apart
 _UNKNOWN = (0.5, 0.51)  # the share of relevant pages of a domain of which none came back yet
 
@@ -36,7 +39,7 @@ def reason(said: Mapping[str, Any], *, depth: int) -> str:
     """
     left = dict(said)
     pieces = [*_words(left), *_way(left, depth), *_host(left), *_judgement(left)]
-    return "; ".join(pieces) or "the next in line"
+    return printable("; ".join(pieces), _LONGEST) or "the next in line"
 
 
 def _words(left: dict[str, Any]) -> Iterator[str]:

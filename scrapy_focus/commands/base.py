@@ -14,13 +14,17 @@ from scrapy.exceptions import UsageError
 from scrapy.utils.misc import load_object
 
 from scrapy_focus.core.errors import ConfigError, FocusError
+from scrapy_focus.core.files import try_to_write
+from scrapy_focus.core.printable import printable, reason_of
 
 if TYPE_CHECKING:
     import argparse
+    from pathlib import Path
 
     from rich.console import Console
 
 _WIDTH = 120  # of a line, where there is no terminal
+_LONGEST = 4000  # characters of a line that is printed
 
 
 class FocusCommand(ScrapyCommand):
@@ -62,7 +66,7 @@ class FocusCommand(ScrapyCommand):
         try:
             self.exitcode = self.work(args, opts)
         except FocusError as error:
-            print(f"Error: {error}", file=sys.stderr)
+            print(one_line(f"Error: {error}"), file=sys.stderr)
             self.exitcode = 1
 
     @abstractmethod
@@ -127,7 +131,32 @@ def make(option: str, path: str, *sources: str) -> Any:
         raise
     except Exception as error:
         advice = "; outside of a project, its folder has to be in PYTHONPATH" if isinstance(error, ImportError) else ""
-        raise ConfigError(f"{option} cannot be made: {type(error).__name__}: {error}{advice}") from error
+        raise ConfigError(f"{option} cannot be made: {type(error).__name__}: {reason_of(error)}{advice}") from error
+
+
+def one_line(text: str) -> str:
+    """Return a text as a command prints it: in one line that a terminal only shows, whatever a site put into it."""
+    return printable(text, _LONGEST)
+
+
+def say(*lines: str) -> None:
+    """Print lines that a terminal only shows, whatever a site put into them."""
+    print("\n".join(map(one_line, lines)), flush=True)
+
+
+def try_out(path: Path) -> None:
+    """Make the folder of a file that is written when all is done, and see whether it can be written.
+
+    Raises
+    ------
+    ConfigError
+        If it cannot.
+    """
+    try:
+        try_to_write(path)
+    except (OSError, ValueError) as error:
+        reason = (isinstance(error, OSError) and error.strerror) or reason_of(error)
+        raise ConfigError(f"--out is {path}, which cannot be written: {reason}; name another file") from error
 
 
 def make_console() -> Console:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scrapy_focus.commands.base import JobCommand, make_console
+from scrapy_focus.commands.base import JobCommand, make_console, one_line
 
 if TYPE_CHECKING:
     import argparse
@@ -58,7 +58,7 @@ def _say(line: str) -> None:
     """Print a line, the word before its colon in colour on a terminal."""
     from rich.text import Text
 
-    text = Text(line)
+    text = Text(one_line(line))
     word = line.partition(":")[0]
     if word in _STYLES:
         text.stylize(_STYLES[word], 0, len(word) + 1)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from scrapy.exceptions import UsageError
 
-from scrapy_focus.commands.base import FocusCommand, make, make_console, read_numbers
+from scrapy_focus.commands.base import FocusCommand, make, make_console, one_line, read_numbers, say
 from scrapy_focus.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ class CompareCommand(FocusCommand):
             return 130
         page = write(comparison, opts.out, metric=metrics[0], plots=not opts.no_plots)
         show(comparison, metrics)
-        print(f"The page to read: {page}\nThe numbers: {page.parent / 'runs.csv'}, {page.parent / 'summary.json'}")
+        say(f"The page to read: {page}", f"The numbers: {page.parent / 'runs.csv'}, {page.parent / 'summary.json'}")
         if comparison.interrupted:
             return 130
         return int(bool(comparison.failures))
@@ -123,13 +123,14 @@ def show(comparison: Comparison, metrics: list[str]) -> None:
     console.print(terminal_table(comparison, metrics))
     for policy, contrast in comparison.paired(metrics[0]).items():
         if policy not in comparison.informed:
-            console.print(Text(headline(comparison, metrics[0], policy, contrast)))
+            console.print(Text(one_line(headline(comparison, metrics[0], policy, contrast))))
     for warning in warnings_of(comparison):
-        console.print(Text(f"Warning: {warning}", style="yellow"))
+        console.print(Text(one_line(f"Warning: {warning}"), style="yellow"))
     failures = comparison.failures
     for run in failures[:_SHOWN]:
         last = run.error.strip().rpartition("\n")[2]
-        console.print(Text(f"Failed: {run.policy} on {run.site}, seed {run.seed}: {last}", style="red"))
+        failed = one_line(f"Failed: {run.policy} on {run.site}, seed {run.seed}: {last}")
+        console.print(Text(failed, style="red"))
     if len(failures) > _SHOWN:
         console.print(Text(f"Failed: {len(failures) - _SHOWN} more; the page has them all", style="red"))
 
@@ -199,7 +200,7 @@ def _said(run: Run, metric: str) -> str:
     from scrapy_focus.replay.metrics import METRICS
 
     value = "failed" if run.error else f"{metric} {number(run.metrics[metric], METRICS[metric].unit)}"
-    return f"{run.site}, {run.policy}, seed {run.seed}: {value}"
+    return one_line(f"{run.site}, {run.policy}, seed {run.seed}: {value}")
 
 
 def _seeds(text: str) -> list[int]:

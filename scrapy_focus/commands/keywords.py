@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from scrapy.exceptions import UsageError
 
-from scrapy_focus.commands.base import FocusCommand, read_numbers, refuse_arguments
+from scrapy_focus.commands.base import FocusCommand, read_numbers, refuse_arguments, say, try_out
 from scrapy_focus.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -69,16 +69,18 @@ def _expand(opts: argparse.Namespace) -> None:
 
     if opts.out and Path(opts.out).resolve() == Path(opts.keywords).resolve():
         raise ConfigError(f"--out is {opts.out}, the file of the keywords; give another one")
+    if opts.out:
+        try_out(Path(opts.out))
     keywords = read_keywords(opts.keywords)
     words = {word for text in read_texts(opts.corpus).values() for word in words_of(text)}
     vectors = train_vectors(read_texts(opts.train).values()) if opts.train else load_vectors(opts.vectors)
     expansion = expand(keywords, words, vectors)
     above = len(expansion.added)
     expansion = expansion._replace(added=expansion.added[: opts.limit])
-    print("\n".join(_said(expansion, above)))
+    say(*_said(expansion, above))
     if opts.out:
         _write(Path(opts.out), expansion)
-        print(f"All {len(expansion.all_keywords):,} keywords: {opts.out}")
+        say(f"All {len(expansion.all_keywords):,} keywords: {opts.out}")
 
 
 def _said(expansion: Expansion, above: int) -> list[str]:

@@ -13,7 +13,7 @@ from scrapy.exceptions import UsageError
 from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy.utils.conf import arglist_to_dict
 
-from scrapy_focus.commands.base import FocusCommand, make, read_numbers
+from scrapy_focus.commands.base import FocusCommand, make, read_numbers, say
 from scrapy_focus.core.errors import ConfigError, RecordingError
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ class RecordCommand(FocusCommand):
         if opts.info:
             from scrapy_focus.recordings.summary import describe
 
-            print(describe(path))
+            say(*describe(path).split("\n"))
             return 0
         if opts.source is not None:
             _import(opts.source, path, opts)
@@ -183,19 +183,19 @@ class RecordCommand(FocusCommand):
         with SiteWriter(path, roots=roots, bodies=opts.bodies, source=_source("the live site")) as writer:
             done = writer.completeness()
             if not known:
-                print(f"Recording {', '.join(roots)} into {path}", flush=True)
+                say(f"Recording {', '.join(roots)} into {path}")
             elif done.missing:
-                print(f"Going on with {path}: {done}", flush=True)
+                say(f"Going on with {path}: {done}")
             reason = self._crawl(writer, opts) if done.missing else "finished"
             done = writer.completeness()
             if not done.missing:
                 done = writer.finish()
-        print(f"{path}: {done}")
+        say(f"{path}: {done}")
         if not done.missing:
-            print(_next_step(path) if done.recorded > len(roots) else _only_roots(path))
+            say(_next_step(path) if done.recorded > len(roots) else _only_roots(path))
             return 0
         why = f"after {opts.limit} URLs" if opts.limit and reason == "finished" else f"({reason})"
-        print(f"Stopped {why}; the same command resumes there.")
+        say(f"Stopped {why}; the same command resumes there.")
         return 130 if reason in ("shutdown", "killed") else int(reason.startswith(_SILENT))
 
     def _crawl(self, writer: SiteWriter, opts: argparse.Namespace) -> str:
@@ -253,8 +253,8 @@ def _import(source: _Source, path: Path, opts: argparse.Namespace) -> None:
             importer, path, root=root, bodies=opts.bodies,
             progress=lambda added: status.update(f"Recording {path}: {added:,} URLs"),
         )  # fmt: skip
-    print(f"{path}: {done}")
-    print(_next_step(path))
+    say(f"{path}: {done}")
+    say(_next_step(path))
 
 
 def _say_little() -> None:

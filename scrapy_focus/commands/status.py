@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
-from scrapy_focus.commands.base import JobCommand, make_console
+from scrapy_focus.commands.base import JobCommand, make_console, one_line
+from scrapy_focus.core.printable import printable, printable_json
 
 if TYPE_CHECKING:
     import argparse
@@ -38,7 +38,7 @@ class StatusCommand(JobCommand):
 
         found = read_status(Path(args[0]))
         if opts.json:
-            print(json.dumps(found, indent=2, ensure_ascii=False))
+            print(printable_json(found, indent=2))
         else:
             show(found)
         return int(found["state"] == "damaged")
@@ -49,11 +49,11 @@ def show(found: dict[str, Any]) -> None:
     from rich.text import Text
 
     console = make_console()
-    console.print(Text(found["jobdir"], style="bold"), soft_wrap=True)
-    console.print(Text(_state(found), style=_STYLES[found["state"]]), soft_wrap=True)
+    console.print(Text(one_line(found["jobdir"]), style="bold"), soft_wrap=True)
+    console.print(Text(one_line(_state(found)), style=_STYLES[found["state"]]), soft_wrap=True)
     indent = " " * _LABEL
     for label, text in rows_of(found):
-        for line in wrap(text, console.width, initial_indent=f"{label:<{_LABEL}}", subsequent_indent=indent):
+        for line in wrap(one_line(text), console.width, initial_indent=f"{label:<{_LABEL}}", subsequent_indent=indent):
             shown = Text(line)
             shown.stylize("dim", 0, _LABEL)
             console.print(shown, soft_wrap=True)
@@ -169,7 +169,7 @@ def _size(size: float) -> str:
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+    return printable(text, _LONGEST)
 
 
 def _n(n: int, noun: str) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from scrapy.exceptions import UsageError
 
-from scrapy_focus.commands.base import FocusCommand, make_console, read_numbers, refuse_arguments
+from scrapy_focus.commands.base import FocusCommand, make_console, read_numbers, refuse_arguments, say, try_out
 from scrapy_focus.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -74,25 +74,24 @@ def _train(opts: argparse.Namespace) -> None:
     from scrapy_focus.learn.validation import cross_validate
 
     out = Path(opts.out)
-    if not out.parent.is_dir():
-        raise ConfigError(f"there is no folder {out.parent} for --out {out}; make it, or name another file")
+    try_out(out)
     fit = _neural(opts) if opts.neural else LinearRelevance().fit
     examples = read_examples(opts.positive, opts.negative)
     counts = [sum(examples.labels), len(examples.labels) - sum(examples.labels)]
-    print(f"{counts[0]:,} pages on topic, {counts[1]:,} off topic")
+    say(f"{counts[0]:,} pages on topic, {counts[1]:,} off topic")
     for file in examples.empty[:_MISJUDGED]:
-        print(f"Left out, no text in it: {file}")
+        say(f"Left out, no text in it: {file}")
     if len(examples.empty) > _MISJUDGED:
-        print(f"Left out, no text in them: {len(examples.empty) - _MISJUDGED:,} more")
+        say(f"Left out, no text in them: {len(examples.empty) - _MISJUDGED:,} more")
     folds = _folds(opts.folds, counts)
     if folds:
         validation = cross_validate(fit, examples.texts, examples.labels, folds=folds)
         _show(validation, counts)
         _show_misjudged(validation, examples)
     else:
-        print("One example of a class is not enough to measure how good the model is; give more.")
+        say("One example of a class is not enough to measure how good the model is; give more.")
     if min(counts) < _FEW:
-        print(
+        say(
             f"With fewer than {_FEW} examples of a class these numbers are mostly luck; more pages make a better model "
             "too."
         )
@@ -100,7 +99,7 @@ def _train(opts: argparse.Namespace) -> None:
     if isinstance(model, LinearRelevance):
         _show_telling(model)
     model.save(out)  # type: ignore[attr-defined]
-    print(f"The model, trained on all pages: {out} ({out.stat().st_size / 1e6:,.1f} MB, {model.digest[:12]})")
+    say(f"The model, trained on all pages: {out} ({out.stat().st_size / 1e6:,.1f} MB, {model.digest[:12]})")
 
 
 def _folds(asked: int | None, counts: Sequence[int]) -> int:
@@ -147,11 +146,11 @@ def _show_misjudged(validation: Validation, examples: Examples) -> None:
     if not wrong:
         return
     wrong.sort(key=lambda i: -abs(validation.scores[i] - 0.5))
-    print(f"Misjudged {len(wrong):,} of {len(examples.labels):,}, the surest first:")
+    say(f"Misjudged {len(wrong):,} of {len(examples.labels):,}, the surest first:")
     for i in wrong[:_MISJUDGED]:
-        print(f"  {validation.scores[i]:.2f} {'on' if examples.labels[i] else 'off'} topic: {examples.files[i]}")
+        say(f"  {validation.scores[i]:.2f} {'on' if examples.labels[i] else 'off'} topic: {examples.files[i]}")
 
 
 def _show_telling(model: LinearRelevance) -> None:
     for name, words in model.telling.items():
-        print(f"Words that say {name}: {', '.join(words[:_WORDS]) or '(none)'}")
+        say(f"Words that say {name}: {', '.join(words[:_WORDS]) or '(none)'}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from scrapy_focus.compare.words import count_text, value_text
+from scrapy_focus.core.printable import printable, printable_json
 from scrapy_focus.replay.metrics import METRICS
 
 if TYPE_CHECKING:
@@ -35,13 +35,13 @@ def terminal_table(comparison: Comparison, metrics: Sequence[str]) -> Table:
     table.add_column("Policy")
     for metric in metrics:
         table.add_column(f"{METRICS[metric].label}\n{METRICS[metric].unit}", justify="right")
-        table.add_column(Text(f"against\n{comparison.baseline}"), justify="right")
+        table.add_column(Text(f"against\n{printable(comparison.baseline)}"), justify="right")
     contrasts = {metric: comparison.paired(metric) for metric in metrics}
     for site in comparison.sites:
         table.add_section()
-        table.add_row(Text(site, style="bold"))
+        table.add_row(Text(printable(site), style="bold"))
         for policy in comparison.labels:
-            row = [Text(f"  {policy}{' *' if policy in comparison.informed else ''}")]
+            row = [Text(f"  {printable(policy)}{' *' if policy in comparison.informed else ''}")]
             for metric in metrics:
                 text = value_text(comparison, site, policy, metric)
                 row.append(Text(text, style="bold" if policy in comparison.best(site, metric) else ""))
@@ -57,7 +57,7 @@ def runs_csv(comparison: Comparison) -> bytes:
     writer = csv.writer(file)
     writer.writerow(["site", "policy", "seed", "stopped", "elapsed", "error", *METRICS])
     for run in comparison.runs:
-        error = run.error.strip().rpartition("\n")[2]
+        error = printable(run.error.strip().rpartition("\n")[2])
         values = [run.metrics.get(metric, "") for metric in METRICS]
         writer.writerow([run.site, run.policy, run.seed, run.stopped, round(run.elapsed, 3), error, *values])
     return file.getvalue().encode()
@@ -168,7 +168,7 @@ def _contrast(contrast: Contrast) -> dict[str, Any]:
 
 def _json(data: Any) -> bytes:
     indent = 1 if isinstance(data, dict) else None
-    return json.dumps(_finite(data), indent=indent, ensure_ascii=False, default=str).encode()
+    return printable_json(_finite(data), indent=indent, default=str).encode()
 
 
 def _finite(data: Any) -> Any:

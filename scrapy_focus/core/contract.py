@@ -5,14 +5,17 @@ from __future__ import annotations
 import inspect
 import math
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from scrapy_focus.core.errors import ConfigError, FocusError, GoalError, PolicyError
 from scrapy_focus.core.frontier import Drawn, Ranked, Ranks
 from scrapy_focus.core.frontier import Frontier as FrontierProtocol
-from scrapy_focus.core.policy import Policy
+from scrapy_focus.core.policy import Left, Policy
+from scrapy_focus.core.printable import brief
 from scrapy_focus.core.types import NOT_NOW, Pick, State
 
 if TYPE_CHECKING:
@@ -39,7 +42,105 @@ def worth(goal: Goal, outcome: Outcome) -> float | None:
         return None
     if isinstance(reward, (int, float, np.number)) and math.isfinite(reward):
         return float(reward)
-    raise GoalError(f"the goal {goal!r} answered {reward!r}; return a finite number, or None if the reward comes later")
+    raise GoalError(
+        f"the goal {goal!r} answered {brief(reward)}; return a finite number, or None if the reward comes later"
+    )
+
+
+def cost_of(policy: Policy) -> float | None:
+    """Return what a policy expects the next target to cost.
+
+    Raises
+    ------
+    PolicyError
+        If that is neither ``None`` nor a number.
+    """
+    cost = policy.expected_cost()
+    if cost is None:
+        return None
+    number = _number(cost)
+    if number is None or math.isnan(number):
+        raise PolicyError(f"expected_cost() answered {brief(cost)}; return a number of requests, or None")
+    return number
+
+
+def due_of(policy: Policy) -> float | None:
+    """Return when a policy may choose the next link.
+
+    Raises
+    ------
+    PolicyError
+        If that is neither ``None`` nor a number.
+    """
+    due = policy.due()
+    if due is None:
+        return None
+    number = _number(due)
+    if number is None or math.isnan(number):
+        raise PolicyError(f"due() answered {brief(due)}; return seconds of the crawl's clock, or None")
+    return number
+
+
+def left_of(policy: Policy) -> Left | None:
+    """Return how many targets a policy expects to be left.
+
+    Raises
+    ------
+    PolicyError
+        If that is neither ``None`` nor three finite numbers.
+    """
+    left = policy.expected_left()
+    if left is None:
+        return None
+    if isinstance(left, (tuple, list)) and len(left) == len(Left._fields):
+        numbers = [number for each in left if (number := _number(each)) is not None and math.isfinite(number)]
+        if len(numbers) == len(left):
+            return Left(*numbers)
+    raise PolicyError(f"expected_left() answered {brief(left)}; return Left(low, middle, high), or None")
+
+
+def best_of(policy: Policy, k: int) -> list[tuple[str, float, int]]:
+    """Return up to `k` of the best arms of a policy.
+
+    Raises
+    ------
+    PolicyError
+        If they are not a name, what was earned, and the number of pulls each.
+    """
+    answer = policy.best_arms(k)
+    best: list[tuple[str, float, int]] = []
+    for each in islice(answer, k) if isinstance(answer, Iterable) and not isinstance(answer, str) else [answer]:
+        earned = pulls = None
+        if isinstance(each, (tuple, list)) and len(each) == 3 and isinstance(each[0], str):
+            earned, pulls = _number(each[1]), _number(each[2])
+        if earned is None or pulls is None or not (math.isfinite(earned) and math.isfinite(pulls)):
+            raise PolicyError(
+                f"best_arms() answered {brief(each)}; return a list of (name, what it earned, number of pulls)"
+            )
+        best.append((each[0], earned, int(pulls)))
+    return best
+
+
+def explained(policy: Policy, pick: Pick) -> dict[str, Any]:
+    """Return what a policy says of its choice.
+
+    Raises
+    ------
+    PolicyError
+        If that is not a dict.
+    """
+    said = policy.explain(pick)
+    if not isinstance(said, dict):
+        raise PolicyError(f"explain() answered {brief(said)}; return a dict of names and values that JSON can hold")
+    return said
+
+
+def _number(value: object) -> float | None:
+    """Return a number as one of Python, ``None`` for what is none."""
+    try:
+        return float(value) if isinstance(value, (int, float, np.integer, np.floating)) else None
+    except OverflowError:
+        return None
 
 
 def states_of(policy: Policy) -> frozenset[State]:
@@ -145,8 +246,8 @@ def placed(placements: Sequence[Placement | None], links: Sequence[Link]) -> Seq
             or (isinstance(place.rank, int) and abs(place.rank) > _LARGEST)
         ):
             raise PolicyError(
-                f"place() gave {place}; an arm is an integer from 0, without gaps, below {_MOST_ARMS:,}, a rank a "
-                "number that is not NaN, a method GET or HEAD"
+                f"place() gave {brief(place)}; an arm is an integer from 0, without gaps, below {_MOST_ARMS:,}, a rank "
+                "a number that is not NaN, a method GET or HEAD"
             )
     return placements
 
@@ -160,9 +261,11 @@ def selected(pick: Pick | None, frontier: Frontier, known: Collection[int]) -> P
         If that was not taken out of the frontier just now, or not that alone.
     """
     if pick is not None and (not isinstance(pick, Pick) or pick.id not in frontier.flying or pick.id in known):
-        raise PolicyError(f"select() returned {pick!r}; return what frontier.pop() or take() gave just now, or None")
+        raise PolicyError(
+            f"select() returned {brief(pick)}; return what frontier.pop() or take() gave just now, or None"
+        )
     if len(frontier.flying) > len(known) + (pick is not None):
-        raise PolicyError(f"select() returned {pick!r}, and took out others; release what is not to be fetched")
+        raise PolicyError(f"select() returned {brief(pick)}, and took out others; release what is not to be fetched")
     if pick is not None and pick.chance is not None:
         return pick._replace(chance=float(pick.chance))  # NumPy's numbers cannot be stored
     return pick

@@ -8,7 +8,6 @@ So ``learn`` comes exactly once for each pick, and no policy handles partial cre
 
 from __future__ import annotations
 
-import logging
 import math
 import time
 from collections import Counter, deque
@@ -22,14 +21,28 @@ from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar, cast
 import numpy as np
 
 from scrapy_focus.core.budget import Budget
-from scrapy_focus.core.contract import check_order, check_pieces, made, placed, selected, states_of, worth
-from scrapy_focus.core.errors import ConfigError, GoalError, PolicyError, StorageError
+from scrapy_focus.core.contract import (
+    best_of,
+    check_order,
+    check_pieces,
+    cost_of,
+    due_of,
+    explained,
+    left_of,
+    made,
+    placed,
+    selected,
+    states_of,
+    worth,
+)
+from scrapy_focus.core.errors import ConfigError, FocusError, GoalError, PolicyError, StorageError
 from scrapy_focus.core.events import Added, Concluded, Picked, Recovered, Released, Sent
 from scrapy_focus.core.frontier import Ranks
 from scrapy_focus.core.goal import ItemsGoal
 from scrapy_focus.core.keeper import Snapshot
 from scrapy_focus.core.mission import Mission
 from scrapy_focus.core.noted import NotedPage
+from scrapy_focus.core.printable import brief, printable_logger, reason_of
 from scrapy_focus.core.types import NOT_NOW, Link, Outcome, Pick, Placement, State
 
 if TYPE_CHECKING:
@@ -44,11 +57,14 @@ if TYPE_CHECKING:
     from scrapy_focus.core.policy import Left, Policy
     from scrapy_focus.core.stop import StopRule
 
-logger = logging.getLogger(__name__)
+logger = printable_logger(__name__)
 P = ParamSpec("P")
 T = TypeVar("T")
 
 _SHOWN_ERRORS = 3  # with traceback; after that they are only counted
+_SHOWN_ONCE = frozenset({"best_arms", "due", "expected_cost", "expected_left"})  # asked again and again
+_SHORTEST = 1.0  # seconds for which a late reward is waited for, or not at all
+_LONGEST = 1000  # characters of a reason
 _RECENT = 256  # rewards of which it is remembered when they came
 PART = 500  # new links of a page that a policy places at once
 
@@ -131,11 +147,14 @@ class Crawl:
         Let errors of a policy or goal through. Otherwise they are logged with its name and counted
         (``counts["error/..."]``), and the crawl continues: links that could not be placed wait in arm 0, first in first
         out, and leave it at the latest when the policy selects nothing; where nothing could be selected, any waiting
-        link is; a reward that could not be told is 0.
+        link is; a reward that could not be told is 0. Strict or not, any waiting link is taken where a policy selects
+        nothing though hosts are free, nothing is in flight and nothing due (``counts["select/none"]``).
     clock
         Seconds that never go back.
     patience
-        Seconds that an outcome whose goal said ``None`` is kept open; after that its reward is 0.
+        Seconds that an outcome whose goal said ``None`` is kept open; after that its reward is 0. They become fewer,
+        down to none, while :meth:`reward` is never called: a goal that forgets to return a number does not stop a
+        crawl.
     counts
         Where to count; whoever drives the crawl may count there, too.
 
@@ -190,6 +209,9 @@ class Crawl:
         self.strict = strict
         self.clock = clock
         self.patience = patience
+        self._share = 1.0  # of the patience that is had now
+        self._share_since: float | None = None  # seconds of the clock; when a reward was late first, or that changed
+        self._hears = False  # rewards do come later
         self.counts: Counter[str] = counts if counts is not None else Counter()
         self.rewards = 0.0
         self.found_at: deque[tuple[int, float]] = deque(maxlen=_RECENT)  # (requests used, rewards)
@@ -283,43 +305,44 @@ class Crawl:
         self.apply(event)
         self._tell(event)
 
-    def report(self, outcome: Outcome, links: Sequence[Link] = (), known: Sequence[int] = ()) -> None:
+    def report(
+        self, outcome: Outcome, links: Sequence[Link] = (), known: Sequence[int] = (), *, in_parts: bool = False
+    ) -> Iterator[None]:
         """A pick came back, with the links of its page in document order. Once for each pick.
 
-        ``known`` are keys of further links of the page that were seen before.
+        ``known`` are keys of further links of the page that were seen before. All is done when this returns, unless
+        ``in_parts``: then after the last step of the iterator, which pauses after each 500 new links; the pick is in
+        flight until the end.
         """
-        for _ in self.reporting(outcome, links, known):
-            pass
-
-    def reporting(self, outcome: Outcome, links: Sequence[Link] = (), known: Sequence[int] = ()) -> Iterator[None]:
-        """Do what :meth:`report` does, with a pause after each 500 new links; the pick is in flight until the end."""
-        if outcome.pick.id not in self.picks or outcome.pick.id in self._owed:
-            raise PolicyError(f"pick {outcome.pick.id} ({outcome.pick.url}) is not in flight: it was reported already")
-        reward = self._ask("goal", worth, self.goal, outcome)
-        if reward is None:
-            self._owed[outcome.pick.id] = _Owed(outcome, links, known, self.clock())
-        else:
-            yield from self._conclude(outcome, links, known, 0.0 if reward is FAILED else reward)
+        parts = self._report(outcome, links, known)
+        if not in_parts:
+            deque(parts, maxlen=0)
+        return parts
 
     def reward(self, pick_id: int, value: float) -> bool:
         """Say what an outcome was worth whose goal had said ``None``; ``False`` if nothing waits for it (any more)."""
         if not math.isfinite(value):
-            raise GoalError(f"the reward of pick {pick_id} is {value!r}; it must be a finite number")
-        owed = self._owed.pop(pick_id, None)
-        if owed is None:
-            return False
-        for _ in self._conclude(owed.outcome, owed.links, owed.known, float(value)):
-            pass
-        return True
+            raise GoalError(f"the reward of pick {pick_id} is {brief(value)}; it must be a finite number")
+        self._hears, self._share = True, 1.0
+        return self._earn(pick_id, float(value))
 
     def expire(self, *, everything: bool = False) -> None:
         """Give 0 to outcomes whose reward is overdue, or to all that wait for one when a crawl ends."""
         if not self._owed:
             return
         now = self.clock()
-        for pick_id in [id_ for id_, owed in self._owed.items() if everything or now - owed.since > self.patience]:
+        late = {
+            id_: owed
+            for id_, owed in self._owed.items()
+            if everything or now - owed.since > self.patience * self._share
+        }
+        if late:
+            self._note_late(next(iter(late.values())).outcome)
+        for pick_id, owed in late.items():
             self.counts["reward/late"] += 1
-            self.reward(pick_id, 0.0)
+            if not everything:
+                self._lose_patience(owed.since, now)
+            self._earn(pick_id, 0.0)
 
     def release(self, pick_id: int) -> None:
         """A pick was never sent, or is to be sent again: it waits again, and counts for nothing."""
@@ -337,9 +360,9 @@ class Crawl:
     def status(self, *, best: int = 0) -> Status:
         """Return how the crawl stands; ``best``: with so many of the best arms, and what is expected to be left."""
         waiting = self.frontier.waiting
-        due = self._ask("due", self.policy.due)
-        best_arms = self._ask("best_arms", self.policy.best_arms, best) if best else ()
-        left = self._ask("expected_left", self.policy.expected_left) if best else None
+        due = self._ask("due", due_of, self.policy)
+        best_arms = self._ask("best_arms", best_of, self.policy, best) if best else ()
+        left = self._ask("expected_left", left_of, self.policy) if best else None
         return Status(
             counts=MappingProxyType(self.counts),
             waiting=len(self.frontier),
@@ -371,11 +394,12 @@ class Crawl:
     def close(self, *, learned_to: str | PathLike[str] = "") -> None:
         """Close the frontier or the job, and the log. Idempotent. Without a checkpoint nothing is lost but time.
 
-        ``learned_to`` is the file in which the policy saves what it learned before that, if it is to.
+        ``learned_to`` is the file in which the policy saves what it learned before that, if it is to. What cannot be
+        written is logged, and counted as ``error/save`` or ``error/log``.
         """
         with ExitStack() as closing:
             if self.log is not None:
-                closing.callback(self.log.close)
+                closing.callback(self._ask, "log", self.log.close)
             closing.callback(self.frontier.close if self.job is None else self.job.close)
             if learned_to and self._ask("save", self.policy.save, learned_to) is not FAILED:
                 logger.info("What was learned is in %s", learned_to)
@@ -413,7 +437,7 @@ class Crawl:
             self._unchosen.add(pick.id)
         self.counts["selected"] += 1
         if self.explains or self.log is not None:
-            why = self._ask("explain", self.policy.explain, pick) if by_policy else {}
+            why = self._ask("explain", explained, self.policy, pick) if by_policy else {}
             self.why = {} if why is FAILED else why
         if self.log is not None:
             self._ask("log", self.log.pick, pick, self.why)
@@ -453,7 +477,7 @@ class Crawl:
         if self.log is not None:
             self._ask("log", self.log.outcome, outcome)
         if self.stop is not None:
-            cost = self._ask("expected_cost", self.policy.expected_cost)
+            cost = self._ask("expected_cost", cost_of, self.policy)
             known = None if cost is FAILED else cost
             reached = self._ask("stop", self.stop.reached, self.budget.requests_used, self.rewards, known)
             if reached is not FAILED and reached:
@@ -505,7 +529,9 @@ class Crawl:
     # Choosing
 
     def _choose(self, busy: Collection[str], at: float) -> _Choice | None:
-        """Let the policy choose; where it fails, any link; where it has nothing, one that it never placed."""
+        """Let the policy choose; where it fails, any link; where it has nothing and nothing else would happen, one
+        that it never placed, or else any.
+        """
         self.policy.now = at
         pick = self._ask("select", self._selected, busy)
         if pick is not FAILED and pick is not None:
@@ -513,7 +539,7 @@ class Crawl:
         if pick is FAILED:
             pick = self._take_any(busy)
         elif not self.picks:
-            pick = self._take_stranded(busy)
+            pick = self._take_stranded(busy) or self._take_idle(busy)
         return None if pick is None else _Choice(pick, False)
 
     def _selected(self, busy: Collection[str]) -> Pick | None:
@@ -567,7 +593,68 @@ class Crawl:
             self._stranded.popleft()
         return None
 
+    def _take_idle(self, busy: Collection[str]) -> Pick | None:
+        """Take any link that waits for a free host where nothing is in flight and nothing due: it would wait for ever.
+
+        A policy whose links are due never is left alone.
+        """
+        due = self._ask("due", due_of, self.policy)
+        if due is not FAILED and due is not None and due > self.policy.now:
+            return None
+        pick = self._take_any(busy)
+        if pick is None:
+            return None
+        self.counts["select/none"] += 1
+        if self.counts["select/none"] == 1:
+            logger.warning(
+                "select of %s chose nothing, though %d links wait for hosts that are free, nothing is in flight, and "
+                "due() names no time to come: any of them is taken, now and whenever that happens again "
+                "(focus/select/none). Let select() return a pick from an arm in which something waits, or due() say "
+                "when one may be chosen",
+                type(self.policy).__qualname__, len(self.frontier) + 1,
+            )  # fmt: skip
+        return pick
+
     # Outcomes
+
+    def _report(self, outcome: Outcome, links: Sequence[Link], known: Sequence[int]) -> Iterator[None]:
+        if outcome.pick.id not in self.picks or outcome.pick.id in self._owed:
+            raise PolicyError(f"pick {outcome.pick.id} ({outcome.pick.url}) is not in flight: it was reported already")
+        reward = self._ask("goal", worth, self.goal, outcome)
+        if reward is None and self._share:
+            self._owed[outcome.pick.id] = _Owed(outcome, links, known, self.clock())
+            return
+        if reward is None:
+            self.counts["reward/late"] += 1
+        yield from self._conclude(outcome, links, known, 0.0 if reward is FAILED or reward is None else reward)
+
+    def _earn(self, pick_id: int, value: float) -> bool:
+        """Conclude an outcome whose reward came later; ``False`` if nothing waits for it."""
+        owed = self._owed.pop(pick_id, None)
+        if owed is not None:
+            for _ in self._conclude(owed.outcome, owed.links, owed.known, value):
+                pass
+        return owed is not None
+
+    def _note_late(self, outcome: Outcome) -> None:
+        """Say once that a reward did not come, and what to do about it."""
+        if not self.counts["reward/late"]:
+            logger.warning(
+                "The goal %s answered None for %s, which means that the reward comes later, through reward(); it did "
+                "not come, and is 0. If none is to come, return a number from the goal, 0.0 for a page that is worth "
+                "nothing; a function without a return answers None. Late rewards are counted as focus/reward/late",
+                getattr(self.goal, "__qualname__", type(self.goal).__qualname__), outcome.pick.url,
+            )  # fmt: skip
+
+    def _lose_patience(self, since: float, now: float) -> None:
+        """Wait half as long for later rewards as long as none ever came, once for all that were waited for at a time;
+        the first of them are waited for twice.
+        """
+        if self._hears or (self._share_since is not None and since < self._share_since):
+            return
+        if self._share_since is not None:
+            self._share = self._share / 2 if self.patience * self._share / 2 >= _SHORTEST else 0.0
+        self._share_since = now
 
     def _conclude(self, outcome: Outcome, links: Sequence[Link], known: Sequence[int], reward: float) -> Iterator[None]:
         outcome = self._noted(outcome._replace(reward=reward, at=self._now()))
@@ -685,7 +772,11 @@ class Crawl:
             if self.strict:
                 raise
             self.counts[f"error/{what}"] += 1
-            if self.counts[f"error/{what}"] <= _SHOWN_ERRORS:
+            if self.counts[f"error/{what}"] <= (1 if what in _SHOWN_ONCE else _SHOWN_ERRORS):
                 who = {"goal": self.goal, "log": self.log, "stop": self.stop}.get(what, self.policy)
-                logger.exception("%s of %s failed: %s", what, type(who).__qualname__, error)
+                expected = isinstance(error, FocusError)  # its message says all that a traceback could
+                logger.error(
+                    "%s of %s failed: %s", what, type(who).__qualname__, reason_of(error, _LONGEST),
+                    exc_info=not expected,
+                )  # fmt: skip
             return FAILED

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
 
 def write_atomically(path: Path, data: bytes) -> None:
     """Replace a file as one step: after a kill at any instant it holds the old content or the new."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = _temporary(path)
     try:
         with temporary.open("wb") as file:
             file.write(data)
@@ -20,3 +21,25 @@ def write_atomically(path: Path, data: bytes) -> None:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def try_to_write(path: Path) -> None:
+    """Make the folder of a file that is to be written later, and see whether it can be; the file stays as it is.
+
+    Raises
+    ------
+    OSError
+        If :func:`write_atomically` would fail now.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    temporary = _temporary(path)
+    try:
+        temporary.write_bytes(b"\0")
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _temporary(path: Path) -> Path:
+    return path.with_name(f".{path.name}.{os.getpid()}.tmp")

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import gzip
 import json
-import logging
 import os
 import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, cast
 
 from scrapy_focus.core.errors import ConfigError, StorageError
+from scrapy_focus.core.printable import printable_json, printable_logger
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from scrapy_focus.core.types import Outcome, Pick
 
-logger = logging.getLogger(__name__)
+logger = printable_logger(__name__)
 
 _LONGEST = 1 << 20  # bytes of a line
 
@@ -104,7 +104,7 @@ class EventLog:
         return cast("TextIO", open_file(self.path, "at", encoding="utf-8"))
 
     def _write(self, **fields: Any) -> None:
-        self._file.write(json.dumps(fields, ensure_ascii=False, default=str) + "\n")
+        self._file.write(printable_json(fields, default=str) + "\n")
 
 
 def _drop_cut_line(path: Path) -> None:

@@ -99,8 +99,9 @@ class Policy(ABC):
     def select(self, busy: Collection[str]) -> Pick | None:
         """Take the next link out of the frontier; ``None`` where nothing suits now. ``busy``: hosts to leave alone.
 
-        A ``select`` that returns ``None`` changes nothing: after a kill it is not repeated. Give links up in ``place``
-        or ``learn``; what is given up here may wait again in the next run.
+        ``None`` where hosts are free, nothing is in flight and :meth:`due` names no time to come is no answer: the
+        crawl takes any link then, and warns. A ``select`` that returns ``None`` changes nothing: after a kill it is not
+        repeated. Give links up in ``place`` or ``learn``; what is given up here may wait again in the next run.
         """
 
     def learn(self, outcome: Outcome) -> None:  # noqa: B027 (a policy that learns nothing is complete)
@@ -122,7 +123,8 @@ class Policy(ABC):
     def due(self) -> float | None:
         """Return when the next link may be chosen, in seconds of the crawl's clock; ``None`` where that is not known.
 
-        Asked where ``select`` gave nothing: a crawl without anything in flight resumes at that time.
+        Asked where ``select`` gave nothing: a crawl without anything in flight resumes at that time; at ``math.inf``,
+        never, and it ends.
         """
         return None
 

@@ -6,6 +6,7 @@ import math
 from typing import Any, ClassVar, Protocol
 
 from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.core.parameters import NUMBER, WHOLE, Kind, check_kinds
 
 
 class StopRule(Protocol):
@@ -61,6 +62,9 @@ class Plateau:
     reason: ClassVar[str] = "plateau"
 
     def __init__(self, *, window: int = 1000, slope: float = 0.2, decay: float = 0.05, patience: int = 15) -> None:
+        check_kinds(
+            self, window=(window, WHOLE), slope=(slope, NUMBER), decay=(decay, NUMBER), patience=(patience, WHOLE)
+        )
         if window < 1 or patience < 1 or not 0 < decay <= 1 or slope < 0:
             raise ConfigError(
                 f"Plateau(window={window}, slope={slope}, decay={decay}, patience={patience}): window and patience "
@@ -117,6 +121,7 @@ class CostLimit:
     reason: ClassVar[str] = "cost_limit"
 
     def __init__(self, limit: float, *, patience: int | None = None) -> None:
+        check_kinds(self, limit=(limit, Kind("a number above 0", NUMBER.fits)), patience=(patience, WHOLE.or_none()))
         if not 0 < limit < math.inf or (patience is not None and patience < 1):
             raise ConfigError(
                 f"CostLimit({limit}, patience={patience}): limit is a number above 0, patience at least 1"

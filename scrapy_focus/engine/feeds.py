@@ -15,7 +15,6 @@ ends. A warning says so.
 from __future__ import annotations
 
 import json
-import logging
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -24,11 +23,13 @@ from scrapy.extensions import feedexport
 from scrapy.extensions.feedexport import FeedExporter, StdoutFeedStorage
 from scrapy.utils.job import job_dir
 
+from scrapy_focus.core.printable import printable_logger
+
 if TYPE_CHECKING:
     from scrapy import Spider
     from scrapy.crawler import Crawler
 
-logger = logging.getLogger(__name__)
+logger = printable_logger(__name__)
 
 _LINES = ("jsonlines", "jsonl", "jl")
 _DIALECT = {"dialect", "doublequote", "escapechar", "lineterminator", "quotechar", "quoting"}

@@ -8,7 +8,6 @@ it is.
 
 from __future__ import annotations
 
-import logging
 import pickle
 from typing import TYPE_CHECKING, Any
 
@@ -16,13 +15,14 @@ from scrapy import Request
 from scrapy.utils.request import request_from_dict
 
 from scrapy_focus.core.errors import StorageError
+from scrapy_focus.core.printable import printable_logger
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from scrapy import Spider
 
-logger = logging.getLogger(__name__)
+logger = printable_logger(__name__)
 
 
 class MissingCallback(StorageError):

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from filelock import FileLock, Timeout
 
 from scrapy_focus.core.errors import ResumeError, StorageError
+from scrapy_focus.core.printable import printable_logger
 from scrapy_focus.frontiers.sqlite.database import read_notes
 from scrapy_focus.frontiers.sqlite.frontier import sqlite_frontier
 from scrapy_focus.jobs.checksums import damaged, summed
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from scrapy_focus.frontiers.sqlite.frontier import Stored
     from scrapy_focus.jobs.journal import Record
 
-logger = logging.getLogger(__name__)
+logger = printable_logger(__name__)
 logging.getLogger("filelock").setLevel(logging.INFO)  # else each lock is two lines in the log of a crawl
 
 FRONTIER = "frontier.sqlite"

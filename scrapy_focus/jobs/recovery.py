@@ -7,13 +7,13 @@ about any of this. Where one chooses otherwise the second time, because it looks
 
 from __future__ import annotations
 
-import logging
 import zlib
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from scrapy_focus.core.events import Added, Picked
+from scrapy_focus.core.printable import printable_logger
 from scrapy_focus.core.types import State
 from scrapy_focus.jobs.records import event_of
 from scrapy_focus.jobs.snapshots import POLICY, STATE, policy_of, snapshot_of
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from scrapy_focus.frontiers.sqlite.frontier import Stored
     from scrapy_focus.jobs.journal import Record
 
-logger = logging.getLogger(__name__)
+logger = printable_logger(__name__)
 
 
 def recover(

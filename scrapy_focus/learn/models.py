@@ -6,6 +6,7 @@ from os import PathLike
 from typing import TYPE_CHECKING
 
 from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.core.printable import brief
 from scrapy_focus.learn.modelfile import read_model
 from scrapy_focus.learn.relevance import LinearRelevance
 
@@ -45,6 +46,6 @@ def relevance_of(model: Topic | str | PathLike[str]) -> Topic:
         return load_relevance(model)
     if not (callable(getattr(model, "score", None)) and isinstance(getattr(model, "digest", None), str)):
         raise ConfigError(
-            f"relevance is {model!r}; it takes the file of a model, or an object with score(texts) and a digest"
+            f"relevance is {brief(model)}; it takes the file of a model, or an object with score(texts) and a digest"
         )
     return model

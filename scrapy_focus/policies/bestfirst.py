@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from scrapy_focus.core.parameters import TEXTS, WHOLE, check_kinds, parameter
 from scrapy_focus.core.policy import Policy
 from scrapy_focus.core.types import Placement
 from scrapy_focus.learn.models import relevance_of
@@ -74,8 +75,13 @@ class BestFirst(Policy):
         per_domain_least: int | None = None,
         falls_every: int = 6_666,
     ) -> None:
+        check_kinds(
+            self, keywords=(keywords, TEXTS.or_none()), per_domain=(per_domain, WHOLE.or_none()),
+            per_domain_least=(per_domain_least, WHOLE.or_none()), falls_every=(falls_every, WHOLE),
+        )  # fmt: skip
         self.keywords = None if keywords is None else checked(keywords)
-        self.relevance: Topic | None = None if relevance is None else relevance_of(relevance)
+        with parameter(self, "relevance", relevance):
+            self.relevance: Topic | None = None if relevance is None else relevance_of(relevance)
         self.per_domain = per_domain
         self.per_domain_least = per_domain_least
         self.falls_every = falls_every

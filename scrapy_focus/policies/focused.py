@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.core.parameters import WHOLE, check_kinds
 from scrapy_focus.core.policy import Policy
 from scrapy_focus.core.types import Placement
 from scrapy_focus.learn.classifier import OnlineClassifier
@@ -99,6 +100,7 @@ class Focused(Policy):
     frontier: Ranked
 
     def __init__(self, *, warmup: int = 100, batch: int = 10) -> None:
+        check_kinds(self, warmup=(warmup, WHOLE), batch=(batch, WHOLE))
         if warmup < 0 or batch < 1:
             raise ConfigError(f"Focused(warmup={warmup}, batch={batch}): warmup is at least 0, batch at least 1")
         self.warmup = warmup

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from scrapy_focus.core.parameters import FLAG, check_kinds
 from scrapy_focus.policies.bases import Ordering
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ class DepthFirst(Ordering):
     reads_page: ClassVar[bool] = False
 
     def __init__(self, *, last_first: bool = False) -> None:
+        check_kinds(self, last_first=(last_first, FLAG))
         self.last_first = last_first
         self._found = 0
 

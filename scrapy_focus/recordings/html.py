@@ -7,7 +7,6 @@ repaired and quoted by these functions, but once for all pages of a folder: a me
 from __future__ import annotations
 
 import gzip
-import logging
 import re
 import sys
 import zlib
@@ -24,6 +23,7 @@ from w3lib.html import get_base_url, get_meta_refresh, strip_html5_whitespace
 from w3lib.url import canonicalize_url, safe_url_string
 
 from scrapy_focus.core.errors import RecordingError
+from scrapy_focus.core.printable import printable_logger
 from scrapy_focus.web.html import Place, PlaceReader
 from scrapy_focus.web.mime import parse_mime
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from lxml.etree import _Element
 
-logger = logging.getLogger(__name__)
+logger = printable_logger(__name__)
 
 REDIRECTING = (301, 302, 303, 307, 308)  # statuses whose Location Scrapy follows
 _HEAD = 4096  # characters in which a <base> or a refresh is looked for, as Scrapy does

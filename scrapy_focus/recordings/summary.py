@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from scrapy_focus.core.printable import printable
 from scrapy_focus.recordings.format import RecordedSite
 from scrapy_focus.recordings.html import REDIRECTING
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _TYPES = 10  # MIME types that are listed
+_LONGEST = 2000  # characters of a row
 
 
 def describe(path: Path) -> str:
@@ -53,10 +55,12 @@ def describe(path: Path) -> str:
         ("file", f"{path.stat().st_size / 1e6:,.1f} MB"),
     ]
     site.close()
-    lines = [f"{path}", *(f"  {name:<10} {text}" for name, text in rows)]
+    lines = [printable(f"{path}"), *(f"  {name:<10} {printable(text, _LONGEST)}" for name, text in rows)]
     if types:
         lines.append("  types           URLs           MB")
-    lines += [f"  {count:>18,} {sizes[mime] / 1e6:>12,.1f}  {mime}" for mime, count in types.most_common(_TYPES)]
+    lines += [
+        f"  {count:>18,} {sizes[mime] / 1e6:>12,.1f}  {printable(mime)}" for mime, count in types.most_common(_TYPES)
+    ]
     if len(types) > _TYPES:
         lines.append(f"    and {len(types) - _TYPES} more")
     return "\n".join(lines)
@@ -74,10 +78,10 @@ def explain_roots(path: Path) -> str:
     said = []
     for page in site.roots:
         location = site.headers(page).get("Location")
-        answer = f"answered {site.status[page]}" + (f" and leads to {location}" if location else "")
+        answer = f"answered {site.status[page]}" + (f" and leads to {printable(location)}" if location else "")
         error = site.errors.get(page)
         if error is not None:
-            answer = "is forbidden by robots.txt" if error == "ignored" else f"gave no response ({error})"
-        said.append(f"{site.urls[page]} {answer}")
+            answer = "is forbidden by robots.txt" if error == "ignored" else f"gave no response ({printable(error)})"
+        said.append(f"{printable(site.urls[page])} {answer}")
     site.close()
     return "; ".join(said)

@@ -10,6 +10,7 @@ trusted.
 from __future__ import annotations
 
 import copy
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -176,6 +177,9 @@ class Logged(Policy):
             if pick is not None:
                 return pick
         return None
+
+    def due(self) -> float | None:
+        return math.inf  # what was not chosen in the log never is
 
     def learn(self, outcome: Outcome) -> None:
         self._done += outcome.error != "unrecorded"

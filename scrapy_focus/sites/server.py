@@ -8,7 +8,6 @@ what a GET or a HEAD needs, answers with one write, and keeps connections open.
 from __future__ import annotations
 
 import argparse
-import logging
 import socket
 import sys
 import threading
@@ -18,13 +17,14 @@ from http.server import ThreadingHTTPServer
 from socketserver import StreamRequestHandler, TCPServer
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
+from scrapy_focus.core.printable import printable_logger
 from scrapy_focus.sites.portal.portal import Page, StatisticsPortal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import TracebackType
 
-logger = logging.getLogger(__name__)
+logger = printable_logger(__name__)
 
 _MAX_LINE, _MAX_HEADERS = 65_536, 200  # bytes, lines
 _MAX_UNREAD, _PATIENCE = 1 << 20, 0.5  # bytes, seconds

@@ -6,7 +6,6 @@ goes on where it was.
 
 from __future__ import annotations
 
-import logging
 import sys
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,7 @@ from scrapy.exceptions import CloseSpider, IgnoreRequest, StopDownload
 from scrapy.utils.asyncio import create_looping_call
 
 from scrapy_focus.core.errors import RecordingError
+from scrapy_focus.core.printable import printable_logger
 from scrapy_focus.engine.terminal import REFRESH, Footer
 from scrapy_focus.recordings.writer import Answer
 from scrapy_focus.web.mime import BLOCKED_MIMES, matches, parse_mime
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from scrapy_focus.recordings.writer import SiteWriter
 
-logger = logging.getLogger(__name__)
+logger = printable_logger(__name__)
 
 RECEIVED = "focus_received"  # meta key: bytes of the body, as they came
 _META = {"dont_redirect": True, "handle_httpstatus_all": True, "referrer_policy": "no-referrer"}

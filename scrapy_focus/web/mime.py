@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.core.printable import brief
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -174,7 +175,7 @@ def parse_types(words: Iterable[str]) -> frozenset[str]:
             mimes.add(guess)
         else:
             raise ConfigError(
-                f"{word!r} is not a file type: name an extension ({', '.join(FILE_TYPES)}), a MIME type (text/csv, "
-                "image/*), or 'data' for all data files"
+                f"{brief(word)} is not a file type: name an extension ({', '.join(FILE_TYPES)}), a MIME type "
+                "(text/csv, image/*), or 'data' for all data files"
             )
     return frozenset(mimes)

@@ -17,6 +17,7 @@ import pytest
 
 from manyhosts.server import WebServer, main, write_examples
 from manyhosts.web import MadeUpWeb
+from tests.made import HANG
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,7 +65,7 @@ def ask(server: WebServer, url: str) -> tuple[int, str, str]:
     """Return status, final URL and text of what an ordinary client gets through the proxy."""
     client = urllib.request.build_opener(urllib.request.ProxyHandler({"http": server.url}))
     try:
-        with client.open(url, timeout=10) as answer:
+        with client.open(url, timeout=HANG) as answer:
             return answer.status, answer.url, answer.read().decode()
     except urllib.error.HTTPError as error:
         return error.code, error.url, error.read().decode()
@@ -96,7 +97,7 @@ def test_redirects_robots_and_failures(web: MadeUpWeb, server: WebServer) -> Non
 def test_who_takes_it_for_a_site_is_told(server: WebServer) -> None:
     """A path without a host is answered with 400 and a sentence."""
     with pytest.raises(urllib.error.HTTPError) as error:
-        urllib.request.urlopen(server.url + "page", timeout=10)
+        urllib.request.urlopen(server.url + "page", timeout=HANG)
     assert error.value.code == 400
     assert "http://some.example/" in error.value.read().decode()
 
@@ -107,7 +108,7 @@ def test_scrapy_crawls_it(web: MadeUpWeb, server: WebServer, tmp_path: Path) -> 
     done = subprocess.run(
         [sys.executable, "-c", SPIDER, json.dumps(seeds), str(tmp_path / "items.json")],
         env={**os.environ, "http_proxy": server.url, "no_proxy": ""}, cwd=tmp_path, capture_output=True, text=True, check=False,
-        timeout=100,
+        timeout=HANG,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     items = json.loads((tmp_path / "items.json").read_text())
@@ -162,7 +163,7 @@ def test_serves_from_the_command_line(tmp_path: Path) -> None:
             address = process.stdout.readline().split()[0]
             url = (tmp_path / "seeds.txt").read_text().split()[0]
             client = urllib.request.build_opener(urllib.request.ProxyHandler({"http": address}))
-            with client.open(url, timeout=10) as answer:
+            with client.open(url, timeout=HANG) as answer:
                 assert answer.read().decode() == MadeUpWeb(seed=4, hosts=2_000).page(url).html
         finally:
             process.terminate()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from itertools import count
 
 import numpy as np
 import pytest
 
-from scrapy_focus import Crawl, EventLog, FocusError, GoalError, Placement, PolicyError, memory_frontier
-from tests.made import Recording, fetch, links
+from scrapy_focus import Crawl, EventLog, FocusError, GoalError, Outcome, Placement, PolicyError, memory_frontier
+from scrapy_focus.core.stop import CostLimit
+from tests.made import Clock, Recording, fetch, links
 
 
 def failing(verb: str) -> Recording:
@@ -144,3 +146,198 @@ def test_all_errors_have_one_base() -> None:
     """Whoever wants to catch what this package raises on purpose needs one name."""
     assert issubclass(PolicyError, FocusError)
     assert issubclass(GoalError, FocusError)
+
+
+NONSENSE = ["dear", math.nan, [1.0, 2.0], np.zeros(3), object(), 10**400, 1j, {}, b"5"]
+
+
+class Answering(Recording):
+    """Answers what it is asked about itself with anything."""
+
+    def __init__(self, **answers: object) -> None:
+        super().__init__()
+        for name, answer in answers.items():
+            setattr(self, name, lambda *_, answer=answer: answer)
+
+
+@pytest.mark.parametrize("cost", NONSENSE, ids=repr)
+def test_a_cost_that_is_no_number_does_not_end_a_crawl(cost, caplog) -> None:
+    """It counts as unknown: every outcome is recorded, the crawl is neither stopped nor kept from closing."""
+    rule = CostLimit(1, patience=2)
+    crawl = Crawl(Answering(expected_cost=cost), frontier=memory_frontier, stop=rule)
+    crawl.add(links(*range(1, 9)))
+    while crawl.next() is not None:
+        pick = next(iter(crawl.picks.values()))
+        crawl.sent(pick.id)
+        crawl.report(Outcome(pick=pick, status=200, mime="text/html"))
+    assert (crawl.counts["outcomes"], crawl.finished()) == (8, "")
+    assert crawl.counts["error/expected_cost"] == 8
+    assert crawl.counts["error/stop"] == 0
+    [record] = [record for record in caplog.records if "expected_cost of Answering failed" in record.getMessage()]
+    assert "return a number of requests, or None" in record.getMessage()
+    crawl.close()
+
+
+@pytest.mark.parametrize("cost", [np.float32(70), 70, math.inf], ids=repr)
+def test_a_cost_may_be_any_number(cost) -> None:
+    """NumPy's numbers and infinity are costs."""
+    crawl = Crawl(Answering(expected_cost=cost), frontier=memory_frontier, stop=CostLimit(1, patience=2), strict=True)
+    crawl.add(links(*range(1, 9)))
+    while crawl.next() is not None:
+        pick = next(iter(crawl.picks.values()))
+        crawl.sent(pick.id)
+        crawl.report(Outcome(pick=pick, status=200, mime="text/html"))
+    assert (crawl.counts["outcomes"], crawl.finished()) == (3, "cost_limit")
+
+
+ARMS = [
+    "best", 5, [("a", 1.0)], [("a", "1", 2)], [("a", math.nan, 2)], [("a", 1.0, math.inf)], [(None, 1.0, 2)], [None],
+    [("a", 10**400, 2)], math.nan, np.zeros((2, 3)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("best", ARMS, ids=repr)
+def test_best_arms_that_are_none_are_left_out(best, caplog) -> None:
+    """How a crawl stands can be asked all the same; the log says once what is wrong."""
+    crawl = Crawl(Answering(best_arms=best), frontier=memory_frontier)
+    assert [crawl.status(best=3).best_arms for _ in range(5)] == [()] * 5
+    assert crawl.counts["error/best_arms"] == 5
+    assert len([record for record in caplog.records if "best_arms of Answering failed" in record.getMessage()]) == 1
+
+
+def test_best_arms_may_have_any_numbers() -> None:
+    """They come as numbers of Python, and no more than were asked for."""
+    best = (("a", np.float32(0.5), np.int64(i)) for i in count())
+    crawl = Crawl(Answering(best_arms=best), frontier=memory_frontier, strict=True)
+    assert crawl.status(best=2).best_arms == [("a", 0.5, 0), ("a", 0.5, 1)]
+
+
+@pytest.mark.parametrize(
+    "left", ["3", 3, (1, 2), (1, 2, math.nan), (1, 2, "3"), (1, 2, 10**400), NONSENSE[3]], ids=repr
+)
+def test_what_is_left_is_not_known_where_it_is_no_number(left, caplog) -> None:
+    """How a crawl stands can be asked all the same; the log says once what is wrong."""
+    crawl = Crawl(Answering(expected_left=left), frontier=memory_frontier)
+    assert [crawl.status(best=3).left for _ in range(5)] == [None] * 5
+    assert crawl.counts["error/expected_left"] == 5
+    assert len([record for record in caplog.records if "expected_left of Answering failed" in record.getMessage()]) == 1
+
+
+@pytest.mark.parametrize("due", NONSENSE, ids=repr)
+def test_a_time_that_is_none_is_not_waited_for(due) -> None:
+    """A policy that says it at no time has its links fetched."""
+    crawl = Crawl(Answering(due=due, select=None), frontier=memory_frontier)
+    crawl.add(links(1, 2))
+    assert crawl.status().due is None
+    assert sorted(fetch(crawl).key for _ in range(2)) == [1, 2]
+
+
+@pytest.mark.parametrize("reasons", [None, "because", ["a"], 5, math.nan], ids=repr)
+def test_reasons_that_are_no_dict_are_left_out(reasons) -> None:
+    """Whoever reads them is given a dict in any case."""
+    crawl = Crawl(Answering(explain=reasons), frontier=memory_frontier, explain=True)
+    crawl.add(links(1))
+    assert crawl.next() is not None
+    assert crawl.why == {}
+    assert crawl.counts["error/explain"] == 1
+
+
+class Idle(Recording):
+    """Chooses nothing; its links are due at a time."""
+
+    time: float | None = None
+
+    def select(self, busy):
+        return None
+
+    def due(self):
+        return self.time
+
+
+def test_what_a_policy_never_chooses_is_taken(caplog) -> None:
+    """Where it chooses nothing though hosts are free, nothing is in flight and nothing due; the log says so once."""
+    crawl = Crawl(Idle(), frontier=memory_frontier, strict=True)
+    crawl.add([*links(1, 2, host="a"), *links(3, host="b")])
+    assert crawl.next({"a", "b"}) is None, "both hosts are busy"
+    pick = crawl.next({"a"})
+    assert pick.key == 3
+    assert crawl.next() is None, "something is in flight, and may lead the policy to choose"
+    crawl.sent(pick.id)
+    crawl.report(Outcome(pick=pick, status=200, mime="text/html"))
+    assert sorted(fetch(crawl).key for _ in range(2)) == [1, 2]
+    assert crawl.next() is None
+    assert crawl.counts["select/none"] == 3
+    [record] = [record for record in caplog.records if "select of Idle chose nothing" in record.getMessage()]
+    assert "Let select() return a pick" in record.getMessage()
+    crawl.frontier.check()
+
+
+@pytest.mark.parametrize(("time", "taken"), [(0.5, True), (1.0, True), (1.5, False), (math.inf, False)])
+def test_what_is_due_later_is_not_taken(time: float, taken: bool) -> None:
+    """A policy that says when it will choose, or that it never will, is left alone."""
+    clock = Clock()
+    policy = Idle()
+    policy.time = time
+    crawl = Crawl(policy, frontier=memory_frontier, clock=clock)
+    crawl.add(links(1))
+    clock.now += 1.0
+    assert (crawl.next() is not None) == taken
+
+
+class Service:
+    """A goal whose rewards come later, if at all."""
+
+    def __call__(self, outcome):
+        return None
+
+
+def wait_for(crawl: Crawl, clock: Clock) -> float:
+    """Fetch a page, and return how many seconds pass until its reward is given up."""
+    pick = crawl.next()
+    crawl.sent(pick.id)
+    began = clock.now
+    crawl.report(Outcome(pick=pick, status=200, mime="text/html"))
+    while pick.id in crawl.picks:
+        clock.now += 0.5
+        crawl.expire()
+    return clock.now - began
+
+
+def test_a_goal_that_forgets_to_return_does_not_stop_a_crawl(caplog) -> None:
+    """The wait becomes shorter, until there is none; the log says once what to do."""
+    clock = Clock()
+    crawl = Crawl(Recording(), frontier=memory_frontier, goal=Service(), clock=clock, patience=60.0)
+    crawl.add(links(*range(1, 30)))
+    waits = [wait_for(crawl, clock) for _ in range(29)]
+    assert waits[:4] == [60.5, 60.5, 30.5, 15.5]
+    assert waits[8:] == [0.0] * 21
+    assert sum(waits) < 190
+    assert crawl.counts["reward/late"] == crawl.counts["outcomes"] == 29
+    [record] = [record for record in caplog.records if "answered None" in record.getMessage()]
+    assert "The goal Service answered None for http://" in record.getMessage()
+    assert "return a number from the goal" in record.getMessage()
+
+
+def test_many_late_rewards_at_a_time_cost_patience_once() -> None:
+    """Sixteen pages that wait together say no more than one about what comes later."""
+    clock = Clock()
+    crawl = Crawl(Recording(), frontier=memory_frontier, goal=Service(), clock=clock, patience=60.0)
+    crawl.add(links(*range(1, 40)))
+    for _ in range(16):
+        crawl.report(Outcome(pick=crawl.next(), status=200, mime="text/html"))
+    clock.now += 61.0
+    crawl.expire()
+    assert crawl.counts["reward/late"] == 16
+    assert wait_for(crawl, clock) == 60.5
+
+
+def test_a_goal_whose_rewards_do_come_is_waited_for() -> None:
+    """However many are late: patience is whole again with the first that is told, late or not, and stays so."""
+    clock = Clock()
+    crawl = Crawl(Recording(), frontier=memory_frontier, goal=Service(), clock=clock, patience=60.0)
+    crawl.add(links(*range(1, 40)))
+    for _ in range(10):
+        wait_for(crawl, clock)
+    assert wait_for(crawl, clock) == 0.0
+    assert crawl.reward(0, 1.0) is False, "it came too late"
+    assert [wait_for(crawl, clock) for _ in range(5)] == [60.5] * 5

@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.made import HANG
+
 DOCS = Path(__file__).parents[2] / "docs"
 
 
 def build(source: Path, target: Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", str(source), str(target)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=HANG, check=False)
 
 
 def test_docs_build(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from scrapy_focus.engine.browser.rules import Refusal
 from scrapy_focus.sites.portal.portal import StatisticsPortal
 from scrapy_focus.sites.server import SiteServer
 from scrapy_focus.web.traps import Limits
+from tests.made import HANG
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -186,8 +187,8 @@ def test_crawl_raises_documented_stats_only(tmp_path: Path) -> None:
                 "-s", "STATS_CLASS=dump.Dump", "-s", "TELNETCONSOLE_ENABLED=False", "-s", "LOGSTATS_INTERVAL=0.1",
                 "-s", f"FOCUS_LOG={tmp_path / 'log.jsonl.gz'}",
             ],
-            cwd=ROOT / "example_project", env={**os.environ, "PYTHONPATH": str(tmp_path)}, capture_output=True,
-            text=True, timeout=100, check=False,
+            cwd=ROOT / "example_project", env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])}, capture_output=True,
+            text=True, timeout=HANG, check=False,
         )  # fmt: skip
         requests = server.requests
     assert done.returncode == 0, done.stderr

@@ -19,7 +19,7 @@ from scrapy_focus.core.errors import StorageError
 from scrapy_focus.frontiers.sqlite import database
 from scrapy_focus.frontiers.sqlite.database import read_notes
 from scrapy_focus.frontiers.sqlite.frontier import SqliteRanked, sqlite_frontier
-from tests.made import links
+from tests.made import HANG, links
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -70,7 +70,7 @@ class Gate:
 
         def wait(changes):
             self.entered.set()
-            assert self.open.wait(30)
+            assert self.open.wait(HANG)
             write(changes)
 
         monkeypatch.setattr(frontier._records._writer, "_write", wait)
@@ -258,7 +258,7 @@ def test_nobody_waits_for_a_checkpoint(frontier: SqliteRanked, monkeypatch: pyte
     """While two are written, all can be read, chosen and changed, and a third may be given; each is as it was."""
     gate, done = Gate(frontier, monkeypatch), []
     frontier.checkpoint({"step": b"1"}, then=lambda: done.append(1))
-    assert gate.entered.wait(30)
+    assert gate.entered.wait(HANG)
     assert frontier.writing
     assert frontier.changed == 0
     before = contents(frontier)

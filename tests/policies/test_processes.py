@@ -23,6 +23,7 @@ from scrapy_focus.policies.tagpath.policy import TagPath
 from scrapy_focus.recordings.importers.folder import record_site
 from scrapy_focus.replay.simulate import simulate
 from scrapy_focus.sites.portal.portal import TARGET_MIMES, StatisticsPortal
+from tests.made import HANG
 from tests.policies.test_contract import POLICIES
 from tests.policies.test_memory import small
 
@@ -78,7 +79,7 @@ def chosen(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, str]]:
         for seed in ("1", "2")
     ]  # fmt: skip
     try:
-        return [json.loads(process.communicate(timeout=100)[0]) for process in started]
+        return [json.loads(process.communicate(timeout=HANG)[0]) for process in started]
     finally:
         for process in started:
             process.kill()

@@ -24,6 +24,7 @@ from scrapy_focus.core.errors import RecordingError
 from scrapy_focus.recordings.format import RecordedSite
 from scrapy_focus.recordings.graph import depths
 from scrapy_focus.recordings.writer import Answer, SiteWriter
+from tests.made import HANG
 
 # Records a chain of pages, each with twenty dead links, until something happens.
 ENDLESS = """
@@ -411,7 +412,7 @@ def test_a_half_written_transaction_is_taken_back(tmp_path: Path) -> None:
 def test_a_full_disk_is_said_and_loses_nothing(tmp_path: Path) -> None:
     """Where no more can be written the recorder ends with an error, and what was committed is there."""
     path = tmp_path / "site.sqlite"
-    said, _ = write_endlessly(path, "600000").communicate(timeout=60)
+    said, _ = write_endlessly(path, "600000").communicate(timeout=HANG)
     assert f"{path} cannot be written: " in said
     assert "is safe, and the same command resumes there" in said
     assert check_chain(path) > 10
@@ -420,7 +421,7 @@ def test_a_full_disk_is_said_and_loses_nothing(tmp_path: Path) -> None:
 def test_a_disk_that_is_full_from_the_start(tmp_path: Path) -> None:
     """No half-made file is left."""
     process = write_endlessly(tmp_path / "site.sqlite", "5000")
-    said, _ = process.communicate(timeout=60)
+    said, _ = process.communicate(timeout=HANG)
     assert process.returncode == 3
     assert "site.sqlite cannot be written: " in said
     assert not list(tmp_path.iterdir())

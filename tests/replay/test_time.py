@@ -141,8 +141,8 @@ def test_what_is_due_within_the_budget_is_fetched(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("due", [None, 0.0, -5.0, 7.0, -math.inf])
-def test_a_crawl_ends_where_nothing_will_ever_be_due(tmp_path: Path, due: float | None) -> None:
-    """Where no time is known, or one that has passed and at which nothing was chosen, nothing is waited for."""
+def test_a_policy_that_chooses_nothing_does_not_end_a_crawl(tmp_path: Path, due: float | None) -> None:
+    """Where no time is known, or one that has passed and at which nothing was chosen, any link is taken."""
 
     class Stuck(Waiting):
         def select(self, busy: Collection[str]) -> Pick | None:
@@ -153,7 +153,8 @@ def test_a_crawl_ends_where_nothing_will_ever_be_due(tmp_path: Path, due: float 
 
     site = waiting_site(tmp_path)
     harvest = simulate(Stuck(), FilesGoal(), site)
-    assert course(harvest, site) == ["/"]
+    assert sorted(course(harvest, site)) == sorted(["/", *(f"/{time}" for time in TIMES)])
+    assert harvest.counts["select/none"] == len(TIMES)
     assert harvest.stopped == ""
 
 

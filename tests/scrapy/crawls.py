@@ -22,6 +22,7 @@ from scrapy.crawler import AsyncCrawlerRunner
 from scrapy_focus import FocusScheduler, State
 from scrapy_focus.frontiers.sqlite.frontier import sqlite_frontier
 from scrapy_focus.policies.orderings import BreadthFirst
+from tests.made import HANG
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Coroutine, Iterator
@@ -116,7 +117,7 @@ def crawl(
     settings: dict[str, Any] | None = None,
     *,
     addon: bool = False,
-    patience: float = 60,
+    patience: float = HANG,
     **args: Any,
 ) -> Crawled:
     """Run one crawl to its end; with our scheduler alone unless ``SCHEDULER`` says otherwise, or with the add-on."""
@@ -124,7 +125,10 @@ def crawl(
 
 
 def crawl_all(
-    jobs: list[tuple[type[Spider], dict[str, Any] | None, dict[str, Any]]], *, addon: bool = False, patience: float = 60
+    jobs: list[tuple[type[Spider], dict[str, Any] | None, dict[str, Any]]],
+    *,
+    addon: bool = False,
+    patience: float = HANG,
 ) -> list[Crawled]:
     """Run several crawls at once."""
     results: list[Crawled] = []

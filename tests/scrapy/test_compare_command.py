@@ -18,6 +18,7 @@ from scrapy.cmdline import execute
 
 from scrapy_focus.recordings.importers.folder import record_site
 from scrapy_focus.sites.portal.portal import StatisticsPortal
+from tests.made import HANG
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -73,7 +74,7 @@ def start(project: Path, *words: str) -> subprocess.Popen[str]:
 def run(project: Path, *words: str, expect: int = 0) -> tuple[str, str]:
     """Run the command in the project, and return what it said and what it logged."""
     process = start(project, *words)
-    said, logged = process.communicate(timeout=60)
+    said, logged = process.communicate(timeout=HANG)
     assert process.returncode == expect, said + logged
     return said, logged
 
@@ -122,7 +123,7 @@ def strip(folder: Path) -> list[str]:
 def test_defaults_are_those_of_the_paper(project: Path, tmp_path: Path) -> None:
     """Without options SB-CLASSIFIER is compared with breadth-first, random and OMNISCIENT, in a folder here."""
     process = start(project, "one.sqlite", "--seeds", "1", "--no-plots")
-    said, logged = process.communicate(timeout=60)
+    said, logged = process.communicate(timeout=HANG)
     assert process.returncode == 0, logged
     for name in ("SB-CLASSIFIER", "BFS", "RANDOM", "OMNISCIENT *"):
         assert re.search(rf"{re.escape(name)} +│", said)
@@ -148,7 +149,7 @@ def test_an_interrupt_keeps_what_is_done(project: Path, tmp_path: Path) -> None:
     assert process.stderr is not None
     assert process.stderr.readline().startswith("1/2 one, BFS")
     process.send_signal(signal.SIGINT)
-    said, logged = process.communicate(timeout=20)
+    said, logged = process.communicate(timeout=HANG)
     assert process.returncode == 130
     assert "The comparison was interrupted: 1 of 2 runs were made." in said
     assert "Traceback" not in logged
@@ -166,7 +167,7 @@ def test_a_terminal_shows_a_bar(project: Path, tmp_path: Path) -> None:
     shown = b""
     while chunk := _read(ours):
         shown += chunk
-    assert process.wait(timeout=30) == 0
+    assert process.wait(timeout=HANG) == 0
     assert process.stdout is not None
     process.stdout.close()
     text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode(errors="replace"))

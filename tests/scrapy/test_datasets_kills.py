@@ -181,7 +181,6 @@ class Crawls:
         return stats
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize(("how", "times"), [(signal.SIGTERM, 1), (signal.SIGKILL, 2)], ids=["stopped", "killed"])
 def test_each_file_once(tmp_path: Path, how: int, times: int) -> None:
     """A job that is stopped or killed again and again finds all there is: each file whole, once, listed once and counted once."""

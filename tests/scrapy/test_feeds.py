@@ -24,6 +24,7 @@ from scrapy.extensions.feedexport import FeedExporter, StdoutFeedStorage
 from scrapy.extensions.feedexport import FileFeedStorage as TheirStorage
 
 from scrapy_focus.engine.feeds import FileFeedStorage, flush_feeds, mend, mend_feeds
+from tests.made import HANG
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -335,7 +336,6 @@ class Items(Spider):
 """
 
 
-@pytest.mark.timeout(300)
 def test_killed_while_it_writes_an_item(tmp_path: Path) -> None:
     """In a job that is killed in the middle of a line, each item is in the feeds at least once, with one id, and no line is broken."""
     (tmp_path / "items.py").write_text(SPIDER)
@@ -356,7 +356,7 @@ def test_killed_while_it_writes_an_item(tmp_path: Path) -> None:
         for kill in (2, 5, 11, 16, 3, 0):
             arguments = ["-a", f"url={site.url('/page/0/12')}", "-a", f"kill={kill}"]
             done = subprocess.run(
-                [*command, *arguments], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=90,
+                [*command, *arguments], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=HANG,
                 env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
             )  # fmt: skip
             assert done.returncode == (-signal.SIGKILL if kill else 0), done.stderr[-3000:]

@@ -23,6 +23,7 @@ from scrapy_focus.policies.focused import Focused
 from scrapy_focus.policies.tagpath.policy import FIRST, TagPath
 from scrapy_focus.policies.treeq.policy import TreeQ
 from scrapy_focus.sites.portal.portal import TARGET_MIMES
+from tests.made import HANG
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -356,7 +357,7 @@ def test_the_command_line(tmp_path: Path, english: Reference) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(10 * HANG)
 @pytest.mark.parametrize(
     ("settings", "seed"),
     [

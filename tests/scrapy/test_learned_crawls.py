@@ -94,11 +94,51 @@ def test_a_job_goes_on_with_what_it_began_with(site: MockSite, tmp_path: Path) -
     assert (tmp_path / "later.npz").stat().st_size > 500
 
 
-def test_a_file_that_cannot_be_written_ends_no_crawl_badly(site: MockSite, tmp_path: Path) -> None:
-    """It is logged and counted, and all else is closed as ever."""
-    settings = {"FOCUS_LEARNED_TO": str(tmp_path / "no/such/learned.npz"), "JOBDIR": str(tmp_path / "job")}
-    result = crawl(Follower, settings, seeds=[site.url("/page/0/20")])
+class Wrecker(Follower):
+    """Puts a file where the folder of what is learned was."""
+
+    def parse(self, response: Any) -> Any:
+        folder = Path(self.settings["FOCUS_LEARNED_TO"]).parent
+        if folder.is_dir():
+            folder.rmdir()
+            folder.touch()
+        yield from super().parse(response)
+
+
+def test_a_folder_that_is_not_there_is_made(site: MockSite, tmp_path: Path) -> None:
+    """At the start, so that nothing is lost at the end."""
+    learned = tmp_path / "not/yet/learned.npz"
+    result = crawl(Follower, {"FOCUS_LEARNED_TO": str(learned)}, seeds=[site.url("/page/0/20")])
+    assert result.errors == {}
+    assert [path.name for path in learned.parent.iterdir()] == [learned.name]
+    assert result.crawler.spider is not None, "the process ends with status 0"
+
+
+@pytest.mark.parametrize("setting", ["FOCUS_LEARNED_TO", "FOCUS_LOG"])
+@pytest.mark.parametrize("path", ["/proc/no/file", "file/below", "."])
+def test_a_file_that_cannot_be_written_is_refused(
+    site: MockSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, setting: str, path: str, caplog: Any
+) -> None:
+    """One line names the setting, and nothing is requested, nor any job begun."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").touch()
+    with pytest.raises(RuntimeError, match="Engine slot not assigned"):  # of Scrapy, whatever a scheduler raises
+        crawl(Follower, {setting: path}, seeds=[site.url("/page/0/20")])
+    [said] = [record.getMessage() for record in caplog.records if "cannot start" in record.getMessage()]
+    assert f"{setting} is '{path}', which cannot be written: " in said
+    assert not site.log
+    assert [each.name for each in tmp_path.iterdir()] == ["file"]
+
+
+def test_what_cannot_be_written_in_the_end(site: MockSite, tmp_path: Path) -> None:
+    """It is logged in a line and counted, all else is closed as ever, and the process ends with status 1."""
+    folder = tmp_path / "learned"
+    settings = {"FOCUS_LEARNED_TO": str(folder / "learned.npz"), "JOBDIR": str(tmp_path / "job")}
+    result = crawl(Wrecker, settings, seeds=[site.url("/page/0/20")])
     assert result.reason == "finished"
     assert result.errors == {"save": 1}
-    assert result.logged("learned.npz")
+    [said] = [record for record in result.records if "learned.npz" in record.getMessage()]
+    assert "cannot be written" in said.getMessage()
+    assert not said.exc_info
     assert len(result.items) == 20
+    assert result.crawler.spider is None, "all that the commands of Scrapy look at for their exit status"

@@ -9,7 +9,7 @@ import pytest
 from crawls import Crawled, Follower, crawl
 from mocksite import tree_paths
 
-from scrapy_focus import FocusScheduler
+from scrapy_focus import FocusScheduler, extensions
 from scrapy_focus.engine.requests import Requests
 from scrapy_focus.policies.orderings import BreadthFirst
 
@@ -203,3 +203,91 @@ def test_an_error_while_outcomes_are_drawn(site: MockSite, monkeypatch: pytest.M
     monkeypatch.setattr(FocusScheduler, "_settle", failing(FocusScheduler._settle, 3))
     result = crawl_tree(site, {})
     assert sum(result.errors.values()) == 3
+
+
+class Babbling(BreadthFirst):
+    """Answers nonsense about itself."""
+
+    def __init__(self, *, answer: Any) -> None:
+        super().__init__()
+        self.answer = answer
+
+    def best_arms(self, k: int) -> Any:
+        return self.answer
+
+    def expected_left(self) -> Any:
+        return self.answer
+
+    def expected_cost(self) -> Any:
+        return self.answer
+
+
+@pytest.mark.parametrize(
+    "answer", ["best", float("nan"), [("a", float("nan"), 1)], (1, 2), [None], 10**400, object()], ids=repr
+)
+def test_a_policy_that_babbles_about_itself(site: MockSite, answer: Any) -> None:
+    """Progress is shown to the end, each complaint once, the crawl ends as ever, and costs end it no earlier."""
+    settings = {
+        "FOCUS_POLICY": Babbling, "FOCUS_POLICY_PARAMS": {"answer": answer}, "FOCUS_PROGRESS": "log", "LOGSTATS_INTERVAL": 0.02,
+        "FOCUS_COST_LIMIT": 1, "DOWNLOAD_DELAY": 0.005,
+    }  # fmt: skip
+    result = crawl_tree(site, settings, addon=True)
+    progress = [line for line in result.logged("per 100 requests") if not line.startswith("Finished")]
+    assert len(progress) > 3
+    assert any(
+        f"{PAGES} requests" in line or f"{PAGES - 1} requests" in line
+        for line in [*progress, *result.logged("Finished")]
+    )
+    for method in ("best_arms", "expected_left", "expected_cost"):
+        assert len(result.logged(f"{method} of Babbling failed")) == 1
+    assert set(result.errors) == {"best_arms", "expected_left", "expected_cost"}
+
+
+def test_an_error_of_the_panel_ends_no_panel(site: MockSite, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is logged and counted, and the next picture is drawn."""
+    monkeypatch.setattr(extensions, "progress", failing(extensions.progress, 3))
+    settings = {"FOCUS_PROGRESS": "log", "LOGSTATS_INTERVAL": 0.02, "DOWNLOAD_DELAY": 0.01}
+    result = crawl_tree(site, settings, addon=True)
+    assert result.errors == {"progress": 3}
+    assert len([line for line in result.logged("per 100 requests") if not line.startswith("Finished")]) > 3
+
+
+class Undecided(BreadthFirst):
+    """Chooses nothing after some picks."""
+
+    chosen = 0
+
+    def select(self, busy: Any) -> Any:
+        self.chosen += 1
+        return super().select(busy) if self.chosen <= 5 else None
+
+
+@pytest.mark.parametrize("job", [False, True], ids=["memory", "job"])
+def test_a_policy_that_chooses_nothing(site: MockSite, tmp_path: Any, job: bool) -> None:
+    """Any link is taken where else nothing would happen for ever, and the log says once why."""
+    settings = {"FOCUS_POLICY": Undecided} | ({"JOBDIR": str(tmp_path)} if job else {})
+    result = crawl_tree(site, settings)
+    assert result.stats["focus/select/none"] > 3
+    assert len(result.logged("select of Undecided chose nothing")) == 1
+    assert result.errors == {}
+
+
+def forgetful(outcome: Any) -> None:
+    """A goal without a return."""
+
+
+def test_a_goal_that_forgets_to_return(site: MockSite, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It costs some patience at first, and then none; the log says once what to do."""
+    monkeypatch.setattr("scrapy_focus.core.crawl._SHORTEST", 0.2)
+    crawls = []
+
+    class Impatient(FocusScheduler):
+        def __init__(self, crawler: Any, config: Any) -> None:
+            super().__init__(crawler, config)
+            self.crawl.patience = 0.5
+            crawls.append(self.crawl)
+
+    result = crawl_tree(site, {"FOCUS_GOAL": forgetful, "SCHEDULER": Impatient, "FOCUS_MAX_INFLIGHT": 1})
+    assert result.stats["focus/reward/late"] == PAGES
+    assert len(result.logged("The goal forgetful answered None")) == 1
+    assert crawls[0]._share == 0.0

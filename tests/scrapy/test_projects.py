@@ -289,6 +289,6 @@ def test_callbacks_may_wait_for_other_pages(
 ) -> None:
     """A callback that waits for a page that it asked for itself gets it, after a while, and nothing locks up."""
     monkeypatch.setattr(scheduler_module, "_STUCK", 0.2)
-    result = crawl(Waiting, {"CONCURRENT_REQUESTS": concurrent}, addon=addon, site=site, patience=15)
+    result = crawl(Waiting, {"CONCURRENT_REQUESTS": concurrent}, addon=addon, site=site)
     assert [item["left"] for item in result.items] == [0, 1, 2, 3]
     assert result.outcomes == {"ok": 4}

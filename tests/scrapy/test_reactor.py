@@ -13,7 +13,6 @@ from crawls import REACTOR
 
 @pytest.mark.alone
 @pytest.mark.skipif(REACTOR, reason="this is that process")
-@pytest.mark.timeout(300)
 def test_the_same_with_a_reactor() -> None:
     """Every test that is marked ``reactor`` passes where crawls run in Twisted's reactor."""
     arguments = [str(Path(__file__).parent), "-m", "reactor and not slow", "-q", "-p", "no:cacheprovider"]

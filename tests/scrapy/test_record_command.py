@@ -29,6 +29,7 @@ from scrapy_focus.recordings.html import read_page
 from scrapy_focus.recordings.writer import SiteWriter
 from scrapy_focus.sites.portal.portal import StatisticsPortal
 from scrapy_focus.spiders.recorder import RecordSpider
+from tests.made import HANG
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -62,7 +63,7 @@ def environment() -> dict[str, str]:
 def run(folder: Path, *words: str, expect: int = 0) -> tuple[str, str]:
     """Run the command in a folder to its end, and return what it said and what it logged."""
     process = start(folder, *words)
-    said, logged = process.communicate(timeout=60)
+    said, logged = process.communicate(timeout=HANG)
     assert process.returncode == expect, said + logged
     return said, logged
 
@@ -238,7 +239,7 @@ def test_an_interrupt_is_no_error_and_can_be_gone_on_from(tmp_path: Path) -> Non
         process = start(tmp_path, "site.sqlite", "-a", root)
         wait_for(lambda: len(site.paths) > 10)
         process.send_signal(signal.SIGINT)
-        said, logged = process.communicate(timeout=30)
+        said, logged = process.communicate(timeout=HANG)
         assert process.returncode == 130
         assert "Stopped (shutdown); the same command resumes there." in said
         assert "Send again to force" in logged
@@ -292,7 +293,7 @@ def test_a_site_that_goes_down_is_not_recorded_as_gone(tmp_path: Path) -> None:
         process, asked = start(tmp_path, "site.sqlite", "-a", root), len(site.paths)
         wait_for(lambda: len(site.paths) > asked + 30)
         site.down = True
-        said, logged = process.communicate(timeout=30)
+        said, logged = process.communicate(timeout=HANG)
         assert process.returncode == 1, said + logged
         assert re.search(r"site.sqlite: \d\d URLs are recorded, \d+ linked ones are not", said), "and none is a failure"
         site.down = False
@@ -317,7 +318,7 @@ def test_a_second_interrupt_waits_for_nobody(tmp_path: Path) -> None:
         for _ in range(2):
             process.send_signal(signal.SIGINT)
             time.sleep(0.3)
-        said, logged = process.communicate(timeout=30)
+        said, logged = process.communicate(timeout=HANG)
     assert process.returncode == 130, said + logged
     assert "site.sqlite: 1 URL is recorded, 1 linked one is not (50.0%)" in said
     assert "Stopped (killed)" in said
@@ -342,7 +343,7 @@ def test_a_terminal_shows_how_it_stands(tmp_path: Path) -> None:
         while chunk := _read(outer):
             shown += chunk
         os.close(outer)
-        assert process.wait(timeout=30) == 0
+        assert process.wait(timeout=HANG) == 0
     assert re.search(rb"\d+ URLs recorded, 0.0 MB, \d+ more are linked", shown)
     assert b"site.sqlite: 60 URLs are recorded, 0 linked ones are not" in shown
     assert shown.rfind(b"\x1b[?25l") < shown.rfind(b"\x1b[?25h"), "the cursor is back"

@@ -148,8 +148,8 @@ def test_the_log_says_what_is_active(site: MockSite) -> None:
         ({"FOCUS_PLATEAU": {"windows": 3}}, "FOCUS_PLATEAU is {'windows': 3}"),
         ({"FOCUS_COST_LIMIT": "dear"}, "FOCUS_COST_LIMIT is 'dear'; it takes a number from 0"),
         ({"FOCUS_COST_LIMIT": -5}, "FOCUS_COST_LIMIT is -5; it takes a number from 0"),
-        ({"FOCUS_COST_LIMIT": "inf"}, "limit is a number above 0"),
-        ({"FOCUS_COST_LIMIT": "nan"}, "limit is a number above 0"),
+        ({"FOCUS_COST_LIMIT": "inf"}, "FOCUS_COST_LIMIT is 'inf'; it takes a number from 0"),
+        ({"FOCUS_COST_LIMIT": "nan"}, "FOCUS_COST_LIMIT is 'nan'; it takes a number from 0"),
         (
             {"FOCUS_COST_LIMIT": 50, "FOCUS_PLATEAU": True},
             "FOCUS_COST_LIMIT and FOCUS_PLATEAU each say when to stop; set one",
@@ -183,9 +183,12 @@ def test_the_log_says_what_is_active(site: MockSite) -> None:
             "FOCUS_LEARNED_FROM is 'x', for which TagPath lacks load()",
         ),
         ({"FOCUS_LEARNED_FROM": "/no/such/file.npz"}, "there is no file /no/such/file.npz; let a crawl write one"),
-        ({"FOCUS_POLICY_PARAMS": {"unit": "hours"}}, "unit is 'hours'; it is one of requests, bytes, seconds"),
+        (
+            {"FOCUS_POLICY_PARAMS": {"unit": "hours"}},
+            "BranchingBandit(unit='hours'): unit is one of requests, bytes, seconds",
+        ),
         ({"FOCUS_PROGRESS": "loud"}, "'auto', 'panel', 'log' or 'off'"),
-        ({"FOCUS_LOG": "/proc/no/log.jsonl"}, "the decision log /proc/no/log.jsonl cannot be written"),
+        ({"FOCUS_LOG": "/proc/no/log.jsonl"}, "FOCUS_LOG is '/proc/no/log.jsonl', which cannot be written"),
     ],
     ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
 )

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from mocksite import MockSite, tree_paths
 
+from tests.made import HANG
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
@@ -53,7 +55,7 @@ def command(folder: Path, site: MockSite, **settings: Any) -> list[str]:
 
 
 def run(command: list[str], **options: Any) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, **options)
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=HANG, **options)
 
 
 def limited(size: int) -> Callable[[], None]:
@@ -72,6 +74,8 @@ def check_stopped(done: subprocess.CompletedProcess[str], *words: str) -> None:
     said = [line for line in done.stderr.splitlines() if "ERROR: scrapy_focus" in line]
     assert len(said) == 1, done.stderr[-3000:]
     assert all(word in said[0] for word in words), said[0]
+    assert "never retrieved" not in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def check_finished(done: subprocess.CompletedProcess[str], site: MockSite) -> None:
@@ -197,7 +201,7 @@ def test_a_folder_that_is_in_use(site: MockSite, tmp_path: Path) -> None:
         while "Spider opened" not in (line := first.stderr.readline()):
             assert line
         check_stopped(run(start), f"in use by process {first.pid}")
-        _, said = first.communicate(timeout=60)
+        _, said = first.communicate(timeout=HANG)
     assert first.returncode == 0
     assert Counter(site.paths) == Counter(tree_paths(PAGES))
     assert "ERROR" not in said

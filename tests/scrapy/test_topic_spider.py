@@ -307,7 +307,6 @@ class Job:
         return [json.loads(line) for line in self.lines()]
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM], ids=["killed", "stopped"])
 def test_a_job_loses_no_page(tmp_path: Path, how: int) -> None:
     """However often a job is stopped or killed, in the end each page is listed once, with its whole path."""
@@ -346,7 +345,6 @@ def test_a_job_loses_no_page(tmp_path: Path, how: int) -> None:
         assert any(url in moved for url in way) == (page["depth"] > 3)
 
 
-@pytest.mark.timeout(300)
 def test_a_job_that_is_killed_keeps_budget_and_cap(bees: Bees, tmp_path: Path) -> None:
     """Over all runs of a job no more requests are sent than the budget says, nor more pages of a domain had than the cap.
 

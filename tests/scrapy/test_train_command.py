@@ -96,7 +96,7 @@ def test_folds_can_be_chosen(folder: Path, capsys: pytest.CaptureFixture[str]) -
         ((*TRAIN, "--folds", "1"), 2, "--folds is '1'; it takes a number from 2"),
         ((*TRAIN, "--epochs", "3"), 2, "--epochs and --vectors belong to --neural"),
         (("focus-train", "--positive", "none", "--negative", "off"), 1, "none is no folder"),
-        ((*TRAIN, "--out", "no/model.npz"), 1, "there is no folder no"),
+        ((*TRAIN, "--out", "/proc/no/model.npz"), 1, "--out is /proc/no/model.npz, which cannot be written"),
     ],
 )
 def test_who_errs_is_told(

@@ -8,6 +8,7 @@ import re
 import warnings
 from email.message import Message
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
@@ -16,8 +17,10 @@ from scrapy.exceptions import DownloadCancelledError, UsageError
 from scrapy.http import HtmlResponse
 from scrapy.utils.response import get_base_url
 
+from focused.arguments import try_out
 from focused.items import DataFile, SkippedFile
 from scrapy_focus import ConfigError, FilesGoal
+from scrapy_focus.core.printable import brief
 from scrapy_focus.engine.inflight import TooLarge
 from scrapy_focus.web.html import link_text, page_links
 from scrapy_focus.web.mime import blocked_extensions, extension, parse_mime, parse_types
@@ -83,6 +86,7 @@ class DatasetsSpider(scrapy.Spider):
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
         spider = super().from_crawler(crawler, *args, **kwargs)
+        try_out(Path(spider.out, "manifest.jsonl"))
         crawler.settings.set("FOCUS_GOAL", spider.goal, "spider")
         if spider.budget:
             crawler.settings.set("FOCUS_BUDGET_REQUESTS", spider.budget, "spider")
@@ -136,7 +140,7 @@ class DatasetsSpider(scrapy.Spider):
             try:
                 request = scrapy.Request(url, errback=self.skip, meta={"link_text": anchor} if anchor else None)
             except ValueError:
-                self.logger.debug("No URL: %r on %s", url, response.url)
+                self.logger.debug("No URL: %s on %s", brief(url), brief(response.url))
             else:
                 yield request
 

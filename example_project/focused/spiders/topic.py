@@ -15,12 +15,13 @@ from scrapy.exceptions import UsageError
 from scrapy.http import HtmlResponse
 from scrapy.utils.response import get_base_url, get_meta_refresh
 
-from focused.arguments import budget_of, caps_of, keywords_of, seeds_of
+from focused.arguments import budget_of, caps_of, keywords_of, seeds_of, try_out
 from focused.items import TopicPage
 from focused.keywords import KeywordRelevance
 from focused.middlewares import redirect_of
 from focused.reasons import reason
 from scrapy_focus import ConfigError
+from scrapy_focus.core.printable import brief
 from scrapy_focus.learn.examples import read_examples
 from scrapy_focus.learn.models import load_relevance
 from scrapy_focus.learn.relevance import LinearRelevance
@@ -113,8 +114,8 @@ class TopicSpider(scrapy.Spider):
         self.caps = caps_of(per_domain)
         self.budget = budget_of(budget)
         self.out = Path(out).absolute()
-        if not self.out.parent.is_dir() or self.out.is_dir():
-            raise UsageError(f"out is {out!r}; it takes the name of a file, in a folder that is there")
+        if self.out.is_dir():
+            raise UsageError(f"out is {out!r}, a folder; it takes the name of a file")
         self.ignored = blocked_extensions() | FILE_TYPES.keys()
         self.reached: dict[
             str, tuple[str, str]
@@ -157,6 +158,7 @@ class TopicSpider(scrapy.Spider):
                 "crawl "
                 "by giving its JOBDIR"
             )
+        try_out(self.out)
         try:
             if self.model or (self.examples and resumed and stored.exists()):
                 self.relevance = load_relevance(self.model or stored)
@@ -208,7 +210,7 @@ class TopicSpider(scrapy.Spider):
         try:
             yield scrapy.Request(url, meta={"found_on": response.url, "link_text": anchor, **more})
         except ValueError:
-            self.logger.debug("No URL: %r on %s", url, response.url)
+            self.logger.debug("No URL: %s on %s", brief(url), brief(response.url))
 
     def page(self, response: HtmlResponse) -> TopicPage:
         """Return the item for a page."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from scrapy_focus.core.printable import printable
 from scrapy_focus.web.html import readable
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class Choice(NamedTuple):
         instead = ""
         if self.second >= 0:
             said |= {"instead of": names[self.second], "its score": round(self.second_score, 4)}
-            instead = f" (the next best, {readable(names[self.second])}, {_said(self.second_score)})"
+            instead = f" (the next best, {_place(names[self.second])}, {_said(self.second_score)})"
         earned = "was never pulled"
         if record.pulls:
             reveals = f" and revealed {record.revealed / record.pulls:.2g}" if record.revealed else ""
@@ -54,10 +55,14 @@ class Choice(NamedTuple):
             chosen = f"odds {odds:.2g} to 1"
             chosen = f"the most promising of {self.candidates}, {chosen}" if self.candidates > 1 else f"alone, {chosen}"
         said["why"] = (
-            f"a link to a {kind} at {readable(names[self.arm])}: its arm {earned}; {_said(self.own)} is expected of it "
+            f"a link to a {kind} at {_place(names[self.arm])}: its arm {earned}; {_said(self.own)} is expected of it "
             f"and {_said(self.later)} of what it reveals, score {_said(self.score)}{instead}; {chosen}"
         )
         return said
+
+
+def _place(name: str) -> str:
+    return printable(readable(name))
 
 
 def _said(value: float) -> str:

@@ -17,6 +17,7 @@ import numpy as np
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.frontier import Vectors
 from scrapy_focus.core.mission import Unit
+from scrapy_focus.core.parameters import NUMBER, TEXT, TEXTS, WHOLE, check_kinds, one_of, parameter
 from scrapy_focus.core.policy import Left, Policy
 from scrapy_focus.core.types import Placement
 from scrapy_focus.learn.clusters import Clusters
@@ -142,6 +143,12 @@ class BranchingBandit(Policy):
         explore: float = 0.05,
         candidates: int = 200,
     ) -> None:
+        check_kinds(
+            self, targets=(targets, TEXTS.or_none()), words=(words, TEXTS.or_none()),
+            unit=(unit, one_of(get_args(Unit)).or_none()), learned=(learned, TEXT), theta=(theta, NUMBER),
+            window=(window, NUMBER), horizon=(horizon, WHOLE), noise=(noise, NUMBER), explore=(explore, NUMBER),
+            candidates=(candidates, WHOLE),
+        )  # fmt: skip
         self.targets = targets
         self.words = words
         self.unit = unit
@@ -152,8 +159,6 @@ class BranchingBandit(Policy):
         self.noise = noise
         self.explore = explore
         self.candidates = candidates
-        if unit is not None and unit not in get_args(Unit):
-            raise ConfigError(f"unit is {unit!r}; it is one of {', '.join(get_args(Unit))}")
         if not (0 < theta <= 1 and 0 <= explore <= 1 and candidates >= 1):
             raise ConfigError(
                 f"BranchingBandit(theta={theta}, explore={explore}, candidates={candidates}): theta is in "
@@ -161,7 +166,8 @@ class BranchingBandit(Policy):
             )
         BranchingArms(window=window, horizon=horizon, noise=noise)  # which says what is wrong with them
         if learned:
-            read_learned(learned)  # or that it cannot be read would be known only when the crawl begins
+            with parameter(self, "learned", learned):
+                read_learned(learned)  # or that it cannot be read would be known only when the crawl begins
 
     def keeps(self, mission: Mission) -> Keeps:
         return Vectors(BYTES)

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.core.parameters import NUMBER, TEXT, WHOLE, check_kinds
+from scrapy_focus.core.printable import brief
 from scrapy_focus.core.types import Placement
 from scrapy_focus.learn.arms import ArmStats
 from scrapy_focus.learn.clusters import Clusters, Index
@@ -111,10 +113,14 @@ class TagPathOffline(Informed):
         index: Index = "numpy",
         max_clusters: int = 4096,
     ) -> None:
+        check_kinds(
+            self, warmup=(warmup, WHOLE), benefit=(benefit, TEXT), theta=(theta, NUMBER), n=(n, WHOLE), m=(m, WHOLE),
+            w=(w, WHOLE), index=(index, TEXT), max_clusters=(max_clusters, WHOLE),
+        )  # fmt: skip
         if benefit not in ("truth", "credit") or index not in ("numpy", "hnswlib"):
             raise ConfigError(
-                f"TagPathOffline(benefit={benefit!r}, index={index!r}): benefit is 'truth' or 'credit', index is "
-                "'numpy' or 'hnswlib'"
+                f"TagPathOffline(benefit={brief(benefit)}, index={brief(index)}): benefit is 'truth' or 'credit', "
+                "index is 'numpy' or 'hnswlib'"
             )
         if not (warmup >= 0 and 0 < theta <= 1 and n >= 1 and max_clusters >= 1 and 1 <= m <= w <= 30):
             raise ConfigError(

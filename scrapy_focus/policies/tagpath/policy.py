@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.core.parameters import FLAG, NUMBER, TEXT, TEXTS, WHOLE, check_kinds
 from scrapy_focus.core.policy import Policy
+from scrapy_focus.core.printable import brief
 from scrapy_focus.core.types import Placement, State
 from scrapy_focus.learn.arms import ArmStats, auer
 from scrapy_focus.learn.classifier import OnlineClassifier
@@ -156,10 +158,15 @@ class TagPath(Policy):
         index: Index = "numpy",
         max_clusters: int = 4096,
     ) -> None:
+        check_kinds(
+            self, theta=(theta, NUMBER), n=(n, WHOLE), m=(m, WHOLE), w=(w, WHOLE), alpha=(alpha, NUMBER),
+            batch=(batch, WHOLE), probe=(probe, FLAG.or_none()), accounting=(accounting, TEXT.or_none()),
+            blocked=(blocked, TEXTS.or_none()), index=(index, TEXT), max_clusters=(max_clusters, WHOLE),
+        )  # fmt: skip
         if accounting not in (None, "released", "full") or index not in ("numpy", "hnswlib"):
             raise ConfigError(
-                f"TagPath(accounting={accounting!r}, index={index!r}): accounting is 'released' or 'full', index is "
-                "'numpy' or 'hnswlib'"
+                f"TagPath(accounting={brief(accounting)}, index={brief(index)}): accounting is 'released' or "
+                "'full', index is 'numpy' or 'hnswlib'"
             )
         if not (0 < theta <= 1 and alpha >= 0 and n >= 1 and batch >= 1 and max_clusters >= 1 and 1 <= m <= w <= 30):
             raise ConfigError(

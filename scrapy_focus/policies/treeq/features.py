@@ -17,6 +17,7 @@ from urllib.parse import unquote, urlsplit
 import numpy as np
 
 from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.core.printable import brief
 from scrapy_focus.core.types import State
 from scrapy_focus.learn.models import relevance_of
 from scrapy_focus.web.words import words_of
@@ -109,7 +110,7 @@ def checked(keywords: Collection[str]) -> tuple[str, ...]:
     """
     listed = [*keywords] if isinstance(keywords, Iterable) and not isinstance(keywords, str) else [None]
     if not all(isinstance(keyword, str) for keyword in listed):
-        raise ConfigError(f"keywords is {keywords!r}; it takes a list of words and phrases")
+        raise ConfigError(f"keywords is {brief(keywords)}; it takes a list of words and phrases")
     return tuple(map(str, listed))
 
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast, get_args
 
 import numpy as np
 
-from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.frontier import Ranks, Vectors
 from scrapy_focus.core.mission import Mission
+from scrapy_focus.core.parameters import DICT, TEXT, TEXTS, WHOLE, check_kinds, one_of, parameter
 from scrapy_focus.core.policy import Policy
 from scrapy_focus.core.types import Placement, State
 from scrapy_focus.learn.models import relevance_of
@@ -143,16 +143,20 @@ class TreeQ(Policy):
         preset: str = "",
         rules: dict[str, Any] | None = None,
     ) -> None:
+        check_kinds(
+            self, keywords=(keywords, TEXTS.or_none()), per_domain=(per_domain, WHOLE.or_none()),
+            per_domain_least=(per_domain_least, WHOLE.or_none()), falls_every=(falls_every, WHOLE),
+            mode=(mode, one_of(get_args(Mode))), preset=(preset, TEXT), rules=(rules, DICT.or_none()),
+        )  # fmt: skip
         self.keywords = None if keywords is None else checked(keywords)
-        self.relevance: Topic | None = None if relevance is None else relevance_of(relevance)
+        with parameter(self, "relevance", relevance):
+            self.relevance: Topic | None = None if relevance is None else relevance_of(relevance)
         self.per_domain = per_domain
         self.per_domain_least = per_domain_least
         self.falls_every = falls_every
         self.mode = mode
         self.preset = preset
         self.rules = rules
-        if mode not in get_args(Mode):
-            raise ConfigError(f"mode is {mode!r}; it is one of {', '.join(get_args(Mode))}")
         self.domains = Domains(per_domain, least=per_domain_least, falls_every=falls_every)
         LinkReader(self.keywords or (), self.relevance)  # which says what is wrong with them
         self._rules_for(Mission())

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.core.printable import brief
 from scrapy_focus.policies.treeq.features import KEYWORD_ANCHOR, KEYWORD_URL, PROBABILITY
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from scrapy_focus.policies.treeq.features import Layout
 
 _KINDS = {float: "a number from 0", int: "a whole number", bool: "True or False", str: "a text"}
+_MOST = 1 << 53  # of any number
 _LEAST = {"warmup": 0, "max_depth": 0, "min_child": 1}  # of whole numbers; 1 of all others
 
 
@@ -50,9 +52,10 @@ class Rules:
         for field in fields(self):
             value, kind = getattr(self, field.name), type(field.default)
             known = type(value) is kind or (kind is float and type(value) is int)
+            known = known and (kind not in (int, float) or abs(value) <= _MOST)
             if not known or (kind is int and value < _LEAST.get(field.name, 1)) or (kind is float and not value >= 0):
                 raise ConfigError(
-                    f"rules has {field.name} = {value!r}; it takes {_KINDS[kind]}"
+                    f"rules has {field.name} = {brief(value)}; it takes {_KINDS[kind]}"
                     + (f" from {_LEAST.get(field.name, 1)}" if kind is int else "")
                 )
         if self.gamma > 1 or self.split not in ("chi2", "variance") or self.min_share > 0.5 or self.batch > 20_000:
@@ -73,11 +76,11 @@ class Rules:
         """
         if preset not in ("", "tres-2023") or not isinstance(changes, dict):
             raise ConfigError(
-                f"preset is {preset!r}, rules is {changes!r}; a preset is '' or 'tres-2023', rules is a dict"
+                f"preset is {brief(preset)}, rules is {brief(changes)}; a preset is '' or 'tres-2023', rules is a dict"
             )
         names = [field.name for field in fields(cls)]
-        if unknown := sorted(changes.keys() - set(names)):
-            raise ConfigError(f"rules has {', '.join(unknown)}; there are {', '.join(names)}")
+        if unknown := [name for name in changes if name not in names]:
+            raise ConfigError(f"rules has {', '.join(map(brief, unknown[:3]))}; there are {', '.join(names)}")
         rules = cls(groups=not topical)
         if preset:
             cautious = mode == "tree-random"

@@ -11,7 +11,6 @@ as the site did that it was made from.
 from __future__ import annotations
 
 import gzip
-import logging
 import re
 from itertools import islice
 from mimetypes import MimeTypes
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from scrapy_focus.core.errors import RecordingError
+from scrapy_focus.core.printable import printable_logger
 from scrapy_focus.recordings.html import redirect_of
 from scrapy_focus.recordings.importers.base import identity, record
 from scrapy_focus.recordings.writer import Answer
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from scrapy_focus.recordings.writer import SiteWriter
     from scrapy_focus.sites.server import Site
 
-logger = logging.getLogger(__name__)
+logger = printable_logger(__name__)
 
 OCTET_STREAM = "application/octet-stream"
 # mimetypes' own table differs between Python versions: what decides whether a file is a target is pinned, as a stock

@@ -11,7 +11,6 @@ import ast
 import dbm
 import gzip
 import io
-import logging
 import pickle
 import zlib
 from contextlib import closing, contextmanager
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_focus.core.errors import RecordingError
+from scrapy_focus.core.printable import printable_logger
 from scrapy_focus.recordings.html import decompress, get_header
 from scrapy_focus.recordings.importers.base import Archive, merge_headers
 from scrapy_focus.recordings.writer import Answer
@@ -27,7 +27,7 @@ from scrapy_focus.recordings.writer import Answer
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-logger = logging.getLogger(__name__)
+logger = printable_logger(__name__)
 
 _BROKEN: tuple[type[Exception], ...] = (
     OSError, EOFError, LookupError, TypeError, ValueError, AttributeError, SyntaxError, RecursionError, zlib.error,

@@ -1,0 +1,122 @@
+"""Text of others, fit to be printed and logged.
+
+A class of an element, a MIME type or the message of an exception may hold whatever a site sent: sequences that command
+a terminal, line ends that forge lines of a log, characters that turn the order of a line round, a million letters.
+Whatever this package prints or logs goes through here; what it stores stays as it came.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import traceback
+import unicodedata
+from functools import cache
+from typing import Any
+
+_LONGEST = 200  # characters of a text within a line
+_LONGEST_LINE = 4000  # characters of a line of a log
+
+_MAYBE_UNPRINTABLE = re.compile(r"[^\n !-~]")
+
+
+def printable(text: str, longest: int = _LONGEST) -> str:
+    r"""Return a text in one line of at most so many characters, all of which show: ``str.isprintable`` holds.
+
+    Controls, line ends, marks of direction, lone surrogates and all that has no shape are spelled as in Python; other
+    blanks than a space become one. A text without them that is short enough is returned as it is.
+
+    Examples
+    --------
+    >>> print(printable("\x1b]0;mine\x07 naïve\nERROR"))
+    \x1b]0;mine\x07 naïve\nERROR
+    >>> printable("a" * 1000, longest=8)
+    'aaaaa...'
+    """
+    if len(text) > longest:
+        spelled = "".join(_spelled(char) for char in text[:longest])
+        return f"{spelled[: max(0, longest - 3)]}..."
+    if text.isprintable():
+        return text
+    spelled = "".join(_spelled(char) for char in text)
+    return spelled if len(spelled) <= longest else f"{spelled[: max(0, longest - 3)]}..."
+
+
+def brief(value: object, longest: int = _LONGEST) -> str:
+    """Return what a value is, for a message: the beginning of its ``repr``, printable."""
+    try:
+        return printable(repr(value), longest)
+    except Exception:  # whatever an object of a user does
+        return f"<{type(value).__name__}, which cannot be shown>"
+
+
+def reason_of(error: BaseException, longest: int = _LONGEST) -> str:
+    """Return what an exception says, for a message: printable, and its type where it says nothing."""
+    try:
+        said = str(error)
+    except Exception:
+        said = ""
+    return printable(said or type(error).__name__, longest)
+
+
+def printable_json(value: Any, **options: Any) -> str:
+    r"""Return JSON in which no character harms a terminal or a log, and that reads back as it was.
+
+    ``options`` are those of :func:`json.dumps`. What shows stands as it is, everything else as ``\uXXXX``.
+
+    Examples
+    --------
+    >>> print(printable_json({"title": "naïve\x1b\x9b\u2028\ud800"}))
+    {"title": "naïve\u001b\u009b\u2028\ud800"}
+    """
+    text = json.dumps(value, ensure_ascii=False, **options)
+    return _MAYBE_UNPRINTABLE.sub(lambda found: _escaped(found[0]), text)
+
+
+def printable_logger(name: str) -> logging.Logger:
+    """Return the logger of a module, whose records are printable: messages in one line, tracebacks without controls."""
+    logger = logging.getLogger(name)
+    logger.addFilter(_make_printable)
+    return logger
+
+
+def _make_printable(record: logging.LogRecord) -> bool:
+    try:
+        message = record.getMessage()
+    except Exception as error:  # an argument that cannot be shown
+        message = record.msg = f"{record.msg} ({type(error).__name__} while this was put into words)"
+        record.args = ()
+    if not (message.isprintable() and len(message) <= _LONGEST_LINE):
+        record.msg, record.args = printable(message, _LONGEST_LINE), ()
+    raised = record.exc_info[1] if record.exc_info else None
+    if raised is not None and not record.exc_text:
+        record.exc_text = _traceback(raised)
+    return True
+
+
+def _traceback(error: BaseException) -> str:
+    """Return a traceback in which what an exception says begins no line of its own."""
+    try:
+        parts = traceback.format_exception(error)
+    except Exception:
+        return f"{type(error).__name__}, which cannot be shown"
+    lines: list[str] = []
+    for part in parts:
+        code = part.startswith("  ")  # file and source, on a line each
+        lines += part.rstrip("\n").split("\n") if code else [part.strip("\n")]
+    return "\n".join(printable(line, _LONGEST_LINE) for line in lines)
+
+
+@cache
+def _spelled(char: str) -> str:
+    if char.isprintable():
+        return char
+    return " " if unicodedata.category(char) == "Zs" else repr(char)[1:-1]
+
+
+@cache
+def _escaped(char: str) -> str:
+    if char.isprintable():
+        return char
+    return f"\\u{ord(char):04x}" if ord(char) <= 0xFFFF else json.dumps(char)[1:-1]
