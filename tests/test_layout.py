@@ -150,3 +150,28 @@ def test_nothing_below_the_line_imports_scrapy(path: Path) -> None:
         if isinstance(node, ast.ImportFrom) and node.module:
             names.append(node.module)
         assert not {name.partition(".")[0] for name in names} & {"scrapy", "twisted"}
+
+
+def test_all_that_is_logged_is_printable() -> None:
+    """Every module that logs does so through ``printable_logger``: what a site sent may be in any record."""
+    loggers = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path in FILES
+        if path.name != "printable.py"
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Assign) and ast.unparse(node.value).startswith("logging.getLogger(")
+    ]
+    assert not loggers
+
+
+def test_commands_print_through_one_function() -> None:
+    """``say``, ``one_line`` and ``printable_json`` make printable what they are given; a text of our own needs none."""
+    known = ("one_line(", "printable_json(", "'\\n'.join(map(one_line")
+    loose = []
+    for path in sorted((ROOT / "commands").glob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print":
+                said = node.args[0]
+                if not isinstance(said, ast.Constant) and not ast.unparse(said).startswith(known):
+                    loose.append(f"{path.name}:{node.lineno}: {ast.unparse(node)}")
+    assert not loose

@@ -150,7 +150,7 @@ class _Lines:
         pass
 
     def _show(self, run: Run, done: int, planned: int) -> None:
-        print(f"{done}/{planned} {_said(run, self.metric)}", file=sys.stderr, flush=True)
+        print(one_line(f"{done}/{planned} {_said(run, self.metric)}"), file=sys.stderr, flush=True)
 
 
 class _Bar(_Lines):

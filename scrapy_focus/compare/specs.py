@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from scrapy_focus import policies
 from scrapy_focus.core.errors import ConfigError, FocusError
 from scrapy_focus.core.policy import Policy, import_path
+from scrapy_focus.core.printable import brief, reason_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -141,7 +142,9 @@ class PolicySpec:
         except FocusError:
             raise
         except Exception as error:
-            raise ConfigError(f"policy {self.label!r} cannot be made: {type(error).__name__}: {error}") from error
+            raise ConfigError(
+                f"policy {brief(self.label)} cannot be made: {type(error).__name__}: {reason_of(error)}"
+            ) from error
 
     def summary(self) -> str:
         """Say how the policy chooses: its class attribute ``summary``, or the first line of its docstring.

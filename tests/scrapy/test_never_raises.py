@@ -223,7 +223,9 @@ class Babbling(BreadthFirst):
 
 
 @pytest.mark.parametrize(
-    "answer", ["best", float("nan"), [("a", float("nan"), 1)], (1, 2), [None], 10**400, object()], ids=repr
+    "answer",
+    ["best", float("nan"), [("a", float("nan"), 1)], (1, 2), [None], 10**400, object()],
+    ids=lambda value: type(value).__name__,
 )
 def test_a_policy_that_babbles_about_itself(site: MockSite, answer: Any) -> None:
     """Progress is shown to the end, each complaint once, the crawl ends as ever, and costs end it no earlier."""
