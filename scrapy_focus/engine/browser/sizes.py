@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 from weakref import WeakKeyDictionary
@@ -64,7 +65,7 @@ def announced(response: Response) -> int | None:
     if response.request.method == "HEAD" or response.status in _BODILESS:
         return head
     length = response.headers.get("content-length", "")
-    return head + int(length) if length.isascii() and length.isdigit() else None
+    return head + int(length) if re.fullmatch(r"[0-9]{1,15}", length) else None
 
 
 def page_of(request: Request) -> Page | None:
