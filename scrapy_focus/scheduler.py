@@ -300,7 +300,7 @@ class FocusScheduler(BaseScheduler):
         return bool(waiting or self.crawl.status().waiting)
 
     def _drops(self, request: Request, entry: Entry | None) -> bool:
-        return self.seen.drops(request, entry) or self.traps.is_full(entry)
+        return self.seen.drops(request, entry) or self.traps.drops(entry)
 
     def _enqueue(self, request: Request) -> bool:
         pick_id = request.meta.pop(PICK, None)
