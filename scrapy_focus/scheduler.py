@@ -352,7 +352,7 @@ class FocusScheduler(BaseScheduler):
         return bool(self.crawl.status().waiting) and not self._never
 
     def _drops(self, request: Request, entry: Entry | None) -> bool:
-        return self.seen.drops(request, entry) or self.traps.is_full(entry)
+        return self.seen.drops(request, entry) or self.traps.drops(entry)
 
     def _enqueue(self, request: Request) -> bool:
         pick_id = request.meta.pop(PICK, None)

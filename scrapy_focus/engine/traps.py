@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_PASSED = 64
 _WHY = {
     "links": "%s has more than %d new links: the first ones are followed",
     "folders": "%s has a path of more than %d parts: it is not followed",
@@ -43,18 +44,26 @@ class Traps:
         self.limits = limits
         self.host = host
         self._copies = Copies()
+        self._dropped = 0
         self._told: set[str] = set()
 
-    def is_full(self, page: Entry | None) -> bool:
-        """Whether a page has given as many links as are followed; a further one is refused."""
-        if page is None or not 0 < self.limits.links <= page.found:
+    def drops(self, page: Entry | None) -> bool:
+        """Whether a request of a page that has given as many links as are followed goes no further, at an early point.
+
+        One of 64 does, to be refused later: while all are dropped, the callback is not parted from the event loop.
+        """
+        if page is None or not self._is_full(page):
+            return False
+        self._dropped += 1
+        if self._dropped % _PASSED == 0:
             return False
         self._refuse("links", page.pick.url)
         return True
 
     def refuses(self, request: Request, page: Entry) -> bool:
         """Whether a request that a page gave goes no further."""
-        if self.is_full(page):
+        if self._is_full(page):
+            self._refuse("links", page.pick.url)
             return True
         if request.dont_filter or request.method != "GET" or request.body:
             return False
@@ -65,6 +74,9 @@ class Traps:
         if trap:
             self._refuse(trap, request.url)
         return bool(trap)
+
+    def _is_full(self, page: Entry) -> bool:
+        return 0 < self.limits.links <= page.found
 
     def _is_copy(self, page: Entry) -> bool:
         if page.is_copy is None:

@@ -76,6 +76,29 @@ def test_the_first_links_of_a_page_are_followed(site: MockSite, addon: bool) -> 
     assert "FOCUS_MAX_LINKS" in said
 
 
+@pytest.mark.reactor
+@ADDON
+def test_the_loop_goes_on_while_links_are_refused(site: MockSite, addon: bool) -> None:
+    """A callback that gives thousands of links too many is parted from the loop again and again."""
+    site.pages["/"] = "x"
+
+    class Floods(Ticking):
+        """Gives very many links."""
+
+        name = "floods"
+        turns = 0
+
+        def parse(self, response: Response) -> Iterator[Any]:
+            began = Ticking.ticks
+            yield from (Request(site.url(f"/a{i}")) for i in range(5000))
+            self.turns = Ticking.ticks - began
+
+    settings = LINKS | {"FOCUS_MAX_LINKS": 10, "FOCUS_BUDGET_REQUESTS": 1}
+    result = crawl(Floods, settings, addon=addon, seeds=[site.url("/")])
+    assert result.stats["focus/trap/links"] == 4990
+    assert result.spider.turns >= 5
+
+
 @ADDON
 def test_links_that_are_known_do_not_count(site: MockSite, addon: bool) -> None:
     """A page whose first links are known gives as many new ones as any."""
