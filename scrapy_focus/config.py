@@ -169,6 +169,7 @@ class Config:
     def limits(self) -> Limits:
         """Return how far a site is followed."""
         return Limits(self.max_links, self.max_folders, self.max_repeats, self.max_copies)
+
     def try_files(self) -> None:
         """Make the folder of what is written when the crawl ends, and see whether it can be written.
 
