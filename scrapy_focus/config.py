@@ -52,6 +52,7 @@ class Config:
     seed: int | None = None
     log: str = ""
     checkpoint_every: int = 1000
+    kill_safe_fetch: bool = False
     blocked_mimes: frozenset[str] = frozenset(BLOCKED_MIMES)
     progress: Progress = "auto"
     item_id: str = ""
@@ -92,6 +93,7 @@ class Config:
             seed=seed,
             log=settings.get("FOCUS_LOG") or "",
             checkpoint_every=_number(settings, "FOCUS_CHECKPOINT_EVERY", int, least=1) or 1000,
+            kill_safe_fetch=settings.getbool("FOCUS_KILL_SAFE_FETCH"),
             blocked_mimes=_types(settings, "FOCUS_BLOCKED_MIMES", list(BLOCKED_MIMES)),
             progress=progress,
             item_id=item_id_field(settings),
@@ -150,6 +152,7 @@ SETTINGS = (
     "FOCUS_GOAL",
     "FOCUS_ITEM_ID",
     "FOCUS_KEYWORDS",
+    "FOCUS_KILL_SAFE_FETCH",
     "FOCUS_LEARNED_FROM",
     "FOCUS_LEARNED_TO",
     "FOCUS_LOG",

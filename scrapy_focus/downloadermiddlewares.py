@@ -115,24 +115,29 @@ class MeterMiddleware(_FocusMiddleware):
     """Counts every request at the last moment before it goes out, and lets none out that the budget does not allow.
 
     It is the innermost middleware: answers from the HTTP cache are not counted, and robots.txt, HEADs, redirects,
-    retries and what a pipeline downloads are.
+    retries and what a pipeline downloads are. What had arrived when an earlier run was killed is not asked for again
+    (``FOCUS_KILL_SAFE_FETCH``).
     """
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
         self._out: WeakSet[Request] = WeakSet()  # an answer to another request came from the cache, say
 
-    def process_request(self, request: Request) -> None:
+    def process_request(self, request: Request) -> Response | None:
         host = self.host
         if host is None or not request.url.startswith("http"):
-            return
+            return None
+        if (answer := host.recall(request)) is not None:
+            host.received(_size(answer))
+            return answer
         if not host.sent(request):
             raise BudgetExhausted("the budget of requests (FOCUS_BUDGET_REQUESTS) is used up")
         self._out.add(request)
+        return None
 
     def process_response(self, request: Request, response: Response) -> Response:
         if (host := self._back(request)) is not None:
-            host.received(len(response.body) + len(response.headers.to_string()))
+            host.received(_size(response))
         return response
 
     def process_exception(self, request: Request, exception: Exception) -> None:
@@ -145,6 +150,10 @@ class MeterMiddleware(_FocusMiddleware):
             return None
         self._out.discard(request)
         return self.host
+
+
+def _size(response: Response) -> int:
+    return len(response.body) + len(response.headers.to_string())
 
 
 def install(crawler: Crawler) -> None:

@@ -58,6 +58,9 @@ class Host(Protocol):
     def received(self, n_bytes: int | None) -> None:
         """An answer came, of so many bytes; ``None``: its request never left, as no connection could be made."""
 
+    def recall(self, request: Request) -> Response | None:
+        """Return the answer to a request that had arrived when an earlier run was killed, if it did."""
+
     def flush_stats(self) -> None:
         """Write the counts of the crawl to the stats of Scrapy."""
 

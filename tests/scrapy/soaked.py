@@ -34,6 +34,7 @@ HERE = Path(__file__).parent
 PROJECT = Path(__file__).parents[2] / "example_project"
 ROBOTS = "/robots.txt"
 BAD = (" ERROR: ", " CRITICAL: ", "Traceback (most recent", "never retrieved")
+FULL = ("ERROR: scrapy_focus stops the crawl: ", "[scrapy_focus.engine.feeds] ERROR: the feed ")  # where a disk is
 DAY = 86_400.0
 
 
@@ -235,7 +236,8 @@ class Soak(Hunt):
         given = {
             "CONCURRENT_REQUESTS": 16, "CONCURRENT_REQUESTS_PER_DOMAIN": 8, "DOWNLOAD_DELAY": 0, "LOG_LEVEL": "INFO",
             "TELNETCONSOLE_ENABLED": False, "REMOTE_CONTROL_ENABLED": False, "STATS_CLASS": "soakinside.Dump",
-            "EXTENSIONS": {"soakinside.Arrived": 1},
+            # on a full disk Scrapy leaves an empty spider.state, about which each later run logs errors
+            "EXTENSIONS": {"soakinside.Arrived": 1, "scrapy.extensions.spiderstate.SpiderState": None},
             "FOCUS_PROGRESS": "off", "FOCUS_SEED": rng.randrange(1000),
             "FOCUS_CHECKPOINT_EVERY": rng.choice([7, 40, 1000]),
         }  # fmt: skip
@@ -387,10 +389,10 @@ class Soak(Hunt):
             self._wrong("lost_pages", f"never asked for: {sorted(lost)}", len(lost))
         self._count_repeats()
         (self._count_stored if self.subject.is_datasets else self._count_feed)()
-        bad = [line for line in self.output().splitlines() if any(word in line for word in BAD)]
-        expected = done.full  # each says once why it stopped
-        if len(bad) > expected:
-            self._wrong("errors", "\n".join(bad), len(bad) - expected)
+        said = [line for line in self.output().splitlines() if any(word in line for word in BAD)]
+        bad = [line for line in said if not (done.full and any(words in line for words in FULL))]
+        if bad:
+            self._wrong("errors", "\n".join(bad), len(bad))
         if self.stats["focus/requests"] < len(site.log):
             self._wrong("errors", f"{self.stats['focus/requests']} counted, {len(site.log)} in the server's log")
         self._examine()

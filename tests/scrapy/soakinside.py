@@ -52,11 +52,16 @@ class Arrived:
 
     def __init__(self, crawler: Crawler) -> None:
         self.file = os.open(os.environ["SOAK_END"] + ".arrived", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-        crawler.signals.connect(self.note, signals.response_downloaded)
+        self.crawler = crawler
+        crawler.signals.connect(self.begin, signals.spider_opened)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Arrived:
         return cls(crawler)
+
+    def begin(self) -> None:
+        # after the scheduler has opened, and listens to the same
+        self.crawler.signals.connect(self.note, signals.response_downloaded)
 
     def note(self, request: Request) -> None:
         os.write(self.file, f"{os.getpid()} {urlsplit(request.url).path}\n".encode())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from soak import soak, table_of
@@ -40,9 +40,10 @@ def test_the_time_of_day_may_jump(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-def test_a_short_soak(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("settings", [{}, {"FOCUS_KILL_SAFE_FETCH": True}], ids=["", "kill_safe_fetch"])
+def test_a_short_soak(tmp_path: Path, capsys: pytest.CaptureFixture[str], settings: dict[str, Any]) -> None:
     """Twenty kills over each kind of crawl: no page and no item lost, no budget overshot, no folder unclean."""
-    table = soak(20, 7, folder=tmp_path)
+    table = soak(20, 7, folder=tmp_path, settings=settings)
     with capsys.disabled():
         print(f"\n{table_of(table)}")
     assert not any(counts.faults for counts in table.values())
