@@ -99,14 +99,13 @@ class KeptAnswers:
 
     def _write_anew(self, records: list[Record]) -> Journal:
         """Let the file have these records and no others, also if a kill comes in between."""
-        other = self.path.with_name(f"{ANSWERS}.new")
-        file = Journal(other)
-        self._sizes, self._file = {}, file
+        other = self.path.with_name(f"{self.path.name}.new")
+        self._sizes, self._file = {}, Journal(other)
         for record in records:
             self.keep(*record)
+        self._file.close()
         try:
             other.replace(self.path)
         except OSError as error:
-            file.close()
             raise StorageError(f"{self.path} cannot be written: {error}; allow writing there") from error
-        return file
+        return Journal(self.path, keep=self._file.size)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import random
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -46,10 +47,13 @@ def soak(
     settings: dict[str, Any] | None = None,
     out: TextIO | None = None,
     folder: Path | None = None,
+    table: dict[str, Counts] | None = None,
 ) -> dict[str, Counts]:
-    """Kill so many times, and return what came of it by subject; faults go to ``out`` as they come."""
+    """Kill so many times, and return what came of it by subject; faults go to ``out``, and counts to ``table``, as they
+    come.
+    """
     rng = random.Random(seed)
-    table: dict[str, Counts] = {}
+    table = {} if table is None else table
     place = Path(tempfile.mkdtemp(prefix="soak-")) if folder is None else folder
     with Cradle() as cradle:
         plans = _plans(rng)
@@ -117,10 +121,15 @@ def main() -> int:
     subjects = [
         subject for subject in SUBJECTS if subject.name in (options.subject or [each.name for each in SUBJECTS])
     ]
-    table = soak(
-        options.kills, options.seed, pages=options.pages, latency=options.latency, size=options.size, subjects=subjects,
-        settings=dict(pair.split("=", 1) for pair in options.set), out=sys.stdout,
-    )  # fmt: skip
+    table: dict[str, Counts] = {}
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        soak(
+            options.kills, options.seed, pages=options.pages, latency=options.latency, size=options.size,
+            subjects=subjects, settings=dict(pair.split("=", 1) for pair in options.set), out=sys.stdout, table=table,
+        )  # fmt: skip
+    except KeyboardInterrupt:
+        print("interrupted; what was done until then:")
     print(table_of(table))
     print(f"\nSeed {options.seed}, {options.pages} pages a site, {time.monotonic() - begun:.0f} seconds.")
     return int(any(counts.faults for counts in table.values()))

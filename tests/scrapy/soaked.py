@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -284,8 +284,9 @@ class Soak(Hunt):
             if step == "full_disk":
                 self.full_disk(running)
             elif step and getattr(self, step)(running):
-                running.kill()
-                self.note(step, running)
+                with suppress(ProcessLookupError):  # it has just ended
+                    running.kill()
+                    self.note(step, running)
             else:
                 if not running.ended(self.patience):
                     running.kill()
