@@ -1,12 +1,14 @@
 # Two commands: `make demo` crawls a site that it serves itself, `make test` passes the tests; `make demo-topic` looks for a
-# topic on many hosts. They make their own environment in .venv. pip is the caller's (--python), so that Debian's
-# python3-venv is not needed.
+# topic on many hosts, `make soak KILLS=1000 SEED=1` kills crawls. They make their own environment in .venv. pip is the
+# caller's (--python), so that Debian's python3-venv is not needed.
 PYTHON ?= python3
 VENV ?= .venv
 PY = $(VENV)/bin/python
+KILLS ?= 100
+SEED ?= 0
 PIP = $(PYTHON) -m pip --python $(PY) --disable-pip-version-check install --quiet
 
-.PHONY: demo demo-topic test test-slow docs clean
+.PHONY: demo demo-topic test test-slow soak docs clean
 
 demo: $(VENV)/installed
 	$(PY) example_project/demo.py
@@ -24,6 +26,9 @@ test: $(VENV)/installed-test
 
 test-slow: $(VENV)/installed-test
 	$(PY) -m pytest -q -m slow
+
+soak: $(VENV)/installed-test
+	$(PY) tests/scrapy/soak.py --kills $(KILLS) --seed $(SEED)
 
 docs: $(VENV)/installed-test
 	$(PY) -m sphinx -W -b html docs docs/_build/html

@@ -57,6 +57,7 @@ CONFIGURATIONS: dict[str, dict[str, str]] = {
     "sleeping bandit, scheduler alone": {"SCHEDULER": "scrapy_focus.SleepingBanditScheduler"},
     "sleeping bandit, add-on": ADDON,
 }
+KEPT = {"sleeping bandit, add-on, kill-safe fetch": {**ADDON, "FOCUS_KILL_SAFE_FETCH": "1"}}  # with a JOBDIR
 
 
 def crawl(
@@ -106,10 +107,11 @@ def main() -> None:
             spider = Path(folder, "follow.py")
             spider.write_text(SPIDER)
             spider.with_name("stats_file.py").write_text(STATS)
-            figures: dict[str, list[float]] = {name: [] for name in CONFIGURATIONS}
+            configurations = CONFIGURATIONS | (KEPT if options.jobdir else {})
+            figures: dict[str, list[float]] = {name: [] for name in configurations}
             pages = {}
             for _ in range(options.rounds):
-                for name, settings in CONFIGURATIONS.items():
+                for name, settings in configurations.items():
                     idle, _ = crawl(spider, root, settings, one=True, jobdir=options.jobdir)
                     cpu, pages[name] = crawl(spider, root, settings, jobdir=options.jobdir)
                     figures[name].append(1000 * (cpu - idle) / pages[name])

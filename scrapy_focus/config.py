@@ -73,6 +73,7 @@ class Config:
     seed: int | None = None
     log: str = ""
     checkpoint_every: int = 1000
+    kill_safe_fetch: bool = False
     blocked_mimes: frozenset[str] = frozenset(BLOCKED_MIMES)
     browser_offsite: frozenset[str] = frozenset()
     progress: Progress = "auto"
@@ -123,6 +124,7 @@ class Config:
             seed=seed,
             log=_path(settings, "FOCUS_LOG"),
             checkpoint_every=_number(settings, "FOCUS_CHECKPOINT_EVERY", int, least=1) or 1000,
+            kill_safe_fetch=settings.getbool("FOCUS_KILL_SAFE_FETCH"),
             blocked_mimes=_types(settings, "FOCUS_BLOCKED_MIMES", list(BLOCKED_MIMES)),
             browser_offsite=_resources(settings, "FOCUS_BROWSER_OFFSITE", _MADE_OF),
             progress=progress,
@@ -240,6 +242,7 @@ SETTINGS = (
     "FOCUS_GOAL",
     "FOCUS_ITEM_ID",
     "FOCUS_KEYWORDS",
+    "FOCUS_KILL_SAFE_FETCH",
     "FOCUS_LEARNED_FROM",
     "FOCUS_LEARNED_TO",
     "FOCUS_LOG",

@@ -147,7 +147,8 @@ class MeterMiddleware(_FocusMiddleware):
 
     It is the innermost middleware: answers from the HTTP cache are not counted, and robots.txt, HEADs, redirects,
     retries and what a pipeline downloads are. So is what a browser asks for on behalf of a page
-    (:mod:`scrapy_focus.engine.browser`). Bodies count as they came, compressed.
+    (:mod:`scrapy_focus.engine.browser`). Bodies count as they came, compressed. What had arrived
+    when an earlier run was killed is not asked for again (``FOCUS_KILL_SAFE_FETCH``).
 
     A host that answers 429 or 503 with ``Retry-After`` is put off for as long (``FOCUS_OBEY``, ``FOCUS_LONGEST_WAIT``):
     nothing is chosen for it meanwhile, and what was chosen already waits with the scheduler. Scrapy's retries follow.
@@ -160,10 +161,13 @@ class MeterMiddleware(_FocusMiddleware):
         self._waits = "retry-after" in obeyed(crawler.settings)
         self._guard: Guard | None = None
 
-    def process_request(self, request: Request) -> Request | None:
+    def process_request(self, request: Request) -> Request | Response | None:
         host = self.host
         if host is None or not request.url.startswith("http"):
             return None
+        if (answer := host.recall(request)) is not None:
+            host.received(_size(answer))
+            return answer
         entry = self.entry(request)
         if entry is not None and entry.request is request and host.is_put_off(request):
             return _again(request)
@@ -178,7 +182,7 @@ class MeterMiddleware(_FocusMiddleware):
     def process_response(self, request: Request, response: Response) -> Response:
         visit = self._visit(request)
         if (host := self._back(request)) is not None and not (visit is not None and visit.is_weighed):
-            host.received(len(response.body) + len(response.headers.to_string()))
+            host.received(_size(response))
             if self._waits and response.status in (429, 503):
                 self._wait(host, request, response)
         return response
@@ -490,6 +494,10 @@ def _again(request: Request) -> Request:
     again = request.copy()
     again.dont_filter = True
     return again
+
+
+def _size(response: Response) -> int:
+    return len(response.body) + len(response.headers.to_string())
 
 
 _NEEDED: tuple[type[_FocusMiddleware], ...] = (ProbeMiddleware, PublicOnlyMiddleware, MeterMiddleware)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, deque
+from contextlib import suppress
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, ClassVar, ParamSpec, TypeVar, cast
@@ -27,6 +28,7 @@ from scrapy_focus.core.printable import printable_logger, reason_of
 from scrapy_focus.core.types import State
 from scrapy_focus.downloadermiddlewares import install
 from scrapy_focus.dupefilters import Seen
+from scrapy_focus.engine.answers import answer_of, question_of, response_of
 from scrapy_focus.engine.failure import said_already
 from scrapy_focus.engine.feeds import flush_feeds, mend_feeds
 from scrapy_focus.engine.garbage import freeze, thaw
@@ -39,6 +41,7 @@ from scrapy_focus.engine.stats import Stats, persistence, summary
 from scrapy_focus.engine.traps import Traps
 from scrapy_focus.engine.turns import Turns, has_more
 from scrapy_focus.frontiers.memory import memory_frontier
+from scrapy_focus.jobs.answers import ANSWERS, KeptAnswers
 from scrapy_focus.jobs.job import Job
 from scrapy_focus.policies.branching.policy import BranchingBandit
 from scrapy_focus.spidermiddlewares import ItemIdMiddleware, has_spider_middleware
@@ -122,6 +125,7 @@ class FocusScheduler(BaseScheduler):
                 explain=config.explain,
                 counts=self.counts,
             )
+            self.answers = self._kept_answers()
             self.requests = Requests(cast("Spider", crawler.spider), durable=self.job is not None)
             self.links = Links(crawler, self, self.requests, reads_page=policy.reads_page)
             self.seen = Seen(
@@ -174,6 +178,8 @@ class FocusScheduler(BaseScheduler):
     def open(self, spider: Spider) -> Deferred[None] | None:
         install(self.crawler)
         self.inflight.connect()
+        if self.answers is not None:
+            self.crawler.signals.connect(self._on_downloaded, signals.response_downloaded)
         if self.config.item_id and not has_spider_middleware(self.crawler, ItemIdMiddleware):
             logger.warning("FOCUS_ITEM_ID does nothing without the add-on, or ItemIdMiddleware in SPIDER_MIDDLEWARES")
         self.guard("mend_feeds", None, mend_feeds, self.crawler)
@@ -186,6 +192,8 @@ class FocusScheduler(BaseScheduler):
         failed = sum(self.counts[f"error/{what}"] for what in _WRITTEN)
         self.guard("close", None, self._shut_down)
         status = self.guard("close", None, self.crawl.status)
+        if self.answers is not None:
+            self.guard("close", None, self.answers.close)
         self.guard("close", None, self.crawl.close, learned_to=self.config.learned_to)
         if sum(self.counts[f"error/{what}"] for what in _WRITTEN) > failed:
             self._end_with_status_1()
@@ -283,6 +291,10 @@ class FocusScheduler(BaseScheduler):
     def received(self, n_bytes: int | None) -> None:
         """An answer came, of so many bytes; ``None``: its request never left, as no connection could be made."""
         self.guard("received", None, self.crawl.received, n_bytes)
+
+    def recall(self, request: Request) -> Response | None:
+        """Return the answer to a request that had arrived when an earlier run was killed, if it did."""
+        return None if self.answers is None else self.guard("recall", None, self._recall, self.answers, request)
 
     def reward(self, pick_id: int, value: float) -> None:
         """Say what an outcome was worth whose goal had said ``None``; may be called at any time."""
@@ -426,7 +438,33 @@ class FocusScheduler(BaseScheduler):
         self._look_when_due()
         return None
 
-    # How the answers come about
+    # Answers that survive a kill
+
+    def _kept_answers(self) -> KeptAnswers | None:
+        if self.job is None:
+            return None
+        path = self.job.folder / ANSWERS
+        if self.config.kill_safe_fetch:
+            return KeptAnswers(path, self.crawl.knows)
+        with suppress(OSError):
+            path.unlink()  # or a later run would take them for new
+        return None
+
+    def _recall(self, answers: KeptAnswers, request: Request) -> Response | None:
+        entry = self.inflight.find(request)
+        answer = None if entry is None else answers.take(entry.pick.key, question_of(request))
+        if answer is None:
+            return None
+        self.count("answer/recalled")
+        return response_of(answer)
+
+    def _on_downloaded(self, request: Request, response: Response) -> None:
+        """Keep an answer until its page is done, before the engine does anything else."""
+        entry = self.inflight.find(request)
+        if entry is not None and (answer := answer_of(request, response)) is not None and self.answers is not None:
+            self.guard("keep", None, self.answers.keep, entry.pick.key, question_of(request), answer)
+
+    # How outcomes come about
 
     def _succeed(self, entry: Entry, request: Request, seen: bool) -> bool:
         """A redirect or retry: the same pick continues with another request, unless its URL was seen before."""
@@ -504,6 +542,8 @@ class FocusScheduler(BaseScheduler):
         """The crawl has the outcome of a pick, and its reward."""
         self.seen.concluded(entry.pick.key)
         self.seen.forget(self.links.concluded(entry))
+        if self.answers is not None:
+            self.answers.forget(entry.pick.key)
 
     def _locating(self, entry: Entry) -> Iterator[None]:
         steps = self.links.locating(entry)

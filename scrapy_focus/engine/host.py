@@ -81,6 +81,9 @@ class Host(Protocol):
     def put_off_hosts(self) -> tuple[int, float]:
         """How many hosts are put off, and in how many seconds the first of them is asked again."""
 
+    def recall(self, request: Request) -> Response | None:
+        """Return the answer to a request that had arrived when an earlier run was killed, if it did."""
+
     def flush_stats(self) -> None:
         """Write the counts of the crawl to the stats of Scrapy."""
 

@@ -74,6 +74,16 @@ class Journal:
             raise self.error from error
         self._size += len(record)
 
+    @property
+    def size(self) -> int:
+        """Bytes of whole records."""
+        return self._size
+
+    def clear(self) -> None:
+        """Forget all events."""
+        os.ftruncate(self._file, 0)
+        self._size = 0
+
     def close(self) -> None:
         """Idempotent."""
         if self._file >= 0:

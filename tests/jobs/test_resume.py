@@ -7,6 +7,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -89,6 +90,29 @@ def test_other_settings_are_refused(other: Policy, difference: str, tmp_path: Pa
     assert "theta was 0.75 and" not in str(caught.value)
     assert "another JOBDIR" in str(caught.value)
     assert everything(tmp_path) == kept
+
+
+@pytest.mark.parametrize("jump", [-1e9, -60.0, 0.0, 60.0, 1e9], ids=lambda jump: f"{jump:+.0f}")
+def test_the_time_of_day_may_jump_between_runs(jump: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock of a crawl never goes back, a budget of seconds has nothing to do with the time of day, and what comes
+    next is the same.
+    """
+    day, clock = Clock(), Clock()
+    monkeypatch.setattr("scrapy_focus.core.crawl.time", SimpleNamespace(time=day, monotonic=clock))
+    budget, after = {"budget": Budget(seconds=1000)}, []
+    for name, forward in (("same", 0.0), ("jumped", jump)):
+        day.now, clock.now = 2e9, 0.0
+        folder = tmp_path / name
+        crawl = stopped(Random(), folder, clock=clock, **budget)
+        day.now += forward
+        later = resumed(Random(), folder, clock=clock, budget=Budget(seconds=1000))
+        assert later.status().at == crawl.status().at + max(0.0, forward)
+        assert later.budget.seconds_used == 0
+        clock.now += 5
+        assert later.budget.seconds_used == 5
+        after.append([fetch(later).key for _ in range(8)])
+        later.close()
+    assert after[0] == after[1]
 
 
 def everything(folder: Path) -> dict[str, bytes]:

@@ -103,12 +103,6 @@ class KilledSite(MockSite):
             yield path
             path = self._page(path, Asked("GET", path))[1].get("Location", "")
 
-    def rest(self) -> None:
-        """Wait until no answer is under way."""
-        while self._open:
-            time.sleep(0.005)
-        time.sleep(0.02)
-
     def _page(self, path: str, asked: Asked) -> Answer:
         kind = path.partition("?")[0].split("/")[1]
         if kind == "moved":

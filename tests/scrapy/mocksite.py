@@ -127,6 +127,15 @@ class MockSite:
         with self._lock:
             self._open -= 1
 
+    def sent(self, path: str) -> None:
+        """Note that all of an answer was given to the operating system."""
+
+    def rest(self) -> None:
+        """Wait until no answer is under way."""
+        while self._open:
+            time.sleep(0.005)
+        time.sleep(0.02)
+
 
 def tree_page(k: int, n: int) -> str:
     """Return the HTML of page ``k`` of a tree of ``n`` pages."""
@@ -216,4 +225,5 @@ class _Handler(StreamRequestHandler):
         head += f"Content-Length: {length}\r\n" if length else "Connection: close\r\n"
         site.end()
         self.connection.sendall(f"{head}\r\n".encode("latin-1") + (b"" if method == "HEAD" else body))
+        site.sent(path)
         return bool(length) and kind != "/truncated"

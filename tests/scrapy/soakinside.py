@@ -1,0 +1,67 @@
+"""What runs inside the crawls that are soaked: a spider that knows nothing of scrapy_focus, and who tells how it went."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from scrapy import Request, Spider, signals
+from scrapy.http import HtmlResponse
+from scrapy.statscollectors import MemoryStatsCollector
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+
+class Shop(Spider):
+    """Follows every link, and yields an item for each file."""
+
+    name = "shop"
+    custom_settings = {"ROBOTSTXT_OBEY": True}
+    root: str
+
+    async def start(self) -> AsyncIterator[Any]:
+        yield Request(self.root)
+
+    def parse(self, response: Response, **kwargs: Any) -> Iterator[Any]:
+        if not isinstance(response, HtmlResponse):
+            yield {"url": response.url, "size": len(response.body)}
+            return
+        for href in response.css("a::attr(href)").getall():
+            yield response.follow(href)
+
+
+class Dump(MemoryStatsCollector):
+    """Says in a file how a crawl ended that nobody stopped."""
+
+    def close_spider(self, spider: Spider | None = None, reason: str | None = None) -> None:
+        if reason not in ("shutdown", "focus_storage"):
+            stats = {**self._stats, "finish_reason": reason}
+            Path(os.environ["SOAK_END"]).write_text(json.dumps(stats, default=str))
+        super().close_spider()
+
+
+class Arrived:
+    """Notes each answer in a file when all of it was read, before anything is made of it."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self.file = os.open(os.environ["SOAK_END"] + ".arrived", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        self.crawler = crawler
+        crawler.signals.connect(self.begin, signals.spider_opened)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Arrived:
+        return cls(crawler)
+
+    def begin(self) -> None:
+        # after the scheduler has opened, and listens to the same
+        self.crawler.signals.connect(self.note, signals.response_downloaded)
+
+    def note(self, request: Request) -> None:
+        os.write(self.file, f"{os.getpid()} {urlsplit(request.url).path}\n".encode())
