@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import math
 import zlib
 from contextlib import suppress
@@ -27,6 +26,7 @@ from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.misc import load_object
 
 from scrapy_focus.config import longest_wait, max_inflation, obeyed
+from scrapy_focus.core.printable import printable_logger
 from scrapy_focus.engine.browser.guard import Guard
 from scrapy_focus.engine.host import host_of
 from scrapy_focus.engine.inflight import BudgetExhausted, InsideAddress, MimeStop, Probed, ProbeFailed, TooLarge
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from scrapy_focus.engine.inflight import Entry
     from scrapy_focus.web.addresses import Address, Network
 
-logger = logging.getLogger(__name__)
+logger = printable_logger(__name__)
 
 _ROBOTS_BYTES = 500 * 1024  # of a robots.txt that are read: the least that RFC 9309 asks for
 _ROBOTS_ROUNDS = 3  # in which a robots.txt is asked for before its host counts as closed

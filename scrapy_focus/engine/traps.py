@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING
 
 from scrapy.http import HtmlResponse
 
+from scrapy_focus.core.printable import printable_logger
 from scrapy_focus.web.traps import Copies, Limits, trap_of
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from scrapy_focus.engine.host import Host
     from scrapy_focus.engine.inflight import Entry
 
-logger = logging.getLogger(__name__)
+logger = printable_logger(__name__)
 
 _PASSED = 64
 _WHY = {

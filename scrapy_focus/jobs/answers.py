@@ -6,10 +6,10 @@ arrived before the kill, and need not be asked for again.
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING, Any
 
 from scrapy_focus.core.errors import StorageError
+from scrapy_focus.core.printable import printable_logger
 from scrapy_focus.core.types import State
 from scrapy_focus.jobs.journal import Journal, read_journal
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     Question = tuple[str, str, bytes]  # method, URL and body of a request
     Answer = tuple[Any, ...]  # plain values
 
-logger = logging.getLogger(__name__)
+logger = printable_logger(__name__)
 
 ANSWERS = "answers"
 _ROOM = 16 << 20  # bytes of answers that are not needed any more, beyond which the file is written anew

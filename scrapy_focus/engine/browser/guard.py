@@ -7,13 +7,13 @@ Scrapy sees one request where a browser sends dozens. The guard is told of each 
 from __future__ import annotations
 
 import asyncio
-import logging
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from scrapy.utils.misc import load_object
 
+from scrapy_focus.core.printable import printable_logger
 from scrapy_focus.engine.browser.rules import Rules
 from scrapy_focus.engine.browser.sizes import Sizes
 from scrapy_focus.engine.browser.ways import Network, Routes, Sockets
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from scrapy_focus.engine.browser.rules import Refusal
     from scrapy_focus.engine.host import Host
 
-logger = logging.getLogger(__name__)
+logger = printable_logger(__name__)
 T = TypeVar("T")
 
 _INIT = "playwright_page_init_callback"
