@@ -9,6 +9,7 @@ import pytest
 from crawls import Follower, crawl
 from mocksite import MockSite, Seen
 from scrapy import Request, Spider
+from scrapy.exceptions import IgnoreRequest
 from scrapy.settings import Settings
 
 from scrapy_focus import FocusScheduler
@@ -105,7 +106,7 @@ class Hanging(MockSite):
 
 def test_a_robots_txt_that_does_not_come_refuses(site: MockSite, monkeypatch: pytest.MonkeyPatch) -> None:
     """A robots.txt that keeps waiting keeps no page waiting with it, and allows nothing until it is there."""
-    monkeypatch.setattr("scrapy_focus.engine.browser.rules._ROBOTS_WAIT", 0.3)
+    monkeypatch.setattr("scrapy_focus.engine.browser.rules._LONGEST", 0.3)
     with Hanging(ELSEWHERE) as other:
         asked = [(other.url(f"/ok?{i}"), "xhr") for i in range(3)]
         refused, _ = answers(site, asked, {"ROBOTSTXT_OBEY": True, "DOWNLOAD_TIMEOUT": 2, "RETRY_ENABLED": False})
@@ -140,6 +141,24 @@ def test_what_only_dresses_a_page_is_refused(site: MockSite) -> None:
     assert answers(site, asked, {"FOCUS_BLOCKED_MIMES": []})[0] == ["", "", "", "", ""]
     assert answers(site, asked, {"FOCUS_BLOCKED_MIMES": ["video/*"]})[0] == ["", "", "", "", ""]
     assert answers(site, asked, {"FOCUS_TARGETS": ["image/*"]})[0] == ["", "type", "", "", ""]
+
+
+class NoSecrets:
+    """A downloader middleware that holds for browsers, too."""
+
+    guards_browsers = True
+
+    async def process_request(self, request: Request) -> None:
+        if "secret" in request.url:
+            raise IgnoreRequest("it is a secret")
+
+
+def test_other_middlewares_may_hold_for_browsers(site: MockSite) -> None:
+    """A middleware that says that it guards browsers is asked for each of their requests."""
+    asked = [(site.url("/ok?secret"), "script"), (site.url("/ok?1"), "script")]
+    refused, result = answers(site, asked, {"DOWNLOADER_MIDDLEWARES": {NoSecrets: 500}})
+    assert refused == ["middleware", ""]
+    assert result.stats["focus/requests"] == 2
 
 
 def test_what_needs_no_network_is_free(site: MockSite) -> None:

@@ -10,6 +10,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.utils.defer import ensure_awaitable
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any
 
     from scrapy.crawler import Crawler
@@ -17,9 +18,9 @@ if TYPE_CHECKING:
     from scrapy_focus.engine.host import Host
 
 #: Why a request must not go out; ``""``: it may.
-Refusal: TypeAlias = Literal["", "type", "offsite", "robots", "budget"]
+Refusal: TypeAlias = Literal["", "type", "offsite", "robots", "middleware", "budget"]
 
-_ROBOTS_WAIT = 10.0  # seconds: a robots.txt may wait for the slot of the very page that waits for it
+_LONGEST = 10.0  # seconds: a robots.txt may wait for the slot of the very page that waits for it
 _TYPES = {  # as Playwright calls them -> MIME types, all of which must be unwanted
     "image": ("image/*",),
     "media": ("audio/*", "video/*"),
@@ -31,7 +32,8 @@ class Rules:
     """Decides on each request of a browser, and counts those that may go out.
 
     robots.txt and allowed hosts are those of the crawl: asked of the downloader middlewares that are there, so that a
-    crawl without them, or with others in their place, is obeyed as it is.
+    crawl without them, or with others in their place, is obeyed as it is. So is any other whose attribute
+    ``guards_browsers`` is true.
     """
 
     def __init__(self, crawler: Crawler, host: Host) -> None:
@@ -64,33 +66,32 @@ class Rules:
         is_free = page is not None and kind == "document" and page.dont_filter
         if not (is_free or meta.get("allow_offsite") or self.host.loads_elsewhere(kind) or self._is_on_site(request)):
             return "offsite"
-        if not await self._is_allowed(request):
-            return "robots"
+        for middleware in self._middlewares():
+            if hasattr(middleware, "robot_parser") and not await _passes(middleware, request):
+                return "robots"
+            if getattr(middleware, "guards_browsers", False) and not await _passes(middleware, request):
+                return "middleware"
         return "" if self.host.sent(None) else "budget"
 
     def _is_on_site(self, request: Request) -> bool:
-        offsite = self._middleware("should_follow")
-        return offsite is None or bool(offsite.should_follow(request, self.crawler.spider))
+        asked = (middleware for middleware in self._middlewares() if hasattr(middleware, "should_follow"))
+        return all(middleware.should_follow(request, self.crawler.spider) for middleware in asked)
 
-    async def _is_allowed(self, request: Request) -> bool:
-        robots = self._middleware("robot_parser")
-        if robots is None:
-            return True
-        asked = asyncio.ensure_future(_obeys(robots, request))
-        try:
-            return await asyncio.wait_for(asyncio.shield(asked), _ROBOTS_WAIT)  # others wait for the same robots.txt
-        except TimeoutError:
-            return False
-
-    def _middleware(self, method: str) -> Any:
-        """Return the downloader middleware that has a method, ``None`` if none has."""
-        middlewares = self.crawler.engine.downloader.middleware.middlewares
-        return next((middleware for middleware in middlewares if hasattr(middleware, method)), None)
+    def _middlewares(self) -> Iterable[Any]:
+        return self.crawler.engine.downloader.middleware.middlewares
 
 
-async def _obeys(robots: Any, request: Request) -> bool:
+async def _passes(middleware: Any, request: Request) -> bool:
+    """Whether a downloader middleware lets a request go out, and says so soon enough."""
+    asked = asyncio.ensure_future(_lets_out(middleware, request))
     try:
-        await ensure_awaitable(robots.process_request(request))
+        return await asyncio.wait_for(asyncio.shield(asked), _LONGEST)  # others wait for the same robots.txt
+    except TimeoutError:
+        return False
+
+
+async def _lets_out(middleware: Any, request: Request) -> bool:
+    try:
+        return await ensure_awaitable(middleware.process_request(request)) is None
     except IgnoreRequest:
         return False
-    return True
