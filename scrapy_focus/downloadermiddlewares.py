@@ -229,6 +229,8 @@ class PublicOnlyMiddleware(_FocusMiddleware):
     and what came from inside is dropped. Where a proxy looks names up, only addresses that stand in the URL are seen.
     """
 
+    guards_browsers = True  # which look names up by themselves: what a name leads to may change in between
+
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
         if not crawler.settings.getbool("FOCUS_PUBLIC_ONLY"):

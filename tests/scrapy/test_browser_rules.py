@@ -161,6 +161,12 @@ def test_other_middlewares_may_hold_for_browsers(site: MockSite) -> None:
     assert result.stats["focus/requests"] == 2
 
 
+def test_a_browser_reaches_no_inside_address(site: MockSite) -> None:
+    """With FOCUS_PUBLIC_ONLY a script on a page cannot ask for what stands in private networks."""
+    asked = [("http://169.254.169.254/latest", "xhr"), ("http://10.0.0.1/", "script"), (site.url("/ok?1"), "script")]
+    assert answers(site, asked, {"FOCUS_PUBLIC_ONLY": True})[0] == ["middleware", "middleware", ""]
+
+
 def test_what_needs_no_network_is_free(site: MockSite) -> None:
     """What a page has within itself is neither refused nor counted."""
     asked = [("data:text/plain,x", "fetch"), ("blob:http://127.0.0.1/5", "fetch"), ("about:blank", "document")]
