@@ -774,8 +774,8 @@ class Crawl:
             self.counts[f"error/{what}"] += 1
             if self.counts[f"error/{what}"] <= (1 if what in _SHOWN_ONCE else _SHOWN_ERRORS):
                 who = {"goal": self.goal, "log": self.log, "stop": self.stop}.get(what, self.policy)
-                expected = isinstance(error, FocusError)  # its message says all that a traceback could
-                logger.error(
+                expected = isinstance(error, (FocusError, OSError) if what == "log" else FocusError)
+                logger.error(  # a message that was expected says all that a traceback could
                     "%s of %s failed: %s", what, type(who).__qualname__, reason_of(error, _LONGEST),
                     exc_info=not expected,
                 )  # fmt: skip

@@ -130,6 +130,18 @@ def test_a_file_that_cannot_be_written_is_refused(
     assert [each.name for each in tmp_path.iterdir()] == ["file"]
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_log_that_finds_no_room(site: MockSite) -> None:
+    """What is lost of it is said without a traceback, and the process ends with status 1."""
+    result = crawl(Follower, {"FOCUS_LOG": "/dev/full"}, seeds=[site.url("/page/0/20")])
+    assert len(result.items) == 20
+    assert set(result.errors) == {"log"}
+    said = [record for record in result.records if "No space left" in record.getMessage()]
+    assert said
+    assert not any(record.exc_info for record in said)
+    assert result.crawler.spider is None
+
+
 def test_what_cannot_be_written_in_the_end(site: MockSite, tmp_path: Path) -> None:
     """It is logged in a line and counted, all else is closed as ever, and the process ends with status 1."""
     folder = tmp_path / "learned"

@@ -79,7 +79,7 @@ def write_examples(folder: Path) -> Path:
         ({"keywords": "bees", "seeds": SEED, "per_domain": "5-0"}, "per_domain is '5-0'"),
         ({"keywords": "bees", "seeds": SEED, "budget": "0"}, "budget is '0'"),
         ({"keywords": "bees", "seeds": SEED, "budget": "1e3"}, "budget is '1e3'"),
-        ({"keywords": "bees", "seeds": SEED, "out": "no/such/folder.jsonl"}, "out is 'no/such/folder.jsonl'"),
+        ({"keywords": "bees", "seeds": SEED, "out": "/proc/no/pages.jsonl"}, "/proc/no/pages.jsonl cannot be written"),
         ({"keywords": "bees", "seeds": SEED, "out": "."}, "out is '.'"),
         (
             {"keywords": "bees", "seeds": SEED, "keyword": "x"},
@@ -95,6 +95,19 @@ def test_bad_arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, argument
         spider(**arguments)
     assert said in str(caught.value)
     assert not list(tmp_path.iterdir())
+
+
+def test_the_folder_of_the_results_is_made(tmp_path: Path) -> None:
+    """And whether they can be written is known before anything is asked for, by both spiders."""
+    spider(seeds=SEED, keywords="bees", out=tmp_path / "not/yet/pages.jsonl")
+    assert list((tmp_path / "not/yet").iterdir()) == []
+    (tmp_path / "file").touch()
+    datasets = part("spiders.datasets").DatasetsSpider
+    for out in (tmp_path / "file", Path("/proc/no")):
+        with pytest.raises(UsageError, match="cannot be written"):
+            datasets.from_crawler(Crawler(datasets), root=SEED, out=str(out))
+    datasets.from_crawler(Crawler(datasets), root=SEED, out=str(tmp_path / "found/here"))
+    assert list((tmp_path / "found/here").iterdir()) == []
 
 
 def test_results_of_another_crawl_are_not_touched(tmp_path: Path) -> None:
