@@ -49,7 +49,7 @@ CASES = {
     "timeout": Case("/hang", "failure", meta={"download_timeout": 0.5}),
     "reset": Case("/reset", "failure"),
     "data_loss": Case("/truncated", "failure"),
-    "too_large": Case("/file?type=text/html&size=9000", "too_large", meta={"download_maxsize": 1000}),
+    "too_large": Case("/file?type=text/html&size=9000", "failure", meta={"download_maxsize": 1000}),
     "stopped_and_failed": Case("/file?type=odd/fail", "mime_stop"),
     "stopped_and_passed_on": Case("/file?type=odd/pass", "ok", 1),
     "bad_gzip": Case("/badgzip", "failure", meta={"dont_retry": True}),
