@@ -152,7 +152,7 @@ class Entry:
         label, pick = self.label(), self.pick
         response = self.failure.response if isinstance(self.failure, Probed) else self.response
         error = "" if label in ("ok", "probed") else label
-        if label == "failure":
+        if label in ("failure", "too_large"):  # as a recording has it
             error = f"failure: {type(self.failure).__name__}"
         if response is None:
             return Outcome(pick=pick, error=error, items=self.items, seconds=now - self.since, also=tuple(self.also))
