@@ -57,6 +57,7 @@ class Config:
     item_id: str = ""
     keywords: tuple[str, ...] = ()
     explain: bool = False
+    stored_classes: tuple[str, ...] = ()
 
     @classmethod
     def from_settings(cls, settings: BaseSettings, default_policy: type[Policy]) -> Config:
@@ -97,6 +98,7 @@ class Config:
             item_id=item_id_field(settings),
             keywords=tuple(settings.getlist("FOCUS_KEYWORDS")),
             explain=settings.getbool("FOCUS_EXPLAIN"),
+            stored_classes=_paths(settings, "FOCUS_STORED_CLASSES"),
         )
 
     def make_policy(self) -> Policy:
@@ -161,6 +163,7 @@ SETTINGS = (
     "FOCUS_PROGRESS",
     "FOCUS_SEED",
     "FOCUS_STOP",
+    "FOCUS_STORED_CLASSES",
     "FOCUS_TARGETS",
     "FOCUS_TOPIC",
 )
@@ -320,6 +323,19 @@ def _plateau(value: Any) -> Plateau | None:
         raise ConfigError(
             f"FOCUS_PLATEAU is {value!r}; it takes True, or a dict with some of window, slope, decay, patience"
         ) from error
+
+
+def _paths(settings: BaseSettings, name: str) -> tuple[str, ...]:
+    """Return the import paths in a setting; whether they lead anywhere shows when something is stored."""
+    value = settings.get(name) or []
+    found = value.split(",") if isinstance(value, str) else value
+    if not isinstance(found, (list, tuple, set, frozenset)) or not all(
+        isinstance(path, str) and all(part.isidentifier() for part in path.strip().split(".")) for path in found
+    ):
+        raise ConfigError(
+            f"{name} is {value!r:.200}; it takes a list of import paths, such as ['somelibrary.models.Model']"
+        )
+    return tuple(path.strip() for path in found)
 
 
 def _number(settings: BaseSettings, name: str, kind: type, least: float = 0) -> Any:
