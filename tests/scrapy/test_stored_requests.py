@@ -115,7 +115,7 @@ class Follow(scrapy.Spider):
 
     async def start(self):
         for n in range(9):
-            yield scrapy.Request(fself.root + str(n), meta={"many": [n]})
+            yield scrapy.Request(self.root + str(n), meta={"many": [n]})
 """
 
 

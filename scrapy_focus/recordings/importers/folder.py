@@ -10,7 +10,6 @@ as the site did that it was made from.
 
 from __future__ import annotations
 
-import gzip
 import logging
 import re
 from itertools import islice
@@ -20,7 +19,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from scrapy_focus.core.errors import RecordingError
-from scrapy_focus.recordings.html import redirect_of
+from scrapy_focus.recordings.html import gunzip, redirect_of
 from scrapy_focus.recordings.importers.base import identity, record
 from scrapy_focus.recordings.writer import Answer
 from scrapy_focus.sites.portal.portal import Page
@@ -99,7 +98,7 @@ class FolderSite:
         if not self._has(file) or not file.is_file():
             return _not_found()
         if file.name.endswith(".html.gz"):
-            return Page.of(gzip.decompress(file.read_bytes()))
+            return Page.of(gunzip(file.read_bytes()))
         mime = self.types.get(file.suffix.lower(), OCTET_STREAM)
         return Page(status=200, mime=mime, size=file.stat().st_size, make=file.read_bytes)
 
