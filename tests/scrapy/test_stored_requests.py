@@ -116,6 +116,9 @@ class Follow(scrapy.Spider):
     async def start(self):
         for n in range(9):
             yield scrapy.Request(self.root + str(n), meta={"many": [n]})
+
+    def parse(self, response):
+        pass
 """
 
 
@@ -143,7 +146,7 @@ def test_a_crawl_refuses_a_hostile_folder_in_one_line(
     from tests.jobs.test_hostile_folder import write
 
     first = crawl(tmp_path, site, "FOCUS_BUDGET_REQUESTS=3")
-    assert "'finish_reason': 'budget_requests'" in first.stderr, first.stderr[-2000:]
+    assert "'finish_reason': 'focus_budget_requests'" in first.stderr, first.stderr[-2000:]
     touched = tmp_path / "touched"
     write(tmp_path / "job", statement, pickle.dumps(Bomb(touched)))
     second = crawl(tmp_path, site)
