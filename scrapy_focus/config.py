@@ -84,6 +84,7 @@ class Config:
     longest_wait: float = 300.0
     public_only: bool = False
     max_inflation: float = 0.0
+    stored_classes: tuple[str, ...] = ()
 
     @classmethod
     def from_settings(cls, settings: BaseSettings, default_policy: type[Policy]) -> Config:
@@ -124,7 +125,7 @@ class Config:
             seed=seed,
             log=_path(settings, "FOCUS_LOG"),
             checkpoint_every=_number(settings, "FOCUS_CHECKPOINT_EVERY", int, least=1) or 1000,
-            kill_safe_fetch=settings.getbool("FOCUS_KILL_SAFE_FETCH"),
+            kill_safe_fetch=_flag(settings, "FOCUS_KILL_SAFE_FETCH"),
             blocked_mimes=_types(settings, "FOCUS_BLOCKED_MIMES", list(BLOCKED_MIMES)),
             browser_offsite=_resources(settings, "FOCUS_BROWSER_OFFSITE", _MADE_OF),
             progress=progress,
@@ -135,6 +136,7 @@ class Config:
             longest_wait=longest_wait(settings),
             public_only=_flag(settings, "FOCUS_PUBLIC_ONLY"),
             max_inflation=max_inflation(settings),
+            stored_classes=_paths(settings, "FOCUS_STORED_CLASSES"),
         )
 
     def make_policy(self) -> Policy:
@@ -262,6 +264,7 @@ SETTINGS = (
     "FOCUS_PUBLIC_ONLY",
     "FOCUS_SEED",
     "FOCUS_STOP",
+    "FOCUS_STORED_CLASSES",
     "FOCUS_TARGETS",
     "FOCUS_TOPIC",
 )
@@ -375,7 +378,7 @@ def _path(settings: BaseSettings, name: str) -> str:
 
 
 def _resources(settings: BaseSettings, name: str, default: list[str]) -> frozenset[str]:
-    kinds = frozenset(_list(settings, name, default, "types of resource"))
+    kinds = frozenset(_list(settings, name, default, "types of resource, such as 'stylesheet',"))
     if unknown := kinds - RESOURCES:
         raise ConfigError(f"{name} has {brief(min(unknown))}; it takes any of {', '.join(sorted(RESOURCES))}")
     return kinds
@@ -516,6 +519,16 @@ def _plateau(value: Any) -> Plateau | None:
 def _limit(settings: BaseSettings, name: str, default: int) -> int:
     limit = _number(settings, name, int)
     return default if limit is None else int(limit)
+
+
+def _paths(settings: BaseSettings, name: str) -> tuple[str, ...]:
+    """Return the import paths in a setting; whether they lead anywhere shows when something is stored."""
+    found = [path.strip() for path in _list(settings, name, (), "import paths")]
+    if unfit := [path for path in found if not all(part.isidentifier() for part in path.split("."))]:
+        raise ConfigError(
+            f"{name} has {brief(unfit[0])}; it takes a list of import paths, such as ['somelibrary.models.Model']"
+        )
+    return tuple(found)
 
 
 def _number(settings: BaseSettings, name: str, kind: type, least: float = 0) -> Any:

@@ -107,7 +107,11 @@ class FocusScheduler(BaseScheduler):
         config.try_files()
         jobdir = job_dir(crawler.settings)
         name = getattr(crawler.spider, "name", "")
-        self.job = Job(Path(jobdir, "focus"), every=config.checkpoint_every, name=name) if jobdir else None
+        self.job = (
+            Job(Path(jobdir, "focus"), every=config.checkpoint_every, name=name, stores=config.stored_classes)
+            if jobdir
+            else None
+        )
         self.resumed = self.job is not None and not self.job.is_new
         try:
             if config.learned_from and not self.resumed:
@@ -126,7 +130,9 @@ class FocusScheduler(BaseScheduler):
                 counts=self.counts,
             )
             self.answers = self._kept_answers()
-            self.requests = Requests(cast("Spider", crawler.spider), durable=self.job is not None)
+            self.requests = Requests(
+                cast("Spider", crawler.spider), durable=self.job is not None, stores=config.stored_classes
+            )
             self.links = Links(crawler, self, self.requests, reads_page=policy.reads_page)
             self.seen = Seen(
                 crawler,

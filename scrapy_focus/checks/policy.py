@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import json
 import math
-import pickle
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +13,7 @@ from scrapy_focus.core.crawl import Crawl
 from scrapy_focus.core.mission import Mission
 from scrapy_focus.core.types import Link, Outcome, Pick
 from scrapy_focus.frontiers.memory import memory_frontier
+from scrapy_focus.jobs.snapshots import classes_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -170,11 +170,16 @@ def _crawl(
 
 
 def _copy(policy: Policy) -> Policy:
+    state = policy.__getstate__()
+    _require(
+        not (isinstance(state, dict) and "frontier" in state),
+        "it was pickled with its frontier; extend super().__getstate__()",
+    )
+    classes = classes_of(type(policy))
     try:
-        copy: Policy = pickle.loads(pickle.dumps(policy))  # noqa: S301 (made a moment ago)
+        copy: Policy = classes.loads(classes.dumps(policy))
     except Exception as error:
         raise AssertionError(f"it cannot be pickled in mid-crawl: {error}") from error
-    _require(not hasattr(copy, "frontier"), "it was pickled with its frontier; extend super().__getstate__()")
     return copy
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from scrapy.exceptions import UsageError
+
 from scrapy_focus.commands.base import JobCommand, make_console, one_line
 
 if TYPE_CHECKING:
@@ -19,24 +21,33 @@ class CheckCommand(JobCommand):
     """Verifies the files of a crawl, and repairs them."""
 
     command = "focus-check"
-    arguments = "JOBDIR [--fix]"
+    arguments = "JOBDIR [--fix [--anew]]"
     summary = "Verify the JOBDIR of a crawl, and repair it"
     details = (
         "Verify all that a crawl has stored in a JOBDIR, and say what is wrong. With --fix, repair it: what is about "
         "to be changed is copied first, and each repair says what is lost. Ends with status 0 if all is well, or was "
-        "repaired, and with 1 otherwise. The crawl must not run."
+        "repaired, and with 1 otherwise. The crawl must not run. Nothing of the folder is executed."
     )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
         parser.add_argument("--fix", action="store_true", help="repair what can be repaired, after copying it")
+        parser.add_argument(
+            "--anew", action="store_true",
+            help="with --fix: drop what the policy learned, and let the next run place all links anew",
+        )  # fmt: skip
+
+    def check(self, args: list[str], opts: argparse.Namespace) -> None:
+        super().check(args, opts)
+        if opts.anew and not opts.fix:
+            raise UsageError("--anew goes with --fix: it changes what is stored")
 
     def work(self, args: list[str], opts: argparse.Namespace) -> int:
         from scrapy_focus.jobs.doctor.check import check_job
         from scrapy_focus.jobs.doctor.cures import repair_job
 
         jobdir = Path(args[0])
-        checkup = repair_job(jobdir, say=_say) if opts.fix else check_job(jobdir, say=_say)
+        checkup = repair_job(jobdir, anew=opts.anew, say=_say) if opts.fix else check_job(jobdir, say=_say)
         for line in _conclusion(jobdir, checkup, fixed=opts.fix):
             _say(line)
         return int(not checkup.is_well)

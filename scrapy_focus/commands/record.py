@@ -104,6 +104,10 @@ class RecordCommand(FocusCommand):
             "then count as different files",
         )  # fmt: skip
         parser.add_argument("--info", action="store_true", help="say what SITE.sqlite holds, and do nothing else")
+        parser.add_argument(
+            "--verify", action="store_true",
+            help="compare SITE.sqlite with the checksums in it, and do nothing else; status 1 if it changed",
+        )  # fmt: skip
         sources = parser.add_argument_group("Sources other than the site itself, one of")
         sources.add_argument(
             "--folder", metavar="DIR", help="files of a site, as wget --mirror --adjust-extension writes them"
@@ -125,7 +129,7 @@ class RecordCommand(FocusCommand):
                 f"{' '.join(args) or 'none'}"
             )
         self._check_sources(args[0], opts)
-        self.requires_crawler_process = not opts.info and opts.source is None
+        self.requires_crawler_process = not (opts.info or opts.verify) and opts.source is None
         for name, value in _FORCED.items():
             if (self.settings.getpriority(name) or 0) < SETTINGS_PRIORITIES["cmdline"]:
                 self.settings.set(name, value, "cmdline")
@@ -141,6 +145,11 @@ class RecordCommand(FocusCommand):
             from scrapy_focus.recordings.summary import describe
 
             say(*describe(path).split("\n"))
+        if opts.verify:
+            from scrapy_focus.recordings.checksums import verify
+
+            say(f"{path}: {verify(path)}")
+        if opts.info or opts.verify:
             return 0
         if opts.source is not None:
             _import(opts.source, path, opts)
@@ -164,9 +173,10 @@ class RecordCommand(FocusCommand):
             raise UsageError(f"--{' and --'.join(named)} are different sources; name one")
         opts.roots = roots
         opts.source = _source_of(named[0], getattr(opts, named[0])) if named else None
-        if opts.info:
+        if opts.info or opts.verify:
             if roots or named:
-                raise UsageError("--info says what a recording holds, and takes nothing but its name")
+                option = "--info" if opts.info else "--verify"
+                raise UsageError(f"{option} says what a recording holds, and takes nothing but its name")
         elif named and len(roots) > 1:
             raise UsageError(f"--{named[0]} takes one root; got {len(roots)}")
         elif not named and not roots and not Path(path).exists():

@@ -26,7 +26,8 @@ class StatusCommand(JobCommand):
     summary = "Say what is in the JOBDIR of a crawl"
     details = (
         "Say what is in a JOBDIR: whether a crawl runs in it, was stopped or killed, what waits, what was fetched, and "
-        "which arms earned most. Nothing is changed, so that it may be asked for while the crawl runs."
+        "which arms earned most. Nothing is changed, so that it may be asked for while the crawl runs. Nothing of the "
+        "folder is executed, so that it may come from anybody."
     )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:

@@ -60,6 +60,9 @@ class Policy(ABC):
     #: Parameters that a later run of the same job may set otherwise; the values with which the crawl began stay in
     #: force.
     may_change: ClassVar[frozenset[str]] = frozenset()
+    #: Import paths of what it holds of other libraries, classes or whole packages: a ``JOBDIR`` stores nothing else but
+    #: plain values, arrays, estimators of scikit-learn, and classes of the package in which the policy is.
+    stores: ClassVar[frozenset[str]] = frozenset()
 
     #: Where links wait; given by ``open`` and ``attach``. A subclass says which of the two it is: ``frontier: Ranked``.
     frontier: Frontier

@@ -2,23 +2,27 @@
 
 Only what is not the default is kept, and only plain values: numbers, text, bytes. A request that carries anything else
 (a list shared between callbacks, a lambda) waits as the object that it is, so that a spider sees no difference. In a
-job that is to survive its process, whatever can be pickled is, as Scrapy's own disk queues have it; the rest waits as
-it is.
+job that is to survive its process, what can be pickled is, as in Scrapy's own disk queues, if it is of the standard
+library, of Scrapy, of the project, or named in ``FOCUS_STORED_CLASSES``; the rest waits as it is.
 """
 
 from __future__ import annotations
 
 import pickle
+import sys
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request
+from scrapy.utils.misc import load_object
 from scrapy.utils.request import request_from_dict
 
 from scrapy_focus.core.errors import StorageError
 from scrapy_focus.core.printable import printable_logger
+from scrapy_focus.jobs.pickles import Classes, RefusedName
+from scrapy_focus.jobs.snapshots import home_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from scrapy import Spider
 
@@ -29,6 +33,7 @@ class MissingCallback(StorageError):
     """A stored request cannot be made again by this spider. It waits until one comes that can."""
 
 
+_OF_SCRAPY = ("itemadapter", "scrapy.http", "scrapy.item", "scrapy.link", "scrapy.utils.datatypes")
 _PLAIN = (str, bytes, int, float, bool, type(None))
 
 
@@ -54,30 +59,44 @@ def encode(request: Request, spider: Spider) -> bytes | None:
     return pickle.dumps({name: value for name, value in fields.items() if value}, protocol=5)
 
 
-def encode_deeply(request: Request, spider: Spider) -> bytes:
+def classes_for(spider: Spider, stores: Collection[str] = ()) -> Classes:
+    """Return what records of requests may name: classes of Scrapy, and of the packages of the spider and its bases."""
+    homes = {home_of(cls) for cls in type(spider).__mro__} - {"builtins", "scrapy", "scrapy_focus"}
+    return Classes({*_OF_SCRAPY, *homes}, stores)
+
+
+def encode_deeply(request: Request, spider: Spider, classes: Classes | None = None) -> bytes:
     """Return the record of a request that carries more than plain values: what Scrapy's disk queues would store.
 
     Raises
     ------
     ValueError
-        If that cannot be stored: a callback that is no method of the spider, or a value that cannot be pickled.
+        If that cannot be stored: a callback that is no method of the spider, or a value that cannot be pickled, or of a
+        class that is not among ``classes``.
     """
     fields = request.to_dict(spider=spider)
     try:
-        return pickle.dumps(fields, protocol=5)
+        return (classes or classes_for(spider)).dumps(fields)
     except Exception as error:  # whatever a value of the user's raises
         raise ValueError(str(error) or type(error).__name__) from error
 
 
-def decode(url: str, record: bytes, spider: Spider) -> Request:
+def decode(url: str, record: bytes, spider: Spider, classes: Classes | None = None) -> Request:
     """Return the request again that :func:`encode` or :func:`encode_deeply` made the record of.
 
     Raises
     ------
     MissingCallback
-        If the spider has no method any more that the request names.
+        If the spider has no method any more that the request names, or the record names a class that is not among
+        ``classes``.
     """
-    fields: dict[str, Any] = pickle.loads(record)  # noqa: S301 (made in this process or the user's job)
+    classes = classes or classes_for(spider)
+    try:
+        fields: dict[str, Any] = classes.loads(record)
+        if path := fields.get("_class"):
+            _check_class(path, classes)
+    except RefusedName as error:
+        raise MissingCallback(f"a request for {url!r:.200} was not read: {error}") from error
     for name in ("callback", "errback"):
         method = fields.get(name)
         if method and not hasattr(spider, method):
@@ -90,6 +109,14 @@ def decode(url: str, record: bytes, spider: Spider) -> Request:
     if "url" in fields:
         return request_from_dict(fields, spider=spider)
     return Request(url, **fields)
+
+
+def _check_class(path: str, classes: Classes) -> None:
+    """Raise an error unless this is a class of requests, which Scrapy will import and make one of."""
+    module, _, name = path.rpartition(".")
+    cls = load_object(path) if module in sys.modules else classes.find(module, name)
+    if not (isinstance(cls, type) and issubclass(cls, Request)):
+        raise RefusedName(module, name)
 
 
 def _method(function: Any, spider: Spider) -> str | None:
@@ -118,10 +145,13 @@ class Requests:
         Whose methods callbacks are.
     durable
         Whether records are all that survives, so that whatever can be stored has to be.
+    stores
+        Import paths of what requests carry of other libraries.
     """
 
-    def __init__(self, spider: Spider, *, durable: bool = False) -> None:
+    def __init__(self, spider: Spider, *, durable: bool = False, stores: Collection[str] = ()) -> None:
         self.spider = spider
+        self.classes = classes_for(spider, stores)
         self.durable = durable
         self._kept: dict[int, Request] = {}
         self._warned = False
@@ -140,7 +170,7 @@ class Requests:
         record = encode(request, self.spider)
         if record is None and self.durable:
             try:
-                record = encode_deeply(request, self.spider)
+                record = encode_deeply(request, self.spider, self.classes)
             except ValueError as error:
                 self._warn(request, error)
         if record is None:
@@ -163,13 +193,13 @@ class Requests:
                 )  # fmt: skip
             self._lost.add(key)
             return None
-        return decode(url, record, self.spider)
+        return decode(url, record, self.spider, self.classes)
 
     def adopt(self, key: int, request: Request) -> None:
         """A request comes again that waits already: if it cannot be stored, an earlier process may have lost it."""
         if encode(request, self.spider) is None:
             try:
-                encode_deeply(request, self.spider)
+                encode_deeply(request, self.spider, self.classes)
             except ValueError:
                 self._kept.setdefault(key, request)
 

@@ -27,7 +27,7 @@ def damaged(notes: Mapping[str, bytes]) -> list[str]:
         return []
     try:
         sums = dict(json.loads(notes[SUMS]))
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, RecursionError):
         return [SUMS]
     values = {name: notes.get(name, b"") for name in sums}
     return [name for name, value in values.items() if not isinstance(value, bytes) or zlib.crc32(value) != sums[name]]

@@ -64,6 +64,8 @@ class Job:
         to be gone through again: a second or two.
     name
         Who crawls: the name of the spider. Under another name the crawl does not resume.
+    stores
+        Import paths of what the policy holds of other libraries, besides its own :attr:`~scrapy_focus.Policy.stores`.
 
     Raises
     ------
@@ -73,8 +75,9 @@ class Job:
         If it cannot be read or written.
     """
 
-    def __init__(self, folder: Path, *, every: int = 1000, name: str = "") -> None:
+    def __init__(self, folder: Path, *, every: int = 1000, name: str = "", stores: Collection[str] = ()) -> None:
         self.folder = folder
+        self.stores = stores
         self.every = every
         self.name = name
         self._is_written_anew = False  # whether what was recovered is to be written down at once
@@ -151,7 +154,7 @@ class Job:
         """
         if self._state is None:
             return False
-        self._is_written_anew = recover(crawl, self.stored, self.notes, self._state, self.records())
+        self._is_written_anew = recover(crawl, self.stored, self.notes, self._state, self.records(), stores=self.stores)
         return True
 
     def records(self) -> Iterator[Record]:
@@ -231,7 +234,7 @@ class Job:
         StorageError
             If writing fails, or the last checkpoint did.
         """
-        notes = notes_of(state, self._description)
+        notes = notes_of(state, self._description, self.stores)
         number = max([self._number, *self.journals()]) + 1
         journal = Journal(self.folder / f"journal.{number}")
         made = {} if self._number else {"made": b"%d" % time.time()}

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-import pickle
 import struct
 import zlib
 from typing import TYPE_CHECKING, Any
 
 from scrapy_focus.core.errors import StorageError
+from scrapy_focus.jobs.plain import dumps_plain, loads_plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 Record = tuple[Any, ...]  # the kind of an event, and plain values, see jobs.records
 
 HEAD = struct.Struct("<II")  # bytes of the record, and its checksum
-_PICKLE = b"\x80\x05"  # how the body of a record begins
+_BEGINS = b"\x80\x05"  # the body of a record, see jobs.plain
+_LARGEST = 1 << 30  # bytes of a record, and of what is searched for whole ones
+_PATIENCE = 8  # times as many bytes as there are to search, and no more, are summed in vain
 
 
 class Journal:
@@ -57,11 +59,17 @@ class Journal:
         Raises
         ------
         StorageError
-            If it cannot be written. What was written before stays readable.
+            If it cannot be written, or is no tuple of plain values. What was written before stays readable.
         """
         if self.error is not None:
             raise self.error
-        body = pickle.dumps(event, protocol=5)
+        try:
+            body = dumps_plain(event)
+            if len(body) > _LARGEST:
+                raise TypeError(f"it has {len(body):,} bytes, and at most {_LARGEST:,} are stored")
+        except TypeError as error:
+            self.error = StorageError(f"an event of the crawl cannot be stored in {self.path}: {error}")
+            raise self.error from error
         record = HEAD.pack(len(body), zlib.crc32(body)) + body
         try:
             written = os.write(self._file, record)
@@ -111,17 +119,24 @@ def read_journal(path: Path) -> Iterator[tuple[Record, int]]:
         with path.open("rb") as file:
             while len(head := file.read(HEAD.size)) == HEAD.size:
                 size, checksum = HEAD.unpack(head)
-                body = file.read(size)
+                body = file.read(size) if size <= _LARGEST else b""
                 if not size or len(body) < size or zlib.crc32(body) != checksum:  # zeros are what a crash leaves
                     return
                 end += HEAD.size + size
-                yield pickle.loads(body), end  # noqa: S301 (the user's own job directory)
-    except (OSError, pickle.UnpicklingError, ImportError, AttributeError) as error:
+                yield tuple(loads_plain(body)), end
+    except OSError as error:
         raise StorageError(f"{path} cannot be read: {error}") from error
+    except (ValueError, TypeError) as error:
+        raise StorageError(
+            f"{path} cannot be read from byte {end - HEAD.size - size:,} on: {error}; run scrapy focus-check on the "
+            "JOBDIR"
+        ) from error
 
 
 def whole_behind(path: Path, start: int) -> Iterator[bytes]:
-    """Yield the pickles of all whole records in a journal from a byte on, also those with damage between them.
+    """Yield the bodies of whole records in a journal from a byte on, also those with damage between them.
+
+    All of them, unless somebody made the file so that looking for them would take for ever.
 
     Raises
     ------
@@ -131,17 +146,20 @@ def whole_behind(path: Path, start: int) -> Iterator[bytes]:
     try:
         with path.open("rb") as file:
             file.seek(start)
-            rest = file.read()
+            rest = file.read(_LARGEST)
     except OSError as error:
         raise StorageError(f"{path} cannot be read: {error}") from error
-    at = rest.find(_PICKLE)
-    while at >= 0:
+    patience = _PATIENCE * len(rest)
+    at = rest.find(_BEGINS)
+    while at >= 0 and patience >= 0:
         size, checksum = HEAD.unpack(rest[at - HEAD.size : at]) if at >= HEAD.size else (0, 0)
-        body = rest[at : at + size]
-        is_whole = size > 0 and len(body) == size and zlib.crc32(body) == checksum
+        body = rest[at : at + size] if size <= len(rest) - at else b""
+        is_whole = len(body) > 0 and zlib.crc32(body) == checksum
         if is_whole:
             yield body
-        at = rest.find(_PICKLE, at + (size if is_whole else 1))
+        else:
+            patience -= len(body)
+        at = rest.find(_BEGINS, at + (size if is_whole else 1))
 
 
 def _unwritable(path: Path, error: OSError) -> StorageError:

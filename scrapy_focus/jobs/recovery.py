@@ -31,7 +31,13 @@ logger = printable_logger(__name__)
 
 
 def recover(
-    crawl: Kept, stored: Stored, notes: Mapping[str, bytes], state: Mapping[str, Any], records: Iterable[Record]
+    crawl: Kept,
+    stored: Stored,
+    notes: Mapping[str, bytes],
+    state: Mapping[str, Any],
+    records: Iterable[Record],
+    *,
+    stores: Collection[str] = (),
 ) -> bool:
     """Bring a new crawl to where a stored one was; what was in flight then is in flight now.
 
@@ -45,6 +51,8 @@ def recover(
         Of the checkpoint, see :mod:`~scrapy_focus.jobs.snapshots`.
     records
         What happened since, see :mod:`~scrapy_focus.jobs.records`.
+    stores
+        What the policy holds of other libraries, see :func:`~scrapy_focus.jobs.snapshots.classes_of`.
 
     Returns
     -------
@@ -67,7 +75,7 @@ def recover(
     if is_new:
         _begin_anew(crawl, stored, notes, state, led)
     else:
-        crawl.apply(snapshot_of(state, policy_of(notes, state, crawl.policy, stored.path.parent)))
+        crawl.apply(snapshot_of(state, policy_of(notes, state, crawl.policy, stored.path.parent, stores)))
         crawl.policy.attach(crawl.frontier)
     choices = 0
     for record in records:

@@ -1,9 +1,12 @@
-"""A snapshot of a crawl as the notes of a checkpoint: the pickled policy, and everything else as JSON."""
+"""A snapshot of a crawl as the notes of a checkpoint: the pickled policy, and everything else as JSON.
+
+Who resumes a crawl needs both. Who only looks at it reads the JSON, which has the best arms too, and so runs nothing of
+what somebody may have put in the place of the policy.
+"""
 
 from __future__ import annotations
 
 import json
-import pickle
 import platform
 from dataclasses import fields
 from importlib.metadata import PackageNotFoundError, version
@@ -13,27 +16,34 @@ import numpy as np
 
 from scrapy_focus.core.errors import PolicyError, ResumeError, StorageError
 from scrapy_focus.core.keeper import Snapshot
+from scrapy_focus.core.policy import Policy
 from scrapy_focus.jobs.description import differences
+from scrapy_focus.jobs.pickles import Classes, RefusedName
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from scrapy_focus.core.policy import Policy
+    from collections.abc import Collection, Mapping
 
 POLICY, STATE = "policy", "crawl"  # names of the notes
 _LIBRARIES = ("numpy", "scikit-learn", "scipy")
+_BEST = 10  # arms
+_LONGEST = 1000  # characters of the name of an arm
 
 
-def notes_of(snapshot: Snapshot, description: Mapping[str, Any] | None) -> dict[str, bytes]:
-    """Return the notes of a snapshot, with what has to be equal for a resume.
+def notes_of(
+    snapshot: Snapshot, description: Mapping[str, Any] | None, stores: Collection[str] = ()
+) -> dict[str, bytes]:
+    """Return the notes of a snapshot, with what has to be equal for a resume; ``stores`` as in :func:`classes_of`.
 
     Raises
     ------
     PolicyError
-        If the policy cannot be pickled.
+        If the policy cannot be pickled, or a pickle of it could not be read again.
     """
     try:
-        policy = pickle.dumps(snapshot.policy, protocol=5)
+        policy = classes_of(type(snapshot.policy), stores).dumps(snapshot.policy)
+    except RefusedName as error:
+        name = type(snapshot.policy).__qualname__
+        raise PolicyError(f"the policy {name} cannot be stored, which a JOBDIR needs: {error}") from error
     except Exception as error:
         name = type(snapshot.policy).__qualname__
         raise PolicyError(
@@ -41,7 +51,7 @@ def notes_of(snapshot: Snapshot, description: Mapping[str, Any] | None) -> dict[
             f"{name}.__getstate__, and make it again in attach()"
         ) from error
     state = {field.name: getattr(snapshot, field.name) for field in fields(snapshot) if field.name != "policy"}
-    state |= {"description": description, "versions": versions()}
+    state |= {"description": description, "versions": versions(), "best_arms": _best_arms(snapshot.policy)}
     try:
         return {POLICY: policy, STATE: json.dumps(state, default=_plain).encode()}
     except (TypeError, ValueError) as error:
@@ -64,7 +74,7 @@ def state_of(notes: Mapping[str, bytes], where: object) -> dict[str, Any]:
         missing = {field.name for field in fields(Snapshot)} - {"policy"} - state.keys()
         if missing or "description" not in state:
             raise ValueError(f"it lacks {', '.join(sorted(missing)) or 'its description'}")
-    except (KeyError, ValueError, TypeError, AttributeError) as error:
+    except (KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise StorageError(
             f"what {where} says of its crawl cannot be read ({error!r}); see scrapy focus-check"
         ) from error
@@ -80,8 +90,10 @@ def snapshot_of(state: Mapping[str, Any], policy: Policy) -> Snapshot:
     return Snapshot(policy=policy, **values)
 
 
-def policy_of(notes: Mapping[str, bytes], state: Mapping[str, Any], like: Policy, where: object) -> Policy:
-    """Return the policy of a checkpoint, as it had learned by then.
+def policy_of(
+    notes: Mapping[str, bytes], state: Mapping[str, Any], like: Policy, where: object, stores: Collection[str] = ()
+) -> Policy:
+    """Return the policy of a checkpoint, as it had learned by then; ``stores`` as in :func:`classes_of`.
 
     Raises
     ------
@@ -89,16 +101,42 @@ def policy_of(notes: Mapping[str, bytes], state: Mapping[str, Any], like: Policy
         If it cannot be read, or is of another class than ``like``.
     """
     try:
-        policy: Policy = pickle.loads(notes[POLICY])  # noqa: S301 (the user's own job directory)
+        policy: Policy = classes_of(type(like), stores).loads(notes[POLICY])
         if type(policy) is not type(like):
             raise TypeError(f"it is a {type(policy).__qualname__}, not a {type(like).__qualname__}")
+    except RefusedName as error:
+        raise ResumeError(f"the policy in {where} was not read: {error}") from error
     except Exception as error:
         changed = differences(state.get("versions", {}), versions())
         raise ResumeError(
             f"what the policy in {where} learned cannot be read: {error!r}{f' ({changed})' if changed else ''}; "
-            "install these versions again, or let scrapy focus-check --fix keep the links and begin to learn anew"
+            "install these versions again, or let scrapy focus-check --fix --anew keep the links and begin to learn "
+            "anew"
         ) from error
     return policy
+
+
+def classes_of(policy: type[Policy], stores: Collection[str] = ()) -> Classes:
+    """Return what pickles of a policy may name: classes of the package of the policy and of its bases, besides what is
+    always allowed, and what ``policy.stores`` and ``stores`` name.
+    """
+    homes = {home_of(cls) for cls in policy.__mro__ if issubclass(cls, Policy)}
+    return Classes(homes - {"scrapy_focus"}, {*stores, *policy.stores})
+
+
+def home_of(cls: type) -> str:
+    """Return the name of the package that a class belongs to, at the top."""
+    return cls.__module__.partition(".")[0]
+
+
+def _best_arms(policy: Policy) -> list[tuple[str, float, int]] | str:
+    """Return the arms that earned most, or why the policy does not say: looking at a crawl must not end it."""
+    try:
+        return [
+            (str(name)[:_LONGEST], float(earned), int(pulls)) for name, earned, pulls in policy.best_arms(_BEST)[:_BEST]
+        ]
+    except Exception as error:
+        return f"{type(policy).__qualname__}.best_arms failed: {str(error) or type(error).__name__}"[:_LONGEST]
 
 
 def _plain(value: Any) -> Any:

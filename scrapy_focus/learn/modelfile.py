@@ -1,8 +1,13 @@
-"""Model files: numbers and a header in one ``.npz``. They are data: reading one runs no code, whoever made it."""
+"""Model files: numbers and a header in one ``.npz``. They are data: reading one runs no code, whoever made it.
+
+They are compressed, and three megabytes may be three gigabytes of zeros. What a file says of its sizes need not be
+true. So each part is read up to a limit, and an array is made when all of its bytes are there.
+"""
 
 from __future__ import annotations
 
 import json
+import math
 import zipfile
 import zlib
 from hashlib import blake2b
@@ -23,6 +28,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _FORMAT = 1  # of the file as a whole; a reader refuses what is newer
+_LARGEST = 128 << 20  # bytes of all arrays
+_LONGEST = 16 << 20  # bytes of the header
+_PARTS = 100  # arrays
+_HEADER = "header"
 
 
 # what NumPy, JSON and zipfile raise for bytes that are not what was written
@@ -50,15 +59,20 @@ def write_model(
     Raises
     ------
     ConfigError
-        If the file cannot be written.
+        If the file cannot be written, or would be larger than one that is read again.
     """
     said = json.dumps(
         {"file": f"scrapy_focus {sort.name}", "format": _FORMAT, **header}, ensure_ascii=False, sort_keys=True
     )
+    written = np.frombuffer(said.encode("utf-8", "backslashreplace"), np.uint8)
+    size = sum(array.nbytes for array in arrays.values())
+    if len(written) > _LONGEST or size > _LARGEST:
+        raise ConfigError(
+            f"the {sort.name} for {path} has {len(written):,} bytes of texts and {size:,} bytes of numbers, and files "
+            f"of up to {_LONGEST:,} and {_LARGEST:,} are read again"
+        )
     buffer = BytesIO()
-    np.savez_compressed(
-        buffer, allow_pickle=False, header=np.frombuffer(said.encode("utf-8", "backslashreplace"), np.uint8), **arrays
-    )
+    np.savez_compressed(buffer, allow_pickle=False, header=written, **arrays)
     try:
         write_atomically(Path(path), buffer.getvalue())
     except OSError as error:
@@ -79,10 +93,9 @@ def read_model(path: str | PathLike[str], sort: Sort = RELEVANCE) -> tuple[dict[
         with Path(path).open("rb") as data:
             if not zipfile.is_zipfile(data):
                 raise ValueError("it is no .npz")
-            data.seek(0)
-            with np.load(data, allow_pickle=False) as file:
-                arrays = {name: file[name] for name in file.files}
-        header = json.loads(arrays.pop("header").tobytes())
+            with zipfile.ZipFile(data) as archive:
+                arrays = _read_arrays(archive)
+        header = json.loads(arrays.pop(_HEADER).tobytes())
     except FileNotFoundError as error:
         raise ConfigError(f"there is no file {path}; {sort.make}") from error
     except OSError as error:
@@ -97,6 +110,45 @@ def read_model(path: str | PathLike[str], sort: Sort = RELEVANCE) -> tuple[dict[
             f"install a newer one, or {sort.make}"
         )
     return header, arrays
+
+
+def _read_arrays(archive: zipfile.ZipFile) -> dict[str, NDArray[Any]]:
+    """Return the arrays in a file by name.
+
+    Raises
+    ------
+    ValueError
+        If one is none, or all of them together are larger than any that are written.
+    """
+    arrays: dict[str, NDArray[Any]] = {}
+    parts = archive.infolist()
+    if len(parts) > _PARTS:
+        raise ValueError(f"it has {len(parts):,} parts")
+    left = _LARGEST
+    for part in parts:
+        if part.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):  # others are inflated without a limit
+            raise ValueError(f"its part {part.filename!r:.80} is compressed in an unusual way")
+        name = part.filename.removesuffix(".npy")
+        most = min(left, _LONGEST) if name == _HEADER else left
+        with archive.open(part) as file:
+            content = file.read(most + 1)
+        if len(content) > most:
+            raise ValueError(f"its part {part.filename!r:.80} inflates to more than {most:,} bytes")
+        left -= len(content)
+        arrays[name] = _array_of(content)
+    return arrays
+
+
+def _array_of(content: bytes) -> NDArray[Any]:
+    """Return the array in a file in NumPy's format."""
+    file = BytesIO(content)
+    read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+    shape, by_columns, dtype = read[np.lib.format.read_magic(file)](file)
+    here, needed = len(content) - file.tell(), math.prod(shape) * dtype.itemsize
+    if dtype.hasobject or not dtype.itemsize or here != needed:
+        raise ValueError(f"an array of the shape {shape!s:.80} and the type {dtype!s:.80} has {here:,} bytes")
+    values = np.frombuffer(content, dtype, offset=file.tell()) if here else np.empty(0, dtype)
+    return values.reshape(shape, order="F" if by_columns else "C").copy(order="K")
 
 
 def digest_of(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> str:

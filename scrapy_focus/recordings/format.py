@@ -335,6 +335,10 @@ def open_recording(path: Path, *, writable: bool) -> sqlite3.Connection:
         if path.with_name(f"{path.name}-journal").exists():  # only a writer can take back what another one left
             _connect(path, "rw").close()
         database = _connect(path, "rw" if writable else "ro")
+        database.execute("PRAGMA trusted_schema = OFF")
+        if database.execute("SELECT 1 FROM sqlite_master WHERE type NOT IN ('table', 'index')").fetchone():
+            database.close()
+            raise RecordingError(f"{path} is not a recorded site: it has views or triggers, and none has")
         application = database.execute("PRAGMA application_id").fetchone()[0]
         version = database.execute("PRAGMA user_version").fetchone()[0]
     if application != APPLICATION:

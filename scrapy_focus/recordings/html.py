@@ -38,7 +38,7 @@ REDIRECTING = (301, 302, 303, 307, 308)  # statuses whose Location Scrapy follow
 _HEAD = 4096  # characters in which a <base> or a refresh is looked for, as Scrapy does
 _SOON = 100  # seconds: a refresh that takes longer is not followed, Scrapy's METAREFRESH_MAXDELAY
 _LONGEST = 2083  # characters of a URL, Scrapy's URLLENGTH_LIMIT
-_BOMB = 1 << 30  # bytes that a body may decompress to, Scrapy's DOWNLOAD_MAXSIZE
+LARGEST = 64 << 20  # bytes of a body that are read of an archive, and that one may decompress to
 _CHUNK = 1 << 16  # bytes
 _REMEMBERED = 1 << 9  # characters of a link; longer ones are no menu's, and 65,536 of them take much memory
 _FOLLOWED = {"a": "href", "area": "href", "iframe": "src", "frame": "src"}
@@ -63,7 +63,7 @@ class Content(NamedTuple):
 def decompress(body: bytes, headers: Mapping[str, str]) -> bytes:
     """Return a body as it was before its ``Content-Encoding``; as it is where that is unknown or a lie.
 
-    Of a body that was cut off, what can be had is returned, and no more than a gigabyte of any. Brotli and Zstandard
+    Of a body that was cut off, what can be had is returned, and no more than 64 MiB of any. Brotli and Zstandard
     need the packages that Scrapy brings.
     """
     for encoding in reversed(get_header(headers, "Content-Encoding").lower().split(",")):
@@ -77,6 +77,23 @@ def decompress(body: bytes, headers: Mapping[str, str]) -> bytes:
             case "zstd":
                 body = _unzstd(body) or body
     return body
+
+
+def gunzip(packed: bytes, most: int = LARGEST) -> bytes:
+    """Return the content of a gzip file.
+
+    Raises
+    ------
+    ValueError
+        If it is larger than it may be.
+    OSError, EOFError, zlib.error
+        If it is no such file, damaged or cut off.
+    """
+    with gzip.GzipFile(fileobj=BytesIO(packed)) as file:
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise ValueError(f"{len(packed):,} bytes of gzip inflate to more than {most:,}")
+    return content
 
 
 def decode(body: bytes, headers: Mapping[str, str]) -> tuple[str, str]:
@@ -206,7 +223,7 @@ def _spell(start: str, href: str, encoding: str) -> tuple[str, bool]:
 
 def _inflate(body: bytes, form: int) -> bytes:
     try:
-        return zlib.decompressobj(form).decompress(body, _BOMB)
+        return zlib.decompressobj(form).decompress(body, LARGEST)
     except zlib.error:
         return b""
 
@@ -217,7 +234,7 @@ def _unbrotli(body: bytes) -> bytes:
 
         unpacker = brotli.Decompressor()
         read = bytearray(unpacker.process(body, output_buffer_limit=_CHUNK))
-        while len(read) < _BOMB and (part := unpacker.process(b"", output_buffer_limit=_CHUNK)):
+        while len(read) < LARGEST and (part := unpacker.process(b"", output_buffer_limit=_CHUNK)):
             read += part
         return bytes(read)
     except ImportError:
@@ -246,7 +263,7 @@ def _read_all(file: Any) -> bytes:
     """Return what a decompressing file gives before it ends or turns out to be broken."""
     read = bytearray()
     with suppress(Exception):  # each format has errors of its own
-        while len(read) < _BOMB and (part := file.read1(_CHUNK)):
+        while len(read) < LARGEST and (part := file.read1(_CHUNK)):
             read += part
     return bytes(read)
 

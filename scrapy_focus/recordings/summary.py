@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from scrapy_focus.core.printable import printable
+from scrapy_focus.recordings.checksums import SUMS
 from scrapy_focus.recordings.format import RecordedSite
 from scrapy_focus.recordings.html import REDIRECTING
 
@@ -52,6 +53,7 @@ def describe(path: Path) -> str:
         ("URLs", ", ".join(f"{count:,} {kind}" for kind, count in kinds.items() if count) or "none"),
         ("links", f"{len(site.targets):,}"),
         ("deepest", f"{int(site.depth.max())} clicks" if site.meta.get("finished") else "known when it is finished"),
+        ("checksums", "there, --verify looks at them" if SUMS in site.meta else "none"),
         ("file", f"{path.stat().st_size / 1e6:,.1f} MB"),
     ]
     site.close()

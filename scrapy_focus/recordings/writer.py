@@ -24,6 +24,7 @@ import numpy as np
 from w3lib.url import canonicalize_url, safe_url_string
 
 from scrapy_focus.core.errors import RecordingError
+from scrapy_focus.recordings.checksums import SUMS, sums_of
 from scrapy_focus.recordings.format import APPLICATION, FORMAT, SCHEMA, Completeness, open_recording, reading
 from scrapy_focus.recordings.graph import depths, read_links
 from scrapy_focus.recordings.html import Content, first_pages, is_page, mime_of, read_page, redirect_of
@@ -204,9 +205,11 @@ class SiteWriter:
             return Completeness(self._n_pages - missing, missing, failed, bool(self._meta("finished")))
 
     def close(self) -> None:
-        """Write what is left and close the file. Idempotent."""
+        """Write what is left, with checksums of all, and close the file. Idempotent."""
         try:
             with self._writing():
+                self._begin()
+                self._set_meta(**{SUMS: sums_of(self._database)})
                 self._commit(patience=_PATIENCE)
         except sqlite3.ProgrammingError:  # closed already
             return
@@ -244,6 +247,7 @@ class SiteWriter:
         version = self._database.execute("PRAGMA data_version").fetchone()[0]
         if version != self._version:
             self._version = version
+            self._database.execute("DELETE FROM meta WHERE name = ?", (SUMS,))  # those of the other process
             self._forget()
 
     def _commit(self, *, patience: float) -> None:

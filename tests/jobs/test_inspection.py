@@ -348,9 +348,7 @@ def test_a_policy_that_is_lost_begins_anew(
     sql(jobdir, statement)
     with pytest.raises(StorageError, match=r"is damaged; see scrapy focus-check"):
         resumed(jobdir, POLICIES[name]())
-    if "policy" in statement:
-        assert read_status(jobdir)["best_arms_error"].startswith("the policy cannot be read")
-    assert check_job(jobdir, say=str).found[0].startswith("the policy cannot be read")
+    assert check_job(jobdir, say=str).found[0].startswith("the policy cannot be relied on")
     assert "dropped the policy" in fixed(jobdir)[0]
     assert "there is no policy: the next run places" in check_job(jobdir, say=str).harmless[0]
     assert read_status(jobdir)["outcomes"] == reference["outcomes"]
@@ -401,19 +399,54 @@ def test_values_that_nobody_wrote_are_found_and_left_alone(statement: str, findi
     assert contents(job) == before
 
 
-class Homeless(BreadthFirst):
-    """Cannot be imported any more when its job is checked."""
+class Homeless(Random):
+    """Cannot be imported any more when its job is looked at."""
+
+    def best_arms(self, k: int) -> list[tuple[str, float, int]]:
+        return [("the only one", self.earned, 7)]
+
+    earned = 2.5
 
 
-def test_a_policy_whose_class_is_elsewhere_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Outside of its project a policy cannot be read, which is no damage: it is not dropped, and the message says why."""
+def test_a_job_can_be_looked_at_where_the_class_of_its_policy_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Outside of the project the status has the best arms, and a check finds all well; nothing is changed."""
     kill(run(tmp_path, Homeless(), 60))
-    monkeypatch.delattr(f"{__name__}.Homeless")
-    checkup = repair_job(tmp_path, say=str)
-    assert "run this in the folder of the project that crawls" in checkup.found[0]
-    assert not checkup.done
-    monkeypatch.undo()
-    assert check_job(tmp_path, say=str).is_well
+    with monkeypatch.context() as patch:
+        patch.delattr(f"{__name__}.Homeless")
+        assert read_status(tmp_path)["best_arms"] == [{"arm": "the only one", "earned": 2.5, "pulls": 7}]
+        assert repair_job(tmp_path, say=str).is_well
+
+
+class Confused(BreadthFirst):
+    """Gives an answer that makes no sense where it is asked for its best arms."""
+
+    answer: Any = None
+
+    def best_arms(self, k: int) -> list[tuple[str, float, int]]:
+        return self.answer
+
+
+@pytest.mark.parametrize("answer", [None, "abc", [1], [("a", "b", "c")], [("a", float("inf"), float("nan"))]])
+def test_a_policy_that_cannot_name_its_best_arms_is_stored_all_the_same(answer: object, tmp_path: Path) -> None:
+    """Nonsense is no reason to make no checkpoint; the status says where it came from."""
+    policy = Confused()
+    policy.answer = answer
+    kill(run(tmp_path, policy, 60))
+    assert read_status(tmp_path)["best_arms_error"].startswith("Confused.best_arms failed: ")
+    assert resumed(tmp_path, Confused())["outcomes"] > 20
+
+
+def test_a_policy_is_dropped_where_that_is_asked_for(job: Path) -> None:
+    """One that is what was stored, and cannot be read any more where the crawl resumes, say."""
+    outcomes = read_status(job)["outcomes"]
+    assert not repair_job(job, say=str).done
+    checkup = repair_job(job, anew=True, say=str)
+    assert "dropped the policy: what it learned" in checkup.done[0]
+    assert checkup.is_well
+    assert not repair_job(job, anew=True, say=str).done
+    assert resumed(job, BreadthFirst())["outcomes"] == outcomes
 
 
 # Damage to the file

@@ -488,6 +488,6 @@ def test_another_format_is_named(tmp_path: Path) -> None:
     connection.close()
     with pytest.raises(
         ResumeError,
-        match=r"has format 99, of a later version of scrapy_focus; this one reads 3: .*another JOBDIR",
+        match=r"has format 99, of a later version of scrapy_focus; this one reads 4: .*another JOBDIR",
     ):
         world.open()

@@ -149,7 +149,7 @@ def test_bodies_are_unpacked_as_scrapy_does(encoding: str, monkeypatch: pytest.M
     cut = decompress(packed[: len(packed) * 2 // 3], headers)
     assert body.startswith(cut)
     assert len(cut) > 100_000
-    monkeypatch.setattr(pages, "_BOMB", 1_000_000)
+    monkeypatch.setattr(pages, "LARGEST", 1_000_000)
     assert len(decompress(_packed(encoding, bytes(50_000_000)), headers)) < 2_000_000
 
 

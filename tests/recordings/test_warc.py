@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
+import hashlib
 import re
 import shutil
 import subprocess
 import sys
+import tracemalloc
 import zlib
 from io import BytesIO
 from pathlib import Path
@@ -352,3 +355,88 @@ def test_without_warcio(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setitem(sys.modules, "warcio", None)
     with pytest.raises(ConfigError, match=r"pip install scrapy-focus\[warc\]"):
         record(WarcImporter(WGET), tmp_path / "site.sqlite")
+
+
+@pytest.mark.parametrize("digests", ["both", "block", "payload"])
+def test_records_that_changed_are_left_out(digests: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Each has a digest, and what does not fit it is counted, said, and not recorded."""
+    with Archive(tmp_path / "a.warc", gzip=False) as archive:
+        archive.add("", b'<a href="one.html">One</a><a href="two.html">Two</a>')
+        archive.add("one.html", b"the first page")
+        archive.add("two.html", b"the second page")
+    content = archive.path.read_bytes()
+    for kind in ("Block", "Payload"):
+        if digests not in ("both", kind.lower()):
+            content = re.sub(rf"WARC-{kind}-Digest: [^\r]*\r\n".encode(), b"", content)
+    archive.path.write_bytes(content)
+    assert statuses_of(archive.path, tmp_path / "as-it-was.sqlite") == {"": 200, "one.html": 200, "two.html": 200}
+    assert not caplog.text
+    archive.path.write_bytes(content.replace(b"the first page", b"the worst page"))
+    assert statuses_of(archive.path, tmp_path / "changed.sqlite") == {"": 200, "one.html": 0, "two.html": 200}
+    assert "1 record does not have the digests that they say, and are left out" in caplog.text
+
+
+def statuses_of(archive: Path, target: Path) -> dict[str, int]:
+    """Record an archive, and return what its URLs answered."""
+    record(WarcImporter(archive), target)
+    site = RecordedSite(target)
+    try:
+        return statuses(site)
+    finally:
+        site.close()
+
+
+@pytest.mark.parametrize("with_block", [True, False])
+def test_a_digest_of_a_payload_may_be_without_its_chunks(
+    with_block: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Archives differ in what they take it of; either is taken, and that of the whole record counts most."""
+    page = b'<a href="a.csv">A</a>'
+    chunked = b"%x\r\n%s\r\n0\r\n\r\n" % (len(page), page)
+    digest = "sha1:" + base64.b32encode(hashlib.sha1(page).digest()).decode()
+    with Archive(tmp_path / "a.warc", gzip=False) as archive:
+        archive.add(
+            "", chunked, headers=[*HTML, ("Transfer-Encoding", "chunked")], more={"WARC-Payload-Digest": digest}
+        )
+    content = archive.path.read_bytes()
+    assert digest.encode() in content
+    if not with_block:
+        archive.path.write_bytes(re.sub(rb"WARC-Block-Digest: [^\r]*\r\n", b"", content))
+    assert statuses_of(archive.path, tmp_path / "site.sqlite")[""] == 200
+    assert "digest" not in caplog.text
+
+
+def test_every_byte_of_an_uncompressed_archive_counts(tmp_path: Path) -> None:
+    """Whatever byte of a body changes, the page is left out: none is recorded with another content."""
+    with Archive(tmp_path / "a.warc", gzip=False) as archive:
+        archive.add("", b'<a href="one.html">One</a>')
+        archive.add("one.html", b"<p>a page of a few words</p>")
+    content = archive.path.read_bytes()
+    start = content.index(b"<p>a page")
+    for place in range(start, start + 28, 3):
+        changed = bytearray(content)
+        changed[place] ^= 1
+        archive.path.write_bytes(changed)
+        assert statuses_of(archive.path, tmp_path / f"{place}.sqlite") == {"": 200, "one.html": 0}
+
+
+def test_a_small_archive_that_inflates_to_a_large_one_is_read_in_little_memory(tmp_path: Path) -> None:
+    """Of a body, or of what one decompresses to, no more is read than of any; its size is what it was."""
+    zeros = bytes(150 << 20)
+    with Archive(tmp_path / "a.warc.gz", gzip=True) as archive:
+        archive.add("", b'<a href="one.csv">One</a><a href="two.csv">Two</a>')
+        archive.add("one.csv", zeros, headers=[("Content-Type", "text/csv")])
+        archive.add(
+            "two.csv", gzip.compress(zeros), headers=[("Content-Type", "text/csv"), ("Content-Encoding", "gzip")]
+        )
+    assert archive.path.stat().st_size < 1e6
+    tracemalloc.start()
+    try:
+        record(WarcImporter(archive.path), tmp_path / "site.sqlite")
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 250e6
+    site = RecordedSite(tmp_path / "site.sqlite")
+    assert site.size[site.ids[f"{ROOT}one.csv"]] == len(zeros)
+    site.close()

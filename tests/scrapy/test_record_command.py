@@ -7,11 +7,14 @@ import json
 import os
 import pty
 import re
+import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections import Counter
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -207,6 +210,22 @@ def test_info_says_what_a_recording_holds(odd: Recorded, capsys: pytest.CaptureF
     assert "1 not to be asked for, 3 without response" in said
     assert f"{sum(answer in (301, 302, 303, 307, 308) for answer in EXPECTED.values())} redirects" in said
     assert "video/mp4" in said
+
+
+def test_verify_says_whether_a_recording_is_what_was_written(
+    odd: Recorded, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With status 1 where it is not; also together with what it holds."""
+    assert call(str(odd.path), "--verify") == 0
+    assert capsys.readouterr().out == f"{odd.path}: all is as it was written\n"
+    changed = tmp_path / "changed.sqlite"
+    shutil.copy(odd.path, changed)
+    with closing(sqlite3.connect(changed, isolation_level=None)) as database:
+        database.execute("UPDATE pages SET size = size + 1 WHERE id = 1")
+    assert call(str(changed), "--info", "--verify") == 1
+    said = capsys.readouterr()
+    assert "checksums  there" in said.out
+    assert "changed.sqlite is not what was written: its pages changed; take another copy" in said.err
 
 
 def test_a_kill_loses_nothing(tmp_path: Path) -> None:

@@ -3,31 +3,29 @@
 Each of them answers for something else. SQLite has no checksums, so that it finds a page that makes no sense, and no
 wrong letter; checksums hold for the notes of a checkpoint and the records of a journal; the frontier knows what must
 hold of links, hosts and picks.
+
+Nothing of a folder is run. So of the policy it is known whether it is what was stored, and not whether it can be read
+where the crawl is to resume.
 """
 
 from __future__ import annotations
 
 import json
-import pickle
 import sqlite3
 from contextlib import closing
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from scrapy_focus.core.errors import StorageError
 from scrapy_focus.core.frontier import Ranks, Vectors
-from scrapy_focus.core.policy import Policy, import_path
 from scrapy_focus.frontiers.sqlite.database import verify
 from scrapy_focus.frontiers.sqlite.frontier import sqlite_frontier
 from scrapy_focus.jobs.checksums import SUMS, damaged
-from scrapy_focus.jobs.description import differences
 from scrapy_focus.jobs.doctor.folder import locked, open_readonly
 from scrapy_focus.jobs.doctor.tail import read_tail
 from scrapy_focus.jobs.job import FRONTIER
 from scrapy_focus.jobs.journal import journals_in
-from scrapy_focus.jobs.snapshots import versions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -66,6 +64,7 @@ class Checkup:
     """What was found in the folder of a crawl, after all repairs."""
 
     findings: list[Finding] = field(default_factory=list)
+    has_policy: bool = False  # that could be dropped, and all else be kept
     tail: Tail | None = None  # what the journals hold; None: nobody can say which belong to the checkpoint
     done: list[str] = field(default_factory=list)  # repairs, in order
     copies: Path | None = None  # where the files are as they were before
@@ -136,6 +135,7 @@ def _findings(folder: Path, checkup: Checkup) -> Iterator[Finding]:
         yield Finding(what=f"{wrong}; this is not repaired: {ANEW}")
         return
     yield from _policy(notes)
+    checkup.has_policy = "policy" in notes
     checkup.tail = read_tail(folder, int(notes["journal"]), flying)
     if checkup.tail.why:
         yield Finding(what=checkup.tail.why + lost_of(checkup.tail), cure=Cure.CUT_JOURNAL)
@@ -198,7 +198,7 @@ def _unreliable(notes: Mapping[str, Any]) -> str:
     wrong = {*damaged(notes)} - {"policy", SUMS}
     try:
         dict(json.loads(notes["crawl"])["description"] or {})
-    except (KeyError, ValueError, TypeError):
+    except (KeyError, ValueError, TypeError, RecursionError):
         wrong.add("crawl")
     try:
         int(notes["journal"])
@@ -208,38 +208,16 @@ def _unreliable(notes: Mapping[str, Any]) -> str:
 
 
 def _policy(notes: Mapping[str, bytes]) -> Iterator[Finding]:
-    """Yield what is wrong with the stored policy: not what was stored, not what the crawl began with, not readable."""
-    state = json.loads(notes["crawl"])
-    path = (state["description"] or {}).get("policy", "")
+    """Yield what is wrong with the stored policy: it is not there, or is not what was stored."""
     changed = damaged(notes)
     if "policy" not in notes and "policy" not in changed:
         yield Finding(what="there is no policy: the next run places all links anew and begins to learn", harmless=True)
-        return
-    try:
-        if changed:
-            raise ValueError(f"the {' and '.join(changed)} of the last checkpoint is not what was stored")
-        policy = pickle.loads(notes["policy"])  # noqa: S301 (the user's own job directory)
-        found = import_path(type(policy))
-        if not isinstance(policy, Policy) or path not in ("", found):
-            raise TypeError(f"it is a {found}, the crawl began with a {path or 'policy'}")
-    except Exception as error:
-        what = f"the policy cannot be read: {type(error).__name__}: {error}"
-        if isinstance(error, (ImportError, AttributeError)) and not _can_import(path):
-            yield Finding(
-                what=f"{what}; {path or 'its class'} is not there: run this in the folder of the project that crawls"
-            )
-            return
-        if others := differences(state.get("versions", {}), versions()):
-            what += f" ({others}; it may be readable with the versions that wrote it)"
-        yield Finding(what=what, cure=Cure.PLACE_ANEW)
-
-
-def _can_import(path: str) -> bool:
-    module, _, name = path.rpartition(".")
-    try:
-        return hasattr(import_module(module), name)
-    except Exception:  # whatever the module does
-        return False
+    elif changed:
+        yield Finding(
+            what=f"the policy cannot be relied on: the {' and '.join(changed)} of the last checkpoint is not what was "
+            "stored",
+            cure=Cure.PLACE_ANEW,
+        )
 
 
 def lost_of(tail: Tail) -> str:

@@ -30,9 +30,12 @@ _SQLITE = (FRONTIER, f"{FRONTIER}-wal")
 _FURTHEST = 1 << 40  # numbers of rows that are tried behind damage
 
 
-def repair_job(jobdir: Path, *, say: Callable[[str], object] = print) -> Checkup:
+def repair_job(jobdir: Path, *, anew: bool = False, say: Callable[[str], object] = print) -> Checkup:
     """Verify all that is in a JOBDIR, and repair what can be; ``say`` is given what is wrong and what is done, a line
     each.
+
+    With ``anew``, drop the policy even if it is what was stored: it cannot be read any more where the crawl is to
+    resume, say.
 
     Raises
     ------
@@ -46,7 +49,9 @@ def repair_job(jobdir: Path, *, say: Callable[[str], object] = print) -> Checkup
         copies = _unused(folder)
         checkup = examine(folder, say)
         for cure, apply in _CURES.items():
-            if any(finding.cure is cure for finding in checkup.findings):
+            if any(finding.cure is cure for finding in checkup.findings) or (
+                anew and cure is Cure.PLACE_ANEW and checkup.has_policy
+            ):
                 done.append(apply(folder, checkup, copies))
                 say(f"repaired: {done[-1]}")
                 checkup = examine(folder, str)
@@ -115,7 +120,7 @@ def _place_anew(folder: Path, _: Checkup, copies: Path) -> str:
         database.execute("COMMIT")
     learned = json.loads(notes["crawl"]).get("counts", {}).get("outcomes", 0)
     return (
-        f"dropped the policy, which cannot be read: what it learned from {learned:,} outcomes is lost, and where {n:,} "
+        f"dropped the policy: what it learned from {learned:,} outcomes is lost, and where {n:,} "
         "links stood on their pages; all of them wait, and the next run places them anew as if they were given by hand"
     )
 

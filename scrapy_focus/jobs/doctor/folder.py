@@ -1,11 +1,15 @@
 """The folder of a crawl as it is found: whether there is one, who uses it, and its SQLite file opened so that nothing
 changes.
+
+It may come from somebody else. So files that lead elsewhere are refused, as they would be written through, and so are
+programs in the SQLite file.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from contextlib import contextmanager
+import stat
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from filelock import FileLock, Timeout
@@ -19,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+_IN_FILE = {"table", "index"}  # what a file of ours consists of
 _OF_SCRAPY = ("requests.queue", "requests.seen", "spider.state")
 
 
@@ -56,6 +61,10 @@ def folder_of(jobdir: Path) -> Path:
                 "anew with another JOBDIR"
             )
         raise ResumeError(f"nothing is stored in {folder} yet: the crawl ended before its first checkpoint")
+    for each in folder.iterdir():
+        with suppress(FileNotFoundError):  # a crawl that runs removes journals
+            if not (stat.S_ISREG(mode := each.lstat().st_mode) or stat.S_ISDIR(mode)):
+                raise ResumeError(f"{each} is no file, or leads elsewhere: put the file in its place, or remove it")
     return folder
 
 
@@ -99,4 +108,12 @@ def open_readonly(path: Path) -> sqlite3.Connection:
     Without a log beside it nobody has it open, and SQLite would make two files to find that out; it is told so.
     """
     how = "mode=ro" if path.with_name(f"{path.name}-wal").exists() else "mode=ro&immutable=1"
-    return sqlite3.connect(f"{path.absolute().as_uri()}?{how}", uri=True, isolation_level=None)
+    database = sqlite3.connect(f"{path.absolute().as_uri()}?{how}", uri=True, isolation_level=None)
+    with suppress(sqlite3.Error):  # malformed, as whoever asks it will see
+        database.execute("PRAGMA trusted_schema = OFF")
+        parts = set(database.execute("SELECT type FROM sqlite_master UNION SELECT 'virtual' FROM sqlite_master WHERE "
+                                     "type = 'table' AND rootpage = 0"))  # fmt: skip
+        if others := {kind for (kind,) in parts} - _IN_FILE:
+            database.close()
+            raise StorageError(f"{path} is not the frontier of a crawl: it has a {min(others)}, which none has")
+    return database

@@ -2,12 +2,14 @@
 
 The last checkpoint is read as one snapshot of its SQLite file, and what came since from the journals. A crawl that runs
 may commit a checkpoint in between and remove journals that were about to be read; then all of it is read again.
+
+A folder may come from somebody else. So nothing of it is run: the policy is not read, and what it found best is among
+the plain values of the checkpoint.
 """
 
 from __future__ import annotations
 
 import json
-import pickle
 import sqlite3
 from contextlib import closing, suppress
 from datetime import UTC, datetime
@@ -17,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from scrapy_focus.core.errors import ResumeError, StorageError
-from scrapy_focus.core.policy import Policy
 from scrapy_focus.core.types import State
 from scrapy_focus.frontiers.sqlite.database import storage_error, verify
 from scrapy_focus.jobs.doctor.folder import folder_of, open_readonly, user_of
@@ -32,10 +33,10 @@ if TYPE_CHECKING:
 
     from scrapy_focus.jobs.doctor.tail import Tail
 
-_BEST = 10  # arms
 _NO_ROW = (1 << 63) - 1  # no link has this number
 _ATTEMPTS = 5  # to read between two checkpoints of a crawl that runs
-_LIMITS = ("requests", "bytes", "seconds")
+_SENSELESS = (LookupError, ValueError, TypeError, AttributeError, ArithmeticError, RecursionError)
+_LIMITS: dict[str, type[float]] = {"requests": int, "bytes": int, "seconds": float}
 _MISSION = "mission: "  # what the names of its fields begin with in a description
 
 
@@ -54,8 +55,8 @@ def read_status(jobdir: Path) -> dict[str, Any]:
     links, notes, tail = _read(folder, busy=bool(user))
     try:
         crawl = json.loads(notes["crawl"])
-        said = _say_crawl(crawl, tail)
-    except (KeyError, ValueError, TypeError) as error:
+        said = _say_crawl(crawl, tail) | _best_arms(crawl) | {"versions": _versions(crawl)} | _times(folder, notes)
+    except _SENSELESS as error:
         raise StorageError(
             f"what {folder / FRONTIER} says of its crawl cannot be read ({error!r}); see scrapy focus-check"
         ) from error
@@ -72,11 +73,8 @@ def read_status(jobdir: Path) -> dict[str, Any]:
         "damage": damage,
         **said,
         "links": links,
-        **_best_arms(notes.get("policy", b"")),
         "events_since_checkpoint": tail.events.total(),
         "events": dict(sorted(tail.events.items())),
-        "versions": {"then": crawl.get("versions", {}), "now": versions()},
-        **_times(folder, notes),
         "files": {name: found.st_size for name, found in _files(folder).items()},
     }
 
@@ -100,7 +98,7 @@ def _read(folder: Path, *, busy: bool) -> tuple[dict[str, int], dict[str, bytes]
         except (StorageError, OSError) as error:
             if not busy or not isinstance(error.__cause__ or error, FileNotFoundError):  # a journal, removed just now
                 raise
-        except (sqlite3.Error, ValueError, TypeError) as error:
+        except (sqlite3.Error, MemoryError, *_SENSELESS) as error:
             raise storage_error(path, error) from error
     raise StorageError(f"{folder} changes faster than it can be read; try again")
 
@@ -131,12 +129,13 @@ def _count(database: sqlite3.Connection) -> dict[str, int]:
 
 def _say_crawl(crawl: dict[str, Any], tail: Tail) -> dict[str, Any]:
     """Return what the notes and the journals say of a crawl."""
-    described = dict(crawl["description"] or {})
+    described = {str(name): str(text) for name, text in dict(crawl["description"] or {}).items()}
     spider = described.pop("spider", "")
     mission = {name: described.pop(name) for name in [*described] if name.startswith(_MISSION)}
-    used = {name: {**crawl["used"], **tail.used}[name] for name in _LIMITS}
-    limits = {name: (crawl.get("limits") or {}).get(name) for name in _LIMITS}
-    counts = {**crawl["counts"], **tail.counts}
+    used = {name: kind({**crawl["used"], **tail.used}[name]) for name, kind in _LIMITS.items()}
+    limits = {name: None if (limit := (crawl.get("limits") or {}).get(name)) is None else kind(limit)
+              for name, kind in _LIMITS.items()}  # fmt: skip
+    counts = {str(name): int(n) for name, n in {**crawl["counts"], **tail.counts}.items()}
     return {
         "spider": spider,
         "policy": described.pop("policy", "unknown"),
@@ -146,25 +145,24 @@ def _say_crawl(crawl: dict[str, Any], tail: Tail) -> dict[str, Any]:
         "used": used,
         "limits": limits,
         "left": {name: None if limit is None else max(0, limit - used[name]) for name, limit in limits.items()},
-        "outcomes": int(counts.get("outcomes", 0)),
-        "rewards": float(crawl["rewards"]) + tail.rewards,
+        "outcomes": counts.get("outcomes", 0),
+        "rewards": float(crawl["rewards"]) + float(tail.rewards),
         "counts": {name: counts[name] for name in sorted(counts)},
     }
 
 
-def _best_arms(blob: bytes) -> dict[str, Any]:
-    """Ask the stored policy for its best arms; a class that cannot be imported here is no reason to fail."""
-    try:
-        policy = pickle.loads(blob)  # noqa: S301 (the user's own job directory)
-        if not isinstance(policy, Policy):
-            raise TypeError(f"it is a {type(policy).__qualname__}")
-        best = [
-            {"arm": str(name), "earned": float(sum_), "pulls": int(pulls)}
-            for name, sum_, pulls in policy.best_arms(_BEST)
-        ]
-    except Exception as error:
-        return {"best_arms": [], "best_arms_error": f"the policy cannot be read: {type(error).__name__}: {error}"}
-    return {"best_arms": best, "best_arms_error": ""}
+def _best_arms(crawl: dict[str, Any]) -> dict[str, Any]:
+    """Return the arms that earned most until the last checkpoint, or why they are not known."""
+    best = crawl["best_arms"]
+    if isinstance(best, str):
+        return {"best_arms": [], "best_arms_error": best}
+    arms = [{"arm": str(name), "earned": float(earned), "pulls": int(pulls)} for name, earned, pulls in best]
+    return {"best_arms": arms, "best_arms_error": ""}
+
+
+def _versions(crawl: dict[str, Any]) -> dict[str, dict[str, str]]:
+    then = {str(name): str(version) for name, version in dict(crawl["versions"]).items()}
+    return {"then": then, "now": versions()}
 
 
 def _times(folder: Path, notes: dict[str, bytes]) -> dict[str, Any]:

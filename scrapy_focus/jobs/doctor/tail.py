@@ -6,13 +6,13 @@ missing. This reads them the same way, and counts what a resume will find and wh
 
 from __future__ import annotations
 
-import pickle
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from scrapy_focus.core.errors import StorageError
 from scrapy_focus.jobs.journal import HEAD, journals_in, read_journal, whole_behind
+from scrapy_focus.jobs.plain import loads_plain
 from scrapy_focus.jobs.records import OutcomeRecord
 
 if TYPE_CHECKING:
@@ -108,12 +108,13 @@ def _read(path: Path, tail: Tail) -> None:
         for event, end in read_journal(path):
             kind = _kind(event)
             _count(tail, event)
-            tail.end = end
-    except StorageError:
-        raise
+            tail.end, kind = end, ""
     except Exception as error:  # a record that is whole, and does not make sense
+        if isinstance(error, StorageError) and isinstance(error.__cause__, OSError):
+            raise
         tail.why = (
-            f"{path.name} cannot be used from byte {tail.end:,} on: its event {kind!r} makes no sense ({error!r})"
+            f"{path.name} cannot be used from byte {tail.end:,} on: its event {kind!r:.40} makes no sense "
+            f"({str(error) or type(error).__name__})"
         )
         return
     size = path.stat().st_size
@@ -132,6 +133,6 @@ def _count_lost(path: Path, start: int, tail: Tail) -> None:
 
 def _kind_of_body(body: bytes) -> str:
     try:
-        return _kind(pickle.loads(body))  # noqa: S301 (the user's own job directory)
+        return _kind(loads_plain(body))
     except Exception:  # whole, and of another version or project
         return "other"

@@ -10,7 +10,6 @@ as the site did that it was made from.
 
 from __future__ import annotations
 
-import gzip
 import re
 from itertools import islice
 from mimetypes import MimeTypes
@@ -20,7 +19,7 @@ from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from scrapy_focus.core.errors import RecordingError
 from scrapy_focus.core.printable import printable_logger
-from scrapy_focus.recordings.html import redirect_of
+from scrapy_focus.recordings.html import gunzip, redirect_of
 from scrapy_focus.recordings.importers.base import identity, record
 from scrapy_focus.recordings.writer import Answer
 from scrapy_focus.sites.portal.portal import Page
@@ -101,7 +100,7 @@ class FolderSite:
         if not self._has(file) or not file.is_file():
             return _not_found()
         if file.name.endswith(".html.gz"):
-            return Page.of(gzip.decompress(file.read_bytes()))
+            return Page.of(gunzip(file.read_bytes()))
         mime = self.types.get(file.suffix.lower(), OCTET_STREAM)
         return Page(status=200, mime=mime, size=file.stat().st_size, make=file.read_bytes)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 import dbm
-import gzip
 import io
 import pickle
 import zlib
@@ -20,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_focus.core.errors import RecordingError
 from scrapy_focus.core.printable import printable_logger
-from scrapy_focus.recordings.html import decompress, get_header
+from scrapy_focus.recordings.html import LARGEST, decompress, get_header, gunzip
 from scrapy_focus.recordings.importers.base import Archive, merge_headers
 from scrapy_focus.recordings.writer import Answer
 
@@ -30,9 +29,10 @@ if TYPE_CHECKING:
 logger = printable_logger(__name__)
 
 _BROKEN: tuple[type[Exception], ...] = (
-    OSError, EOFError, LookupError, TypeError, ValueError, AttributeError, SyntaxError, RecursionError, zlib.error,
-    pickle.UnpicklingError, *dbm.error,
+    OSError, EOFError, LookupError, TypeError, ValueError, AttributeError, SyntaxError, RecursionError,
+    MemoryError, zlib.error, pickle.UnpicklingError, *dbm.error,
 )  # fmt: skip
+_LONGEST = 1 << 20  # bytes of what describes an entry, and of its headers
 _ENTRY = "??/*/meta"  # where the file system storage describes an entry
 
 
@@ -141,13 +141,18 @@ def _describe(meta: Path) -> _Entry | None:
             return None
         lines = _content(meta.with_name("response_headers")).split(b"\r\n")
         pairs = [(name, value.strip()) for name, colon, value in (line.partition(b":") for line in lines) if colon]
-        return _answer(fields["url"], fields["status"], pairs, _content(meta.with_name("response_body")))
+        return _answer(fields["url"], fields["status"], pairs, _content(meta.with_name("response_body"), LARGEST))
 
-    def _content(file: Path) -> bytes:
-        return gzip.decompress(file.read_bytes()) if compressed else file.read_bytes()
+    def _content(file: Path, most: int = _LONGEST) -> bytes:
+        with file.open("rb") as opened:
+            content = opened.read(most + 1)
+        if len(content) > most:
+            raise ValueError(f"{file.name} has more than {most:,} bytes")
+        return gunzip(content, most) if compressed else content
 
     try:
-        compressed = meta.read_bytes()[:2] == b"\x1f\x8b"
+        with meta.open("rb") as opened:
+            compressed = opened.read(2) == b"\x1f\x8b"
         return _Entry(float(ast.literal_eval(_content(meta).decode())["timestamp"]), str(meta.parent), read)
     except _BROKEN as error:
         logger.warning("The cache entry %s cannot be read and is left out: %s", meta.parent, error)

@@ -6,7 +6,9 @@ is referred to later, once to record. And what cannot be read to its end is reco
 
 from __future__ import annotations
 
+import base64
 import gzip
+import hashlib
 import re
 import tempfile
 import zlib
@@ -15,7 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_focus.core.errors import ConfigError, RecordingError
-from scrapy_focus.recordings.html import decompress, get_header
+from scrapy_focus.core.printable import printable_logger
+from scrapy_focus.recordings.html import LARGEST, decompress, get_header
 from scrapy_focus.recordings.importers.base import FirstPage, identity, merge_headers
 from scrapy_focus.recordings.writer import Answer
 
@@ -25,7 +28,10 @@ if TYPE_CHECKING:
 
     from scrapy_focus.recordings.writer import SiteWriter
 
+logger = printable_logger(__name__)
+
 _STATUS = re.compile(r"[1-9][0-9]{2}")
+_CHUNK = 1 << 20  # bytes
 _SAID = 200  # characters of what warcio says
 _STARTS = (b"WARC/", b"filedesc://")  # of the two formats
 
@@ -37,6 +43,7 @@ class _Payload(NamedTuple):
     headers: dict[str, str]
     body: bytes  # decompressed
     size: int  # bytes as it came
+    unchunked: bytes = b""  # as it came, where it came in chunks
 
 
 class _Record(NamedTuple):
@@ -74,6 +81,10 @@ class WarcImporter:
     -----
     A ``revisit`` record has the body of the record that it refers to, where that is in the archives. ``resource``
     records count as answers with status 200.
+
+    Digests of records are checked. What does not have the digest that it says is left out, with a warning that says how
+    many these are. A digest of the payload alone, without one of the record, may be that of the body as it came or
+    without its chunks: archives differ. Of a body, no more than 64 MiB are read.
     """
 
     def __init__(self, *files: str | Path) -> None:
@@ -140,7 +151,7 @@ class _Bodies:
         """Keep a payload under several names; the first one under a name stays."""
         fresh = [name for name in names if name not in self._places]
         if fresh:
-            place = self._file.seek(0, 2), len(payload.body), payload._replace(body=b"")
+            place = self._file.seek(0, 2), len(payload.body), payload._replace(body=b"", unchunked=b"")
             self._file.write(payload.body)
             self._places.update(dict.fromkeys(fresh, place))
 
@@ -202,8 +213,8 @@ def _read(path: Path, *, with_bodies: bool) -> Iterator[_Record]:
     from warcio.archiveiterator import ArchiveIterator
 
     with _Stream(path) as stream:
-        archive = ArchiveIterator(stream, arc2warc=True)
-        records, count = iter(archive), 0
+        archive = ArchiveIterator(stream, arc2warc=True, check_digests=with_bodies)
+        records, count, changed = iter(archive), 0, 0
         while True:
             start = archive.offset
             try:
@@ -217,10 +228,30 @@ def _read(path: Path, *, with_bodies: bool) -> Iterator[_Record]:
             except Exception as error:  # warcio raises whatever its parsing runs into
                 raise stream.damage(start, count, error) from error
             count += 1
-            if answer is not None:
+            if answer is not None and (not with_bodies or _has_its_digests(record, answer)):
                 yield answer
+            else:
+                changed += answer is not None
+        if changed:
+            what = "1 record does" if changed == 1 else f"{changed:,} records do"
+            logger.warning("%s not have the digests that they say, and are left out: %s", what, path)
         if stream.tell() != archive.offset:
             raise stream.damage(archive.offset, count, EOFError("it was cut off"))
+
+
+def _has_its_digests(record: Any, answer: _Record) -> bool:
+    """Whether all that a record says of its digests is true; so is what it does not say, or says in a way unknown."""
+    problems = record.digest_checker.problems
+    if any(problem.startswith("block digest failed") for problem in problems):
+        return False
+    if not any(problem.startswith("payload digest failed") for problem in problems):
+        return True
+    if record.rec_headers.get_header("WARC-Block-Digest"):  # which says of all bytes that they are what they were
+        return True
+    algorithm, _, said = answer.digest.partition(":")
+    bodies = () if answer.payload is None else (answer.payload.body, answer.payload.unchunked)
+    made = [hashlib.new(algorithm, body, usedforsecurity=False).digest() for body in bodies]
+    return any(said.lower() in (each.hex(), base64.b32encode(each).decode().lower()) for each in made)
 
 
 def _parse(record: Any, with_bodies: bool) -> _Record | None:
@@ -247,14 +278,24 @@ def _payload(record: Any, with_body: bool) -> _Payload | None:
         return None
     else:
         status, headers = int(record.http_headers.get_statuscode()), merge_headers(record.http_headers.headers)
-    came = b""
-    if with_body and record.rec_type != "revisit":
-        came = record.raw_stream.read()
-        if "chunked" in get_header(headers, "Transfer-Encoding").lower():
-            from warcio.bufferedreaders import ChunkedDataReader
+    if not with_body or record.rec_type == "revisit":
+        return _Payload(status, headers, b"", 0)
+    came = _read_some(record.raw_stream)
+    size, unchunked = len(came) + max(0, getattr(record.raw_stream, "limit", 0)), b""
+    if "chunked" in get_header(headers, "Transfer-Encoding").lower():
+        from warcio.bufferedreaders import ChunkedDataReader
 
-            came = ChunkedDataReader(BytesIO(came)).read()
-    return _Payload(status, headers, decompress(came, headers), len(came))
+        came = unchunked = ChunkedDataReader(BytesIO(came)).read()
+        size = len(came)
+    return _Payload(status, headers, decompress(came, headers), size, unchunked)
+
+
+def _read_some(stream: Any) -> bytes:
+    """Return what is in a stream, and no more than is to be read of one body."""
+    read = bytearray()
+    while part := stream.read(min(_CHUNK, LARGEST - len(read))):
+        read += part
+    return bytes(read)
 
 
 class _Stream:

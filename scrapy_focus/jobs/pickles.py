@@ -1,0 +1,305 @@
+"""Pickles that cannot run what is in them.
+
+A pickle is a program: it names functions, and calls them. Yet a policy and a request that waits are objects of classes
+that nobody here knows, and must survive their process. So there are two kinds. A *plain* one holds numbers, texts,
+bytes and containers of them; it names nothing, and anybody may read it. Any other is written and read with
+:class:`Classes`, the list of what it may name, and what it may not name is refused when it is written already, and not
+when a crawl is to resume.
+
+NumPy's own way to pickle arrays is not on the list: it lets a pickle say where in memory an array has its objects.
+Arrays and random generators are written as texts, numbers and bytes instead, and made again of these.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import math
+import pickle
+import sys
+from enum import Enum
+from importlib import import_module
+from types import BuiltinFunctionType, FunctionType
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+
+    from numpy.typing import NDArray
+
+_PATHS = ("Path", "PosixPath", "PurePath", "PurePosixPath", "PureWindowsPath", "WindowsPath")
+#: Names outside of all packages that are harmless whatever they are called with.
+_HARMLESS = {
+    "array": ("array", "_array_reconstructor"),
+    "builtins": (
+        "bool", "bytearray", "bytes", "complex", "dict", "float", "frozenset", "int", "list", "object", "range", "set",
+        "slice", "str", "tuple",
+    ),
+    "collections": ("Counter", "OrderedDict", "defaultdict", "deque"),
+    "datetime": ("date", "datetime", "time", "timedelta", "timezone"),
+    "decimal": ("Decimal",),
+    "fractions": ("Fraction",),
+    "functools": ("partial",),
+    "itertools": ("count",),
+    "operator": ("itemgetter",),
+    "pathlib": _PATHS,
+    "pathlib._local": _PATHS,
+    "random": ("Random",),
+    "re": ("_compile",),
+    "types": ("SimpleNamespace",),
+    "uuid": ("SafeUUID", "UUID"),
+}  # fmt: skip
+#: Classes of these may be named: what policies are made of, none of which opens a file or a connection.
+_OURS = ("scrapy_focus.core.types", "scrapy_focus.learn", "scrapy_focus.policies")
+_GENERATORS = ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")
+_ENDS = {"pos": 624, "buffer_pos": 4}  # of places in the state of a generator, which NumPy does not check
+_LONGEST = 10_000  # characters of the description of a data type
+
+
+class RefusedName(pickle.UnpicklingError):
+    """A pickle names a class or function that it may not name."""
+
+    def __init__(self, module: str, name: str) -> None:
+        self.path = f"{module}.{name}"
+        super().__init__(
+            f"it names {self.path!r}, which is not among what a JOBDIR may hold: where you trust it, add "
+            f"{self.path!r} to FOCUS_STORED_CLASSES, or to the attribute stores of the policy"
+        )
+
+
+class Classes:
+    """The classes and functions that pickles may name, and pickling with them.
+
+    Always: plain values, the usual containers, dates and the like of the standard library, NumPy's arrays and random
+    generators, estimators of scikit-learn, and the classes of which the policies of this package are made.
+
+    Parameters
+    ----------
+    packages
+        Packages or modules of which every class may be named, and no function: those of the project that crawls.
+    paths
+        Import paths of single classes and functions, or of whole packages, functions included.
+    """
+
+    def __init__(self, packages: Collection[str] = (), paths: Collection[str] = ()) -> None:
+        self._packages = tuple(packages)
+        self._paths = tuple(paths)
+
+    def dumps(self, value: object) -> bytes:
+        """Return the pickle of a value.
+
+        Raises
+        ------
+        RefusedName
+            If it would name what it may not name.
+        Exception
+            Whatever a value that cannot be pickled raises.
+        """
+        file = io.BytesIO()
+        _Pickler(file, self).dump(value)
+        return file.getvalue()
+
+    def loads(self, data: bytes) -> Any:
+        """Return the value of a pickle; nothing else of it is imported or called than what it may name.
+
+        Raises
+        ------
+        RefusedName
+            If it names what it may not name.
+        Exception
+            Whatever a pickle that makes no sense raises.
+        """
+        return _Unpickler(data, self).load()
+
+    def find(self, module: str, name: str) -> Any:
+        """Return a class or function that may be named.
+
+        Raises
+        ------
+        RefusedName
+            If it may not.
+        ImportError, AttributeError
+            If it is not there.
+        """
+        if name in _HARMLESS.get(module, ()):
+            return _resolve(module, name)
+        if module == __name__ and name in _MAKERS:
+            return _MAKERS[name]
+        if module == "numpy" and _is_number(found := getattr(np, name, None)):
+            return found
+        if any(_is_within(f"{module}.{name}", path) for path in self._paths):
+            found = _resolve(module, name)
+            home = getattr(found, "__module__", None) or module
+            if not isinstance(found, type(sys)) and any(_is_within(f"{home}.{name}", path) for path in self._paths):
+                return found
+        elif any(_is_within(module, package) for package in (*_OURS, *self._packages)) or _is_within(module, "sklearn"):
+            found = _resolve(module, name)
+            if isinstance(found, type) and found.__module__ == module and _is_ours_or_estimator(found):
+                return found
+        raise RefusedName(module, name)
+
+
+def _is_within(path: str, package: str) -> bool:
+    return path == package or path.startswith(f"{package}.")
+
+
+def _is_number(found: Any) -> bool:
+    """Whether it is one of NumPy's types of numbers."""
+    return isinstance(found, type) and issubclass(found, (np.number, np.bool_))
+
+
+def _is_ours_or_estimator(cls: type) -> bool:
+    """Of scikit-learn only what does nothing when it is made: estimators, and the losses that they hold."""
+    if not _is_within(cls.__module__, "sklearn"):
+        return True
+    if cls.__module__ in ("sklearn._loss._loss", "sklearn.linear_model._sgd_fast"):
+        return True
+    return issubclass(cls, import_module("sklearn.base").BaseEstimator)
+
+
+def _resolve(module: str, name: str) -> Any:
+    """Return what a module has under a name, which may be that of a class within a class."""
+    found: Any = import_module(module)
+    for i, part in enumerate(name.split(".")):
+        if i and not isinstance(found, type):  # a module within a module leads anywhere
+            raise RefusedName(module, name)
+        found = getattr(found, part)
+    return found
+
+
+class _Pickler(pickle.Pickler):
+    def __init__(self, file: io.BytesIO, classes: Classes) -> None:
+        super().__init__(file, protocol=5)
+        self._classes = classes
+
+    def reducer_override(self, obj: Any) -> Any:
+        reduce = _REDUCERS.get(type(obj))
+        if reduce is not None:
+            return reduce(obj)
+        if isinstance(obj, np.generic):
+            return _scalar, (_text_of(obj.dtype), obj.tobytes())
+        if isinstance(obj, np.dtype):
+            if obj.isbuiltin != 1 or obj.hasobject:
+                raise pickle.PicklingError(f"it holds the data type {obj}, and only those of numbers can be stored")
+            return _dtype, (obj.str,)
+        if isinstance(obj, Enum):  # some versions of Python would name getattr, which leads anywhere
+            return type(obj), (obj.value,)
+        if isinstance(obj, (type, FunctionType, BuiltinFunctionType)) and "<" not in obj.__qualname__:
+            self._classes.find(str(obj.__module__), obj.__qualname__)
+        return NotImplemented
+
+
+class _Unpickler(pickle.Unpickler):
+    def __init__(self, data: bytes, classes: Classes) -> None:
+        super().__init__(io.BytesIO(data))
+        self._classes = classes
+
+    def find_class(self, module: str, name: str) -> Any:
+        """Return what the pickle names, if it may."""
+        return self._classes.find(module, name)
+
+
+# NumPy's objects as plain values
+
+
+def _text_of(dtype: np.dtype[Any]) -> str:
+    """Return the description of a data type as files in NumPy's format have it."""
+    return repr(np.lib.format.dtype_to_descr(dtype))
+
+
+def _type_of(text: str) -> np.dtype[Any]:
+    if type(text) is not str or len(text) > _LONGEST:
+        raise pickle.UnpicklingError("an array has no data type")
+    return np.lib.format.descr_to_dtype(ast.literal_eval(text))
+
+
+def _array(text: str, shape: tuple[int, ...], order: str, data: bytes) -> NDArray[Any]:
+    """Return an array of numbers, of which all bytes are given."""
+    dtype = _type_of(text)
+    if math.prod(shape) * dtype.itemsize != len(data) or dtype.hasobject:
+        raise pickle.UnpicklingError(f"an array of the shape {shape} has {len(data):,} bytes")
+    made = np.frombuffer(data, dtype) if data else np.empty(0 if 0 in shape else math.prod(shape), dtype)
+    return made.reshape(shape, order="F" if order == "F" else "C").copy(order="K")
+
+
+def _objects(shape: tuple[int, ...], values: list[Any]) -> NDArray[Any]:
+    """Return an array of objects."""
+    if math.prod(shape) != len(values):
+        raise pickle.UnpicklingError(f"an array of the shape {shape} has {len(values):,} objects")
+    made = np.empty(len(values), object)
+    for i, value in enumerate(values):
+        made[i] = value
+    return made.reshape(shape)
+
+
+def _scalar(text: str, data: bytes) -> Any:
+    return _array(text, (), "C", data)[()]
+
+
+def _dtype(text: str) -> np.dtype[Any]:
+    """Return the data type of a number; others would let a pickle change what they mean."""
+    found = np.dtype(text) if type(text) is str and len(text) <= _LONGEST else np.dtype(object)
+    if found.isbuiltin != 1 or found.hasobject:
+        raise pickle.UnpicklingError(f"{text!r} is no data type of a number")
+    return found
+
+
+def _bits(name: str, seed: Mapping[str, Any] | None, state: dict[str, Any]) -> np.random.BitGenerator:
+    """Return a source of random bits that continues where it was."""
+    inner = state.get("state")
+    places = {**state, **(inner if isinstance(inner, dict) else {})}
+    well = all(0 <= int(places.get(place, 0)) <= end for place, end in _ENDS.items())
+    if name not in _GENERATORS or not well:
+        raise pickle.UnpicklingError(f"{name!r} is no random generator that can be continued")
+    made: np.random.BitGenerator = getattr(np.random, name)(None if seed is None else np.random.SeedSequence(**seed))
+    made.state = state
+    return made
+
+
+def _generator(bits: np.random.BitGenerator) -> np.random.Generator:
+    return np.random.Generator(bits)
+
+
+def _legacy(bits: np.random.BitGenerator, gauss: tuple[int, float]) -> np.random.RandomState:
+    """Return one of NumPy's older generators, which scikit-learn uses."""
+    made = np.random.RandomState(bits)
+    has_gauss, last = gauss
+    made.set_state({**made.get_state(legacy=False), "has_gauss": int(has_gauss), "gauss": float(last)})
+    return made
+
+
+def _of_array(array: NDArray[Any]) -> tuple[Any, ...]:
+    if array.dtype == object:
+        return _objects, (array.shape, list(array.ravel()))
+    if array.dtype.hasobject:
+        raise pickle.PicklingError("it holds an array of records with objects, which cannot be stored")
+    order: Literal["C", "F"] = "F" if array.flags.fnc else "C"
+    return _array, (_text_of(array.dtype), array.shape, order, array.tobytes(order))
+
+
+def _of_bits(bits: Any) -> tuple[Any, ...]:
+    seed = bits.seed_seq
+    return _bits, (type(bits).__name__, seed.state if isinstance(seed, np.random.SeedSequence) else None, bits.state)
+
+
+def _of_legacy(random: np.random.RandomState) -> tuple[Any, ...]:
+    state: dict[str, Any] = random.get_state(legacy=False)
+    return _legacy, (random._bit_generator, (state["has_gauss"], state["gauss"]))
+
+
+_REDUCERS: dict[type, Callable[[Any], tuple[Any, ...]]] = {
+    np.ndarray: _of_array,
+    np.random.Generator: lambda generator: (_generator, (generator.bit_generator,)),
+    np.random.RandomState: _of_legacy,
+    np.random.SeedSequence: lambda seed: (_seed, (seed.state,)),
+    **{getattr(np.random, name): _of_bits for name in _GENERATORS},
+}
+
+
+def _seed(state: Mapping[str, Any]) -> np.random.SeedSequence:
+    return np.random.SeedSequence(**state)
+
+
+_MAKERS = {made.__name__: made for made in (_array, _bits, _dtype, _generator, _legacy, _objects, _scalar, _seed)}
