@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, ParamSpec, TypeVar, cast, overload
 
 import numpy as np
 
@@ -305,19 +305,26 @@ class Crawl:
         self.apply(event)
         self._tell(event)
 
+    @overload
+    def report(self, outcome: Outcome, links: Sequence[Link] = (), known: Sequence[int] = ()) -> None: ...
+    @overload
+    def report(
+        self, outcome: Outcome, links: Sequence[Link] = (), known: Sequence[int] = (), *, in_parts: Literal[True]
+    ) -> Iterator[None]: ...
     def report(
         self, outcome: Outcome, links: Sequence[Link] = (), known: Sequence[int] = (), *, in_parts: bool = False
-    ) -> Iterator[None]:
+    ) -> Iterator[None] | None:
         """A pick came back, with the links of its page in document order. Once for each pick.
 
         ``known`` are keys of further links of the page that were seen before. All is done when this returns, unless
-        ``in_parts``: then after the last step of the iterator, which pauses after each 500 new links; the pick is in
-        flight until the end.
+        ``in_parts``: then after the last step of the iterator that is returned, which pauses after each 500 new links;
+        the pick is in flight until the end.
         """
         parts = self._report(outcome, links, known)
-        if not in_parts:
-            deque(parts, maxlen=0)
-        return parts
+        if in_parts:
+            return parts
+        deque(parts, maxlen=0)
+        return None
 
     def reward(self, pick_id: int, value: float) -> bool:
         """Say what an outcome was worth whose goal had said ``None``; ``False`` if nothing waits for it (any more)."""
