@@ -21,6 +21,7 @@ from scrapy_focus.checks.policy import _Site
 from scrapy_focus.commands.status import duration
 from scrapy_focus.jobs.job import Job
 from scrapy_focus.policies.tagpath.policy import TagPath
+from tests.made import HANG
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -187,7 +188,7 @@ def test_a_crawl_can_be_watched(
 ) -> None:
     """While it runs, it is said to, and a check is refused; after a kill it is said to be killed, and is well."""
     process, jobdir = running
-    end = time.monotonic() + 60
+    end = time.monotonic() + HANG
     outcomes: list[int] = []
     while len(set(outcomes)) < 4:
         assert time.monotonic() < end, outcomes

@@ -73,7 +73,7 @@ def run(folder: Path, *words: str, expect: int = 0) -> tuple[str, str]:
 
 def wait_for(condition: Callable[[], bool]) -> None:
     """Wait until something is true."""
-    end = time.monotonic() + 30
+    end = time.monotonic() + HANG
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.02)
