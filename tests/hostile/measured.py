@@ -16,18 +16,21 @@ import os
 import resource
 import sys
 import time
-from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 from types import FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 OURS = (
     "scrapy_focus.scheduler", "scrapy_focus.schedulers", "scrapy_focus.spidermiddlewares", "scrapy_focus.downloadermiddlewares",
-    "scrapy_focus.dupefilters", "scrapy_focus.extensions", "scrapy_focus.pipelines", "scrapy_focus.engine.inflight",
+    "scrapy_focus.dupefilters", "scrapy_focus.extensions", "scrapy_focus.pipelines", "scrapy_focus.engine.inflight", "scrapy_focus.engine.turns",
     "focused.middlewares", "focused.pipelines", "focused.spiders.datasets", "focused.spiders.topic",
 )  # fmt: skip
 BEFORE = (
+    "focused.spiders.datasets", "focused.spiders.topic", "focused.pipelines", "scrapy_focus.addon", "scrapy_focus.scheduler",
     "sklearn.linear_model", "scrapy.cmdline", "scrapy.commands.crawl", "scrapy.core.downloader.handlers.http11", "scrapy_focus.commands.status",
     "scrapy_focus.commands.check", "scrapy_focus.jobs.doctor.check", "scrapy_focus.jobs.doctor.status", "scrapy_focus.policies.treeq",
     "scrapy_focus.policies.branching", "scrapy_focus.policies.tagpath", "rich.panel", "rich.live", "stock.spiders",
@@ -71,9 +74,9 @@ class Turns:
 
     def _watch_class(self, cls: type) -> None:
         for name, value in list(vars(cls).items()):
-            if isinstance(value, FunctionType) and not name.startswith("__") and not inspect.iscoroutinefunction(value):
-                if not inspect.isasyncgenfunction(value):
-                    setattr(cls, name, self._watched(value))
+            waits = inspect.iscoroutinefunction(value) or inspect.isasyncgenfunction(value)
+            if isinstance(value, FunctionType) and not name.startswith("__") and not waits:
+                setattr(cls, name, self._watched(value))
 
     def _watched(self, call: Callable[..., Any]) -> Callable[..., Any]:
         name = call.__qualname__
@@ -135,12 +138,8 @@ def _like(call: Callable[..., Any], timed: Callable[..., Any]) -> Callable[..., 
 
 def serve() -> None:
     """Run commands in forks, as asked for on stdin, a line of JSON each; say on stdout what was measured, alike."""
-    for name in (*BEFORE, *OURS):
-        try:
-            import_module(name)
-        except ModuleNotFoundError:
-            if name.partition(".")[0] not in ("focused", "stock"):
-                raise
+    for name in BEFORE:
+        import_module(name)
     print(json.dumps({"slowness": slowness()}), flush=True)
     for line in sys.stdin:
         asked = json.loads(line)

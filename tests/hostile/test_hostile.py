@@ -52,6 +52,7 @@ def test_a_hostile_site_keeps_a_crawl_within_bounds(
     """
     crawled = crawl(nursery, server, scenario, spider, tmp_path / "crawl")
     assert not server.errors
+    assert crawled.held, "nothing of ours was measured"
     assert not crawled.failures()
 
 
