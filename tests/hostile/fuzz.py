@@ -17,6 +17,7 @@ import json
 import logging
 import os
 import random
+import re
 import sys
 import tempfile
 import time
@@ -390,12 +391,11 @@ class Fuzzer:
         try:
             PARSERS[name](unfolded)
         except Exception as error:
-            frames = [
-                frame
-                for frame in traceback.extract_tb(error.__traceback__)
-                if "scrapy_focus" in frame.filename or "focused" in frame.filename
-            ]
-            place = f"{Path(frames[-1].filename).stem}-{frames[-1].lineno}" if frames else str(error)[:40]
+            frames = traceback.extract_tb(error.__traceback__)
+            last = next(
+                (frame for frame in reversed(frames) if re.search("scrapy_focus|focused", frame.filename)), frames[-1]
+            )
+            place = f"{Path(last.filename).stem}-{last.lineno}"
             where = f"{name}-{type(error).__name__}-{place}"
         taken = time.thread_time() - begun
         self.longest[name] = max(taken, self.longest.get(name, 0.0))

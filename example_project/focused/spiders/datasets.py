@@ -15,6 +15,7 @@ from scrapy.http import HtmlResponse
 from scrapy.utils.response import get_base_url
 
 from focused.items import DataFile
+from focused.pages import can_be_read
 from scrapy_focus import ConfigError, FilesGoal
 from scrapy_focus.web.html import page_links
 from scrapy_focus.web.mime import blocked_extensions, extension, parse_mime, parse_types
@@ -93,7 +94,7 @@ class DatasetsSpider(scrapy.Spider):
         mime = parse_mime((response.headers.get("Content-Type") or b"").decode("latin-1"))
         if self.goal.wants(mime, response.url):
             yield self.file(response, mime)
-        elif isinstance(response, HtmlResponse):
+        elif isinstance(response, HtmlResponse) and can_be_read(response):
             yield from self.links(response)
 
     def file(self, response: Response, mime: str) -> DataFile:
