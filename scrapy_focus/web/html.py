@@ -151,7 +151,10 @@ def html_text(source: str) -> str:
     """Return what there is to read on a page, from its HTML; ``""`` for one without an element."""
     from parsel.selector import create_root_node
 
-    root = create_root_node(source, etree.HTMLParser)
+    try:
+        root = create_root_node(source, etree.HTMLParser)
+    except UnicodeEncodeError:  # lone surrogates, which some charsets allow
+        root = create_root_node(source.encode("utf-8", "replace").decode(), etree.HTMLParser)
     return "" if root is None else page_text(root)
 
 

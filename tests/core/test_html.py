@@ -241,6 +241,7 @@ def test_a_query_on_a_base_without_a_path() -> None:
         ("plain", "plain"),
         ("", ""),
         ("\x00", ""),
+        ("<p>lone \ud83d half", "lone ? half"),
         ("<!-- nothing -->", ""),
         ('<?xml version="1.0" encoding="utf-8"?><html><body>x</body></html>', "x"),
         ("<svg><title>no</title><text>no</text></svg>yes", "yes"),

@@ -19,6 +19,7 @@ from scrapy.utils.response import get_base_url
 
 from focused.arguments import try_out
 from focused.items import DataFile, SkippedFile
+from focused.pages import can_be_read
 from scrapy_focus import ConfigError, FilesGoal
 from scrapy_focus.core.printable import brief
 from scrapy_focus.engine.inflight import TooLarge
@@ -102,7 +103,7 @@ class DatasetsSpider(scrapy.Spider):
         mime = parse_mime((response.headers.get("Content-Type") or b"").decode("latin-1"))
         if self.goal.wants(mime, response.url):
             yield self.file(response, mime)
-        elif isinstance(response, HtmlResponse):
+        elif isinstance(response, HtmlResponse) and can_be_read(response):
             yield from self.links(response)
 
     def file(self, response: Response, mime: str) -> DataFile:

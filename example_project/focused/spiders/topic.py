@@ -19,6 +19,7 @@ from focused.arguments import budget_of, caps_of, keywords_of, seeds_of, try_out
 from focused.items import TopicPage
 from focused.keywords import KeywordRelevance
 from focused.middlewares import redirect_of
+from focused.pages import can_be_read
 from focused.reasons import reason
 from scrapy_focus import ConfigError
 from scrapy_focus.core.printable import brief
@@ -195,7 +196,7 @@ class TopicSpider(scrapy.Spider):
         if target := redirect_of(response):
             self.remember(response.url, meta.get("found_on", ""), meta.get("link_text", ""))
             yield from self.link(response, target, meta.get("link_text", ""), moved_from=meta.get("found_on", ""))
-        if not isinstance(response, HtmlResponse) or response.status >= 300:
+        if not isinstance(response, HtmlResponse) or response.status >= 300 or not can_be_read(response):
             return
         if response.url not in self.reached:  # a page that was in flight when its job was killed is fetched twice
             yield self.page(response)

@@ -1,0 +1,525 @@
+"""Fuzzes every function that reads what a site sent: what raises, and what takes more than half a second, is a finding.
+
+With the package ``atheris`` (``pip install atheris``) it is coverage-guided, else it changes the seeds at random. It
+runs in one process until so much CPU time is used, keeps the inputs that were new in ``--corpus``, and writes findings to
+``--findings``, one file for each place in the code. ::
+
+    python tests/hostile/fuzz.py --seconds 3600
+    python tests/hostile/fuzz.py --replay findings/*
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import itertools
+import json
+import logging
+import os
+import random
+import re
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from functools import cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE), str(HERE.parents[1] / "example_project")]
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from scrapy_focus import Crawl, Link
+
+SLOW = 0.5  # seconds of CPU that one call may take
+_LONGEST = 1 << 16  # bytes of an input: what is linear in it takes far less
+_SEED = 4096  # bytes of an input to begin with
+_TEXT = 200  # characters of anchors and contexts
+_PATH = 5_000  # characters that no tag path is longer than
+_ANEW = 500  # pages after which a crawl begins anew
+_URL = "http://host.test/folder/page.html"
+
+
+def message(data: bytes) -> tuple[dict[str, str], bytes]:
+    """Return headers and body of what is read as a response."""
+    head, _, body = data.partition(b"\r\n\r\n")
+    lines = [line.partition(":") for line in head.decode("latin-1").split("\r\n")]
+    return {name.strip().title(): value.strip() for name, colon, value in lines if colon and name.strip()}, body
+
+
+def text_of(data: bytes) -> str:
+    """Return what a decoder makes of bytes, lone surrogates too."""
+    return (
+        data.decode("utf-8", "replace")
+        if len(data) % 2
+        else data.decode("utf-8", "surrogatepass" if _passes(data) else "replace")
+    )
+
+
+def _passes(data: bytes) -> bool:
+    try:
+        data.decode("utf-8", "surrogatepass")
+    except UnicodeError:
+        return False
+    return True
+
+
+def links_of(root: Any) -> list[Link]:
+    """Return the links of a parsed page, where they stand on it."""
+    from scrapy_focus import Link
+    from scrapy_focus.web.html import locate, page_links
+
+    urls = [url for url, _ in page_links(root, _URL)][:200]
+    places = locate(root, _URL, urls)
+    for place in places.values():
+        assert len(place.tag_path) <= _PATH, f"a tag path of {len(place.tag_path)} characters"
+        assert max(len(place.anchor), len(place.context)) <= _TEXT, "a long text"
+    return [
+        Link(
+            url=url,
+            key=hash(url) >> 1 & 0x7FFFFFFFFFFFFFFF,
+            host="host.test",
+            depth=1,
+            **(place._asdict() if place else {}),
+        )
+        for url in dict.fromkeys(urls)
+        for place in [places.get(url)]
+    ]
+
+
+def html(data: bytes) -> None:
+    """What is read of a page: links, where they stand, text, wishes."""
+    from parsel import Selector
+    from scrapy_focus.web.robots import asked_of_robots, nofollowed
+
+    from scrapy_focus.web.html import html_text, page_text, readable, tag_path
+
+    text = text_of(data)
+    root = Selector(text=text.encode("utf-8", "replace").decode(), type="html").root
+    for link in links_of(root):
+        readable(link.tag_path)
+    page_text(root)
+    html_text(text)
+    asked_of_robots(root, text.split("\n"))
+    nofollowed(root, _URL)
+    for element in itertools.islice(root.iter(), 50):
+        assert len(tag_path(element)) <= _PATH, "a long tag path"
+
+
+def recorded(data: bytes) -> None:
+    """A response as recordings read it."""
+    from scrapy_focus.recordings.html import decompress, is_page, mime_of, read_page, redirect_of
+    from scrapy_focus.recordings.importers.base import identity, merge_headers
+
+    headers, body = message(data)
+    merge_headers(headers.items())
+    content = decompress(body, headers)
+    is_page(mime_of(headers), content)
+    read_page(_URL, headers, content)
+    for status in (200, 301, 307, None):
+        identity(redirect_of(_URL, status, headers) or _URL)
+
+
+@cache
+def _datasets() -> Any:
+    from focused.spiders.datasets import DatasetsSpider
+
+    return DatasetsSpider(root="http://host.test/")
+
+
+@cache
+def _topic() -> Any:
+    from focused.keywords import KeywordRelevance
+    from focused.spiders.topic import TopicSpider
+
+    spider = TopicSpider(seeds="http://host.test/", keywords="bees,honey", out=tempfile.mkdtemp() + "/out.jsonl")
+    spider.relevance = KeywordRelevance(["bees", "honey"])
+    return spider
+
+
+def scraped(spider: Callable[[], Any], data: bytes) -> None:
+    """A response as a spider of the example project reads it."""
+    from focused.middlewares import redirect_of
+    from scrapy import Request
+    from scrapy.http import Headers
+    from scrapy.responsetypes import responsetypes
+
+    said, body = message(data)
+    headers = Headers(
+        {name.encode("latin-1", "replace"): value.encode("latin-1", "replace") for name, value in said.items()}
+    )
+    kind = responsetypes.from_args(headers=headers, url=_URL, body=body)
+    for status in (200, 302):
+        response = kind(_URL, status=status, headers=headers, body=body, request=Request(_URL))
+        redirect_of(response)
+        if len(spider().__dict__.get("reached", ())) > 1000:
+            spider().reached.clear()
+        for _ in spider().parse(response):
+            pass
+
+
+def named(data: bytes) -> None:
+    """The name of a file, from a header and from a URL: one part of a path, that can be written."""
+    from focused.spiders.datasets import file_name
+    from scrapy.http import Response
+
+    text = data.decode("latin-1")
+    for url, said in ((_URL, text), ("http://host.test/" + text.encode("ascii", "replace").decode(), "")):
+        response = Response(url, headers={"Content-Disposition": said.encode("latin-1")})
+        for mime in ("text/csv", text[:50]):
+            name = file_name(response, mime)
+            assert name not in ("", ".", ".."), f"the name {name!r}"
+            assert not {"/", "\\", "\0"} & set(name), f"the name {name!r}"
+            assert len(os.fsencode(name)) <= 255, "a name that is too long"
+
+
+def url(data: bytes) -> None:
+    """What is read of URLs: words, patterns, addresses, first pages."""
+    from scrapy_focus.web.addresses import literal, network_of
+    from scrapy_focus.web.traps import Limits, trap_of
+    from w3lib.url import safe_url_string
+
+    from scrapy_focus.core.errors import RecordingError
+    from scrapy_focus.policies.branching.features import feature, path_of, shape_of
+    from scrapy_focus.policies.treeq.features import bucket, url_pattern, url_words
+    from scrapy_focus.recordings.html import _spell, first_pages
+    from scrapy_focus.recordings.importers.base import identity
+    from scrapy_focus.web.domains import domain_of
+    from scrapy_focus.web.mime import effective_mime, extension
+
+    text = text_of(data)
+    with contextlib.suppress(RecordingError):
+        first_pages([text])
+    identity(text)
+    domain_of(text)
+    if (address := literal(text)) is not None:
+        network_of(address)
+    extension(text)
+    effective_mime("", text)
+    spelled, _ = _spell("http://host.test/", text, "utf-8")
+    safe = spelled
+    with contextlib.suppress(ValueError):
+        safe = safe or safe_url_string("http://host.test/" + text)
+    shape_of(path_of(safe))
+    feature("url", safe)
+    trap_of(safe, Limits())
+    if spelled:  # else no request would be made
+        url_words(spelled)
+        bucket(url_pattern(spelled))
+
+
+def words(data: bytes) -> None:
+    """What is read of text: words, pairs of characters, keywords, a topic."""
+    from scrapy_focus.learn.text import char_pairs
+    from scrapy_focus.policies.treeq.features import Words
+    from scrapy_focus.web.words import numbers_of, words_of
+
+    text = text_of(data)
+    found = words_of(text)
+    numbers_of(found)
+    char_pairs(text)
+    Words(["bees", "honey bees", text[:20]]).found(found)
+    _topic().relevance.score([text])
+
+
+def header(data: bytes) -> None:
+    """What is read of single headers."""
+    from scrapy_focus.web.robots import asked_of_robots, retry_after
+
+    from scrapy_focus.core.errors import ConfigError
+    from scrapy_focus.web.mime import describe_types, effective_mime, matches, parse_mime, parse_types
+
+    text = data.decode("latin-1")
+    mime = parse_mime(text)
+    matches(mime, ["image/*", mime])
+    effective_mime(mime, _URL)
+    describe_types([mime])
+    with contextlib.suppress(ConfigError):
+        parse_types(text.split(","))
+    wait = retry_after(text, now=1.8e9)
+    assert wait is None or 0 <= wait <= 1e13, f"a wait of {wait}"
+    asked_of_robots(None, [text])
+
+
+def robots(data: bytes) -> None:
+    """A robots.txt, for URLs that stand in it too."""
+    from protego import Protego
+
+    text = data.decode("utf-8", "replace")
+    rules = Protego.parse(text)
+    for path in (text[:100], text[-1000:].replace("\n", ""), "/x"):
+        rules.can_fetch("http://host.test/" + path.encode("ascii", "ignore").decode(), "focused")
+    rules.crawl_delay("focused")
+
+
+def shown(data: bytes) -> None:
+    """What is shown of what a site sent."""
+    from hostilecrawls import unprintable
+    from scrapy_focus.core.printable import brief, printable, printable_json, reason_of
+
+    from scrapy_focus.web.html import readable
+
+    text = data.decode("utf-8", "surrogateescape")
+    odd = text_of(data)
+    for each in (text, odd):
+        said = [
+            printable(each),
+            printable(readable(each)),
+            brief(each),
+            reason_of(ValueError(each)),
+            printable_json({"a": each}),
+        ]
+        for line in said:
+            assert not unprintable(line), f"it says {unprintable(line)}"
+            assert "\n" not in line, "it says two lines"
+        assert len(printable(each)) <= 200, "it says too much"
+        assert json.loads(said[-1]) == {"a": each}, "it reads back otherwise"
+
+
+class _Crawls:
+    """A crawl by each policy that learns, to which pages are told as outcomes."""
+
+    def __init__(self) -> None:
+        self.crawls: list[Crawl] = []
+        self.left = 0
+
+    def begin(self) -> None:
+        from scrapy_focus import Crawl, memory_frontier
+        from scrapy_focus.policies.branching import BranchingBandit
+        from scrapy_focus.policies.focused import Focused
+        from scrapy_focus.policies.tagpath import TagPath
+        from scrapy_focus.policies.treeq import TreeQ
+
+        makers: list[Callable[[], Any]] = [
+            BranchingBandit, partial(TagPath, probe=False), partial(Focused), partial(TreeQ, keywords=["bees", "honey"]),
+        ]  # fmt: skip
+        self.crawls = [Crawl(make(), frontier=memory_frontier, strict=True, seed=0) for make in makers]
+        self.left = _ANEW
+
+    def tell(self, data: bytes) -> None:
+        """Tell each crawl of a page with these links."""
+        from parsel import Selector
+
+        from scrapy_focus import Link, Outcome
+
+        if not self.left:
+            self.begin()
+        self.left -= 1
+        headers, body = message(data)
+        links = links_of(Selector(text=body.decode("utf-8", "replace"), type="html").root)
+        for crawl in self.crawls:
+            if crawl.status().waiting == 0:
+                key = random.getrandbits(60)
+                crawl.add([Link(url=f"http://host.test/{key}", key=key, host="host.test")])
+            if (pick := crawl.next()) is not None:
+                mime = headers.get("Content-Type", "text/html").partition(";")[0]
+                fresh = [
+                    link
+                    for link, state in zip(links, crawl.knows([link.key for link in links]), strict=True)
+                    if not state
+                ]
+                crawl.report(Outcome(pick, status=200, mime=mime, size=len(body), items=float(len(body) % 2)), fresh)
+
+
+_CRAWLS = _Crawls()
+#: What is fuzzed, by name.
+PARSERS: dict[str, Callable[[bytes], None]] = {
+    "html": html,
+    "recorded": recorded,
+    "datasets": partial(scraped, _datasets),
+    "topic": partial(scraped, _topic),
+    "named": named,
+    "url": url,
+    "words": words,
+    "header": header,
+    "robots": robots,
+    "shown": shown,
+    "crawl": _CRAWLS.tell,
+}
+
+
+def seeds() -> list[bytes]:
+    """Return inputs to begin with: what the hostile sites say, cut short."""
+    from faultserver import Asked
+    from scenarios import _BASES, _ENCODED, _FILES, _HREFS, _LATER, _TYPES, SCENARIOS
+
+    found = [
+        text.encode("utf-8", "surrogatepass")
+        for text in (*_HREFS, *_BASES, *_FILES, *_ENCODED, *_LATER, *filter(None, _TYPES))
+    ]
+    for scenario in SCENARIOS:
+        for number in (0, 1, 2, 7):
+            answer = scenario(Asked("GET", scenario.host, f"/x/{number}.html", 1))
+            whole = b"".join(step for step in itertools.islice(answer, 3) if isinstance(step, bytes))
+            found.append(whole)
+        if scenario.robots is not None:
+            found += [
+                step[:4096]
+                for step in itertools.islice(scenario.robots(Asked("GET", scenario.host, "/robots.txt", 1)), 1)
+                if isinstance(step, bytes)
+            ]
+    return list(dict.fromkeys(data[:_SEED] for data in found))
+
+
+def unfold(data: bytes) -> tuple[str, bytes]:
+    """Return which parser an input is for, and what it reads: from the third byte on, once or many times over."""
+    name = [*PARSERS][data[0] % len(PARSERS)]
+    times = 1 << (data[1] % 16 if data[1] >= 128 else 0)
+    unit = data[2:]
+    return name, (unit * times)[:_LONGEST]
+
+
+class Fuzzer:
+    """Calls parsers, and keeps what raised and what was slow, once for each place in the code."""
+
+    def __init__(self, findings: Path) -> None:
+        self.findings = findings
+        self.calls: Counter[str] = Counter()  # what was called by now
+        self.longest: dict[str, float] = {}
+        self.found: Counter[str] = Counter()
+
+    def __call__(self, data: bytes) -> None:
+        if len(data) < 3:
+            return
+        name, unfolded = unfold(data)
+        self.calls[name] += 1
+        begun, where = time.thread_time(), ""
+        try:
+            PARSERS[name](unfolded)
+        except Exception as error:
+            frames = traceback.extract_tb(error.__traceback__)
+            last = next(
+                (frame for frame in reversed(frames) if re.search("scrapy_focus|focused", frame.filename)), frames[-1]
+            )
+            place = f"{Path(last.filename).stem}-{last.lineno}"
+            where = f"{name}-{type(error).__name__}-{place}"
+        taken = time.thread_time() - begun
+        self.longest[name] = max(taken, self.longest.get(name, 0.0))
+        if taken > SLOW:
+            where = f"{name}-slow"
+        if where:
+            self._keep("".join(c if c.isalnum() or c in "-_." else "_" for c in where), data)
+
+    def warm(self) -> None:
+        """Let everything be imported and made that is so once."""
+        from scrapy_focus.recordings import html as recording
+
+        recording._BOMB = 1 << 20  # it reads a gigabyte, as Scrapy does; here that would count as slow
+        for parse in PARSERS.values():
+            with contextlib.suppress(Exception):
+                parse(b"Content-Type: text/html\r\n\r\n<a href=/x.csv class='b c' id=d>bees</a>")
+
+    def _keep(self, where: str, data: bytes) -> None:
+        self.found[where] += 1
+        if self.found[where] <= 3:
+            self.findings.mkdir(parents=True, exist_ok=True)
+            (self.findings / f"{where}-{self.found[where]}").write_bytes(data)
+            print(f"finding: {where} ({len(data)} bytes)", flush=True)
+
+    def report(self) -> str:
+        """Say what was called, and what came of it."""
+        lines = [
+            f"{name:10} {calls:12,} calls, {self.longest[name]:.3f} s at most"
+            for name, calls in sorted(self.calls.items())
+        ]
+        found = [f"{number:6,} times {where}" for where, number in self.found.most_common()]
+        return "\n".join([*lines, f"{sum(self.calls.values()):,} calls in all", *(found or ["no finding"])])
+
+
+def mutations(inputs: list[bytes], rng: random.Random) -> Iterator[bytes]:
+    """Yield inputs that were changed at random, without end."""
+    while True:
+        data = bytearray(rng.choice(inputs))
+        for _ in range(rng.randrange(1, 6)):
+            at = rng.randrange(len(data) + 1)
+            kind = rng.randrange(4)
+            if kind == 0:
+                data[at:at] = rng.randbytes(rng.randrange(1, 5))
+            elif kind == 1:
+                del data[at : at + rng.randrange(1, 30)]
+            elif kind == 2:
+                other = rng.choice(inputs)
+                start = rng.randrange(len(other) + 1)
+                data[at:at] = other[start : start + rng.randrange(1, 200)]
+            elif at < len(data):
+                data[at] = rng.randrange(256)
+        yield bytes([rng.randrange(256), rng.randrange(256)]) + bytes(data)
+
+
+def beginnings(inputs: Iterable[bytes]) -> list[bytes]:
+    """Return each input for each parser, once and repeated."""
+    return [bytes([number, times]) + data for data in inputs for number in range(len(PARSERS)) for times in (0, 140)]
+
+
+def main() -> None:
+    """Fuzz, or try findings once more."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--seconds", type=float, default=60.0, help="of CPU time (%(default)s)")
+    parser.add_argument("--corpus", type=Path, default=Path(tempfile.gettempdir(), "focus-corpus"))
+    parser.add_argument("--findings", type=Path, default=Path("findings"))
+    parser.add_argument("--replay", type=Path, nargs="+", help="findings to try again")
+    parser.add_argument("--plain", action="store_true", help="without atheris")
+    options = parser.parse_args()
+    logging.disable(logging.CRITICAL)
+    fuzzer = Fuzzer(options.findings)
+    if options.replay:
+        fuzzer.warm()
+    for path in options.replay or ():
+        name, data = unfold(path.read_bytes())
+        begun = time.thread_time()
+        try:
+            PARSERS[name](data)
+            raised = ""
+        except Exception:
+            raised = traceback.format_exc()
+        print(f"{path}: {name} on {len(data):,} bytes, {time.thread_time() - begun:.3f} s\n{raised}")
+    if options.replay:
+        return
+    try:
+        import atheris
+    except ImportError:
+        atheris = None
+    if atheris is None or options.plain:
+        fuzzer.warm()
+        for data in itertools.chain(beginnings(seeds()), mutations(seeds(), random.Random())):
+            fuzzer(data)
+            if time.process_time() > options.seconds:
+                break
+        print(fuzzer.report())
+    else:
+        _guided(atheris, fuzzer, options.seconds, options.corpus)
+
+
+def _guided(atheris: Any, fuzzer: Fuzzer, seconds: float, corpus: Path) -> None:
+    corpus.mkdir(parents=True, exist_ok=True)
+    for number, data in enumerate(beginnings(seeds())):
+        (corpus / f"seed-{number}").write_bytes(data)
+    said = time.monotonic()
+    with atheris.instrument_imports(
+        include=["scrapy_focus", "focused", "w3lib", "protego"], enable_loader_override=False
+    ):
+        fuzzer.warm()
+
+    def once(data: bytes) -> None:
+        nonlocal said
+        fuzzer(data)
+        if time.monotonic() - said > 300:
+            said = time.monotonic()
+            print(f"--- {time.process_time():.0f} s of CPU\n{fuzzer.report()}", flush=True)
+        if time.process_time() > seconds:
+            print(f"=== {time.process_time():.0f} s of CPU\n{fuzzer.report()}", flush=True)
+            os._exit(0)
+
+    atheris.Setup(
+        [sys.argv[0], f"-max_len={_SEED}", "-timeout=60", "-rss_limit_mb=3000", "-print_final_stats=1", str(corpus)],
+        once,
+    )
+    atheris.Fuzz()
+
+
+if __name__ == "__main__":
+    main()
