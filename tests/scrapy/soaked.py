@@ -348,8 +348,9 @@ class Soak(Hunt):
         if self.disk is not None:
             (self.disk / "filler").unlink()
         said = [line for line in self.output().splitlines() if "scrapy_focus stops the crawl" in line]
-        if (self.folder / "end").exists():
+        if (self.folder / "end").exists() and not running.status:
             return  # before it noticed
+        (self.folder / "end").unlink(missing_ok=True)  # what was said last may not have been written
         self.done.full += 1
         self._broken(running)
         if not said or not running.status:
