@@ -94,9 +94,9 @@ def links_of(root: Any) -> list[Link]:
 def html(data: bytes) -> None:
     """What is read of a page: links, where they stand, text, wishes."""
     from parsel import Selector
-    from scrapy_focus.web.robots import asked_of_robots, nofollowed
 
     from scrapy_focus.web.html import html_text, page_text, readable, tag_path
+    from scrapy_focus.web.robots import asked_of_robots, nofollowed
 
     text = text_of(data)
     root = Selector(text=text.encode("utf-8", "replace").decode(), type="html").root
@@ -179,8 +179,6 @@ def named(data: bytes) -> None:
 
 def url(data: bytes) -> None:
     """What is read of URLs: words, patterns, addresses, first pages."""
-    from scrapy_focus.web.addresses import literal, network_of
-    from scrapy_focus.web.traps import Limits, trap_of
     from w3lib.url import safe_url_string
 
     from scrapy_focus.core.errors import RecordingError
@@ -188,8 +186,10 @@ def url(data: bytes) -> None:
     from scrapy_focus.policies.treeq.features import bucket, url_pattern, url_words
     from scrapy_focus.recordings.html import _spell, first_pages
     from scrapy_focus.recordings.importers.base import identity
+    from scrapy_focus.web.addresses import literal, network_of
     from scrapy_focus.web.domains import domain_of
     from scrapy_focus.web.mime import effective_mime, extension
+    from scrapy_focus.web.traps import Limits, trap_of
 
     text = text_of(data)
     with contextlib.suppress(RecordingError):
@@ -228,10 +228,9 @@ def words(data: bytes) -> None:
 
 def header(data: bytes) -> None:
     """What is read of single headers."""
-    from scrapy_focus.web.robots import asked_of_robots, retry_after
-
     from scrapy_focus.core.errors import ConfigError
     from scrapy_focus.web.mime import describe_types, effective_mime, matches, parse_mime, parse_types
+    from scrapy_focus.web.robots import asked_of_robots, retry_after
 
     text = data.decode("latin-1")
     mime = parse_mime(text)
@@ -259,8 +258,8 @@ def robots(data: bytes) -> None:
 def shown(data: bytes) -> None:
     """What is shown of what a site sent."""
     from hostilecrawls import unprintable
-    from scrapy_focus.core.printable import brief, printable, printable_json, reason_of
 
+    from scrapy_focus.core.printable import brief, printable, printable_json, reason_of
     from scrapy_focus.web.html import readable
 
     text = data.decode("utf-8", "surrogateescape")
