@@ -12,6 +12,7 @@ import re
 import threading
 import time
 from collections import Counter
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
@@ -102,6 +103,13 @@ class KilledSite(MockSite):
         while path:
             yield path
             path = self._page(path, Asked("GET", path))[1].get("Location", "")
+
+    @cached_property
+    def ways(self) -> Counter[str]:
+        """How many links lead to each path, itself and redirects: so often a HEAD may come, as it follows redirects."""
+        pages = [self._page(path, Asked("GET", path))[2] for path in self._linked]
+        links = {href.decode() for page in pages for href in re.findall(rb' href="(/[^"#]*)"', page)}
+        return Counter(path for link in links for path in self.leads_to(link))
 
     def _page(self, path: str, asked: Asked) -> Answer:
         kind = path.partition("?")[0].split("/")[1]

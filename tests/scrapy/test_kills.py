@@ -174,7 +174,8 @@ class Done:
             for asked in asks[start : kill.asked if kill else None]:
                 begun[asked] += 1
                 if asked.method == "HEAD":
-                    allowed[asked] = max(allowed[asked], 1 + failures(asked.path))
+                    ways = max(1, self.hunt.site.ways[asked.path])
+                    allowed[asked] = max(allowed[asked], ways + failures(asked.path))
                 if begun[asked] > allowed[asked]:
                     assert pending[asked], f"{asked} was asked for again, and was not in flight"
                     pending[asked] -= 1
