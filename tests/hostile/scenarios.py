@@ -485,7 +485,7 @@ def squeezed(make: Callable[[], str]) -> Callable[[Asked], Answer]:
 def unclosed(number: int) -> str:
     """Rows that are never closed, as real sites have them."""
     return "".join(
-        f'<div class="row item result"><a href="/x/{(number * 31 + n) % 3000}.html">item {n}</a>' for n in range(2_000)
+        f'<div class="row item result"><a href="/x/{(number * 31 + n) % 3000}.html">item {n}</a>' for n in range(1_000)
     )
 
 
@@ -790,7 +790,7 @@ SCENARIOS = [
     Scenario("deep", "100,000 elements within each other", many_of(lambda n: "<div>" * 100_000 + numbered(20)), budget=25),
     Scenario("deep_class", "2,000 nested elements, a class of 1,000 characters each, 4 kB of gzip", squeezed(nested(1_000)), budget=25),
     Scenario("deep_class_long", "the same with 5,000 characters", squeezed(nested(5_000)), budget=15, slow=True),
-    Scenario("unclosed", "2,000 rows a page that are never closed", many_of(unclosed), budget=30),
+    Scenario("unclosed", "1,000 rows a page that are never closed", many_of(unclosed), budget=30),
     Scenario("big_names", "names, classes and ids of a megabyte", many_of(big_names), numbered(3), budget=20),
     Scenario("attributes", "3,000 attributes and 100,000 classes of an element", many_of(attributes), budget=15),
     Scenario("comments", "100,000 comments, few of them closed", many_of(comments), budget=30),
