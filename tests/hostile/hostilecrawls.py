@@ -27,13 +27,13 @@ CPU = 0.5  # seconds a page
 HELD = 0.1  # seconds of CPU in which our own code holds the event loop, at most
 SEED = 1
 SETTINGS = {
-    "TELNETCONSOLE_ENABLED": 0, "REMOTE_CONTROL_ENABLED": 0, "DOWNLOAD_DELAY": 0, "CONCURRENT_REQUESTS_PER_DOMAIN": 8, "LOGSTATS_INTERVAL": 1,
+    "TELNETCONSOLE_ENABLED": 0, "REMOTE_CONTROL_ENABLED": 0, "DOWNLOAD_DELAY": 0, "LOGSTATS_INTERVAL": 1,
     "DOWNLOAD_TIMEOUT": 20, "FOCUS_PROGRESS": "log", "FOCUS_SEED": SEED, "JOBDIR": "job", "LOG_LEVEL": "INFO",
 }  # fmt: skip
 _BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-_OURS = re.compile(
-    r"\[(scrapy_focus|focused|datasets|topic)[\w.]*\] (ERROR|CRITICAL)|(scrapy_focus|focused)/\S+\.py\", line|never retrieved"
-)
+_RECORD = re.compile(r"(?m)^(?=\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \[)")  # where a record of a log begins
+_ERROR = re.compile(r"\S+ \S+ \[(scrapy_focus|focused|datasets|topic)[\w.]*\] (ERROR|CRITICAL)")
+_FRAME = re.compile(r"(scrapy_focus|focused)/\S+\.py\", line|never retrieved")
 
 
 class Nursery:
@@ -162,9 +162,14 @@ class Crawled:
                 yield f"{name} has {odd}"
             if re.search(rf"(?m)^{re.escape(FORGED)}", text):
                 yield f"{name} has a line that the site wrote"
-        for line in (self.folder / "stderr").read_text(errors="replace").splitlines():
-            if _OURS.search(line):
-                yield f"the log says: {line.strip()[:300]}"
+        yield from self._failed()
+
+    def _failed(self) -> Iterator[str]:
+        """Yield what the log says of failures of ours; that a download failed, Scrapy says with a traceback through us."""
+        for record in _RECORD.split((self.folder / "stderr").read_text(errors="replace")):
+            if _ERROR.match(record) or (_FRAME.search(record) and "ERROR: Error downloading" not in record[:100]):
+                lines = record.strip().splitlines()
+                yield f"the log says: {lines[0][:200]} .. {lines[-1][:200]}"
 
 
 def unprintable(text: str) -> str:

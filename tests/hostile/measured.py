@@ -35,6 +35,14 @@ BEFORE = (
     "scrapy_focus.commands.check", "scrapy_focus.jobs.doctor.check", "scrapy_focus.jobs.doctor.status", "scrapy_focus.policies.treeq",
     "scrapy_focus.policies.branching", "scrapy_focus.policies.tagpath", "rich.panel", "rich.live", "stock.spiders",
 )  # fmt: skip
+_ENDS = (
+    "open",
+    "close",
+    "open_spider",
+    "close_spider",
+    "spider_opened",
+    "spider_closed",
+)  # before a crawl and behind it
 _LOOPS = 400_000
 _NOMINAL = 0.02  # CPU seconds that they take on a machine of 2024
 
@@ -75,7 +83,7 @@ class Turns:
     def _watch_class(self, cls: type) -> None:
         for name, value in list(vars(cls).items()):
             waits = inspect.iscoroutinefunction(value) or inspect.isasyncgenfunction(value)
-            if isinstance(value, FunctionType) and not name.startswith("__") and not waits:
+            if isinstance(value, FunctionType) and not name.startswith("__") and name not in _ENDS and not waits:
                 setattr(cls, name, self._watched(value))
 
     def _watched(self, call: Callable[..., Any]) -> Callable[..., Any]:

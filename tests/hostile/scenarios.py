@@ -485,7 +485,7 @@ def squeezed(make: Callable[[], str]) -> Callable[[Asked], Answer]:
 def unclosed(number: int) -> str:
     """Rows that are never closed, as real sites have them."""
     return "".join(
-        f'<div class="row item result"><a href="/x/{(number * 31 + n) % 3000}.html">item {n}</a>' for n in range(2_000)
+        f'<div class="row item result"><a href="/x/{(number * 31 + n) % 3000}.html">item {n}</a>' for n in range(1_000)
     )
 
 
@@ -776,8 +776,8 @@ SCENARIOS = [
     Scenario("huge_header", "one header of 20 MB", huge_header, numbered(2), settings=_ONCE),
     Scenario("folded_header", "one header folded over 200,000 lines", folded_header, numbered(2), settings=_ONCE),
     Scenario("cookies", "2,000 cookies a page", cookies, numbered(3), budget=30),
-    Scenario("redirects", "redirects to files, inside addresses and nonsense", redirects, numbered(len(_AWAY)), budget=150, settings=_ONCE),
-    Scenario("refreshes", "the same by meta refresh and Refresh", refreshes, numbered(len(_AWAY)), budget=150, settings=_ONCE),
+    Scenario("redirects", "redirects to files, inside addresses and nonsense", redirects, numbered(len(_AWAY)), budget=150, settings={**_ONCE, **_WAITS}),
+    Scenario("refreshes", "the same by meta refresh and Refresh", refreshes, numbered(len(_AWAY)), budget=150, settings={**_ONCE, **_WAITS}),
     Scenario("redirect_loops", "redirects in circles and without end", loops, numbered(8), budget=150, settings=_ONCE),
     Scenario("calendar", "a calendar without end", calendar, links_to(["/calendar?day=1"]), budget=150),
     Scenario("sessions", "another session id in each link", sessions, links_to(["/shop/0.html"]), budget=150),
@@ -790,7 +790,7 @@ SCENARIOS = [
     Scenario("deep", "100,000 elements within each other", many_of(lambda n: "<div>" * 100_000 + numbered(20)), budget=25),
     Scenario("deep_class", "2,000 nested elements, a class of 1,000 characters each, 4 kB of gzip", squeezed(nested(1_000)), budget=25),
     Scenario("deep_class_long", "the same with 5,000 characters", squeezed(nested(5_000)), budget=15, slow=True),
-    Scenario("unclosed", "2,000 rows a page that are never closed", many_of(unclosed), budget=30),
+    Scenario("unclosed", "1,000 rows a page that are never closed", many_of(unclosed), budget=30),
     Scenario("big_names", "names, classes and ids of a megabyte", many_of(big_names), numbered(3), budget=20),
     Scenario("attributes", "3,000 attributes and 100,000 classes of an element", many_of(attributes), budget=15),
     Scenario("comments", "100,000 comments, few of them closed", many_of(comments), budget=30),
@@ -801,7 +801,7 @@ SCENARIOS = [
     Scenario("hrefs", "links that are no URLs, or odd ones", many_of(hrefs), budget=80, settings=_ONCE),
     Scenario("huge_hrefs", "links of a megabyte", many_of(huge_hrefs), budget=20, settings=_ONCE),
     Scenario("bases", "a <base> that leads elsewhere or nowhere", many_of(bases), numbered(len(_BASES)), budget=60),
-    Scenario("names", "names that write to terminals and logs", hostile_names, budget=80),
+    Scenario("names", "names that write to terminals and logs", hostile_names, budget=150),
     Scenario("dispositions", "file names that lead elsewhere", dispositions, numbered(45, "csv"), budget=80, spiders=("datasets",)),
     Scenario("frames", "frames within frames, and forms", many_of(frames), budget=60),
     Scenario("robots_html", "robots.txt is a page", plain, robots=robots("<html>" + "<p>Disallow: /\n" * 999, mime="text/html"), spiders=ALL[:2]),

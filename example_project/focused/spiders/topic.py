@@ -78,7 +78,10 @@ class TopicSpider(scrapy.Spider):
     name = "topic"
     custom_settings = {
         "SCHEDULER": "scrapy_focus.TreeFrontierScheduler",
-        "DOWNLOADER_MIDDLEWARES": {"focused.middlewares.RedirectsAreLinks": 610},
+        "DOWNLOADER_MIDDLEWARES": {
+            "focused.middlewares.LongPagesAreCut": 585,
+            "focused.middlewares.RedirectsAreLinks": 610,
+        },
         "FOCUS_EXPLAIN": True,
         "FOCUS_OBEY": ["retry-after", "robots-errors", "crawl-delay", "nofollow", "noindex"],
         "FOCUS_BLOCKED_MIMES": [*BLOCKED_MIMES, "font/*", *sorted(_NO_PAGES)],
