@@ -104,7 +104,8 @@ def _traceback(error: BaseException) -> str:
     lines: list[str] = []
     for part in parts:
         code = part.startswith("  ")  # file and source, on a line each
-        lines += part.rstrip("\n").split("\n") if code else [part.strip("\n")]
+        whole = part.strip("\n") if part.startswith("\n") else part.removesuffix("\n")  # the former tell of a cause
+        lines += whole.split("\n") if code else [whole]
     return "\n".join(printable(line, _LONGEST_LINE) for line in lines)
 
 
