@@ -35,7 +35,7 @@ from scrapy_focus.engine.garbage import freeze, thaw
 from scrapy_focus.engine.inflight import BudgetExhausted, Entry, Errback, InFlight, engine_slot, unwrap
 from scrapy_focus.engine.links import Links
 from scrapy_focus.engine.marks import PICK, WHY
-from scrapy_focus.engine.requests import MissingCallback, Requests
+from scrapy_focus.engine.requests import MissingCallback, Requests, project_of
 from scrapy_focus.engine.slots import Slots, slot_name
 from scrapy_focus.engine.stats import Stats, persistence, summary
 from scrapy_focus.engine.traps import Traps
@@ -106,12 +106,7 @@ class FocusScheduler(BaseScheduler):
         policy = config.make_policy()
         config.try_files()
         jobdir = job_dir(crawler.settings)
-        name = getattr(crawler.spider, "name", "")
-        self.job = (
-            Job(Path(jobdir, "focus"), every=config.checkpoint_every, name=name, stores=config.stored_classes)
-            if jobdir
-            else None
-        )
+        self.job = self._make_job(Path(jobdir, "focus")) if jobdir else None
         self.resumed = self.job is not None and not self.job.is_new
         try:
             if config.learned_from and not self.resumed:
@@ -165,6 +160,16 @@ class FocusScheduler(BaseScheduler):
         self._never = False  # what waits is due at no time, as the policy said when it was asked last
         self._freeze_from = _MANY  # waiting links
         self._until_look = _BETWEEN  # outcomes
+
+    def _make_job(self, folder: Path) -> Job:
+        spider = cast("Spider", self.crawler.spider)
+        return Job(
+            folder,
+            every=self.config.checkpoint_every,
+            name=spider.name,
+            stores=self.config.stored_classes,
+            project=project_of(spider),
+        )
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:

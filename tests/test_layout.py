@@ -132,7 +132,9 @@ def _is_overload(node: ast.ClassDef | ast.FunctionDef) -> bool:
 
 def _check_methods(cls: type, node: ast.ClassDef) -> None:
     for method in node.body:
-        if isinstance(method, ast.FunctionDef) and not method.name.startswith("_") and not ast.get_docstring(method):
+        if not isinstance(method, ast.FunctionDef) or method.name.startswith("_") or _is_overload(method):
+            continue
+        if not ast.get_docstring(method):
             assert _is_promised(cls, method.name), f"{node.name}.{method.name}"
 
 

@@ -13,6 +13,7 @@ from scrapy_focus.core.crawl import Crawl
 from scrapy_focus.core.mission import Mission
 from scrapy_focus.core.types import Link, Outcome, Pick
 from scrapy_focus.frontiers.memory import memory_frontier
+from scrapy_focus.jobs.pickles import Classes
 from scrapy_focus.jobs.snapshots import classes_of
 
 if TYPE_CHECKING:
@@ -175,7 +176,7 @@ def _copy(policy: Policy) -> Policy:
         not (isinstance(state, dict) and "frontier" in state),
         "it was pickled with its frontier; extend super().__getstate__()",
     )
-    classes = classes_of(type(policy))
+    classes = classes_of(type(policy), Classes())
     try:
         copy: Policy = classes.loads(classes.dumps(policy))
     except Exception as error:

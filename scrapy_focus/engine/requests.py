@@ -61,8 +61,12 @@ def encode(request: Request, spider: Spider) -> bytes | None:
 
 def classes_for(spider: Spider, stores: Collection[str] = ()) -> Classes:
     """Return what records of requests may name: classes of Scrapy, and of the packages of the spider and its bases."""
-    homes = {home_of(cls) for cls in type(spider).__mro__} - {"builtins", "scrapy", "scrapy_focus"}
-    return Classes({*_OF_SCRAPY, *homes}, stores)
+    return Classes({*_OF_SCRAPY, *project_of(spider)}, stores)
+
+
+def project_of(spider: Spider) -> set[str]:
+    """Return the packages of a spider and its bases, without those that are installed beside it."""
+    return {home_of(cls) for cls in type(spider).__mro__} - {"builtins", "scrapy", "scrapy_focus"}
 
 
 def encode_deeply(request: Request, spider: Spider, classes: Classes | None = None) -> bytes:

@@ -26,6 +26,7 @@ from scrapy_focus.frontiers.sqlite.frontier import sqlite_frontier
 from scrapy_focus.jobs.checksums import damaged, summed
 from scrapy_focus.jobs.description import describe, differences
 from scrapy_focus.jobs.journal import Journal, journals_in, read_journal, whole_behind
+from scrapy_focus.jobs.pickles import Classes
 from scrapy_focus.jobs.records import OUTCOME, record_of
 from scrapy_focus.jobs.recovery import recover
 from scrapy_focus.jobs.snapshots import POLICY, notes_of, state_of
@@ -66,6 +67,8 @@ class Job:
         Who crawls: the name of the spider. Under another name the crawl does not resume.
     stores
         Import paths of what the policy holds of other libraries, besides its own :attr:`~scrapy_focus.Policy.stores`.
+    project
+        Packages of which the policy may hold objects of any class, besides its own.
 
     Raises
     ------
@@ -75,9 +78,17 @@ class Job:
         If it cannot be read or written.
     """
 
-    def __init__(self, folder: Path, *, every: int = 1000, name: str = "", stores: Collection[str] = ()) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        every: int = 1000,
+        name: str = "",
+        stores: Collection[str] = (),
+        project: Collection[str] = (),
+    ) -> None:
         self.folder = folder
-        self.stores = stores
+        self.classes = Classes(project, stores)
         self.every = every
         self.name = name
         self._is_written_anew = False  # whether what was recovered is to be written down at once
@@ -154,7 +165,9 @@ class Job:
         """
         if self._state is None:
             return False
-        self._is_written_anew = recover(crawl, self.stored, self.notes, self._state, self.records(), stores=self.stores)
+        self._is_written_anew = recover(
+            crawl, self.stored, self.notes, self._state, self.records(), classes=self.classes
+        )
         return True
 
     def records(self) -> Iterator[Record]:
@@ -234,7 +247,7 @@ class Job:
         StorageError
             If writing fails, or the last checkpoint did.
         """
-        notes = notes_of(state, self._description, self.stores)
+        notes = notes_of(state, self._description, self.classes)
         number = max([self._number, *self.journals()]) + 1
         journal = Journal(self.folder / f"journal.{number}")
         made = {} if self._number else {"made": b"%d" % time.time()}

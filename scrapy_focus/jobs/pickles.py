@@ -87,6 +87,10 @@ class Classes:
         self._packages = tuple(packages)
         self._paths = tuple(paths)
 
+    def with_more(self, packages: Collection[str], paths: Collection[str]) -> Classes:
+        """Return these, and those of more packages and paths."""
+        return Classes({*self._packages, *packages}, {*self._paths, *paths})
+
     def dumps(self, value: object) -> bytes:
         """Return the pickle of a value.
 

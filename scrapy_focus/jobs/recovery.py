@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from scrapy_focus.core.types import Link, Pick
     from scrapy_focus.frontiers.sqlite.frontier import Stored
     from scrapy_focus.jobs.journal import Record
+    from scrapy_focus.jobs.pickles import Classes
 
 logger = printable_logger(__name__)
 
@@ -37,7 +38,7 @@ def recover(
     state: Mapping[str, Any],
     records: Iterable[Record],
     *,
-    stores: Collection[str] = (),
+    classes: Classes,
 ) -> bool:
     """Bring a new crawl to where a stored one was; what was in flight then is in flight now.
 
@@ -51,8 +52,8 @@ def recover(
         Of the checkpoint, see :mod:`~scrapy_focus.jobs.snapshots`.
     records
         What happened since, see :mod:`~scrapy_focus.jobs.records`.
-    stores
-        What the policy holds of other libraries, see :func:`~scrapy_focus.jobs.snapshots.classes_of`.
+    classes
+        What the policy may hold, see :func:`~scrapy_focus.jobs.snapshots.classes_of`.
 
     Returns
     -------
@@ -75,7 +76,7 @@ def recover(
     if is_new:
         _begin_anew(crawl, stored, notes, state, led)
     else:
-        crawl.apply(snapshot_of(state, policy_of(notes, state, crawl.policy, stored.path.parent, stores)))
+        crawl.apply(snapshot_of(state, policy_of(notes, state, crawl.policy, stored.path.parent, classes)))
         crawl.policy.attach(crawl.frontier)
     choices = 0
     for record in records:

@@ -21,7 +21,7 @@ from scrapy_focus.jobs.description import differences
 from scrapy_focus.jobs.pickles import Classes, RefusedName
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Mapping
 
 POLICY, STATE = "policy", "crawl"  # names of the notes
 _LIBRARIES = ("numpy", "scikit-learn", "scipy")
@@ -29,10 +29,8 @@ _BEST = 10  # arms
 _LONGEST = 1000  # characters of the name of an arm
 
 
-def notes_of(
-    snapshot: Snapshot, description: Mapping[str, Any] | None, stores: Collection[str] = ()
-) -> dict[str, bytes]:
-    """Return the notes of a snapshot, with what has to be equal for a resume; ``stores`` as in :func:`classes_of`.
+def notes_of(snapshot: Snapshot, description: Mapping[str, Any] | None, classes: Classes) -> dict[str, bytes]:
+    """Return the notes of a snapshot, with what has to be equal for a resume; ``classes`` as in :func:`classes_of`.
 
     Raises
     ------
@@ -40,7 +38,7 @@ def notes_of(
         If the policy cannot be pickled, or a pickle of it could not be read again.
     """
     try:
-        policy = classes_of(type(snapshot.policy), stores).dumps(snapshot.policy)
+        policy = classes_of(type(snapshot.policy), classes).dumps(snapshot.policy)
     except RefusedName as error:
         name = type(snapshot.policy).__qualname__
         raise PolicyError(f"the policy {name} cannot be stored, which a JOBDIR needs: {error}") from error
@@ -91,9 +89,9 @@ def snapshot_of(state: Mapping[str, Any], policy: Policy) -> Snapshot:
 
 
 def policy_of(
-    notes: Mapping[str, bytes], state: Mapping[str, Any], like: Policy, where: object, stores: Collection[str] = ()
+    notes: Mapping[str, bytes], state: Mapping[str, Any], like: Policy, where: object, classes: Classes
 ) -> Policy:
-    """Return the policy of a checkpoint, as it had learned by then; ``stores`` as in :func:`classes_of`.
+    """Return the policy of a checkpoint, as it had learned by then; ``classes`` as in :func:`classes_of`.
 
     Raises
     ------
@@ -101,7 +99,7 @@ def policy_of(
         If it cannot be read, or is of another class than ``like``.
     """
     try:
-        policy: Policy = classes_of(type(like), stores).loads(notes[POLICY])
+        policy: Policy = classes_of(type(like), classes).loads(notes[POLICY])
         if type(policy) is not type(like):
             raise TypeError(f"it is a {type(policy).__qualname__}, not a {type(like).__qualname__}")
     except RefusedName as error:
@@ -116,12 +114,12 @@ def policy_of(
     return policy
 
 
-def classes_of(policy: type[Policy], stores: Collection[str] = ()) -> Classes:
-    """Return what pickles of a policy may name: classes of the package of the policy and of its bases, besides what is
-    always allowed, and what ``policy.stores`` and ``stores`` name.
+def classes_of(policy: type[Policy], classes: Classes) -> Classes:
+    """Return what pickles of a policy may name: classes of the package of the policy and of its bases, and what
+    ``policy.stores`` names, besides ``classes``.
     """
     homes = {home_of(cls) for cls in policy.__mro__ if issubclass(cls, Policy)}
-    return Classes(homes - {"scrapy_focus"}, {*stores, *policy.stores})
+    return classes.with_more(homes - {"scrapy_focus"}, policy.stores)
 
 
 def home_of(cls: type) -> str:

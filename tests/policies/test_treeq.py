@@ -571,8 +571,8 @@ def test_16_in_flight_lose_little() -> None:
 @pytest.mark.parametrize(
     ("params", "said"),
     [
-        ({"keywords": "cheese"}, "list of words"),
-        ({"keywords": [1]}, "list of words"),
+        ({"keywords": "cheese"}, "list of texts"),
+        ({"keywords": [1]}, "list of texts"),
         ({"keywords": ["R"]}, "two letters"),
         ({"per_domain": 2.5}, "whole number"),
         ({"per_domain": True}, "whole number"),
