@@ -20,11 +20,12 @@ from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.job import job_dir
+from scrapy.utils.log import get_scrapy_root_handler
 
 from scrapy_focus.config import Config
 from scrapy_focus.core.crawl import PART, Crawl
 from scrapy_focus.core.errors import FocusError, StorageError
-from scrapy_focus.core.printable import printable_logger, reason_of
+from scrapy_focus.core.printable import printable_elsewhere, printable_logger, reason_of
 from scrapy_focus.core.types import State
 from scrapy_focus.downloadermiddlewares import install
 from scrapy_focus.dupefilters import Seen
@@ -188,6 +189,8 @@ class FocusScheduler(BaseScheduler):
 
     def open(self, spider: Spider) -> Deferred[None] | None:
         install(self.crawler)
+        if (handler := get_scrapy_root_handler()) is not None:
+            handler.addFilter(printable_elsewhere)
         self.inflight.connect()
         if self.answers is not None:
             self.crawler.signals.connect(self._on_downloaded, signals.response_downloaded)

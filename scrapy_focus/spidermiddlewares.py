@@ -21,6 +21,7 @@ from scrapy_focus.core.printable import printable_logger
 from scrapy_focus.engine.host import host_of
 from scrapy_focus.engine.inflight import entry_id
 from scrapy_focus.engine.marks import PICK
+from scrapy_focus.engine.pages import can_be_read
 from scrapy_focus.web.robots import asked_of_robots, nofollowed
 
 if TYPE_CHECKING:
@@ -108,12 +109,12 @@ class PageWishesMiddleware(BaseSpiderMiddleware):
         asked = self._asked.get(response)
         if asked is None:
             headers = [value.decode("latin-1") for value in response.headers.getlist("X-Robots-Tag")]
-            root = response.selector.root if isinstance(response, HtmlResponse) else None
+            root = response.selector.root if isinstance(response, HtmlResponse) and can_be_read(response) else None
             self._asked[response] = asked = asked_of_robots(root, headers) & self._wishes
         return asked
 
     def _nofollowed(self, response: Response) -> frozenset[str]:
-        if not isinstance(response, HtmlResponse):
+        if not isinstance(response, HtmlResponse) or not can_be_read(response):
             return frozenset()
         urls = self._closed.get(response)
         if urls is None:

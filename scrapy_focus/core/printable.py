@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import logging
 import re
+import sys
 import traceback
 import unicodedata
 from functools import cache
@@ -79,6 +80,26 @@ def printable_logger(name: str) -> logging.Logger:
     logger = logging.getLogger(name)
     logger.addFilter(_make_printable)
     return logger
+
+
+def printable_elsewhere(record: logging.LogRecord) -> bool:
+    """Spell the controls in a record of somebody else's, but for its line ends; a filter for handlers.
+
+    What Scrapy says of a site may have them, and its messages may have many lines. It always returns ``True``.
+    """
+    try:
+        message = record.getMessage()
+    except Exception:  # the handler says so
+        return True
+    if not message.isprintable():
+        record.msg, record.args = _printable_lines(message), ()
+    if record.exc_info and record.exc_info[1] is not None and not record.exc_text:
+        record.exc_text = _printable_lines("".join(traceback.format_exception(record.exc_info[1])).removesuffix("\n"))
+    return True
+
+
+def _printable_lines(text: str) -> str:
+    return "\n".join(printable(line.expandtabs(), sys.maxsize) for line in text.split("\n"))
 
 
 def _make_printable(record: logging.LogRecord) -> bool:

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
 from scrapy.exceptions import DownloadCancelledError, IgnoreRequest, StopDownload
-from scrapy.http import Response, TextResponse
+from scrapy.http import Response
 
 from scrapy_focus.core.types import Link, Outcome, Pick
 from scrapy_focus.engine.marks import PICK
+from scrapy_focus.engine.pages import text_of
 from scrapy_focus.web.mime import parse_mime
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ class ResponsePage:
 
     @property
     def text(self) -> str:
-        return self._response.text if isinstance(self._response, TextResponse) else ""
+        return text_of(self._response)
 
 
 class Entry:

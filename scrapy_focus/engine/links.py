@@ -10,6 +10,7 @@ from scrapy.utils.response import get_base_url
 
 from scrapy_focus.core.types import Link, State
 from scrapy_focus.engine.marks import LINK, WHY
+from scrapy_focus.engine.pages import can_be_read
 from scrapy_focus.engine.slots import slot_name
 from scrapy_focus.frontiers.keys import KeySet
 from scrapy_focus.web.html import Place, end_of_path, locating
@@ -157,11 +158,13 @@ class Links:
         response = entry.response
         if not entry.links or not self.reads_page or not isinstance(response, HtmlResponse):
             return
-        root, urls = response.selector.root, [link.url for link in entry.links]
+        urls = [link.url for link in entry.links]
         places: dict[str, Place] = {}
-        steps = locating(root, get_base_url(response), urls, places, encoding=response.encoding)
-        for _ in itertools.islice(steps, _STEPS - 1, None, _STEPS):
-            yield
+        if can_be_read(response):
+            root, base = response.selector.root, get_base_url(response)
+            steps = locating(root, base, urls, places, encoding=response.encoding)
+            for _ in itertools.islice(steps, _STEPS - 1, None, _STEPS):
+                yield
         self.host.count("link/unattributed", sum(url not in places for url in urls))
         entry.links = [_stand(link, places.get(link.url, Place())) for link in entry.links]
 

@@ -6,12 +6,20 @@ import io
 import json
 import logging
 import re
+import sys
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrapy_focus.core.printable import brief, printable, printable_json, printable_logger, reason_of
+from scrapy_focus.core.printable import (
+    brief,
+    printable,
+    printable_elsewhere,
+    printable_json,
+    printable_logger,
+    reason_of,
+)
 
 ANYTHING = st.text(st.characters(exclude_categories=()), max_size=60)
 HOSTILE = [
@@ -124,3 +132,21 @@ def test_a_log_keeps_what_is_no_text_of_others() -> None:
     logger.removeHandler(handler)
     assert (records[0].msg, records[0].args) == ("%d of %s", (3, "csv"))
     assert records[1].getMessage() == "from %s (ZeroDivisionError while this was put into words)"
+
+
+def test_records_of_others_keep_their_lines() -> None:
+    """What Scrapy logs of a site has no controls at the handler; its line ends and tracebacks stay."""
+    try:
+        raise ValueError("a\x1b]0;title\x07\nb")
+    except ValueError:
+        raised = sys.exc_info()
+    record = logging.LogRecord("scrapy", logging.WARNING, __file__, 1, "%s\n%s", ("x\x1b[31m", "y\u202e\tz"), raised)
+    assert printable_elsewhere(record)
+    assert record.getMessage() == "x\\x1b[31m\ny\\u202e      z"
+    assert record.exc_text is not None
+    assert record.exc_text.endswith("ValueError: a\\x1b]0;title\\x07\nb")
+    plain = logging.LogRecord("scrapy", logging.INFO, __file__, 1, "Crawled %d", (5,), None)
+    assert printable_elsewhere(plain)
+    assert plain.args == (5,), "what shows is left as it is"
+    odd = logging.LogRecord("scrapy", logging.INFO, __file__, 1, "%d", ("five",), None)
+    assert printable_elsewhere(odd), "logging says what is wrong with it"

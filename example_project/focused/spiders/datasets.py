@@ -19,10 +19,10 @@ from scrapy.utils.response import get_base_url
 
 from focused.arguments import try_out
 from focused.items import DataFile, SkippedFile
-from focused.pages import can_be_read
 from scrapy_focus import ConfigError, FilesGoal
 from scrapy_focus.core.printable import brief
 from scrapy_focus.engine.inflight import TooLarge
+from scrapy_focus.engine.pages import can_be_read
 from scrapy_focus.web.html import link_text, page_links
 from scrapy_focus.web.mime import blocked_extensions, extension, parse_mime, parse_types
 

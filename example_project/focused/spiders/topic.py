@@ -19,10 +19,10 @@ from focused.arguments import budget_of, caps_of, keywords_of, seeds_of, try_out
 from focused.items import TopicPage
 from focused.keywords import KeywordRelevance
 from focused.middlewares import redirect_of
-from focused.pages import can_be_read
 from focused.reasons import reason
 from scrapy_focus import ConfigError
 from scrapy_focus.core.printable import brief
+from scrapy_focus.engine.pages import can_be_read
 from scrapy_focus.learn.examples import read_examples
 from scrapy_focus.learn.models import load_relevance
 from scrapy_focus.learn.relevance import LinearRelevance
