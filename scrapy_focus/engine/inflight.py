@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
 from scrapy.exceptions import DownloadCancelledError, IgnoreRequest, StopDownload
-from scrapy.http import Response
 
 from scrapy_focus.core.types import Link, Outcome, Pick
 from scrapy_focus.engine.marks import PICK
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
 
     from scrapy import Request
     from scrapy.crawler import Crawler
+    from scrapy.http import Response
     from twisted.python.failure import Failure
 
     from scrapy_focus.engine.slots import Slots
