@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
 _TAGS = 50_000  # of a page that are read
-_BYTES = 2_000_000
+_BYTES = 1_000_000
 
 
 class LongPagesAreCut:

@@ -134,7 +134,7 @@ def page_text(root: _Element) -> str:
     """
     title = root.find("head/title")
     pieces = ["" if title is None else "".join(map(str, title.itertext()))]
-    walk = etree.iterwalk(root, events=("start", "end", "comment", "pi"))
+    walk = etree.iterwalk(root, events=("start", "end"))  # with comments, its time grows with the square of them
     for event, element in walk:
         inline = element.tag in _INLINE
         if event == "start":
@@ -142,9 +142,21 @@ def page_text(root: _Element) -> str:
                 walk.skip_subtree()
             else:
                 pieces.append(("" if inline else " ") + (element.text or ""))
+                if len(element) and not isinstance(element[0].tag, str):
+                    pieces += _behind_comments(element[0])
         elif element is not root:
-            pieces.append(("" if inline or event != "end" else " ") + (element.tail or ""))
+            pieces.append(("" if inline else " ") + (element.tail or ""))
+            following = element.getnext()
+            if following is not None and not isinstance(following.tag, str):
+                pieces += _behind_comments(following)
     return " ".join("".join(pieces).split())
+
+
+def _behind_comments(element: _Element | None) -> Iterator[str]:
+    """Yield the texts behind comments and processing instructions in a row, the first of which is this."""
+    while element is not None and not isinstance(element.tag, str):
+        yield element.tail or ""
+        element = element.getnext()
 
 
 def html_text(source: str) -> str:

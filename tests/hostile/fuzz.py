@@ -73,7 +73,7 @@ def links_of(root: Any) -> list[Link]:
     from scrapy_focus import Link
     from scrapy_focus.web.html import locate, page_links
 
-    urls = [url for url, _ in page_links(root, _URL)][:200]
+    urls = [url for url, _ in itertools.islice(page_links(root, _URL), 200) if _has_fingerprint(url)]
     places = locate(root, _URL, urls)
     for place in places.values():
         assert len(place.tag_path) <= _PATH, f"a tag path of {len(place.tag_path)} characters"
@@ -89,6 +89,16 @@ def links_of(root: Any) -> list[Link]:
         for url in dict.fromkeys(urls)
         for place in [places.get(url)]
     ]
+
+
+def _has_fingerprint(url: str) -> bool:
+    """Whether Scrapy makes a fingerprint of a request, without which it goes no further."""
+    from w3lib.url import canonicalize_url
+
+    try:
+        return bool(canonicalize_url(url))
+    except ValueError:
+        return False
 
 
 def html(data: bytes) -> None:
