@@ -386,7 +386,7 @@ def test_a_file_of_another_format_is_refused(
     for ask in (sqlite_frontier, read_notes):
         with pytest.raises(
             ResumeError,
-            match=rf"has format {found}, {words}; this one reads 3: finish the crawl with what began it, or use another JOBDIR$",
+            match=rf"has format {found}, {words}; this one reads {database.FORMAT}: finish the crawl with what began it, or use another JOBDIR$",
         ):
             ask(path)
 
