@@ -70,7 +70,7 @@ def test_the_progress_of_a_crawl(name: str) -> None:
     policy = Naming()
     policy.name = name
     crawl = Crawl(policy, frontier=memory_frontier)
-    host: Any = SimpleNamespace(status=crawl.status, policy=Naming)
+    host: Any = SimpleNamespace(status=crawl.status, policy=Naming, put_off_hosts=(0, 0.0))
     lines = progress(host)
     assert all(line.isprintable() and len(line) < 700 for line in lines)
     console = Console(file=io.StringIO(), width=100, force_terminal=False)
@@ -83,7 +83,9 @@ def test_names_are_no_markup() -> None:
     """What looks like rich's markup is shown as it is, and a closing tag without an opening one too."""
     policy = Naming()
     policy.name = "[red]hi[/blue]"
-    host: Any = SimpleNamespace(status=Crawl(policy, frontier=memory_frontier).status, policy=Naming)
+    host: Any = SimpleNamespace(
+        status=Crawl(policy, frontier=memory_frontier).status, policy=Naming, put_off_hosts=(0, 0.0)
+    )
     console = Console(file=io.StringIO(), width=100, force_terminal=True)
     console.print(draw_panel(host, 100))
     assert "[red]hi" in console.file.getvalue()  # type: ignore[attr-defined]
