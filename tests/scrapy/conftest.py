@@ -13,6 +13,8 @@ from scrapy_focus import scheduler
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+collect_ignore = ["wrongclock"]  # a module for the Python of a crawl, see soaked.py
+
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "reactor: run with a Twisted reactor too, see test_reactor.py")

@@ -13,7 +13,8 @@ from scrapy.utils.test import get_crawler
 sys.path.insert(0, str(Path(__file__).parents[2] / "example_project"))
 
 from focused.middlewares import LongPagesAreCut, end_of
-from focused.pages import can_be_read
+
+from scrapy_focus.engine.pages import can_be_read
 
 
 @pytest.mark.parametrize(
