@@ -365,6 +365,8 @@ class RobotsMiddleware(RobotsTxtMiddleware):
             crawler.signals.connect(self.on_parsed, signals.robots_parsed)
 
     async def process_request(self, request: Request) -> Request | None:  # type: ignore[override]
+        if _asks_for_robots(request):
+            request.meta["download_maxsize"] = 0  # it is cut when as much as is read of it has come
         if request.meta.get("dont_obey_robotstxt") or request.url.startswith(("data:", "file:")):
             return None
         netloc = urlparse_cached(request).netloc

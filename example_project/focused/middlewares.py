@@ -9,6 +9,7 @@ from urllib.parse import urljoin, urlsplit
 
 from scrapy.http import HtmlResponse
 from scrapy.http.request import NO_CALLBACK
+from scrapy.utils.response import get_meta_refresh
 from w3lib.url import safe_url_string
 
 from scrapy_focus.web.domains import domain_of
@@ -76,6 +77,14 @@ def redirect_of(response: Response) -> str:
     location = response.headers.get("Location") if 300 <= response.status < 400 else None
     try:
         return "" if location is None else urljoin(response.url, safe_url_string(location))
+    except ValueError:
+        return ""
+
+
+def refresh_of(response: HtmlResponse) -> str:
+    """Return where the ``<meta http-equiv="refresh">`` of a page leads; ``""`` if it has none, or to what is no URL."""
+    try:
+        return get_meta_refresh(response)[1] or ""
     except ValueError:
         return ""
 

@@ -799,7 +799,7 @@ SCENARIOS = [
     Scenario("many_links", "a page of 200,000 links", many_of(lambda n: numbered(200_000 if n == 1 else 3)), budget=40, slow=True),
     Scenario("nuls", "NULs, surrogates and noncharacters", many_of(nuls), budget=40),
     Scenario("hrefs", "links that are no URLs, or odd ones", many_of(hrefs), budget=80, settings=_ONCE),
-    Scenario("huge_hrefs", "links of a megabyte", many_of(huge_hrefs), budget=20, settings=_ONCE),
+    Scenario("huge_hrefs", "links of a megabyte", many_of(huge_hrefs), budget=20, settings=_ONCE, limits=_SMALL),
     Scenario("bases", "a <base> that leads elsewhere or nowhere", many_of(bases), numbered(len(_BASES)), budget=60),
     Scenario("names", "names that write to terminals and logs", hostile_names, budget=150),
     Scenario("dispositions", "file names that lead elsewhere", dispositions, numbered(45, "csv"), budget=80, spiders=("datasets",)),
@@ -812,7 +812,7 @@ SCENARIOS = [
     Scenario("robots_silent", "robots.txt does not answer, once", plain, robots=robots_later(silent), spiders=ALL[:2], settings={**_SHORT, **_WAITS}),
     Scenario("robots_big", "robots.txt of 11 MB", plain, robots=lambda a: [response(_big_robots(), mime="text/plain")], spiders=ALL[:2]),
     Scenario("robots_bomb", "robots.txt is 1 GiB in 1 MB", plain, robots=lambda a: [response(bomb("gzip"), mime="text/plain", headers={"Content-Encoding": "gzip"})], spiders=ALL[:2]),
-    Scenario("sitemaps", "sitemaps of themselves, bombs and nonsense", sitemaps, robots=lambda a: [response("".join(f"Sitemap: /maps/{name}\n" for name in _SITEMAPS), mime="text/plain")], spiders=("sitemaps",), settings=_ONCE),
+    Scenario("sitemaps", "sitemaps of themselves, bombs and nonsense", sitemaps, robots=lambda a: [response("".join(f"Sitemap: /maps/{name}\n" for name in _SITEMAPS), mime="text/plain")], spiders=("sitemaps",), settings=_ONCE, limits=_SMALL),
     Scenario("come_back", "429 and 503 with odd Retry-After", come_back, numbered(len(_LATER)), budget=100, settings=_WAITS),
     Scenario("long_wait", "503 that asks to wait for a million years", long_wait, numbered(3), budget=30, settings=_WAITS),
 ]  # fmt: skip

@@ -13,15 +13,15 @@ from urllib.parse import urlsplit
 import scrapy
 from scrapy.exceptions import UsageError
 from scrapy.http import HtmlResponse
-from scrapy.utils.response import get_base_url, get_meta_refresh
+from scrapy.utils.response import get_base_url
 
 from focused.arguments import budget_of, caps_of, keywords_of, seeds_of, try_out
 from focused.items import TopicPage
 from focused.keywords import KeywordRelevance
-from focused.middlewares import redirect_of
+from focused.middlewares import redirect_of, refresh_of
 from focused.reasons import reason
 from scrapy_focus import ConfigError
-from scrapy_focus.core.printable import brief
+from scrapy_focus.core.printable import brief, printable
 from scrapy_focus.engine.pages import can_be_read
 from scrapy_focus.learn.examples import read_examples
 from scrapy_focus.learn.models import load_relevance
@@ -203,7 +203,7 @@ class TopicSpider(scrapy.Spider):
             return
         if response.url not in self.reached:  # a page that was in flight when its job was killed is fetched twice
             yield self.page(response)
-        if refresh := get_meta_refresh(response)[1]:
+        if refresh := refresh_of(response):
             yield from self.link(response, refresh, meta.get("link_text", ""))
         for url, element in islice(page_links(response.selector.root, get_base_url(response)), _LINKS):
             if extension(url) not in self.ignored:
@@ -224,7 +224,7 @@ class TopicSpider(scrapy.Spider):
         title = root.find(".//title")
         return TopicPage(
             url=response.url,
-            title="" if title is None else " ".join("".join(title.itertext()).split())[:_TEXT],
+            title="" if title is None else printable(" ".join("".join(title.itertext()).split()), _TEXT),
             relevance=round(float(self.relevance.score([page_text(root)])[0]), 6),
             host=host,
             domain=domain_of(host),
@@ -239,7 +239,7 @@ class TopicSpider(scrapy.Spider):
         """Note how a page was reached first; the oldest is forgotten where there are too many."""
         if len(self.reached) >= _PAGES:
             del self.reached[next(iter(self.reached))]
-        self.reached.setdefault(url, (found_on, anchor))
+        self.reached.setdefault(url, (found_on, printable(anchor)))
 
     def path(self, url: str) -> list[dict[str, str]]:
         """Return the pages from the seed to the one before this page; of a long way the first, and the last ones."""
