@@ -6,7 +6,7 @@ VENV ?= .venv
 PY = $(VENV)/bin/python
 PIP = $(PYTHON) -m pip --python $(PY) --disable-pip-version-check install --quiet
 
-.PHONY: demo demo-topic test test-slow docs clean
+.PHONY: demo demo-topic test test-slow fuzz docs clean
 
 demo: $(VENV)/installed
 	$(PY) example_project/demo.py
@@ -24,6 +24,12 @@ test: $(VENV)/installed-test
 
 test-slow: $(VENV)/installed-test
 	$(PY) -m pytest -q -m slow
+
+# Half a minute of it is in `make test`; this takes as many seconds of CPU as SECONDS says.
+SECONDS ?= 3600
+fuzz: $(VENV)/installed-test
+	-$(PIP) atheris
+	$(PY) tests/hostile/fuzz.py --seconds $(SECONDS)
 
 docs: $(VENV)/installed-test
 	$(PY) -m sphinx -W -b html docs docs/_build/html
