@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from scrapy.utils.response import get_meta_refresh
+
 if TYPE_CHECKING:
     from scrapy.http import HtmlResponse
 
@@ -20,3 +22,11 @@ def can_be_read(response: HtmlResponse) -> bool:
     except (ValueError, LookupError) as error:
         logger.debug("No page: %r (%s)", response.url[:200], type(error).__name__)
         return False
+
+
+def refresh_of(response: HtmlResponse) -> str:
+    """Return the URL that a page sends its visitors on to, ``""`` for none, or for what is no URL."""
+    try:
+        return get_meta_refresh(response)[1] or ""
+    except ValueError:
+        return ""

@@ -79,7 +79,10 @@ class ResponsePage:
 
     @property
     def text(self) -> str:
-        return self._response.text if isinstance(self._response, TextResponse) else ""
+        try:
+            return self._response.text if isinstance(self._response, TextResponse) else ""
+        except (ValueError, LookupError):  # its charset is one of Python's that make no text, such as "undefined"
+            return ""
 
 
 class Entry:

@@ -517,7 +517,7 @@ def comments(number: int) -> str:
 
 def comments_in_nests(number: int) -> str:
     """Links within links, and within the last of them comments that everybody walks over who reads one's text."""
-    return "".join(f'<div><a href="/x/{number + n}.html">' for n in range(190)) + "<!---->" * 20_000
+    return "".join(f'<div><a href="/x/{number + n}.html">' for n in range(60)) + "<!---->" * 20_000
 
 
 def long_text(number: int) -> str:
@@ -799,7 +799,7 @@ SCENARIOS = [
     Scenario("big_names", "names, classes and ids of a megabyte", many_of(big_names), numbered(3), budget=20),
     Scenario("attributes", "3,000 attributes and 100,000 classes of an element", many_of(attributes), budget=15),
     Scenario("comments", "100,000 comments, few of them closed", many_of(comments), budget=30),
-    Scenario("comments_in_nests", "190 links within each other, and 20,000 comments", many_of(comments_in_nests), budget=20),
+    Scenario("comments_in_nests", "60 links within each other, and 20,000 comments", many_of(comments_in_nests), budget=20),
     Scenario("long_text", "3 MB of words that stand nowhere else", many_of(long_text), budget=15),
     Scenario("elements", "3 million elements, 10 kB of gzip", squeezed(lambda: "<p>" * 3_000_000), budget=15, limits={"DOWNLOAD_MAXSIZE": 2_000_000}),
     Scenario("many_links", "a page of 200,000 links", many_of(lambda n: numbered(200_000 if n == 1 else 3)), budget=40, slow=True),

@@ -13,13 +13,13 @@ from urllib.parse import urlsplit
 import scrapy
 from scrapy.exceptions import UsageError
 from scrapy.http import HtmlResponse
-from scrapy.utils.response import get_base_url, get_meta_refresh
+from scrapy.utils.response import get_base_url
 
 from focused.arguments import budget_of, caps_of, keywords_of, seeds_of
 from focused.items import TopicPage
 from focused.keywords import KeywordRelevance
 from focused.middlewares import redirect_of
-from focused.pages import can_be_read
+from focused.pages import can_be_read, refresh_of
 from focused.reasons import reason
 from scrapy_focus import ConfigError
 from scrapy_focus.learn.examples import read_examples
@@ -43,6 +43,7 @@ _NO_PAGES = DATA_TYPES - {"text/plain", "application/octet-stream"}  # which red
 _STEPS = 20  # of a path that are told; the seed is always among them
 _PAGES = 200_000  # of which it is remembered how they were reached: some 60 MB
 _TEXT = 200  # characters of titles and anchors
+_READ = 500_000  # characters of a page that are judged
 _FEW = 5  # examples
 
 
@@ -199,7 +200,7 @@ class TopicSpider(scrapy.Spider):
             return
         if response.url not in self.reached:  # a page that was in flight when its job was killed is fetched twice
             yield self.page(response)
-        if refresh := get_meta_refresh(response)[1]:
+        if refresh := refresh_of(response):
             yield from self.link(response, refresh, meta.get("link_text", ""))
         for url, element in page_links(response.selector.root, get_base_url(response)):
             if extension(url) not in self.ignored:
@@ -221,7 +222,7 @@ class TopicSpider(scrapy.Spider):
         return TopicPage(
             url=response.url,
             title="" if title is None else " ".join("".join(title.itertext()).split())[:_TEXT],
-            relevance=round(float(self.relevance.score([page_text(root)])[0]), 6),
+            relevance=round(float(self.relevance.score([page_text(root)[:_READ]])[0]), 6),
             host=host,
             domain=domain_of(host),
             depth=meta.get("depth", 0),
