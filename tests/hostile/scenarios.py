@@ -818,7 +818,7 @@ SCENARIOS = [
     Scenario("robots_silent", "robots.txt does not answer, once", plain, robots=robots_later(silent), spiders=ALL[:2], settings={**_SHORT, **_WAITS}),
     Scenario("robots_big", "robots.txt of 11 MB", plain, robots=lambda a: [response(_big_robots(), mime="text/plain")], spiders=ALL[:2], once=True),
     Scenario("robots_bomb", "robots.txt is 1 GiB in 1 MB", plain, robots=lambda a: [response(bomb("gzip"), mime="text/plain", headers={"Content-Encoding": "gzip"})], spiders=ALL[:2], once=True),
-    Scenario("sitemaps", "sitemaps of themselves, bombs and nonsense", sitemaps, robots=lambda a: [response("".join(f"Sitemap: /maps/{name}\n" for name in _SITEMAPS), mime="text/plain")], spiders=("sitemaps",), settings=_ONCE),
+    Scenario("sitemaps", "sitemaps of themselves, bombs and nonsense", sitemaps, robots=lambda a: [response("".join(f"Sitemap: /maps/{name}\n" for name in _SITEMAPS), mime="text/plain")], spiders=("sitemaps",), settings=_ONCE, limits=_SMALL),
     Scenario("come_back", "429 and 503 with odd Retry-After", come_back, numbered(len(_LATER)), budget=100, settings=_WAITS),
     Scenario("long_wait", "503 that asks to wait for a million years", long_wait, numbered(3), budget=30, settings=_WAITS, once=True),
 ]  # fmt: skip
