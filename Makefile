@@ -8,7 +8,7 @@ KILLS ?= 100
 SEED ?= 0
 PIP = $(PYTHON) -m pip --python $(PY) --disable-pip-version-check install --quiet
 
-.PHONY: demo demo-topic test test-slow soak docs clean
+.PHONY: demo demo-topic test test-slow soak fuzz docs clean
 
 demo: $(VENV)/installed
 	$(PY) example_project/demo.py
@@ -29,6 +29,12 @@ test-slow: $(VENV)/installed-test
 
 soak: $(VENV)/installed-test
 	$(PY) tests/scrapy/soak.py --kills $(KILLS) --seed $(SEED)
+
+# Half a minute of it is in `make test`; this takes as many seconds of CPU as SECONDS says.
+SECONDS ?= 3600
+fuzz: $(VENV)/installed-test
+	-$(PIP) atheris
+	$(PY) tests/hostile/fuzz.py --seconds $(SECONDS)
 
 docs: $(VENV)/installed-test
 	$(PY) -m sphinx -W -b html docs docs/_build/html

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
 
 import parsel
 import pytest
 from lxml import html
 
 from scrapy_focus.web.html import Place, PlaceReader, html_text, link_text, locate, page_links, page_text, tag_path
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 BASE = "http://h/dir/page"
 
@@ -264,18 +268,41 @@ def test_reading_leaves_the_page_as_it_was() -> None:
     assert html.tostring(root) == before
 
 
+def grows_in_proportion(work: Callable[[int], Callable[[], object]]) -> bool:
+    """Whether what ``work`` makes of four times as much takes about four times as long, and not sixteen times."""
+
+    def seconds(n: int) -> float:
+        call = work(n)
+        times = []
+        for _ in range(5):
+            begun = time.thread_time()
+            call()
+            times.append(time.thread_time() - begun)
+        return min(times)
+
+    return seconds(80_000) < 9 * seconds(20_000)
+
+
 @pytest.mark.alone
 @pytest.mark.parametrize("unit", ["<!---->", "<!-- x -->y", "<?x>", "<p>", "<b>x</b>", "<script>x</script>"])
 def test_the_text_of_a_page_takes_time_in_proportion(unit: str) -> None:
     """Four times as many comments, instructions or elements take four times as long, not sixteen times."""
 
-    def seconds(n: int) -> float:
+    def work(n: int) -> Callable[[], object]:
         root = parsel.Selector(text=f"<body>{unit * n}", type="html").root
-        times = []
-        for _ in range(5):
-            begun = time.thread_time()
-            page_text(root)
-            times.append(time.thread_time() - begun)
-        return min(times)
+        return lambda: page_text(root)
 
-    assert seconds(80_000) < 9 * seconds(20_000)
+    assert grows_in_proportion(work)
+
+
+@pytest.mark.alone
+def test_places_of_links_within_links_take_time_in_proportion_to_the_comments() -> None:
+    """Comments that stand within many links are not walked over from beginning to end for each of them."""
+    hrefs = [f"{BASE}{n}" for n in range(30)]
+
+    def work(n: int) -> Callable[[], object]:
+        source = "".join(f"<div><a href='{href}'>" for href in hrefs) + "<!---->" * (n // 8)
+        root = parsel.Selector(text=source, type="html").root
+        return lambda: locate(root, BASE, hrefs)
+
+    assert grows_in_proportion(work)

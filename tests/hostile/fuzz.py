@@ -201,7 +201,7 @@ def url(data: bytes) -> None:
     from scrapy_focus.web.mime import effective_mime, extension
     from scrapy_focus.web.traps import Limits, trap_of
 
-    text = text_of(data)
+    text = text_of(data[:_SEED])  # Scrapy asks for no longer ones
     with contextlib.suppress(RecordingError):
         first_pages([text])
     identity(text)

@@ -83,7 +83,7 @@ class Turns:
     def _watch_class(self, cls: type) -> None:
         for name, value in list(vars(cls).items()):
             waits = inspect.iscoroutinefunction(value) or inspect.isasyncgenfunction(value)
-            if isinstance(value, FunctionType) and not name.startswith("__") and name not in _ENDS and not waits:
+            if isinstance(value, FunctionType) and not name.startswith("__") and not waits:
                 setattr(cls, name, self._watched(value))
 
     def _watched(self, call: Callable[..., Any]) -> Callable[..., Any]:
@@ -107,7 +107,8 @@ class Turns:
         try:
             return call(*args, **kwargs)
         finally:
-            self._own[name] = self._own.get(name, 0.0) + time.thread_time() - begun
+            if name.rpartition(".")[2] not in _ENDS:
+                self._own[name] = self._own.get(name, 0.0) + time.thread_time() - begun
             self._inside = ""
 
     def _leave_out(self) -> None:

@@ -36,7 +36,7 @@ def server() -> Iterator[FaultServer]:
 def each() -> Iterator[object]:
     for scenario in SCENARIOS:
         for spider in scenario.spiders:
-            slow = scenario.slow or spider in scenario.slow_for
+            slow = scenario.slow or (scenario.once and spider != scenario.spiders[0])
             yield pytest.param(
                 scenario, spider, id=f"{spider}-{scenario.name}", marks=[pytest.mark.slow] if slow else []
             )

@@ -10,9 +10,11 @@ from scrapy import Request
 from scrapy.http import HtmlResponse, Response
 from scrapy.utils.test import get_crawler
 
+from scrapy_focus.engine.inflight import ResponsePage
+
 sys.path.insert(0, str(Path(__file__).parents[2] / "example_project"))
 
-from focused.middlewares import LongPagesAreCut, end_of
+from focused.middlewares import LongPagesAreCut, end_of, refresh_of
 
 from scrapy_focus.engine.pages import can_be_read
 
@@ -51,6 +53,15 @@ def test_long_pages_are_cut_for_all_who_ask_and_counted() -> None:
 
 
 @pytest.mark.parametrize(
+    ("location", "followed"), [("/x", "http://a.test/x"), ("http://[::1", ""), ("http://a:b/", "")]
+)
+def test_what_a_page_sends_its_visitors_on_to(location: str, followed: str) -> None:
+    """A refresh gives an absolute URL, and what is no URL none."""
+    body = f'<meta http-equiv="refresh" content="0; url={location}">'.encode()
+    assert refresh_of(HtmlResponse("http://a.test/", body=body)) == followed
+
+
+@pytest.mark.parametrize(
     ("body", "readable"),
     [
         (b"<p>a page", True),
@@ -69,3 +80,12 @@ def test_what_scrapy_cannot_parse_is_no_page(body: bytes, readable: bool) -> Non
     if not readable:
         with pytest.raises((ValueError, LookupError)):
             response.selector  # noqa: B018
+
+
+def test_a_page_whose_charset_makes_no_text_has_none_for_goals() -> None:
+    """Goals are given an empty text, and no exception."""
+    texts = [
+        ResponsePage(HtmlResponse("http://a.test/", body=f'<meta charset="{name}">a'.encode())).text
+        for name in ("undefined", "idna", "utf-8")
+    ]
+    assert texts == ["", "", '<meta charset="utf-8">a']

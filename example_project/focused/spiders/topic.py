@@ -45,6 +45,7 @@ _STEPS = 20  # of a path that are told; the seed is always among them
 _PAGES = 200_000  # of which it is remembered how they were reached: some 60 MB
 _LINKS = 10_000  # of a page that are looked at
 _TEXT = 200  # characters of titles
+_READ = 500_000  # characters of a page that are judged
 _FEW = 5  # examples
 
 
@@ -225,7 +226,7 @@ class TopicSpider(scrapy.Spider):
         return TopicPage(
             url=response.url,
             title="" if title is None else printable(" ".join("".join(title.itertext()).split()), _TEXT),
-            relevance=round(float(self.relevance.score([page_text(root)])[0]), 6),
+            relevance=round(float(self.relevance.score([page_text(root)[:_READ]])[0]), 6),
             host=host,
             domain=domain_of(host),
             depth=meta.get("depth", 0),
