@@ -55,13 +55,7 @@ def cost_of(policy: Policy) -> float | None:
     PolicyError
         If that is neither ``None`` nor a number.
     """
-    cost = policy.expected_cost()
-    if cost is None:
-        return None
-    number = _number(cost)
-    if number is None or math.isnan(number):
-        raise PolicyError(f"expected_cost() answered {brief(cost)}; return a number of requests, or None")
-    return number
+    return _number_or_none(policy.expected_cost(), "expected_cost()", "a number of requests")
 
 
 def due_of(policy: Policy) -> float | None:
@@ -72,13 +66,7 @@ def due_of(policy: Policy) -> float | None:
     PolicyError
         If that is neither ``None`` nor a number.
     """
-    due = policy.due()
-    if due is None:
-        return None
-    number = _number(due)
-    if number is None or math.isnan(number):
-        raise PolicyError(f"due() answered {brief(due)}; return seconds of the crawl's clock, or None")
-    return number
+    return _number_or_none(policy.due(), "due()", "seconds of the crawl's clock")
 
 
 def left_of(policy: Policy) -> Left | None:
@@ -133,6 +121,15 @@ def explained(policy: Policy, pick: Pick) -> dict[str, Any]:
     if not isinstance(said, dict):
         raise PolicyError(f"explain() answered {brief(said)}; return a dict of names and values that JSON can hold")
     return said
+
+
+def _number_or_none(answer: object, question: str, expected: str) -> float | None:
+    if answer is None:
+        return None
+    number = _number(answer)
+    if number is None or math.isnan(number):
+        raise PolicyError(f"{question} answered {brief(answer)}; return {expected}, or None")
+    return number
 
 
 def _number(value: object) -> float | None:
