@@ -524,7 +524,7 @@ def _guided(atheris: Any, fuzzer: Fuzzer, seconds: float, corpus: Path) -> None:
             os._exit(0)
 
     atheris.Setup(
-        [sys.argv[0], f"-max_len={_SEED}", "-timeout=60", "-rss_limit_mb=3000", "-print_final_stats=1", str(corpus)],
+        [sys.argv[0], f"-max_len={_SEED}", "-timeout=60", "-rss_limit_mb=6000", "-print_final_stats=1", str(corpus)],
         once,
     )
     atheris.Fuzz()
