@@ -27,7 +27,6 @@ _TEXT = 200  # characters of anchor and context that are kept
 _PIECES = 50  # text nodes that are read for them at most ...
 _RAW = 20_000  # ... characters of these, blanks among them ...
 _EVENTS = 400  # ... and begins and ends of elements
-_READ = ("start", "end", "comment", "pi")
 _ELEMENTS = 64  # of a tag path, counted from the link
 _PATH = 2048  # characters of a tag path, counted from the link
 _NAME = 512  # characters of an element in a tag path
@@ -226,7 +225,7 @@ class PlaceReader:
             return " ".join((element.text or "")[:_RAW].split())[:_TEXT]
         pieces: list[str] = []
         room = _RAW
-        for event, each in islice(etree.iterwalk(element, events=_READ), _EVENTS):
+        for event, each in islice(_walk(element), _EVENTS):
             if event != "start" and each is element:
                 break
             piece = self._long.get((each, event)) if self._long else None
@@ -280,10 +279,32 @@ def _name(element: _Element) -> str:
     return name[:_NAME].replace("/", "|")
 
 
+def _walk(root: _Element) -> Iterator[tuple[str, _Element]]:
+    """Yield the starts and ends of elements, comments and instructions, in document order.
+
+    ``etree.iterwalk`` does, too, but looks at all comments in a row before it yields one: for each link anew.
+    """
+    each = root
+    while True:
+        is_element = isinstance(each.tag, str)
+        yield ("start" if is_element else "comment"), each
+        if is_element and len(each):
+            each = each[0]
+            continue
+        if is_element:
+            yield "end", each
+        while each is not root and (following := each.getnext()) is None:
+            each = each.getparent()
+            yield "end", each
+        if each is root:
+            return
+        each = following
+
+
 def _alternative(element: _Element) -> str:
     """Return what stands for the first image of a link."""
-    for _, each in islice(etree.iterwalk(element, events=("start",)), _EVENTS):
-        if each.tag == "img":
+    for event, each in islice(_walk(element), _EVENTS):
+        if event == "start" and each.tag == "img":
             return each.get("alt") or ""
     return ""
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 #: As a step: end the connection with a TCP reset.
 RESET = object()
 _LONGEST_HEAD = 4 << 20  # bytes of a request line with its headers
+_SUFFIXES = ("publicsuffix.org", "raw.githubusercontent.com")  # Scrapy's cookies ask them once on a fresh machine
 _PIECE = 1 << 18  # bytes that are written at once
 
 
@@ -118,6 +119,8 @@ class FaultServer:
             url = urlsplit(target)
             host = url.hostname or headers.get("host", "").partition(":")[0]
             path = (url.path or "/") + (f"?{url.query}" if url.query else "")
+        if host in _SUFFIXES:
+            return iter([response("none", status="404 Not Found")])
         self._counts[host, path] += 1
         asked = Asked(method, host, path, self._counts[host, path], headers.get("referer", ""))
         self.log.append(asked)

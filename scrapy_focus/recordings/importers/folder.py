@@ -53,8 +53,8 @@ _TYPES = {
 }
 _HOPS = 5  # redirects before the first page
 _HEAD = 1024  # bytes in which a page is told from other files
-_BEGINS_PAGE = re.compile(  # nothing is tried twice: comments can be put together from comments in many ways
-    rb"(?:\xef\xbb\xbf)?(?:\s++|<\?xml[^>]*+>|<!--(?:(?!-->).)*+-->)*+<(?:!doctype\s++html|html)\b", re.I | re.S
+_BEGINS_PAGE = re.compile(  # a comment ends in one place only, or comments could be put together in many ways
+    rb"(?:\xef\xbb\xbf)?(?:\s|<\?xml[^>]*>|<!--(?:[^-]|-(?!->))*-->)*<(?:!doctype\s+html|html)\b", re.I
 )
 
 
