@@ -102,7 +102,7 @@ class FaultServer:
             head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
             for step in self._answer(head):
                 await _take(step, writer)
-        except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+        except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, asyncio.CancelledError):
             pass
         except Exception as error:
             self.errors.append(error)
