@@ -56,10 +56,12 @@ class Turns:
     def _turn(self) -> None:
         self._next = None
         end = monotonic() + _TURN
-        while self._work and monotonic() < end:
+        while self._work:
             if not self._step(self._work[0]) and self._work:
                 self._work.popleft()
                 self._done()
+            if monotonic() >= end:
+                break
         self._go_on()
 
 

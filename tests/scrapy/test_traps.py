@@ -111,8 +111,11 @@ def test_links_that_are_known_do_not_count(site: MockSite, addon: bool) -> None:
 @pytest.mark.reactor
 @ADDON
 @pytest.mark.parametrize("job", [False, True], ids=["memory", "job"])
-def test_a_page_with_many_links_is_placed_in_turns(site: MockSite, tmp_path: Path, addon: bool, job: bool) -> None:
+def test_a_page_with_many_links_is_placed_in_turns(
+    site: MockSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, addon: bool, job: bool
+) -> None:
     """Every link is placed once, with its path, the reward of the page known, and the loop goes on between the parts."""
+    monkeypatch.setattr("scrapy_focus.engine.turns._TURN", 0.0)  # however fast the machine is
     n = 4 * PART + 100
     site.pages["/"] = links([f"/a{i}" for i in range(n)])
     settings = LINKS | {"FOCUS_POLICY": Parts, "FOCUS_BUDGET_REQUESTS": 2, "FOCUS_GOAL": lambda _: 1.0}
