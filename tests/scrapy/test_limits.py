@@ -175,7 +175,8 @@ def test_a_long_robots_txt_is_read_to_500_kib(site: MockSite, encoding: str) -> 
     )
     site.pages["/"] = '<a href="/forbidden">no</a><a href="/ok">yes</a>'
     Reading.read.clear()
-    options = {"ROBOTSTXT_OBEY": True, "ROBOTSTXT_PARSER": Reading}
+    options = {"ROBOTSTXT_OBEY": True, "ROBOTSTXT_PARSER": Reading, "FOCUS_OBEY": ["robots-errors"]}
+    options["DOWNLOAD_MAXSIZE"] = 5 * MIB  # of pages: a longer robots.txt is cut, and does not close its host
     result = crawl(Follower, options, addon=True, seeds=[site.url("/")])
     assert site.paths == ["/", "/ok"]
     assert len(Reading.read) == 1
