@@ -477,7 +477,8 @@ class SmallDisk:
 
     def __exit__(self, *_: object) -> None:
         if self.soak.disk is not None:
-            subprocess.run(["umount", str(self.folder)], check=True)
+            # Lazily, as a crawl that was interrupted may still have files open there.
+            subprocess.run(["umount", "--lazy", str(self.folder)], check=True)
 
 
 def fill(pid: int, disk: Path | None, job: Path) -> None:
