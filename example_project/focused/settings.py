@@ -5,7 +5,7 @@ SPIDER_MODULES = ["focused.spiders"]
 NEWSPIDER_MODULE = "focused.spiders"
 
 ADDONS = {"scrapy_focus.Addon": 500}
-DOWNLOADER_MIDDLEWARES = {"focused.middlewares.LongPagesAreCut": 585}
+DOWNLOADER_MIDDLEWARES = {"scrapy_focus.spiders.middlewares.LongPagesAreCut": 585}
 
 ROBOTSTXT_OBEY = True
 CONCURRENT_REQUESTS_PER_DOMAIN = 1

@@ -139,7 +139,7 @@ def test_blocks_name_their_language(page: Path) -> None:
 def test_commands_are_accepted(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The spider of the example project takes the arguments of the commands shown, and settings in them exist."""
     monkeypatch.syspath_prepend(str(ROOT / "example_project"))
-    from focused.spiders.datasets import DatasetsSpider
+    from scrapy_focus.spiders.datasets import DatasetsSpider
 
     for block in blocks(page.read_text()):
         for line in re.findall(r"^\$ (.*)$", block.code.replace("\\\n", " "), re.MULTILINE):

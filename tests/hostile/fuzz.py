@@ -136,15 +136,15 @@ def recorded(data: bytes) -> None:
 
 @cache
 def _datasets() -> Any:
-    from focused.spiders.datasets import DatasetsSpider
+    from scrapy_focus.spiders.datasets import DatasetsSpider
 
     return DatasetsSpider(root="http://host.test/")
 
 
 @cache
 def _topic() -> Any:
-    from focused.keywords import KeywordRelevance
-    from focused.spiders.topic import TopicSpider
+    from scrapy_focus.learn.keywords import KeywordRelevance
+    from scrapy_focus.spiders.topic import TopicSpider
 
     spider = TopicSpider(seeds="http://host.test/", keywords="bees,honey", out=tempfile.mkdtemp() + "/out.jsonl")
     spider.relevance = KeywordRelevance(["bees", "honey"])
@@ -153,10 +153,11 @@ def _topic() -> Any:
 
 def scraped(spider: Callable[[], Any], data: bytes) -> None:
     """A response as a spider of the example project reads it."""
-    from focused.middlewares import redirect_of
     from scrapy import Request
     from scrapy.http import Headers
     from scrapy.responsetypes import responsetypes
+
+    from scrapy_focus.spiders.middlewares import redirect_of
 
     said, body = message(data)
     headers = Headers(
@@ -174,8 +175,9 @@ def scraped(spider: Callable[[], Any], data: bytes) -> None:
 
 def named(data: bytes) -> None:
     """The name of a file, from a header and from a URL: one part of a path, that can be written."""
-    from focused.spiders.datasets import file_name
     from scrapy.http import Response
+
+    from scrapy_focus.spiders.datasets import file_name
 
     text = data.decode("latin-1")
     for url, said in ((_URL, text), ("http://host.test/" + text.encode("ascii", "replace").decode(), "")):

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 OURS = (
     "scrapy_focus.scheduler", "scrapy_focus.schedulers", "scrapy_focus.spidermiddlewares", "scrapy_focus.downloadermiddlewares",
     "scrapy_focus.dupefilters", "scrapy_focus.extensions", "scrapy_focus.pipelines", "scrapy_focus.engine.inflight", "scrapy_focus.engine.turns",
-    "focused.middlewares", "focused.pipelines", "focused.spiders.datasets", "focused.spiders.topic",
+    "scrapy_focus.spiders.middlewares", "scrapy_focus.spiders.pipelines", "scrapy_focus.spiders.datasets", "scrapy_focus.spiders.topic",
 )  # fmt: skip
 BEFORE = (
-    "focused.spiders.datasets", "focused.spiders.topic", "focused.pipelines", "scrapy_focus.addon", "scrapy_focus.scheduler",
+    "scrapy_focus.spiders.datasets", "scrapy_focus.spiders.topic", "scrapy_focus.spiders.pipelines", "scrapy_focus.addon", "scrapy_focus.scheduler",
     "sklearn.linear_model", "scrapy.cmdline", "scrapy.commands.crawl", "scrapy.core.downloader.handlers.http11", "scrapy_focus.commands.status",
     "scrapy_focus.commands.check", "scrapy_focus.jobs.doctor.check", "scrapy_focus.jobs.doctor.status", "scrapy_focus.policies.treeq",
     "scrapy_focus.policies.branching", "scrapy_focus.policies.tagpath", "rich.panel", "rich.live", "stock.spiders",

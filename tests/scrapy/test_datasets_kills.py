@@ -36,8 +36,8 @@ class Dump(MemoryStatsCollector):
 STORE = """
 import json, os, signal, sys
 from pathlib import Path
-from focused.items import DataFile
-from focused.pipelines import StoreFiles
+from scrapy_focus.spiders.items import DataFile
+from scrapy_focus.spiders.pipelines import StoreFiles
 
 out, step = Path(sys.argv[1]), sys.argv[2]
 die = lambda: os.kill(os.getpid(), signal.SIGKILL)
@@ -96,8 +96,8 @@ def test_killed_while_it_stores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     done = subprocess.run([sys.executable, "-c", STORE, str(tmp_path), step], cwd=PROJECT, check=False)
     assert done.returncode == -signal.SIGKILL
     monkeypatch.syspath_prepend(str(PROJECT))
-    from focused.items import DataFile
-    from focused.pipelines import StoreFiles
+    from scrapy_focus.spiders.items import DataFile
+    from scrapy_focus.spiders.pipelines import StoreFiles
 
     def make(url: int, content: int) -> DataFile:
         return DataFile(
@@ -121,8 +121,8 @@ def test_killed_while_it_stores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
 def test_a_new_crawl_with_the_same_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A crawl that does not go on with a job drops what earlier ones listed, also from the same URL; a resumed one counts it."""
     monkeypatch.syspath_prepend(str(PROJECT))
-    from focused.items import DataFile
-    from focused.pipelines import StoreFiles
+    from scrapy_focus.spiders.items import DataFile
+    from scrapy_focus.spiders.pipelines import StoreFiles
 
     for resumed, dropped in ((False, False), (False, True), (True, False)):
         pipeline = StoreFiles(tmp_path / "out", resumed=resumed)

@@ -190,11 +190,12 @@ def test_a_resumed_crawl_remembers_where_it_began(site: MockSite, tmp_path: Path
 def test_our_spiders_ask_for_it(site: MockSite, outside: MockSite, tmp_path: Path) -> None:
     """The topic spider, with the settings of its project, does not go inside from outside pages."""
     from focused import settings as project
-    from focused.spiders.topic import TopicSpider
+
+    from scrapy_focus.spiders.topic import TopicSpider
 
     outside.pages["/"] = f'<a href="{site.url("/ok")}">bees</a><a href="/redirect?to={site.url("/ok?2")}">bees</a>'
     own = {name: getattr(project, name) for name in dir(project) if name.isupper()}
-    judged = {**SETTINGS["DOWNLOADER_MIDDLEWARES"], "focused.middlewares.RedirectsAreLinks": 610}
+    judged = {**SETTINGS["DOWNLOADER_MIDDLEWARES"], "scrapy_focus.spiders.middlewares.RedirectsAreLinks": 610}
     own |= {"DOWNLOADER_MIDDLEWARES": judged, "DOWNLOAD_DELAY": 0}
     spider = type(
         "Topic", (TopicSpider,), {"custom_settings": {**TopicSpider.custom_settings, "DOWNLOADER_MIDDLEWARES": judged}}

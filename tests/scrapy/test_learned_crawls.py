@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mocksite import MockSite
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "example_project"))
-from focused.spiders.datasets import DatasetsSpider
+from scrapy_focus.spiders.datasets import DatasetsSpider
 
 ADDON = pytest.mark.parametrize("addon", [False, True], ids=["scheduler", "addon"])
 

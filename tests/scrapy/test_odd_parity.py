@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from scrapy_focus import Link, Outcome, Pick
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "example_project"))
-from focused.spiders.datasets import DatasetsSpider
+from scrapy_focus.spiders.datasets import DatasetsSpider
 
 IMAGE = {"Content-Type": "image/png"}
 REFRESH = b'<html><meta http-equiv="refresh" content="0;url=/after/busy"></html>'

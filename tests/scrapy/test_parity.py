@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "example_project"))
-from focused.spiders.datasets import DatasetsSpider
+from scrapy_focus.spiders.datasets import DatasetsSpider
 
 BUDGET = 400
 PRIVATE = "/private/"  # what robots.txt of the portal forbids

@@ -493,7 +493,7 @@ def test_answers_of_the_cache_are_recorded(site: MockSite, tmp_path: Path) -> No
 def test_recorder_and_spider_see_the_same_links(monkeypatch: pytest.MonkeyPatch) -> None:
     """The spider of the example project asks for exactly what is recorded as a link, in the same order."""
     monkeypatch.syspath_prepend(str(EXAMPLE))
-    from focused.spiders.datasets import DatasetsSpider
+    from scrapy_focus.spiders.datasets import DatasetsSpider
 
     with OddSite() as server:
         for path in ("/", "/plain", "/based", "/latin", "/broken", "/twice", "/untyped"):

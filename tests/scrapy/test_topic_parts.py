@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 import pickle
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,33 +17,21 @@ from scrapy.http import HtmlResponse, Request
 from scrapy_focus import ConfigError, Crawl, memory_frontier
 from scrapy_focus.config import Config
 from scrapy_focus.goals.topic import TopicGoal
+from scrapy_focus.learn.keywords import KeywordRelevance
 from scrapy_focus.learn.models import load_relevance
 from scrapy_focus.policies.treeq.policy import TreeQ
+from scrapy_focus.spiders import middlewares, topic
+from scrapy_focus.spiders.datasets import DatasetsSpider
+from scrapy_focus.spiders.reasons import reason
+from scrapy_focus.spiders.topic import TopicSpider
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-PROJECT = Path(__file__).parents[2] / "example_project"
 SEED = "http://a.test/"
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _project() -> Iterator[None]:
-    sys.path.insert(0, str(PROJECT))
-    yield
-    sys.path.remove(str(PROJECT))
-
-
-def part(name: str) -> Any:
-    """Import a module of the example project."""
-    return importlib.import_module(f"focused.{name}")
 
 
 def spider(settings: dict[str, Any] | None = None, **arguments: Any) -> Any:
     """Return a spider, ready to crawl."""
-    cls = part("spiders.topic").TopicSpider
-    crawler = Crawler(cls, settings)
-    return cls.from_crawler(crawler, **{name: str(value) for name, value in arguments.items()})
+    crawler = Crawler(TopicSpider, settings)
+    return TopicSpider.from_crawler(crawler, **{name: str(value) for name, value in arguments.items()})
 
 
 def write_examples(folder: Path) -> Path:
@@ -102,11 +88,10 @@ def test_the_folder_of_the_results_is_made(tmp_path: Path) -> None:
     spider(seeds=SEED, keywords="bees", out=tmp_path / "not/yet/pages.jsonl")
     assert list((tmp_path / "not/yet").iterdir()) == []
     (tmp_path / "file").touch()
-    datasets = part("spiders.datasets").DatasetsSpider
     for out in (tmp_path / "file", Path("/proc/no")):
         with pytest.raises(UsageError, match="cannot be written"):
-            datasets.from_crawler(Crawler(datasets), root=SEED, out=str(out))
-    datasets.from_crawler(Crawler(datasets), root=SEED, out=str(tmp_path / "found/here"))
+            DatasetsSpider.from_crawler(Crawler(DatasetsSpider), root=SEED, out=str(out))
+    DatasetsSpider.from_crawler(Crawler(DatasetsSpider), root=SEED, out=str(tmp_path / "found/here"))
     assert list((tmp_path / "found/here").iterdir()) == []
 
 
@@ -175,7 +160,6 @@ def test_arguments_become_settings(tmp_path: Path) -> None:
 
 def test_paths_stay_short_and_end(tmp_path: Path) -> None:
     """A long way is told by its seed and its last steps; one that leads in a circle ends; the oldest pages are forgotten."""
-    topic = part("spiders.topic")
     mine = spider(seeds=SEED, keywords="bees", out=tmp_path / "o.jsonl")
     for i in range(50):
         mine.remember(f"u{i}", f"u{i - 1}" if i else "", f"to {i}")
@@ -206,14 +190,13 @@ def test_paths_stay_short_and_end(tmp_path: Path) -> None:
 def test_languages(source: str, header: str, said: str) -> None:
     """The language is what the page says, at its root, in its head or in the headers."""
     response = HtmlResponse(SEED, body=source.encode(), headers={"Content-Language": header} if header else {})
-    assert part("spiders.topic").language(response) == said
+    assert topic.language(response) == said
 
 
 def test_only_redirects_of_pages_to_other_domains_are_links() -> None:
     """The middleware marks those, and leaves alone those within a domain, of robots.txt, and what is no redirect."""
     from scrapy.http.request import NO_CALLBACK
 
-    middlewares = part("middlewares")
     for url, status, location, callback, marked in (
         (SEED, 301, "http://b.test/", None, True), (SEED, 308, "//b.test/ä", None, True),
         (SEED, 301, "http://www.a.test/x", None, False), (SEED, 302, "/x", None, False), (SEED, 301, "", None, False),
@@ -228,7 +211,6 @@ def test_only_redirects_of_pages_to_other_domains_are_links() -> None:
 
 def test_reasons_of_every_feature() -> None:
     """Each number that TRES goes by is put into words, or left out where it says nothing; none stands there as it is."""
-    reason = part("reasons").reason
     crawl = Crawl(TreeQ(keywords=["bees"]), frontier=memory_frontier)
     names = crawl.policy.layout.names
     for values in (np.ones(len(names)), np.zeros(len(names)), np.full(len(names), 0.33)):
@@ -254,7 +236,7 @@ def test_reasons_of_every_feature() -> None:
 def test_numbers_of_links_are_read_back(n: int) -> None:
     """As many relevant pages are told as were counted, or about as many where the policy keeps no more."""
     code = min(round(12 * np.log2(1 + n)), 63)
-    said = part("reasons").reason({"links from relevant pages": round(code / 63, 2)}, depth=2)
+    said = reason({"links from relevant pages": round(code / 63, 2)}, depth=2)
     if n < 2:
         assert "link there" not in said
     elif n <= 5:
@@ -265,7 +247,7 @@ def test_numbers_of_links_are_read_back(n: int) -> None:
 
 def test_keywords_as_a_topic() -> None:
     """Two different keywords that are one word in a hundred make a page relevant; they count as the policy finds them in links."""
-    relevance = part("keywords").KeywordRelevance(["Bees", "honey", "queen excluder", "wax", "蜂"])
+    relevance = KeywordRelevance(["Bees", "honey", "queen excluder", "wax", "蜂"])
     filler = " filler" * 97
 
     def is_on_topic(text: str) -> bool:
@@ -279,17 +261,16 @@ def test_keywords_as_a_topic() -> None:
     assert is_on_topic("honeycomb and the Queen-Excluder")
     assert not is_on_topic("waxing honey")  # a short keyword is a whole word
     assert relevance.score(["", "steel", "bees"]).tolist() == [0, 0, pytest.approx(1 / 3)]
-    assert part("keywords").KeywordRelevance(["bees"]).score(["bees"])[0] == 0.5
+    assert KeywordRelevance(["bees"]).score(["bees"])[0] == 0.5
     with pytest.raises(ConfigError, match="give words or phrases"):
-        part("keywords").KeywordRelevance(["", "-"])
+        KeywordRelevance(["", "-"])
 
 
 @given(st.lists(st.text(), max_size=5), st.lists(st.text(min_size=1), min_size=1, max_size=5))
 def test_keywords_of_any_kind(texts: list[str], keywords: list[str]) -> None:
     """Whatever the keywords and texts are, scores are probabilities, the same in a copy, and the digest is of the keywords."""
-    cls = part("keywords").KeywordRelevance
     try:
-        relevance = cls(keywords)
+        relevance = KeywordRelevance(keywords)
     except ConfigError:
         return
     scores = relevance.score(texts)
@@ -297,7 +278,9 @@ def test_keywords_of_any_kind(texts: list[str], keywords: list[str]) -> None:
     assert ((scores >= 0) & (scores < 1)).all()
     copy = pickle.loads(pickle.dumps(relevance))
     assert copy.score(texts).tolist() == scores.tolist()
-    assert copy.digest == cls([*reversed(keywords)]).digest
+    assert copy.digest == KeywordRelevance([*reversed(keywords)]).digest
     assert repr(copy) == repr(relevance)
-    assert cls([*keywords, "another one"]).digest != relevance.digest or "another one" in relevance.keywords
+    assert (
+        KeywordRelevance([*keywords, "another one"]).digest != relevance.digest or "another one" in relevance.keywords
+    )
     assert relevance.score([" ".join(keywords)])[0] > 0

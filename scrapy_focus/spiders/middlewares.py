@@ -1,4 +1,4 @@
-"""What the crawls of this project do otherwise than Scrapy."""
+"""What the crawls of these spiders do otherwise than Scrapy."""
 
 from __future__ import annotations
 

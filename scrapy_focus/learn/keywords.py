@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scrapy_focus import ConfigError
+from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.web.words import words_of
 
 if TYPE_CHECKING:

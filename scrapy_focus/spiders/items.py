@@ -1,4 +1,4 @@
-"""What the spiders of this project yield."""
+"""What the spiders of this package yield."""
 
 from dataclasses import InitVar, dataclass
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
 import os
 import shutil
 from dataclasses import asdict
@@ -13,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.exceptions import DropItem
 
-from focused.items import DataFile, SkippedFile
-from scrapy_focus.core.printable import printable_json
+from scrapy_focus.core.printable import printable_json, printable_logger
+from scrapy_focus.spiders.items import DataFile, SkippedFile
 
 if TYPE_CHECKING:
     from typing import Self
 
     from scrapy.crawler import Crawler
 
-logger = logging.getLogger(__name__)
+logger = printable_logger(__name__)
 
 FIELDS = ("url", "mime", "size", "sha256", "page", "anchor", "path")  # of each line of the manifest
 

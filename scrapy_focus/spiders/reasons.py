@@ -31,9 +31,8 @@ def reason(said: Mapping[str, Any], *, depth: int) -> str:
     Examples
     --------
     >>> reason({"leaf": 3, "value": 0.812, "parent relevant": 1.0, "nearness of a relevant page": 1.0,
-    ...     "keyword in the anchor": 1.0, "probability": 0.94, "relevant share of its host": 0.75}, depth=3)
-    'keyword in the anchor; words of the link 94 % on the topic; found on a relevant page; 75 % of its domain relevant;
-    expected gain 0.81'
+    ...     "keyword in the anchor": 1.0, "probability": 0.94}, depth=3)
+    'keyword in the anchor; words of the link 94 % on the topic; found on a relevant page; expected gain 0.81'
     >>> reason({"kind": "most probable", "score": 0.5}, depth=0)
     'a seed; kind most probable; score 0.5'
     """

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from scrapy.exceptions import UsageError
 
-from scrapy_focus import ConfigError
+from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.files import try_to_write
 from scrapy_focus.learn.expansion import read_keywords
 

@@ -1,0 +1,279 @@
+"""``scrapy crawl topic -a examples=DIR -a seeds=FILE``: as many pages on a topic as possible, on many hosts."""
+
+from __future__ import annotations
+
+import json
+import logging
+from datetime import UTC, datetime
+from itertools import islice, pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import scrapy
+from scrapy.exceptions import UsageError
+from scrapy.http import HtmlResponse
+from scrapy.utils.response import get_base_url
+
+from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.core.printable import brief, printable
+from scrapy_focus.engine.pages import can_be_read
+from scrapy_focus.learn.examples import read_examples
+from scrapy_focus.learn.keywords import KeywordRelevance
+from scrapy_focus.learn.models import load_relevance
+from scrapy_focus.learn.relevance import LinearRelevance
+from scrapy_focus.spiders.arguments import budget_of, caps_of, keywords_of, seeds_of, try_out
+from scrapy_focus.spiders.items import TopicPage
+from scrapy_focus.spiders.middlewares import redirect_of, refresh_of
+from scrapy_focus.spiders.reasons import reason
+from scrapy_focus.web.domains import domain_of
+from scrapy_focus.web.html import link_text, page_links, page_text
+from scrapy_focus.web.mime import BLOCKED_MIMES, DATA_TYPES, FILE_TYPES, blocked_extensions, extension
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+    from typing import Self
+
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+    from scrapy_focus.core.mission import Topic
+
+_CHATTY = ("scrapy.addons", "scrapy.middleware", "scrapy.spidermiddlewares.httperror")  # loggers
+_NO_PAGES = DATA_TYPES - {"text/plain", "application/octet-stream"}  # which redirects and errors may be
+_STEPS = 20  # of a path that are told; the seed is always among them
+_PAGES = 200_000  # of which it is remembered how they were reached: some 60 MB
+_LINKS = 10_000  # of a page that are looked at
+_TEXT = 200  # characters of titles
+_READ = 500_000  # characters of a page that are judged
+_FEW = 5  # examples
+
+
+class TopicSpider(scrapy.Spider):
+    """Finds pages on a topic, wherever they are: the crawl leaves the hosts of its seeds.
+
+    What is on the topic, a model says that was trained on examples. Without one, the keywords have to do: see
+    :class:`~scrapy_focus.learn.keywords.KeywordRelevance`. The scheduler is
+    :class:`scrapy_focus.TreeFrontierScheduler`.
+
+    Arguments
+    ---------
+    seeds
+        Pages to start from: URLs separated by commas, or a file with one on each line.
+    examples
+        Folder with example pages (``.txt``, ``.html``) in ``positive``, those on the topic, and ``negative``. A model
+        is trained on them, and stored beside the results.
+    model
+        A file that ``scrapy focus-train`` wrote, instead of examples.
+    keywords
+        Words and phrases to look for in links, separated by commas, or a file with one on each line, such as
+        ``scrapy focus-keywords`` writes.
+    per_domain
+        Pages of one registered domain at most: ``10``, or ``5-2`` for 5 at first and 2 in the end (it is halved after
+        each third of the budget). No limit by default.
+    budget
+        Requests of all kinds that may be sent; no limit by default.
+    out
+        File for the results: a line of JSON for each page that was fetched, see
+        :class:`~scrapy_focus.spiders.items.TopicPage`.
+    """
+
+    name = "topic"
+    custom_settings = {
+        "SCHEDULER": "scrapy_focus.TreeFrontierScheduler",
+        "DOWNLOADER_MIDDLEWARES": {
+            "scrapy_focus.spiders.middlewares.LongPagesAreCut": 585,
+            "scrapy_focus.spiders.middlewares.RedirectsAreLinks": 610,
+        },
+        "FOCUS_EXPLAIN": True,
+        "FOCUS_OBEY": ["retry-after", "robots-errors", "crawl-delay", "nofollow", "noindex"],
+        "FOCUS_BLOCKED_MIMES": [*BLOCKED_MIMES, "font/*", *sorted(_NO_PAGES)],
+        "DOWNLOAD_TIMEOUT": 30,
+        "DOWNLOAD_MAXSIZE": 10_000_000,
+        "METAREFRESH_ENABLED": False,
+        "REDIRECT_MAX_TIMES": 5,
+        "RETRY_TIMES": 1,
+        "LOG_LEVEL": "INFO",
+    }
+
+    def __init__(
+        self, seeds: str = "", examples: str = "", model: str = "", keywords: str = "", per_domain: str = "",
+        budget: str = "", out: str = "topic.jsonl", **kwargs: Any,
+    ) -> None:  # fmt: skip
+        if kwargs:
+            raise UsageError(
+                f"there is no argument {', '.join(kwargs)}; there are seeds, examples, model, keywords, per_domain, "
+                "budget "
+                "and out"
+            )
+        super().__init__()
+        if examples and model:
+            raise UsageError("examples and model are two ways to say what is on the topic; give one of them")
+        if not (examples or model or keywords):
+            raise UsageError(
+                "what is the topic? Give -a examples=DIR, a folder with pages on it in DIR/positive and others in "
+                "DIR/negative; or -a model=FILE, from scrapy focus-train; or at least -a keywords=some,words"
+            )
+        self.seeds = seeds_of(seeds)
+        self.keywords = keywords_of(keywords)
+        self.examples = examples
+        self.model = model
+        self.caps = caps_of(per_domain)
+        self.budget = budget_of(budget)
+        self.out = Path(out).absolute()
+        if self.out.is_dir():
+            raise UsageError(f"out is {out!r}, a folder; it takes the name of a file")
+        self.ignored = blocked_extensions() | FILE_TYPES.keys()
+        self.reached: dict[
+            str, tuple[str, str]
+        ] = {}  # URL of a page that was had: the page before, and the anchor there
+        self.relevance: Topic
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        settings = crawler.settings
+        job = settings["JOBDIR"]
+        spider.prepare(resumed=bool(job) and Path(job, "focus").exists())
+        settings.set("FOCUS_TOPIC", spider.relevance, "spider")
+        settings.set("FOCUS_KEYWORDS", spider.keywords, "spider")
+        if spider.budget:
+            settings.set("FOCUS_BUDGET_REQUESTS", spider.budget, "spider")
+            if "per_domain_least" in spider.caps:
+                spider.caps["falls_every"] = -(-spider.budget // 3)
+        params = {**spider.caps, **settings.getdict("FOCUS_POLICY_PARAMS")}
+        settings.set("FOCUS_POLICY_PARAMS", params, "cmdline")
+        feed = {"format": "jsonlines", "encoding": "utf-8", "overwrite": False}
+        feeds = {**settings.getdict("FEEDS"), str(spider.out): feed}
+        settings.set("FEEDS", feeds, "cmdline")
+        for name in _CHATTY:
+            logging.getLogger(name).setLevel(logging.WARNING)
+        return spider
+
+    def prepare(self, *, resumed: bool) -> None:
+        """Make what tells pages on the topic from others; of a job that goes on, read what it listed so far.
+
+        Raises
+        ------
+        UsageError
+            If the examples or the model cannot be used, or the results would be mixed with those of another crawl.
+        """
+        stored = self.out.with_suffix(".npz")
+        if not resumed and self.out.exists() and self.out.stat().st_size:
+            raise UsageError(
+                f"{self.out} has the results of another crawl: name another file with -a out=FILE, or go on with that "
+                "crawl "
+                "by giving its JOBDIR"
+            )
+        try_out(self.out)
+        try:
+            if self.model or (self.examples and resumed and stored.exists()):
+                self.relevance = load_relevance(self.model or stored)
+            elif self.examples:
+                texts, labels, *_ = read_examples(Path(self.examples, "positive"), Path(self.examples, "negative"))
+                model = LinearRelevance().fit(texts, labels)
+                model.save(stored)
+                self.relevance = model
+                on = sum(labels)
+                self.logger.info(
+                    "The model was trained on %d examples on the topic and %d others, and is in %s; scrapy focus-train "
+                    "says how "
+                    "good one is", on, len(labels) - on, stored,
+                )  # fmt: skip
+                if min(on, len(labels) - on) < _FEW:
+                    self.logger.warning("A model of so few examples is mostly luck; give it ten of each kind or more")
+            else:
+                self.relevance = KeywordRelevance(self.keywords)
+        except ConfigError as error:
+            raise UsageError(str(error)) from error
+        for page in read_results(self.out) if resumed else ():
+            end = {"url": page["url"], "anchor": ""}
+            for before, step in pairwise([{"url": "", "anchor": ""}, *page["path"], end]):
+                self.remember(step["url"], before["url"], before["anchor"])
+
+    async def start(self) -> AsyncIterator[Any]:
+        for url in self.seeds:
+            yield scrapy.Request(url)
+
+    def parse(self, response: Response, **kwargs: Any) -> Iterator[Any]:
+        meta = response.meta
+        if "moved_from" in meta:  # a link of a redirect, which is no line of the results
+            self.remember(meta["found_on"], meta["moved_from"], meta["link_text"])
+        if target := redirect_of(response):
+            self.remember(response.url, meta.get("found_on", ""), meta.get("link_text", ""))
+            yield from self.link(response, target, meta.get("link_text", ""), moved_from=meta.get("found_on", ""))
+        if not isinstance(response, HtmlResponse) or response.status >= 300 or not can_be_read(response):
+            return
+        if response.url not in self.reached:  # a page that was in flight when its job was killed is fetched twice
+            yield self.page(response)
+        if refresh := refresh_of(response):
+            yield from self.link(response, refresh, meta.get("link_text", ""))
+        for url, element in islice(page_links(response.selector.root, get_base_url(response)), _LINKS):
+            if extension(url) not in self.ignored:
+                yield from self.link(response, url, link_text(element))
+
+    def link(self, response: Response, url: str, anchor: str, **more: str) -> Iterator[scrapy.Request]:
+        """Yield the request for a link of a page, unless it is no URL."""
+        try:
+            yield scrapy.Request(url, meta={"found_on": response.url, "link_text": anchor, **more})
+        except ValueError:
+            self.logger.debug("No URL: %s on %s", brief(url), brief(response.url))
+
+    def page(self, response: HtmlResponse) -> TopicPage:
+        """Return the item for a page."""
+        meta, root = response.meta, response.selector.root
+        self.remember(response.url, meta.get("found_on", ""), meta.get("link_text", ""))
+        host = urlsplit(response.url).hostname or ""
+        title = root.find(".//title")
+        return TopicPage(
+            url=response.url,
+            title="" if title is None else printable(" ".join("".join(title.itertext()).split()), _TEXT),
+            relevance=round(float(self.relevance.score([page_text(root)[:_READ]])[0]), 6),
+            host=host,
+            domain=domain_of(host),
+            depth=meta.get("depth", 0),
+            path=self.path(response.url),
+            why=reason(meta.get("focus_why") or {}, depth=meta.get("depth", 0)),
+            language=language(response),
+            fetched_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        )
+
+    def remember(self, url: str, found_on: str, anchor: str) -> None:
+        """Note how a page was reached first; the oldest is forgotten where there are too many."""
+        if len(self.reached) >= _PAGES:
+            del self.reached[next(iter(self.reached))]
+        self.reached.setdefault(url, (found_on, printable(anchor)))
+
+    def path(self, url: str) -> list[dict[str, str]]:
+        """Return the pages from the seed to the one before this page; of a long way the first, and the last ones."""
+        steps: list[dict[str, str]] = []
+        seen = {url}
+        found_on, anchor = self.reached[url]
+        while found_on and found_on not in seen:
+            steps.append({"url": found_on, "anchor": anchor})
+            seen.add(found_on)
+            found_on, anchor = self.reached.get(found_on, ("", ""))
+        steps.reverse()
+        return steps if len(steps) <= _STEPS else [steps[0], *steps[1 - _STEPS :]]
+
+
+def read_results(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield what an earlier run listed, but for a last line that was cut."""
+    if path.exists():
+        with path.open(encoding="utf-8", errors="replace") as lines:
+            for line in lines:
+                try:
+                    yield json.loads(line)
+                except ValueError:
+                    return
+
+
+def language(response: HtmlResponse) -> str:
+    """Return the language that a page says it is in, ``""`` if it does not."""
+    root = response.selector.root
+    names = [root.get("lang"), root.get("xml:lang")]
+    for meta in root.iterfind(".//meta[@http-equiv]"):
+        if meta.get("http-equiv").lower() == "content-language":
+            names.append(meta.get("content"))
+    names.append((response.headers.get("Content-Language") or b"").decode("latin-1"))
+    return next((name.strip()[:35] for name in names if name and name.strip()), "")
