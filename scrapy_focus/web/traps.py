@@ -3,7 +3,9 @@
 Calendars, sorted copies of a list and links that repeat their own path make URLs without end, and none of them is
 broken by the letter of any standard. Most are left alone by a policy that learns, as nothing comes of them. These
 limits are for the rest, and for what would cost too much before anything is learned. Each is far beyond what honest
-sites have; 0 is no limit. How long a URL may be, and how many clicks from a seed, Scrapy limits itself.
+sites have, and wider than what crawlers that do not learn keep by default (Heritrix: 20 parts of a path, 2 repeats in a
+row, 6,000 links a page; Nutch: 3 repeats, 100 links; StormCrawler: 3 repeats, URLs of 1,024 characters). 0 is no
+limit. How long a URL may be, and how many clicks from a seed, Scrapy limits itself.
 """
 
 from __future__ import annotations

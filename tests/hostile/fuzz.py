@@ -25,6 +25,7 @@ import traceback
 from collections import Counter
 from functools import cache, partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 HERE = Path(__file__).parent
@@ -132,6 +133,88 @@ def recorded(data: bytes) -> None:
     read_page(_URL, headers, content)
     for status in (200, 301, 307, None):
         identity(redirect_of(_URL, status, headers) or _URL)
+
+
+@cache
+def _scratch() -> Path:
+    """A folder for what is read from files; in memory, where there is one."""
+    shared = Path("/dev/shm")
+    return Path(tempfile.mkdtemp(dir=shared if shared.is_dir() else None))
+
+
+def warc(data: bytes) -> None:
+    """A web archive, whose responses are read, too."""
+    from scrapy_focus.core.errors import RecordingError
+    from scrapy_focus.recordings.importers.warc import WarcImporter
+
+    path = _scratch() / "archive.warc"
+    path.write_bytes(data)
+    with contextlib.suppress(RecordingError):
+        for answer in WarcImporter(path).answers(SimpleNamespace(path=path)):  # type: ignore[arg-type]
+            identity_of(answer)
+
+
+def cached(data: bytes) -> None:
+    """An entry of Scrapy's HTTP cache, of either storage."""
+    import dbm.dumb
+
+    from scrapy_focus.core.errors import RecordingError
+    from scrapy_focus.recordings.importers.httpcache import HttpCacheImporter
+
+    meta, _, rest = data.partition(b"\r\n\r\n")
+    headers, _, body = rest.partition(b"\r\n\r\n")
+    entry = _scratch() / "files" / "ab" / "abcd"
+    entry.mkdir(parents=True, exist_ok=True)
+    for name, content in (("meta", meta), ("response_headers", headers), ("response_body", body)):
+        (entry / name).write_bytes(content)
+    with dbm.dumb.open(str(_scratch() / "spider.db"), "n") as database:
+        database[b"key_time"], database[b"key_data"] = b"1.5", data
+    for cache_of_it in ("files", "spider.db"):
+        with contextlib.suppress(RecordingError):
+            for answer in HttpCacheImporter(_scratch() / cache_of_it).read():
+                identity_of(answer)
+
+
+def identity_of(answer: Any) -> None:
+    """What a recording goes by, of an answer that an importer found."""
+    from scrapy_focus.recordings.html import mime_of, redirect_of
+    from scrapy_focus.recordings.importers.base import identity
+
+    identity(answer.url)
+    identity(redirect_of(answer.url, answer.status, answer.headers) or _URL)
+    mime_of(answer.headers)
+
+
+def _files() -> Iterator[bytes]:
+    """Yield small web archives and cache entries to begin with."""
+    import pickle
+
+    said = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<a href=/x.csv>bees</a>"
+    for kind, url in (
+        (b"response", b"http://host.test/"),
+        (b"revisit", b"http://host.test/x"),
+        (b"request", b"http://host.test/"),
+    ):
+        block = said if kind != b"request" else b"GET / HTTP/1.1\r\nHost: host.test\r\n\r\n"
+        yield (
+            b"WARC/1.0\r\nWARC-Type: "
+            + kind
+            + b"\r\nWARC-Target-URI: "
+            + url
+            + b"\r\nWARC-Date: 2026-01-01T00:00:00Z\r\n"
+            b"WARC-Record-ID: <urn:uuid:00000000-0000-0000-0000-000000000000>\r\nContent-Type: application/http;msgtype=response\r\n"
+            b"Content-Length: %d\r\n\r\n" % len(block) + block + b"\r\n\r\n"
+        )
+    head = b"http://host.test/ 1.2.3.4 20260101000000 text/html %d\n" % len(said)
+    yield b"filedesc://x.arc 0.0.0.0 20260101000000 text/plain 9\n1 0 test\n\n" + head + said + b"\n"
+    fields = {"url": "http://host.test/", "status": 200, "method": "GET", "timestamp": 1.5}
+    yield (
+        repr(fields).encode()
+        + b"\r\n\r\nContent-Type: text/html\r\nContent-Encoding: gzip\r\n\r\n<a href=/x.csv>bees</a>"
+    )
+    yield pickle.dumps(
+        {**fields, "headers": {b"Content-Type": [b"text/html"]}, "body": b"<a href=/x.csv>bees</a>"}, protocol=4
+    )
 
 
 @cache
@@ -341,6 +424,8 @@ _CRAWLS = _Crawls()
 PARSERS: dict[str, Callable[[bytes], None]] = {
     "html": html,
     "recorded": recorded,
+    "warc": warc,
+    "cached": cached,
     "datasets": partial(scraped, _datasets),
     "topic": partial(scraped, _topic),
     "named": named,
@@ -362,6 +447,7 @@ def seeds() -> list[bytes]:
         text.encode("utf-8", "surrogatepass")
         for text in (*_HREFS, *_BASES, *_FILES, *_ENCODED, *_LATER, *filter(None, _TYPES))
     ]
+    found += _files()
     for scenario in SCENARIOS:
         for number in (0, 1, 2, 7):
             answer = scenario(Asked("GET", scenario.host, f"/x/{number}.html", 1))
@@ -474,7 +560,10 @@ def main() -> None:
     parser.add_argument("--findings", type=Path, default=Path("findings"))
     parser.add_argument("--replay", type=Path, nargs="+", help="findings to try again")
     parser.add_argument("--plain", action="store_true", help="without atheris")
+    parser.add_argument("--only", nargs="+", choices=[*PARSERS], help="parsers to be fuzzed")
     options = parser.parse_args()
+    for name in set(PARSERS) - set(options.only or PARSERS):
+        del PARSERS[name]
     logging.disable(logging.CRITICAL)
     fuzzer = Fuzzer(options.findings)
     if options.replay:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 logger = printable_logger(__name__)
 
 _BROKEN: tuple[type[Exception], ...] = (
-    OSError, EOFError, LookupError, TypeError, ValueError, AttributeError, SyntaxError, RecursionError,
+    OSError, EOFError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError, SyntaxError, RecursionError,
     MemoryError, zlib.error, pickle.UnpicklingError, *dbm.error,
 )  # fmt: skip
 _LONGEST = 1 << 20  # bytes of what describes an entry, and of its headers
