@@ -131,10 +131,11 @@ class MockSite:
         """Note that all of an answer was given to the operating system."""
 
     def rest(self) -> None:
-        """Wait until no answer is under way."""
-        while self._open:
-            time.sleep(0.005)
-        time.sleep(0.02)
+        """Wait until no answer is under way, nor a request of a crawl that was killed on its way here."""
+        seen = -1
+        while self._open or seen != len(self.log):
+            seen = len(self.log)
+            time.sleep(0.05)
 
 
 def tree_page(k: int, n: int) -> str:
