@@ -71,6 +71,11 @@ class ShopSite(MockSite):
                 return _trouble(kind, int(number), times)
         return self.answer(seen.path)
 
+    def wait_for(self, requests: int) -> None:
+        """Wait until so many requests came, or the site stops."""
+        while len(self.log) < requests and not self.stopped.wait(0.01):
+            pass
+
     def _login(self, seen: Seen) -> Answer:
         session = _session(seen)
         if session not in self._sessions:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from crawls import STOCK
-from habits import HABITS, Categories, Details, Everywhere, Ran, Rules, ScrollByPost, ran
+from crawls import BREADTH_FIRST, STOCK, crawl
+from habits import HABITS, Categories, Details, Everywhere, Ran, Rules, ScrollByPost, Shopper, ran
 from shopsite import ShopSite
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from scrapy import Spider
+    from scrapy.http import Response
 
 ADDON = pytest.mark.parametrize("addon", [False, True], ids=["scheduler", "addon"])
 
@@ -81,3 +82,33 @@ def test_two_runs_with_one_job(
     assert first.items + second.items == stock(spider).items
     assert second.items
     assert first.errors == second.errors == Counter()
+
+
+class Waited(Shopper):
+    """Starts with a page that the server answers when all others were asked for."""
+
+    name = "waited"
+    paths = ("/ok?slow", *(f"/ok?{number}" for number in range(9)))
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        yield {"path": response.url.removeprefix(self.site.url(""))}
+
+
+@pytest.mark.parametrize(
+    ("settings", "addon"), [({"SCHEDULER": STOCK}, False), ({}, False), ({}, True)], ids=["stock", "scheduler", "addon"]
+)
+@pytest.mark.parametrize(
+    "slow",
+    [{"DOWNLOAD_DELAY": 0.02}, {"AUTOTHROTTLE_ENABLED": True, "AUTOTHROTTLE_START_DELAY": 0.02}],
+    ids=["delay", "throttle"],
+)
+def test_a_page_that_does_not_come_holds_up_no_other(
+    settings: dict[str, Any], addon: bool, slow: dict[str, Any]
+) -> None:
+    """With a delay, too, a host is asked for more while one of its pages is awaited that hangs."""
+    with ShopSite() as site:
+        site.answers["/ok?slow"] = lambda times: site.wait_for(len(Waited.paths))
+        settings = {**settings, **slow, "DOWNLOAD_TIMEOUT": 20, "RETRY_ENABLED": False, "FOCUS_POLICY": BREADTH_FIRST}
+        result = crawl(Waited, settings, addon=addon, site=site)
+    assert len(result.items) == len(Waited.paths)
+    assert result.reason == "finished"
