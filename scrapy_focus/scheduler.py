@@ -416,7 +416,7 @@ class FocusScheduler(BaseScheduler):
             return None
         self._never = False
         self._settle()
-        self.slots.opens_in()
+        self.slots.changes_in()
         reason = self.crawl.finished()
         out = any(entry.request is not None for entry in self.inflight.entries.values())
         if reason and not (reason == "budget_requests" and out):  # what is out may be refunded
@@ -603,7 +603,7 @@ class FocusScheduler(BaseScheduler):
         """Let the engine ask again when the policy has something, or a host may be asked again; or let the crawl end,
         if that is never.
         """
-        times = [] if (opens := self.slots.opens_in()) is None else [opens]
+        times = [] if (changes := self.slots.changes_in()) is None else [changes]
         if not self._in_flight:
             status = self.crawl.status()
             if status.waiting and status.due is not None and status.due > status.at:

@@ -20,6 +20,7 @@ from scrapy_focus.config import item_id_field, obeyed
 from scrapy_focus.core.printable import printable_logger
 from scrapy_focus.engine.host import host_of
 from scrapy_focus.engine.inflight import entry_id
+from scrapy_focus.engine.links import key_of
 from scrapy_focus.engine.marks import PICK
 from scrapy_focus.engine.pages import can_be_read
 from scrapy_focus.web.robots import asked_of_robots, nofollowed
@@ -166,7 +167,7 @@ class ItemIdMiddleware(BaseSpiderMiddleware):
         if host is not None and (entry := host.inflight.find(response)) is not None:
             return entry.pick.key
         request = response.request or Request(response.url)
-        return int.from_bytes(self.crawler.request_fingerprinter.fingerprint(request)[:8], "big") >> 1
+        return key_of(request, self.crawler)
 
     def _number(self, response: Response | None) -> int:
         if response is None:

@@ -233,7 +233,7 @@ class InFlight:
         entry.request = request
         entry.slot = self.crawler.engine.downloader.get_slot_key(request)
         entry.holds_slot = True
-        self.slots.take(entry.slot)
+        self.slots.take(entry.slot, entry.pick.id)
         return request
 
     def succeed(self, entry: Entry) -> None:
@@ -273,7 +273,7 @@ class InFlight:
     def _free_slot(self, entry: Entry) -> None:
         if entry.holds_slot:
             entry.holds_slot = False
-            self.slots.free(entry.slot)
+            self.slots.free(entry.slot, entry.pick.id)
 
     def _on_response(self, response: Response, request: Request) -> None:
         entry = self.find(request)

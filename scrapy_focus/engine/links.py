@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from scrapy.http import HtmlResponse
+from scrapy.utils.request import RequestFingerprinter
 from scrapy.utils.response import get_base_url
 
 from scrapy_focus.core.types import Link, State
@@ -59,8 +61,8 @@ class Links:
         self._started = KeySet()  # keys of start requests that were asked about
 
     def key(self, request: Request) -> int:
-        """Return the first 63 bits of the fingerprint of a request."""
-        return int.from_bytes(self.crawler.request_fingerprinter.fingerprint(request)[:8], "big") >> 1
+        """Return 63 bits that are the same for requests with the same fingerprint."""
+        return key_of(request, self.crawler)
 
     def is_known(self, request: Request) -> bool:
         """Whether a request was seen before, or is on its way."""
@@ -174,6 +176,19 @@ class Links:
     def _state(self, key: int) -> State:
         [state] = self.host.knows([key])
         return state
+
+
+def key_of(request: Request, crawler: Crawler) -> int:
+    """Return the fingerprint of a request in 63 bits.
+
+    Any part of what Scrapy's fingerprinter gives is as good as another. That of a project may give bytes that begin
+    alike for all requests, so they are hashed.
+    """
+    fingerprinter = crawler.request_fingerprinter
+    found = fingerprinter.fingerprint(request)
+    if type(fingerprinter) is not RequestFingerprinter:
+        found = blake2b(found, digest_size=8).digest()
+    return int.from_bytes(found[:8], "big") >> 1
 
 
 def _salted(key: int, salt: int) -> int:

@@ -25,6 +25,9 @@ class Slots:
     The downloader's own count is updated by a coroutine that has not begun while the engine asks for the next request,
     so it cannot be used.
 
+    With a delay, a slot takes as many as start while one is answered. Requests that are out for twice as long as that
+    takes do not count, so that a page that hangs, or a file of gigabytes, does not hold up all others of its host.
+
     Parameters
     ----------
     crawler
@@ -37,19 +40,21 @@ class Slots:
         self.crawler = crawler
         self.limit = limit
         self.busy: set[str] = set()
-        self._held: dict[str, int] = {}
+        self._held: dict[str, dict[int, float]] = {}  # since when, in seconds of time.monotonic, by pick
+        self._full: dict[str, float] = {}  # when a request of a busy slot will not count any more
         self._latency: dict[str, float] = {}
         self._shut: dict[str, float] = {}  # until when nothing goes to a slot, in seconds of time.monotonic
 
-    def take(self, slot: str) -> None:
-        """One more request was handed out to a slot."""
-        self._held[slot] = self._held.get(slot, 0) + 1
+    def take(self, slot: str, pick: int) -> None:
+        """The request of a pick was handed out to a slot."""
+        self._held.setdefault(slot, {})[pick] = monotonic()
         self._mark(slot)
 
-    def free(self, slot: str) -> None:
-        """One request left a slot."""
-        self._held[slot] -= 1
-        if not self._held[slot]:
+    def free(self, slot: str, pick: int) -> None:
+        """The request of a pick left a slot."""
+        held = self._held[slot]
+        del held[pick]
+        if not held:
             del self._held[slot]
         self._mark(slot)
 
@@ -80,6 +85,18 @@ class Slots:
             self._mark(slot)
         return min(self._shut.values()) - now if self._shut else None
 
+    def changes_in(self) -> float | None:
+        """Let slots take requests again whose time has come; return in how many seconds the next one will, ``None`` if
+        only an answer can tell.
+        """
+        now = monotonic()
+        for slot in [slot for slot, until in self._full.items() if until <= now]:
+            self._mark(slot)
+        times = [until - now for until in self._full.values()]
+        if (opens := self.opens_in()) is not None:
+            times.append(opens)
+        return min(times, default=None)
+
     @property
     def shut(self) -> int:
         """How many slots are put off."""
@@ -96,21 +113,35 @@ class Slots:
         self._mark(slot)
 
     def _mark(self, slot: str) -> None:
-        if slot in self._shut or self._held.get(slot, 0) >= self._capacity(slot):
+        self._full.pop(slot, None)
+        if slot in self._shut or self._is_full(slot):
             self.busy.add(slot_name(slot))
         else:
             self.busy.discard(slot_name(slot))
 
-    def _capacity(self, key: str) -> int:
-        """The concurrency of a slot; with a delay, as many requests as start while one is answered."""
+    def _is_full(self, key: str) -> bool:
+        held = self._held.get(key, {})
+        most, delay = self._most(key)
+        if len(held) >= most:
+            return True
+        if not delay or self.limit:
+            return False
+        latency = self._latency.get(key, 0.0)
+        usual = max(1, math.ceil(latency / delay))  # as many start while one is answered
+        slow = 2 * (delay + latency)
+        since = monotonic() - slow
+        counted = [at for at in held.values() if at > since]  # the oldest first
+        if len(counted) < usual:
+            return False
+        self._full[key] = counted[len(counted) - usual] + slow
+        return True
+
+    def _most(self, key: str) -> tuple[int, float]:
+        """How many requests a slot may hold, and the delay between two of them, in seconds."""
         downloader = self.crawler.engine.downloader
         slot = downloader.slots.get(key)
         own = downloader.per_slot_settings.get(key, {})
         concurrency: int = slot.concurrency if slot else own.get("concurrency", downloader.domain_concurrency)
         first = getattr(downloader, "_delay", self.crawler.settings.getfloat("DOWNLOAD_DELAY"))  # AutoThrottle's, if on
         delay: float = slot.delay if slot else own.get("delay", first)
-        if self.limit:
-            return min(self.limit, concurrency)
-        if not delay:
-            return concurrency
-        return max(1, min(concurrency, math.ceil(self._latency.get(key, 0.0) / delay)))
+        return min(self.limit, concurrency) if self.limit else concurrency, delay

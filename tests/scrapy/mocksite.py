@@ -113,6 +113,10 @@ class MockSite:
             return _html(tree_page(*map(int, parts.path.split("/")[2:4])))
         return _html(f"no {path}", 404)
 
+    def respond(self, seen: Seen) -> Answer:
+        """Return the answer to a request that is not one of those that break the connection: that to its path."""
+        return self.answer(seen.path)
+
     def begin(self, seen: Seen) -> None:
         """Note a request, and wait."""
         with self._lock:
@@ -203,10 +207,12 @@ class _Handler(StreamRequestHandler):
             headers[name.lower()] = value.strip()
         body = self.rfile.read(int(headers.get("content-length", "0")))
         site = self.server.site
-        site.begin(Seen(line[0], line[1], body, headers, time.monotonic()))
-        return self._answer(site, line[0], line[1])
+        seen = Seen(line[0], line[1], body, headers, time.monotonic())
+        site.begin(seen)
+        return self._answer(site, seen)
 
-    def _answer(self, site: MockSite, method: str, path: str) -> bool:
+    def _answer(self, site: MockSite, seen: Seen) -> bool:
+        method, path = seen.method, seen.path
         kind = path.partition("?")[0]
         if kind == "/hang":
             site.stopped.wait()
@@ -214,7 +220,7 @@ class _Handler(StreamRequestHandler):
             site.end()
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             return False
-        status, headers, body = site.answer("/ok" if kind == "/truncated" else path)
+        status, headers, body = site.respond(seen._replace(path="/ok") if kind == "/truncated" else seen)
         if status == HTTPStatus.NO_CONTENT:
             body = b""
         length = headers.pop("Content-Length", str(len(body)))
