@@ -9,6 +9,7 @@ is stopped at once draws nothing any more.
 from __future__ import annotations
 
 import errno
+import sqlite3
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -75,6 +76,8 @@ def is_full(error: BaseException | None) -> bool:
     while error is not None:
         if isinstance(error, OSError) and error.errno in _FULL:
             return True
+        if isinstance(error, sqlite3.Error) and getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
+            return True
         error = error.__cause__
     return False
 
@@ -86,8 +89,8 @@ class Facts(NamedTuple):
     found: float  # rewards, or items where there are more
     noun: str  # of what was found: "files", "items"
     wanted: str  # types that were asked for, "" for any
-    read: int  # answers that are pages or files
-    asked: int  # picks with an outcome
+    read: int  # answers that are pages or files; of this run, where no server answered anything in it
+    asked: int  # picks with an outcome in this run
     requests: int
     failure: str  # why the last page that could not be read could not
     types: Mapping[str, int]  # of what was read, how many
@@ -102,12 +105,12 @@ def draw(facts: Facts) -> Ending:
         return _failed(facts)
     if facts.reason == "shutdown":
         return _interrupted(facts)
-    if facts.found > 0:
-        return _found(facts)
     if facts.asked and not facts.read:
         advice = "check the URL, or try again later" if facts.failure else "see the log"
         reason = f" ({printable(facts.failure, _LONGEST)})" if facts.failure else ""
         return Ending(kind="unreachable", sentence=f"No page could be read{reason}: {advice}.")
+    if facts.found > 0:
+        return _found(facts)
     if not facts.asked:
         return _nothing_asked(facts)
     return _nothing(facts)
@@ -120,14 +123,14 @@ def _failed(facts: Facts) -> Ending:
             kind="disk_full",
             sentence=f"The disk is full, after {_amount(facts.found)} {facts.noun}: make room, then {again}.",
         )
-    return Ending(kind="error", sentence=f"The crawl stopped with an error: see the log; after that, {again}.")
+    why = f" ({printable(str(facts.error), _LONGEST)})" if facts.error is not None else ""
+    return Ending(
+        kind="error", sentence=f"An error ended the crawl, with {_found_so_far(facts)}{why}: see the log, then {again}."
+    )
 
 
 def _interrupted(facts: Facts) -> Ending:
-    if facts.resumable:
-        after = "the same command resumes"
-    else:
-        after = "it cannot be resumed, as JOBDIR was not set"
+    after = "the same command resumes" if facts.resumable else "it cannot be resumed, as JOBDIR was not set"
     return Ending(
         kind="interrupted", sentence=f"Interrupted, with {_found_so_far(facts)}; {after}{_kept(facts, '; ')}."
     )
