@@ -160,6 +160,7 @@ class FocusScheduler(BaseScheduler):
         self._owing: dict[int, Entry] = {}  # by pick, whose rewards come later
         self._alarm: CallLaterResult | None = None  # when the engine is to ask again
         self.seeds: set[str] = set()  # hosts of start requests
+        self.when_earned: list[Callable[[Entry, Outcome, float], None]] = []
         self._never = False  # what waits is due at no time, as the policy said when it was asked last
         self._freeze_from = _MANY  # waiting links
         self._until_look = _BETWEEN  # outcomes
@@ -264,6 +265,17 @@ class FocusScheduler(BaseScheduler):
     def progress(self) -> str:
         """How to show progress: ``"auto"``, ``"panel"``, ``"log"`` or ``"off"``."""
         return self.config.progress
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether the process was asked to stop, so that only what is in flight is waited for."""
+        slot = engine_slot(self.crawler)
+        return slot is not None and slot.closing is not None and not self.crawler.engine.running
+
+    @property
+    def is_resumable(self) -> bool:
+        """Whether the crawl is kept in a folder, where the next run resumes it."""
+        return self.job is not None
 
     def is_wanted(self, mime: str) -> bool:
         """Whether bodies of a MIME type are read: not those that are blocked, but always those that are looked for."""
@@ -553,7 +565,14 @@ class FocusScheduler(BaseScheduler):
             yield from self._locating(entry)
             fresh = {link.key for link in entry.links}
             known = [key for key in entry.known if key not in fresh]
-            yield from self.crawl.report(outcome, entry.links, known, in_parts=True)
+            earned, before = 0.0, self.crawl.rewards
+            for _ in self.crawl.report(outcome, entry.links, known, in_parts=True):
+                earned += self.crawl.rewards - before
+                yield
+                before = self.crawl.rewards  # what came meanwhile is of other picks
+            earned += self.crawl.rewards - before
+            for tell in self.when_earned:
+                self.guard("progress", None, tell, entry, outcome, earned)
         finally:
             self._concluding.discard(entry.pick.id)
             self._owing[entry.pick.id] = entry
