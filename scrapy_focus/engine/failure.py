@@ -43,6 +43,8 @@ _KINDS: tuple[tuple[type[BaseException], str, str], ...] = (  # class, name in t
     (DownloadTimeoutError, "timeout", "no answer in time"),
     (ResponseDataLossError, "cut", "the answer was cut off"),
 )
+#: Kinds of failed connections, as they are counted.
+FAILURES = (*(name for _, name, _ in _KINDS), "tls", "lost")
 _CONNECTION = (*(kind for kind, _, _ in _KINDS), DownloadFailedError)
 
 
