@@ -83,9 +83,9 @@ def said_already(error: BaseException) -> None:
 
 
 def _status_of(error: BaseException) -> int:
-    if is_full(error):
-        return STATUS["disk_full"]
-    return STATUS["error" if isinstance(error, StorageError) else "wrong_argument"]
+    if not isinstance(error, StorageError):
+        return STATUS["wrong_argument"]
+    return STATUS["disk_full" if is_full(error) else "error"]
 
 
 def _look_at(command: BaseRunSpiderCommand | None, status: int) -> Callable[[asyncio.Task[Any]], None]:
