@@ -112,6 +112,6 @@ class FocusExtension:
         return f"Ctrl-C stops. {self._left(host)}"
 
     def _left(self, host: Host) -> str:
-        out = getattr(self.crawler.spider, "out", "")
-        kept = f"What was found stays in {printable(str(out))}" if out else "What was found stays"
+        out = getattr(self.crawler.spider, "out", None)
+        kept = "What was found stays" if out in (None, "", "-") else f"What was found stays in {printable(str(out))}"
         return f"{kept}; {'the same command resumes' if host.is_resumable else 'without JOBDIR nothing is resumed'}."

@@ -55,7 +55,7 @@ class _Arm:
 
     def words(self) -> str:
         text, page, kind = (_common(counter) for counter in (self.texts, self.pages, self.kinds))
-        links = f"links like *{text}*" if text else f"links to {kind}" if kind else "links"
+        links = f"links like *{text}*" if text else f"links to {kind}" if kind else "links to several types"
         return f"{links} on pages like {page}" if page else links
 
 
@@ -124,7 +124,7 @@ def _common(counter: Counter[str]) -> str:
 
 def _shape(text: str) -> str:
     """Return what a link says, with the numbers left open."""
-    return _NUMBER.sub("…", printable(" ".join(text[: 4 * _LONGEST].split()), _LONGEST))
+    return printable(_NUMBER.sub("…", " ".join(text[: 4 * _LONGEST].split())), _LONGEST)
 
 
 def _pattern(url: str) -> str:
@@ -144,8 +144,11 @@ def _pattern(url: str) -> str:
 
 
 def _name(url: str) -> str:
+    """Return the end of an address that says something: with the part before it, where it has no extension."""
     parts = _parts(url)
-    return printable(parts[-1] if parts else url, _LONGEST)
+    if not parts:
+        return printable(url, _LONGEST)
+    return printable("/".join(parts[-1:] if "." in parts[-1] else parts[-2:]), _LONGEST)
 
 
 def _parts(url: str) -> list[str] | None:

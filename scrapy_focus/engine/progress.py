@@ -81,7 +81,8 @@ def progress(host: Host, finds: Finds | None = None) -> list[str]:
     status = host.status(best=_BEST)
     used, limit = int(status.used["requests"]), status.limits["requests"]
     so_far = f"{used:,}{f' of {limit:,}' if limit else ''} requests, {_amount(status.rewards)} targets"
-    return [so_far, *_details(host, status, finds)]
+    best = _best(status, finds)
+    return [so_far, *_details(host, status), *([f"best arms: {', '.join(best)}"] if best else [])]
 
 
 def draw_panel(view: View, width: int) -> Panel:
@@ -96,7 +97,9 @@ def draw_panel(view: View, width: int) -> Panel:
     limit, found = status.limits["requests"], f"{_amount(status.rewards)} targets"
     if finds.kinds:
         found += f": {kinds(finds)}"
-    lines = [found, *_details(host, status, finds)]
+    lines = [found, *_details(host, status)]
+    if best := _best(status, finds):
+        lines += ["best arms:", *(f"  {arm}" for arm in best)]
     if finds.last:
         lines.append(f"last: {', '.join(reversed(finds.last))}")
     if view.advice:
@@ -112,7 +115,7 @@ def kinds(finds: Finds) -> str:
     """Say how many finds there are of each kind: "12 csv, 3 pdf"."""
     named = [f"{n:,} {printable(kind, 40) or 'others'}" for kind, n in finds.kinds.most_common(_KINDS)]
     rest = len(finds.kinds) - len(named)
-    return ", ".join([*named, f"{rest} more kinds"] if rest else named)
+    return ", ".join([*named, f"{rest} more {'kind' if rest == 1 else 'kinds'}"] if rest else named)
 
 
 def duration(seconds: float) -> str:
@@ -151,7 +154,7 @@ def _head(status: Status, speed: Speed) -> str:
     return ", ".join(parts)
 
 
-def _details(host: Host, status: Status, finds: Finds | None) -> list[str]:
+def _details(host: Host, status: Status) -> list[str]:
     used, found = int(status.used["requests"]), status.rewards
     since = max(0, used - _RECENT)
     before = next((rewards for requests, rewards in reversed(status.found_at) if requests <= since), 0.0)
@@ -166,7 +169,7 @@ def _details(host: Host, status: Status, finds: Finds | None) -> list[str]:
     hosts, seconds = host.put_off_hosts
     if hosts:
         lines.append(f"{hosts:,} hosts put off, the next is asked again in {seconds:,.0f} s")
-    return [*lines, *_outlook(host, status), *_errors(status), *_best(status, finds)]
+    return [*lines, *_outlook(host, status), *_errors(status)]
 
 
 def _outlook(host: Host, status: Status) -> list[str]:
@@ -199,8 +202,7 @@ def _best(status: Status, finds: Finds | None) -> list[str]:
     if not paid:
         names = unlike([printable(readable(name), _LONGEST) for name, _, _ in status.best_arms])
         paid = [(name, earned, pulls) for name, (_, earned, pulls) in zip(names, status.best_arms, strict=True)]
-    best = [f"{name} ({_amount(earned)} from {pulls:,})" for name, earned, pulls in paid]
-    return [f"best arms: {', '.join(best)}"] if best else []
+    return [f"{name} ({_amount(earned)} from {pulls:,})" for name, earned, pulls in paid]
 
 
 def _amount(value: float) -> str:

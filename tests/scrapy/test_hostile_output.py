@@ -176,7 +176,7 @@ class Follow(scrapy.Spider):
 
     def parse(self, response):
         yield {"url": response.url, "title": response.css("title::text").get()}
-        yield from response.follow_all(css="a", meta={"link_text": response.css("title::text").get()})
+        yield from response.follow_all(css="a", meta={"link_text": "\\x1b]0;PWNED\\x07"})
 """
 
 
