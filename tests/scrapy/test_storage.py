@@ -200,7 +200,7 @@ def test_a_folder_that_is_in_use(site: MockSite, tmp_path: Path) -> None:
         assert first.stderr is not None
         while "Spider opened" not in (line := first.stderr.readline()):
             assert line
-        check_stopped(run(start), f"in use by process {first.pid}")
+        check_stopped(run(start), f"in use by process {first.pid}", status=2)
         _, said = first.communicate(timeout=HANG)
     assert first.returncode == 0
     assert Counter(site.paths) == Counter(tree_paths(PAGES))
