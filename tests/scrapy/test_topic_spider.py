@@ -357,7 +357,7 @@ def test_a_job_that_is_killed_keeps_budget_and_cap(bees: Bees, tmp_path: Path) -
         for lines in (5, 40):
             job.run(lines, signal.SIGKILL)
         model = (tmp_path / "out.npz").read_bytes()
-        assert job.run() == 0
+        assert job.run() == 6
         pages = job.pages()
     assert BUDGET - 2 * 16 <= server.requests <= BUDGET  # what was killed on its way out had been counted
     came = {seen.path for seen in server.log if seen.status == 200 and not seen.path.endswith("/robots.txt")}
