@@ -19,6 +19,7 @@ from scrapy.utils.response import get_base_url
 
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.printable import brief
+from scrapy_focus.engine.failure import in_one_line
 from scrapy_focus.engine.inflight import TooLarge
 from scrapy_focus.engine.pages import can_be_read
 from scrapy_focus.goals.files import FilesGoal
@@ -87,8 +88,9 @@ class DatasetsSpider(scrapy.Spider):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
-        spider = super().from_crawler(crawler, *args, **kwargs)
-        try_out(Path(spider.out, "manifest.jsonl"))
+        with in_one_line():
+            spider = super().from_crawler(crawler, *args, **kwargs)
+            try_out(Path(spider.out, "manifest.jsonl"))
         crawler.settings.set("FOCUS_GOAL", spider.goal, "spider")
         if spider.budget:
             crawler.settings.set("FOCUS_BUDGET_REQUESTS", spider.budget, "spider")

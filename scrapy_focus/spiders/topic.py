@@ -17,6 +17,7 @@ from scrapy.utils.response import get_base_url
 
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.printable import brief, printable
+from scrapy_focus.engine.failure import in_one_line
 from scrapy_focus.engine.pages import can_be_read
 from scrapy_focus.learn.examples import read_examples
 from scrapy_focus.learn.keywords import KeywordRelevance
@@ -131,10 +132,11 @@ class TopicSpider(scrapy.Spider):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
-        spider = super().from_crawler(crawler, *args, **kwargs)
-        settings = crawler.settings
-        job = settings["JOBDIR"]
-        spider.prepare(resumed=bool(job) and Path(job, "focus").exists())
+        with in_one_line():
+            spider = super().from_crawler(crawler, *args, **kwargs)
+            settings = crawler.settings
+            job = settings["JOBDIR"]
+            spider.prepare(resumed=bool(job) and Path(job, "focus").exists())
         settings.set("FOCUS_TOPIC", spider.relevance, "spider")
         settings.set("FOCUS_KEYWORDS", spider.keywords, "spider")
         if spider.budget:

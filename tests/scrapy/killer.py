@@ -185,7 +185,7 @@ class Hunt:
                 self.note(when, running)
             else:
                 assert running.ended(patience), f"{self}, and does not end"
-                assert int(running.status) == 0, (
+                assert int(running.status) in (0, 130, 130 << 8), (  # interrupted by SIGTERM: an exit, or a wait status
                     f"{self}, and then ended with {running.status}: {self.output()[-3000:]}"
                 )
             if (self.folder / "end").exists():

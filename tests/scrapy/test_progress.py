@@ -1,0 +1,113 @@
+"""What is said of a crawl while it runs: how far it is, how long it takes, what it found, and by which links."""
+
+from __future__ import annotations
+
+import io
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.console import Console
+from scrapy import Request
+
+from scrapy_focus.core.crawl import Crawl
+from scrapy_focus.core.types import Outcome, Pick
+from scrapy_focus.engine.finds import Finds, unlike
+from scrapy_focus.engine.progress import Speed, View, draw_panel, kinds, progress
+from scrapy_focus.frontiers.memory import memory_frontier
+from scrapy_focus.policies.orderings import BreadthFirst
+
+
+def outcome(url: str, arm: int = 0, mime: str = "text/csv") -> Outcome:
+    return Outcome(Pick(0, 1, url, "", 0, arm, 0.0, None, -1, "GET", b""), status=200, mime=mime)
+
+
+def note(finds: Finds, arm: int, text: str, page: str, *, url: str = "http://a/x.csv", earned: float = 1.0) -> None:
+    """Let a link of an arm come back."""
+    request = Request(url, headers={"Referer": page}, meta={"link_text": text})
+    entry: Any = SimpleNamespace(request=request)
+    finds.note(entry, outcome(url, arm), earned)
+
+
+def status(sent: float, passed: float, **limits: float) -> Any:
+    used = {"requests": sent, "bytes": sent * 1000, "seconds": passed}
+    return SimpleNamespace(used=used, limits={"requests": None, "bytes": None, "seconds": None} | limits)
+
+
+def test_arms_in_words() -> None:
+    """What the links say, with numbers left open, and where they stand; what came to nothing counts as a pull."""
+    finds = Finds()
+    for i in range(10):
+        note(finds, 3, f"Download (CSV, {i} kB)", f"http://a/publication/{i}/data")
+    note(finds, 3, "elsewhere", "http://a/", earned=0.0)
+    note(finds, 5, "", "http://a/dataset/1")
+    assert finds.paid(3) == [
+        ("links like *Download (CSV, … kB)* on pages like /publication/…", 10.0, 11),
+        ("links to csv on pages like /dataset/…", 1.0, 1),
+    ]
+    assert dict(finds.kinds) == {"csv": 11}
+    assert kinds(finds) == "11 csv"
+    assert list(finds.last) == ["x.csv"] * 3
+
+
+def test_no_two_arms_have_the_same_name() -> None:
+    """Arms that come out the same are one; names of a policy that do are numbered."""
+    finds = Finds()
+    for arm in (1, 2, 3):
+        note(finds, arm, "Report", "http://a/p/1")
+    assert finds.paid(3) == [("links like *Report* on pages like /p/…", 3.0, 3)]
+    assert unlike(["a", "a", "a"]) == ["a", "a (2)", "a (3)"]
+
+
+def test_a_sample_in_bounded_memory() -> None:
+    """However many arms, texts, pages and types there are."""
+    finds = Finds()
+    letters = "abcdefghij"
+    for i in range(12_000):
+        word = "".join(letters[int(digit)] for digit in str(i))
+        note(finds, i, word, f"http://a/{word}/1", url=f"http://a/x.{word}")
+        note(finds, 0, word, f"http://a/{word}/1")
+    assert len(finds._pulls) <= 10_000
+    assert len(finds._arms) <= 500
+    assert len(finds.kinds) <= 20
+    arm = finds._arms[0]
+    assert max(len(arm.texts), len(arm.pages), len(arm.kinds)) <= 20
+    assert len(finds.paid(3)) == 3
+
+
+def test_the_time_that_is_left() -> None:
+    """By the delay at the start, then by the speed of the last minute; the budget that ends first counts."""
+    speed = Speed(delay=2.0)
+    assert speed.left(status(0, 0)) is None
+    assert speed.left(status(0, 0, requests=100)) == 200
+    speed.note(status(0, 0))
+    speed.note(status(20, 10))
+    assert speed.left(status(20, 10, requests=100)) == pytest.approx(40)
+    assert speed.left(status(20, 10, requests=100, bytes=30_000)) == pytest.approx(5)
+    assert speed.left(status(20, 10, requests=100, seconds=15)) == pytest.approx(5)
+    speed.note(status(30, 100))
+    assert speed.left(status(30, 100, requests=40)) == 20, "the minute before says nothing any more"
+
+
+def view(finds: Finds, advice: str = "") -> View:
+    policy = BreadthFirst()
+    crawl = Crawl(policy, frontier=memory_frontier)
+    host: Any = SimpleNamespace(status=crawl.status, policy=BreadthFirst, put_off_hosts=(0, 0.0))
+    return View(host, finds, Speed(1.0), advice)
+
+
+@settings(max_examples=40, deadline=None)
+@given(text=st.text(max_size=400), width=st.integers(8, 140))
+def test_hostile_names_and_narrow_terminals(text: str, width: int) -> None:
+    """What a site sent is spelled, is no markup, and no line is wider than the terminal."""
+    finds = Finds()
+    note(finds, 0, "[bold]\x1b]0;x\x07" + text, f"http://a/{text}/1", url=f"http://a/{text}.csv")
+    console = Console(file=io.StringIO(), width=width, force_terminal=False)
+    console.print(draw_panel(view(finds, "Ctrl-C stops."), width))
+    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    assert all(line.isprintable() for line in shown.split("\n"))
+    lines = progress(view(finds).host, finds)
+    assert all(line.isprintable() and len(line) < 700 for line in lines)
+    assert any("links like *[bold]\\x1b" in line for line in lines)
