@@ -11,7 +11,7 @@ class DataFile:
     """
 
     url: str
-    mime: str  # as the server says, without parameters
+    mime: str  # as the server says, without parameters; or else as its extension or its first bytes say
     size: int  # bytes
     page: str  # URL of the page on which it was found
     anchor: str  # text of the link to it

@@ -22,7 +22,7 @@ from scrapy_focus.learn.examples import read_examples
 from scrapy_focus.learn.keywords import KeywordRelevance
 from scrapy_focus.learn.models import load_relevance
 from scrapy_focus.learn.relevance import LinearRelevance
-from scrapy_focus.spiders.arguments import budget_of, caps_of, keywords_of, seeds_of, try_out
+from scrapy_focus.spiders.arguments import budget_of, caps_of, keywords_of, refuse_unknown, seeds_of, try_out
 from scrapy_focus.spiders.items import TopicPage
 from scrapy_focus.spiders.middlewares import redirect_of, refresh_of
 from scrapy_focus.spiders.reasons import reason
@@ -100,13 +100,8 @@ class TopicSpider(scrapy.Spider):
         self, seeds: str = "", examples: str = "", model: str = "", keywords: str = "", per_domain: str = "",
         budget: str = "", out: str = "topic.jsonl", **kwargs: Any,
     ) -> None:  # fmt: skip
-        if kwargs:
-            raise UsageError(
-                f"there is no argument {', '.join(kwargs)}; there are seeds, examples, model, keywords, per_domain, "
-                "budget "
-                "and out"
-            )
-        super().__init__()
+        refuse_unknown(kwargs, "seeds, examples, model, keywords, per_domain, budget and out")
+        super().__init__(**kwargs)
         if examples and model:
             raise UsageError("examples and model are two ways to say what is on the topic; give one of them")
         if not (examples or model or keywords):

@@ -1,0 +1,57 @@
+"""Prints each file that was found, for the next program in a pipe."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+from scrapy.exceptions import DropItem
+from scrapy.utils.defer import deferred_from_coro
+
+from scrapy_focus.core.printable import printable
+from scrapy_focus.spiders.items import DataFile
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from scrapy.crawler import Crawler
+
+
+class PrintUrls:
+    """Writes the URL of each file to standard output at once, one a line, and stores nothing.
+
+    Copies of a file under other URLs are dropped. When nobody reads any more (``| head -3``), the crawl ends with the
+    reason ``focus_unread``.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self.crawler = crawler
+        self._seen: set[bytes] = set()
+        self._unread = False
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler)
+
+    def process_item(self, item: Any) -> Any:
+        if not isinstance(item, DataFile):
+            raise DropItem("it is no file", log_level="DEBUG")
+        digest = hashlib.sha256(item.content).digest()
+        item.content = b""
+        if digest in self._seen or self._unread:
+            raise DropItem(f"{item.url} is a copy, or nobody reads any more", log_level="DEBUG")
+        self._seen.add(digest)
+        item.sha256 = digest.hex()
+        try:
+            print(printable(item.url, sys.maxsize), flush=True)
+        except BrokenPipeError:
+            self._stop()
+            raise DropItem(f"{item.url} is not read", log_level="DEBUG") from None
+        return item
+
+    def _stop(self) -> None:
+        self._unread = True
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains when it ends
+        deferred_from_coro(self.crawler.engine.close_spider_async(reason="focus_unread"))
