@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scrapy_focus.config import check_names
+from scrapy_focus.config import check_names, item_id_field, longest_wait, max_inflation, obeyed
 from scrapy_focus.downloadermiddlewares import (
     MeterMiddleware,
     MimeMiddleware,
@@ -12,6 +12,7 @@ from scrapy_focus.downloadermiddlewares import (
     PublicOnlyMiddleware,
     replace_stock,
 )
+from scrapy_focus.engine.failure import in_one_line
 from scrapy_focus.extensions import FocusExtension
 from scrapy_focus.pipelines import RewardPipeline
 from scrapy_focus.scheduler import FocusScheduler
@@ -36,7 +37,9 @@ class Addon:
     """
 
     def update_settings(self, settings: BaseSettings) -> None:
-        check_names(settings)
+        with in_one_line():
+            for check in (check_names, item_id_field, longest_wait, max_inflation, obeyed):  # what our components read
+                check(settings)
         settings.set("SCHEDULER", FocusScheduler, "addon")
         settings.set("CONCURRENT_ITEMS", 4, "addon")
         for name, component, order in (

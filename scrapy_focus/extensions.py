@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import sys
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
 from scrapy.utils.asyncio import create_looping_call
 
 from scrapy_focus.core.printable import printable, printable_logger
+from scrapy_focus.engine.finds import Finds
 from scrapy_focus.engine.host import host_of
+from scrapy_focus.engine.progress import Speed, View, draw_panel, progress
+from scrapy_focus.engine.quiet import Quiet
 from scrapy_focus.engine.terminal import REFRESH, Footer
-from scrapy_focus.web.html import readable
 
 if TYPE_CHECKING:
     from typing import Self
 
-    from rich.panel import Panel
     from scrapy import Spider
     from scrapy.crawler import Crawler
 
@@ -24,23 +26,27 @@ if TYPE_CHECKING:
 
 logger = printable_logger(__name__)
 
-_RECENT = 100  # requests over which the rate "now" is taken
-_LONGEST = 120  # characters of the name of an arm
 _ROOM = 3  # columns for the ^C that the terminal shows
 
 
 class FocusExtension:
-    """Writes stats and progress while a crawl runs.
+    """Writes stats and progress while a crawl runs, and says what it waits for when it is interrupted.
 
     On a terminal progress is a panel that stays below the log (``FOCUS_PROGRESS``), elsewhere a line in the log every
-    ``LOGSTATS_INTERVAL`` seconds.
+    ``LOGSTATS_INTERVAL`` seconds. Connections that fail have one line in the log for each kind of failure.
     """
 
     def __init__(self, crawler: Crawler) -> None:
         self.crawler = crawler
+        self.host: Host | None = None
+        self.finds = Finds()
+        self._quiet = Quiet(crawler)
+        self._speed = Speed(crawler.settings.getfloat("DOWNLOAD_DELAY"))
         self._loop: Any = None
         self._footer: Footer | None = None
-        self.host: Host | None = None
+        self._between = 0.0  # seconds between two lines in the log; 0: there are none
+        self._due = 0.0  # when the next one is, in seconds of time.monotonic
+        self._is_said = False  # what a Ctrl-C does
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -57,15 +63,16 @@ class FocusExtension:
                 "The scheduler is not one of scrapy_focus, so that its add-on does nothing: remove SCHEDULER"
             )
             return
-        progress, interval = host.progress, self.crawler.settings.getfloat("LOGSTATS_INTERVAL")
-        if progress == "panel" or (progress == "auto" and sys.stderr.isatty()):
+        self._quiet.start()
+        host.when_earned.append(self.finds.note)
+        if host.progress == "panel" or (host.progress == "auto" and sys.stderr.isatty()):
             self._footer = Footer()
             self._footer.start()
-            interval = REFRESH
-        elif progress == "off" or not interval:
-            return
+        elif host.progress != "off":
+            self._between = self.crawler.settings.getfloat("LOGSTATS_INTERVAL")
+            self._due = monotonic() + self._between
         self._loop = create_looping_call(self._tick, host)
-        self._loop.start(interval, now=False)
+        self._loop.start(REFRESH, now=False)
 
     def spider_closed(self, spider: Spider, reason: str) -> None:
         """Stop to show progress, and say what came of the crawl."""
@@ -73,62 +80,38 @@ class FocusExtension:
             self._loop.stop()
         if self._footer is not None:
             self._footer.stop()
+        self._quiet.stop()
         if self.host is not None:
             self.host.flush_stats()
-            logger.info("Finished (%s): %s", reason, "; ".join(progress(self.host)), extra={"spider": spider})
+            said = "; ".join(progress(self.host, self.finds))
+            logger.info("Finished (%s): %s", reason, said, extra={"spider": spider})
 
     def _tick(self, host: Host) -> None:
         host.guard("progress", None, self._show, host)  # or Scrapy would never ask again
 
     def _show(self, host: Host) -> None:
-        host.flush_stats()
+        if host.is_interrupted and not self._is_said:
+            self._is_said = True
+            logger.warning("%s", self._farewell(host), extra={"spider": self.crawler.spider})
         if self._footer is not None:
-            self._footer.show(draw_panel(host, self._footer.width - _ROOM))
-        else:
-            logger.info("%s", "; ".join(progress(host)), extra={"spider": self.crawler.spider})
+            host.flush_stats()
+            view = View(host, self.finds, self._speed, "" if self._is_said else self._advice(host))
+            self._footer.show(draw_panel(view, self._footer.width - _ROOM))
+        elif self._between and monotonic() >= self._due:
+            self._due += self._between
+            host.flush_stats()
+            logger.info("%s", "; ".join(progress(host, self.finds)), extra={"spider": self.crawler.spider})
 
+    def _farewell(self, host: Host) -> str:
+        """Say what is waited for after a Ctrl-C, what another one does, and what is left."""
+        flying, longest = host.status().in_flight, self.crawler.settings.getfloat("DOWNLOAD_TIMEOUT")
+        waits = f"for {flying:,} requests in flight, at most {longest:,.0f} s" if flying else "for nothing more"
+        return f"Stopping; it waits {waits}. Ctrl-C again stops at once. {self._left(host)}"
 
-def draw_panel(host: Host, width: int) -> Panel:
-    """Return a picture of a crawl as it is now."""
-    from rich.panel import Panel
-    from rich.text import Text
+    def _advice(self, host: Host) -> str:
+        return f"Ctrl-C stops. {self._left(host)}"
 
-    title = Text(f"scrapy_focus: {host.policy.__qualname__}")
-    return Panel(Text("\n".join(progress(host))), title=title, title_align="left", width=width)
-
-
-def progress(host: Host) -> list[str]:
-    """Say how a crawl stands: requests and targets, rates, bytes, and the best arms."""
-    status = host.status(best=3)
-    used, limit, found = int(status.used["requests"]), status.limits["requests"], status.rewards
-    since = max(0, used - _RECENT)
-    before = next((rewards for requests, rewards in reversed(status.found_at) if requests <= since), 0.0)
-    now = 100 * (found - before) / max(1, used - since)
-    lines = [
-        f"{used:,}{f' of {limit:,}' if limit else ''} requests, {_amount(found)} targets",
-        f"per 100 requests: {now:.1f} now, {100 * found / max(1, used):.1f} overall",
-        f"{status.used['bytes'] / 1e6:,.1f} MB, {status.waiting:,} links wait in {status.awake:,} arms, "
-        f"{status.in_flight} in flight",
-    ]
-    if large := status.counts.get("outcome/too_large", 0):
-        lines.append(f"{large:,} answers skipped as too large")
-    hosts, seconds = host.put_off_hosts
-    if hosts:
-        lines.append(f"{hosts:,} hosts put off, the next is asked again in {seconds:,.0f} s")
-    if status.left is not None:
-        left = status.left
-        lines.append(f"about {left.middle:,.0f} targets left to find ({left.low:,.0f} to {left.high:,.0f})")
-    elif host.policy.can("expected_left"):
-        lines.append("targets left to find: not known")
-    errors = sum(value for name, value in status.counts.items() if name.startswith("error/"))
-    if errors:
-        lines.append(f"{errors:,} errors, see the log and focus/error/ in the stats")
-    best = [
-        f"{printable(readable(name), _LONGEST)} ({_amount(earned)} from {pulls})"
-        for name, earned, pulls in status.best_arms
-    ]
-    return [*lines, f"best arms: {', '.join(best)}"] if best else lines
-
-
-def _amount(value: float) -> str:
-    return f"{value:,.0f}" if value == int(value) else f"{value:,.1f}"
+    def _left(self, host: Host) -> str:
+        out = getattr(self.crawler.spider, "out", "")
+        kept = f"What was found stays in {printable(str(out))}" if out else "What was found stays"
+        return f"{kept}; {'the same command resumes' if host.is_resumable else 'without JOBDIR nothing is resumed'}."

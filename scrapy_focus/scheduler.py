@@ -30,6 +30,7 @@ from scrapy_focus.core.types import State
 from scrapy_focus.downloadermiddlewares import install
 from scrapy_focus.dupefilters import Seen
 from scrapy_focus.engine.answers import answer_of, question_of, response_of
+from scrapy_focus.engine.closing import Closing, connection_kind
 from scrapy_focus.engine.failure import said_already
 from scrapy_focus.engine.feeds import flush_feeds, mend_feeds
 from scrapy_focus.engine.garbage import freeze, thaw
@@ -144,6 +145,7 @@ class FocusScheduler(BaseScheduler):
             if self.job is not None:
                 self.job.close()
             raise
+        self.closing = Closing(crawler, self.crawl.goal, resumable=self.job is not None)
         self.slots = Slots(crawler, limit=config.max_inflight_per_slot)
         self.inflight = InFlight(crawler, self.slots)
         self.traps = Traps(config.limits(), self)
@@ -159,6 +161,7 @@ class FocusScheduler(BaseScheduler):
         self._owing: dict[int, Entry] = {}  # by pick, whose rewards come later
         self._alarm: CallLaterResult | None = None  # when the engine is to ask again
         self.seeds: set[str] = set()  # hosts of start requests
+        self.when_earned: list[Callable[[Entry, Outcome, float], None]] = []
         self._never = False  # what waits is due at no time, as the policy said when it was asked last
         self._freeze_from = _MANY  # waiting links
         self._until_look = _BETWEEN  # outcomes
@@ -178,9 +181,10 @@ class FocusScheduler(BaseScheduler):
         try:
             return cls(crawler, Config.from_settings(crawler.settings, cls.default_policy))
         except Exception as error:
-            logger.error("scrapy_focus cannot start: %s", error)  # Scrapy 2.19 ends in "Engine slot not assigned"
+            logger.error("scrapy_focus cannot start: %s", error)
             if isinstance(error, FocusError):
-                said_already()
+                said_already(error)
+            crawler.engine.spider = None  # nothing is opened yet, and Scrapy 2.19 fails when it closes what is not
             raise
 
     @property
@@ -197,6 +201,7 @@ class FocusScheduler(BaseScheduler):
             self.crawler.signals.connect(self._on_downloaded, signals.response_downloaded)
         if self.config.item_id and not has_spider_middleware(self.crawler, ItemIdMiddleware):
             logger.warning("FOCUS_ITEM_ID does nothing without the add-on, or ItemIdMiddleware in SPIDER_MIDDLEWARES")
+        self.closing.open(self.crawl.status(), self._fail)
         self.guard("mend_feeds", None, mend_feeds, self.crawler)
         self._freeze()
         logger.info("scrapy_focus: %s", self.summary(), extra={"spider": spider})
@@ -204,16 +209,17 @@ class FocusScheduler(BaseScheduler):
 
     def close(self, reason: str) -> Deferred[None] | None:
         self._set_alarm(None)
-        failed = sum(self.counts[f"error/{what}"] for what in _WRITTEN)
+        failed = self._unwritten
         self.guard("close", None, self._shut_down)
         status = self.guard("close", None, self.crawl.status)
         if self.answers is not None:
             self.guard("close", None, self.answers.close)
         self.guard("close", None, self.crawl.close, learned_to=self.config.learned_to)
-        if sum(self.counts[f"error/{what}"] for what in _WRITTEN) > failed:
-            self._end_with_status_1()
+        if self._unwritten > failed:
+            self.closing.failed(StorageError("what a crawl leaves could not be written"))
         if status is not None:
             self._stats.flush(status)  # with what closing counted
+            self.closing.close(reason, status)
         thaw()
         self._closed = True
         return self.seen.close(reason)
@@ -260,6 +266,17 @@ class FocusScheduler(BaseScheduler):
     def progress(self) -> str:
         """How to show progress: ``"auto"``, ``"panel"``, ``"log"`` or ``"off"``."""
         return self.config.progress
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether the process was asked to stop, so that only what is in flight is waited for."""
+        slot = engine_slot(self.crawler)
+        return slot is not None and slot.closing is not None and not self.crawler.engine.running
+
+    @property
+    def is_resumable(self) -> bool:
+        """Whether the crawl is kept in a folder, where the next run resumes it."""
+        return self.job is not None
 
     def is_wanted(self, mime: str, url: str = "") -> bool:
         """Whether bodies of a MIME type are read: not those that are blocked, but always those that are looked for."""
@@ -531,7 +548,11 @@ class FocusScheduler(BaseScheduler):
             self._release(entry)
             return
         outcome = entry.outcome(monotonic())
-        self.count(f"outcome/{entry.label()}")
+        label = entry.label()
+        self.count(f"outcome/{label}")
+        self.closing.note(entry, label, outcome)
+        if kind := connection_kind(entry):
+            self.count(f"failure/{kind}")
         if outcome.pick.method == "HEAD":
             self._keep(entry)
         if self.job is not None and not flush_feeds(self.crawler):  # or a kill took items of a page that is done
@@ -548,7 +569,14 @@ class FocusScheduler(BaseScheduler):
             yield from self._locating(entry)
             fresh = {link.key for link in entry.links}
             known = [key for key in entry.known if key not in fresh]
-            yield from self.crawl.report(outcome, entry.links, known, in_parts=True)
+            earned, before = 0.0, self.crawl.rewards
+            for _ in self.crawl.report(outcome, entry.links, known, in_parts=True):
+                earned += self.crawl.rewards - before
+                yield
+                before = self.crawl.rewards  # what came meanwhile is of other picks
+            earned += self.crawl.rewards - before
+            for tell in self.when_earned:
+                self.guard("progress", None, tell, entry, outcome, earned)
         finally:
             self._concluding.discard(entry.pick.id)
             self._owing[entry.pick.id] = entry
@@ -659,17 +687,16 @@ class FocusScheduler(BaseScheduler):
             self.job.flush()
 
     def _fail(self, error: StorageError) -> None:
-        """Stop at once: the files are whole, and nothing can be added to them. The process ends with status 1."""
+        """Stop at once: the files are whole, and nothing can be added to them."""
         if self._failed:
             return
         self._failed = True
         logger.error("scrapy_focus stops the crawl: %s", error, extra={"spider": self.crawler.spider})
-        self._end_with_status_1()
+        self.closing.failed(error)
         if not self._closed:
             self._stop()
 
-    def _end_with_status_1(self) -> None:
-        self.crawler.signals.connect(self._end_in_failure, signals.engine_stopped, weak=False)
-
-    def _end_in_failure(self) -> None:
-        self.crawler.spider = None  # all that the commands of Scrapy look at for their exit status
+    @property
+    def _unwritten(self) -> int:
+        """How often something could not be written that is written when a crawl is closed."""
+        return sum(self.counts[f"error/{what}"] for what in _WRITTEN)

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from scrapy_focus.core.crawl import Status
     from scrapy_focus.core.policy import Policy
-    from scrapy_focus.core.types import State
-    from scrapy_focus.engine.inflight import InFlight
+    from scrapy_focus.core.types import Outcome, State
+    from scrapy_focus.engine.inflight import Entry, InFlight
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -29,6 +29,7 @@ class Host(Protocol):
 
     inflight: InFlight
     seeds: set[str]
+    when_earned: list[Callable[[Entry, Outcome, float], None]]  # told of each outcome, with what it earned so far
 
     @property
     def policy(self) -> type[Policy]:
@@ -37,6 +38,14 @@ class Host(Protocol):
     @property
     def progress(self) -> str:
         """How to show progress: ``"auto"``, ``"panel"``, ``"log"`` or ``"off"``."""
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether the process was asked to stop, so that only what is in flight is waited for."""
+
+    @property
+    def is_resumable(self) -> bool:
+        """Whether the crawl is kept in a folder, where the next run resumes it."""
 
     def is_wanted(self, mime: str, url: str = "") -> bool:
         """Whether bodies of a MIME type, from this URL, are read."""

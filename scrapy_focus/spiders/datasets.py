@@ -20,6 +20,7 @@ from scrapy.utils.response import get_base_url
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.files import write_atomically
 from scrapy_focus.core.printable import brief
+from scrapy_focus.engine.failure import in_one_line
 from scrapy_focus.engine.inflight import ResponsePage, TooLarge
 from scrapy_focus.engine.pages import can_be_read
 from scrapy_focus.goals.files import FilesGoal, file_mime
@@ -33,7 +34,7 @@ from scrapy_focus.web.names import announced_name
 from scrapy_focus.web.wanted import slips, split_words
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Iterator, Sequence
     from typing import Self
 
     from scrapy.crawler import Crawler
@@ -75,11 +76,12 @@ class DatasetsSpider(scrapy.Spider):
     }
 
     def __init__(
-        self, root: str = "", targets: str = "data", budget: str = "", out: str = "found", **kwargs: Any
+        self, root: str | Sequence[str] = "", targets: str = "data", budget: str = "", out: str = "found", **kwargs: Any
     ) -> None:
         refuse_unknown(kwargs, "root, targets, budget and out")
         super().__init__(**kwargs)
-        self.roots = [url.strip() for url in root.split(",") if url.strip()]
+        given = root.split(",") if isinstance(root, str) else root
+        self.roots = [url.strip() for url in given if url.strip()]
         hosts = [urlsplit(url).hostname or "" for url in self.roots if url.startswith(("http://", "https://"))]
         if not self.roots or len(hosts) < len(self.roots) or not all(hosts):
             raise UsageError(
@@ -102,12 +104,13 @@ class DatasetsSpider(scrapy.Spider):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
-        spider = super().from_crawler(crawler, *args, **kwargs)
+        with in_one_line():
+            spider = super().from_crawler(crawler, *args, **kwargs)
+            if spider.out != "-":
+                try_out(Path(spider.out, "manifest.jsonl"))
         settings = crawler.settings
         if spider.out == "-":
             settings.set("ITEM_PIPELINES", {PrintUrls: 300}, "spider")
-        else:
-            try_out(Path(spider.out, "manifest.jsonl"))
         settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", LongPagesAreCut, 585)
         settings.set("FOCUS_GOAL", spider.goal, "spider")
         if spider.budget:

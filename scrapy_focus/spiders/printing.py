@@ -1,4 +1,4 @@
-"""Prints each file that was found, for the next program in a pipe."""
+"""Prints the URLs of what was found, for the next program in a pipe."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scrapy.exceptions import DropItem
 from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_focus.core.printable import printable
-from scrapy_focus.spiders.items import DataFile
+from scrapy_focus.spiders.items import RELEVANT, DataFile, SkippedFile, TopicPage
 
 if TYPE_CHECKING:
     from typing import Self
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class PrintUrls:
-    """Writes the URL of each file to standard output at once, one a line, and stores nothing.
+    """Writes the URL of each file, or page on the topic, to standard output at once, one a line, and stores nothing.
 
     Copies of a file under other URLs are dropped. When nobody reads any more (``| head -3``), the crawl ends with the
     reason ``focus_unread``.
@@ -36,20 +36,28 @@ class PrintUrls:
         return cls(crawler)
 
     def process_item(self, item: Any) -> Any:
-        if not isinstance(item, DataFile):
-            raise DropItem("it is no file", log_level="DEBUG")
-        digest = hashlib.sha256(item.content).digest()
-        item.content = b""
-        if digest in self._seen or self._unread:
-            raise DropItem(f"{item.url} is a copy, or nobody reads any more", log_level="DEBUG")
-        self._seen.add(digest)
-        item.sha256 = digest.hex()
+        if isinstance(item, TopicPage):
+            if item.relevance >= RELEVANT:
+                self._print(item.url)
+        elif isinstance(item, DataFile):
+            digest = hashlib.sha256(item.content).digest()
+            item.content = b""
+            if digest in self._seen:
+                raise DropItem(f"{item.url} is a copy of another file", log_level="DEBUG")
+            self._seen.add(digest)
+            item.sha256 = digest.hex()
+            self._print(item.url)
+        elif isinstance(item, SkippedFile):
+            raise DropItem(f"{item.url} was skipped: {item.reason}", log_level="DEBUG")
+        return item
+
+    def _print(self, url: str) -> None:
+        if self._unread:
+            raise DropItem(f"{url} is not read", log_level="DEBUG")
         try:
-            print(printable(item.url, sys.maxsize), flush=True)
+            print(printable(url, sys.maxsize), flush=True)
         except BrokenPipeError:
             self._stop()
-            raise DropItem(f"{item.url} is not read", log_level="DEBUG") from None
-        return item
 
     def _stop(self) -> None:
         self._unread = True

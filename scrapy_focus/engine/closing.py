@@ -1,0 +1,133 @@
+"""What is noted while a crawl runs, so that its ending can be drawn when it is closed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from scrapy import signals
+
+from scrapy_focus.core.errors import StorageError
+from scrapy_focus.core.goal import ItemsGoal
+from scrapy_focus.core.printable import printable_logger, reason_of
+from scrapy_focus.engine.ending import (
+    Ending,
+    Facts,
+    count_type,
+    draw,
+    ending_of,
+    is_full,
+    note_ending,
+)
+from scrapy_focus.engine.failure import failure_kind, in_words, running_command
+from scrapy_focus.goals.files import FilesGoal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapy.crawler import Crawler
+
+    from scrapy_focus.core.crawl import Status
+    from scrapy_focus.core.goal import Goal
+    from scrapy_focus.core.types import Outcome
+    from scrapy_focus.engine.inflight import Entry
+
+logger = printable_logger(__name__)
+
+_READ = frozenset({"ok", "mime_stop", "spider_error", "too_large", "filtered", "redirect_seen"})  # a server gave a page
+
+
+class Closing:
+    """Draws the ending of a crawl, notes it in the stats, and makes it the exit status of Scrapy's own commands.
+
+    Until it is closed a crawl is one that was interrupted, and so is its exit status: a second Ctrl-C ends the process
+    where it stands. A disk without room ends a crawl, whichever pipeline finds it so: ``stop`` is called then.
+    """
+
+    def __init__(self, crawler: Crawler, goal: Goal, *, resumable: bool) -> None:
+        self.crawler = crawler
+        self.goal = goal
+        self.resumable = resumable
+        self.types: Counter[str] = Counter()  # of what was read in this run
+        self.error: BaseException | None = None  # for which the crawl stopped itself
+        self._command = running_command()
+        self._asked = 0
+        self._read = 0
+        self._answered = False  # whether a server did, in this run
+        self._failure = ""
+        self._stop: Callable[[StorageError], None] | None = None
+
+    def open(self, status: Status, stop: Callable[[StorageError], None]) -> None:
+        """From now on the crawl counts as interrupted."""
+        self._stop = stop
+        self._end(draw(self._facts("shutdown", status)))
+        self.crawler.signals.connect(self._on_item_error, signals.item_error)
+        self.crawler.signals.connect(self._on_closed, signals.spider_closed)
+
+    def note(self, entry: Entry, label: str, outcome: Outcome) -> None:
+        """A pick has an outcome."""
+        self._asked += 1
+        self._answered = self._answered or outcome.status is not None
+        if label in _READ or outcome.items:
+            self._read += 1
+            if outcome.status is not None:
+                count_type(self.types, outcome.mime)
+        elif not self._failure:
+            why = f"it answers {outcome.status}" if entry.failure is None else in_words(entry.failure)
+            if outcome.status is not None and label == "http_error":
+                why = f"it answers {outcome.status}"
+            self._failure = f"{outcome.pick.url}: {why}"
+
+    def failed(self, error: BaseException) -> None:
+        """The crawl stops itself for an error, or could not write what it should when it was closed."""
+        self.error = self.error or error
+
+    def close(self, reason: str, status: Status) -> None:
+        """The crawl is closed: its ending is known."""
+        self._end(draw(self._facts(reason, status)))
+
+    def _facts(self, reason: str, status: Status) -> Facts:
+        items = self.crawler.stats.get_value("item_scraped_count", 0)
+        read = sum(status.counts.get(f"outcome/{label}", 0) for label in _READ) if self._answered else self._read
+        return Facts(
+            reason=reason,
+            found=status.rewards or items,
+            noun=_noun(self.goal) if status.rewards or not items else "items",
+            wanted=str(self.goal.wanted) if isinstance(self.goal, FilesGoal) else "",
+            read=read + self._read,
+            asked=self._asked,
+            requests=int(status.used["requests"]),
+            failure=self._failure,
+            types=self.types,
+            error=self.error,
+            resumable=self.resumable,
+            where=str(getattr(self.crawler.spider, "out", "")),
+        )
+
+    def _end(self, ending: Ending) -> None:
+        note_ending(self.crawler, ending)
+        if self._command is not None:
+            self._command.exitcode = ending.status
+
+    def _on_item_error(self, failure: object) -> None:
+        error = getattr(failure, "value", None)
+        if isinstance(error, Exception) and is_full(error) and self._stop is not None:
+            said = StorageError(f"no room on the disk for what was found ({reason_of(error)})")
+            said.__cause__ = error
+            self._stop(said)
+
+    def _on_closed(self) -> None:
+        ending = ending_of(self.crawler)
+        extra = {"spider": self.crawler.spider}
+        (logger.warning if ending.status else logger.info)("%s", ending.sentence, extra=extra)
+
+
+def _noun(goal: Goal) -> str:
+    if isinstance(goal, ItemsGoal):
+        return "items"
+    return "files" if isinstance(goal, FilesGoal) else "pages" if hasattr(goal, "relevance") else "targets"
+
+
+def connection_kind(entry: Entry) -> str:
+    """Return which kind of failed connection ended a pick, ``""`` for none."""
+    return "" if entry.failure is None else failure_kind(entry.failure)

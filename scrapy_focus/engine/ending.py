@@ -1,0 +1,201 @@
+"""Says how a crawl ended: in one sentence, with what to do next, and in the exit status of the process.
+
+Whoever starts a crawl in a cron job looks at a number, whoever sits before it at the last line, and both are misled if
+a site that could not be reached ends as one in which nothing was left to find. So each crawl has exactly one ending. It
+is drawn from what the crawl counted, when its scheduler is closed. Until then it counts as interrupted: a process that
+is stopped at once draws nothing any more.
+"""
+
+from __future__ import annotations
+
+import errno
+import sqlite3
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from scrapy_focus.core.printable import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from scrapy.crawler import Crawler
+
+Kind = Literal["found", "error", "wrong_argument", "nothing_found", "unreachable", "disk_full", "budget", "interrupted"]
+
+#: Exit status of each kind.
+STATUS: dict[Kind, int] = {
+    "found": 0,
+    "error": 1,
+    "wrong_argument": 2,
+    "nothing_found": 3,
+    "unreachable": 4,
+    "disk_full": 5,
+    "budget": 6,
+    "interrupted": 130,
+}
+#: The stats in which an ending stands.
+KIND, SENTENCE = "focus/ending", "focus/ending_sentence"
+
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+_NAMED = 5  # types that are named
+_KEPT = 100  # types that are counted one by one
+_LONGEST = 300  # characters of a reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """How a crawl ended."""
+
+    kind: Kind
+    sentence: str  # printable, in one line
+
+    @property
+    def status(self) -> int:
+        """The exit status of a process that ran this crawl."""
+        return STATUS[self.kind]
+
+
+def ending_of(crawler: Crawler) -> Ending:
+    """Return how a crawl ended, or would if its process ended now; for crawls with a scheduler of this package."""
+    stats = crawler._stats  # None until the crawl begins
+    kind: Kind | None = None if stats is None else stats.get_value(KIND)
+    if stats is None or kind is None:
+        return Ending(kind="error", sentence="The crawl did not start; the log says why.")
+    return Ending(kind=kind, sentence=stats.get_value(SENTENCE, ""))
+
+
+def note_ending(crawler: Crawler, ending: Ending) -> None:
+    """Let :func:`ending_of` return this from now on."""
+    crawler.stats.set_value(KIND, ending.kind)
+    crawler.stats.set_value(SENTENCE, ending.sentence)
+
+
+def is_full(error: BaseException | None) -> bool:
+    """Whether an error, or what it was raised from, says that there is no room on the disk."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in _FULL:
+            return True
+        if isinstance(error, sqlite3.Error) and getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
+            return True
+        error = error.__cause__
+    return False
+
+
+class Facts(NamedTuple):
+    """What an ending is drawn from."""
+
+    reason: str  # for which Scrapy closed the spider
+    found: float  # rewards, or items where there are more
+    noun: str  # of what was found: "files", "items"
+    wanted: str  # types that were asked for, "" for any
+    read: int  # answers that are pages or files; of this run, where no server answered anything in it
+    asked: int  # picks with an outcome in this run
+    requests: int
+    failure: str  # why the last page that could not be read could not
+    types: Mapping[str, int]  # of what was read, how many
+    error: BaseException | None = None  # for which the crawl stopped itself
+    resumable: bool = False
+    where: str = ""  # the folder or file of what was found
+
+
+def draw(facts: Facts) -> Ending:
+    """Return the ending that follows from the facts. What needs attention first wins."""
+    if facts.error is not None or facts.reason == "focus_storage":
+        return _failed(facts)
+    if facts.reason == "shutdown":
+        return _interrupted(facts)
+    if facts.asked and not facts.read:
+        advice = "check the URL, or try again later" if facts.failure else "see the log"
+        reason = f" ({printable(facts.failure, _LONGEST)})" if facts.failure else ""
+        return Ending(kind="unreachable", sentence=f"No page could be read{reason}: {advice}.")
+    if facts.found > 0:
+        return _found(facts)
+    if not facts.asked:
+        return _nothing_asked(facts)
+    return _nothing(facts)
+
+
+def _failed(facts: Facts) -> Ending:
+    again = "the same command resumes" if facts.resumable else "start again"
+    if is_full(facts.error):
+        return Ending(
+            kind="disk_full",
+            sentence=f"The disk is full, after {_amount(facts.found)} {facts.noun}: make room, then {again}.",
+        )
+    why = f" ({printable(str(facts.error), _LONGEST)})" if facts.error is not None else ""
+    return Ending(
+        kind="error", sentence=f"An error ended the crawl, with {_found_so_far(facts)}{why}: see the log, then {again}."
+    )
+
+
+def _interrupted(facts: Facts) -> Ending:
+    after = "the same command resumes" if facts.resumable else "it cannot be resumed, as JOBDIR was not set"
+    return Ending(
+        kind="interrupted", sentence=f"Interrupted, with {_found_so_far(facts)}; {after}{_kept(facts, '; ')}."
+    )
+
+
+def _found(facts: Facts) -> Ending:
+    if _is_budget(facts.reason):
+        return Ending(
+            kind="budget",
+            sentence=f"The {_budget(facts.reason)} is used up, with {_found_so_far(facts)}: "
+            f"a larger budget may find more{_kept(facts, '; ')}.",
+        )
+    return Ending(kind="found", sentence=f"Done: {_found_so_far(facts)}{_kept(facts, '; ')}.")
+
+
+def _nothing_asked(facts: Facts) -> Ending:
+    if _is_budget(facts.reason):
+        return Ending(
+            kind="budget",
+            sentence=f"The {_budget(facts.reason)} was used up before any page was asked for: "
+            "give a larger one (robots.txt counts, too).",
+        )
+    return Ending(
+        kind="nothing_found", sentence="Nothing was asked for: no start URL was given, or all of them were filtered."
+    )
+
+
+def _nothing(facts: Facts) -> Ending:
+    asked = f"No {facts.wanted or facts.noun} in {facts.requests:,} requests"
+    if facts.wanted:
+        asked += f"; seen: {seen(facts.types)}"
+    advice = "try other types, or another start URL" if facts.wanted else "try another start URL"
+    if _is_budget(facts.reason):
+        advice = f"the {_budget(facts.reason)} is used up; give a larger one, or {advice}"
+    return Ending(kind="nothing_found", sentence=f"{asked}: {advice}.")
+
+
+def seen(types: Mapping[str, int]) -> str:
+    """Say how many there were of each type, the most frequent first: "12 text/html, 1 application/pdf"."""
+    ranked = Counter(types).most_common()
+    named = [f"{count:,} {printable(mime, 80) or 'of no type'}" for mime, count in ranked[:_NAMED]]
+    others = sum(count for _, count in ranked[_NAMED:])
+    return ", ".join([*named, f"{others:,} others"] if others else named) or "nothing"
+
+
+def count_type(types: Counter[str], mime: str) -> None:
+    """Count one more of a type, in bounded memory whatever servers call their types."""
+    types[mime if mime in types or len(types) < _KEPT else "other types"] += 1
+
+
+def _is_budget(reason: str) -> bool:
+    return reason.startswith("focus_budget_")
+
+
+def _budget(reason: str) -> str:
+    return f"budget of {reason.removeprefix('focus_budget_')}"
+
+
+def _found_so_far(facts: Facts) -> str:
+    return f"{_amount(facts.found)} {facts.noun} found in {facts.requests:,} requests"
+
+
+def _kept(facts: Facts, before: str) -> str:
+    return f"{before}see {printable(facts.where)}" if facts.where and facts.found > 0 else ""
+
+
+def _amount(value: float) -> str:
+    return f"{value:,.0f}" if value == int(value) else f"{value:,.1f}"

@@ -1,0 +1,155 @@
+"""What a crawl found lately, and by which links, in words that a person can check on the site.
+
+What a policy calls an arm is a number, and behind it a place in the layout of pages. So each arm is described by the
+links in it that led to finds: by what they say, with numbers left open, and by the addresses of the pages on which they
+stand. All of it is a sample in bounded memory, for the eye: no choice depends on it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, deque
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import unquote, urlsplit
+
+from scrapy_focus.core.printable import printable
+from scrapy_focus.web.mime import FILE_TYPES, extension
+
+if TYPE_CHECKING:
+    from scrapy_focus.core.types import Outcome
+    from scrapy_focus.engine.inflight import Entry
+
+_LAST = 3  # finds that are named
+_ARMS = 10_000  # of which pulls are counted
+_FRUITFUL = 500  # arms of which links are kept
+_SHAPES = 20  # of links, and of pages, that are told apart in an arm
+_SHARE = 0.4  # of the links of an arm, for which what they say stands
+_LONGEST = 40  # characters of a text or address
+_NUMBER = re.compile(r"\d+")
+_NAMES = {mime: name for name, mimes in FILE_TYPES.items() for mime in mimes} | {"text/html": "html"}
+
+
+class Paid(NamedTuple):
+    """Links that are alike, and what they brought."""
+
+    words: str
+    earned: float
+    pulls: int
+
+
+class _Arm:
+    """What the links of an arm that led to finds have in common."""
+
+    __slots__ = ("earned", "kinds", "pages", "texts")
+
+    def __init__(self) -> None:
+        self.earned = 0.0
+        self.texts: Counter[str] = Counter()
+        self.pages: Counter[str] = Counter()
+        self.kinds: Counter[str] = Counter()
+
+    def note(self, text: str, page: str, kind: str) -> None:
+        for counter, value in ((self.texts, text), (self.pages, page), (self.kinds, kind)):
+            if value and (value in counter or len(counter) < _SHAPES):
+                counter[value] += 1
+
+    def words(self) -> str:
+        text, page, kind = (_common(counter) for counter in (self.texts, self.pages, self.kinds))
+        links = f"links like *{text}*" if text else f"links to {kind}" if kind else "links"
+        return f"{links} on pages like {page}" if page else links
+
+
+class Finds:
+    """Keeps what was found last, how many there are of each kind, and which links led there."""
+
+    def __init__(self) -> None:
+        self.last: deque[str] = deque(maxlen=_LAST)
+        self.kinds: Counter[str] = Counter()
+        self._pulls: dict[int, int] = {}
+        self._arms: dict[int, _Arm] = {}
+
+    def note(self, entry: Entry, outcome: Outcome, earned: float) -> None:
+        """A pick has its outcome, and earned so much."""
+        arm = outcome.pick.arm
+        if arm in self._pulls or len(self._pulls) < _ARMS:
+            self._pulls[arm] = self._pulls.get(arm, 0) + 1
+        if earned <= 0:
+            return
+        url = outcome.pick.url
+        kind = _NAMES.get(outcome.mime) or extension(url) or outcome.mime
+        if kind in self.kinds or len(self.kinds) < _SHAPES:
+            self.kinds[kind] += 1
+        self.last.append(_name(url))
+        if arm not in self._arms and len(self._arms) >= _FRUITFUL:
+            return
+        record = self._arms.setdefault(arm, _Arm())
+        record.earned += earned
+        request = entry.request
+        if request is not None:
+            page = (request.headers.get("Referer") or b"").decode("latin-1")
+            record.note(_shape(str(request.meta.get("link_text", ""))), _pattern(page), kind)
+
+    def paid(self, k: int) -> list[Paid]:
+        """Return up to `k` kinds of links, the most fruitful first, no two of them in the same words."""
+        sums: dict[str, tuple[float, int]] = {}
+        for number, arm in self._arms.items():
+            words = arm.words()
+            earned, pulls = sums.get(words, (0.0, 0))
+            sums[words] = earned + arm.earned, pulls + self._pulls.get(number, 0)
+        ranked = sorted(sums.items(), key=lambda each: (-each[1][0], each[1][1], each[0]))[:k]
+        return [Paid(words, earned, pulls) for words, (earned, pulls) in ranked]
+
+
+def unlike(names: list[str]) -> list[str]:
+    """Return names in which those that come again are numbered.
+
+    Examples
+    --------
+    >>> unlike(["../li/a", "../p/a", "../li/a"])
+    ['../li/a', '../p/a', '../li/a (2)']
+    """
+    seen: Counter[str] = Counter()
+    told = []
+    for name in names:
+        seen[name] += 1
+        told.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return told
+
+
+def _common(counter: Counter[str]) -> str:
+    """Return what many of an arm share, ``""`` for nothing."""
+    [(value, n)] = counter.most_common(1) or [("", 0)]
+    return value if n >= _SHARE * counter.total() else ""
+
+
+def _shape(text: str) -> str:
+    """Return what a link says, with the numbers left open."""
+    return _NUMBER.sub("…", printable(" ".join(text[: 4 * _LONGEST].split()), _LONGEST))
+
+
+def _pattern(url: str) -> str:
+    """Return the first part of the path of a page, with what follows left open.
+
+    Examples
+    --------
+    >>> _pattern("https://example.org/publication/12/tables?page=2"), _pattern("https://example.org/")
+    ('/publication/…', '/')
+    """
+    parts = _parts(url)
+    if not url or parts is None:
+        return ""
+    if len(parts) < 2:
+        return printable("/" + "".join(parts), _LONGEST)
+    return printable(f"/{_NUMBER.sub('…', parts[0])}/…", _LONGEST)
+
+
+def _name(url: str) -> str:
+    parts = _parts(url)
+    return printable(parts[-1] if parts else url, _LONGEST)
+
+
+def _parts(url: str) -> list[str] | None:
+    try:
+        return [part for part in unquote(urlsplit(url).path).split("/") if part]
+    except ValueError:
+        return None

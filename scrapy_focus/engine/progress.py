@@ -1,0 +1,207 @@
+"""How a crawl stands, in words and in a picture: how far it is, how long it takes, what it found, by which links."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, NamedTuple
+
+from scrapy_focus.core.printable import printable
+from scrapy_focus.engine.finds import Finds, unlike
+from scrapy_focus.web.html import readable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.panel import Panel
+    from rich.table import Table
+    from rich.text import Text
+
+    from scrapy_focus.core.crawl import Status
+    from scrapy_focus.engine.host import Host
+
+_RECENT = 100  # requests over which the rate "now" is taken
+_LONGEST = 120  # characters of the name of an arm
+_BEST = 3  # arms that are named
+_KINDS = 5  # kinds of finds that are named
+_WINDOW = 60.0  # seconds over which the speed is taken
+_FEW = 5  # requests in them, with fewer of which the speed is not known
+_NARROW = 40  # columns, in less of which there is no bar
+_TIMES = ((86_400, "d"), (3600, "h"), (60, "min"))
+
+
+class Speed:
+    """How fast a crawl is, and how long it takes until a budget is used up.
+
+    Parameters
+    ----------
+    delay
+        Seconds between two requests, by which is guessed as long as nothing is known.
+    """
+
+    def __init__(self, delay: float) -> None:
+        self._delay = delay
+        self._seen: deque[tuple[float, float, float]] = deque()  # seconds, requests and bytes, the oldest first
+
+    def note(self, status: Status) -> None:
+        """See how a crawl stands; to be called a few times a second at most."""
+        used = status.used
+        self._seen.append((used["seconds"], used["requests"], used["bytes"]))
+        while self._seen[-1][0] - self._seen[0][0] > _WINDOW:
+            self._seen.popleft()
+
+    def left(self, status: Status) -> float | None:
+        """Return in how many seconds the first budget is used up, ``None`` if there is none, or nobody knows."""
+        used, limits, ends = status.used, status.limits, []
+        (began, *before), (now, *after) = (self._seen[0], self._seen[-1]) if self._seen else ((0.0, 0, 0), (0.0, 0, 0))
+        for i, unit in enumerate(("requests", "bytes")):
+            limit, done = limits[unit], after[i] - before[i]
+            if limit is None:
+                continue
+            rest = max(0.0, limit - used[unit])
+            if now > began and after[0] - before[0] >= _FEW and done:
+                ends.append(rest * (now - began) / done)
+            elif unit == "requests" and self._delay:
+                ends.append(rest * self._delay)
+        if limits["seconds"] is not None:
+            ends.append(max(0.0, limits["seconds"] - used["seconds"]))
+        return min(ends, default=None)
+
+
+class View(NamedTuple):
+    """What is seen of a crawl at one instant."""
+
+    host: Host
+    finds: Finds
+    speed: Speed
+    advice: str = ""  # what a Ctrl-C leaves, and how to resume
+
+
+def progress(host: Host, finds: Finds | None = None) -> list[str]:
+    """Say how a crawl stands: requests and targets, rates, bytes, and the best arms."""
+    status = host.status(best=_BEST)
+    used, limit = int(status.used["requests"]), status.limits["requests"]
+    so_far = f"{used:,}{f' of {limit:,}' if limit else ''} requests, {_amount(status.rewards)} targets"
+    return [so_far, *_details(host, status, finds)]
+
+
+def draw_panel(view: View, width: int) -> Panel:
+    """Return a picture of a crawl as it is now."""
+    from rich.console import Group
+    from rich.panel import Panel
+    from rich.text import Text
+
+    host, finds = view.host, view.finds
+    status = host.status(best=_BEST)
+    view.speed.note(status)
+    limit, found = status.limits["requests"], f"{_amount(status.rewards)} targets"
+    if finds.kinds:
+        found += f": {kinds(finds)}"
+    lines = [found, *_details(host, status, finds)]
+    if finds.last:
+        lines.append(f"last: {', '.join(reversed(finds.last))}")
+    if view.advice:
+        lines.append(view.advice)
+    head = Text(_head(status, view.speed))
+    title = Text(f"scrapy_focus: {host.policy.__qualname__}")
+    room = width - 4  # within the border
+    row = _with_bar(head, status.used["requests"], limit, room) if limit and room >= _NARROW else head
+    return Panel(Group(row, Text("\n".join(lines))), title=title, title_align="left", width=width)
+
+
+def kinds(finds: Finds) -> str:
+    """Say how many finds there are of each kind: "12 csv, 3 pdf"."""
+    named = [f"{n:,} {printable(kind, 40) or 'others'}" for kind, n in finds.kinds.most_common(_KINDS)]
+    rest = len(finds.kinds) - len(named)
+    return ", ".join([*named, f"{rest} more kinds"] if rest else named)
+
+
+def duration(seconds: float) -> str:
+    """Return a time in the one or two units that matter.
+
+    Examples
+    --------
+    >>> duration(7), duration(125), duration(7300), duration(200_000)
+    ('7 s', '2 min 5 s', '2 h 1 min', '2 d 7 h')
+    """
+    rest = round(seconds)
+    for i, (size, unit) in enumerate(_TIMES):
+        if rest >= size:
+            below, name = _TIMES[i + 1] if i + 1 < len(_TIMES) else (1, "s")
+            more = rest % size // below
+            return f"{rest // size} {unit} {more} {name}" if more else f"{rest // size} {unit}"
+    return f"{rest} s"
+
+
+def _with_bar(head: Text, used: float, limit: float, room: int) -> Table:
+    from rich.progress_bar import ProgressBar
+    from rich.table import Table
+
+    width = min(30, room // 3)
+    row = Table.grid(padding=(0, 1, 0, 0))
+    row.add_row(ProgressBar(total=limit, completed=min(used, limit), width=width), head)
+    return row
+
+
+def _head(status: Status, speed: Speed) -> str:
+    used, limit = int(status.used["requests"]), status.limits["requests"]
+    left = speed.left(status)
+    parts = [f"{used:,}{f' of {limit:,}' if limit else ''} requests in {duration(status.used['seconds'])}"]
+    if left is not None:
+        parts.append(f"about {duration(left)} left")
+    return ", ".join(parts)
+
+
+def _details(host: Host, status: Status, finds: Finds | None) -> list[str]:
+    used, found = int(status.used["requests"]), status.rewards
+    since = max(0, used - _RECENT)
+    before = next((rewards for requests, rewards in reversed(status.found_at) if requests <= since), 0.0)
+    now = 100 * (found - before) / max(1, used - since)
+    lines = [
+        f"per 100 requests: {now:.1f} now, {100 * found / max(1, used):.1f} overall",
+        f"{status.used['bytes'] / 1e6:,.1f} MB, {status.waiting:,} links wait in {status.awake:,} arms, "
+        f"{status.in_flight} in flight",
+    ]
+    if large := status.counts.get("outcome/too_large", 0):
+        lines.append(f"{large:,} answers skipped as too large")
+    hosts, seconds = host.put_off_hosts
+    if hosts:
+        lines.append(f"{hosts:,} hosts put off, the next is asked again in {seconds:,.0f} s")
+    return [*lines, *_outlook(host, status), *_errors(status), *_best(status, finds)]
+
+
+def _outlook(host: Host, status: Status) -> list[str]:
+    """Say how many targets are left, but for a crawl that could look at nothing so far."""
+    if not any(status.counts.get(f"outcome/{label}") for label in ("ok", "mime_stop", "spider_error")):
+        return []
+    if status.left is not None:
+        left = status.left
+        return [f"about {left.middle:,.0f} targets left to find ({left.low:,.0f} to {left.high:,.0f})"]
+    return ["targets left to find: not known"] if host.policy.can("expected_left") else []
+
+
+def _errors(status: Status) -> list[str]:
+    counts, lines = status.counts, []
+    failed = {name.removeprefix("failure/"): n for name, n in counts.items() if name.startswith("failure/")}
+    if failed:
+        named = ", ".join(f"{n:,} {name.replace('_', ' ')}" for name, n in sorted(failed.items()))
+        lines.append(f"{sum(failed.values()):,} failed connections: {named}")
+    if wrong := counts.get("outcome/http_error", 0):
+        lines.append(f"{wrong:,} answers that are errors")
+    errors = sum(value for name, value in counts.items() if name.startswith("error/"))
+    if errors:
+        lines.append(f"{errors:,} errors, see the log and focus/error/ in the stats")
+    return lines
+
+
+def _best(status: Status, finds: Finds | None) -> list[str]:
+    """Say which links paid, in words; or by the names that the policy has, as long as nothing was found in this run."""
+    paid: Sequence[tuple[str, float, int]] = [] if finds is None else finds.paid(_BEST)
+    if not paid:
+        names = unlike([printable(readable(name), _LONGEST) for name, _, _ in status.best_arms])
+        paid = [(name, earned, pulls) for name, (_, earned, pulls) in zip(names, status.best_arms, strict=True)]
+    best = [f"{name} ({_amount(earned)} from {pulls:,})" for name, earned, pulls in paid]
+    return [f"best arms: {', '.join(best)}"] if best else []
+
+
+def _amount(value: float) -> str:
+    return f"{value:,.0f}" if value == int(value) else f"{value:,.1f}"

@@ -1,0 +1,71 @@
+"""Keeps failed connections from filling the log: one line for each kind, and all of them with ``LOG_LEVEL = "DEBUG"``.
+
+Scrapy logs each with a traceback of forty lines, and once more when it gives up, and so for each robots.txt. What went
+wrong is one of a handful of things, and nothing that the traceback says can be mended in the code.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from scrapy_focus.core.printable import printable_logger
+from scrapy_focus.engine.ending import is_full
+from scrapy_focus.engine.failure import failure_kind, in_words
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+logger = printable_logger(__name__)
+
+_LOGGERS = ("scrapy.core.scraper", "scrapy.downloadermiddlewares.retry", "scrapy.downloadermiddlewares.robotstxt")
+
+
+class Quiet(logging.Filter):
+    """Says the first failed connection of each kind in a line, and makes what Scrapy says of them debug messages.
+
+    So it does with what a pipeline could not write to a disk that is full: the crawl ends for that, and says so.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__()
+        self.crawler = crawler
+        self._said: set[str] = set()
+
+    def start(self) -> None:
+        """Listen to what Scrapy logs."""
+        for name in _LOGGERS:
+            logging.getLogger(name).addFilter(self)
+
+    def stop(self) -> None:
+        """Let Scrapy log as before. Idempotent."""
+        for name in _LOGGERS:
+            logging.getLogger(name).removeFilter(self)
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Lower the level of a record that is said otherwise."""
+        error, spider = _error_of(record), self.crawler.spider
+        if error is None or record.levelno <= logging.DEBUG or getattr(record, "spider", spider) is not spider:
+            return True
+        if kind := failure_kind(error):
+            self._say(kind, error, record)
+        elif not is_full(error):
+            return True
+        record.levelno, record.levelname = logging.DEBUG, "DEBUG"
+        return True
+
+    def _say(self, kind: str, error: BaseException, record: logging.LogRecord) -> None:
+        if kind not in self._said:
+            self._said.add(kind)
+            where = record.args.get("request", "") if isinstance(record.args, dict) else ""
+            logger.warning(
+                "Failed: %s: %s; others like it are only counted (focus/failure/%s)", where, in_words(error), kind,
+                extra={"spider": self.crawler.spider},
+            )  # fmt: skip
+
+
+def _error_of(record: logging.LogRecord) -> BaseException | None:
+    if record.exc_info and record.exc_info[1] is not None:
+        return record.exc_info[1]
+    reason = record.args.get("reason") if isinstance(record.args, dict) else None
+    return reason if isinstance(reason, BaseException) else None
