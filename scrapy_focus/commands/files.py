@@ -59,7 +59,7 @@ class FilesCommand(FindCommand):
             arguments=arguments,
             urls=urls,
             looks_for=f"files of the types {spider.goal.wanted}{''.join(doubts)}",
-            stays_on=f"{', '.join(dict.fromkeys(spider.allowed_domains))} and sub-domains",
+            stays_on=", ".join(dict.fromkeys(spider.allowed_domains)),
             out=None if opts.out == PIPE else Path(opts.out),
         )
 

@@ -162,7 +162,8 @@ class FindCommand(FocusCommand):
     def _pace(self) -> str:
         if delay := self.settings.getfloat("DOWNLOAD_DELAY"):
             return f"sends a request every {delay:g} s to a host"
-        return f"sends up to {self.settings.getint('CONCURRENT_REQUESTS_PER_DOMAIN')} requests at once to a host"
+        at_once = self.settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
+        return f"sends {f'up to {at_once} requests' if at_once > 1 else 'a request'} at a time to a host"
 
     @property
     def _agent(self) -> str:

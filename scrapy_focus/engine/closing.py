@@ -88,6 +88,7 @@ class Closing:
 
     def _facts(self, reason: str, status: Status) -> Facts:
         items = self.crawler.stats.get_value("item_scraped_count", 0)
+        out = getattr(self.crawler.spider, "out", None)
         read = sum(status.counts.get(f"outcome/{label}", 0) for label in _READ) if self._answered else self._read
         return Facts(
             reason=reason,
@@ -101,7 +102,7 @@ class Closing:
             types=self.types,
             error=self.error,
             resumable=self.resumable,
-            where=str(getattr(self.crawler.spider, "out", "")),
+            where="" if out in (None, "-") else str(out),
         )
 
     def _end(self, ending: Ending) -> None:
