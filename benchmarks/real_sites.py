@@ -20,6 +20,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from scrapy_focus.engine.ending import STATUS
 from scrapy_focus.sites.server import SiteServer
 from sites import SITES, open_site, read_truth
 
@@ -45,7 +46,9 @@ def crawl(root: str, *, policy: str, budget: int, seed: int, settings: Sequence[
         command += ["-a", f"out={out}", "-s", f"FOCUS_POLICY={policy}", "-s", f"FOCUS_SEED={seed}"]
         command += ["-s", "DOWNLOAD_DELAY=0", "-s", "CONCURRENT_REQUESTS_PER_DOMAIN=8", "-s", "LOG_LEVEL=ERROR"]
         command += ["-s", "TELNETCONSOLE_ENABLED=0", "-s", "REMOTE_CONTROL_ENABLED=0", "-s", "FOCUS_PROGRESS=off"]
-        subprocess.run([*command, *settings], cwd=PROJECT, check=True)
+        status = subprocess.run([*command, *settings], cwd=PROJECT, check=False).returncode
+        if status not in (0, STATUS["budget"], STATUS["nothing_found"]):
+            raise RuntimeError(f"the crawl of {root} ended with status {status}; see what it said")
 
 
 def harvest(log: Iterable[Request], targets: Iterable[str]) -> list[int]:

@@ -21,6 +21,7 @@ from rich.padding import Padding
 from rich.table import Table
 
 from scrapy_focus.core.printable import printable
+from scrapy_focus.engine.ending import STATUS
 from scrapy_focus.web.domains import domain_of
 
 PROJECT = Path(__file__).parent
@@ -35,7 +36,10 @@ EXAMPLES = 150  # of each kind
 def scrapy(*arguments: str, proxy: str = "") -> None:
     """Run a command of Scrapy as a user would; on a terminal a crawl shows its panel."""
     env = os.environ | {"PYTHONWARNINGS": "ignore", "http_proxy": proxy, "no_proxy": ""}
-    subprocess.run([sys.executable, "-m", "scrapy", *arguments], cwd=PROJECT, env=env, check=True)
+    command = [sys.executable, "-m", "scrapy", *arguments]
+    status = subprocess.run(command, cwd=PROJECT, env=env, check=False).returncode
+    if status not in (0, STATUS["budget"]):
+        sys.exit(status)
 
 
 def crawl(web: MadeUpWeb, out: Path, arguments: list[str], settings: dict[str, str]) -> tuple[list[Any], int]:

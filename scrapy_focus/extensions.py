@@ -72,7 +72,7 @@ class FocusExtension:
             self._between = self.crawler.settings.getfloat("LOGSTATS_INTERVAL")
             self._due = monotonic() + self._between
         self._loop = create_looping_call(self._tick, host)
-        self._loop.start(REFRESH, now=False)
+        self._loop.start(min(REFRESH, self._between or REFRESH), now=False)
 
     def spider_closed(self, spider: Spider, reason: str) -> None:
         """Stop to show progress, and say what came of the crawl."""

@@ -190,7 +190,8 @@ def _budget(reason: str) -> str:
 
 
 def _found_so_far(facts: Facts) -> str:
-    return f"{_amount(facts.found)} {facts.noun} found in {facts.requests:,} requests"
+    noun = facts.noun.removesuffix("s") if facts.found == 1 else facts.noun
+    return f"{_amount(facts.found)} {noun} found in {facts.requests:,} requests"
 
 
 def _kept(facts: Facts, before: str) -> str:

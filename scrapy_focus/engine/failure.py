@@ -43,6 +43,8 @@ _KINDS: tuple[tuple[type[BaseException], str, str], ...] = (  # class, name in t
     (DownloadTimeoutError, "timeout", "no answer in time"),
     (ResponseDataLossError, "cut", "the answer was cut off"),
 )
+#: Kinds of failed connections, as they are counted.
+FAILURES = (*(name for _, name, _ in _KINDS), "tls", "lost")
 _CONNECTION = (*(kind for kind, _, _ in _KINDS), DownloadFailedError)
 
 
@@ -84,9 +86,9 @@ def said_already(error: BaseException) -> None:
 
 
 def _status_of(error: BaseException) -> int:
-    if is_full(error):
-        return STATUS["disk_full"]
-    return STATUS["error" if isinstance(error, StorageError) else "wrong_argument"]
+    if not isinstance(error, StorageError):
+        return STATUS["wrong_argument"]
+    return STATUS["disk_full" if is_full(error) else "error"]
 
 
 def _look_at(command: ScrapyCommand | None, status: int) -> Callable[[asyncio.Task[Any]], None]:

@@ -20,6 +20,7 @@ import scrapy_focus
 from scrapy_focus.config import SETTINGS, Config
 from scrapy_focus.core.goal import ItemsGoal
 from scrapy_focus.engine.browser.rules import Refusal
+from scrapy_focus.engine.failure import FAILURES
 from scrapy_focus.sites.portal.portal import StatisticsPortal
 from scrapy_focus.sites.server import SiteServer
 from scrapy_focus.web.traps import Limits
@@ -121,11 +122,12 @@ def raised_stats() -> set[str]:
                     assert ast.unparse(counted) == "name", f"{path}:{node.lineno}"  # type: ignore[attr-defined]
             elif isinstance(node, ast.Call) and _name(node.func) in GUARDS and isinstance(node.args[0], ast.Constant):
                 names.add(f"focus/error/{node.args[0].value}")
-    families = {"error/", "outcome/", "trap/", "browser/refused/"}
+    families = {"error/", "failure/", "outcome/", "trap/", "browser/refused/"}
     assert prefixes == families, "another family of stats: teach this test what may be in it"
     refusals = {f"focus/browser/refused/{refusal}" for refusal in get_args(Refusal) if refusal}
     traps = {f"focus/trap/{trap}" for trap in Limits._fields}
-    return names | refusals | traps | {f"focus/outcome/{label}" for label in labels()}
+    failures = {f"focus/failure/{kind}" for kind in FAILURES}
+    return names | refusals | traps | failures | {f"focus/outcome/{label}" for label in labels()}
 
 
 def counted_in(node: ast.AST) -> ast.expr | None:
@@ -191,7 +193,7 @@ def test_crawl_raises_documented_stats_only(tmp_path: Path) -> None:
             text=True, timeout=HANG, check=False,
         )  # fmt: skip
         requests = server.requests
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 6, done.stderr
     collected = json.loads(stats.read_text())
     focus = {name for name in collected if name.startswith("focus/")}
     assert {"focus/requests", "focus/reward", "focus/outcome/ok"} <= focus <= set(documented_stats())

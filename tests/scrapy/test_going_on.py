@@ -12,6 +12,7 @@ from crawls import BREADTH_FIRST, Crawled, Follower, crawl
 from mocksite import tree_paths
 from scrapy import Request, Spider
 
+from scrapy_focus.engine.ending import ending_of
 from scrapy_focus.engine.marks import PICK
 from scrapy_focus.policies.orderings import BreadthFirst
 
@@ -180,7 +181,7 @@ def test_a_spider_without_the_callback(site: MockSite, tmp_path: Path) -> None:
     wrong = crawl(Shallow, settings, seeds=[site.url("/page/0/40")])
     assert wrong.reason == "focus_storage"
     assert wrong.logged("Shallow.parse_deep()")
-    assert wrong.spider is None  # so that the process ends with status 1
+    assert ending_of(wrong.crawler).status == 1
     assert len(site.log) == 5
     assert "lost" not in goes_on(site, settings).outcomes
 

@@ -21,7 +21,8 @@ from rich.console import Console
 
 from scrapy_focus import Crawl, EventLog, Left, Outcome, memory_frontier
 from scrapy_focus.commands.status import rows_of, show
-from scrapy_focus.extensions import draw_panel, progress
+from scrapy_focus.engine.finds import Finds
+from scrapy_focus.engine.progress import Speed, View, draw_panel, progress
 from scrapy_focus.policies.branching.policy import BranchingBandit
 from scrapy_focus.recordings.summary import describe
 from scrapy_focus.recordings.writer import Answer, SiteWriter
@@ -74,7 +75,7 @@ def test_the_progress_of_a_crawl(name: str) -> None:
     lines = progress(host)
     assert all(line.isprintable() and len(line) < 700 for line in lines)
     console = Console(file=io.StringIO(), width=100, force_terminal=False)
-    console.print(draw_panel(host, 100))
+    console.print(draw_panel(View(host, Finds(), Speed(1.0)), 100))
     assert_shows(console.file.getvalue())  # type: ignore[attr-defined]
     assert "best arms" in console.file.getvalue()  # type: ignore[attr-defined]
 
@@ -87,7 +88,7 @@ def test_names_are_no_markup() -> None:
         status=Crawl(policy, frontier=memory_frontier).status, policy=Naming, put_off_hosts=(0, 0.0)
     )
     console = Console(file=io.StringIO(), width=100, force_terminal=True)
-    console.print(draw_panel(host, 100))
+    console.print(draw_panel(View(host, Finds(), Speed(1.0)), 100))
     assert "[red]hi" in console.file.getvalue()  # type: ignore[attr-defined]
 
 
@@ -175,7 +176,7 @@ class Follow(scrapy.Spider):
 
     def parse(self, response):
         yield {"url": response.url, "title": response.css("title::text").get()}
-        yield from response.follow_all(css="a")
+        yield from response.follow_all(css="a", meta={"link_text": response.css("title::text").get()})
 """
 
 

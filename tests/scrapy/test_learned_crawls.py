@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from mocksite import MockSite
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "example_project"))
+from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.engine.ending import ending_of
 from scrapy_focus.spiders.datasets import DatasetsSpider
 
 ADDON = pytest.mark.parametrize("addon", [False, True], ids=["scheduler", "addon"])
@@ -111,7 +113,7 @@ def test_a_folder_that_is_not_there_is_made(site: MockSite, tmp_path: Path) -> N
     result = crawl(Follower, {"FOCUS_LEARNED_TO": str(learned)}, seeds=[site.url("/page/0/20")])
     assert result.errors == {}
     assert [path.name for path in learned.parent.iterdir()] == [learned.name]
-    assert result.crawler.spider is not None, "the process ends with status 0"
+    assert ending_of(result.crawler).status == 0
 
 
 @pytest.mark.parametrize("setting", ["FOCUS_LEARNED_TO", "FOCUS_LOG"])
@@ -122,7 +124,7 @@ def test_a_file_that_cannot_be_written_is_refused(
     """One line names the setting, and nothing is requested, nor any job begun."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").touch()
-    with pytest.raises(RuntimeError, match="Engine slot not assigned"):  # of Scrapy, whatever a scheduler raises
+    with pytest.raises(ConfigError, match="which cannot be written"):
         crawl(Follower, {setting: path}, seeds=[site.url("/page/0/20")])
     [said] = [record.getMessage() for record in caplog.records if "cannot start" in record.getMessage()]
     assert f"{setting} is '{path}', which cannot be written: " in said
@@ -139,7 +141,7 @@ def test_a_log_that_finds_no_room(site: MockSite) -> None:
     said = [record for record in result.records if "No space left" in record.getMessage()]
     assert said
     assert not any(record.exc_info for record in said)
-    assert result.crawler.spider is None
+    assert ending_of(result.crawler).status == 1
 
 
 def test_what_cannot_be_written_in_the_end(site: MockSite, tmp_path: Path) -> None:
@@ -153,4 +155,4 @@ def test_what_cannot_be_written_in_the_end(site: MockSite, tmp_path: Path) -> No
     assert "cannot be written" in said.getMessage()
     assert not said.exc_info
     assert len(result.items) == 20
-    assert result.crawler.spider is None, "all that the commands of Scrapy look at for their exit status"
+    assert ending_of(result.crawler).status == 1

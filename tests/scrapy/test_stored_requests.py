@@ -133,16 +133,16 @@ def crawl(folder: Path, site: MockSite, *more: str) -> subprocess.CompletedProce
 
 
 @pytest.mark.parametrize(
-    ("statement", "said"),
+    ("statement", "said", "status"),
     [
-        ("UPDATE notes SET value = ? WHERE name = 'policy'", "the policy in job/focus was not read: it names 'posix.system'"),
-        ("UPDATE links SET payload = ?", "was not read: it names 'posix.system'"),
+        ("UPDATE notes SET value = ? WHERE name = 'policy'", "the policy in job/focus was not read: it names 'posix.system'", 2),
+        ("UPDATE links SET payload = ?", "was not read: it names 'posix.system'", 1),
     ],
 )  # fmt: skip
 def test_a_crawl_refuses_a_hostile_folder_in_one_line(
-    statement: str, said: str, site: MockSite, tmp_path: Path
+    statement: str, said: str, status: int, site: MockSite, tmp_path: Path
 ) -> None:
-    """With status 1, and nothing of it runs."""
+    """With status 2 where the crawl cannot start, else 1, and nothing of it runs."""
     from tests.jobs.test_hostile_folder import write
 
     first = crawl(tmp_path, site, "FOCUS_BUDGET_REQUESTS=3")
@@ -150,7 +150,7 @@ def test_a_crawl_refuses_a_hostile_folder_in_one_line(
     touched = tmp_path / "touched"
     write(tmp_path / "job", statement, pickle.dumps(Bomb(touched)))
     second = crawl(tmp_path, site)
-    assert second.returncode == 1, second.stderr[-2000:]
+    assert second.returncode == status, second.stderr[-2000:]
     lines = [line for line in second.stderr.splitlines() if "ERROR: scrapy_focus" in line]
     assert len(lines) == 1
     assert said in lines[0]

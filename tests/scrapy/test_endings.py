@@ -1,0 +1,393 @@
+"""How crawls end: a kind, an exit status and a sentence, for twelve mistakes and whatever else ends a crawl."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+from crawls import Follower, crawl
+from mocksite import MockSite
+from scrapy.exceptions import UsageError
+
+from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.engine.ending import STATUS, Facts, count_type, draw, ending_of, seen
+from scrapy_focus.spiders.datasets import DatasetsSpider
+from tests.made import HANG
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PROJECT = Path(__file__).parents[2] / "example_project"
+SETTINGS = {
+    "TELNETCONSOLE_ENABLED": "0", "REMOTE_CONTROL_ENABLED": "0", "STATS_DUMP": "0", "DOWNLOAD_DELAY": "0",
+    "LOG_LEVEL": "WARNING", "FOCUS_SEED": "1",
+}  # fmt: skip
+LINES = 3  # on stderr at most, where the log is quiet
+
+
+class Run(NamedTuple):
+    """What a process left."""
+
+    status: int
+    lines: list[str]
+
+
+def begin(*arguments: str, cwd: Path = PROJECT, **settings: str) -> subprocess.Popen[str]:
+    """Start ``scrapy crawl datasets`` with a quiet log."""
+    command = [sys.executable, "-m", "scrapy", "crawl", "datasets", *(part for a in arguments for part in ("-a", a))]
+    for name, value in (SETTINGS | settings).items():
+        command += ["-s", f"{name}={value}"]
+    env = {**os.environ, "PYTHONPATH": str(PROJECT.parent), "PYTHONWARNINGS": "ignore"}
+    return subprocess.Popen(command, cwd=cwd, env=env, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+
+
+def end(process: subprocess.Popen[str]) -> Run:
+    _, said = process.communicate(timeout=HANG)
+    return Run(process.returncode, said.splitlines())
+
+
+def check(run: Run, status: int, *words: str) -> None:
+    """Fail unless a run ended with a status and few lines, the last of which says why."""
+    assert run.status == status, run.lines
+    assert 1 <= len(run.lines) <= LINES, run.lines
+    assert all(word in run.lines[-1] for word in words), run.lines
+    assert not any("Traceback" in line for line in run.lines)
+
+
+@pytest.fixture
+def served() -> Iterator[MockSite]:
+    """A small site with two files on it."""
+    pages = {
+        "/": '<a href="/one">one</a> <a href="/file?type=application/pdf&size=3">report</a>',
+        "/one": '<a href="/file?type=text/csv&size=4">table</a>',
+    }
+    with MockSite(pages=pages) as site:
+        yield site
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "words"),
+    [
+        ((), 2, ("root is ''", "say where to start")),
+        (("root=htp://example.org/",), 2, ("root is 'htp://example.org/'", "say where to start")),
+        (("root=http://nowhere.invalid/",), 4, ("http://nowhere.invalid/", "no host of that name")),
+        (("root=http://127.0.0.1:9/",), 4, ("http://127.0.0.1:9/", "connection was refused")),
+        (("root={site}nothing",), 4, ("it answers 404",)),
+        (("root={site}forbidden",), 4, ("robots.txt forbids it",)),
+        (("root={site}", "targets=parquet"), 3, ("No parquet in 5 requests", "2 text/html", "1 application/pdf")),
+        (("root={site}", "budget=0"), 2, ("budget is '0'", "a number of requests")),
+        (("root={site}", "out={file}"), 2, ("cannot be written", "name another one")),
+        (("root={site}", "budget=4"), 6, ("budget of requests is used up", "1 file found in 4 requests")),
+    ],
+    ids=["no URL", "typing error", "unknown host", "refused", "404", "robots", "wrong type", "budget 0", "out a file", "budget"],
+)  # fmt: skip
+def test_mistakes(
+    arguments: tuple[str, ...], status: int, words: tuple[str, ...], served: MockSite, tmp_path: Path
+) -> None:
+    """Each has its status, and a last line that says what was wrong and what to do; a quiet log has three lines."""
+    (tmp_path / "file").touch()
+    filled = [each.format(site=served.url("/"), file=tmp_path / "file") for each in arguments]
+    out = [] if any(each.startswith("out=") for each in filled) else [f"out={tmp_path / 'found'}"]
+    check(end(begin(*filled, *out)), status, *words)
+    if status == 2:
+        assert not served.log, "nothing was requested"
+
+
+@pytest.fixture
+def slow() -> Iterator[MockSite]:
+    """A site of many pages that takes its time."""
+    with MockSite(latency=0.7) as site:
+        yield site
+
+
+def test_interrupted_once(slow: MockSite, tmp_path: Path) -> None:
+    """It says what it waits for and what stays, ends with 130, and resumes."""
+    out, job = tmp_path / "found", tmp_path / "job"
+    process = begin(f"root={slow.url('/page/0/100')}", f"out={out}", JOBDIR=str(job))
+    wait_for(slow, 3)
+    process.send_signal(signal.SIGINT)
+    run = end(process)
+    check(run, 130, "Interrupted", "the same command resumes")
+    assert len(run.lines) == 2
+    assert "for 1 requests in flight" in run.lines[0]
+    assert "Ctrl-C again stops at once" in run.lines[0]
+    assert str(out) in run.lines[0]
+
+
+def test_interrupted_twice(slow: MockSite, tmp_path: Path) -> None:
+    """The process ends at once, with 130."""
+    process = begin(f"root={slow.url('/page/0/100')}", f"out={tmp_path}")
+    wait_for(slow, 3)
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.2)  # or the second signal is merged with the first
+    process.send_signal(signal.SIGINT)
+    run = end(process)
+    assert run.status == 130, run.lines
+    assert not any("Traceback" in line for line in run.lines)
+
+
+def wait_for(site: MockSite, requests: int) -> None:
+    """Wait until a site was asked so often."""
+    until = time.monotonic() + HANG
+    while len(site.log) < requests:
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of its own with little room; only where one may be mounted."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "none", str(folder)]
+    if not shutil.which("mount") or subprocess.run(mount, check=False, capture_output=True).returncode:
+        pytest.skip("nothing can be mounted here")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=False)
+
+
+def test_a_disk_that_is_full(small_disk: Path, tmp_path: Path) -> None:
+    """In the middle the crawl stops, with 5, and the same command resumes with room; at the start it is refused."""
+    files = "".join(f'<a href="/file?type=text/csv&size={20000 + i}">{i}</a>' for i in range(12))
+    with MockSite(pages={"/": files}) as site:
+        out, job = f"out={small_disk / 'found'}", str(tmp_path / "job")
+        run = end(begin(f"root={site.url('/')}", out, JOBDIR=job))
+        check(run, 5, "disk is full", "the same command resumes")
+        asked = len(site.log)
+        assert asked < 10
+        fill(small_disk / "rest")
+        check(end(begin(f"root={site.url('/')}", f"out={small_disk / 'other'}")), 2, "No space left")
+        assert len(site.log) == asked
+        (small_disk / "rest").unlink()
+        subprocess.run(["mount", "-o", "remount,size=10m", str(small_disk)], check=True)
+        check_found(end(begin(f"root={site.url('/')}", out, JOBDIR=job, LOG_LEVEL="INFO")))
+        paths = {path for path in site.paths if "csv" in path}
+    assert len(paths) == 12
+    stored = [path for path in (small_disk / "found" / "files").rglob("*") if path.is_file()]
+    assert len({path.stat().st_size for path in stored}) == 12
+
+
+def fill(path: Path) -> None:
+    """Write to a file until there is no more room."""
+    with path.open("wb", buffering=0) as file:
+        try:
+            while True:
+                file.write(b"\0" * 1024)
+        except OSError:
+            pass
+
+
+def check_found(run: Run) -> None:
+    assert run.status == 0, run.lines
+    assert any("Done: " in line for line in run.lines)
+
+
+# In this process
+
+
+def test_what_was_found(site: MockSite) -> None:
+    """Items count where nothing else is looked for; a limit of Scrapy's own changes no status."""
+    whole = crawl(Follower, seeds=[site.url("/page/0/20")])
+    assert ending_of(whole.crawler).kind == "found"
+    assert ending_of(whole.crawler).sentence == "Done: 20 items found in 20 requests."
+    closed = crawl(Follower, {"CLOSESPIDER_ITEMCOUNT": 5}, seeds=[site.url("/page/0/20")])
+    assert closed.reason == "closespider_itemcount"
+    assert ending_of(closed.crawler).status == 0
+    assert whole.logged("Done: 20 items found")
+
+
+def test_a_budget(site: MockSite) -> None:
+    """With finds it is a budget that is used up; without, nothing was found."""
+    settings: dict[str, Any] = {"FOCUS_BUDGET_REQUESTS": 5}
+    assert ending_of(crawl(Follower, settings, seeds=[site.url("/page/0/20")]).crawler).status == 6
+    settings["FOCUS_TARGETS"] = ["parquet"]
+
+    class Fruitless(Follower):
+        def parse(self, response: Any) -> Any:
+            yield from response.follow_all(css="a")
+
+    ending = ending_of(crawl(Fruitless, settings, seeds=[site.url("/page/0/20")]).crawler)
+    assert ending.kind == "nothing_found"
+    assert "No parquet in 5 requests; seen: 5 text/html" in ending.sentence
+
+
+def test_one_of_several_starts(site: MockSite) -> None:
+    """A crawl is unreachable only where no start URL could be read."""
+    seeds = [site.url("/status?code=404"), site.url("/page/0/5")]
+    assert ending_of(crawl(Follower, seeds=seeds).crawler).status == 0
+    assert ending_of(crawl(Follower, seeds=seeds[:1]).crawler).status == 4
+
+
+def test_nothing_is_left_where_nothing_was_seen(site: MockSite) -> None:
+    """The summary does not say that 0 targets are left to a crawl that could look at nothing."""
+    settings = {"FOCUS_TARGETS": ["pdf"]}
+    nothing = crawl(Follower, settings, addon=True, seeds=[site.url("/status?code=404")])
+    [said] = nothing.logged("Finished (")
+    assert "left to find" not in said
+    [said] = crawl(Follower, settings, addon=True, seeds=[site.url("/page/0/5")]).logged("Finished (")
+    assert "left to find" in said
+
+
+@pytest.mark.parametrize("addon", [False, True], ids=["scheduler", "addon"])
+def test_a_wrong_setting_in_a_script(addon: bool, site: MockSite, caplog: pytest.LogCaptureFixture) -> None:
+    """The script is given the exception, the log has one line, and nothing is requested."""
+    with pytest.raises(ConfigError, match="FOCUS_COST_LIMIT is 'abc'"):
+        crawl(Follower, {"FOCUS_COST_LIMIT": "abc"}, addon=addon, seeds=[site.url("/page/0/5")])
+    lines = [record for record in caplog.records if record.levelname in ("ERROR", "CRITICAL")]
+    assert len(lines) == 1
+    assert "it takes a number" in lines[0].getMessage()
+    assert not site.log
+
+
+@pytest.mark.parametrize(("name", "value"), [("FOCUS_COSTLIMIT", "1"), ("FOCUS_OBEY", ["everything"])])
+def test_a_wrong_setting_of_the_addon(name: str, value: Any, caplog: pytest.LogCaptureFixture) -> None:
+    """What its components read is checked before they are made, and said in one line."""
+    with pytest.raises(ConfigError):
+        crawl(Follower, {name: value}, addon=True, seeds=["http://127.0.0.1:9/"])
+    assert len([record for record in caplog.records if record.levelname == "ERROR"]) == 1
+
+
+def test_a_wrong_argument_in_a_script(caplog: pytest.LogCaptureFixture) -> None:
+    """It is raised, and stands in one line of the log."""
+    with pytest.raises(UsageError, match="say where to start"):
+        crawl(DatasetsSpider, addon=True)
+    [said] = [record for record in caplog.records if record.levelname == "ERROR"]
+    assert "say where to start" in said.getMessage()
+    assert not said.exc_info
+
+
+SPIDER = """
+import scrapy
+
+class One(scrapy.Spider):
+    name = "one"
+    custom_settings = {"LOG_LEVEL": "WARNING", "TELNETCONSOLE_ENABLED": False, "SCHEDULER": "scrapy_focus.FocusScheduler"}
+
+    async def start(self):
+        yield scrapy.Request(self.root)
+
+    def parse(self, response):
+        yield {"url": response.url}
+"""
+
+
+@pytest.mark.parametrize(
+    ("settings", "status", "said"),
+    [
+        (["FOCUS_COST_LIMIT=abc"], 2, "FOCUS_COST_LIMIT is 'abc'"),
+        (["FOCUS_BUDGET_REQUESTS=1"], 6, "budget of requests"),
+    ],
+)
+def test_the_settings_line_alone(settings: list[str], status: int, said: str, site: MockSite, tmp_path: Path) -> None:
+    """``runspider`` with nothing but our scheduler has the same statuses, and one line that says why."""
+    (tmp_path / "one.py").write_text(SPIDER)
+    given = [part for setting in settings for part in ("-s", setting)]
+    done = subprocess.run(
+        [sys.executable, "-m", "scrapy", "runspider", "one.py", "-a", f"root={site.url('/page/0/1')}", *given],
+        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(PROJECT.parent)}, capture_output=True, text=True,
+        timeout=HANG, check=False,
+    )  # fmt: skip
+    assert done.returncode == status, done.stderr
+    assert said in done.stderr.splitlines()[-1]
+    assert "Traceback" not in done.stderr
+
+
+class Deaf(Follower):
+    """Asks several ports of this machine at which nobody listens."""
+
+    async def start(self) -> Any:
+        from scrapy import Request
+
+        for seed in self.seeds:
+            yield Request(seed)
+        for port in range(9, 13):
+            yield Request(f"http://127.0.0.1:{port}/")
+
+
+@pytest.mark.parametrize("addon", [False, True], ids=["scheduler", "addon"])
+def test_failed_connections(addon: bool, site: MockSite) -> None:
+    """With the add-on they have one line for each kind and are counted; the settings line leaves Scrapy's log alone."""
+    result = crawl(Deaf, {"LOG_LEVEL": "INFO", "ROBOTSTXT_OBEY": True}, addon=addon, seeds=[site.url("/page/0/3")])
+    assert result.stats["focus/failure/refused"] == 4
+    loud = [record for record in result.records if record.levelname == "ERROR" and record.exc_info]
+    told = result.logged("the connection was refused")
+    assert (len(loud), len(told)) == ((0, 1) if addon else (8, 0))
+    debug = [record for record in result.records if record.levelname == "DEBUG" and record.exc_info]
+    assert len(debug) == (8 if addon else 0)
+    if addon:
+        assert result.logged("4 failed connections: 4 refused")
+
+
+# The rules by themselves
+
+FACTS = Facts(
+    reason="finished",
+    found=0,
+    noun="files",
+    wanted="csv",
+    read=3,
+    asked=4,
+    requests=5,
+    failure="",
+    types={"text/html": 3},
+)
+
+
+@pytest.mark.parametrize(
+    ("changes", "kind"),
+    [
+        ({"found": 2}, "found"),
+        ({}, "nothing_found"),
+        ({"reason": "focus_budget_requests"}, "nothing_found"),
+        ({"reason": "focus_budget_bytes", "found": 1}, "budget"),
+        ({"reason": "focus_budget_requests", "asked": 0, "read": 0}, "budget"),
+        ({"reason": "closespider_timeout", "found": 1}, "found"),
+        ({"reason": "focus_cost_limit", "found": 1}, "found"),
+        ({"read": 0, "failure": "http://a/: it answers 500"}, "unreachable"),
+        ({"read": 0, "reason": "focus_budget_requests"}, "unreachable"),
+        ({"read": 0, "found": 7}, "unreachable"),
+        ({"asked": 0, "read": 0, "found": 7}, "found"),
+        ({"asked": 0, "read": 0}, "nothing_found"),
+        ({"reason": "shutdown", "found": 1}, "interrupted"),
+        ({"reason": "shutdown", "read": 0}, "interrupted"),
+        ({"error": OSError(28, "No space left on device"), "found": 1}, "disk_full"),
+        ({"error": OSError(5, "Input/output error")}, "error"),
+    ],
+)  # fmt: skip
+def test_rules(changes: dict[str, Any], kind: str) -> None:
+    """What needs attention first wins, and each ending is one printable line with its status."""
+    ending = draw(FACTS._replace(**changes))
+    assert ending.kind == kind
+    assert ending.status == STATUS[ending.kind]
+    assert ending.sentence.isprintable()
+    assert ending.sentence.endswith(".")
+
+
+def test_hostile_reasons_and_types() -> None:
+    """What a site sent is spelled and cut."""
+    ugly = "\x1b]0;x\x07\n\u202e" + "a" * 10_000
+    for ending in (
+        draw(FACTS._replace(read=0, failure=ugly)), draw(FACTS._replace(types={ugly: 1})), draw(FACTS._replace(found=1, where=ugly))
+    ):  # fmt: skip
+        assert ending.sentence.isprintable()
+        assert len(ending.sentence) < 1000
+
+
+def test_types_are_counted_in_bounded_memory() -> None:
+    """However many names a server has for its types; the most frequent are named."""
+    from collections import Counter
+
+    types: Counter[str] = Counter()
+    for i in range(1000):
+        count_type(types, f"application/x-{i}")
+        count_type(types, "text/html")
+    assert len(types) < 110
+    assert types.total() == 2000
+    assert seen(types).startswith("1,000 text/html, ")
