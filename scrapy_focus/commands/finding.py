@@ -113,7 +113,10 @@ class FindCommand(FocusCommand):
         crawler = self.crawler_process.create_crawler(plan.spider)
         self.crawler_process.crawl(crawler, **plan.arguments)
         self.crawler_process.start()
-        return self.exitcode or ending_of(crawler).status
+        ending = ending_of(crawler)
+        if not (ending.status or self.exitcode):  # the others are warnings, which a quiet log has
+            print(one_line(ending.sentence), file=sys.stderr if plan.out is None else sys.stdout, flush=True)
+        return self.exitcode or ending.status
 
     def _set_up(self, opts: argparse.Namespace) -> None:
         from scrapy_focus.addon import Addon
