@@ -15,6 +15,7 @@ from urllib.parse import unquote, urlsplit
 import scrapy
 from scrapy.exceptions import DownloadCancelledError, UsageError
 from scrapy.http import HtmlResponse
+from scrapy.spidermiddlewares.httperror import HttpError
 from scrapy.utils.response import get_base_url
 
 from scrapy_focus.core.errors import ConfigError
@@ -22,8 +23,9 @@ from scrapy_focus.core.printable import brief
 from scrapy_focus.engine.inflight import TooLarge
 from scrapy_focus.engine.pages import can_be_read
 from scrapy_focus.goals.files import FilesGoal
+from scrapy_focus.spiders.again import FOUND_ON, NOT_MODIFIED, Again
 from scrapy_focus.spiders.arguments import try_out
-from scrapy_focus.spiders.items import DataFile, SkippedFile
+from scrapy_focus.spiders.items import DataFile, GoneFile, SkippedFile
 from scrapy_focus.web.html import link_text, page_links
 from scrapy_focus.web.mime import blocked_extensions, extension, parse_mime, parse_types
 
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from twisted.python.failure import Failure
 
+_LONGEST_HEADER = 500  # characters
 _LINKS = 10_000  # of a page that are looked at
 _CHATTY = ("scrapy.addons", "scrapy.middleware", "scrapy.spidermiddlewares.httperror")  # loggers
 
@@ -53,7 +56,10 @@ class DatasetsSpider(scrapy.Spider):
     budget
         Requests of all kinds that may be sent; no limit by default.
     out
-        Folder for the files and their manifest, ``manifest.jsonl``; ``skipped.jsonl`` says what was too large.
+        Folder for the files and their manifest, ``manifest.jsonl``; ``skipped.jsonl`` says what was too large. With the
+        folder of an earlier crawl, this is the next one: see :class:`~scrapy_focus.spiders.again.Again`.
+    new_only
+        ``1``: ask for no file that an earlier crawl with this folder found.
     """
 
     name = "datasets"
@@ -63,10 +69,13 @@ class DatasetsSpider(scrapy.Spider):
     }
 
     def __init__(
-        self, root: str = "", targets: str = "data", budget: str = "", out: str = "found", **kwargs: Any
-    ) -> None:
+        self, root: str = "", targets: str = "data", budget: str = "", out: str = "found", new_only: str = "",
+        **kwargs: Any,
+    ) -> None:  # fmt: skip
         if kwargs:
-            raise UsageError(f"there is no argument {', '.join(kwargs)}; there are root, targets, budget and out")
+            raise UsageError(
+                f"there is no argument {', '.join(kwargs)}; there are root, targets, budget, out and new_only"
+            )
         super().__init__()
         self.roots = [url.strip() for url in root.split(",") if url.strip()]
         hosts = [urlsplit(url).hostname or "" for url in self.roots if url.startswith(("http://", "https://"))]
@@ -83,12 +92,17 @@ class DatasetsSpider(scrapy.Spider):
             raise UsageError(f"budget is {budget!r}; it takes a number of requests: -a budget=1000")
         self.budget = int(budget) if budget else None
         self.out = out
+        if new_only not in ("", "0", "1"):
+            raise UsageError(f"new_only is {new_only!r}; it takes 1 for yes, or 0")
+        self.new_only = new_only == "1"
+        self.again: Again
         self.ignored = blocked_extensions(self.goal.types)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
         spider = super().from_crawler(crawler, *args, **kwargs)
         try_out(Path(spider.out, "manifest.jsonl"))
+        spider.again = Again(crawler, Path(spider.out), new_only=spider.new_only)
         crawler.settings.set("FOCUS_GOAL", spider.goal, "spider")
         if spider.budget:
             crawler.settings.set("FOCUS_BUDGET_REQUESTS", spider.budget, "spider")
@@ -99,29 +113,43 @@ class DatasetsSpider(scrapy.Spider):
     async def start(self) -> AsyncIterator[Any]:
         for url in self.roots:
             yield scrapy.Request(url)
+        for request in self.again.revisits(self.parse, self.skip):
+            yield request
 
     def parse(self, response: Response, **kwargs: Any) -> Iterator[Any]:
         mime = parse_mime((response.headers.get("Content-Type") or b"").decode("latin-1"))
         if self.goal.wants(mime, response.url):
             yield self.file(response, mime)
         elif isinstance(response, HtmlResponse) and can_be_read(response):
+            self.again.note(response, "page")
             yield from self.links(response)
+        else:
+            self.again.note(response, "other")
 
     def file(self, response: Response, mime: str) -> DataFile:
         """Return the item for a file."""
+        referer = response.request.headers.get("Referer") if response.request else None
         return DataFile(
             url=response.url,
             mime=mime,
             size=len(response.body),
-            page=(response.request.headers.get("Referer") or b"").decode("latin-1") if response.request else "",
+            page=response.meta.get(FOUND_ON) or (referer or b"").decode("latin-1"),
             anchor=response.meta.get("link_text", ""),
             name=file_name(response, mime),
             body=response.body,
+            link=response.meta.get("redirect_urls", [response.url])[0],
+            etag=_header(response, "ETag"),
+            last_modified=_header(response, "Last-Modified"),
+            unchanged=NOT_MODIFIED in response.flags,
         )
 
     def skip(self, failure: Failure) -> Any:
-        """Return the item for what is too large, and any other failure as it is."""
+        """Return the item for what is too large or gone, and any other failure as it is."""
         error = failure.value
+        if isinstance(error, HttpError):
+            if (known := self.again.gone(error.response)) is not None:
+                return GoneFile(url=known.url)
+            self.again.note(error.response, "other")
         if not isinstance(error, (TooLarge, DownloadCancelledError)):
             return failure
         request: scrapy.Request = failure.request  # type: ignore[attr-defined]
@@ -136,7 +164,7 @@ class DatasetsSpider(scrapy.Spider):
     def links(self, response: HtmlResponse) -> Iterator[scrapy.Request]:
         """Return a request for each link of a page, in document order."""
         for url, element in islice(page_links(response.selector.root, get_base_url(response)), _LINKS):
-            if extension(url) in self.ignored:
+            if extension(url) in self.ignored or self.again.is_listed(url):
                 continue
             anchor = link_text(element)
             try:
@@ -153,6 +181,12 @@ def file_name(response: Response, mime: str) -> str:
     name = re.sub(r"[^\w.\- ]+", "_", name.replace("\\", "/").rpartition("/")[2]).strip(". ")
     name = name.encode()[-150:].decode(errors="ignore")  # file systems count bytes
     return (name or "file") + ("" if "." in name else mimetypes.guess_extension(mime) or "")
+
+
+def _header(response: Response, name: str) -> str:
+    """Return a header that can be sent back, ``""`` for none, or one that is too long."""
+    value = (response.headers.get(name) or b"").decode("latin-1")
+    return value if len(value) <= _LONGEST_HEADER and value.isprintable() else ""
 
 
 def _announced(response: Response) -> str:
