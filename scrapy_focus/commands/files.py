@@ -38,6 +38,10 @@ class FilesCommand(FindCommand):
             "--cost-limit", metavar="N", help="stop when the next file is expected to cost more than N requests"
         )
 
+        parser.add_argument(
+            "--new-only", action="store_true", help="ask for no file that an earlier crawl with the same folder found"
+        )
+
     def plan(self, args: list[str], opts: argparse.Namespace) -> Plan:
         from scrapy_focus.spiders.datasets import DatasetsSpider
         from scrapy_focus.web.wanted import slips, split_words
@@ -48,7 +52,10 @@ class FilesCommand(FindCommand):
         limit = opts.cost_limit
         if limit is not None:
             self._force("FOCUS_COST_LIMIT", _positive("--cost-limit", limit))
+        out = None if opts.out == PIPE else Path(opts.out)
         arguments = {"root": urls, "targets": opts.types, "budget": str(opts.budget or ""), "out": opts.out}
+        if opts.new_only:
+            arguments["new_only"] = "1"
         try:
             spider = DatasetsSpider(**arguments)
         except UsageError as error:
@@ -60,8 +67,32 @@ class FilesCommand(FindCommand):
             urls=urls,
             looks_for=f"files of the types {spider.goal.wanted}{''.join(doubts)}",
             stays_on=", ".join(dict.fromkeys(spider.allowed_domains)),
-            out=None if opts.out == PIPE else Path(opts.out),
+            out=out,
+            state="" if out is None else _state(out, urls),
         )
+
+    def begin(self, plan: Plan) -> None:
+        if plan.out is not None:
+            from scrapy_focus.found.crawls import prepare
+
+            prepare(plan.out)
+
+
+def _state(out: Path, urls: list[str]) -> str:
+    """Say which crawl of a folder this is; ``UsageError`` if another one was interrupted there."""
+    from scrapy_focus.found.crawls import CRAWLS, JOB, last_crawl
+    from scrapy_focus.found.lines import read_lines
+
+    last = last_crawl(out)
+    if last.has_ended or not Path(out, JOB, "focus").exists():
+        return f"crawl {last.number + 1} with this folder" if last.number else ""
+    began = next((line["roots"] for line in reversed(list(read_lines(out / CRAWLS))) if "roots" in line), urls)
+    if set(began) != set(urls):
+        raise UsageError(
+            f"the crawl of {', '.join(began)} in {out} was interrupted; give the same URLs to resume it, or another "
+            "folder with --out"
+        )
+    return f"crawl {last.number} with this folder resumes"
 
 
 def _positive(option: str, given: str) -> float:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import sys
 from abc import abstractmethod
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from urllib.parse import urlsplit
 
@@ -22,6 +21,7 @@ from scrapy_focus.spiders import polite
 
 if TYPE_CHECKING:
     import argparse
+    from pathlib import Path
 
     from scrapy import Spider
     from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
@@ -46,6 +46,12 @@ class Plan(NamedTuple):
     looks_for: str
     stays_on: str
     out: Path | None  # None: standard output
+    state: str  # which crawl of the folder it is, "" for the first
+
+    @property
+    def where(self) -> str:
+        """The folder, and which crawl of it this is."""
+        return f"{self.out} ({self.state})" if self.state else str(self.out)
 
     @property
     def job(self) -> Path | None:
@@ -105,7 +111,11 @@ class FindCommand(FocusCommand):
             return 0
         for said in self._first_words(plan, opts.budget):
             print(one_line(said), file=sys.stderr if plan.out is None else sys.stdout, flush=True)
+        self.begin(plan)
         return self._crawl(plan)
+
+    def begin(self, plan: Plan) -> None:
+        """Make the folder ready, now that the crawl begins."""
 
     def _crawl(self, plan: Plan) -> int:
         from scrapy_focus.engine.ending import ending_of
@@ -134,7 +144,7 @@ class FindCommand(FocusCommand):
 
     def _first_words(self, plan: Plan, budget: int | None) -> list[str]:
         """Say what is about to be done, and what is obeyed."""
-        where = "; their URLs are printed" if plan.out is None else f"; they go to {plan.out}{_state(plan)}"
+        where = "; their URLs are printed" if plan.out is None else f"; they go to {plan.where}"
         limit = f"at most {budget:,} requests" if budget else "no limit of requests"
         return [
             f"Looking for {plan.looks_for} from {', '.join(plan.urls)}, on {plan.stays_on}; {limit}{where}.",
@@ -154,7 +164,7 @@ class FindCommand(FocusCommand):
             ("Sends", f"at most {int(budget):,} requests" if budget else "as many requests as it takes (no --budget)"),
             ("Obeys", f"{self._robots}; {self._pace}"),
             ("Calls itself", self._agent),
-            ("Writes to", "standard output" if plan.out is None else f"{plan.out}{_state(plan)}"),
+            ("Writes to", "standard output" if plan.out is None else f"{plan.where}"),
         ]
 
     @property
@@ -183,10 +193,6 @@ def _check_out(out: Path, *, dry: bool) -> None:
         from scrapy_focus.spiders.arguments import try_out
 
         try_out(out / "manifest.jsonl")
-
-
-def _state(plan: Plan) -> str:
-    return ", where the last crawl resumes" if plan.job is not None and Path(plan.job, "focus").exists() else ""
 
 
 def url_of(word: str) -> str:

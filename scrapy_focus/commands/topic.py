@@ -61,7 +61,7 @@ class TopicCommand(FindCommand):
             "out": PIPE if out is None else str(out / _PAGES),
         }  # fmt: skip
         spider = TopicSpider(**arguments)
-        if spider.out is not None and _has_lines(spider.out) and not Path(opts.out, ".focus", "job", "focus").exists():
+        if spider.out is not None and _has_lines(spider.out) and not _has_job(Path(opts.out)):
             raise UsageError(f"{opts.out} has the results of another crawl; name another folder with --out")
         known = [name for name in ("examples", "model") if arguments[name]]
         words = f"pages on the topic of {', '.join(f'{name} {arguments[name]}' for name in known)}"
@@ -72,7 +72,12 @@ class TopicCommand(FindCommand):
             looks_for=words if known else f"pages with the words {', '.join(spider.keywords)}",
             stays_on="any host",
             out=out,
+            state="the last crawl resumes" if out is not None and _has_job(out) else "",
         )
+
+
+def _has_job(out: Path) -> bool:
+    return (out / ".focus" / "job" / "focus").exists()
 
 
 def _has_lines(path: Path) -> bool:

@@ -15,6 +15,7 @@ import scrapy
 from scrapy import signals
 from scrapy.exceptions import DownloadCancelledError, UsageError
 from scrapy.http import HtmlResponse
+from scrapy.spidermiddlewares.httperror import HttpError
 from scrapy.utils.response import get_base_url
 
 from scrapy_focus.core.errors import ConfigError
@@ -24,8 +25,9 @@ from scrapy_focus.engine.failure import in_one_line
 from scrapy_focus.engine.inflight import ResponsePage, TooLarge
 from scrapy_focus.engine.pages import can_be_read
 from scrapy_focus.goals.files import FilesGoal, file_mime
+from scrapy_focus.spiders.again import FOUND_ON, NOT_MODIFIED, Again
 from scrapy_focus.spiders.arguments import refuse_unknown, try_out
-from scrapy_focus.spiders.items import DataFile, SkippedFile
+from scrapy_focus.spiders.items import DataFile, GoneFile, SkippedFile
 from scrapy_focus.spiders.middlewares import LongPagesAreCut
 from scrapy_focus.spiders.printing import PrintUrls
 from scrapy_focus.web.html import link_text, page_links
@@ -41,8 +43,11 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from twisted.python.failure import Failure
 
+    from scrapy_focus.found.asked import What
+
+_LONGEST_HEADER = 500  # characters
 _LINKS = 10_000  # of a page that are looked at
-_HOSTS = "hosts.json"  # in JOBDIR
+_HOSTS = ".focus/hosts.json"
 _CHATTY = ("scrapy.addons", "scrapy.middleware", "scrapy.spidermiddlewares.httperror")  # loggers
 
 
@@ -61,12 +66,13 @@ class DatasetsSpider(scrapy.Spider):
     budget
         Requests of all kinds that may be sent; no limit by default.
     out
-        Folder for the files and their manifest, ``manifest.jsonl``; ``skipped.jsonl`` says what was too large. With
-        ``-``, nothing is stored: the URLs of files go to standard output, one a line.
+        Folder for the files and their manifest, ``manifest.jsonl``; ``skipped.jsonl`` says what was too large. With the
+        folder of an earlier crawl, this is the next one: see :class:`~scrapy_focus.spiders.again.Again`. With ``-``,
+        nothing is stored: the URLs of files go to standard output, one a line.
+    new_only
+        ``1``: ask for no file that an earlier crawl with this folder found.
 
-    Job directory contents
-    ----------------------
-    ``hosts.json`` has the hosts to which a root redirected.
+    In the folder, ``.focus/hosts.json`` has the hosts to which a root redirected.
     """
 
     name = "datasets"
@@ -76,9 +82,10 @@ class DatasetsSpider(scrapy.Spider):
     }
 
     def __init__(
-        self, root: str | Sequence[str] = "", targets: str = "data", budget: str = "", out: str = "found", **kwargs: Any
-    ) -> None:
-        refuse_unknown(kwargs, "root, targets, budget and out")
+        self, root: str | Sequence[str] = "", targets: str = "data", budget: str = "", out: str = "found",
+        new_only: str = "", **kwargs: Any,
+    ) -> None:  # fmt: skip
+        refuse_unknown(kwargs, "root, targets, budget, out and new_only")
         super().__init__(**kwargs)
         given = root.split(",") if isinstance(root, str) else root
         self.roots = [url.strip() for url in given if url.strip()]
@@ -97,8 +104,12 @@ class DatasetsSpider(scrapy.Spider):
             raise UsageError(f"budget is {budget!r}; it takes a number of requests: -a budget=1000")
         self.budget = int(budget) if budget else None
         self.out = out
+        if new_only not in ("", "0", "1"):
+            raise UsageError(f"new_only is {new_only!r}; it takes 1 for yes, or 0")
+        self.new_only = new_only == "1"
+        self.again: Again | None = None
         self.ignored = blocked_extensions(self.goal.types)
-        self.moved: list[str] = []  # hosts to which a root redirected
+        self.moved: dict[str, list[str]] = {}  # hosts to which each root redirected
         self._starts = {scrapy.Request(url).url for url in self.roots}
         self._hosts: Path | None = None  # where these are noted
 
@@ -108,6 +119,7 @@ class DatasetsSpider(scrapy.Spider):
             spider = super().from_crawler(crawler, *args, **kwargs)
             if spider.out != "-":
                 try_out(Path(spider.out, "manifest.jsonl"))
+                spider.again = Again(crawler, Path(spider.out), new_only=spider.new_only)
         settings = crawler.settings
         if spider.out == "-":
             settings.set("ITEM_PIPELINES", {PrintUrls: 300}, "spider")
@@ -115,7 +127,8 @@ class DatasetsSpider(scrapy.Spider):
         settings.set("FOCUS_GOAL", spider.goal, "spider")
         if spider.budget:
             settings.set("FOCUS_BUDGET_REQUESTS", spider.budget, "spider")
-        spider.follow_roots(settings["JOBDIR"])
+        if spider.out != "-":
+            spider.follow_roots(Path(spider.out))
         crawler.signals.connect(spider.request_scheduled, signals.request_scheduled)  # before Scrapy refuses it
         for word, meant in slips(spider.words):
             spider.logger.warning("%s is taken as an extension; did you mean %s?", brief(word), meant)
@@ -126,14 +139,15 @@ class DatasetsSpider(scrapy.Spider):
     async def start(self) -> AsyncIterator[Any]:
         for url in self.roots:
             yield scrapy.Request(url)
+        for request in self.again.revisits(self.parse, self.skip) if self.again is not None else ():
+            yield request
 
-    def follow_roots(self, job: str | None) -> None:
-        """Stay on the hosts to which a root redirected in an earlier run of a job, too, and note further ones there."""
-        if job:
-            self._hosts = Path(job, _HOSTS)
-            if self._hosts.exists():
-                self.moved = json.loads(self._hosts.read_text(encoding="utf-8"))
-                self.allowed_domains += self.moved
+    def follow_roots(self, out: Path) -> None:
+        """Stay on the hosts to which a root redirected in an earlier run, too, and note further ones in the folder."""
+        self._hosts = out / _HOSTS
+        if self._hosts.exists():
+            self.moved = json.loads(self._hosts.read_text(encoding="utf-8"))
+            self.allowed_domains += [host for url in self._starts for host in self.moved.get(url, ())]
 
     def request_scheduled(self, request: scrapy.Request) -> None:
         """Follow a root to the host that it redirects to; the handler of Scrapy's signal of this name."""
@@ -143,7 +157,7 @@ class DatasetsSpider(scrapy.Spider):
         host = (urlsplit(request.url).hostname or "").removeprefix("www.")
         if not host or any(f".{host}".endswith(f".{domain}") for domain in self.allowed_domains):
             return
-        self.moved.append(host)
+        self.moved.setdefault(came[0], []).append(host)
         self.allowed_domains.append(host)
         if self._hosts is not None:
             self._hosts.parent.mkdir(parents=True, exist_ok=True)
@@ -157,23 +171,39 @@ class DatasetsSpider(scrapy.Spider):
         if found:
             yield self.file(response, file_mime(mime, response.url, page))
         if isinstance(response, HtmlResponse) and (not found or "html" in mime) and can_be_read(response):
+            self._note(response, "page")
             yield from self.links(response)
+        elif not found:
+            self._note(response, "other")
+
+    def _note(self, response: Response, what: What) -> None:
+        if self.again is not None:
+            self.again.note(response, what)
 
     def file(self, response: Response, mime: str) -> DataFile:
         """Return the item for a file."""
+        referer = response.request.headers.get("Referer") if response.request else None
         return DataFile(
             url=response.url,
             mime=mime,
             size=len(response.body),
-            page=(response.request.headers.get("Referer") or b"").decode("latin-1") if response.request else "",
+            page=response.meta.get(FOUND_ON) or (referer or b"").decode("latin-1"),
             anchor=response.meta.get("link_text", ""),
             name=file_name(response, mime),
             body=response.body,
+            link=response.meta.get("redirect_urls", [response.url])[0],
+            etag=_header(response, "ETag"),
+            last_modified=_header(response, "Last-Modified"),
+            unchanged=NOT_MODIFIED in response.flags,
         )
 
     def skip(self, failure: Failure) -> Any:
-        """Return the item for what is too large, and any other failure as it is."""
+        """Return the item for what is too large or gone, and any other failure as it is."""
         error = failure.value
+        if isinstance(error, HttpError):
+            if self.again is not None and (known := self.again.gone(error.response)) is not None:
+                return GoneFile(url=known.url)
+            self._note(error.response, "other")
         if not isinstance(error, (TooLarge, DownloadCancelledError)):
             return failure
         request: scrapy.Request = failure.request  # type: ignore[attr-defined]
@@ -189,6 +219,8 @@ class DatasetsSpider(scrapy.Spider):
         """Return a request for each link of a page, in document order."""
         for url, element in islice(page_links(response.selector.root, get_base_url(response)), _LINKS):
             if extension(url) in self.ignored and not self.goal.wanted.asks_for(url):
+                continue
+            if self.again is not None and self.again.is_listed(url):
                 continue
             anchor = link_text(element)
             try:
@@ -210,3 +242,9 @@ def file_name(response: Response, mime: str) -> str:
 def _headers_of(response: Response) -> dict[str, str]:
     """Return the header that names a file."""
     return {"Content-Disposition": (response.headers.get("Content-Disposition") or b"").decode("latin-1")}
+
+
+def _header(response: Response, name: str) -> str:
+    """Return a header that can be sent back, ``""`` for none, or one that is too long."""
+    value = (response.headers.get(name) or b"").decode("latin-1")
+    return value if len(value) <= _LONGEST_HEADER and value.isprintable() else ""

@@ -21,10 +21,23 @@ class DataFile:
     name: str  # as its server or URL calls it
     body: InitVar[bytes]
     sha256: str = ""
-    path: str = ""  # where it is stored
+    path: str = ""  # where it is stored, relative to the folder of what was found
+    state: str = ""  # since the last crawl with the folder: new, changed or same
+    link: str = ""  # URL that was asked for, which may have redirected
+    etag: str = ""
+    last_modified: str = ""
+    unchanged: InitVar[bool] = False  # whether the server says so, and sent no bytes
 
-    def __post_init__(self, body: bytes) -> None:
+    def __post_init__(self, body: bytes, unchanged: bool) -> None:
         self.content = body
+        self.is_unchanged = unchanged
+
+
+@dataclass
+class GoneFile:
+    """A file of an earlier crawl that is not there any more."""
+
+    url: str
 
 
 @dataclass

@@ -23,6 +23,7 @@ from scrapy_focus.engine.browser.rules import Refusal
 from scrapy_focus.engine.failure import FAILURES
 from scrapy_focus.sites.portal.portal import StatisticsPortal
 from scrapy_focus.sites.server import SiteServer
+from scrapy_focus.spiders.pipelines import FIELDS
 from scrapy_focus.web.traps import Limits
 from tests.made import HANG
 
@@ -203,8 +204,8 @@ def test_crawl_raises_documented_stats_only(tmp_path: Path) -> None:
     lines = [json.loads(line) for line in (out / "manifest.jsonl").read_text().splitlines()]
     assert len(lines) == collected["focus/reward"] > 0
     for line in lines:
-        assert line.keys() == {"url", "mime", "size", "sha256", "page", "anchor", "path"}
-        assert Path(line["path"]).stat().st_size == line["size"]
+        assert line.keys() == {*FIELDS, "crawl", "at", "requests"}
+        assert (out / line["path"]).stat().st_size == line["size"]
     assert re.search(
         r"scrapy_focus: policy BranchingBandit, goal files: csv, xlsx, each content once, budget 150 requests",
         done.stderr,

@@ -155,9 +155,9 @@ def test_nobody_has_to_read_a_pipe_to_its_end(tmp_path: Path) -> None:
 
 
 def test_an_interrupted_crawl_resumes_by_the_same_command(tmp_path: Path) -> None:
-    """The job is in the folder: with a kill in between, no file is asked for twice but what was in flight."""
+    """The job is in the folder, for the same URLs only; when it has ended, the same command is the next crawl."""
     with SiteServer(StatisticsPortal(pages=300, seed=0)) as server:
-        words = ["files", server.url, "--types", "csv", "--budget", "120", "-s", "DOWNLOAD_DELAY=0.02"]
+        words = ["files", server.url, "--budget", "120", "-s", "DOWNLOAD_DELAY=0.02", "-s", "FOCUS_SEED=0"]
         process = start(tmp_path, *words)
         end = time.monotonic() + HANG
         while server.requests < 40 and time.monotonic() < end:
@@ -165,11 +165,17 @@ def test_an_interrupted_crawl_resumes_by_the_same_command(tmp_path: Path) -> Non
         process.send_signal(signal.SIGKILL)
         process.communicate(timeout=HANG)
         assert "resumes" in run(tmp_path, *words, "--dry-run")[0]
+        assert "was interrupted" in run(tmp_path, "files", "https://example.org/", "--dry-run", expect=2)[1]
         said, _ = run(tmp_path, *words, expect=6)
         assert "resumes" in said.splitlines()[0]
         assert server.requests <= 121
-    urls = [line["url"] for line in manifest(tmp_path / "found")]
-    assert len(urls) == len(set(urls)) > 5
+        urls = [line["url"] for line in manifest(tmp_path / "found")]
+        assert len(urls) == len(set(urls)) > 5
+        said, _ = run(tmp_path, *words, "--new-only", expect=6)
+        assert "crawl 2 with this folder" in said.splitlines()[0]
+    later = [line["url"] for line in manifest(tmp_path / "found") if line["crawl"] == 2]
+    assert later
+    assert not set(later) & set(urls)
 
 
 @pytest.mark.parametrize(
@@ -250,7 +256,7 @@ def test_a_root_that_redirects_elsewhere_is_followed(tmp_path: Path) -> None:
         other.answers["/a.csv"] = lambda _: (200, {"Content-Type": "text/csv"}, b"a,b")
         other.answers["/away"] = lambda _: (302, {"Location": third.url("/ok")}, b"")
         first.answers["/"] = lambda _: (301, {"Location": other.url("/home")}, b"")
-        settings = {"JOBDIR": str(tmp_path / "job"), "SCHEDULER": "scrapy_focus.FocusScheduler"}
+        settings = {"SCHEDULER": "scrapy_focus.FocusScheduler"}
         crawled = crawl(DatasetsSpider, settings, root=first.url("/"), out=str(tmp_path), addon=True)
         assert [line["url"] for line in manifest(tmp_path)] == [other.url("/a.csv")]
         assert not third.log
