@@ -174,6 +174,7 @@ class Page(NamedTuple):
     text: str
     status: int = 200
     headers: Mapping[str, str] = {"Content-Type": "text/html; charset=utf-8"}
+    kind: str = ""  # as the header says it
 
 
 class Topic:

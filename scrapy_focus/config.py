@@ -25,8 +25,9 @@ from scrapy_focus.core.printable import brief, printable, reason_of
 from scrapy_focus.core.stop import CostLimit, Plateau
 from scrapy_focus.goals.files import FilesGoal
 from scrapy_focus.goals.topic import TopicGoal
-from scrapy_focus.web.mime import BLOCKED_MIMES, parse_types
+from scrapy_focus.web.mime import BLOCKED_MIMES
 from scrapy_focus.web.traps import Limits
+from scrapy_focus.web.wanted import parse_types, split_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -96,12 +97,12 @@ class Config:
             If a setting is unknown, or has a value that cannot be used.
         """
         check_names(settings)
-        types = _types(settings, "FOCUS_TARGETS", [])
+        targets = _targets(settings)
         progress: Progress = settings.get("FOCUS_PROGRESS", "auto")
         if not isinstance(progress, str) or progress not in get_args(Progress):
             raise ConfigError(f"FOCUS_PROGRESS is {brief(progress)}; it takes 'auto', 'panel', 'log' or 'off'")
         seed = _number(settings, "FOCUS_SEED", int, least=0)
-        goal = _goal(_given(settings, "FOCUS_GOAL"), types, _given(settings, "FOCUS_TOPIC"))
+        goal = _goal(_given(settings, "FOCUS_GOAL"), targets, _given(settings, "FOCUS_TOPIC"))
         named = _given(settings, "FOCUS_POLICY")
         policy = _policy_class(default_policy if named is None else named)
         _check_can(policy, settings)
@@ -328,6 +329,17 @@ def max_inflation(settings: BaseSettings) -> float:
     return float(_number(settings, "FOCUS_MAX_INFLATION", float) or 0.0)
 
 
+def _targets(settings: BaseSettings) -> FilesGoal | None:
+    """Return the goal that ``FOCUS_TARGETS`` names, if it names any types."""
+    name = "FOCUS_TARGETS"
+    given = settings.get(name)
+    words = split_words(given) if isinstance(given, str) and given else _list(settings, name, [], "file types")
+    try:
+        return FilesGoal(types=words) if words else None
+    except ConfigError as error:
+        raise ConfigError(f"{name}: {reason_of(error, _LONGEST)}") from error
+
+
 def _types(settings: BaseSettings, name: str, default: list[str]) -> frozenset[str]:
     try:
         return parse_types(_list(settings, name, default, "file types"))
@@ -459,8 +471,8 @@ def _made(name: str, value: Any) -> Any:
         raise ConfigError(f"{name} is {brief(value)}, which cannot be made: {reason_of(error)}") from error
 
 
-def _goal(value: Any, types: frozenset[str], topic: Any) -> Goal:
-    if topic is not None and (value is not None or types):
+def _goal(value: Any, targets: FilesGoal | None, topic: Any) -> Goal:
+    if topic is not None and (value is not None or targets):
         raise ConfigError("FOCUS_TOPIC, FOCUS_GOAL and FOCUS_TARGETS all say what to look for; set one of them")
     if topic is not None:
         try:
@@ -468,13 +480,13 @@ def _goal(value: Any, types: frozenset[str], topic: Any) -> Goal:
         except Exception as error:  # whatever a model of a user does
             raise ConfigError(f"FOCUS_TOPIC: {reason_of(error, _LONGEST)}") from error
     if value is None:
-        return FilesGoal(types=types) if types else ItemsGoal()
+        return targets or ItemsGoal()
     goal = _made("FOCUS_GOAL", value)
     if not callable(goal):
         raise ConfigError(
             f"FOCUS_GOAL is {brief(value)}; it takes a callable from an Outcome to a number, or its import path"
         )
-    if types:
+    if targets:
         raise ConfigError("FOCUS_GOAL and FOCUS_TARGETS both say what to look for; set one of them")
     return goal  # type: ignore[no-any-return]
 

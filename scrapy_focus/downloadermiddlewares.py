@@ -123,7 +123,7 @@ class MimeMiddleware(_FocusMiddleware):
         """Decide on a response as its headers arrive; the handler of Scrapy's ``headers_received``."""
         host, entry = self.host, self.entry(request)
         kind = (headers.get("Content-Type") or b"").decode("latin-1")
-        if host is None or entry is None or host.is_wanted(parse_mime(kind)):
+        if host is None or entry is None or host.is_wanted(parse_mime(kind), request.url):
             return
         entry.stopped = True
         request.meta["dont_cache"] = True  # or the HTTP cache would replay an empty body

@@ -43,6 +43,7 @@ from scrapy_focus.engine.stats import Stats, persistence, summary
 from scrapy_focus.engine.traps import Traps
 from scrapy_focus.engine.turns import Turns, has_more
 from scrapy_focus.frontiers.memory import memory_frontier
+from scrapy_focus.goals.files import FilesGoal
 from scrapy_focus.jobs.answers import ANSWERS, KeptAnswers
 from scrapy_focus.jobs.job import Job
 from scrapy_focus.policies.branching.policy import BranchingBandit
@@ -277,9 +278,12 @@ class FocusScheduler(BaseScheduler):
         """Whether the crawl is kept in a folder, where the next run resumes it."""
         return self.job is not None
 
-    def is_wanted(self, mime: str) -> bool:
+    def is_wanted(self, mime: str, url: str = "") -> bool:
         """Whether bodies of a MIME type are read: not those that are blocked, but always those that are looked for."""
-        return not matches(mime, self.config.blocked_mimes) or matches(mime, getattr(self.config.goal, "types", ()))
+        goal = self.config.goal
+        if not matches(mime, self.config.blocked_mimes) or matches(mime, getattr(goal, "types", ())):
+            return True
+        return isinstance(goal, FilesGoal) and goal.wants(mime, url)
 
     def status(self, *, best: int = 0) -> Status:
         """Return how the crawl stands; ``best``: with so many of the best arms, and what is expected to be left."""

@@ -88,6 +88,11 @@ class WebPage:
         return None if self._write is None else self._write()
 
     @property
+    def kind(self) -> str:
+        """What its first bytes say: nothing that its type does not."""
+        return ""
+
+    @property
     def title(self) -> str:
         """What stands in the title bar."""
         return "" if self._written is None else self._written.title

@@ -20,6 +20,7 @@ from scrapy_focus.core.printable import printable, reason_of
 if TYPE_CHECKING:
     import argparse
     from pathlib import Path
+    from typing import NoReturn
 
     from rich.console import Console
 
@@ -56,6 +57,10 @@ class FocusCommand(ScrapyCommand):
     def long_desc(self) -> str:
         return self.details
 
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.error = _end  # type: ignore[method-assign]  # which Scrapy calls for a UsageError, too
+
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         super().process_options(args, opts)
         if unknown := [word for word in args if word.startswith("-")]:
@@ -84,6 +89,11 @@ class JobCommand(FocusCommand):
     def check(self, args: list[str], opts: argparse.Namespace) -> None:
         if len(args) != 1:
             raise UsageError(f"name one JOBDIR: scrapy {self.command} JOBDIR; got {' '.join(args) or 'none'}")
+
+
+def _end(message: str) -> NoReturn:
+    print(one_line(f"Error: {message}"), file=sys.stderr)
+    sys.exit(2)
 
 
 def refuse_arguments(command: str, args: list[str]) -> None:

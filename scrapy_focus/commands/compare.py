@@ -222,11 +222,11 @@ def _latency(text: str) -> float | str:
 
 def _goal(path: str, targets: str) -> Goal | None:
     from scrapy_focus.goals.files import FilesGoal
-    from scrapy_focus.web.mime import parse_types
+    from scrapy_focus.web.wanted import split_words
 
     if not path:
         try:
-            return FilesGoal(types=parse_types(targets.split(","))) if targets else None
+            return FilesGoal(types=split_words(targets)) if targets else None
         except ConfigError as error:
             raise ConfigError(f"--targets: {error}") from error
     goal = make(f"--goal {path}", path)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import scrapy_focus
 from scrapy_focus.core.policy import import_path
 from scrapy_focus.goals.files import FilesGoal
-from scrapy_focus.web.mime import describe_types
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,7 +36,7 @@ def repeat_of(comparison: Comparison, metric: str) -> Repeat:
 def command_of(comparison: Comparison, metric: str) -> str:
     """Return the command that makes the same comparison, from the same folder."""
     conditions, goal = comparison.conditions, comparison.conditions.goal
-    types = describe_types(goal.types).replace(", ", ",") if isinstance(goal, FilesGoal) else None
+    types = str(goal.wanted).replace(", ", ",") if isinstance(goal, FilesGoal) else None
     options = {
         "--seeds": _seeds(comparison.seeds),
         "--targets": types,

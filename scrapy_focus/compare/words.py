@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from scrapy_focus.goals.files import FilesGoal
 from scrapy_focus.replay.metrics import METRICS
-from scrapy_focus.web.mime import describe_types
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,7 +73,7 @@ def policy_text(policy: PolicySpec) -> str:
 def goal_text(goal: object) -> str:
     """Say what a goal looks for, as far as it says so itself."""
     if isinstance(goal, FilesGoal):
-        types = describe_types(goal.types)
+        types = str(goal.wanted)
         known = "data files and documents, such as csv, xlsx, json, pdf and zip"
         said = known if types == "data" else f"files of these types: {types}"
         return f"{said}, each content once" if goal.stored else said

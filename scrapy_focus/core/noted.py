@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from scrapy_focus.core.types import Page
 
-_NOTHING: dict[str, Any] = {"url": "", "status": 0, "headers": {}, "text": ""}
+_NOTHING: dict[str, Any] = {"url": "", "status": 0, "headers": {}, "text": "", "kind": ""}
 
 
 class NotedPage:
@@ -48,6 +48,11 @@ class NotedPage:
     def text(self) -> str:
         """The decoded body, ``""`` where it is not text."""
         return str(self._get("text"))
+
+    @property
+    def kind(self) -> str:
+        """The MIME type that the first bytes of the body speak for, ``""`` where they say nothing, or are not here."""
+        return str(self._get("kind"))
 
     def _get(self, name: str) -> Any:
         if name not in self.read:

@@ -113,6 +113,10 @@ class Page(Protocol):
     def text(self) -> str:
         """The decoded body, ``""`` where it is not text."""
 
+    @property
+    def kind(self) -> str:
+        """The MIME type that the first bytes of the body speak for, ``""`` where they say nothing, or are not here."""
+
 
 class Outcome(NamedTuple):
     """What fetching a pick brought back. Exactly one comes for each pick."""

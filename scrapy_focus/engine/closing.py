@@ -20,7 +20,7 @@ from scrapy_focus.engine.ending import (
     note_ending,
 )
 from scrapy_focus.engine.failure import failure_kind, in_words, running_command
-from scrapy_focus.web.mime import describe_types
+from scrapy_focus.goals.files import FilesGoal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -88,13 +88,13 @@ class Closing:
 
     def _facts(self, reason: str, status: Status) -> Facts:
         items = self.crawler.stats.get_value("item_scraped_count", 0)
+        out = getattr(self.crawler.spider, "out", None)
         read = sum(status.counts.get(f"outcome/{label}", 0) for label in _READ) if self._answered else self._read
-        types = getattr(self.goal, "types", ())
         return Facts(
             reason=reason,
             found=status.rewards or items,
             noun=_noun(self.goal) if status.rewards or not items else "items",
-            wanted=describe_types(types) if types else "",
+            wanted=str(self.goal.wanted) if isinstance(self.goal, FilesGoal) else "",
             read=read + self._read,
             asked=self._asked,
             requests=int(status.used["requests"]),
@@ -102,7 +102,7 @@ class Closing:
             types=self.types,
             error=self.error,
             resumable=self.resumable,
-            where=str(getattr(self.crawler.spider, "out", "")),
+            where="" if out in (None, "-") else str(out),
         )
 
     def _end(self, ending: Ending) -> None:
@@ -126,7 +126,7 @@ class Closing:
 def _noun(goal: Goal) -> str:
     if isinstance(goal, ItemsGoal):
         return "items"
-    return "files" if getattr(goal, "types", ()) else "pages" if hasattr(goal, "relevance") else "targets"
+    return "files" if isinstance(goal, FilesGoal) else "pages" if hasattr(goal, "relevance") else "targets"
 
 
 def connection_kind(entry: Entry) -> str:

@@ -32,7 +32,7 @@ from scrapy_focus.engine.ending import STATUS, is_full
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from scrapy.commands import BaseRunSpiderCommand
+    from scrapy.commands import ScrapyCommand
 
 logger = printable_logger(__name__)
 
@@ -48,12 +48,15 @@ FAILURES = (*(name for _, name, _ in _KINDS), "tls", "lost")
 _CONNECTION = (*(kind for kind, _, _ in _KINDS), DownloadFailedError)
 
 
-def running_command() -> BaseRunSpiderCommand | None:
-    """Return the ``scrapy crawl`` or ``scrapy runspider`` in which this is called, if it is in one."""
+def running_command() -> ScrapyCommand | None:
+    """Return the ``scrapy crawl``, ``scrapy runspider`` or command of ours that crawls in which this is called, if any.
+
+    A command of ours says so by an attribute ``crawls``.
+    """
     frame = sys._getframe()
     while frame is not None:
         caller = frame.f_locals.get("self") if frame.f_code.co_name == "run" else None
-        if isinstance(caller, (CrawlCommand, RunSpiderCommand)):
+        if isinstance(caller, (CrawlCommand, RunSpiderCommand)) or getattr(caller, "crawls", False):
             return caller
         frame = frame.f_back  # type: ignore[assignment]
     return None
@@ -88,7 +91,7 @@ def _status_of(error: BaseException) -> int:
     return STATUS["disk_full" if is_full(error) else "error"]
 
 
-def _look_at(command: BaseRunSpiderCommand | None, status: int) -> Callable[[asyncio.Task[Any]], None]:
+def _look_at(command: ScrapyCommand | None, status: int) -> Callable[[asyncio.Task[Any]], None]:
     def look(task: asyncio.Task[Any]) -> None:
         if not task.cancelled():
             task.exception()

@@ -47,8 +47,8 @@ class Host(Protocol):
     def is_resumable(self) -> bool:
         """Whether the crawl is kept in a folder, where the next run resumes it."""
 
-    def is_wanted(self, mime: str) -> bool:
-        """Whether bodies of a MIME type are read."""
+    def is_wanted(self, mime: str, url: str = "") -> bool:
+        """Whether bodies of a MIME type, from this URL, are read."""
 
     def status(self, *, best: int = 0) -> Status:
         """Return how the crawl stands; ``best``: with so many of the best arms, and what is expected to be left."""

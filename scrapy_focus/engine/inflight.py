@@ -20,6 +20,7 @@ from scrapy_focus.core.types import Link, Outcome, Pick
 from scrapy_focus.engine.marks import PICK
 from scrapy_focus.engine.pages import text_of
 from scrapy_focus.web.mime import parse_mime
+from scrapy_focus.web.sniff import sniff
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -89,6 +90,10 @@ class ResponsePage:
     @property
     def text(self) -> str:
         return text_of(self._response)
+
+    @property
+    def kind(self) -> str:
+        return sniff(self._response.body)
 
 
 class Entry:

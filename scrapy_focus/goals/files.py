@@ -1,26 +1,32 @@
-"""Looking for files of some MIME types."""
+"""Looking for files of some types."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from scrapy_focus.core.errors import ConfigError
-from scrapy_focus.web.mime import DATA_TYPES, describe_types, effective_mime, matches, parse_types
+from scrapy_focus.web.mime import DATA_TYPES, effective_mime, is_vague, matches
+from scrapy_focus.web.names import announced_name
+from scrapy_focus.web.wanted import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from scrapy_focus.core.types import Outcome
+    from scrapy_focus.core.types import Outcome, Page
 
 
 class FilesGoal:
     """An outcome is worth 1 if it is a file of a wanted type.
 
+    Which type a file has, its server says. Where it does not (``application/octet-stream``, ``text/plain``, nothing at
+    all), the extension of the URL does, or else that of the name that the server gives to the file, or else the first
+    bytes, where they are there.
+
     Parameters
     ----------
     types
-        Extensions like ``csv``, MIME types, or patterns like ``image/*``; by default ``data``, the types of the
-        SB-CLASSIFIER paper.
+        Extensions like ``csv``, MIME types, patterns like ``image/*``, or regular expressions of URLs; by default
+        ``data``, the types of the SB-CLASSIFIER paper.
     stored
         Count a file only if an item came of it: where a pipeline drops files that were had before, copies of a
         file under other URLs are worth nothing.
@@ -31,19 +37,43 @@ class FilesGoal:
     def __init__(self, *, types: Collection[str] = DATA_TYPES, stored: bool = False) -> None:
         if isinstance(types, str):
             raise ConfigError(f"types is {types!r}; it takes a list, such as [{types!r}]")
-        self.types = parse_types(types)
+        self.wanted = Wanted.of(types)
+        self.types = self.wanted.types
         self.stored = stored
 
     def __call__(self, outcome: Outcome) -> float:
         fetched = outcome.status is not None and 200 <= outcome.status < 300 and not outcome.error
         url = outcome.pick.url if outcome.page is None else outcome.page.url
-        if not fetched or not self.wants(outcome.mime, url):
+        if not fetched or not self.finds(outcome.mime, url, outcome.page):
             return 0.0
         return float(outcome.items > 0) if self.stored and outcome.pick.method == "GET" else 1.0
 
     def wants(self, mime: str, url: str) -> bool:
-        """Whether a file of this MIME type, from this URL, is a target."""
+        """Whether a file of this MIME type, from this URL, is a target, as far as these two tell."""
+        return self._is_one(mime, url) or self.wanted.takes(mime, url)
+
+    def finds(self, mime: str, url: str, page: Page | None) -> bool:
+        """Whether a response is a target, by all that it tells."""
+        if page is None or not is_vague(mime) or self._is_one(mime, url):
+            return self.wants(mime, url)
+        mime, name = _told(mime, url, page)
+        return self.wants(mime, url) or self.wants(mime, name)
+
+    def _is_one(self, mime: str, url: str) -> bool:
         return matches(mime, self.types) or matches(effective_mime(mime, url), self.types)
 
     def __repr__(self) -> str:
-        return f"files: {describe_types(self.types)}{', each content once' if self.stored else ''}"
+        return f"files: {self.wanted}{', each content once' if self.stored else ''}"
+
+
+def file_mime(mime: str, url: str, page: Page) -> str:
+    """Return the MIME type of a file: as its server says, or else as its URL, its name or its first bytes say."""
+    return effective_mime(*_told(mime, url, page)) if is_vague(mime) else mime
+
+
+def _told(mime: str, url: str, page: Page) -> tuple[str, str]:
+    """Return a MIME type and what ends in an extension, for a file of which the server does not say what it is."""
+    if effective_mime(mime, url) != mime:
+        return mime, url
+    name = announced_name(page.headers)
+    return (mime, name) if effective_mime(mime, name) != mime else (page.kind or mime, name or url)

@@ -24,6 +24,7 @@ from scrapy_focus.core.errors import RecordingError
 from scrapy_focus.recordings.graph import read_links
 from scrapy_focus.recordings.html import decode
 from scrapy_focus.web.mime import extension
+from scrapy_focus.web.sniff import sniff
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -317,6 +318,11 @@ class RecordedPage:
     def text(self) -> str:
         """The decoded body, ``""`` where it was not kept."""
         return self.site.text(self.page)
+
+    @property
+    def kind(self) -> str:
+        """The MIME type that the first bytes speak for, ``""`` where they were not kept."""
+        return sniff(self.site.body(self.page) or b"")
 
 
 def open_recording(path: Path, *, writable: bool) -> sqlite3.Connection:

@@ -12,6 +12,7 @@ import socket
 import sys
 import threading
 import time
+from email.utils import formatdate
 from http import HTTPStatus
 from http.server import ThreadingHTTPServer
 from socketserver import StreamRequestHandler, TCPServer
@@ -21,7 +22,7 @@ from scrapy_focus.core.printable import printable_logger
 from scrapy_focus.sites.portal.portal import Page, StatisticsPortal
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from types import TracebackType
 
 logger = printable_logger(__name__)
@@ -64,6 +65,9 @@ class SiteServer:
         0 for any free one.
     latency : float
         Seconds to wait before each answer; requests wait side by side.
+    validators : bool
+        Whether to send ``ETag`` and ``Last-Modified`` where the site knows them, and to answer a request for what has
+        not changed with 304.
 
     Attributes
     ----------
@@ -76,7 +80,9 @@ class SiteServer:
         If `latency` is negative.
     """
 
-    def __init__(self, site: Site, host: str = "127.0.0.1", port: int = 0, latency: float = 0.0) -> None:
+    def __init__(
+        self, site: Site, host: str = "127.0.0.1", port: int = 0, latency: float = 0.0, *, validators: bool = False
+    ) -> None:
         if latency < 0:
             raise ValueError(
                 f"latency is in seconds and not negative, but latency={latency!r} was given; use 0 for none"
@@ -85,6 +91,7 @@ class SiteServer:
         self.host = host
         self.port = port
         self.latency = latency
+        self.validators = validators
         self.log: list[Request] = []
         self._server: _Server | None = None
 
@@ -194,6 +201,7 @@ class _Handler(StreamRequestHandler):
             method, target, version = line.decode("latin-1").split()
         except ValueError:
             version = ""
+        self._conditions: dict[bytes, bytes] = {}
         keep_alive = self._read_headers(version) if version.startswith("HTTP/1.") and line.endswith(b"\n") else None
         if keep_alive is None:
             return self._refuse("-", line[:80].decode("latin-1").strip(), 400)
@@ -213,9 +221,12 @@ class _Handler(StreamRequestHandler):
                 return keep_alive
             if len(line) > _MAX_LINE:
                 return None
-            name, _, value = line.lower().partition(b":")
+            name, _, value = line.partition(b":")
+            name, value = name.lower(), value if name[:1] in b"iI" else value.lower()
             if name == b"connection":
                 keep_alive = b"close" not in value and (keep_alive or b"keep-alive" in value)
+            elif name in (b"if-none-match", b"if-modified-since"):
+                self._conditions[name] = value.strip()
             elif name == b"transfer-encoding" or (name == b"content-length" and value.strip() != b"0"):
                 keep_alive = False
         return None
@@ -239,19 +250,38 @@ class _Handler(StreamRequestHandler):
         return False
 
     def _send(self, method: str, path: str, page: Page, *, keep_alive: bool) -> bool:
-        body = b"" if method == "HEAD" else page.body
-        head = (
-            f"HTTP/1.1 {page.status} {_REASONS.get(page.status, 'Unknown')}\r\n"
-            f"Content-Type: {page.mime}\r\nContent-Length: {page.size}\r\n"
-        )
+        validators = _validators(page) if self.server.owner.validators else {}
+        is_same = _is_same(self._conditions, validators)
+        status = HTTPStatus.NOT_MODIFIED.value if is_same else page.status
+        body = b"" if method == "HEAD" or is_same else page.body
+        head = f"HTTP/1.1 {status} {_REASONS.get(status, 'Unknown')}\r\n"
+        if not is_same:
+            head += f"Content-Type: {page.mime}\r\nContent-Length: {page.size}\r\n"
+        head += "".join(f"{name}: {value}\r\n" for name, value in validators.items())
         if page.location is not None:
             head += f"Location: {page.location}\r\n"
         if page.status == HTTPStatus.METHOD_NOT_ALLOWED:
             head += "Allow: GET, HEAD\r\n"
         head += f"Connection: {'keep-alive' if keep_alive else 'close'}\r\n\r\n"
-        self.server.owner.log.append(Request(method, path, page.status, len(body)))
+        self.server.owner.log.append(Request(method, path, status, len(body)))
         self.connection.sendall(head.encode("latin-1") + body)
         return keep_alive
+
+
+def _validators(page: Page) -> dict[str, str]:
+    """Return the headers by which a client can ask whether a page has changed."""
+    if page.status != HTTPStatus.OK or not page.etag:
+        return {}
+    return {"ETag": f'"{page.etag}"', "Last-Modified": formatdate(page.modified, usegmt=True)}
+
+
+def _is_same(conditions: Mapping[bytes, bytes], validators: Mapping[str, str]) -> bool:
+    """Whether a client has what it asks for: by its ETag if it names one, else by the time of the last change."""
+    if not validators:
+        return False
+    if (tags := conditions.get(b"if-none-match")) is not None:
+        return validators["ETag"] in [tag.strip().removeprefix("W/") for tag in tags.decode("latin-1").split(",")]
+    return conditions.get(b"if-modified-since", b"").decode("latin-1") == validators["Last-Modified"]
 
 
 def _error(status: int) -> Page:
@@ -268,10 +298,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (127.0.0.1)")
     parser.add_argument("--port", type=int, default=8000, help="port, 0 for any free one (8000)")
     parser.add_argument("--latency", type=float, default=0.0, help="seconds to wait before each answer (0)")
+    parser.add_argument("--months", type=int, default=0, help="the portal as it is so many months later (0)")
+    parser.add_argument(
+        "--validators", action="store_true", help="send ETag and Last-Modified, and 304 for what is as it was"
+    )
     options = parser.parse_args(arguments)
     try:
-        site = StatisticsPortal(pages=options.pages, seed=options.seed)
-        server = SiteServer(site, options.host, options.port, options.latency)
+        site = StatisticsPortal(pages=options.pages, seed=options.seed, months=options.months)
+        server = SiteServer(site, options.host, options.port, options.latency, validators=options.validators)
         server.start()
     except (ValueError, OSError) as error:
         parser.error(str(error))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from scrapy.exceptions import UsageError
@@ -12,17 +13,31 @@ from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.files import try_to_write
 from scrapy_focus.learn.expansion import read_keywords
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
-def seeds_of(given: str) -> list[str]:
-    """Return the URLs in a file, one on each line, ``#`` before comments; or those that are given, separated by commas.
+
+def refuse_unknown(given: Iterable[str], known: str) -> None:
+    """Raise ``UsageError`` for an argument that a spider does not know.
+
+    Those with an underscore in front are for whoever starts the spider, such as Scrapyd's ``_job``.
+    """
+    unknown = [name for name in given if not name.startswith("_")]
+    if unknown:
+        raise UsageError(f"there is no argument {', '.join(unknown)}; there are {known}")
+
+
+def seeds_of(given: str | Sequence[str]) -> list[str]:
+    """Return the URLs in a file, one on each line, ``#`` before comments; or those that are given, separated by commas,
+    or in a list.
 
     Raises
     ------
     UsageError
         If there is none, or one is no URL.
     """
-    words, place = given.split(","), "seeds"
-    if given and "://" not in given:
+    words, place = (given.split(",") if isinstance(given, str) else given), "seeds"
+    if isinstance(given, str) and given and "://" not in given:
         try:
             words, place = Path(given).read_text(encoding="utf-8-sig").splitlines(), given
         except (OSError, UnicodeDecodeError) as error:

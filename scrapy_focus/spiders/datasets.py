@@ -2,41 +2,52 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import mimetypes
 import re
-import warnings
-from email.message import Message
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 import scrapy
+from scrapy import signals
 from scrapy.exceptions import DownloadCancelledError, UsageError
 from scrapy.http import HtmlResponse
+from scrapy.spidermiddlewares.httperror import HttpError
 from scrapy.utils.response import get_base_url
 
 from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.core.files import write_atomically
 from scrapy_focus.core.printable import brief
 from scrapy_focus.engine.failure import in_one_line
-from scrapy_focus.engine.inflight import TooLarge
+from scrapy_focus.engine.inflight import ResponsePage, TooLarge
 from scrapy_focus.engine.pages import can_be_read
-from scrapy_focus.goals.files import FilesGoal
-from scrapy_focus.spiders.arguments import try_out
-from scrapy_focus.spiders.items import DataFile, SkippedFile
+from scrapy_focus.goals.files import FilesGoal, file_mime
+from scrapy_focus.spiders.again import FOUND_ON, NOT_MODIFIED, Again
+from scrapy_focus.spiders.arguments import refuse_unknown, try_out
+from scrapy_focus.spiders.items import DataFile, GoneFile, SkippedFile
+from scrapy_focus.spiders.middlewares import LongPagesAreCut
+from scrapy_focus.spiders.printing import PrintUrls
 from scrapy_focus.web.html import link_text, page_links
-from scrapy_focus.web.mime import blocked_extensions, extension, parse_mime, parse_types
+from scrapy_focus.web.mime import blocked_extensions, extension, parse_mime
+from scrapy_focus.web.names import announced_name
+from scrapy_focus.web.wanted import slips, split_words
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Iterator, Sequence
     from typing import Self
 
     from scrapy.crawler import Crawler
     from scrapy.http import Response
     from twisted.python.failure import Failure
 
+    from scrapy_focus.found.asked import What
+
+_LONGEST_HEADER = 500  # characters
 _LINKS = 10_000  # of a page that are looked at
+_HOSTS = ".focus/hosts.json"
 _CHATTY = ("scrapy.addons", "scrapy.middleware", "scrapy.spidermiddlewares.httperror")  # loggers
 
 
@@ -47,14 +58,21 @@ class DatasetsSpider(scrapy.Spider):
     ---------
     root
         URL to start from; several are separated by commas. The crawl stays on their hosts and sub-domains, ``www.``
-        ignored.
+        ignored; on those that they redirect to, too.
     targets
-        What to look for, by extension or MIME type, separated by commas; ``data``, the default, stands for all kinds of
-        data files and documents.
+        What to look for, separated by commas: extensions, MIME types, or regular expressions of URLs
+        (:class:`~scrapy_focus.web.wanted.Wanted`). ``data``, the default, stands for all kinds of data files and
+        documents.
     budget
         Requests of all kinds that may be sent; no limit by default.
     out
-        Folder for the files and their manifest, ``manifest.jsonl``; ``skipped.jsonl`` says what was too large.
+        Folder for the files and their manifest, ``manifest.jsonl``; ``skipped.jsonl`` says what was too large. With the
+        folder of an earlier crawl, this is the next one: see :class:`~scrapy_focus.spiders.again.Again`. With ``-``,
+        nothing is stored: the URLs of files go to standard output, one a line.
+    new_only
+        ``1``: ask for no file that an earlier crawl with this folder found.
+
+    In the folder, ``.focus/hosts.json`` has the hosts to which a root redirected.
     """
 
     name = "datasets"
@@ -64,12 +82,13 @@ class DatasetsSpider(scrapy.Spider):
     }
 
     def __init__(
-        self, root: str = "", targets: str = "data", budget: str = "", out: str = "found", **kwargs: Any
-    ) -> None:
-        if kwargs:
-            raise UsageError(f"there is no argument {', '.join(kwargs)}; there are root, targets, budget and out")
-        super().__init__()
-        self.roots = [url.strip() for url in root.split(",") if url.strip()]
+        self, root: str | Sequence[str] = "", targets: str = "data", budget: str = "", out: str = "found",
+        new_only: str = "", **kwargs: Any,
+    ) -> None:  # fmt: skip
+        refuse_unknown(kwargs, "root, targets, budget, out and new_only")
+        super().__init__(**kwargs)
+        given = root.split(",") if isinstance(root, str) else root
+        self.roots = [url.strip() for url in given if url.strip()]
         hosts = [urlsplit(url).hostname or "" for url in self.roots if url.startswith(("http://", "https://"))]
         if not self.roots or len(hosts) < len(self.roots) or not all(hosts):
             raise UsageError(
@@ -77,23 +96,42 @@ class DatasetsSpider(scrapy.Spider):
             )
         self.allowed_domains = [host.removeprefix("www.") for host in hosts]
         try:
-            self.goal = FilesGoal(types=parse_types(targets.split(",")), stored=True)
+            self.words = split_words(targets)
+            self.goal = FilesGoal(types=self.words, stored=True)
         except ConfigError as error:
             raise UsageError(f"targets: {error}") from error
         if budget and not (budget.isdecimal() and int(budget) > 0):
             raise UsageError(f"budget is {budget!r}; it takes a number of requests: -a budget=1000")
         self.budget = int(budget) if budget else None
         self.out = out
+        if new_only not in ("", "0", "1"):
+            raise UsageError(f"new_only is {new_only!r}; it takes 1 for yes, or 0")
+        self.new_only = new_only == "1"
+        self.again: Again | None = None
         self.ignored = blocked_extensions(self.goal.types)
+        self.moved: dict[str, list[str]] = {}  # hosts to which each root redirected
+        self._starts = {scrapy.Request(url).url for url in self.roots}
+        self._hosts: Path | None = None  # where these are noted
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
         with in_one_line():
             spider = super().from_crawler(crawler, *args, **kwargs)
-            try_out(Path(spider.out, "manifest.jsonl"))
-        crawler.settings.set("FOCUS_GOAL", spider.goal, "spider")
+            if spider.out != "-":
+                try_out(Path(spider.out, "manifest.jsonl"))
+                spider.again = Again(crawler, Path(spider.out), new_only=spider.new_only)
+        settings = crawler.settings
+        if spider.out == "-":
+            settings.set("ITEM_PIPELINES", {PrintUrls: 300}, "spider")
+        settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", LongPagesAreCut, 585)
+        settings.set("FOCUS_GOAL", spider.goal, "spider")
         if spider.budget:
-            crawler.settings.set("FOCUS_BUDGET_REQUESTS", spider.budget, "spider")
+            settings.set("FOCUS_BUDGET_REQUESTS", spider.budget, "spider")
+        if spider.out != "-":
+            spider.follow_roots(Path(spider.out))
+        crawler.signals.connect(spider.request_scheduled, signals.request_scheduled)  # before Scrapy refuses it
+        for word, meant in slips(spider.words):
+            spider.logger.warning("%s is taken as an extension; did you mean %s?", brief(word), meant)
         for name in _CHATTY:
             logging.getLogger(name).setLevel(logging.WARNING)
         return spider
@@ -101,29 +139,71 @@ class DatasetsSpider(scrapy.Spider):
     async def start(self) -> AsyncIterator[Any]:
         for url in self.roots:
             yield scrapy.Request(url)
+        for request in self.again.revisits(self.parse, self.skip) if self.again is not None else ():
+            yield request
+
+    def follow_roots(self, out: Path) -> None:
+        """Stay on the hosts to which a root redirected in an earlier run, too, and note further ones in the folder."""
+        self._hosts = out / _HOSTS
+        if self._hosts.exists():
+            self.moved = json.loads(self._hosts.read_text(encoding="utf-8"))
+            self.allowed_domains += [host for url in self._starts for host in self.moved.get(url, ())]
+
+    def request_scheduled(self, request: scrapy.Request) -> None:
+        """Follow a root to the host that it redirects to; the handler of Scrapy's signal of this name."""
+        came = request.meta.get("redirect_urls")
+        if not came or came[0] not in self._starts:
+            return
+        host = (urlsplit(request.url).hostname or "").removeprefix("www.")
+        if not host or any(f".{host}".endswith(f".{domain}") for domain in self.allowed_domains):
+            return
+        self.moved.setdefault(came[0], []).append(host)
+        self.allowed_domains.append(host)
+        if self._hosts is not None:
+            self._hosts.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(self._hosts, json.dumps(self.moved).encode())
+        self.logger.warning("%s redirects to %s: that host is crawled, too", brief(came[0]), brief(request.url))
 
     def parse(self, response: Response, **kwargs: Any) -> Iterator[Any]:
         mime = parse_mime((response.headers.get("Content-Type") or b"").decode("latin-1"))
-        if self.goal.wants(mime, response.url):
-            yield self.file(response, mime)
-        elif isinstance(response, HtmlResponse) and can_be_read(response):
+        page = ResponsePage(response)
+        found = self.goal.finds(mime, response.url, page)
+        if found:
+            yield self.file(response, file_mime(mime, response.url, page))
+        if isinstance(response, HtmlResponse) and (not found or "html" in mime) and can_be_read(response):
+            self._note(response, "page")
             yield from self.links(response)
+        elif not found:
+            self._note(response, "other")
+
+    def _note(self, response: Response, what: What) -> None:
+        if self.again is not None:
+            self.again.note(response, what)
 
     def file(self, response: Response, mime: str) -> DataFile:
         """Return the item for a file."""
+        referer = response.request.headers.get("Referer") if response.request else None
         return DataFile(
             url=response.url,
             mime=mime,
             size=len(response.body),
-            page=(response.request.headers.get("Referer") or b"").decode("latin-1") if response.request else "",
+            page=response.meta.get(FOUND_ON) or (referer or b"").decode("latin-1"),
             anchor=response.meta.get("link_text", ""),
             name=file_name(response, mime),
             body=response.body,
+            link=response.meta.get("redirect_urls", [response.url])[0],
+            etag=_header(response, "ETag"),
+            last_modified=_header(response, "Last-Modified"),
+            unchanged=NOT_MODIFIED in response.flags,
         )
 
     def skip(self, failure: Failure) -> Any:
-        """Return the item for what is too large, and any other failure as it is."""
+        """Return the item for what is too large or gone, and any other failure as it is."""
         error = failure.value
+        if isinstance(error, HttpError):
+            if self.again is not None and (known := self.again.gone(error.response)) is not None:
+                return GoneFile(url=known.url)
+            self._note(error.response, "other")
         if not isinstance(error, (TooLarge, DownloadCancelledError)):
             return failure
         request: scrapy.Request = failure.request  # type: ignore[attr-defined]
@@ -138,7 +218,9 @@ class DatasetsSpider(scrapy.Spider):
     def links(self, response: HtmlResponse) -> Iterator[scrapy.Request]:
         """Return a request for each link of a page, in document order."""
         for url, element in islice(page_links(response.selector.root, get_base_url(response)), _LINKS):
-            if extension(url) in self.ignored:
+            if extension(url) in self.ignored and not self.goal.wanted.asks_for(url):
+                continue
+            if self.again is not None and self.again.is_listed(url):
                 continue
             anchor = link_text(element)
             try:
@@ -151,19 +233,18 @@ class DatasetsSpider(scrapy.Spider):
 
 def file_name(response: Response, mime: str) -> str:
     """Return a name for a file: what its server calls it, or the end of its URL, with an extension."""
-    name = _announced(response) or unquote(urlsplit(response.url).path).rpartition("/")[2]
+    name = announced_name(_headers_of(response)) or unquote(urlsplit(response.url).path).rpartition("/")[2]
     name = re.sub(r"[^\w.\- ]+", "_", name.replace("\\", "/").rpartition("/")[2]).strip(". ")
     name = name.encode()[-150:].decode(errors="ignore")  # file systems count bytes
     return (name or "file") + ("" if "." in name else mimetypes.guess_extension(mime) or "")
 
 
-def _announced(response: Response) -> str:
-    """Return the name that a server gives to a file, ``""`` for none that can be read."""
-    message = Message()
-    with warnings.catch_warnings():  # some codecs of Python's warn
-        warnings.simplefilter("ignore")
-        try:
-            message["Content-Disposition"] = (response.headers.get("Content-Disposition") or b"").decode("latin-1")
-            return message.get_filename() or ""
-        except (ValueError, LookupError, TypeError):  # line breaks; an unknown charset, or one like idna; broken parts
-            return ""
+def _headers_of(response: Response) -> dict[str, str]:
+    """Return the header that names a file."""
+    return {"Content-Disposition": (response.headers.get("Content-Disposition") or b"").decode("latin-1")}
+
+
+def _header(response: Response, name: str) -> str:
+    """Return a header that can be sent back, ``""`` for none, or one that is too long."""
+    value = (response.headers.get(name) or b"").decode("latin-1")
+    return value if len(value) <= _LONGEST_HEADER and value.isprintable() else ""

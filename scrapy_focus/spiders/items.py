@@ -2,6 +2,9 @@
 
 from dataclasses import InitVar, dataclass
 
+#: From which relevance on a page counts as one on the topic.
+RELEVANT = 0.5
+
 
 @dataclass
 class DataFile:
@@ -11,17 +14,30 @@ class DataFile:
     """
 
     url: str
-    mime: str  # as the server says, without parameters
+    mime: str  # as the server says, without parameters; or else as its extension or its first bytes say
     size: int  # bytes
     page: str  # URL of the page on which it was found
     anchor: str  # text of the link to it
     name: str  # as its server or URL calls it
     body: InitVar[bytes]
     sha256: str = ""
-    path: str = ""  # where it is stored
+    path: str = ""  # where it is stored, relative to the folder of what was found
+    state: str = ""  # since the last crawl with the folder: new, changed or same
+    link: str = ""  # URL that was asked for, which may have redirected
+    etag: str = ""
+    last_modified: str = ""
+    unchanged: InitVar[bool] = False  # whether the server says so, and sent no bytes
 
-    def __post_init__(self, body: bytes) -> None:
+    def __post_init__(self, body: bytes, unchanged: bool) -> None:
         self.content = body
+        self.is_unchanged = unchanged
+
+
+@dataclass
+class GoneFile:
+    """A file of an earlier crawl that is not there any more."""
+
+    url: str
 
 
 @dataclass

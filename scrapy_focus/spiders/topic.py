@@ -23,16 +23,17 @@ from scrapy_focus.learn.examples import read_examples
 from scrapy_focus.learn.keywords import KeywordRelevance
 from scrapy_focus.learn.models import load_relevance
 from scrapy_focus.learn.relevance import LinearRelevance
-from scrapy_focus.spiders.arguments import budget_of, caps_of, keywords_of, seeds_of, try_out
+from scrapy_focus.spiders.arguments import budget_of, caps_of, keywords_of, refuse_unknown, seeds_of, try_out
 from scrapy_focus.spiders.items import TopicPage
 from scrapy_focus.spiders.middlewares import redirect_of, refresh_of
+from scrapy_focus.spiders.printing import PrintUrls
 from scrapy_focus.spiders.reasons import reason
 from scrapy_focus.web.domains import domain_of
 from scrapy_focus.web.html import link_text, page_links, page_text
 from scrapy_focus.web.mime import BLOCKED_MIMES, DATA_TYPES, FILE_TYPES, blocked_extensions, extension
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Iterator, Sequence
     from typing import Self
 
     from scrapy.crawler import Crawler
@@ -76,7 +77,8 @@ class TopicSpider(scrapy.Spider):
         Requests of all kinds that may be sent; no limit by default.
     out
         File for the results: a line of JSON for each page that was fetched, see
-        :class:`~scrapy_focus.spiders.items.TopicPage`.
+        :class:`~scrapy_focus.spiders.items.TopicPage`. With ``-``, nothing is stored: the URLs of pages on the topic go
+        to standard output, one a line.
     """
 
     name = "topic"
@@ -98,16 +100,11 @@ class TopicSpider(scrapy.Spider):
     }
 
     def __init__(
-        self, seeds: str = "", examples: str = "", model: str = "", keywords: str = "", per_domain: str = "",
-        budget: str = "", out: str = "topic.jsonl", **kwargs: Any,
+        self, seeds: str | Sequence[str] = "", examples: str = "", model: str = "", keywords: str = "",
+        per_domain: str = "", budget: str = "", out: str = "topic.jsonl", **kwargs: Any,
     ) -> None:  # fmt: skip
-        if kwargs:
-            raise UsageError(
-                f"there is no argument {', '.join(kwargs)}; there are seeds, examples, model, keywords, per_domain, "
-                "budget "
-                "and out"
-            )
-        super().__init__()
+        refuse_unknown(kwargs, "seeds, examples, model, keywords, per_domain, budget and out")
+        super().__init__(**kwargs)
         if examples and model:
             raise UsageError("examples and model are two ways to say what is on the topic; give one of them")
         if not (examples or model or keywords):
@@ -121,8 +118,8 @@ class TopicSpider(scrapy.Spider):
         self.model = model
         self.caps = caps_of(per_domain)
         self.budget = budget_of(budget)
-        self.out = Path(out).absolute()
-        if self.out.is_dir():
+        self.out = None if out == "-" else Path(out).absolute()
+        if self.out is not None and self.out.is_dir():
             raise UsageError(f"out is {out!r}, a folder; it takes the name of a file")
         self.ignored = blocked_extensions() | FILE_TYPES.keys()
         self.reached: dict[
@@ -145,9 +142,12 @@ class TopicSpider(scrapy.Spider):
                 spider.caps["falls_every"] = -(-spider.budget // 3)
         params = {**spider.caps, **settings.getdict("FOCUS_POLICY_PARAMS")}
         settings.set("FOCUS_POLICY_PARAMS", params, "cmdline")
-        feed = {"format": "jsonlines", "encoding": "utf-8", "overwrite": False}
-        feeds = {**settings.getdict("FEEDS"), str(spider.out): feed}
-        settings.set("FEEDS", feeds, "cmdline")
+        if spider.out is None:
+            settings.setdefault_in_component_priority_dict("ITEM_PIPELINES", PrintUrls, 300)
+        else:
+            feed = {"format": "jsonlines", "encoding": "utf-8", "overwrite": False}
+            feeds = {**settings.getdict("FEEDS"), str(spider.out): feed}
+            settings.set("FEEDS", feeds, "cmdline")
         for name in _CHATTY:
             logging.getLogger(name).setLevel(logging.WARNING)
         return spider
@@ -160,27 +160,30 @@ class TopicSpider(scrapy.Spider):
         UsageError
             If the examples or the model cannot be used, or the results would be mixed with those of another crawl.
         """
-        stored = self.out.with_suffix(".npz")
-        if not resumed and self.out.exists() and self.out.stat().st_size:
+        stored = None if self.out is None else self.out.with_suffix(".npz")
+        if not resumed and self.out is not None and self.out.exists() and self.out.stat().st_size:
             raise UsageError(
                 f"{self.out} has the results of another crawl: name another file with -a out=FILE, or go on with that "
                 "crawl "
                 "by giving its JOBDIR"
             )
-        try_out(self.out)
+        if self.out is not None:
+            try_out(self.out)
         try:
-            if self.model or (self.examples and resumed and stored.exists()):
-                self.relevance = load_relevance(self.model or stored)
+            if self.model:
+                self.relevance = load_relevance(self.model)
+            elif self.examples and resumed and stored is not None and stored.exists():
+                self.relevance = load_relevance(stored)
             elif self.examples:
                 texts, labels, *_ = read_examples(Path(self.examples, "positive"), Path(self.examples, "negative"))
                 model = LinearRelevance().fit(texts, labels)
-                model.save(stored)
+                if stored is not None:
+                    model.save(stored)
                 self.relevance = model
                 on = sum(labels)
                 self.logger.info(
-                    "The model was trained on %d examples on the topic and %d others, and is in %s; scrapy focus-train "
-                    "says how "
-                    "good one is", on, len(labels) - on, stored,
+                    "The model was trained on %d examples on the topic and %d others%s; scrapy focus-train says how "
+                    "good one is", on, len(labels) - on, f", and is in {stored}" if stored else "",
                 )  # fmt: skip
                 if min(on, len(labels) - on) < _FEW:
                     self.logger.warning("A model of so few examples is mostly luck; give it ten of each kind or more")
@@ -188,7 +191,7 @@ class TopicSpider(scrapy.Spider):
                 self.relevance = KeywordRelevance(self.keywords)
         except ConfigError as error:
             raise UsageError(str(error)) from error
-        for page in read_results(self.out) if resumed else ():
+        for page in read_results(self.out) if resumed and self.out is not None else ():
             end = {"url": page["url"], "anchor": ""}
             for before, step in pairwise([{"url": "", "anchor": ""}, *page["path"], end]):
                 self.remember(step["url"], before["url"], before["anchor"])

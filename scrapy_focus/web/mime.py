@@ -7,15 +7,11 @@ Content-Type header, often with parameters and in any case, and sometimes not at
 from __future__ import annotations
 
 import mimetypes
-import re
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from scrapy_focus.core.errors import ConfigError
-from scrapy_focus.core.printable import brief
-
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection
 
 #: For each kind of data file, the MIME types under which servers send it (the first is the registered one).
 FILE_TYPES: dict[str, tuple[str, ...]] = {
@@ -115,8 +111,26 @@ def effective_mime(mime: str, url: str) -> str:
     """
     if mime not in _VAGUE:
         return mime
-    name = extension(url)
-    return FILE_TYPES.get(ALIASES.get(name, name), (mime,))[0]
+    return guess_mime(extension(url)) or mime
+
+
+def is_vague(mime: str) -> bool:
+    """Whether a MIME type says as good as nothing of a file: none, ``application/octet-stream``, ``text/plain``."""
+    return mime in _VAGUE
+
+
+def guess_mime(name: str) -> str:
+    """Return the MIME type of files with an extension, ``""`` where there is none.
+
+    Examples
+    --------
+    >>> guess_mime("yml"), guess_mime("epub"), guess_mime("dat1")
+    ('application/yaml', 'application/epub+zip', '')
+    """
+    if known := FILE_TYPES.get(ALIASES.get(name, name)):
+        return known[0]
+    mime, compressed = mimetypes.guess_type(f"file.{name}")
+    return "" if compressed else mime or ""
 
 
 def describe_types(mimes: Collection[str]) -> str:
@@ -124,7 +138,7 @@ def describe_types(mimes: Collection[str]) -> str:
 
     Examples
     --------
-    >>> describe_types(parse_types(["csv", "pdf", "image/*"]))
+    >>> describe_types([*FILE_TYPES["csv"], *FILE_TYPES["pdf"], "image/*"])
     'csv, pdf, image/*'
     >>> describe_types(DATA_TYPES)
     'data'
@@ -146,36 +160,3 @@ def blocked_extensions(wanted: Collection[str] = ()) -> frozenset[str]:
     """
     types = {name: mimetypes.guess_type(f"file.{name}")[0] or "" for name in BLOCKED_EXTENSIONS}
     return frozenset(name for name, mime in types.items() if not matches(mime, wanted))
-
-
-def parse_types(words: Iterable[str]) -> frozenset[str]:
-    """Return the MIME types that a user asks for, by extension or MIME type; ``data`` stands for all data files.
-
-    Raises
-    ------
-    ConfigError
-        If a word is neither an extension that is known nor a MIME type.
-
-    Examples
-    --------
-    >>> sorted(parse_types(["tsv", ".pdf", "image/*"]))
-    ['application/pdf', 'application/x-pdf', 'image/*', 'text/tab-separated-values']
-    """
-    mimes: set[str] = set()
-    for word in words:
-        name = word.strip().lower().lstrip(".")
-        name = ALIASES.get(name, name)
-        if name == "data":
-            mimes |= DATA_TYPES
-        elif name in FILE_TYPES:
-            mimes.update(FILE_TYPES[name])
-        elif re.fullmatch(r"[\w.+-]+/([\w.+-]+|\*)", name):
-            mimes.add(name)
-        elif guess := mimetypes.guess_type(f"file.{name}")[0]:
-            mimes.add(guess)
-        else:
-            raise ConfigError(
-                f"{brief(word)} is not a file type: name an extension ({', '.join(FILE_TYPES)}), a MIME type "
-                "(text/csv, image/*), or 'data' for all data files"
-            )
-    return frozenset(mimes)

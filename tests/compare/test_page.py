@@ -19,7 +19,7 @@ from scrapy_focus.compare.repeat import Repeat
 from scrapy_focus.compare.specs import PolicySpec, known_policies, paper_names
 from scrapy_focus.compare.words import goal_text, policy_text
 from scrapy_focus.replay.metrics import METRICS
-from scrapy_focus.web.mime import parse_types
+from scrapy_focus.web.wanted import parse_types
 
 if TYPE_CHECKING:
     from scrapy_focus.compare.comparison import Comparison

@@ -23,6 +23,7 @@ from scrapy_focus.engine.browser.rules import Refusal
 from scrapy_focus.engine.failure import FAILURES
 from scrapy_focus.sites.portal.portal import StatisticsPortal
 from scrapy_focus.sites.server import SiteServer
+from scrapy_focus.spiders.pipelines import FIELDS
 from scrapy_focus.web.traps import Limits
 from tests.made import HANG
 
@@ -170,7 +171,7 @@ def test_crawl_raises_documented_stats_only(tmp_path: Path) -> None:
     command = next(
         line.removeprefix("   $ ").split()
         for line in read("first-crawl.rst").splitlines()
-        if line.startswith("   $ scrapy crawl datasets -a root=http://127.0.0.1")
+        if line.startswith("   $ scrapy focus-files 127.0.0.1:8000")
     )
     out, stats = tmp_path / "found", tmp_path / "stats.json"
     (tmp_path / "dump.py").write_text(
@@ -182,11 +183,11 @@ def test_crawl_raises_documented_stats_only(tmp_path: Path) -> None:
         "        super().close_spider(*args, **kwargs)\n"
     )
     with SiteServer(StatisticsPortal(pages=300, seed=0)) as server:
-        command = [f"root={server.url}" if word.startswith("root=") else word for word in command]
+        command = [server.url if word.startswith("127.0.0.1") else word for word in command]
         done = subprocess.run(
             [
-                sys.executable, "-m", *command, "-a", "budget=150", "-a", f"out={out}",
-                "-s", "STATS_CLASS=dump.Dump", "-s", "TELNETCONSOLE_ENABLED=False", "-s", "LOGSTATS_INTERVAL=0.1",
+                sys.executable, "-m", *command, "--budget", "150", "--out", str(out), "-L", "INFO",
+                "-s", "STATS_CLASS=dump.Dump", "-s", "LOGSTATS_INTERVAL=0.1",
                 "-s", f"FOCUS_LOG={tmp_path / 'log.jsonl.gz'}",
             ],
             cwd=ROOT / "example_project", env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])}, capture_output=True,
@@ -203,8 +204,8 @@ def test_crawl_raises_documented_stats_only(tmp_path: Path) -> None:
     lines = [json.loads(line) for line in (out / "manifest.jsonl").read_text().splitlines()]
     assert len(lines) == collected["focus/reward"] > 0
     for line in lines:
-        assert line.keys() == {"url", "mime", "size", "sha256", "page", "anchor", "path"}
-        assert Path(line["path"]).stat().st_size == line["size"]
+        assert line.keys() == {*FIELDS, "crawl", "at", "requests"}
+        assert (out / line["path"]).stat().st_size == line["size"]
     assert re.search(
         r"scrapy_focus: policy BranchingBandit, goal files: csv, xlsx, each content once, budget 150 requests",
         done.stderr,

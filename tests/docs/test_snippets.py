@@ -139,6 +139,7 @@ def test_blocks_name_their_language(page: Path) -> None:
 def test_commands_are_accepted(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The spider of the example project takes the arguments of the commands shown, and settings in them exist."""
     monkeypatch.syspath_prepend(str(ROOT / "example_project"))
+    from scrapy_focus.__main__ import main
     from scrapy_focus.spiders.datasets import DatasetsSpider
 
     for block in blocks(page.read_text()):
@@ -154,6 +155,10 @@ def test_commands_are_accepted(page: Path, monkeypatch: pytest.MonkeyPatch) -> N
                 unknown = arguments.keys() - {"root", "targets", "budget", "out"}
                 assert spider.roots, line
                 assert not unknown, f"{line}: the spider has no argument {unknown}"
+            elif words[:2] == ["scrapy", "focus-files"]:
+                with pytest.raises(SystemExit) as ended:
+                    main([*words[1:], "--dry-run"])
+                assert ended.value.code == 0, line
             elif words[:2] == ["python", "-m"]:
                 assert importlib.util.find_spec(words[2]), line
 

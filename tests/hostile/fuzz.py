@@ -324,14 +324,19 @@ def words(data: bytes) -> None:
 def header(data: bytes) -> None:
     """What is read of single headers."""
     from scrapy_focus.core.errors import ConfigError
-    from scrapy_focus.web.mime import describe_types, effective_mime, matches, parse_mime, parse_types
+    from scrapy_focus.web.mime import describe_types, effective_mime, matches, parse_mime
+    from scrapy_focus.web.names import announced_name
     from scrapy_focus.web.robots import asked_of_robots, retry_after
+    from scrapy_focus.web.sniff import sniff
+    from scrapy_focus.web.wanted import parse_types
 
     text = data.decode("latin-1")
     mime = parse_mime(text)
     matches(mime, ["image/*", mime])
     effective_mime(mime, _URL)
     describe_types([mime])
+    sniff(data)
+    announced_name({"Content-Disposition": text})
     with contextlib.suppress(ConfigError):
         parse_types(text.split(","))
     wait = retry_after(text, now=1.8e9)

@@ -53,7 +53,7 @@ def half(path, data):
         file.write(data[: len(data) // 2])
     die()
 
-def half_a_line(self, item):
+def half_a_line(self, *args):
     with self.manifest.open("a") as file:
         file.write('{"url": "http://x/2", "sha')
     die()
@@ -82,11 +82,11 @@ def check(out: Path) -> list[dict[str, Any]]:
     """Fail unless what is stored is whole, and stands in the manifest line by line; return the manifest."""
     lines: list[dict[str, Any]] = [json.loads(line) for line in (out / "manifest.jsonl").read_text().splitlines()]
     assert len({line["sha256"] for line in lines}) == len(lines)
-    assert {line["sha256"] for line in lines} == {folder.name for folder in (out / "files").iterdir()}
+    assert {line["path"] for line in lines} == {
+        path.relative_to(out).as_posix() for path in (out / "files").rglob("*") if path.is_file()
+    }
     for line in lines:
-        [path] = (out / "files" / line["sha256"]).iterdir()
-        assert path == Path(line["path"])
-        assert hashlib.sha256(path.read_bytes()).hexdigest() == line["sha256"]
+        assert hashlib.sha256((out / line["path"]).read_bytes()).hexdigest() == line["sha256"]
     return lines
 
 
@@ -109,31 +109,33 @@ def test_killed_while_it_stores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     pipeline.open_spider()
     assert not list((tmp_path / "files").glob(".*"))
     item = pipeline.process_item(make(2, 2))
-    assert Path(item.path).read_bytes() == b"2" * 99
+    assert item.path == "files/x/top/2.csv"
+    assert (tmp_path / item.path).read_bytes() == b"2" * 99
     assert item.content == b""
     for url, content in ((3, 1), (4, 2)):
         with pytest.raises(DropItem, match=f"http://x/{url} is a copy of .*{content}.csv"):
             pipeline.process_item(make(url, content))
+    assert len((tmp_path / ".focus/copies.jsonl").read_text().splitlines()) == 2
     pipeline.process_item(make(5, 5))
     assert [line["url"] for line in check(tmp_path)] == [f"http://x/{n}" for n in (1, 2, 5)]
 
 
 def test_a_new_crawl_with_the_same_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A crawl that does not go on with a job drops what earlier ones listed, also from the same URL; a resumed one counts it."""
+    """What an earlier crawl listed is an item of the next one, and has a line there; a resumed one adds no other."""
     monkeypatch.syspath_prepend(str(PROJECT))
     from scrapy_focus.spiders.items import DataFile
     from scrapy_focus.spiders.pipelines import StoreFiles
 
-    for resumed, dropped in ((False, False), (False, True), (True, False)):
-        pipeline = StoreFiles(tmp_path / "out", resumed=resumed)
+    for crawl, resumed, states in ((1, False, ["new"]), (2, False, ["new", "same"]), (2, True, ["new", "same"])):
+        pipeline = StoreFiles(tmp_path / "out", resumed=resumed, crawl=crawl)
         pipeline.open_spider()
         item = DataFile(url="http://x/ä", mime="", size=1, page="", anchor="ä\n\u2028", name="a", body=b"1")
-        if dropped:
-            with pytest.raises(DropItem):
-                pipeline.process_item(item)
-        else:
-            assert Path(pipeline.process_item(item).path).read_bytes() == b"1"
-        assert [line["anchor"] for line in map(json.loads, (tmp_path / "out/manifest.jsonl").open())] == ["ä\n\u2028"]
+        stored = pipeline.process_item(item)
+        assert (tmp_path / "out" / stored.path).read_bytes() == b"1"
+        lines = [json.loads(line) for line in (tmp_path / "out/manifest.jsonl").open()]
+        assert [line["anchor"] for line in lines] == ["ä\n\u2028"] * len(states)
+        assert [line["state"] for line in lines] == states
+        assert stored.state == states[-1]
     other = {"not": "a file"}
     assert pipeline.process_item(other) is other
 

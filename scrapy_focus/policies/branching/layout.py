@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+#: Begins the tag path of a page that led to targets in an earlier crawl, and may have new ones.
+AGAIN = "again/page.files"
+
 _ID = re.compile(r"(?<![^/])([^/]*)#([^/# ]*)(?![^/])")  # of one element, behind its name and classes
 _DIGIT = re.compile(r"\d")
 _SHARE = 0.25  # of the pages on which an id stands that is a part of their layout ...

@@ -28,7 +28,7 @@ from scrapy_focus.policies.branching.coverage import Coverage
 from scrapy_focus.policies.branching.explanation import Choice
 from scrapy_focus.policies.branching.extensions import LinkKinds
 from scrapy_focus.policies.branching.features import BYTES, WIDTH, LinkHasher
-from scrapy_focus.policies.branching.layout import Places
+from scrapy_focus.policies.branching.layout import AGAIN, Places
 from scrapy_focus.policies.branching.saved import LEARNED, Learned, read_learned, write_learned
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ _DRAWN = 2  # times as many links are drawn from an arm as wait there, if these 
 _PLANNED = 4  # choices between two plans, and one more for each ...
 _MORE = 64  # ... of so many arms
 _FIRST_STEPS = 50  # before which it is not known what the next target costs
+_LOOK_AGAIN = 1 / 3  # of the pulls, while pages wait that led to targets in an earlier crawl
 _LEAST = 1e-9  # reward per cost
 _ARM = 5.0  # pulls that the record of an arm that another crawl learned counts for, at most
 _KIND = 20.0  # links that what it saw of an extension, and of all arms of a kind, counts for
@@ -128,6 +129,7 @@ class BranchingBandit(Policy):
     may_change: ClassVar[frozenset[str]] = frozenset(("unit", "learned"))
 
     frontier: Drawn
+    _again: list[int] = []  # arms of pages that led to targets in an earlier crawl
 
     def __init__(
         self,
@@ -184,6 +186,7 @@ class BranchingBandit(Policy):
         self._room = _ROOM
         self._arm_of: dict[int, int] = {}  # twice the cluster, and one more for predicted targets -> the arm
         self._names: list[str] = []
+        self._again = []
         self._totals = np.zeros((64, 2))  # by arm: pulls, rewards
         self._places = Places()
         self._hasher = LinkHasher()
@@ -233,7 +236,9 @@ class BranchingBandit(Policy):
             self._until_plan = _PLANNED + self.arms.n_arms // _MORE
         worth = self.arms.worth(self.rng)
         indices = np.where(awake, worth.indices, -np.inf)
-        arm = int(np.argmax(indices))
+        arm = int(
+            np.argmax(indices if (again := self._look_again(awake)) is None else np.where(again, indices, -np.inf))
+        )
         pick, odds, candidates = self._best_of(arm, busy)
         if pick is None:
             return None
@@ -358,6 +363,8 @@ class BranchingBandit(Policy):
         if arm is None:
             arm = self._arm_of[2 * cluster + kind] = self.arms.new(kind)
             self._names.append(path[-SHOWN:])
+            if path.startswith(AGAIN):
+                self._again = [*self._again, arm]
             if arm == len(self._totals):
                 self._totals = np.concatenate([self._totals, np.zeros_like(self._totals)])
         return arm
@@ -368,6 +375,18 @@ class BranchingBandit(Policy):
         waiting = self.frontier.awake(busy)[: len(awake)]
         awake[: len(waiting)] = waiting > 0
         return awake
+
+    def _look_again(self, awake: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
+        """Return which arms are to be chosen from if this pull goes to a page of an earlier crawl, shape (n_arms,).
+
+        New targets on such pages are rare, and an arm whose first pulls found none would not be pulled again.
+        """
+        again = [arm for arm in self._again if awake[arm]]
+        if not again or self.rng.random() >= _LOOK_AGAIN:
+            return None
+        among = np.zeros_like(awake)
+        among[again] = True
+        return among
 
     def _land(self, arm: int) -> None:
         if arm < self.arms.n_arms:

@@ -26,13 +26,13 @@ class Pages:
 
     def home(self, e: int) -> str:
         """Return the home page of an edition."""
-        frame, terms, counts = self.frame, TERMS[e], self.plan.counts[e]
+        frame, terms, listed = self.frame, TERMS[e], self.plan.listed
         content = (
             f'<div class="hero"><p>{self.plan.sentence(e, "home")}</p></div>'
             f'<section class="latest"><h2>{terms["latest"]}</h2>'
-            f"{frame.teasers(e, 'news', _first(8, counts['news']))}</section>"
+            f"{frame.teasers(e, 'news', listed(e, 'news', 0, 8))}</section>"
             + "".join(
-                frame.links(e, name, _first(n, counts[name]), name, terms[name])
+                frame.links(e, name, listed(e, name, 0, n), name, terms[name])
                 for name, n in (("indicators", 4), ("publications", 2), ("data", 2), ("topics", 6))
             )
             + frame.tags(e, range(self.plan.n_tags(e)))
@@ -53,7 +53,7 @@ class Pages:
     def listing(self, e: int, section: str, k: int) -> str:
         """Return page `k` of a section."""
         per_page, n = SECTIONS[section].per_page, self.plan.n_listings(e, section)
-        items = range(k * per_page, min((k + 1) * per_page, self.plan.counts[e][section]))
+        items = self.plan.listed(e, section, k * per_page, (k + 1) * per_page)
         content = self.frame.teasers(e, section, items, permalinks=section == "news") + self.frame.pager(e, k, n)
         return self.frame.page(
             e,
@@ -97,6 +97,8 @@ class Pages:
         )
 
     def _translation(self, e: int, other: int, section: str, i: int) -> str:
+        if i >= self.plan.counts[e][section]:  # added, and not translated yet
+            return self.frame.home(other)
         if i < self.plan.counts[other][section]:
             return self.plan.path(other, section, i)
         if self.plan.draw(_KEPT, f"dead/{e}/{other}/{section}/{i}"):
@@ -188,7 +190,9 @@ class Pages:
         plan, frame, terms = self.plan, self.frame, TERMS[e]
         blocks = [frame.text(e, f"topics/{i}", 2)]
         for section, n in (("news", 6), ("indicators", 8), ("publications", 4), ("data", 8)):
-            members = range(i, plan.counts[e][section], plan.counts[e]["topics"])[:n]
+            first, n_topics = plan.counts[e][section], plan.counts[e]["topics"]
+            added = [j for j in range(plan.n_items(e, section) - 1, first - 1, -1) if j % n_topics == i]
+            members = [*added, *range(i, first, n_topics)][:n]
             blocks.append(frame.links(e, section, members, f"topic-{section}", terms[section]))
         return "".join(blocks)
 
@@ -304,7 +308,3 @@ class Pages:
 def days_in(year: int, month: int) -> int:
     """Return the number of days of a month of any year, beyond the range of the datetime module too."""
     return monthrange(2000 + year % 400, month)[1]
-
-
-def _first(n: int, count: int) -> range:
-    return range(min(n, count))

@@ -6,6 +6,7 @@ checked by computing the one that item i ought to have.
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -49,6 +50,8 @@ _SOURCES: Final = ("data", "publications", "archive", "news", "copy")
 _MAX_FILES: Final = 40  # per page
 _FILES_PER_DATASET: Final = (1, 2, 2, 3, 4, 6)
 _EXTENSIONS: Final = ("csv",) * 7 + ("xlsx",) * 5 + ("ods",) * 2 + ("json",) * 2 + ("zip",) * 2 + ("pdf",) * 2
+_NEW: Final = {"data": 0.08, "publications": 0.1, "news": 0.02}  # of the items of an edition, each month
+_GROWS, _CHANGES = 10, 10  # one data set in so many gets another file each month, and one file in so many changes
 _FORMS: Final = ("plain",) * 9 + ("upper",) * 2 + ("node",) * 3 + ("query",) * 2 + ("redirect",) * 4
 _NUMBERED = re.compile(r"-(\d{1,12})(?:\.[A-Za-z]{1,4})?$", re.ASCII)
 
@@ -64,6 +67,7 @@ class DataFile:
     n_records: int
     seed: int  # of the content; a mirror has the seed of its original
     dead: bool  # linked, yet answered with 404
+    changed: int  # month in which its content changed last, 0 for never
 
     @property
     def size(self) -> int:
@@ -80,11 +84,15 @@ class Plan:
         Wished number of HTML pages; `n_pages` is the exact one.
     seed : int
         Two plans with the same `pages` and `seed` are equal.
+    months : int
+        So many months later: items are added, and files are added and changed.
     """
 
-    def __init__(self, *, pages: int, seed: int) -> None:
+    def __init__(self, *, pages: int, seed: int, months: int = 0) -> None:
         self.pages = pages
         self.seed = seed
+        self.months = months
+        self.added = [dict.fromkeys(SECTIONS, 0) for _ in LANGUAGES]
         self._salt = f"{seed}/{pages}/"
         self.counts = [{name: self._share(s.share, e) for name, s in SECTIONS.items()} for e in range(len(LANGUAGES))]
         self.archive_years = [self._share(ARCHIVE_SHARE, e, least=int(e == 0)) for e in range(len(LANGUAGES))]
@@ -95,6 +103,8 @@ class Plan:
         for e, counts in enumerate(self.counts):
             # An item of news costs 1.2 pages: its own, a tenth of a listing, a tenth of a tag's listing.
             counts["news"] = max(10, int(left * _EDITION_SHARES[e] / 1.2))
+        for added, counts in zip(self.added, self.counts, strict=True):
+            added.update({name: months * math.ceil(share * counts[name]) for name, share in _NEW.items()})
         self.n_pages = sum(self.pages_of_edition(e) for e in range(len(LANGUAGES)))
 
     def draw(self, n: int, key: str) -> int:
@@ -105,7 +115,16 @@ class Plan:
 
     def n_listings(self, e: int, section: str) -> int:
         """Return the number of listing pages of a section."""
-        return _ceil(self.counts[e][section], SECTIONS[section].per_page)
+        return _ceil(self.n_items(e, section), SECTIONS[section].per_page)
+
+    def n_items(self, e: int, section: str) -> int:
+        """Return the number of items of a section; the last ones are those that were added since the first month."""
+        return self.counts[e][section] + self.added[e][section]
+
+    def listed(self, e: int, section: str, start: int, stop: int) -> list[int]:
+        """Return the items from one place of a section to another: those that were added stand at its head."""
+        first, n = self.counts[e][section], self.n_items(e, section)
+        return [n - 1 - place if place < n - first else place - (n - first) for place in range(start, min(stop, n))]
 
     def n_tags(self, e: int) -> int:
         """Return the number of keywords in use."""
@@ -121,7 +140,8 @@ class Plan:
 
     def pages_of_edition(self, e: int) -> int:
         """Return the number of HTML pages in one language; O(keywords)."""
-        total = 1 + len(STATIC) + sum(self.counts[e].values()) + sum(self.n_listings(e, name) for name in SECTIONS)
+        total = 1 + len(STATIC) + sum(self.n_items(e, name) for name in SECTIONS)
+        total += sum(self.n_listings(e, name) for name in SECTIONS)
         if self.counts[e]["news"]:
             total += sum(_ceil(self.n_tagged(e, g), SECTIONS["news"].per_page) for g in range(self.n_tags(e)))
         return total + self.archive_years[e] + self.n_series(e) + _ceil(self.n_series(e), SERIES_PER_PAGE)
@@ -165,7 +185,7 @@ class Plan:
 
     def year(self, e: int, i: int) -> int:
         """Return the year of an item of news; item 0 is the newest."""
-        return THIS_YEAR - 20 * i // self.counts[e]["news"]
+        return THIS_YEAR if i >= self.counts[e]["news"] else THIS_YEAR - 20 * i // self.counts[e]["news"]
 
     def series_path(self, e: int, series: int) -> str:
         """Return the address of a series of old bulletins; the address of a year adds ``/<year>``."""
@@ -193,19 +213,30 @@ class Plan:
         number, e = divmod(number, len(LANGUAGES))
         i, index = divmod(number, len(SECTIONS))
         section = list(SECTIONS)[index]
-        return self.path(e, section, i) if i < self.counts[e][section] else None
+        return self.path(e, section, i) if i < self.n_items(e, section) else None
 
     # --- files
 
     def n_files(self, e: int, source: str, owner: int) -> int:
         """Return the number of files on the page of `owner`, dead ones included and mirrors excluded."""
         if source == "data":
-            return _FILES_PER_DATASET[self.draw(len(_FILES_PER_DATASET), f"n/{e}/{owner}")]
+            first = _FILES_PER_DATASET[self.draw(len(_FILES_PER_DATASET), f"n/{e}/{owner}")]
+            return min(first + sum(1 for _ in self._grown(e, owner)), _MAX_FILES)
         if source == "news":
             return int(owner % 100 == self.draw(100, f"attached/{e}"))
         if source == "copy":
             return int(self.draw(16, f"copy/{e}/{owner}") == 0)
         return self.bulletins if source == "archive" else 1
+
+    def _grown(self, e: int, owner: int) -> Iterator[int]:
+        """Yield the months in which a data set that was there from the first got another file."""
+        if owner < self.counts[e]["data"]:
+            yield from (m for m in range(1, self.months + 1) if self.draw(_GROWS, f"grows/{m}/{e}/{owner}") == 0)
+
+    def _changed(self, key: str) -> int:
+        """Return the month in which a file changed last, 0 for never."""
+        months = range(self.months, 0, -1)
+        return next((month for month in months if self.draw(_CHANGES, f"changes/{month}/{key}") == 0), 0)
 
     def is_dead(self, e: int, source: str, f: int, owner: int) -> bool:
         """Return whether the link to a file is broken; the first file of a page never is."""
@@ -223,15 +254,18 @@ class Plan:
         bits, uniform = divmod(bits, 1 << 20)
         extension = _EXTENSIONS[bits % len(_EXTENSIONS)] if source in ("data", "copy") else "pdf"
         stem = f"{self.slug(e, key)}-{number}"
+        changed = self._changed(key)
+        n_records = files.records_for(extension, (uniform + 0.5) / (1 << 20))
         link, url = self._addresses(e, source, owner, number, f"{stem}.{extension}")
         return DataFile(
             link=link,
             url=url,
             title=self.title(e, key),
             extension=extension,
-            n_records=files.records_for(extension, (uniform + 0.5) / (1 << 20)),
-            seed=bits,
+            n_records=n_records + changed,
+            seed=bits + changed,
             dead=self.is_dead(e, source, f, owner),
+            changed=changed,
         )
 
     def file_at(self, path: str) -> DataFile | None:
@@ -245,7 +279,7 @@ class Plan:
         number, index = divmod(number, len(_SOURCES))
         owner, f = divmod(number, _MAX_FILES)
         source = _SOURCES[index]
-        owners = self.archive_years[e] if source == "archive" else self.counts[e]["data" if index == 4 else source]
+        owners = self.archive_years[e] if source == "archive" else self.n_items(e, "data" if index == 4 else source)
         return self.file(e, source, owner, f) if owner < owners and f < self.n_files(e, source, owner) else None
 
     def _addresses(self, e: int, source: str, owner: int, number: int, name: str) -> tuple[str, str]:

@@ -48,6 +48,7 @@ _NUMBER = re.compile(r"-(\d{1,12})$", re.ASCII)
 _MEDIA = re.compile(r"([a-z]{2})-(\d{1,12})\.(?:jpg|mp4)", re.ASCII)
 _DATE = re.compile(r"([1-9]\d{0,11})-(0[1-9]|1[0-2])(?:-(\d\d))?", re.ASCII)
 _TODAY: Final = (2024, 6)
+_FIRST, _MONTH = 1_717_200_000, 30 * 86_400  # 1 June 2024, and a month, in seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +59,8 @@ class Page:
     mime: str  # media type, without parameters
     size: int  # bytes of the body
     location: str | None = None  # where a redirect leads, absolute or relative to the path asked for
+    etag: str = ""  # names this content, without quotes; "": not known
+    modified: float = 0.0  # when it changed last, in seconds since 1970; 0: not known
     make: Callable[[], bytes] = field(repr=False, compare=False)
 
     @classmethod
@@ -91,6 +94,10 @@ class StatisticsPortal:
     endless : bool
         Whether the calendar goes on for ever, as those of real portals do; if not, it has one year, and an exhaustive
         crawl comes to an end.
+    months : int
+        The portal as it is so many months later. In each, about a tenth of the files change where they are, and about a
+        tenth as many are new: on new data sets and publications, at the head of their listings, and on data sets that
+        were there before.
 
     Raises
     ------
@@ -108,21 +115,25 @@ class StatisticsPortal:
     True
     """
 
-    def __init__(self, *, pages: int = 2000, seed: int = 0, endless: bool = True) -> None:
+    def __init__(self, *, pages: int = 2000, seed: int = 0, endless: bool = True, months: int = 0) -> None:
         if not SMALLEST <= pages <= LARGEST:
             raise ValueError(
                 f"a portal has {SMALLEST:,} to {LARGEST:,} pages, but pages={pages!r} was given; "
                 "choose a number in that range (2000 is a good start)"
             )
+        if months < 0:
+            raise ValueError(f"a portal has a future and no past, but months={months!r} was given; choose 0 or more")
         self.pages = pages
         self.seed = seed
         self.endless = endless
-        self._plan = Plan(pages=pages, seed=seed)
+        self.months = months
+        self._plan = Plan(pages=pages, seed=seed, months=months)
         self._html = Pages(self._plan)
 
     def __repr__(self) -> str:
         endless = "" if self.endless else ", endless=False"
-        return f"StatisticsPortal(pages={self.pages}, seed={self.seed}{endless})"
+        months = f", months={self.months}" if self.months else ""
+        return f"StatisticsPortal(pages={self.pages}, seed={self.seed}{endless}{months})"
 
     @property
     def n_pages(self) -> int:
@@ -147,7 +158,7 @@ class StatisticsPortal:
             yield from (f"{prefix}/{name}" for name in STATIC)
             for name in SECTIONS:
                 yield from _paged(f"{prefix}/{name}", plan.n_listings(e, name))
-                yield from (plan.path(e, name, i) for i in range(plan.counts[e][name]))
+                yield from (plan.path(e, name, i) for i in range(plan.n_items(e, name)))
             for tag in range(plan.n_tags(e)):
                 yield from _paged(plan.tag_path(e, tag), _n_tag_pages(plan, e, tag))
             yield from _paged(f"{prefix}/archive", _n_archive_pages(plan, e))
@@ -222,7 +233,7 @@ class StatisticsPortal:
             case [name, *_, last] if name in SECTION_OF_ITEM:
                 section, number = SECTION_OF_ITEM[name], _NUMBER.search(last)
                 i = int(number[1]) if number else -1
-                exists = 0 <= i < self._plan.counts[e][section] and self._plan.path(e, section, i) == path
+                exists = 0 <= i < self._plan.n_items(e, section) and self._plan.path(e, section, i) == path
                 return html.item(e, section, i) if exists else None
         return None
 
@@ -281,7 +292,7 @@ class StatisticsPortal:
         if found is None or found[1] not in LANGUAGES or name.endswith(".mp4") != (kind == "films"):
             return None
         e, i = LANGUAGES.index(found[1]), int(found[2])
-        if i >= self._plan.counts[e]["news"]:
+        if i >= self._plan.n_items(e, "news"):
             return None
         seed = self._plan.draw(1 << 60, f"{kind}/{e}/{i}")
         if kind == "films":
@@ -297,11 +308,11 @@ class StatisticsPortal:
         plan = self._plan
         for e in range(len(LANGUAGES)):
             for source, owners in (
-                ("data", plan.counts[e]["data"]),
-                ("copy", plan.counts[e]["data"]),
-                ("publications", plan.counts[e]["publications"]),
+                ("data", plan.n_items(e, "data")),
+                ("copy", plan.n_items(e, "data")),
+                ("publications", plan.n_items(e, "publications")),
                 ("archive", plan.archive_years[e]),
-                ("news", plan.counts[e]["news"]),
+                ("news", plan.n_items(e, "news")),
             ):
                 for owner in range(owners):
                     for f in range(plan.n_files(e, source, owner)):
@@ -314,6 +325,8 @@ def _send(file: DataFile) -> Page:
         status=200,
         mime=files.MIME[file.extension],
         size=file.size,
+        etag=f"{file.seed:x}-{file.n_records}",
+        modified=_FIRST + file.changed * _MONTH,
         make=lambda: files.build(file.extension, file.n_records, file.seed),
     )
 

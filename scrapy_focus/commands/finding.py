@@ -1,0 +1,234 @@
+"""What the commands have in common that are given a URL and leave a folder with what they found.
+
+A command of a further system names its spider, what it is given, and what it looks for; the rest is here: polite
+settings where a project says nothing, the folder with the job that resumes, what is said first, and the exit status.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from urllib.parse import urlsplit
+
+from scrapy.exceptions import UsageError
+from scrapy.settings import SETTINGS_PRIORITIES
+
+from scrapy_focus.commands.base import FocusCommand, one_line, read_numbers
+from scrapy_focus.core.printable import brief
+from scrapy_focus.spiders import polite
+
+if TYPE_CHECKING:
+    import argparse
+    from pathlib import Path
+
+    from scrapy import Spider
+    from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
+    from scrapy.settings import Settings
+
+#: What ``--out`` is for standard output.
+PIPE = "-"
+
+_BARE = re.compile(r"[\w.-]+(:\d+)?([/?#].*)?")  # a URL without a scheme
+_HERE = re.compile(r"localhost|127\.[\d.]+")
+_OPTION = re.compile(r"-a (\w+)=")  # in what a spider says of its arguments
+_SUBJECT = re.compile(r"^([a-z_]+) is (?=')")
+_QUIET = {"LOG_VERSIONS": [], "REMOTE_CONTROL_ENABLED": False, "STATS_DUMP": False, "TELNETCONSOLE_ENABLED": False}
+
+
+class Plan(NamedTuple):
+    """What a command is about to do."""
+
+    spider: type[Spider]
+    arguments: dict[str, Any]  # of the spider
+    urls: list[str]  # to begin with
+    looks_for: str
+    stays_on: str
+    out: Path | None  # None: standard output
+    state: str  # which crawl of the folder it is, "" for the first
+
+    @property
+    def where(self) -> str:
+        """The folder, and which crawl of it this is."""
+        return f"{self.out} ({self.state})" if self.state else str(self.out)
+
+    @property
+    def job(self) -> Path | None:
+        """The JOBDIR, in which a crawl that was interrupted resumes; none without a folder."""
+        return None if self.out is None else self.out / ".focus" / "job"
+
+
+class FindCommand(FocusCommand):
+    """A command that crawls from URLs on.
+
+    The settings of a project count, and where there is none, or it says nothing,
+    :mod:`~scrapy_focus.spiders.polite`. The exit status is that of the ending of the crawl
+    (:mod:`~scrapy_focus.engine.ending`).
+    """
+
+    crawls: ClassVar[bool] = True
+    settings: Settings  # set before process_options()
+    crawler_process: AsyncCrawlerProcess | CrawlerProcess  # set before run()
+    default_settings = {name: value for name, value in vars(polite).items() if name.isupper()} | _QUIET
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument("--budget", metavar="N", help="requests of all kinds that may be sent (default: no limit)")
+        parser.add_argument(
+            "--out", metavar="FOLDER", default=self.folder,
+            help=f"folder for what is found (default {self.folder}); the same command with the same folder resumes a "
+            "crawl that was interrupted. -: store nothing, and print the URLs that are found, one a line",
+        )  # fmt: skip
+        parser.add_argument("--dry-run", action="store_true", help="say what would be asked for, and send nothing")
+
+    #: The folder where none is given.
+    folder: ClassVar[str]
+
+    def check(self, args: list[str], opts: argparse.Namespace) -> None:
+        read_numbers(opts, "budget")
+        if not opts.out:
+            raise UsageError("--out is ''; name a folder, or - for standard output")
+        try:
+            opts.plan = plan = self.plan(args, opts)
+            if plan.out is not None:
+                _check_out(plan.out, dry=opts.dry_run)
+        except UsageError as error:
+            raise UsageError(in_options(str(error))) from error
+        self.requires_crawler_process = not opts.dry_run
+        self._set_up(opts)
+
+    @abstractmethod
+    def plan(self, args: list[str], opts: argparse.Namespace) -> Plan:
+        """Return what is to be done; ``UsageError`` if that cannot be meant."""
+
+    def work(self, args: list[str], opts: argparse.Namespace) -> int:
+        plan: Plan = opts.plan
+        if opts.dry_run:
+            for name, said in self._in_detail(plan):
+                print(one_line(f"{name:<16}{said}"))
+            print("Nothing was sent: this was a dry run.")
+            return 0
+        for said in self._first_words(plan, opts.budget):
+            print(one_line(said), file=sys.stderr if plan.out is None else sys.stdout, flush=True)
+        self.begin(plan)
+        return self._crawl(plan)
+
+    def begin(self, plan: Plan) -> None:
+        """Make the folder ready, now that the crawl begins."""
+
+    def _crawl(self, plan: Plan) -> int:
+        from scrapy_focus.engine.ending import ending_of
+
+        crawler = self.crawler_process.create_crawler(plan.spider)
+        self.crawler_process.crawl(crawler, **plan.arguments)
+        self.crawler_process.start()
+        ending = ending_of(crawler)
+        if not (ending.status or self.exitcode):  # the others are warnings, which a quiet log has
+            print(one_line(ending.sentence), file=sys.stderr if plan.out is None else sys.stdout, flush=True)
+        return self.exitcode or ending.status
+
+    def _set_up(self, opts: argparse.Namespace) -> None:
+        from scrapy_focus.addon import Addon
+
+        plan: Plan = opts.plan
+        self.settings.setdefault_in_component_priority_dict("ADDONS", Addon, 500)
+        self._force("JOBDIR", None if plan.job is None else str(plan.job))
+        if not opts.loglevel:
+            self._force("LOG_LEVEL", "WARNING")
+
+    def _force(self, name: str, value: object) -> None:
+        """Set what neither a project nor a spider may set otherwise, but the command line may."""
+        if (self.settings.getpriority(name) or 0) < SETTINGS_PRIORITIES["cmdline"]:
+            self.settings.set(name, value, "cmdline")
+
+    def _first_words(self, plan: Plan, budget: int | None) -> list[str]:
+        """Say what is about to be done, and what is obeyed."""
+        where = "; their URLs are printed" if plan.out is None else f"; they go to {plan.where}"
+        limit = f"at most {budget:,} requests" if budget else "no limit of requests"
+        return [
+            f"Looking for {plan.looks_for} from {', '.join(plan.urls)}, on {plan.stays_on}; {limit}{where}.",
+            f"It obeys {self._robots}, {self._pace}, and calls itself {self._agent}.",
+        ]
+
+    def _in_detail(self, plan: Plan) -> list[tuple[str, str]]:
+        """Say all that is known of a crawl before it begins."""
+        obeys = self.settings.getbool("ROBOTSTXT_OBEY")
+        hosts = dict.fromkeys("{0.scheme}://{0.netloc}/robots.txt".format(urlsplit(url)) for url in plan.urls)
+        budget = plan.arguments.get("budget")
+        return [
+            ("Begins with", ", ".join(plan.urls)),
+            ("Asks first for", ", ".join(hosts) if obeys else "no robots.txt (ROBOTSTXT_OBEY is off)"),
+            ("Stays on", plan.stays_on),
+            ("Looks for", plan.looks_for),
+            ("Sends", f"at most {int(budget):,} requests" if budget else "as many requests as it takes (no --budget)"),
+            ("Obeys", f"{self._robots}; {self._pace}"),
+            ("Calls itself", self._agent),
+            ("Writes to", "standard output" if plan.out is None else f"{plan.where}"),
+        ]
+
+    @property
+    def _robots(self) -> str:
+        return "robots.txt" if self.settings.getbool("ROBOTSTXT_OBEY") else "no robots.txt (ROBOTSTXT_OBEY is off)"
+
+    @property
+    def _pace(self) -> str:
+        if delay := self.settings.getfloat("DOWNLOAD_DELAY"):
+            return f"sends a request every {delay:g} s to a host"
+        at_once = self.settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
+        return f"sends {f'up to {at_once} requests' if at_once > 1 else 'a request'} at a time to a host"
+
+    @property
+    def _agent(self) -> str:
+        agent = self.settings["USER_AGENT"]
+        hint = ' (say who you are: -s USER_AGENT="mybot (+https://example.org/contact)")'
+        return f"{agent}{hint if agent == polite.USER_AGENT else ''}"
+
+
+def _check_out(out: Path, *, dry: bool) -> None:
+    """Raise ``UsageError`` for a folder that is none or cannot be written; it is made, unless nothing is to be done."""
+    if out.exists() and not out.is_dir():
+        raise UsageError(f"--out is {brief(str(out))}, which is a file; name a folder")
+    if not dry:
+        from scrapy_focus.spiders.arguments import try_out
+
+        try_out(out / "manifest.jsonl")
+
+
+def url_of(word: str) -> str:
+    """Return a URL as somebody writes it: ``example.org`` stands for ``https://example.org``.
+
+    Raises
+    ------
+    UsageError
+        If it is none.
+    """
+    url = word.strip()
+    if "://" not in url and _BARE.fullmatch(url):
+        host = re.split(r"[:/?#]", url, maxsplit=1)[0]
+        if _HERE.fullmatch(host):
+            url = f"http://{url}"
+        elif "." in host.strip("."):
+            url = f"https://{url}"
+    try:
+        parts = urlsplit(url)
+        fine = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        fine = False
+    if fine:
+        return url
+    rest = re.sub(r"^[^/]*:/*|^/+", "", url)
+    meant = f"did you mean https://{rest}?" if "." in rest.partition("/")[0] else "write it as https://example.org/"
+    raise UsageError(f"{brief(word)} is no URL with http:// or https://; {meant}")
+
+
+def in_options(message: str) -> str:
+    """Return what a spider says of its arguments in the words of a command line.
+
+    Examples
+    --------
+    >>> in_options("per_domain is 'x'; it takes a number: -a per_domain=10")
+    "--per-domain is 'x'; it takes a number: --per-domain 10"
+    """
+    said = _OPTION.sub(lambda found: f"--{found[1].replace('_', '-')} ", message)
+    return _SUBJECT.sub(lambda found: f"--{found[1].replace('_', '-')} is ", said)

@@ -1,0 +1,84 @@
+"""``scrapy focus-topic URL... --examples DIR``: as many pages on a topic as possible, on many hosts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from scrapy.exceptions import UsageError
+
+from scrapy_focus.commands.finding import PIPE, FindCommand, Plan, url_of
+
+if TYPE_CHECKING:
+    import argparse
+
+_PAGES = "pages.jsonl"
+
+
+class TopicCommand(FindCommand):
+    """Finds pages on a topic, wherever they are."""
+
+    command = "focus-topic"
+    arguments = "URL|FILE... --examples DIR|--model FILE|--keywords WORDS [options]"
+    summary = "Find pages on a topic, on many hosts"
+    details = (
+        "Find pages on a topic, from some pages to start from: URLs, or files with a URL on each line. What is on the "
+        "topic, examples say, or a model that was trained on them, or at least keywords. The crawl learns which links "
+        "lead there, and follows them to other hosts. It obeys robots.txt, and sends each host a request a second. "
+        "Stop it with Ctrl-C; the same command resumes there."
+    )
+    folder = "pages"
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument(
+            "--examples", metavar="DIR", default="",
+            help="folder with pages on the topic in DIR/positive and others in DIR/negative, as text or HTML",
+        )  # fmt: skip
+        parser.add_argument(
+            "--model", metavar="FILE", default="", help="a model that scrapy focus-train wrote, instead of examples"
+        )
+        parser.add_argument(
+            "--keywords", metavar="WORDS", default="",
+            help="words and phrases of the topic, separated by commas, or a file with one on each line",
+        )  # fmt: skip
+        parser.add_argument(
+            "--per-domain", metavar="N", default="",
+            help="pages of one domain at most: 10, or 5-2 for a limit that falls from 5 to 2",
+        )  # fmt: skip
+
+    def plan(self, args: list[str], opts: argparse.Namespace) -> Plan:
+        from scrapy_focus.spiders.arguments import seeds_of
+        from scrapy_focus.spiders.topic import TopicSpider
+
+        if not args:
+            raise UsageError(f"where to start? Give pages on the topic: scrapy {self.command} https://example.org/ ...")
+        seeds = [url for word in args for url in (seeds_of(word) if Path(word).is_file() else [url_of(word)])]
+        out = None if opts.out == PIPE else Path(opts.out)
+        arguments = {
+            "seeds": list(dict.fromkeys(seeds)), "examples": opts.examples, "model": opts.model,
+            "keywords": opts.keywords, "per_domain": opts.per_domain, "budget": str(opts.budget or ""),
+            "out": PIPE if out is None else str(out / _PAGES),
+        }  # fmt: skip
+        spider = TopicSpider(**arguments)
+        if spider.out is not None and _has_lines(spider.out) and not _has_job(Path(opts.out)):
+            raise UsageError(f"{opts.out} has the results of another crawl; name another folder with --out")
+        known = [name for name in ("examples", "model") if arguments[name]]
+        words = f"pages on the topic of {', '.join(f'{name} {arguments[name]}' for name in known)}"
+        return Plan(
+            spider=TopicSpider,
+            arguments=arguments,
+            urls=spider.seeds,
+            looks_for=words if known else f"pages with the words {', '.join(spider.keywords)}",
+            stays_on="any host",
+            out=out,
+            state="the last crawl resumes" if out is not None and _has_job(out) else "",
+        )
+
+
+def _has_job(out: Path) -> bool:
+    return (out / ".focus" / "job" / "focus").exists()
+
+
+def _has_lines(path: Path) -> bool:
+    return path.exists() and path.stat().st_size > 0

@@ -1,0 +1,79 @@
+"""Which crawl of a folder a run belongs to: the first, the next, or one that was interrupted and resumes."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from scrapy_focus.found.lines import add_line, cut_line, read_lines
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CRAWLS = ".focus/crawls.jsonl"
+JOB = ".focus/job"  # JOBDIR of the crawl that runs, or was interrupted
+LEARNED = ".focus/learned"  # what the policy learned
+
+#: Reasons for which a crawl stops without having ended: it resumes if it has a job.
+INTERRUPTED = frozenset({"shutdown", "focus_storage"})
+
+
+class Run(NamedTuple):
+    """What a run does with a folder."""
+
+    number: int  # of the crawl, from 1
+    resumes: bool  # an interrupted crawl, rather than beginning the next
+    requests: int  # that the crawl before sent; 0: not known
+
+
+class Last(NamedTuple):
+    """The last crawl of a folder."""
+
+    number: int = 0  # from 1; 0: there was none
+    has_ended: bool = True
+    requests: int = 0  # that the last crawl that ended sent
+
+
+def last_crawl(out: Path) -> Last:
+    """Return the last crawl of a folder; one without a line is known by the files of the first."""
+    last = Last()
+    for line in read_lines(out / CRAWLS):
+        number = int(line.get("crawl", 1))
+        if "ended" in line:
+            last = Last(number, True, int(line.get("requests") or 0))
+        else:
+            last = Last(number, False, last.requests)
+    if not last.number and (out / "manifest.jsonl").exists():  # of a version that wrote no such lines
+        return Last(1)
+    return last
+
+
+def next_run(out: Path, job: Path | None) -> Run:
+    """Return what a run with this ``JOBDIR`` does: a job that has begun resumes, as the crawl that it is of."""
+    last = last_crawl(out)
+    resumes = job is not None and (job / "focus").exists()
+    return Run(max(last.number, 1) if resumes else last.number + 1, resumes, last.requests)
+
+
+def prepare(out: Path) -> Run:
+    """Make a folder ready for a run whose ``JOBDIR`` is ``<out>/.focus/job``, and return what that run does.
+
+    A crawl that was interrupted or killed resumes. The job of one that ended is removed: what the next crawl needs of
+    it is in the lists and in what was learned.
+    """
+    job = out / JOB
+    if last_crawl(out).has_ended and job.exists():
+        shutil.rmtree(job)
+    return next_run(out, job)
+
+
+def note_begin(out: Path, number: int, **more: Any) -> None:
+    """Note that a crawl begins."""
+    cut_line(out / CRAWLS)
+    add_line(out / CRAWLS, {"crawl": number, **more})
+
+
+def note_end(out: Path, number: int, reason: str, **more: Any) -> None:
+    """Note that a crawl has ended, unless it was only interrupted."""
+    if reason not in INTERRUPTED:
+        add_line(out / CRAWLS, {"crawl": number, "reason": reason, **more})

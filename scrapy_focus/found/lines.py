@@ -1,0 +1,70 @@
+"""Files of JSON lines that are only added to, by a process that may be killed at any instant."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any
+
+from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.core.printable import printable_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+def read_lines(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the objects in a file, one by one; a last line that a kill cut is passed over. No file: nothing.
+
+    Raises
+    ------
+    ConfigError
+        If the file cannot be read, or another line is no JSON object.
+    """
+    if not path.exists():
+        return
+    try:
+        with path.open("rb") as file:
+            for number, line in enumerate(file, 1):
+                if line.endswith(b"\n"):
+                    yield _read(line, path, number)
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}; name another folder, or mend it") from error
+
+
+def add_line(path: Path, line: dict[str, Any]) -> None:
+    """Add a line to a file, in one write to the operating system; its folder is made where there is none."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("ab", buffering=0) as file:
+        file.write(f"{printable_json(line)}\n".encode())
+
+
+def cut_line(path: Path) -> None:
+    """Cut off a last line that is not whole, so that lines can be added."""
+    if not path.exists():
+        return
+    with path.open("rb+") as file:
+        end = file.seek(0, os.SEEK_END)
+        while end:
+            start = max(0, end - _CHUNK)
+            file.seek(start)
+            newline = file.read(end - start).rfind(b"\n")
+            if newline >= 0:
+                end = start + newline + 1
+                break
+            end = start
+        file.truncate(end)
+
+
+_CHUNK = 1 << 16  # bytes
+
+
+def _read(line: bytes, path: Path, number: int) -> dict[str, Any]:
+    try:
+        found = json.loads(line)
+    except ValueError as error:
+        raise ConfigError(f"line {number} of {path} is damaged ({error}); remove it, or name another folder") from error
+    if not isinstance(found, dict):
+        raise ConfigError(f"line {number} of {path} is no JSON object; remove it, or name another folder")
+    return found

@@ -1,0 +1,271 @@
+"""A crawl with a folder that has files of earlier ones: what is new comes first, what is known is only looked after.
+
+Three kinds of requests compete for one budget. Links that no crawl followed are with the policy, as in any crawl.
+Pages that were fetched before are given to it as links of their own kind, so that it learns where new links appear.
+Files that are known are no links at all: each would be a sure reward, and all of them would come first. They are asked
+for when nothing else waits, or when the rest of the budget is just enough for them.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from scrapy import Request, signals
+from scrapy.exceptions import DontCloseSpider, NotConfigured, UsageError
+from scrapy.extensions.httpcache import RFC2616Policy
+from scrapy.http import Response
+from scrapy.utils.misc import load_object
+
+from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.core.printable import printable_logger
+from scrapy_focus.engine.host import host_of
+from scrapy_focus.engine.marks import LINK
+from scrapy_focus.found.asked import Asked
+from scrapy_focus.found.crawls import LEARNED, next_run, note_begin, note_end
+from scrapy_focus.found.files import FileList
+from scrapy_focus.policies.branching.policy import BranchingBandit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Self
+
+    from scrapy import Spider
+    from scrapy.crawler import Crawler
+    from scrapy.settings import BaseSettings
+
+    from scrapy_focus.found.asked import What
+    from scrapy_focus.found.files import Known
+
+logger = printable_logger(__name__)
+
+NOT_MODIFIED = "not modified"  # flag of a response: the file is as it was, and has no body here
+FOUND_ON = "found_on"  # key of request.meta: URL of the page on which a known file was found
+
+_CONDITIONAL = "focus_conditional"  # key of request.meta: the conditions in its headers are ours
+_CONDITIONS = ("If-None-Match", "If-Modified-Since")
+_PLACE = "again/file"  # of a known file
+_AT_ONCE = 100  # known files that wait
+
+
+class Again:
+    """What a crawl knows of the earlier ones with its folder, and tells the next.
+
+    Parameters
+    ----------
+    crawler
+        The crawl.
+    out
+        The folder.
+    new_only
+        Ask for no file that is known.
+
+    Raises
+    ------
+    UsageError
+        If a list in the folder cannot be read.
+    """
+
+    def __init__(self, crawler: Crawler, out: Path, *, new_only: bool = False) -> None:
+        self.crawler = crawler
+        self.out = out
+        self.new_only = new_only
+        job = crawler.settings["JOBDIR"]
+        try:
+            self.run = next_run(out, Path(job) if job else None)
+            self.files = FileList(out, self.run.number)
+            self.asked = Asked(out, self.run.number)
+        except ConfigError as error:
+            raise UsageError(str(error)) from error
+        self._checks: Iterator[Request] | None = None
+        self._waiting = 0  # known files that were given to the engine, and are not back
+        self._configure(crawler.settings)
+        crawler.signals.connect(self._on_opened, signals.spider_opened)
+        crawler.signals.connect(self._on_closed, signals.spider_closed)
+        if not new_only and self.files.before:
+            crawler.signals.connect(self._on_idle, signals.spider_idle)
+            crawler.signals.connect(self._on_left, signals.request_left_downloader)
+
+    def is_listed(self, url: str) -> bool:
+        """Whether a URL is that of a known file, which is not asked for as a link."""
+        return bool(self.files.before) and self.files.is_listed(url.partition("#")[0])
+
+    def gone(self, response: Response) -> Known | None:
+        """Return the known file that a response says is not there any more."""
+        if response.status not in (404, 410):
+            return None
+        redirected = response.meta.get("redirect_urls", ())
+        urls = [response.url, *redirected[:1]]
+        known = next((known for url in urls if (known := self.files.find(url)) is not None), None)
+        return None if known is None or known.state == "gone" else known
+
+    def note(self, response: Response, what: What) -> None:
+        """Note what a URL was that was asked for, and those that redirected to it."""
+        self.asked.note(response.url, what)
+        for url in response.meta.get("redirect_urls", ()):
+            self.asked.note(url, "other")
+
+    def revisits(self, callback: Callable[..., Any], errback: Callable[..., Any]) -> Iterator[Request]:
+        """Yield requests for the pages that earlier crawls fetched."""
+        for url, place in self.asked.again():
+            yield _request(url, place, callback, errback)
+
+    def _configure(self, settings: BaseSettings) -> None:
+        settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", AskIfChanged, 560)
+        if not _can_learn(settings):
+            return
+        learned = self.out / LEARNED
+        if settings.get("FOCUS_LEARNED_TO") is None:
+            settings.set("FOCUS_LEARNED_TO", str(learned), "spider")
+        if settings.get("FOCUS_LEARNED_FROM") is None and learned.exists() and not self.run.resumes:
+            settings.set("FOCUS_LEARNED_FROM", str(learned), "spider")
+
+    def _on_opened(self, spider: Spider) -> None:
+        if not self.run.resumes:
+            settings = self.crawler.settings
+            note_begin(
+                self.out, self.run.number, began=_now(), roots=getattr(spider, "roots", []),
+                types=repr(getattr(spider, "goal", "")), budget=settings["FOCUS_BUDGET_REQUESTS"],
+                new_only=self.new_only,
+            )  # fmt: skip
+        known = sum(not known.is_copy for known in self.files.before.values())
+        if known:
+            logger.info(
+                "Crawl %d of %s: %d files are known; what is new comes first", self.run.number, self.out, known,
+                extra={"spider": spider},
+            )  # fmt: skip
+
+    def _on_closed(self, spider: Spider, reason: str) -> None:
+        host, counts = host_of(self.crawler), self.files.counts()
+        used = {} if host is None else host.status().used
+        if self.files.before:
+            logger.info(
+                "Files: %s", ", ".join(f"{n:,} {state}" for state, n in counts.items()), extra={"spider": spider}
+            )
+        note_end(
+            self.out, self.run.number, reason, ended=_now(), requests=int(used.get("requests", 0)),
+            bytes=int(used.get("bytes", 0)), files=counts,
+        )  # fmt: skip
+
+    # Known files
+
+    def _on_idle(self, spider: Spider) -> None:
+        """Ask for known files when nothing else waits; the handler of Scrapy's ``spider_idle``."""
+        if self._ask():
+            raise DontCloseSpider
+
+    def _on_left(self, request: Request) -> None:
+        """Ask for known files when the rest of the budget is needed for them."""
+        if request.meta.get(FOUND_ON) is not None:
+            self._waiting = max(0, self._waiting - 1)
+        if self._checks is None and not self._is_time():
+            return
+        if self._waiting < _AT_ONCE // 2:
+            self._ask()
+
+    def _is_time(self) -> bool:
+        host = host_of(self.crawler)
+        if host is None:
+            return False
+        status = host.status()
+        limit = status.limits["requests"] or self.run.requests
+        left = limit - status.used["requests"]
+        return bool(limit) and left <= min(limit / 3, self.files.to_send)
+
+    def _ask(self) -> int:
+        """Give some known files to the engine, and return how many."""
+        if self._checks is None:
+            self._checks = self._requests()
+        requests = list(islice(self._checks, _AT_ONCE))
+        self._waiting += len(requests)
+        for request in requests:
+            self.crawler.engine.crawl(request)
+        return len(requests)
+
+    def _requests(self) -> Iterator[Request]:
+        spider: Any = self.crawler.spider
+        for known in self.files.to_check():
+            if known.url not in self.files.now:
+                meta = {FOUND_ON: known.page, "link_text": known.anchor}
+                yield _request(known.link, _PLACE, spider.parse, spider.skip, **meta)
+
+
+class AskIfChanged:
+    """Asks for a file that is known only if it has changed since: with its ``ETag`` and ``Last-Modified``.
+
+    The answer 304 becomes a response with status 200, no body and the flag ``not modified``. What to ask is left to
+    Scrapy's :class:`~scrapy.extensions.httpcache.RFC2616Policy`. With ``HTTPCACHE_ENABLED`` it is not there, as then
+    the cache asks. Requests with conditions of their own are left as they are, and so are those for files that are not
+    in the folder any more.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        if crawler.settings.getbool("HTTPCACHE_ENABLED"):
+            raise NotConfigured  # without a reason: it is no mistake
+        self.crawler = crawler
+        self.policy = RFC2616Policy(crawler.settings)
+        self._remembered: WeakKeyDictionary[Request, Response] = WeakKeyDictionary()
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler)
+
+    def process_request(self, request: Request) -> None:
+        if request.meta.pop(_CONDITIONAL, False):  # a redirect or a retry of one that had conditions
+            for name in _CONDITIONS:
+                request.headers.pop(name, None)
+        again: Again | None = getattr(self.crawler.spider, "again", None)
+        if again is None or request.method != "GET" or any(name in request.headers for name in _CONDITIONS):
+            return
+        known = again.files.before.get(request.url)
+        if known is None or not (known.etag or known.last_modified) or not again.files.where(known.path).is_file():
+            return
+        remembered = response_of(known)
+        self.policy.is_cached_response_fresh(remembered, request)  # which sets the conditions, as it is stale
+        if any(name in request.headers for name in _CONDITIONS):
+            request.meta[_CONDITIONAL] = True
+            self._remembered[request] = remembered
+
+    def process_response(self, request: Request, response: Response) -> Response:
+        remembered = self._remembered.pop(request, None)
+        if remembered is None or not self.policy.is_cached_response_valid(remembered, response, request):
+            return response
+        headers = remembered.headers.copy()
+        for name in ("ETag", "Last-Modified"):
+            if name in response.headers:
+                headers[name] = response.headers[name]
+        return remembered.replace(headers=headers, ip_address=response.ip_address, protocol=response.protocol)
+
+
+def response_of(known: Known) -> Response:
+    """Return the response that a known file came with, without its body: stale, and to be validated."""
+    headers = {"Content-Type": known.mime, "Cache-Control": "max-age=0, must-revalidate"}
+    if known.etag:
+        headers["ETag"] = known.etag
+    if known.last_modified:
+        headers["Last-Modified"] = known.last_modified
+    return Response(known.url, headers=headers, flags=[NOT_MODIFIED])
+
+
+def _request(url: str, place: str, callback: Callable[..., Any], errback: Callable[..., Any], **meta: str) -> Request:
+    """Return a request that no page of this crawl led to, for a URL that an earlier one asked for.
+
+    It is no start request, whose host would be trusted to have any address.
+    """
+    said = {LINK: {"tag_path": place}, "is_start_request": False}
+    return Request(url, callback, errback=errback, meta={**said, **meta})
+
+
+def _can_learn(settings: BaseSettings) -> bool:
+    """Whether the policy can write down what it learned, and begin with it."""
+    scheduler = load_object(settings["SCHEDULER"])  # Scrapy's own where an add-on is to set it
+    policy = settings.get("FOCUS_POLICY") or getattr(scheduler, "default_policy", BranchingBandit)
+    can = getattr(load_object(policy), "can", None)
+    return can is not None and bool(can("save") and can("load"))
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

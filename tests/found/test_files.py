@@ -1,0 +1,131 @@
+"""The list of files over several crawls, and which crawl a run belongs to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.found.asked import Asked
+from scrapy_focus.found.crawls import Run, next_run, note_begin, note_end, prepare
+from scrapy_focus.found.files import FileList, read_files, relative
+from scrapy_focus.found.lines import add_line, cut_line, read_lines
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def line(url: str, content: str, crawl: int, **more: Any) -> dict[str, Any]:
+    return {"url": url, "sha256": content, "path": f"files/{content}", "crawl": crawl, "state": "new", **more}
+
+
+def test_what_a_crawl_makes_of_a_content(tmp_path: Path) -> None:
+    """New, changed, same under its URL or another, and again: the content decides, and what earlier crawls listed."""
+    first = FileList(tmp_path, 1)
+    assert first.judge("u", "n.csv", "a").state == "new"
+    for url, content in (("u", "a"), ("v", "b")):
+        first.note(line(url, content, 1))
+        (tmp_path / "files").mkdir(exist_ok=True)
+        (tmp_path / "files" / content).write_text(content)
+    assert first.judge("w", "n.csv", "a")._replace(path="") == ("new", "", True, False, True, True)
+    assert first.judge("u", "n.csv", "a").is_noted
+    second = FileList(tmp_path, 2)
+    assert second.to_send == 2
+    assert second.judge("u", "n.csv", "a") == ("same", "files/a", True, False, False, False)
+    changed = second.judge("u", "n.csv", "c")
+    assert (changed.state, changed.is_stored) == ("changed", False)
+    assert second.judge("moved", "n.csv", "b").state == "same"
+    second.note(line("u", "c", 2, state="changed"))
+    assert (second.to_send, [known.url for known in second.to_check()]) == (1, ["v"])
+    assert second.judge("v", "n.csv", "c").is_again
+    assert second.counts() == {"new": 0, "changed": 1, "same": 0, "gone": 0, "unseen": 1}
+
+
+def test_what_is_gone_is_no_known_file(tmp_path: Path) -> None:
+    """It is not asked for as one; where it comes back, its state follows from the content it had last."""
+    add_line(tmp_path / "manifest.jsonl", line("u", "a", 1, link="l"))
+    assert FileList(tmp_path, 2).is_listed("l")
+    add_line(tmp_path / "manifest.jsonl", line("u", "a", 2, state="gone"))
+    third = FileList(tmp_path, 3)
+    assert not third.is_listed("u")
+    assert (third.to_check(), third.to_send) == ([], 0)
+    assert third.judge("u", "n", "a").state == "same"
+    assert third.judge("u", "n", "b").state == "changed"
+    assert read_files(tmp_path)["u"].state == "gone"
+
+
+def test_a_stored_file_that_somebody_removed_is_stored_again(tmp_path: Path) -> None:
+    """And what lies where a file is to go, and is another one, is left there."""
+    add_line(tmp_path / "manifest.jsonl", line("http://a.test/x/1", "a", 1))
+    verdict = FileList(tmp_path, 2).judge("http://a.test/x/1", "n.csv", "a")
+    assert (verdict.state, verdict.is_stored, verdict.path) == ("same", False, "files/a.test/x/n.csv")
+    (tmp_path / "files/a.test/x").mkdir(parents=True)
+    (tmp_path / "files/a.test/x/n.csv").write_text("mine")
+    assert FileList(tmp_path, 2).judge("http://a.test/x/1", "n.csv", "a").path == "files/a.test/x/n-2.csv"
+
+
+def test_lines_survive_a_kill(tmp_path: Path) -> None:
+    """A last line that was cut is passed over and cut off; any other that is damaged is named."""
+    path = tmp_path / "lines.jsonl"
+    assert list(read_lines(path)) == []
+    cut_line(path)
+    for number in range(3):
+        add_line(path, {"n": number, "text": "ä\u2028" * 50_000})
+    whole = path.read_bytes()
+    for end in (whole[:-1], whole + b'{"n"', whole + b"x" * 200_000):
+        path.write_bytes(end)
+        expected = 2 if end == whole[:-1] else 3
+        assert [each["n"] for each in read_lines(path)] == list(range(expected))
+        cut_line(path)
+        add_line(path, {"n": "last"})
+        assert [each["n"] for each in read_lines(path)] == [*range(expected), "last"]
+    path.write_bytes(b'{"n": 1}\nnonsense\n{"n": 2}\n')
+    with pytest.raises(ConfigError, match=r"line 2 of .*lines.jsonl is damaged"):
+        list(read_lines(path))
+    path.write_bytes(b"[1]\n")
+    with pytest.raises(ConfigError, match="no JSON object"):
+        list(read_lines(path))
+
+
+def test_which_crawl_a_run_belongs_to(tmp_path: Path) -> None:
+    """A crawl that ended is followed by the next; one that was interrupted or killed resumes if it has a job."""
+    job = tmp_path / ".focus/job"
+    assert prepare(tmp_path) == Run(1, False, 0)
+    note_begin(tmp_path, 1)
+    (job / "focus").mkdir(parents=True)
+    assert prepare(tmp_path) == Run(1, True, 0)  # killed
+    note_end(tmp_path, 1, "shutdown")
+    assert prepare(tmp_path) == next_run(tmp_path, job) == Run(1, True, 0)  # interrupted
+    assert next_run(tmp_path, None) == Run(2, False, 0)  # without its job
+    note_end(tmp_path, 1, "focus_budget_requests", ended="now", requests=70)
+    assert prepare(tmp_path) == Run(2, False, 70)
+    assert not job.exists()
+    note_begin(tmp_path, 2)
+    assert prepare(tmp_path) == Run(3, False, 70)  # killed before its job was there
+
+
+def test_a_folder_of_an_earlier_version(tmp_path: Path) -> None:
+    """Its lines are those of the first crawl, and their paths are found wherever the folder is now."""
+    add_line(tmp_path / "manifest.jsonl", {"url": "u", "sha256": "a", "path": "../found/files/a/n.csv", "page": "p"})
+    (tmp_path / "files/a").mkdir(parents=True)
+    (tmp_path / "files/a/n.csv").write_text("a")
+    assert next_run(tmp_path, None).number == 2
+    assert FileList(tmp_path, 2).judge("u", "n.csv", "a") == ("same", "files/a/n.csv", True, False, False, False)
+    assert relative("/a/files/b/found/files/ab/files") == "files/ab/files"
+
+
+def test_what_is_asked_for_again(tmp_path: Path) -> None:
+    """Pages that brought files first, then other pages, then all else; what this crawl notes is for the next."""
+    first = Asked(tmp_path, 1)
+    for url, what in (("http://a.test/x", "other"), ("http://a.test/n/1", "page"), ("http://a.test/d/1", "page")):
+        first.note(url, what)  # type: ignore[arg-type]
+        first.note(url, what)  # type: ignore[arg-type]
+    assert Asked(tmp_path, 1).again() == []
+    add_line(tmp_path / "manifest.jsonl", line("u", "a", 1, page="http://a.test/d/1"))
+    assert Asked(tmp_path, 2).again() == [
+        ("http://a.test/d/1", "again/page.files.d?"),
+        ("http://a.test/n/1", "again/page.none.n?"),
+        ("http://a.test/x", "again/other"),
+    ]
+    assert len(list(read_lines(tmp_path / ".focus/asked.jsonl"))) == 3

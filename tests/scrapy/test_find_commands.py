@@ -1,0 +1,278 @@
+"""``scrapy focus-files`` and ``focus-topic``: from a URL to what was found, outside of any project."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from crawls import crawl
+from mocksite import MockSite
+from scrapy.exceptions import UsageError
+
+from scrapy_focus.commands.finding import url_of
+from scrapy_focus.sites.portal.portal import StatisticsPortal
+from scrapy_focus.sites.server import SiteServer
+from scrapy_focus.spiders import polite
+from scrapy_focus.spiders.datasets import DatasetsSpider
+from scrapy_focus.spiders.topic import TopicSpider
+from tests.made import HANG
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+EXAMPLE = Path(__file__).parents[2] / "example_project"
+FAST = ["-s", "DOWNLOAD_DELAY=0", "-s", "RETRY_TIMES=0"]
+PDF = b"%PDF-1.4\n" + b"x" * 100
+
+
+def start(folder: Path, *words: str, **more: Any) -> subprocess.Popen[str]:
+    """Start ``python -m scrapy_focus`` in a folder."""
+    command = [sys.executable, "-m", "scrapy_focus", *words]
+    env = {name: value for name, value in os.environ.items() if not name.startswith("SCRAPY_")}
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, cwd=folder, stdout=pipe, stderr=pipe, text=True, env=env, **more)
+
+
+def run(folder: Path, *words: str, expect: int = 0) -> tuple[str, str]:
+    """Run it to its end, and return what it said and what it logged."""
+    process = start(folder, *words)
+    said, logged = process.communicate(timeout=HANG)
+    assert process.returncode == expect, said + logged
+    return said, logged
+
+
+def manifest(folder: Path) -> list[dict[str, Any]]:
+    """Return what a crawl listed."""
+    return [json.loads(line) for line in (folder / "manifest.jsonl").read_text().splitlines()]
+
+
+@pytest.fixture
+def files() -> Iterator[MockSite]:
+    """A site with a file of each kind that is told in another way."""
+    links = ("report", "table.csv", "grid.dem", "get?id=1", "get?id=2", "named", "page.html")
+    with MockSite(pages={"/": "".join(f'<a href="/{link}">{link}</a>' for link in links)}) as site:
+        octets = {"Content-Type": "application/octet-stream"}
+        named = octets | {"Content-Disposition": 'attachment; filename="prices.csv"'}
+        site.answers = {
+            "/report": lambda _: (200, octets, PDF),
+            "/table.csv": lambda _: (200, {"Content-Type": "text/csv"}, b"a,b"),
+            "/grid.dem": lambda _: (200, {"Content-Type": "application/x-dem"}, b"1 2 3"),
+            "/get?id=1": lambda _: (200, octets, b"some text"),
+            "/get?id=2": lambda _: (200, octets, PDF + b"2"),
+            "/named": lambda _: (200, named, b"c,d"),
+            "/page.html": lambda _: (200, {"Content-Type": "text/html"}, b"<p>no file"),
+        }
+        yield site
+
+
+@pytest.mark.parametrize(
+    ("types", "found"),
+    [
+        ("pdf", {"/report", "/get?id=2"}),
+        ("csv", {"/table.csv", "/named"}),
+        ("dem", {"/grid.dem"}),
+        (r"/get\?,DEM", {"/get?id=1", "/get?id=2", "/grid.dem"}),
+        ("text/csv,dem", {"/table.csv", "/grid.dem", "/named"}),
+        ("bin", {"/report", "/get?id=1", "/get?id=2", "/named"}),
+        ("html", {"/", "/page.html"}),
+    ],
+)
+def test_files_are_told_by_what_there_is(files: MockSite, tmp_path: Path, types: str, found: set[str]) -> None:
+    """By extension, known or not, MIME type, expression, name and first bytes; whatever else the server says."""
+    crawled = crawl(
+        DatasetsSpider, {"SCHEDULER": "scrapy_focus.FocusScheduler"}, root=[files.url("/")], targets=types,
+        out=str(tmp_path), addon=True,
+    )  # fmt: skip
+    assert {line["url"].removeprefix(files.url("")) for line in manifest(tmp_path)} == found
+    assert crawled.scheduler.crawl.status().rewards == len(found)
+
+
+def test_a_url_is_enough(files: MockSite, tmp_path: Path) -> None:
+    """In an empty folder: what is obeyed is said first, files and manifest are there, and the site saw who asked."""
+    said, logged = run(tmp_path, "files", files.url("/"), "--types", "pdf,csv", *FAST)
+    assert {Path(line["url"]).name for line in manifest(tmp_path / "found")} == {
+        "report", "table.csv", "get?id=2", "named",
+    }  # fmt: skip
+    first, second = said.splitlines()[:2]
+    assert files.url("/") in first
+    assert "csv, pdf" in first
+    assert "robots.txt" in second
+    assert polite.USER_AGENT in second
+    assert files.log[0].path == "/robots.txt"
+    assert {seen.headers["user-agent"] for seen in files.log} == {polite.USER_AGENT}
+    assert "INFO" not in logged
+    assert "Traceback" not in logged
+
+
+def test_in_a_project_its_settings_count(files: MockSite, tmp_path: Path) -> None:
+    """Who has set a User-Agent or a log for all crawls keeps them; what a project says nothing of is polite."""
+    (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = mine")
+    (tmp_path / "mine.py").write_text(f'USER_AGENT = "mine"\nDOWNLOAD_DELAY = 0\nADDONS = {{}}\nDEPTH_LIMIT = {1}\n')
+    said, _ = run(tmp_path, "files", files.url("/"), "--types", "csv")
+    assert {seen.headers["user-agent"] for seen in files.log} == {"mine"}
+    assert "calls itself mine." in said
+    assert files.log[0].path == "/robots.txt"
+
+
+def test_a_dry_run_sends_nothing(files: MockSite, tmp_path: Path) -> None:
+    """It names the first URLs, robots.txt, types, budget, delay and folder, and makes none."""
+    url = files.url("/")
+    said, _ = run(tmp_path, "files", url, "--types", "cvs,/get/", "--budget", "1000", "--dry-run")
+    for fact in (url, files.url("/robots.txt"), "cvs", "/get/", "did you mean csv?", "1,000", "every 1 s", "found"):
+        assert fact in said
+    assert not files.log
+    assert not list(tmp_path.iterdir())
+
+
+def test_urls_go_to_a_pipe(files: MockSite, tmp_path: Path) -> None:
+    """With ``-`` standard output has the URLs and nothing else, copies once, and nothing is stored."""
+    said, logged = run(tmp_path, "files", files.url("/"), "--types", "pdf,csv", "--out", "-", *FAST)
+    assert sorted(said.splitlines()) == sorted(map(files.url, ("/report", "/table.csv", "/get?id=2", "/named")))
+    assert "Looking for" in logged
+    assert not list(tmp_path.iterdir())
+
+
+def test_nobody_has_to_read_a_pipe_to_its_end(tmp_path: Path) -> None:
+    """When the reader is gone, the crawl ends quietly, as it has found something."""
+    with SiteServer(StatisticsPortal(pages=300, seed=0)) as server:
+        process = start(tmp_path, "files", server.url, "--out", "-", *FAST)
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith(server.url)
+        process.stdout.close()
+        assert process.stderr is not None
+        logged = process.stderr.read()
+        assert process.wait(timeout=HANG) == 0, logged
+        assert server.requests < 200
+    assert "Traceback" not in logged
+    assert "BrokenPipe" not in logged
+
+
+def test_an_interrupted_crawl_resumes_by_the_same_command(tmp_path: Path) -> None:
+    """The job is in the folder, for the same URLs only; when it has ended, the same command is the next crawl."""
+    with SiteServer(StatisticsPortal(pages=300, seed=0)) as server:
+        words = ["files", server.url, "--budget", "120", "-s", "DOWNLOAD_DELAY=0.02", "-s", "FOCUS_SEED=0"]
+        process = start(tmp_path, *words)
+        end = time.monotonic() + HANG
+        while server.requests < 40 and time.monotonic() < end:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGKILL)
+        process.communicate(timeout=HANG)
+        assert "resumes" in run(tmp_path, *words, "--dry-run")[0]
+        assert "was interrupted" in run(tmp_path, "files", "https://example.org/", "--dry-run", expect=2)[1]
+        said, _ = run(tmp_path, *words, expect=6)
+        assert "resumes" in said.splitlines()[0]
+        assert server.requests <= 121
+        urls = [line["url"] for line in manifest(tmp_path / "found")]
+        assert len(urls) == len(set(urls)) > 5
+        said, _ = run(tmp_path, *words, "--new-only", expect=6)
+        assert "crawl 2 with this folder" in said.splitlines()[0]
+    later = [line["url"] for line in manifest(tmp_path / "found") if line["crawl"] == 2]
+    assert later
+    assert not set(later) & set(urls)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["files"], "where to start"),
+        (["files", "htp://example.org"], "did you mean https://example.org"),
+        (["files", "https:/example.org/x"], "did you mean https://example.org/x"),
+        (["files", "nothing"], "'nothing' is no URL"),
+        (["files", "https://example.org", "--budget", "0"], "--budget is '0'"),
+        (["files", "https://example.org", "--budget"], "--budget"),
+        (["files", "https://example.org", "--cost-limit", "abc"], "--cost-limit is 'abc'"),
+        (["files", "https://example.org", "--types", ""], "--types: '' is not a file type"),
+        (["files", "https://example.org", "--types", "("], "--types: '('"),
+        (["files", "https://example.org", "--typos", "pdf"], "there is no option --typos"),
+        (["files", "https://example.org", "--out", "file"], "--out is 'file', which is a file"),
+        (["files", "https://example.org", "--out", "file/found"], "--out"),
+        (["topic"], "where to start"),
+        (["topic", "example.org"], "--examples DIR"),
+        (["topic", "example.org", "--keywords", "a", "--per-domain", "2-3"], "--per-domain is '2-3'"),
+        (["topic", "file", "--keywords", "a"], "'nothing here' in file is no URL"),
+    ],
+)
+def test_a_wrong_argument_ends_in_one_sentence(
+    tmp_path: Path, words: list[str], said: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Status 2, one line, in the words of the command line, and nothing is made."""
+    (tmp_path / "file").write_text("nothing here")
+    monkeypatch.chdir(tmp_path)
+    from scrapy_focus.__main__ import main
+
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    shown = capsys.readouterr()
+    assert ended.value.code == 2
+    assert said in shown.err
+    assert shown.err.count("\n") == 1
+    assert not shown.out
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize(
+    ("word", "url"),
+    [
+        ("example.org", "https://example.org"),
+        ("example.org:8080/a?b", "https://example.org:8080/a?b"),
+        ("localhost:8000", "http://localhost:8000"),
+        ("127.0.0.1/x", "http://127.0.0.1/x"),
+        ("http://example.org/,a", "http://example.org/,a"),
+    ],
+)
+def test_a_url_needs_no_scheme(word: str, url: str) -> None:
+    """It is https, but for this machine, where nobody has a certificate."""
+    assert url_of(word) == url
+
+
+@pytest.mark.parametrize("word", ["", "a", "ftp://example.org", "mailto:a@example.org", "http://", "https://[x"])
+def test_what_is_no_url_is_refused(word: str) -> None:
+    """The message quotes it."""
+    with pytest.raises(UsageError, match="is no URL"):
+        url_of(word)
+
+
+@pytest.mark.parametrize("cls", [DatasetsSpider, TopicSpider])
+def test_spiders_take_what_scrapyd_passes(cls: type) -> None:
+    """Arguments with an underscore in front are kept for whoever passes them; others must be known."""
+    given = {"root": "https://example.org", "seeds": "https://example.org", "keywords": "a"}
+    known = {name: given[name] for name in (("root",) if cls is DatasetsSpider else ("seeds", "keywords"))}
+    assert cls(**known, _job="26f7", _version="1")._job == "26f7"
+    with pytest.raises(UsageError, match="there is no argument job"):
+        cls(**known, job="26f7")
+
+
+def test_a_root_that_redirects_elsewhere_is_followed(tmp_path: Path) -> None:
+    """The new host is crawled, too, which is said once; a link that redirects elsewhere is not followed."""
+    with MockSite("127.0.0.2") as other, MockSite("127.0.0.3") as third, MockSite() as first:
+        other.pages["/home"] = f'<a href="/a.csv">a</a><a href="/away">b</a><a href="{third.url("/ok")}">c</a>'
+        other.answers["/a.csv"] = lambda _: (200, {"Content-Type": "text/csv"}, b"a,b")
+        other.answers["/away"] = lambda _: (302, {"Location": third.url("/ok")}, b"")
+        first.answers["/"] = lambda _: (301, {"Location": other.url("/home")}, b"")
+        settings = {"SCHEDULER": "scrapy_focus.FocusScheduler"}
+        crawled = crawl(DatasetsSpider, settings, root=first.url("/"), out=str(tmp_path), addon=True)
+        assert [line["url"] for line in manifest(tmp_path)] == [other.url("/a.csv")]
+        assert not third.log
+        assert len(crawled.logged("that host is crawled, too")) == 1
+        again = crawl(DatasetsSpider, settings, root=first.url("/"), out=str(tmp_path), addon=True)
+    assert "127.0.0.2" in again.spider.allowed_domains  # as a run that was killed would need it
+    assert not again.logged("that host is crawled, too")
+
+
+def test_the_example_project_is_as_polite_as_the_commands() -> None:
+    """There is one list."""
+    sys.path.insert(0, str(EXAMPLE))
+    try:
+        from focused import settings
+    finally:
+        sys.path.remove(str(EXAMPLE))
+    names = [name for name in vars(polite) if name.isupper()]
+    assert names
+    assert all(getattr(settings, name) == getattr(polite, name) for name in names)
