@@ -123,7 +123,7 @@ class FileList:
             state = "new"
         return Verdict(
             state=state,
-            path=path if is_stored else self._give(url, name, sha256),
+            path=path if is_stored or _is_inside(path) else self._give(url, name, sha256),
             is_stored=is_stored,
             is_noted=url in self.now and self.now[url].sha256 == sha256,
             is_again=is_again,
@@ -199,6 +199,12 @@ def relative(path: str) -> str:
     """
     parts = PurePosixPath(path.replace("\\", "/")).parts
     return "/".join(parts[-3:]) if parts[-3:-2] == (FILES,) else path
+
+
+def _is_inside(path: str) -> bool:
+    """Whether a path of a line is one below the folder of files."""
+    parts = PurePosixPath(path).parts
+    return len(parts) > 1 and parts[0] == FILES and ".." not in parts
 
 
 def _requests_for(known: Known) -> int:

@@ -97,9 +97,7 @@ class Again:
         """Return the known file that a response says is not there any more."""
         if response.status not in (404, 410):
             return None
-        redirected = response.meta.get("redirect_urls", ())
-        urls = [response.url, *redirected[:1]]
-        known = next((known for url in urls if (known := self.files.find(url)) is not None), None)
+        known = self.files.before.get(response.url)
         return None if known is None or known.state == "gone" else known
 
     def note(self, response: Response, what: What) -> None:
@@ -188,8 +186,10 @@ class Again:
     def _requests(self) -> Iterator[Request]:
         spider: Any = self.crawler.spider
         for known in self.files.to_check():
+            meta = {FOUND_ON: known.page, "link_text": known.anchor}
             if known.url not in self.files.now:
-                meta = {FOUND_ON: known.page, "link_text": known.anchor}
+                yield _request(known.url, _PLACE, spider.parse, spider.skip, **meta)
+            if known.link != known.url:  # which may redirect to another file by now
                 yield _request(known.link, _PLACE, spider.parse, spider.skip, **meta)
 
 

@@ -57,9 +57,15 @@ def test_what_is_gone_is_no_known_file(tmp_path: Path) -> None:
 
 def test_a_stored_file_that_somebody_removed_is_stored_again(tmp_path: Path) -> None:
     """And what lies where a file is to go, and is another one, is left there."""
-    add_line(tmp_path / "manifest.jsonl", line("http://a.test/x/1", "a", 1))
-    verdict = FileList(tmp_path, 2).judge("http://a.test/x/1", "n.csv", "a")
-    assert (verdict.state, verdict.is_stored, verdict.path) == ("same", False, "files/a.test/x/n.csv")
+    for path, stored in (
+        ("files/a/b/c", "files/a/b/c"),
+        ("files/../c", "files/a.test/x/n.csv"),
+        ("/c", "files/a.test/x/n.csv"),
+    ):
+        (tmp_path / "manifest.jsonl").unlink(missing_ok=True)
+        add_line(tmp_path / "manifest.jsonl", line("http://a.test/x/1", "a", 1, path=path))
+        verdict = FileList(tmp_path, 2).judge("http://a.test/x/1", "n.csv", "a")
+        assert (verdict.state, verdict.is_stored, verdict.path) == ("same", False, stored)
     (tmp_path / "files/a.test/x").mkdir(parents=True)
     (tmp_path / "files/a.test/x/n.csv").write_text("mine")
     assert FileList(tmp_path, 2).judge("http://a.test/x/1", "n.csv", "a").path == "files/a.test/x/n-2.csv"

@@ -449,10 +449,11 @@ class Soak(Hunt):
         lines = [json.loads(line) for line in (found / "manifest.jsonl").read_text().splitlines()]
         self._missing({path for sum_, path in sums.items() if sum_ not in {line["sha256"] for line in lines}})
         self.done.doubled_items = len(lines) - len({line["sha256"] for line in lines})
-        for folder in (found / "files").iterdir():
-            content = [hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.iterdir()]
-            if content != [folder.name] or folder.name not in sums:
-                self._wrong("odd_items", f"{folder} holds {content}")
+        listed = {line["path"]: line["sha256"] for line in lines}
+        for path in (path for path in (found / "files").rglob("*") if path.is_file()):
+            content = hashlib.sha256(path.read_bytes()).hexdigest()
+            if content != listed.get(path.relative_to(found).as_posix()) or content not in sums:
+                self._wrong("odd_items", f"{path} holds {content}")
 
     def _missing(self, files: set[str]) -> None:
         if files:

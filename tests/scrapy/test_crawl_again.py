@@ -1,0 +1,294 @@
+"""Whole crawls with the folder of earlier ones: what is new comes first, and each file is new, changed, same or gone."""
+
+from __future__ import annotations
+
+import json
+import signal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from crawls import Crawled, crawl
+from scrapy.http import Request, Response
+from test_datasets_kills import Crawls
+
+from scrapy_focus.found.crawls import last_crawl, prepare
+from scrapy_focus.sites.portal.portal import Page, StatisticsPortal
+from scrapy_focus.sites.server import SiteServer
+from scrapy_focus.spiders.again import AskIfChanged, response_of
+from scrapy_focus.spiders.datasets import DatasetsSpider
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+class Shelf:
+    """A site with a list of pages, a file on each, whose files can be changed between two crawls."""
+
+    def __init__(self, files: int = 6) -> None:
+        self.files = {f"/files/{i}.csv": f"number\n{i}\n".encode() * 500 for i in range(files)}
+        self.moved: dict[str, str] = {}  # redirects
+        self.status: dict[str, int] = {}  # of files that answer something else
+
+    def fetch(self, path: str) -> Page:
+        if path in self.status:
+            return Page.of(b"", status=self.status[path], mime="text/csv")
+        if path in self.moved:
+            return Page.of(b"", status=302, location=self.moved[path])
+        if path in self.files:
+            body = self.files[path]
+            etag = f"{hash(body):x}"
+            return Page(status=200, mime="text/csv", size=len(body), etag=etag, modified=1e9, make=lambda: body)
+        names = [*self.files, *self.moved]
+        if path == "/":
+            return self.page(f'<a href="/page/{i}">page {i}</a>' for i in range(len(names)))
+        if path.startswith("/page/") and int(path[6:]) < len(names):
+            return self.page([f'<a class="file" href="{names[int(path[6:])]}">file</a>'])
+        return Page.of(b"", status=404)
+
+    def page(self, links: Any) -> Page:
+        return Page.of(f"<!DOCTYPE html><title>Shelf</title><ul>{'<br>'.join(links)}</ul>".encode())
+
+
+@pytest.fixture
+def shelf() -> Shelf:
+    return Shelf()
+
+
+@pytest.fixture
+def server(shelf: Shelf) -> Iterator[SiteServer]:
+    with SiteServer(shelf, validators=True) as running:
+        yield running
+
+
+def visit(server: SiteServer, out: Path, settings: dict[str, Any] | None = None, **args: str) -> Crawled:
+    server.log.clear()
+    common = {"CONCURRENT_REQUESTS": 2, "COOKIES_ENABLED": False, "FOCUS_SEED": 0}
+    result = crawl(DatasetsSpider, {**common, **(settings or {})}, addon=True, root=server.url, out=str(out), **args)
+    assert result.errors == {}
+    assert not [record for record in result.records if record.levelname == "ERROR"]
+    return result
+
+
+def states(out: Path, crawl: int) -> dict[str, str]:
+    """Return the state of each file that a crawl listed, by its path on the server."""
+    lines = [json.loads(line) for line in (out / "manifest.jsonl").read_text().splitlines()]
+    return {"/" + line["url"].split("/", 3)[3]: line["state"] for line in lines if line["crawl"] == crawl}
+
+
+def asked(server: SiteServer, beginning: str = "/files/") -> dict[str, int]:
+    """Return the status that each file was answered with."""
+    return {request.path: request.status for request in server.log if request.path.startswith(beginning)}
+
+
+def test_new_changed_same_and_gone(shelf: Shelf, server: SiteServer, tmp_path: Path) -> None:
+    """The second crawl lists each file with its state, counts what is there as found, and keeps old versions."""
+    first = visit(server, tmp_path)
+    assert first.stats["file/new"] == first.stats["focus/reward"] == 6
+    assert set(states(tmp_path, 1).values()) == {"new"}
+    old = shelf.files["/files/1.csv"]
+    shelf.files["/files/1.csv"] = b"number\nchanged\n"
+    shelf.files["/files/9.csv"] = b"number\nnew\n"
+    shelf.status["/files/2.csv"] = 410
+    shelf.status["/files/3.csv"] = 500
+    second = visit(server, tmp_path, {"RETRY_ENABLED": False})
+    expected = {f"/files/{i}.csv": "same" for i in (0, 4, 5)}
+    expected |= {"/files/1.csv": "changed", "/files/2.csv": "gone", "/files/9.csv": "new"}
+    assert states(tmp_path, 2) == expected
+    assert {second.stats[f"file/{state}"] for state in ("new", "changed", "gone")} == {1}
+    assert second.stats["file/same"] == 3
+    assert second.stats["focus/reward"] == 5
+    assert [item.state for item in second.items].count("same") == 3
+    assert asked(server) == {
+        "/files/0.csv": 304, "/files/1.csv": 200, "/files/2.csv": 410, "/files/3.csv": 500, "/files/4.csv": 304,
+        "/files/5.csv": 304, "/files/9.csv": 200,
+    }  # fmt: skip
+    stored = [path.read_bytes() for path in (tmp_path / "files").rglob("*.csv")]
+    assert len(stored) == 8
+    assert old in stored
+    assert second.logged("Files: 1 new, 1 changed, 3 same, 1 gone, 1 unseen")
+    third = visit(server, tmp_path, {"RETRY_ENABLED": False})
+    assert third.stats["file/same"] == 5
+    assert asked(server)["/files/2.csv"] == 410  # it is still linked
+    assert "/files/2.csv" not in states(tmp_path, 3)
+    assert last_crawl(tmp_path).number == 3
+
+
+def test_a_server_without_validators(shelf: Shelf, server: SiteServer, tmp_path: Path) -> None:
+    """Files are asked for in full, and compared."""
+    server.validators = False
+    visit(server, tmp_path)
+    shelf.files["/files/1.csv"] = b"number\nchanged\n"
+    result = visit(server, tmp_path)
+    assert set(asked(server).values()) == {200}
+    assert (result.stats["file/same"], result.stats["file/changed"]) == (5, 1)
+    assert len([*(tmp_path / "files").rglob("*.csv")]) == 7
+
+
+def test_only_what_is_new(shelf: Shelf, server: SiteServer, tmp_path: Path) -> None:
+    """With new_only no known file is asked for, and none gets a line."""
+    visit(server, tmp_path)
+    shelf.files["/files/9.csv"] = b"number\nnew\n"
+    result = visit(server, tmp_path, new_only="1")
+    assert asked(server) == {"/files/9.csv": 200}
+    assert states(tmp_path, 2) == {"/files/9.csv": "new"}
+    assert result.logged("Files: 1 new, 0 changed, 0 same, 0 gone, 6 unseen")
+
+
+def test_a_file_behind_a_redirect(shelf: Shelf, server: SiteServer, tmp_path: Path) -> None:
+    """It is asked for where it is linked, conditionally where it is; and what is linked there next is found."""
+    shelf.moved["/latest"] = "/files/0.csv"
+    shelf.moved["/newest"] = "/hidden/1.csv"
+    visit(server, tmp_path)
+    shelf.moved["/latest"] = "/files/8.csv"
+    shelf.files["/files/8.csv"] = b"number\nnew\n"
+    visit(server, tmp_path)
+    assert states(tmp_path, 2)["/files/8.csv"] == "new"
+    assert asked(server)["/files/0.csv"] == 304
+    assert "/files/8.csv" not in states(tmp_path, 1)
+
+
+def test_a_file_that_is_not_in_the_folder_any_more(server: SiteServer, tmp_path: Path) -> None:
+    """It is asked for in full, stored again, and the same."""
+    visit(server, tmp_path)
+    lines = [json.loads(line) for line in (tmp_path / "manifest.jsonl").read_text().splitlines()]
+    lost = next(line for line in lines if line["url"].endswith("/files/1.csv"))
+    (tmp_path / lost["path"]).unlink()
+    visit(server, tmp_path)
+    assert asked(server)["/files/1.csv"] == 200
+    assert (tmp_path / lost["path"]).stat().st_size == lost["size"]
+    assert states(tmp_path, 2)["/files/1.csv"] == "same"
+
+
+def test_copies_are_known_too(shelf: Shelf, server: SiteServer, tmp_path: Path) -> None:
+    """A second URL with the same content is asked for conditionally, and is a file of its own once it differs."""
+    shelf.files["/files/copy.csv"] = shelf.files["/files/0.csv"]
+    first = visit(server, tmp_path)
+    assert first.stats["file/new"] == 6
+    second = visit(server, tmp_path)
+    assert second.stats["file/same"] == second.stats["focus/reward"] == 6
+    assert set(asked(server).values()) == {304}
+    copy = next(path for path in ("/files/0.csv", "/files/copy.csv") if path not in states(tmp_path, 1))
+    shelf.files[copy] = b"number\nof its own\n"
+    visit(server, tmp_path)
+    assert states(tmp_path, 3)[copy] == "new"
+
+
+def test_a_cache_asks_in_its_own_way(server: SiteServer, tmp_path: Path) -> None:
+    """With HTTPCACHE_ENABLED nothing is added to requests, and what the cache gives is compared."""
+    settings = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path / "cache")}
+    visit(server, tmp_path / "out", settings)
+    assert asked(server)
+    result = visit(server, tmp_path / "out", settings)
+    assert asked(server) == {}
+    assert result.stats["file/same"] == 6
+
+
+def test_an_answer_304_that_nobody_asked_for(shelf: Shelf, server: SiteServer, tmp_path: Path) -> None:
+    """It is no find, and says nothing of a file."""
+    visit(server, tmp_path)
+    server.validators = False
+    shelf.files["/files/9.csv"] = b"number\nnew\n"
+    shelf.status["/files/9.csv"] = 304
+    visit(server, tmp_path)
+    assert "/files/9.csv" not in states(tmp_path, 2)
+
+
+def test_conditions_follow_a_request_through_retries_and_redirects(server: SiteServer, tmp_path: Path) -> None:
+    """Those of one URL are not sent to another, and those of a user stay as they are."""
+    result = visit(server, tmp_path)
+    middleware = AskIfChanged(result.crawler)
+    known = result.spider.again.files.now[f"{server.url}files/1.csv"]
+    result.spider.again.files.before = {known.url: known}
+    request = Request(known.url)
+    middleware.process_request(request)
+    assert request.headers["If-None-Match"].decode() == known.etag
+    assert request.headers["If-Modified-Since"].decode() == known.last_modified
+    retry = request.copy()
+    middleware.process_request(retry)
+    answer = middleware.process_response(retry, Response(known.url, status=304, headers={"ETag": '"other"'}))
+    assert (answer.status, answer.body, answer.flags) == (200, b"", ["not modified"])
+    assert answer.headers["ETag"] == b'"other"'
+    assert middleware.process_response(request, Response(known.url, status=200, body=b"1")).body == b"1"
+    for status in (500, 200, 404):
+        middleware.process_request(again := Request(known.url))
+        assert middleware.process_response(again, Response(known.url, status=status)).status == status
+    redirected = request.replace(url=f"{server.url}files/2.csv")
+    middleware.process_request(redirected)
+    assert "If-None-Match" not in redirected.headers
+    for other in (
+        Request(known.url, headers={"If-None-Match": '"mine"'}), Request(known.url, method="HEAD"),
+        Request(known.url, method="POST"), Request(known.url, headers={"Cache-Control": "no-cache"}),
+    ):  # fmt: skip
+        headers = other.headers.to_string()
+        middleware.process_request(other)
+        assert other.headers.to_string() == headers
+    assert response_of(known._replace(etag="")).headers.get("ETag") is None
+
+
+def test_known_files_have_the_last_third_of_a_budget(shelf: Shelf, server: SiteServer, tmp_path: Path) -> None:
+    """Before that, only pages and what is new are asked for; and the budget is exact."""
+    shelf.files |= {f"/files/{i}.csv": b"%d" % i * 99 for i in range(20, 60)}
+    first = visit(server, tmp_path)
+    assert first.stats["file/new"] == 46
+    shelf.files["/files/9.csv"] = b"number\nnew\n"
+    result = visit(server, tmp_path, budget="30")
+    known = [number for number, request in enumerate(server.log) if request.status == 304]
+    assert len(server.log) == result.stats["focus/requests"] == 30
+    assert len(known) >= 5
+    assert known[0] >= 18
+
+
+def test_what_was_learned_stays_in_the_folder(server: SiteServer, tmp_path: Path) -> None:
+    """The next crawl begins with it, unless the user says otherwise or the policy cannot."""
+    visit(server, tmp_path)
+    learned = tmp_path / ".focus/learned"
+    assert learned.stat().st_size > 100
+    second = visit(server, tmp_path)
+    assert second.policy.learned == str(learned)
+    mine = visit(server, tmp_path, {"FOCUS_LEARNED_FROM": "", "FOCUS_LEARNED_TO": str(tmp_path / "mine")})
+    assert mine.policy.learned == ""
+    assert (tmp_path / "mine").exists()
+    visit(server, tmp_path, {"FOCUS_POLICY": "scrapy_focus.policies.orderings.BreadthFirst"})
+    assert last_crawl(tmp_path).number == 4
+
+
+def test_killed_in_the_second_crawl(tmp_path: Path) -> None:
+    """It resumes as the second crawl, and lists each file once, with the state that it has since the first."""
+    shelf = Shelf(30)
+    with SiteServer(shelf, latency=0.01, validators=True) as server:
+        job = Crawls(server, tmp_path / "job")
+        settings = f"JOBDIR={job.out / '.focus/job'}"
+        job.command[job.command.index(f"JOBDIR={job.folder / 'job'}")] = settings
+        assert job.run() == 0
+        assert prepare(job.out).number == 2
+        shelf.files["/files/1.csv"] = b"changed"
+        shelf.files["/files/99.csv"] = b"new"
+        job.run(lambda: job.lines() >= 40, signal.SIGKILL)
+        assert prepare(job.out)[:2] == (2, True)
+        assert job.run() == 0
+    found = states(job.out, 2)
+    lines = [json.loads(line) for line in (job.out / "manifest.jsonl").read_text().splitlines()]
+    assert len(lines) == 30 + 31
+    assert found == {
+        path: {"/files/1.csv": "changed", "/files/99.csv": "new"}.get(path, "same") for path in shelf.files
+    }
+    assert job.stats()["focus/reward"] == 31
+    assert (last_crawl(job.out).number, last_crawl(job.out).has_ended) == (2, True)
+
+
+def test_new_files_are_found_early(tmp_path: Path) -> None:
+    """On a portal a month later, most new files are found with half of the requests of a crawl from nothing."""
+    before, after = (StatisticsPortal(pages=200, seed=1, endless=False, months=months) for months in (0, 1))
+    new = {*after.targets()} - {*before.targets()}
+    with SiteServer(before, validators=True) as server:
+        visit(server, tmp_path / "out")
+        server.site = after
+        needed = []
+        for out in ("out", "nothing"):
+            visit(server, tmp_path / out, budget="300")
+            paths = [request.path for request in server.log]
+            at = sorted(paths.index(path) for path in new if path in paths)
+            needed.append(at[int(0.8 * len(new))])
+    again, nothing = needed
+    assert again < nothing / 2
