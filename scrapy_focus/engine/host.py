@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from scrapy_focus.core.crawl import Status
     from scrapy_focus.core.policy import Policy
-    from scrapy_focus.core.types import State
-    from scrapy_focus.engine.inflight import InFlight
+    from scrapy_focus.core.types import Outcome, State
+    from scrapy_focus.engine.inflight import Entry, InFlight
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -29,6 +29,7 @@ class Host(Protocol):
 
     inflight: InFlight
     seeds: set[str]
+    listeners: list[Callable[[Entry, Outcome], None]]  # told of each outcome before the crawl is, its reward not known
 
     @property
     def policy(self) -> type[Policy]:

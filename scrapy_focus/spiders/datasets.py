@@ -24,8 +24,9 @@ from scrapy_focus.engine.pages import can_be_read
 from scrapy_focus.goals.files import FilesGoal
 from scrapy_focus.spiders.arguments import try_out
 from scrapy_focus.spiders.items import DataFile, SkippedFile
+from scrapy_focus.spiders.notes import CrawlNotes
 from scrapy_focus.web.html import link_text, page_links
-from scrapy_focus.web.mime import blocked_extensions, extension, parse_mime, parse_types
+from scrapy_focus.web.mime import blocked_extensions, describe_types, extension, parse_mime, parse_types
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -57,6 +58,7 @@ class DatasetsSpider(scrapy.Spider):
     """
 
     name = "datasets"
+    notes: CrawlNotes
     custom_settings = {
         "ITEM_PIPELINES": {"scrapy_focus.spiders.pipelines.StoreFiles": 300},
         "LOG_LEVEL": "INFO",
@@ -84,6 +86,7 @@ class DatasetsSpider(scrapy.Spider):
         self.budget = int(budget) if budget else None
         self.out = out
         self.ignored = blocked_extensions(self.goal.types)
+        self.left_out: set[str] = set()  # extensions of links that were not followed
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
@@ -92,6 +95,8 @@ class DatasetsSpider(scrapy.Spider):
         crawler.settings.set("FOCUS_GOAL", spider.goal, "spider")
         if spider.budget:
             crawler.settings.set("FOCUS_BUDGET_REQUESTS", spider.budget, "spider")
+        facts = {"spider": spider.name, "roots": spider.roots, "types": describe_types(spider.goal.types)}
+        spider.notes = CrawlNotes(crawler, Path(spider.out), facts | {"budget": spider.budget}, spider.left_out)
         for name in _CHATTY:
             logging.getLogger(name).setLevel(logging.WARNING)
         return spider
@@ -136,7 +141,8 @@ class DatasetsSpider(scrapy.Spider):
     def links(self, response: HtmlResponse) -> Iterator[scrapy.Request]:
         """Return a request for each link of a page, in document order."""
         for url, element in islice(page_links(response.selector.root, get_base_url(response)), _LINKS):
-            if extension(url) in self.ignored:
+            if (name := extension(url)) in self.ignored:
+                self.left_out.add(name)
                 continue
             anchor = link_text(element)
             try:
