@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 
     from scrapy_focus.found.notes import Answer
 
-WIDTH, HEIGHT = 560.0, 260.0  # of the drawing
-_LEFT, _RIGHT, _TOP, _BOTTOM = 62.0, 16.0, 14.0, 44.0  # margins
+WIDTH, HEIGHT = 560.0, 280.0  # of the drawing
+_LEFT, _RIGHT, _TOP, _BOTTOM = 62.0, 16.0, 30.0, 44.0  # margins
 _POINTS = 240  # of the line at most
 _STEPS = (1, 2, 5)
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import json
 import mimetypes
+import re
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote, urlsplit
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 MANIFEST = "manifest.jsonl"
 SKIPPED = "skipped.jsonl"
 _BY_MIME = {mime: name for name, mimes in reversed(FILE_TYPES.items()) for mime in mimes}
+_SURROGATE = re.compile("[\ud800-\udfff]")  # in a name that no file has
 _LONGEST_KIND = 40  # characters
 _FILES = "files"  # the folder of files in the folder of what was found
 
@@ -36,7 +39,7 @@ class Listed(NamedTuple):
     page: str  # URL of the page that led there
     anchor: str  # text of its link
     path: str  # of the file, relative to the folder, with slashes; "": not known
-    state: str  # "new", "changed", "same" or "gone", as of the last crawl that asked for it; "": not known
+    state: str  # in the last crawl: "new", "changed", "same", "gone", or "unseen" by it; "": not known
     crawl: int  # in which it was seen last; 0: not known
     at: str  # ISO 8601
     mime: str
@@ -73,7 +76,10 @@ def read_list(folder: Path) -> list[Listed]:
             page=page, anchor=_text(line, "anchor"), path=path, state=_text(line, "state"),
             crawl=_number(line, "crawl"), at=_text(line, "at"), mime=mime, sha256=_text(line, "sha256"),
         )  # fmt: skip
-    return [*found.values()]
+    last = max((file.crawl for file in found.values()), default=0)
+    return [
+        file if file.crawl == last or file.state == "gone" else file._replace(state="unseen") for file in found.values()
+    ]
 
 
 def read_skipped(folder: Path) -> list[Skipped]:
@@ -91,6 +97,7 @@ def read_skipped(folder: Path) -> list[Skipped]:
     return [*found.values()]
 
 
+@lru_cache(maxsize=1 << 12)
 def section_of(url: str) -> str:
     """Return the first part of the path of a URL.
 
@@ -113,9 +120,9 @@ class _Places:
     def relative(self, named: str) -> str:
         """Return a path within the folder, ``""`` if there is no such file in it."""
         parts = PurePosixPath(named.replace("\\", "/")).parts
-        if not parts or ".." in parts or "\0" in named:
+        if not parts or ".." in parts or "\0" in named or _SURROGATE.search(named):
             return ""
-        if self._prefix is not None and parts[: len(self._prefix)] == self._prefix:
+        if self._prefix is not None and parts[: len(self._prefix) + 1] == (*self._prefix, _FILES):
             return "/".join(parts[len(self._prefix) :])
         for i, part in enumerate(parts):
             if part == _FILES and self._is_there(parts[i:]):

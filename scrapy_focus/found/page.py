@@ -77,9 +77,9 @@ def page(report: Report) -> bytes:
         summary=_summary(report),
         results=_results(report),
         shown=[_shown(file, place) for file, place in zip(report.files[:_SHOWN], places, strict=False)],
-        has_states=bool(report.states),
+        has_states=_is_again(report.states),
         data=_data(report.files, places),
-        kinds=[sum_.name for sum_ in report.kinds],
+        kinds=[printable(sum_.name) for sum_ in report.kinds],
         states=[state for state in STATES if state in report.states],
         sums=[table for table in (
             sums_table(report, "kinds", "By type", "Type", report.kinds),
@@ -102,7 +102,7 @@ def page(report: Report) -> bytes:
 @lru_cache(maxsize=1)
 def _environment() -> Environment:
     made = environment(_PACKAGE)
-    made.filters |= {"counted": counted, "sized": size_text}
+    made.filters |= {"counted": counted, "printable": printable}
     return made
 
 
@@ -122,6 +122,11 @@ def _title(report: Report) -> str:
     return f"What was found on {printable(hosts[0], 80)}{more}"
 
 
+def _is_again(states: dict[str, int]) -> bool:
+    """Whether an earlier crawl had found some of the files: after the first, all are new."""
+    return bool(set(states) - {"new"})
+
+
 def _summary(report: Report) -> str:
     """Say how much is in the folder, in a line."""
     if not report.files:
@@ -137,9 +142,9 @@ def _results(report: Report) -> list[str]:
     """Say what came of the last crawl, and what is to be expected of the next one."""
     notes, states = report.notes, report.states
     said = []
-    if (notes.crawl > 1 and states) or set(states) - {"new"}:
+    if _is_again(states):
         counts = ", ".join(f"{states.get(state, 0):,} {word}" for state, word in zip(
-            STATES, ("new", "changed", "the same as before", "gone"), strict=True))  # fmt: skip
+            STATES, ("new", "changed", "the same", "gone", "not seen this time"), strict=True))  # fmt: skip
         said.append(f"Since the crawl before: {counts}.")
     requests = sum(answer.sent for answer in notes.answers)
     found = sum(answer.files > 0 for answer in notes.answers)
@@ -169,7 +174,7 @@ def _bare(url: str) -> str:
 
 def _quoted(path: str) -> str:
     """Return a relative path as a link: it begins with the folder of all files, and so names no scheme."""
-    return quote(path, errors="surrogateescape") if path.isprintable() or path else ""
+    return quote(path)
 
 
 def _data(files: Sequence[Listed], places: Sequence[str]) -> Markup:

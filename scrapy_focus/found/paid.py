@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote, urlsplit
 
@@ -62,6 +63,7 @@ def _shape(answer: Answer) -> str:
     return _NUMBER.sub("…", printable(" ".join(answer.anchor.split()), _LONGEST))
 
 
+@lru_cache(maxsize=1 << 12)
 def _pages(url: str) -> str:
     """Return how the address of a page begins."""
     try:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from scrapy_focus.found.listed import Listed, Skipped
     from scrapy_focus.found.notes import Answer, Notes
 
-STATES = ("new", "changed", "same", "gone")
+STATES = ("new", "changed", "same", "gone", "unseen")
 
 
 class Sum(NamedTuple):
@@ -131,13 +131,8 @@ def _reasons(answers: Iterable[Answer], skipped: Iterable[Skipped]) -> list[tupl
     """Count why links came to nothing, but for what is broken."""
     counts: Counter[str] = Counter(skip.reason.partition(":")[0] for skip in skipped)
     for answer in answers:
-        if (
-            not answer.error
-            or _is_broken(answer)
-            or answer.error.startswith("failure: ")
-            or answer.error == "too_large"
-        ):
-            continue  # the last two are broken, or on the list of what was skipped
+        if not answer.error or answer.files or _is_broken(answer) or answer.error.startswith("failure: "):
+            continue  # the last are broken, or on the list of what was skipped
         why = failure(answer.error, answer.why)
         counts[f"{why}: {answer.mime}" if answer.error == "mime_stop" and answer.mime else why] += 1
     return counts.most_common()

@@ -43,4 +43,5 @@ def harmless(value: str | int) -> str | int:
     if isinstance(value, int):
         return value
     text = value.replace("\0", "")[:_LONGEST]
-    return f"'{text}" if text.startswith(_FORMULA) or text.lstrip().startswith(_FORMULA) else text
+    first = text[:1]
+    return f"'{text}" if first in _FORMULA or (first.isspace() and text.lstrip()[:1] in _FORMULA) else text

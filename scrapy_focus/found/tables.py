@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from scrapy_focus.core.printable import printable
 from scrapy_focus.found.paid import paid
@@ -18,8 +19,11 @@ if TYPE_CHECKING:
 
 _ROWS = 40  # of a table of sums
 _BROKEN = 500  # links that are listed
+_REASONS = 25  # why something was skipped, that are listed
+_LONGEST_REASON = 120  # characters
 _ELSEWHERE = 60  # hosts that are named
 _PAID = 15  # kinds of links
+_SAFE = "%/:=&?~#+!$,;'@()*[]"  # in an address, besides letters and digits
 _LONGEST_LINK = 4000  # characters of an address that is a link
 _LONGEST = 200  # characters of a name, text or address that are shown
 _STATUSES = {
@@ -78,7 +82,9 @@ def _links(kind: Paid) -> str:
 def skips_of(report: Report) -> list[str]:
     """Say what was not looked at, and why."""
     notes = report.notes
-    said = [f"{counted(n, 'link')}: {printable(why)}." for why, n in report.reasons]
+    said = [f"{counted(n, 'link')}: {printable(why, _LONGEST_REASON)}." for why, n in report.reasons[:_REASONS]]
+    if rest := sum(n for _, n in report.reasons[_REASONS:]):
+        said.append(f"{counted(rest, 'link')}: for other reasons.")
     if notes.elsewhere:
         named = ", ".join(printable(host, 80) for host in notes.elsewhere[:_ELSEWHERE])
         more = len(notes.elsewhere) - _ELSEWHERE
@@ -163,4 +169,4 @@ def _all_requests(used: Any) -> str:
 def web_link(url: str) -> str:
     """Return a URL that a page may link to, ``""`` for any other."""
     is_web = url.startswith(("http://", "https://")) and len(url) <= _LONGEST_LINK
-    return url.encode(errors="replace").decode() if is_web else ""
+    return quote(url.encode(errors="replace"), safe=_SAFE) if is_web else ""
