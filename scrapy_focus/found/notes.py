@@ -157,10 +157,12 @@ def read_notes(folder: Path) -> Notes:
                 runs.append(fields)
             elif kind == "state":
                 state = fields
-            elif kind == "outcome" and (answer := _answer(fields)) is not None:
-                answers[answer.url, answer.method] = answer
-                elsewhere.update(dict.fromkeys(_texts(fields.get("elsewhere"))))
-                left_out.update(dict.fromkeys(_texts(fields.get("left_out"))))
+            elif kind == "outcome":
+                elsewhere.update(dict.fromkeys(_texts(fields.pop("elsewhere", None))))
+                left_out.update(dict.fromkeys(_texts(fields.pop("left_out", None))))
+                if (answer := _answer(fields)) is not None:
+                    answers[answer.url, answer.method] = answer
+                damaged += answer is None
             else:
                 damaged += 1
     return Notes(
@@ -205,15 +207,15 @@ def _fields(line: bytes) -> dict[str, Any]:
 
 def _answer(fields: dict[str, Any]) -> Answer | None:
     """Return an outcome that was noted; ``None`` if it is none."""
-    known = {name: fields[name] for name in Answer._fields if name in fields}
     try:
-        answer = Answer(**known)
-        return answer._replace(
-            status=None if answer.status is None else int(answer.status), size=int(answer.size), sent=int(answer.sent),
-            files=float(answer.files),
-            **{name: str(getattr(answer, name)) for name in _TEXTS},
-        )  # fmt: skip
-    except (TypeError, ValueError, OverflowError):
+        answer = Answer(**fields)
+        is_sound = (
+            all(isinstance(getattr(answer, name), str) for name in _TEXTS)
+            and all(isinstance(number, int) for number in (answer.size, answer.sent, answer.status or 0))
+            and isinstance(answer.files, (int, float))
+        )
+        return answer if is_sound else None
+    except TypeError:  # other names
         return None
 
 

@@ -185,9 +185,16 @@ def _data(files: Sequence[Listed], places: Sequence[str]) -> Markup:
     name that is the name that is shown.
     """
     numbers: dict[str, int] = {}
+    shown: dict[str, int] = {}  # the same, by what the texts were before they were made printable
 
     def number(text: str) -> int:
         return numbers.setdefault(text, len(numbers))
+
+    def number_shown(text: str) -> int:
+        known = shown.get(text)
+        if known is None:
+            known = shown[text] = number(printable(text, _LONGEST))
+        return known
 
     rows: list[list[Any]] = []
     for file, where in zip(files, places, strict=True):
@@ -195,9 +202,9 @@ def _data(files: Sequence[Listed], places: Sequence[str]) -> Markup:
         folder, slash, end = web_link(file.url).rpartition("/")
         folder_on_disk, separator, stored = file.path.rpartition("/")
         rows.append([
-            name, number(folder + slash), 0 if end == name else end, file.size, number(printable(file.kind)),
-            number(printable(where, _LONGEST)), number(web_link(file.page)),
-            number(printable(file.anchor, _LONGEST)), number(printable(file.state, 20)),
+            name, number(folder + slash), 0 if end == name else end, file.size, number_shown(file.kind),
+            number_shown(where), number(web_link(file.page)),
+            number_shown(file.anchor), number_shown(file.state),
             number(folder_on_disk + separator), 0 if stored == name else stored,
         ])  # fmt: skip
     text = json.dumps({"texts": [*numbers], "rows": rows}, separators=(",", ":"))

@@ -11,9 +11,10 @@ import re
 from collections import Counter
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from scrapy_focus.core.printable import printable
+from scrapy_focus.found.listed import parts_of
 from scrapy_focus.web.mime import extension
 
 if TYPE_CHECKING:
@@ -42,12 +43,11 @@ def paid(answers: Sequence[Answer]) -> list[Paid]:
 
     Each request is in one of them; the last is left out if there is none.
     """
-    shapes = Counter(_shape(answer) for answer in answers if answer.files > 0)
+    shapes = Counter(_shape(answer.anchor) for answer in answers if answer.files > 0)
     least = max(_LEAST, _SHARE * shapes.total())
     common = {shape for shape, n in shapes.items() if shape and n >= least}
     sums: dict[tuple[str, str], list[int]] = {}
-    for answer in answers:
-        shape = _shape(answer)
+    for answer, shape in zip(answers, [_shape(answer.anchor) for answer in answers], strict=True):
         links = shape if shape in common else f".{kind}"[:_LONGEST] if (kind := extension(answer.url)) else ""
         total = sums.setdefault((links, _pages(answer.page)), [0, 0])
         total[0] += answer.files > 0
@@ -58,17 +58,15 @@ def paid(answers: Sequence[Answer]) -> list[Paid]:
     return [*found, Paid("", "", 0, fruitless)] if fruitless else found
 
 
-def _shape(answer: Answer) -> str:
+@lru_cache(maxsize=1 << 12)
+def _shape(anchor: str) -> str:
     """Return the text of a link with its numbers left open."""
-    return _NUMBER.sub("…", printable(" ".join(answer.anchor.split()), _LONGEST))
+    return _NUMBER.sub("…", printable(" ".join(anchor.split()), _LONGEST))
 
 
 @lru_cache(maxsize=1 << 12)
 def _pages(url: str) -> str:
     """Return how the address of a page begins."""
-    try:
-        parts = [part for part in unquote(urlsplit(url).path).split("/") if part]
-    except ValueError:
-        return ""
+    parts = [part for part in unquote(parts_of(url)[1]).split("/") if part]
     kept = parts[: 2 if parts and len(parts[0]) <= _LANGUAGE else 1]
     return printable(f"/{'/'.join(kept)}{'/…' if len(parts) > len(kept) else ''}", _LONGEST) if url else ""

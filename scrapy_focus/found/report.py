@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import urlsplit
 
-from scrapy_focus.found.listed import read_list, read_skipped
+from scrapy_focus.found.listed import parts_of, read_list, read_skipped
 from scrapy_focus.found.notes import read_notes
 from scrapy_focus.found.words import failure
 
@@ -153,7 +152,4 @@ def _is_broken(answer: Answer) -> bool:
 
 
 def _host(url: str) -> str:
-    try:
-        return urlsplit(url).netloc.rpartition("@")[2].lower()
-    except ValueError:
-        return ""
+    return parts_of(url)[0]

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import csv
 import io
+import re
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ _COLUMNS = (
 )  # fmt: skip
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")  # the last: full width
 _LONGEST = 32_000  # characters that a cell of a spreadsheet takes
+_ODD = re.compile(rf"\x1f[^\S\x1f]*[{re.escape(''.join(_FORMULA))}]|\0")  # in cells, each behind a \x1f
 
 
 def table(files: Iterable[Listed]) -> bytes:
@@ -27,8 +30,12 @@ def table(files: Iterable[Listed]) -> bytes:
     text = io.StringIO(newline="")
     writer = csv.writer(text)
     writer.writerow(_COLUMNS)
+    cells_of = attrgetter(*_COLUMNS)
     for file in files:
-        writer.writerow([harmless(getattr(file, name)) for name in _COLUMNS])
+        cells = cells_of(file)
+        row = "\x1f".join(["", *map(str, cells)])
+        is_odd = len(row) > _LONGEST or _ODD.search(row)
+        writer.writerow(map(harmless, cells) if is_odd else cells)
     return text.getvalue().encode("utf-8-sig", errors="backslashreplace")
 
 
