@@ -208,14 +208,14 @@ def _fields(line: bytes) -> dict[str, Any]:
 def _answer(fields: dict[str, Any]) -> Answer | None:
     """Return an outcome that was noted; ``None`` if it is none."""
     try:
-        answer = Answer(**fields)
+        answer = Answer(**{name: fields[name] for name in Answer._fields if name in fields})  # a later version has more
         is_sound = (
             all(isinstance(getattr(answer, name), str) for name in _TEXTS)
             and all(isinstance(number, int) for number in (answer.size, answer.sent, answer.status or 0))
             and isinstance(answer.files, (int, float))
         )
         return answer if is_sound else None
-    except TypeError:  # other names
+    except TypeError:  # no URL
         return None
 
 

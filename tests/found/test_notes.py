@@ -120,6 +120,15 @@ def test_lines_that_are_none_are_counted(tmp_path: Path, line: bytes) -> None:
     assert found.damaged == 1
 
 
+def test_notes_of_later_versions_are_read(tmp_path: Path) -> None:
+    """What this version does not know in a line is left out."""
+    folder = tmp_path / NOTES
+    folder.mkdir(parents=True)
+    line = b'{"kind": "outcome", "url": "https://x/", "more": {"a": 1}}\n'
+    (folder / "1-1.jsonl.gz").write_bytes(gzip.compress(line))
+    assert read_notes(tmp_path).answers == [Answer(url="https://x/")]
+
+
 @pytest.mark.parametrize("damage", [b"", b"no gzip at all", gzip.compress(b"x" * 10_000_000), b"\0" * 100])
 def test_files_that_are_none_harm_nobody(tmp_path: Path, damage: bytes) -> None:
     """A damaged file, or one with a line without end, is read as far as it goes."""

@@ -95,7 +95,7 @@ def test_each_crawl_ends_with_a_page(server: SiteServer, tmp_path: Path) -> None
     reader = Reader((out / "index.html").read_text())
     files = [json.loads(line) for line in (out / "manifest.jsonl").read_text().splitlines()]
     assert len(files) > 20
-    assert f"What was found on 127.0.0.1 {len(files)} files" in reader.text
+    assert f"What was found on {server.url[7:-1]} {len(files)} files" in reader.text
     assert "Its budget of requests is used up." in reader.text
     assert "robots.txt obeyed" in reader.text
     assert "Links to 1 other host were not followed: social.example.org." in reader.text
