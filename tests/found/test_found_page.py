@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import pytest
-from foundfolders import EVIL, SITE, hit, hostile, line, make
 
 from scrapy_focus.core.errors import ConfigError, StorageError
 from scrapy_focus.found.curve import curve
@@ -21,6 +20,7 @@ from scrapy_focus.found.notes import Answer
 from scrapy_focus.found.page import page
 from scrapy_focus.found.paid import Paid, paid
 from scrapy_focus.found.report import report_of
+from tests.found.foundfolders import EVIL, SITE, hit, hostile, line, make
 from tests.pages import Reader
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from foundfolders import hostile, line, make
 
 from scrapy_focus.found.folder import write_report
+from tests.found.foundfolders import hostile, line, make
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
