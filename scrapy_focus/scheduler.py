@@ -162,6 +162,7 @@ class FocusScheduler(BaseScheduler):
         self._alarm: CallLaterResult | None = None  # when the engine is to ask again
         self.seeds: set[str] = set()  # hosts of start requests
         self.when_earned: list[Callable[[Entry, Outcome, float], None]] = []
+        self.listeners: list[Callable[[Entry, Outcome], None]] = []  # told of each outcome before the crawl is
         self._never = False  # what waits is due at no time, as the policy said when it was asked last
         self._freeze_from = _MANY  # waiting links
         self._until_look = _BETWEEN  # outcomes
@@ -320,7 +321,7 @@ class FocusScheduler(BaseScheduler):
         if not self.guard("sent", False, self.crawl.sent, None if entry is None else entry.pick.id):
             return False
         if entry is not None:
-            entry.sent = True
+            entry.sent += 1
         return True
 
     def received(self, n_bytes: int | None) -> None:
@@ -557,6 +558,8 @@ class FocusScheduler(BaseScheduler):
             self._keep(entry)
         if self.job is not None and not flush_feeds(self.crawler):  # or a kill took items of a page that is done
             raise StorageError("a feed cannot be written, see the log: make room, and start again with the same JOBDIR")
+        for listener in self.listeners:
+            self.guard("note", None, listener, entry, outcome)
         self._concluding.add(entry.pick.id)
         work = self._reporting(entry, outcome)
         if len(entry.links) > PART and not self._stopping:

@@ -19,6 +19,7 @@ BELOW = [
     "checks",
     "compare",
     "core",
+    "found",
     "frontiers",
     "goals",
     "jobs",
@@ -26,6 +27,7 @@ BELOW = [
     "policies",
     "recordings",
     "replay",
+    "sheets",
     "sites",
     "web",
 ]

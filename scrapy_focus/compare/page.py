@@ -11,7 +11,6 @@ import math
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from scrapy_focus.compare import plots as drawing
@@ -29,6 +28,8 @@ from scrapy_focus.compare.words import (
     warnings_of,
 )
 from scrapy_focus.replay.metrics import METRICS
+from scrapy_focus.sheets.environment import environment
+from scrapy_focus.sheets.tables import Cell, Row, Table
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -50,29 +51,6 @@ _VERDICTS: dict[Verdict, str] = {
     "unclear": "Not clear on",
     "neither": "Neither gets there on",
 }
-
-
-class Cell(NamedTuple):
-    """What stands in a table, and how it is shown."""
-
-    text: str
-    kind: str = ""  # "best", "long": may be wrapped, or as any other
-
-
-class Row(NamedTuple):
-    """A row of a table."""
-
-    head: str
-    cells: list[Cell]
-
-
-class Table(NamedTuple):
-    """A table of the page."""
-
-    name: str  # its id
-    caption: str
-    heads: list[str]
-    rows: list[Row]
 
 
 class Figure(NamedTuple):
@@ -130,12 +108,9 @@ def page(comparison: Comparison, *, metric: str, repeat: Repeat, plots: bool = T
 
 @lru_cache(maxsize=1)
 def _template() -> Template:
-    loader = PackageLoader("scrapy_focus.compare", ".")
-    environment = Environment(
-        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters |= {"counted": count_text, "repr": repr}
-    return environment.get_template(_TEMPLATE)
+    made = environment("scrapy_focus.compare")
+    made.filters |= {"counted": count_text, "repr": repr}
+    return made.get_template(_TEMPLATE)
 
 
 def _results(comparison: Comparison, metric: str) -> list[str]:

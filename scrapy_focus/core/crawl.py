@@ -98,6 +98,7 @@ class Status:
     recovered: frozenset[int]  # keys that were in flight when a run was killed, and have no outcome since
     best_arms: Sequence[tuple[str, float, int]] = ()  # where asked for: name, reward, pulls
     left: Left | None = None  # where asked for: targets still to be found
+    cost: float | None = None  # where asked for: requests that the next target is expected to cost
 
 
 class _Owed(NamedTuple):
@@ -370,6 +371,7 @@ class Crawl:
         due = self._ask("due", due_of, self.policy)
         best_arms = self._ask("best_arms", best_of, self.policy, best) if best else ()
         left = self._ask("expected_left", left_of, self.policy) if best else None
+        cost = self._ask("expected_cost", cost_of, self.policy) if best else None
         return Status(
             counts=MappingProxyType(self.counts),
             waiting=len(self.frontier),
@@ -387,6 +389,7 @@ class Crawl:
             recovered=frozenset(self.recovered),
             best_arms=() if best_arms is FAILED else best_arms,
             left=None if left is FAILED else left,
+            cost=None if cost is FAILED else cost,
         )
 
     def knows(self, keys: Sequence[int]) -> list[State]:

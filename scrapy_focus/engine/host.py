@@ -30,6 +30,7 @@ class Host(Protocol):
     inflight: InFlight
     seeds: set[str]
     when_earned: list[Callable[[Entry, Outcome, float], None]]  # told of each outcome, with what it earned so far
+    listeners: list[Callable[[Entry, Outcome], None]]  # told of each outcome before the crawl is, its reward not known
 
     @property
     def policy(self) -> type[Policy]:

@@ -111,7 +111,7 @@ class Entry:
         self.request: Request | None = None  # None while a redirect or retry of it waits to be handed out
         self.slot = ""
         self.holds_slot = False
-        self.sent = False  # whether any request went out for it
+        self.sent = 0  # requests that went out for it
         self.response: Response | None = None
         self.failure: BaseException | None = None
         self.spider_error = False

@@ -1,1 +1,1 @@
-"""What a crawl for files leaves in its folder, and what the next crawl with the same folder begins with."""
+"""What a crawl for files leaves in its folder: for the next crawl with it, and for a person to read."""

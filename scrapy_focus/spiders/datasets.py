@@ -29,6 +29,7 @@ from scrapy_focus.spiders.again import FOUND_ON, NOT_MODIFIED, Again
 from scrapy_focus.spiders.arguments import refuse_unknown, try_out
 from scrapy_focus.spiders.items import DataFile, GoneFile, SkippedFile
 from scrapy_focus.spiders.middlewares import LongPagesAreCut
+from scrapy_focus.spiders.notes import CrawlNotes
 from scrapy_focus.spiders.printing import PrintUrls
 from scrapy_focus.web.html import link_text, page_links
 from scrapy_focus.web.mime import blocked_extensions, extension, parse_mime
@@ -76,6 +77,7 @@ class DatasetsSpider(scrapy.Spider):
     """
 
     name = "datasets"
+    notes: CrawlNotes
     custom_settings = {
         "ITEM_PIPELINES": {"scrapy_focus.spiders.pipelines.StoreFiles": 300},
         "LOG_LEVEL": "INFO",
@@ -112,6 +114,7 @@ class DatasetsSpider(scrapy.Spider):
         self.moved: dict[str, list[str]] = {}  # hosts to which each root redirected
         self._starts = {scrapy.Request(url).url for url in self.roots}
         self._hosts: Path | None = None  # where these are noted
+        self.left_out: set[str] = set()  # extensions of links that were not followed
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
@@ -127,8 +130,10 @@ class DatasetsSpider(scrapy.Spider):
         settings.set("FOCUS_GOAL", spider.goal, "spider")
         if spider.budget:
             settings.set("FOCUS_BUDGET_REQUESTS", spider.budget, "spider")
-        if spider.out != "-":
+        if spider.again is not None:
             spider.follow_roots(Path(spider.out))
+            facts = {"spider": spider.name, "roots": spider.roots, "types": str(spider.goal.wanted)}
+            CrawlNotes(crawler, spider.again, facts | {"budget": spider.budget}, spider.left_out)
         crawler.signals.connect(spider.request_scheduled, signals.request_scheduled)  # before Scrapy refuses it
         for word, meant in slips(spider.words):
             spider.logger.warning("%s is taken as an extension; did you mean %s?", brief(word), meant)
@@ -218,7 +223,8 @@ class DatasetsSpider(scrapy.Spider):
     def links(self, response: HtmlResponse) -> Iterator[scrapy.Request]:
         """Return a request for each link of a page, in document order."""
         for url, element in islice(page_links(response.selector.root, get_base_url(response)), _LINKS):
-            if extension(url) in self.ignored and not self.goal.wanted.asks_for(url):
+            if (name := extension(url)) in self.ignored and not self.goal.wanted.asks_for(url):
+                self.left_out.add(name)
                 continue
             if self.again is not None and self.again.is_listed(url):
                 continue

@@ -6,7 +6,6 @@ import math
 import re
 from configparser import ConfigParser
 from datetime import UTC, datetime
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,50 +19,15 @@ from scrapy_focus.compare.specs import PolicySpec, known_policies, paper_names
 from scrapy_focus.compare.words import goal_text, policy_text
 from scrapy_focus.replay.metrics import METRICS
 from scrapy_focus.web.wanted import parse_types
+from tests.pages import Reader
 
 if TYPE_CHECKING:
     from scrapy_focus.compare.comparison import Comparison
 
-VOID = {"meta", "br", "hr", "img", "link", "input"}
 REPEAT = Repeat(
     made=datetime(2026, 3, 4, tzinfo=UTC), command="scrapy focus-compare 'a b.sqlite'", versions={"scrapy_focus": "1.2"}
 )
 EVIL = "<script>alert(1)</script>\"'&"
-
-
-class Reader(HTMLParser):
-    """Reads a page strictly: every element that is opened is closed in order."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.words: list[str] = []
-        self.feed(text)
-        self.close()
-        assert not self.open
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        if not {"style", "script"} & set(self.open):
-            self.words.append(data)
-
-    @property
-    def text(self) -> str:
-        return re.sub(r"\s+", " ", " ".join(self.words))
-
-    def all(self, tag: str) -> list[dict[str, str | None]]:
-        return [attributes for name, attributes in self.elements if name == tag]
 
 
 @pytest.fixture(scope="module")

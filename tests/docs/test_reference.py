@@ -272,7 +272,9 @@ def test_layout_names_modules_that_exist() -> None:
         named.append("/".join([*folders, entry[2].rstrip("/")]))
         if entry[2].endswith("/"):
             folders.append(entry[2].rstrip("/"))
-    there = [path.relative_to(PACKAGE) for path in PACKAGE.rglob("*") if path.suffix in (".py", ".jinja")]
+    there = [
+        path.relative_to(PACKAGE) for path in PACKAGE.rglob("*") if path.suffix in (".py", ".jinja", ".js", ".css")
+    ]
     files = [path for path in there if path.name != "__init__.py"]
     parents = {parent for path in there for parent in path.parents if parent.name}
     assert sorted(named) == sorted({path.as_posix() for path in [*files, *parents]})

@@ -1,0 +1,53 @@
+"""Writes what people open of a folder of files: a page, and a table for spreadsheets."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scrapy_focus.core.errors import ConfigError, StorageError
+from scrapy_focus.core.files import write_atomically
+from scrapy_focus.core.printable import reason_of
+from scrapy_focus.found.listed import MANIFEST, SKIPPED
+from scrapy_focus.found.notes import NOTES
+from scrapy_focus.found.page import page
+from scrapy_focus.found.report import report_of
+from scrapy_focus.found.table import table
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PAGE = "index.html"
+TABLE = "files.csv"
+
+
+def write_report(folder: Path) -> Path:
+    """Write ``index.html`` and ``files.csv`` from what is in a folder now, and return the page.
+
+    Each is whole after a kill at any instant: the old one or the new one. A hundred thousand files take some seconds.
+
+    Raises
+    ------
+    ConfigError
+        If no crawl has written to the folder, or its list is damaged.
+    StorageError
+        If it cannot be read, or the page cannot be written.
+    """
+    if not folder.is_dir():
+        raise ConfigError(f"{folder} is no folder; name the one in which a crawl stored its files")
+    if not any((folder / name).exists() for name in (MANIFEST, SKIPPED, NOTES)):
+        raise ConfigError(
+            f"no crawl has stored anything in {folder}: it has no {MANIFEST} and no {NOTES}; name the folder of a crawl"
+        )
+    try:
+        report = report_of(folder)
+    except OSError as error:
+        raise StorageError(f"{folder} cannot be read: {reason_of(error)}") from error
+    try:
+        write_atomically(folder / TABLE, table(report.files))
+        write_atomically(folder / PAGE, page(report))
+    except OSError as error:
+        raise StorageError(
+            f"the page of {folder} cannot be written: {reason_of(error)}; make room or choose another folder, and use "
+            "scrapy focus-report"
+        ) from error
+    return folder / PAGE

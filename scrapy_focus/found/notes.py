@@ -1,0 +1,224 @@
+"""The notes of a crawl: what came of each link that it followed, and how it stood now and then.
+
+A page about a crawl has to say the same after a kill and a resume as after a crawl that nobody disturbed. So a line is
+written for each outcome before the crawl counts it: what the crawl knows is in the notes, and what was fetched again
+because a kill came in between stands there twice, with the last line counting. Each run has a file of its own, which
+nobody adds to once it has ended, and whose end may be cut.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from scrapy_focus.core.printable import printable_json, printable_logger
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+logger = printable_logger(__name__)
+
+NOTES = Path(".focus", "log")  # in the folder of what was found
+_NAME = re.compile(r"(\d{1,9})-(\d{1,9})\.jsonl\.gz")
+_LEVEL = 3  # of compression: 40 bytes and 11 microseconds for an outcome
+_GZIP = 31  # what zlib calls the format
+_CHUNK = 1 << 16  # bytes
+_LONGEST_LINE = 1 << 20  # bytes
+_LONGEST = 1000  # characters of an anchor or a reason
+
+_TEXTS = ("url", "method", "mime", "error", "why", "page", "anchor")
+
+Kind = Literal["run", "outcome", "state"]
+
+
+class Answer(NamedTuple):
+    """What came of one link that was followed."""
+
+    url: str
+    method: str = "GET"
+    status: int | None = None  # HTTP status; None: there was no response
+    mime: str = ""
+    size: int = 0  # bytes
+    sent: int = 0  # requests that went out for it: redirects, retries and HEADs count
+    files: float = 0.0  # what was found there
+    error: str = ""  # why there is no usable page, as outcomes have it
+    why: str = ""  # it was not asked for, in words
+    page: str = ""  # URL of the page with the link
+    anchor: str = ""  # text of the link
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notes:
+    """The notes of the last crawl of a folder."""
+
+    crawl: int  # from 1; 0: there are none
+    runs: list[dict[str, Any]]  # what each run said of itself when it began
+    answers: list[Answer]  # one for each link, in the order in which they first came
+    state: dict[str, Any]  # how the crawl stood last
+    elsewhere: list[str] = field(default_factory=list)  # hosts that links led to, and that are not crawled
+    left_out: list[str] = field(default_factory=list)  # extensions of links that were not followed
+    damaged: int = 0  # lines that could not be read
+
+
+class NoteBook:
+    """Writes the notes of one run.
+
+    Parameters
+    ----------
+    folder
+        Of what was found.
+    resumes
+        Whether the run resumes the last crawl.
+    crawl
+        The number of the crawl; by default the one that follows from the notes that are there.
+
+    Raises
+    ------
+    OSError
+        If the notes cannot be written; by each method.
+    """
+
+    def __init__(self, folder: Path, *, resumes: bool = False, crawl: int | None = None) -> None:
+        there = _runs_in(folder)
+        last = max((number for number, _, _ in there), default=0)
+        self.crawl = crawl if crawl is not None else max(1, last if resumes else last + 1)
+        run = 1 + max((run for number, run, _ in there if number == self.crawl), default=0)
+        path = folder / NOTES / f"{self.crawl}-{run}.jsonl.gz"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._packer = zlib.compressobj(_LEVEL, wbits=_GZIP)
+        self._file = path.open("xb", buffering=0)
+
+    def begin(self, facts: Mapping[str, Any]) -> None:
+        """Note what a run is asked to do."""
+        self._write("run", facts)
+
+    def outcome(self, answer: Answer, *, elsewhere: list[str], left_out: list[str]) -> None:
+        """Note what came of a link; behind this, a kill of the process does not lose it.
+
+        ``elsewhere`` and ``left_out`` are hosts and extensions of links that were met first on its page, say.
+        """
+        short = answer._replace(anchor=answer.anchor[:_LONGEST], why=answer.why[:_LONGEST])
+        fields: dict[str, Any] = {
+            name: value
+            for name, value in zip(Answer._fields, short, strict=True)
+            if value != Answer._field_defaults.get(name)
+        }
+        if elsewhere:
+            fields["elsewhere"] = elsewhere
+        if left_out:
+            fields["left_out"] = left_out
+        self._write("outcome", fields)
+
+    def state(self, facts: Mapping[str, Any]) -> None:
+        """Note how the crawl stands; the last one counts."""
+        self._write("state", facts)
+
+    def close(self) -> None:
+        """End the notes of this run. Idempotent."""
+        if not self._file.closed:
+            try:
+                self._file.write(self._packer.flush())
+            finally:
+                self._file.close()
+
+    def _write(self, kind: Kind, fields: Mapping[str, Any]) -> None:
+        line = printable_json({"kind": kind, **fields}, default=str) + "\n"
+        self._file.write(self._packer.compress(line.encode()) + self._packer.flush(zlib.Z_SYNC_FLUSH))
+
+
+def read_notes(folder: Path) -> Notes:
+    """Return the notes of the last crawl in a folder, whether it runs, has ended or was killed; linear in its outcomes.
+
+    What cannot be read is counted.
+
+    Raises
+    ------
+    OSError
+        If a file of the notes cannot be read.
+    """
+    there = _runs_in(folder)
+    crawl = max((number for number, _, _ in there), default=0)
+    runs: list[dict[str, Any]] = []
+    answers: dict[tuple[str, str], Answer] = {}
+    state: dict[str, Any] = {}
+    elsewhere: dict[str, None] = {}
+    left_out: dict[str, None] = {}
+    damaged = 0
+    for _, _, path in sorted(run for run in there if run[0] == crawl):
+        for name in ("reason", "ending"):  # of a run that ended, and was resumed
+            state.pop(name, None)
+        for line in _lines_of(path):
+            fields = _fields(line)
+            kind = fields.pop("kind", None)
+            if kind == "run":
+                runs.append(fields)
+            elif kind == "state":
+                state = fields
+            elif kind == "outcome":
+                elsewhere.update(dict.fromkeys(_texts(fields.pop("elsewhere", None))))
+                left_out.update(dict.fromkeys(_texts(fields.pop("left_out", None))))
+                if (answer := _answer(fields)) is not None:
+                    answers[answer.url, answer.method] = answer
+                damaged += answer is None
+            else:
+                damaged += 1
+    return Notes(
+        crawl=crawl, runs=runs, answers=[*answers.values()], state=state, elsewhere=[*elsewhere],
+        left_out=[*left_out], damaged=damaged,
+    )  # fmt: skip
+
+
+def _runs_in(folder: Path) -> list[tuple[int, int, Path]]:
+    """Return crawl, run and path of each file of notes."""
+    try:
+        paths = [*(folder / NOTES).iterdir()]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    found = [(_NAME.fullmatch(path.name), path) for path in paths]
+    return [(int(name[1]), int(name[2]), path) for name, path in found if name is not None]
+
+
+def _lines_of(path: Path) -> Iterator[bytes]:
+    """Yield the whole lines of a compressed file, up to where it is cut or damaged."""
+    unpacker, rest = zlib.decompressobj(wbits=_GZIP), b""
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            try:
+                *lines, rest = (rest + unpacker.decompress(chunk)).split(b"\n")
+            except zlib.error as error:
+                logger.warning("%s is damaged, and read up to there: %s", path, error)
+                return
+            yield from lines
+            if len(rest) > _LONGEST_LINE:
+                logger.warning("%s is damaged: it has a line of more than %d bytes", path, _LONGEST_LINE)
+                return
+
+
+def _fields(line: bytes) -> dict[str, Any]:
+    try:
+        fields = json.loads(line)
+    except (ValueError, RecursionError):
+        return {}
+    return fields if isinstance(fields, dict) else {}
+
+
+def _answer(fields: dict[str, Any]) -> Answer | None:
+    """Return an outcome that was noted; ``None`` if it is none."""
+    try:
+        answer = Answer(**{name: fields[name] for name in Answer._fields if name in fields})  # a later version has more
+        is_sound = (
+            all(isinstance(getattr(answer, name), str) for name in _TEXTS)
+            and all(isinstance(number, int) for number in (answer.size, answer.sent, answer.status or 0))
+            and isinstance(answer.files, (int, float))
+        )
+        return answer if is_sound else None
+    except TypeError:  # no URL
+        return None
+
+
+def _texts(value: Any) -> list[str]:
+    return [str(text) for text in value] if isinstance(value, list) else []

@@ -1,0 +1,213 @@
+"""Writes what a crawl found as one page: the files, how the crawl went, and what it left.
+
+The page is one file that needs nothing else. Names, texts and addresses in it come from whatever site was crawled. So
+the template escapes them, the list for the script is data that no browser runs, and a policy in the page itself lets
+no script run but the one that is known by its hash, and lets nothing be loaded.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import quote
+
+from markupsafe import Markup
+
+from scrapy_focus.core.printable import printable
+from scrapy_focus.found.curve import HEIGHT, WIDTH, curve
+from scrapy_focus.found.report import STATES
+from scrapy_focus.found.tables import (
+    broken_table,
+    facts_of,
+    paid_table,
+    skips_of,
+    sums_table,
+    traffic_table,
+    web_link,
+)
+from scrapy_focus.found.words import counted, ending, outlook, size_text
+from scrapy_focus.sheets.environment import environment
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from jinja2 import Environment
+
+    from scrapy_focus.found.listed import Listed
+    from scrapy_focus.found.report import Report
+
+_PACKAGE = "scrapy_focus.found"
+_SHOWN = 100  # files in the page itself, which a browser shows without a script
+_LONGEST = 200  # characters of a name, text or address that are shown
+
+
+class Shown(NamedTuple):
+    """One file as the page shows it."""
+
+    name: str
+    link: str  # to the file, relative; "": it is not there
+    url: str
+    web: str  # the URL, if it may be a link
+    kind: str
+    size: str
+    place: str  # host and section
+    page: str
+    page_link: str
+    anchor: str
+    state: str
+
+
+def page(report: Report) -> bytes:
+    """Return the page; it grows by some 150 bytes a file."""
+    made, several = _environment(), len(report.hosts) > 1
+    places = [file.host + file.section if several else file.section for file in report.files]
+    style, script = (Markup(_source(made, *names)) for names in (("sheets/style.css", "page.css"), ("page.js",)))  # noqa: S704 (ours)
+    text = made.get_template("page.html.jinja").render(
+        title=_title(report),
+        style=style,
+        script=script,
+        policy=f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; base-uri 'none'; "
+        "form-action 'none'",
+        report=report,
+        made=datetime.now(UTC),
+        summary=_summary(report),
+        results=_results(report),
+        shown=[_shown(file, place) for file, place in zip(report.files[:_SHOWN], places, strict=False)],
+        has_states=_is_again(report.states),
+        data=_data(report.files, places),
+        kinds=[printable(sum_.name) for sum_ in report.kinds],
+        states=[state for state in STATES if state in report.states],
+        sums=[table for table in (
+            sums_table(report, "kinds", "By type", "Type", report.kinds),
+            sums_table(report, "hosts", "By host", "Host", report.hosts),
+            sums_table(report, "sections", "By section: how the address of the page begins that led there",
+                  "Section", report.sections),
+        ) if table is not None],
+        curve=curve(report.notes.answers),
+        width=WIDTH,
+        height=HEIGHT,
+        paid=paid_table(report),
+        skips=skips_of(report),
+        broken=broken_table(report),
+        traffic=traffic_table(report),
+        facts=facts_of(report),
+    )  # fmt: skip
+    return text.encode(errors="backslashreplace")
+
+
+@lru_cache(maxsize=1)
+def _environment() -> Environment:
+    made = environment(_PACKAGE)
+    made.filters |= {"counted": counted, "printable": printable}
+    return made
+
+
+def _source(made: Environment, *names: str) -> str:
+    return "\n".join(made.get_template(name).render() for name in names)
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def _title(report: Report) -> str:
+    hosts = [sum_.name for sum_ in report.hosts] or [each.host for each in report.traffic]
+    if not hosts:
+        return "What was found"
+    more = f" and {counted(len(hosts) - 1, 'other host')}" if len(hosts) > 1 else ""
+    return f"What was found on {printable(hosts[0], 80)}{more}"
+
+
+def _is_again(states: dict[str, int]) -> bool:
+    """Whether an earlier crawl had found some of the files: after the first, all are new."""
+    return bool(set(states) - {"new"})
+
+
+def _summary(report: Report) -> str:
+    """Say how much is in the folder, in a line."""
+    if not report.files:
+        return "No file was found."
+    size, kinds, hosts = sum(file.size for file in report.files), len(report.kinds), len(report.hosts)
+    return (
+        f"{counted(len(report.files), 'file')}, {size_text(size)}, of {counted(kinds, 'type')}, on "
+        f"{counted(hosts, 'host')}."
+    )
+
+
+def _results(report: Report) -> list[str]:
+    """Say what came of the last crawl, and what is to be expected of the next one."""
+    notes, states = report.notes, report.states
+    said = []
+    if _is_again(states):
+        counts = ", ".join(f"{states.get(state, 0):,} {word}" for state, word in zip(
+            STATES, ("new", "changed", "the same", "gone", "not seen this time"), strict=True))  # fmt: skip
+        said.append(f"Since the crawl before: {counts}.")
+    requests = sum(answer.sent for answer in notes.answers)
+    found = sum(answer.files > 0 for answer in notes.answers)
+    if notes.answers:
+        rate = f" ({100 * found / requests:.1f} in 100 requests)" if requests else ""
+        ordinal = f"Crawl {notes.crawl}" if notes.crawl > 1 else "The crawl"
+        said.append(
+            f"{ordinal} followed {counted(len(notes.answers), 'link')} with {counted(requests, 'request')}, and found "
+            f"{counted(found, 'file')}{rate}."
+        )
+    return [*said, ending(notes), *outlook(notes)]
+
+
+def _shown(file: Listed, place: str) -> Shown:
+    return Shown(
+        name=printable(file.name or file.url, _LONGEST), link=_quoted(file.path), url=_bare(file.url),
+        web=web_link(file.url), kind=printable(file.kind), size=size_text(file.size),
+        place=printable(place, _LONGEST), page=_bare(file.page),
+        page_link=web_link(file.page), anchor=printable(file.anchor, _LONGEST), state=printable(file.state, 20),
+    )  # fmt: skip
+
+
+def _bare(url: str) -> str:
+    """Return a URL as it is shown: without its scheme if a browser opens it."""
+    return printable(url.removeprefix("https://").removeprefix("http://"), _LONGEST)
+
+
+def _quoted(path: str) -> str:
+    """Return a relative path as a link: it begins with the folder of all files, and so names no scheme."""
+    return quote(path)
+
+
+def _data(files: Sequence[Listed], places: Sequence[str]) -> Markup:
+    """Return the list as JSON that may stand in an element: no character in it has a meaning for HTML.
+
+    Texts that many files share stand once in ``texts``; a row has their numbers. In a row are name, folder and end of
+    the URL, size, type, host and section, page, text of the link, state, folder and name on disk; 0 for an end or a
+    name that is the name that is shown.
+    """
+    numbers: dict[str, int] = {}
+    shown: dict[str, int] = {}  # the same, by what the texts were before they were made printable
+
+    def number(text: str) -> int:
+        return numbers.setdefault(text, len(numbers))
+
+    def number_shown(text: str) -> int:
+        known = shown.get(text)
+        if known is None:
+            known = shown[text] = number(printable(text, _LONGEST))
+        return known
+
+    rows: list[list[Any]] = []
+    for file, where in zip(files, places, strict=True):
+        name = printable(file.name or file.url, _LONGEST)
+        folder, slash, end = web_link(file.url).rpartition("/")
+        folder_on_disk, separator, stored = file.path.rpartition("/")
+        rows.append([
+            name, number(folder + slash), 0 if end == name else end, file.size, number_shown(file.kind),
+            number_shown(where), number(web_link(file.page)),
+            number_shown(file.anchor), number_shown(file.state),
+            number(folder_on_disk + separator), 0 if stored == name else stored,
+        ])  # fmt: skip
+    text = json.dumps({"texts": [*numbers], "rows": rows}, separators=(",", ":"))
+    for char in "<>&":
+        text = text.replace(char, f"\\u{ord(char):04x}")
+    return Markup(text)  # noqa: S704 (no character of it has a meaning)

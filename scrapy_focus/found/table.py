@@ -1,0 +1,54 @@
+"""The list of files as a table that opens in a spreadsheet.
+
+A spreadsheet runs what looks like a formula. Names and links come from the web, so no cell begins like one.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from scrapy_focus.found.listed import Listed
+
+_COLUMNS = (
+    "name", "kind", "size", "state", "host", "section", "url", "page", "anchor", "path", "crawl", "at", "mime",
+    "sha256",
+)  # fmt: skip
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")  # the last: full width
+_LONGEST = 32_000  # characters that a cell of a spreadsheet takes
+_ODD = re.compile(rf"\x1f[^\S\x1f]*[{re.escape(''.join(_FORMULA))}]|\0")  # in cells, each behind a \x1f
+
+
+def table(files: Iterable[Listed]) -> bytes:
+    """Return the table as CSV: a line for each file, UTF-8 with the mark by which spreadsheets know it."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
+    writer.writerow(_COLUMNS)
+    cells_of = attrgetter(*_COLUMNS)
+    for file in files:
+        cells = cells_of(file)
+        row = "\x1f".join(["", *map(str, cells)])
+        is_odd = len(row) > _LONGEST or _ODD.search(row)
+        writer.writerow(map(harmless, cells) if is_odd else cells)
+    return text.getvalue().encode("utf-8-sig", errors="backslashreplace")
+
+
+def harmless(value: str | int) -> str | int:
+    r"""Return what a cell may hold: a text that a spreadsheet would take for a formula begins with an apostrophe.
+
+    Examples
+    --------
+    >>> harmless("=1+1"), harmless(" @SUM(A1)"), harmless("a=b"), harmless(-1)
+    ("'=1+1", "' @SUM(A1)", 'a=b', -1)
+    """
+    if isinstance(value, int):
+        return value
+    text = value.replace("\0", "")[:_LONGEST]
+    first = text[:1]
+    return f"'{text}" if first in _FORMULA or (first.isspace() and text.lstrip()[:1] in _FORMULA) else text

@@ -1,0 +1,125 @@
+"""What the page of a crawl says, in sentences."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from scrapy_focus.core.printable import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from scrapy_focus.found.notes import Notes
+
+_SIZES = ("B", "kB", "MB", "GB", "TB")
+_ENDS = {
+    "finished": "Every link that was found was followed.",
+    "shutdown": "It was interrupted.",
+    "focus_budget_requests": "Its budget of requests is used up.",
+    "focus_budget_bytes": "Its budget of bytes is used up.",
+    "focus_budget_seconds": "Its budget of time is used up.",
+    "focus_cost_limit": "The next file would have cost more requests than it was allowed to.",
+    "focus_plateau": "It found so little for so long that it stopped.",
+    "focus_storage": "Its own files could not be written or read any more; there may be no room left on the disk.",
+}
+_OUTCOMES = {
+    "http_error": "the site answered with an error",
+    "mime_stop": "not of a wanted type",
+    "too_large": "too large",
+    "ignored": "not asked for",
+    "spider_error": "the page could not be read",
+    "redirect_seen": "led to an address that was known",
+    "filtered": "left out",
+    "lost": "could not be resumed",
+}
+
+
+def counted(n: float, noun: str) -> str:
+    """Return a number with its noun.
+
+    Examples
+    --------
+    >>> counted(1, "file"), counted(1234, "address")
+    ('1 file', '1,234 addresses')
+    """
+    plural = f"{noun}es" if noun.endswith("s") else f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{n:,.0f} {noun if n == 1 else plural}"
+
+
+def size_text(size: float) -> str:
+    """Return a number of bytes in a unit in which it is short.
+
+    Examples
+    --------
+    >>> size_text(999), size_text(1_234_567)
+    ('999 B', '1.2 MB')
+    """
+    unit = 0
+    while size >= 999.5 and unit < len(_SIZES) - 1:
+        size, unit = size / 1000, unit + 1
+    return f"{size:,.{int(unit > 0)}f} {_SIZES[unit]}"
+
+
+def ending(notes: Notes) -> str:
+    """Say why the crawl ended, or that it did not."""
+    if not notes.crawl:
+        return "There are no notes of a crawl in this folder."
+    state = notes.state
+    if "ending" in state:
+        return printable(str(state["ending"]), 1000)
+    reason = state.get("reason")
+    if reason is None:
+        return "It runs, or it was killed; the same command resumes it then. What stands here is what was found so far."
+    said = _ENDS.get(str(reason)) or f"It ended with the reason {printable(str(reason))}."
+    resumable = bool(notes.runs) and notes.runs[-1].get("resumable") and reason != "finished"
+    return f"{said} The same command resumes it." if resumable and reason == "shutdown" else said
+
+
+def outlook(notes: Notes) -> list[str]:
+    """Say how many files are expected to be left, and what the next one is expected to cost; nothing if no page was
+    read.
+    """
+    state, said = notes.state, []
+    if not any(answer.status is not None and 200 <= answer.status < 300 for answer in notes.answers):
+        return []
+    waiting, cost = number_of(state.get("waiting")), number_of(state.get("cost"))
+    if waiting == 0 and state.get("reason") == "finished":
+        said.append("No link that it found is left to follow. What no link leads to cannot be found by a crawl.")
+    elif (limits := _limits(state)) is not None:
+        low, middle, high = limits
+        said.append(
+            f"About {counted(middle, 'file')} {'is' if middle == 1 else 'are'} left to be found: between {low:,.0f} "
+            f"and {high:,.0f}, with a probability of 90 %."
+        )
+    elif waiting:
+        said.append("How many files are left to be found cannot be said.")
+    if cost is not None and waiting:
+        said.append(f"The next file is expected to cost about {counted(max(1, round(cost)), 'request')}.")
+    if waiting:
+        said.append(f"{counted(waiting, 'link')} {'was' if waiting == 1 else 'were'} found and not followed.")
+    return said
+
+
+def failure(error: str, why: str) -> str:
+    """Say why a link came to nothing, from what its outcome says."""
+    if why:
+        return printable(why)
+    if error.startswith("failure: "):
+        return f"no answer ({printable(error.removeprefix('failure: '))})"
+    return _OUTCOMES.get(error, printable(error))
+
+
+def _limits(state: Mapping[str, Any]) -> tuple[float, float, float] | None:
+    left = state.get("left")
+    if not isinstance(left, list) or len(left) != 3:
+        return None
+    numbers = [number_of(value) for value in left]
+    low, middle, high = numbers
+    return None if low is None or middle is None or high is None else (low, middle, high)
+
+
+def number_of(value: Any) -> float | None:
+    """Return what notes have for a number, ``None`` if it is none."""
+    is_one = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    return float(value) if is_one else None

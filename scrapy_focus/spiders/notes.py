@@ -1,0 +1,156 @@
+"""Notes what a crawl for files does, and writes the page and the table of its folder when it ends."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from scrapy import signals
+from scrapy.downloadermiddlewares.offsite import OffsiteMiddleware
+
+from scrapy_focus import __version__
+from scrapy_focus.core.errors import FocusError
+from scrapy_focus.core.printable import printable_logger, reason_of
+from scrapy_focus.engine.ending import ending_of
+from scrapy_focus.engine.host import host_of
+from scrapy_focus.found.folder import write_report
+from scrapy_focus.found.notes import Answer, NoteBook
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from scrapy import Spider
+    from scrapy.crawler import Crawler
+
+    from scrapy_focus.core.types import Outcome
+    from scrapy_focus.engine.inflight import Entry
+    from scrapy_focus.spiders.again import Again
+
+logger = printable_logger(__name__)
+
+_BETWEEN = 10.0  # seconds between two notes of how the crawl stands
+_MOST = 1000  # hosts and extensions that are noted
+
+
+class CrawlNotes:
+    """Writes notes to ``<out>/.focus/log`` while a crawl runs, and ``<out>/index.html`` and ``files.csv`` at its end.
+
+    What cannot be written is said in one line, and harms no crawl. Where the scheduler is not one of this package, only
+    the files are on the page.
+
+    Parameters
+    ----------
+    crawler
+        Of the crawl, before it begins.
+    again
+        The folder, and which crawl of it this is.
+    facts
+        What the spider was asked to do, as JSON holds it.
+    left_out
+        Extensions of links that the spider leaves out; it may add to them while it crawls.
+    """
+
+    def __init__(self, crawler: Crawler, again: Again, facts: Mapping[str, Any], left_out: set[str]) -> None:
+        self.crawler = crawler
+        self.out = again.out
+        self.run = again.run
+        self.facts = facts
+        self._left_out = left_out
+        self._elsewhere: set[str] = set()
+        self._noted: tuple[set[str], set[str]] = set(), set()  # hosts and extensions
+        self._book: NoteBook | None = None
+        self._due = 0.0  # seconds of time.monotonic
+        crawler.signals.connect(self._open, signals.spider_opened)
+        crawler.signals.connect(self._close, signals.spider_closed)
+
+    def _open(self, spider: Spider) -> None:
+        self._try(self._begin)
+        host = host_of(self.crawler)
+        offsite = self.crawler.get_downloader_middleware(OffsiteMiddleware)
+        if offsite is not None:
+            self._elsewhere = offsite.domains_seen
+        if host is not None:
+            host.listeners.append(self._note)
+
+    def _begin(self) -> None:
+        settings, host = self.crawler.settings, host_of(self.crawler)
+        self._book = NoteBook(self.out, resumes=self.run.resumes, crawl=self.run.number)
+        self._book.begin({
+            "at": _now(), "version": __version__, **self.facts,
+            "policy": "" if host is None else host.policy.__qualname__,
+            "robots": settings.getbool("ROBOTSTXT_OBEY"), "delay": settings.getfloat("DOWNLOAD_DELAY"),
+            "agent": str(settings["USER_AGENT"]), "resumable": bool(settings["JOBDIR"]),
+        })  # fmt: skip
+
+    def _note(self, entry: Entry, outcome: Outcome) -> None:
+        """Note an outcome, and now and then how the crawl stands."""
+        book, request, pick = self._book, entry.request, outcome.pick
+        if book is None:
+            return
+        answer = Answer(
+            url=pick.url, method=pick.method, status=outcome.status, mime=outcome.mime, size=outcome.size,
+            sent=entry.sent, files=outcome.items, error=outcome.error,
+            why=reason_of(entry.failure) if outcome.error == "ignored" and entry.failure is not None else "",
+            page="" if request is None else (request.headers.get("Referer") or b"").decode("latin-1"),
+            anchor="" if request is None else str(request.meta.get("link_text", "")),
+        )  # fmt: skip
+        hosts, extensions = (_news(*each) for each in zip((self._elsewhere, self._left_out), self._noted, strict=True))
+        self._try(book.outcome, answer, elsewhere=hosts, left_out=extensions)
+        if monotonic() >= self._due:
+            self._try(self._stand)
+
+    def _stand(self, reason: str | None = None) -> None:
+        """Note how the crawl stands, and why it ended if it has."""
+        host, self._due = host_of(self.crawler), monotonic() + _BETWEEN
+        facts: dict[str, Any] = {"at": _now()}
+        if reason is not None:
+            facts["reason"] = reason
+        if host is not None:
+            if reason is not None:
+                facts["ending"] = ending_of(self.crawler).sentence
+            status = host.status(best=1)
+            facts |= {
+                "used": dict(status.used), "limits": dict(status.limits), "waiting": status.waiting,
+                "in_flight": status.in_flight, "left": status.left, "cost": status.cost,
+            }  # fmt: skip
+        if self._book is not None:
+            self._book.state(facts)
+
+    def _close(self, spider: Spider, reason: str) -> None:
+        self._try(self._end, reason)
+        try:
+            page = write_report(self.out)
+        except (OSError, FocusError) as error:
+            logger.error("The page of what was found cannot be written: %s", reason_of(error))
+        else:
+            logger.info("What was found is listed in %s", page)
+
+    def _end(self, reason: str) -> None:
+        if self._book is not None:
+            self._stand(reason)
+        if self._book is not None:
+            self._book.close()
+
+    def _try(self, call: Callable[..., None], *args: Any, **kwargs: Any) -> None:
+        """Write to the notes, or say once that they end here."""
+        try:
+            call(*args, **kwargs)
+        except OSError as error:
+            self._book = None
+            logger.error(
+                "No more notes of this crawl are written, so that its page will lack something: %s", reason_of(error)
+            )
+
+
+def _news(there: set[str], noted: set[str]) -> list[str]:
+    """Return what is there and was not noted before, and note it."""
+    if len(there) == len(noted) or len(noted) >= _MOST:
+        return []
+    news = sorted(there - noted)[: _MOST - len(noted)]
+    noted.update(news)
+    return news
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

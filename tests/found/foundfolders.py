@@ -1,0 +1,74 @@
+"""Folders as crawls leave them, some of sites on which everything is called badly."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from scrapy_focus.found.notes import Answer, NoteBook
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+SITE = "https://statistics.example.org"
+EVIL = [
+    "<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "</script><script>alert(2)</script>", "<!--<script>",
+    "javascript:alert(1)", "\u202egnp.exe\u2066", "A" * 10_000, "{{7*7}}{% raw %}", "\ud800", "\0\x1b[31m", "=1+1",
+    "'><svg onload=alert(3)>", "../../../etc/passwd", "/etc/passwd", "data:text/html,<script>alert(4)</script>",
+]  # fmt: skip
+
+
+def line(n: int, **more: Any) -> dict[str, Any]:
+    """Return a line of a list."""
+    return {
+        "url": f"{SITE}/files/{n}.csv", "mime": "text/csv", "size": 1000 * n, "sha256": f"{n:064}",
+        "page": f"{SITE}/publication/{n}", "anchor": f"Download ({n} kB)", "path": f"files/{n:064}/{n}.csv", **more,
+    }  # fmt: skip
+
+
+def make(folder: Path, lines: Iterable[dict[str, Any]], answers: Iterable[Answer] = (), **state: Any) -> Path:
+    """Make a folder as a crawl leaves it; it has no notes if there are no answers."""
+    folder.mkdir(exist_ok=True)
+    (folder / "manifest.jsonl").write_text("".join(json.dumps(each) + "\n" for each in lines))
+    if answers:
+        book = NoteBook(folder)
+        book.begin({"roots": [f"{SITE}/"], "types": "csv", "budget": 100, "robots": True, "delay": 1.0, "resumable": True,
+                    "at": "2026-03-04T05:06:07+00:00"})  # fmt: skip
+        for answer in answers:
+            book.outcome(answer, elsewhere=[], left_out=[])
+        book.state({"at": "2026-03-04T05:06:08+00:00", **state})
+        book.close()
+    return folder
+
+
+def hit(n: int, **more: Any) -> Answer:
+    """Return the outcome of a link to a file."""
+    answer = Answer(
+        url=f"{SITE}/files/{n}.csv", status=200, mime="text/csv", size=1000 * n, sent=1, files=1.0,
+        page=f"{SITE}/publication/{n}", anchor=f"Download ({n} kB)",
+    )  # fmt: skip
+    return answer._replace(**more)
+
+
+def hostile(folder: Path) -> Path:
+    """Make a folder in which everything is called badly."""
+    folder.mkdir(parents=True)
+    lines, answers = [], []
+    for evil in EVIL:
+        lines.append(line(1, url=f"{SITE}/{evil}", name=evil, path=f"files/{evil}"))
+        lines.append(line(2, url=evil, anchor=evil, page=evil, path=evil, mime=evil))
+        lines.append(line(3, url=f"http://{evil}/", state=evil, page=f"{SITE}/{evil}/"))
+        answers += [
+            hit(1, url=evil, anchor=evil, page=evil, mime=evil), hit(2, files=0.0, error=evil, why=evil, url=f"b{evil}"),
+            hit(3, url=f"http://{evil}", anchor=evil, page=f"{SITE}/{evil}/", status=404, files=0.0, error="http_error"),
+        ]  # fmt: skip
+    make(folder, lines, answers, reason=EVIL[0], left=EVIL, cost=EVIL[1], waiting=EVIL[2], used=EVIL[3], limits=3)
+    book = NoteBook(folder, resumes=True)
+    book.begin({"roots": EVIL, "types": EVIL[0], "budget": EVIL[1], "delay": EVIL[2], "agent": EVIL[3], "at": EVIL})
+    book.outcome(hit(4), elsewhere=EVIL, left_out=EVIL)
+    book.state({"reason": EVIL[0], "ending": EVIL[1], "left": [None, "x", {}], "cost": 1e400})
+    book.close()
+    skips = [{"url": evil, "reason": evil, "page": evil, "anchor": evil} for evil in EVIL]
+    (folder / "skipped.jsonl").write_text("".join(json.dumps(each) + "\n" for each in skips))
+    return folder

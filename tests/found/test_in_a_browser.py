@@ -1,0 +1,116 @@
+"""The page of a folder in a real browser: nothing in it runs or loads, it fits, and its list can be searched and sorted."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from scrapy_focus.found.folder import write_report
+from tests.found.foundfolders import hostile, line, make
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright (pip install playwright)")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Debian's chromium (apt-get install chromium)")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with playwright.sync_playwright() as running:
+        started = running.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
+        )
+        yield started
+        started.close()
+
+
+def look(
+    browser: Any, path: Path, *, width: int = 1440, scheme: str = "light", scripts: bool = True
+) -> tuple[Any, list[str]]:
+    """Open a page, and return it with all that it did besides being shown."""
+    context = browser.new_context(
+        viewport={"width": width, "height": 900}, color_scheme=scheme, java_script_enabled=scripts
+    )
+    page, did = context.new_page(), []
+    page.on("dialog", lambda dialog: did.append(f"dialog {dialog.message}"))
+    page.on("console", lambda message: did.append(f"console {message.text}"))
+    page.on("pageerror", lambda error: did.append(f"error {error}"))
+    page.on("request", lambda request: did.append(f"request {request.url}"))
+    page.goto(path.as_uri())
+    assert did.pop(0) == f"request {path.as_uri()}"
+    return page, did
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(360, "light"), (768, "dark"), (1440, "light")])
+def test_nothing_runs_and_nothing_overflows(browser: Any, tmp_path: Path, width: int, scheme: str) -> None:
+    """Whatever names, texts and addresses a site has, also while somebody searches, sorts and asks for more."""
+    path = write_report(hostile(tmp_path / "found"))
+    page, did = look(browser, path, width=width, scheme=scheme)
+    page.evaluate("document.querySelectorAll('.files thead button').forEach(head => { head.click(); head.click(); })")
+    everything = page.inner_text("#hits")
+    page.fill("#search", "<script>")
+    page.wait_for_function("before => document.getElementById('hits').textContent !== before", arg=everything)
+    page.fill("#search", "")
+    page.wait_for_function("before => document.getElementById('hits').textContent === before", arg=everything)
+    page.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true; })")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert did == []
+    assert page.query_selector("img") is None
+    odd = "[...document.links].filter(a => !/^(https?|file):/.test(a.href) || (a.protocol == 'file:' && !a.href.startsWith(%r)))"
+    assert page.evaluate(f"{odd % path.parent.as_uri()}.length") == 0
+    page.context.close()
+
+
+def test_the_list_can_be_searched_sorted_and_filtered(browser: Any, tmp_path: Path) -> None:
+    """Of five thousand files only those are rows that are looked at, and each control shows what it says."""
+    kinds = ("csv", "pdf")
+    lines = [
+        line(n, url=f"https://x.example/{n}.{kinds[n % 2]}", mime="", size=n, state=("same", "new")[n % 3 == 0], crawl=2,
+             path=f"files/{n:064}/{n}.{kinds[n % 2]}")
+        for n in range(1, 5001)
+    ]  # fmt: skip
+    page, did = look(browser, write_report(make(tmp_path / "found", lines)))
+
+    def names() -> list[str]:
+        found: list[str] = page.eval_on_selector_all(
+            ".files tbody th", "all => all.map(each => each.firstChild.textContent)"
+        )
+        return found
+
+    def hits(said: str) -> None:
+        page.wait_for_function("said => document.getElementById('hits').textContent === said", arg=said)
+
+    hits("5,000 of 5,000 files")
+    assert names() == [f"{n}.{kinds[n % 2]}" for n in range(1, 26)]
+    page.click(".more")
+    assert len(names()) == 125
+    page.click("th[data-by=size] button")
+    assert names()[0] == "5000.csv"
+    page.click("th[data-by=size] button")
+    assert names()[0] == "1.pdf"
+    page.fill("#search", "X.EXAMPLE/499")
+    hits("11 of 5,000 files")
+    page.select_option("#kind", "pdf")
+    hits("6 of 5,000 files")
+    page.select_option("#state", "new")
+    hits("1 of 5,000 files")
+    assert names() == ["4995.pdf"]
+    page.fill("#search", "no such file")
+    hits("0 of 5,000 files")
+    assert names() == []
+    assert did == []
+    page.context.close()
+
+
+def test_without_scripts_it_is_a_table(browser: Any, tmp_path: Path) -> None:
+    """The first hundred files are there, it is said that there are more, and the controls are not shown."""
+    page, _ = look(browser, write_report(make(tmp_path / "found", [line(n) for n in range(1, 301)])), scripts=False)
+    assert page.locator(".files tbody tr").count() == 100
+    assert page.locator("noscript").inner_text() == "Without scripts, only the first 100 are shown here."
+    assert not page.locator(".controls").is_visible()
+    page.context.close()

@@ -1,0 +1,206 @@
+"""The page of a crawl: written at its end, while it runs, after Ctrl-C, after kills; and looked at in a browser."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from crawls import crawl
+
+from scrapy_focus.commands.report import ReportCommand
+from scrapy_focus.found.folder import write_report
+from scrapy_focus.found.listed import read_list
+from scrapy_focus.found.notes import NOTES, read_notes
+from scrapy_focus.sites.portal.portal import StatisticsPortal
+from scrapy_focus.sites.server import SiteServer
+from scrapy_focus.spiders.datasets import DatasetsSpider
+from tests.made import HANG
+from tests.pages import Reader
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+ROOT = Path(__file__).parents[2]
+#: Runs the spider of this package, and ends it like a kill when so many outcomes are in the journal of its job.
+RUN = """
+import os, signal, sys
+from scrapy.crawler import AsyncCrawlerProcess
+from scrapy_focus.core.events import Concluded
+from scrapy_focus.jobs.job import Job
+from scrapy_focus.spiders.datasets import DatasetsSpider
+
+root, out, job, until = *sys.argv[1:4], int(sys.argv[4])
+tell, told = Job.tell, [0]
+
+def tell_and_die(self, event):
+    tell(self, event)
+    told[0] += isinstance(event, Concluded)
+    if until and told[0] == until:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+Job.tell = tell_and_die
+process = AsyncCrawlerProcess({
+    "ADDONS": {"scrapy_focus.Addon": 500}, "JOBDIR": job, "FOCUS_SEED": 1, "FOCUS_MAX_INFLIGHT": 1, "ROBOTSTXT_OBEY": True,
+    "TELNETCONSOLE_ENABLED": False, "REMOTE_CONTROL_ENABLED": False, "TWISTED_REACTOR_ENABLED": False,
+    "FOCUS_PROGRESS": "off", "DOWNLOAD_DELAY": 0, "CONCURRENT_REQUESTS_PER_DOMAIN": 8, "DEPTH_LIMIT": 2,
+})
+process.crawl(DatasetsSpider, root=root, out=out)
+process.start()
+"""
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[SiteServer]:
+    with SiteServer(StatisticsPortal(pages=200, seed=0, endless=False), latency=0.0) as running:
+        yield running
+
+
+def start(server: SiteServer, folder: Path, until: int = 0) -> subprocess.Popen[bytes]:
+    """Start the spider in a process of its own, to be killed after so many outcomes of this run."""
+    words = [sys.executable, "-c", RUN, server.url, str(folder / "out"), str(folder / "job"), str(until)]
+    with (folder / "log").open("ab") as log:
+        env = {**os.environ, "PYTHONPATH": str(ROOT)}
+        return subprocess.Popen(words, env=env, stdout=log, stderr=log)
+
+
+def run(server: SiteServer, folder: Path, until: int = 0) -> int:
+    folder.mkdir(exist_ok=True)
+    return start(server, folder, until).wait(HANG)
+
+
+def timeless(path: Path) -> str:
+    """Return a page or table without the times in it, how often it was started, and what it asked for again."""
+    text = re.sub(r"\d{4}-\d\d-\d\dT[\d:]+\+00:00|\d+ \w+ \d{4}, \d\d:\d\d UTC", "then", path.read_text())
+    return re.sub(r"<dt>(Runs|Requests in all)</dt>\s*<dd>.*?</dd>", r"<dt>\1</dt>", text)
+
+
+def test_each_crawl_ends_with_a_page(server: SiteServer, tmp_path: Path) -> None:
+    """It has all files that were stored, says why the crawl ended and what it obeyed, and names it in the log."""
+    out = tmp_path / "out"
+    done = crawl(
+        DatasetsSpider, {"ROBOTSTXT_OBEY": True, "FOCUS_SEED": 1}, addon=True, root=server.url, out=str(out), budget="150"
+    )  # fmt: skip
+    assert done.errors == {}
+    reader = Reader((out / "index.html").read_text())
+    files = [json.loads(line) for line in (out / "manifest.jsonl").read_text().splitlines()]
+    assert len(files) > 20
+    assert f"What was found on {server.url[7:-1]} {len(files)} files" in reader.text
+    assert "Its budget of requests is used up." in reader.text
+    assert "robots.txt obeyed" in reader.text
+    assert "Links to 1 other host were not followed: social.example.org." in reader.text
+    assert done.logged("What was found is listed in")
+    with (out / "files.csv").open(encoding="utf-8-sig", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["url"] for row in rows] == [line["url"] for line in files]
+    assert all((out / row["path"]).is_file() for row in rows)
+    for link in reader.all("a"):
+        if not (link["href"] or "").startswith("http"):
+            assert (out / str(link["href"]).replace("%20", " ")).is_file()
+
+
+def test_the_notes_are_what_the_crawl_counted(server: SiteServer, tmp_path: Path) -> None:
+    """One line for each outcome, with the files and requests of the stats, and what each link was."""
+    out = tmp_path / "out"
+    done = crawl(DatasetsSpider, {"ROBOTSTXT_OBEY": True, "FOCUS_SEED": 1}, addon=True, root=server.url, out=str(out))
+    notes = read_notes(out)
+    assert len(notes.answers) == done.stats["focus/outcomes"]
+    assert sum(answer.files for answer in notes.answers) == done.stats["focus/reward"]
+    assert sum(answer.sent for answer in notes.answers) == done.stats["focus/requests"] - 1  # robots.txt
+    assert {answer.url: (answer.page, answer.anchor) for answer in notes.answers if answer.files} == {
+        answer.url: (item.page, item.anchor)
+        for item in done.items
+        for answer in notes.answers
+        if answer.files and answer.page == item.page and answer.anchor == item.anchor and answer.size == item.size
+    }
+    assert sum(answer.status == 404 for answer in notes.answers) == done.stats["downloader/response_status_count/404"]
+    assert [answer.why for answer in notes.answers if answer.why] == ["Forbidden by robots.txt"] * 4
+    assert notes.state["reason"] == "finished"
+    assert notes.state["waiting"] == 0
+
+
+def test_killed_and_resumed_it_is_the_same_page(server: SiteServer, tmp_path: Path) -> None:
+    """A crawl that was killed twice has the page and the table of one that was not, but for times and runs."""
+    assert run(server, tmp_path / "whole") == 0
+    folder = tmp_path / "killed"
+    for until in (25, 40):
+        assert run(server, folder, until) == -signal.SIGKILL
+        assert "It runs, or it was killed" in write_report(folder / "out").read_text()
+    assert run(server, folder) == 0
+    assert len(list((folder / "out" / NOTES).iterdir())) == 3
+    assert "<dd>3, the first from" in (folder / "out/index.html").read_text()
+    for name in ("index.html", "files.csv"):
+        whole, killed = (timeless(tmp_path / each / "out" / name) for each in ("whole", "killed"))
+        assert killed.replace(str(folder), "") == whole.replace(str(tmp_path / "whole"), "")
+
+
+def test_interrupted_it_has_a_page(tmp_path: Path) -> None:
+    """While it runs, the command makes a page of what is there; after Ctrl-C there is one that says so."""
+    with SiteServer(StatisticsPortal(pages=200, seed=0, endless=False), latency=0.02) as slow:
+        process = start(slow, tmp_path)
+        out = tmp_path / "out"
+        wait_for(process, lambda: (out / "manifest.jsonl").exists() and len(read_list(out)) > 3)
+        page = write_report(out)
+        assert "It runs, or it was killed" in page.read_text()
+        assert len(read_list(out)) > 3
+        page.unlink()
+        process.send_signal(signal.SIGINT)
+        process.wait(HANG)
+    assert "It was interrupted. The same command resumes it." in page.read_text()
+
+
+def wait_for(process: subprocess.Popen[bytes], what: Callable[[], bool]) -> None:
+    while process.poll() is None and not what():
+        time.sleep(0.01)
+
+
+def test_what_cannot_be_written_harms_no_crawl(server: SiteServer, tmp_path: Path) -> None:
+    """With a file where the notes go, and a folder where the page goes, files are found all the same, and it is said once."""
+    out = tmp_path / "out"
+    (out / "index.html").mkdir(parents=True)
+    (out / ".focus").write_bytes(b"")
+    done = crawl(DatasetsSpider, {"FOCUS_SEED": 1}, addon=True, root=server.url, out=str(out), budget="60")
+    assert len(done.items) > 3
+    assert done.errors == {}
+    assert len(done.logged("No more notes of this crawl are written")) == 1
+    assert len(done.logged("The page of what was found cannot be written")) == 1
+    assert not done.logged("Traceback")
+
+
+def test_with_scrapys_own_scheduler_there_is_a_list(server: SiteServer, tmp_path: Path) -> None:
+    """Without a scheduler that tells of outcomes, the page has the files."""
+    out = tmp_path / "out"
+    settings = {"SCHEDULER": "scrapy.core.scheduler.Scheduler", "CLOSESPIDER_PAGECOUNT": 40}
+    crawl(DatasetsSpider, settings, root=server.url, out=str(out))
+    assert f"{len(read_list(out))} files" in Reader((out / "index.html").read_text()).text
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It names the page that it wrote; a folder of no crawl, or a damaged one, is said in one line, with status 2."""
+    command = ReportCommand()
+    folders: dict[str, bytes | None] = {"empty": None, "foreign": b"some notes\n", "damaged": b'{"url": "x"}\n{"url\n'}
+    for name, content in folders.items():
+        (tmp_path / name).mkdir()
+        if content is not None:
+            file = "readme.txt" if name == "foreign" else "manifest.jsonl"
+            (tmp_path / name / file).write_bytes(content)
+        assert command.work([str(tmp_path / name)], None) == 2  # type: ignore[arg-type]
+        said = capsys.readouterr()
+        assert said.out == ""
+        assert re.fullmatch(r"Error: [^\n]+\n", said.err)
+    assert command.work([str(tmp_path / "not there")], None) == 2  # type: ignore[arg-type]
+    assert "is no folder; name the one in which a crawl stored its files" in capsys.readouterr().err
+    (tmp_path / "good").mkdir()
+    (tmp_path / "good" / "manifest.jsonl").write_text('{"url": "https://x/a.csv"}\n')
+    assert command.work([str(tmp_path / "good")], None) == 0  # type: ignore[arg-type]
+    assert capsys.readouterr().out == f"What was found is in {tmp_path / 'good' / 'index.html'}\n"
