@@ -26,6 +26,8 @@ logger = printable_logger(__name__)
 
 _RECENT = 100  # requests over which the rate "now" is taken
 _LONGEST = 120  # characters of the name of an arm
+_LONGEST_NAME = 20  # characters of the name of a parameter
+_NAMES = 3  # of parameters
 _ROOM = 3  # columns for the ^C that the terminal shows
 
 
@@ -112,6 +114,9 @@ def progress(host: Host) -> list[str]:
     ]
     if large := status.counts.get("outcome/too_large", 0):
         lines.append(f"{large:,} answers skipped as too large")
+    if copies := status.counts.get("near/dropped", 0):
+        names = sorted({each.name for each in host.ignored_parameters() if each.links})
+        lines.append(f"{copies:,} links not followed, as they differ only in {_listed(names)}")
     hosts, seconds = host.put_off_hosts
     if hosts:
         lines.append(f"{hosts:,} hosts put off, the next is asked again in {seconds:,.0f} s")
@@ -128,6 +133,11 @@ def progress(host: Host) -> list[str]:
         for name, earned, pulls in status.best_arms
     ]
     return [*lines, f"best arms: {', '.join(best)}"] if best else lines
+
+
+def _listed(names: list[str]) -> str:
+    shown = ", ".join(printable(name, _LONGEST_NAME) for name in names[:_NAMES])
+    return f"{shown} and {len(names) - _NAMES:,} more" if len(names) > _NAMES else shown
 
 
 def _amount(value: float) -> str:

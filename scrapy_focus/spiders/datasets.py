@@ -59,6 +59,7 @@ class DatasetsSpider(scrapy.Spider):
     name = "datasets"
     custom_settings = {
         "ITEM_PIPELINES": {"scrapy_focus.spiders.pipelines.StoreFiles": 300},
+        "FOCUS_IGNORE_PARAMETERS": True,
         "LOG_LEVEL": "INFO",
     }
 
