@@ -125,20 +125,19 @@ def page_links(root: _Element, base: str) -> Iterator[tuple[str, _Element]]:
             yield url, element
 
 
-def page_text(root: _Element, *, without: Collection[str] = ()) -> str:
+def page_text(root: _Element) -> str:
     """Return what there is to read on a parsed page: its title, then its visible text, with single blanks.
 
-    Scripts, styles, templates, form fields and what is ``hidden`` are left out, and elements with a name that is in
-    ``without``. Elements part words, those within a line (``<b>``, ``<a>``, ..) do not. Time is linear in the page.
+    Scripts, styles, templates, form fields and what is ``hidden`` are left out. Elements part words, those within a
+    line (``<b>``, ``<a>``, ..) do not. Time is linear in the page.
     """
-    unseen = _UNSEEN.union(without) if without else _UNSEEN
     title = root.find("head/title")
     pieces = ["" if title is None else "".join(map(str, title.itertext()))]
     walk = etree.iterwalk(root, events=("start", "end"))  # with comments, its time grows with the square of them
     for event, element in walk:
         inline = element.tag in _INLINE
         if event == "start":
-            if element.tag in unseen or "hidden" in element.attrib:
+            if element.tag in _UNSEEN or "hidden" in element.attrib:
                 walk.skip_subtree()
             else:
                 pieces.append(("" if inline else " ") + (element.text or ""))

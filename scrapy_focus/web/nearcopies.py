@@ -14,12 +14,13 @@ good. Where pages change with each fetch (a counter, adverts in the text), pairs
 from __future__ import annotations
 
 import re
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy_focus.web.html import page_text
+from lxml import etree
+
 from scrapy_focus.web.queries import Query, query_of
 
 if TYPE_CHECKING:
@@ -33,7 +34,8 @@ _BYTES = 512  # below which a file does
 _HOSTS = 500
 _NAMES = 64  # of a host
 _SAMPLES = 1 << 14
-_LINKS = 2000  # of a page that are read
+_LONG = 16  # characters of a word
+_BESIDE = 16  # elements beside what a page is about, at most: texts within several of them are read as often
 _STORED = 200  # hosts, whose beliefs are stored
 _CHECKED = (5, 10, 20)  # links that are followed to see whether a belief holds ...
 _BETWEEN = 50  # ... and pages of a host, between two later ones
@@ -47,6 +49,9 @@ WELL_KNOWN = frozenset(
     phpsessid jsessionid aspsessionid cfid cftoken ;jsessionid ;phpsessid
     """.split()
 )
+
+_texts: Any = etree.XPath("descendant::text()", smart_strings=False)
+_hrefs: Any = etree.XPath("descendant::a/@href", smart_strings=False)
 
 # What changes with each fetch: times of day; long tokens of letters and digits.
 _TIME = re.compile(r"\d\d?:\d\d(:\d\d)?(\.\d+)?\Z")
@@ -89,13 +94,23 @@ def page_print(root: _Element) -> int:
     of all links, without their parameters. Times of day, and long tokens of letters and digits, do not count. It is
     valid in this process only. Time is linear in the page.
     """
-    words = page_text(root, without=("aside", "footer")).split()
-    said = {word for word in words if not _is_volatile(word)}
+    texts = _texts(root)
+    beside = list(root.iter("aside", "footer"))
+    if len(beside) > _BESIDE:
+        return 0
+    unseen = [element.text or "" for element in root.iter("script", "style", "textarea")]
+    if beside or unseen:
+        shown = Counter(texts)
+        shown.subtract(unseen)
+        for element in beside:
+            shown.subtract(_texts(element))
+            shown.update(link.text or "" for link in element.iter("a"))
+        texts = [text for text, n in shown.items() if n > 0]
+    words = set(" ".join(texts).split())
+    said = {word for word in words if (len(word) < _LONG and ":" not in word) or not _is_volatile(word)}
     if len(said) < _WORDS:
         return 0
-    for _, element in zip(range(_LINKS), root.iter("a"), strict=False):
-        said.add(f"> {(element.get('href') or '').partition('?')[0].partition(';')[0]}")
-        said.add(f"# {element.text or ''}")
+    said.update(f"> {href.partition('?')[0].partition(';')[0]}" for href in _hrefs(root))
     return hash(frozenset(said)) or 1
 
 
@@ -105,7 +120,7 @@ def file_print(body: bytes) -> int:
 
 
 def _is_volatile(word: str) -> bool:
-    if len(word) >= 16:
+    if len(word) >= _LONG:
         return bool(_TOKEN.match(word)) and any(map(str.isdigit, word)) and any(map(str.isalpha, word))
     return ":" in word and bool(_TIME.match(word))
 
@@ -170,8 +185,9 @@ class NearCopies:
     def offer(self, url: str) -> None:
         """A link was found: the page without one of its parameters may make a pair with it."""
         query = query_of(url)
+        ignored = self._ignored(query)
         for name in query.names:
-            _put(self._bases, _hash(query.without(*self._ignored(query), name)), None)
+            _put(self._bases, _hash(query.without(*ignored, name)), None)
 
     def wants(self, url: str) -> bool:
         """Whether the print of the page at a URL may teach something."""
