@@ -77,6 +77,7 @@ class Config:
     kill_safe_fetch: bool = False
     blocked_mimes: frozenset[str] = frozenset(BLOCKED_MIMES)
     browser_offsite: frozenset[str] = frozenset()
+    ignore_parameters: bool = False
     progress: Progress = "auto"
     item_id: str = ""
     keywords: tuple[str, ...] = ()
@@ -129,6 +130,7 @@ class Config:
             kill_safe_fetch=_flag(settings, "FOCUS_KILL_SAFE_FETCH"),
             blocked_mimes=_types(settings, "FOCUS_BLOCKED_MIMES", list(BLOCKED_MIMES)),
             browser_offsite=_resources(settings, "FOCUS_BROWSER_OFFSITE", _MADE_OF),
+            ignore_parameters=_flag(settings, "FOCUS_IGNORE_PARAMETERS"),
             progress=progress,
             item_id=item_id_field(settings),
             keywords=tuple(_list(settings, "FOCUS_KEYWORDS", (), "words and phrases")),
@@ -243,6 +245,7 @@ SETTINGS = (
     "FOCUS_EXPLAIN",
     "FOCUS_FRONTIER",
     "FOCUS_GOAL",
+    "FOCUS_IGNORE_PARAMETERS",
     "FOCUS_ITEM_ID",
     "FOCUS_KEYWORDS",
     "FOCUS_KILL_SAFE_FETCH",

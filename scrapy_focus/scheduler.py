@@ -37,6 +37,7 @@ from scrapy_focus.engine.garbage import freeze, thaw
 from scrapy_focus.engine.inflight import BudgetExhausted, Entry, Errback, InFlight, engine_slot, unwrap
 from scrapy_focus.engine.links import Links
 from scrapy_focus.engine.marks import PICK, WHY
+from scrapy_focus.engine.nearcopies import PARAMETERS, NearCopyFilter
 from scrapy_focus.engine.requests import MissingCallback, Requests, project_of
 from scrapy_focus.engine.slots import Slots, slot_name
 from scrapy_focus.engine.stats import Stats, persistence, summary
@@ -62,8 +63,9 @@ if TYPE_CHECKING:
 
     from scrapy_focus.core.crawl import Status
     from scrapy_focus.core.policy import Policy
-    from scrapy_focus.core.types import Link, Outcome
+    from scrapy_focus.core.types import Link, Outcome, Pick
     from scrapy_focus.engine.host import Host
+    from scrapy_focus.web.nearcopies import Ignored
 
 logger = printable_logger(__name__)
 P = ParamSpec("P")
@@ -78,6 +80,7 @@ _LONGEST_REASON = 1000  # characters
 _SHOWN_ERRORS = 3  # with traceback; after that they are only counted
 _WRITTEN = ("close", "log", "save")  # errors of what is written when a crawl is closed
 _MOST_ERRORS = 100  # of the question whether there is anything to do
+_SKIPPED = 50  # links to copies that are passed over at once
 
 
 class FocusScheduler(BaseScheduler):
@@ -149,6 +152,7 @@ class FocusScheduler(BaseScheduler):
         self.slots = Slots(crawler, limit=config.max_inflight_per_slot)
         self.inflight = InFlight(crawler, self.slots)
         self.traps = Traps(config.limits(), self)
+        self.near = self._make_near()
         self.turns = Turns(self._step, self._ask_again)
         self._concluding: set[int] = set()  # picks whose outcomes take more than one turn
         self._successors: deque[tuple[Entry, Request]] = deque()
@@ -176,6 +180,11 @@ class FocusScheduler(BaseScheduler):
             stores=self.config.stored_classes,
             project=project_of(spider),
         )
+
+    def _make_near(self) -> NearCopyFilter | None:
+        if not self.config.ignore_parameters:
+            return None
+        return NearCopyFilter(self, self.links, None if self.job is None else self.job.folder / PARAMETERS)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -215,6 +224,8 @@ class FocusScheduler(BaseScheduler):
         status = self.guard("close", None, self.crawl.status)
         if self.answers is not None:
             self.guard("close", None, self.answers.close)
+        if self.near is not None:
+            self.guard("near", None, self.near.close)
         self.guard("close", None, self.crawl.close, learned_to=self.config.learned_to)
         if self._unwritten > failed:
             self.closing.failed(StorageError("what a crawl leaves could not be written"))
@@ -360,6 +371,10 @@ class FocusScheduler(BaseScheduler):
         """How many hosts are put off, and in how many seconds the first of them is asked again."""
         return self.slots.shut, max(0.0, self.slots.opens_in() or 0.0)
 
+    def ignored_parameters(self) -> list[Ignored]:
+        """Return which parameters of URLs do not change the page, by host (``FOCUS_IGNORE_PARAMETERS``)."""
+        return [] if self.near is None else self.near.ignored()
+
     def flush_stats(self) -> None:
         """Write the counts of the crawl to the stats of Scrapy, under ``focus/``."""
         self._stats.flush(self.crawl.status())
@@ -397,6 +412,8 @@ class FocusScheduler(BaseScheduler):
             return False
         if self._loose or self._successors or self._spilled or self._in_flight:
             return True
+        if self.near is not None and self.near.gives_back:
+            return True
         return bool(self.crawl.status().waiting) and not self._never
 
     def _drops(self, request: Request, entry: Entry | None) -> bool:
@@ -420,6 +437,9 @@ class FocusScheduler(BaseScheduler):
         if seen and not self.seen.wanted:
             if source is not None:
                 self.seen.note(request, source)
+            return False
+        if not seen and self.near is not None and self.guard("near", False, self.near.refuses, request):
+            self.seen.forget([request.url])
             return False
         self.count("link/loose", source is None)
         if source is not None:
@@ -453,7 +473,8 @@ class FocusScheduler(BaseScheduler):
             self._successors.append((entry, successor))
         if 0 < self.config.max_inflight <= self._in_flight:
             return None
-        while (pick := self.crawl.next(self.slots.busy)) is not None:
+        skipped = 0
+        while skipped < _SKIPPED and (pick := self.crawl.next(self.slots.busy)) is not None:
             entry = self.inflight.entries[pick.id] = Entry(pick, monotonic())
             try:
                 request = self.guard("unpack", None, self.requests.unpack, pick.key, pick.url, pick.payload)
@@ -461,6 +482,11 @@ class FocusScheduler(BaseScheduler):
                 self._release(self.inflight.entries.pop(pick.id))
                 self._fail(error)
                 return None
+            if request is not None and self._skips(request, pick):
+                skipped += 1
+                entry.verdict = "near_copy"
+                self._conclude(entry)
+                continue
             if request is not None:
                 if any(other.request is request for other in self.inflight.entries.values()):
                     request = request.copy()
@@ -470,9 +496,16 @@ class FocusScheduler(BaseScheduler):
                 return self.inflight.hand_out(entry, request)
             entry.verdict = "lost"  # its callback is gone since the last run, say
             self._conclude(entry)
+        if skipped >= _SKIPPED:
+            self._ask_again()
         self._place_stuck()
         self._look_when_due()
         return None
+
+    def _skips(self, request: Request, pick: Pick) -> bool:
+        if self.near is None or State.FETCHED in self.seen.wanted:  # else a revisit would count as a copy
+            return False
+        return self.guard("near", False, self.near.skips, request, pick)
 
     # Answers that survive a kill
 
@@ -533,6 +566,8 @@ class FocusScheduler(BaseScheduler):
                 self._ask_again()
         for entry in self.inflight.ended():
             self._conclude(entry)
+        if self.near is not None and self.near.gives_back:
+            self.guard("near", None, self._take_back, self.near)
         if self._owing:
             self.crawl.expire()
             for pick_id in self._owing.keys() - self.crawl.status().owed:
@@ -548,6 +583,8 @@ class FocusScheduler(BaseScheduler):
         if isinstance(entry.failure, BudgetExhausted) and not entry.sent:
             self._release(entry)
             return
+        if self.near is not None:
+            self.guard("near", None, self.near.concluded, entry)
         outcome = entry.outcome(monotonic())
         label = entry.label()
         self.count(f"outcome/{label}")
@@ -566,6 +603,12 @@ class FocusScheduler(BaseScheduler):
             self.turns.add(work)
         else:
             deque(work, 0)
+
+    def _take_back(self, near: NearCopyFilter) -> None:
+        for request in near.given_back():
+            self._loose.append(self.links.make(request, seen=False))
+            self._count_as_scrapy("enqueued")
+        self._ask_again()
 
     def _reporting(self, entry: Entry, outcome: Outcome) -> Iterator[None]:
         try:
@@ -681,7 +724,7 @@ class FocusScheduler(BaseScheduler):
             self._conclude(entry)
         self.crawl.expire(everything=True)
         self._settle()
-        while self._loose:
+        while self._loose or (self.near is not None and self.near.gives_back):
             self._settle()
         if self.job is not None:
             if len(self.requests):

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from scrapy_focus.core.policy import Policy
     from scrapy_focus.core.types import Outcome, State
     from scrapy_focus.engine.inflight import Entry, InFlight
+    from scrapy_focus.web.nearcopies import Ignored
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -93,6 +94,9 @@ class Host(Protocol):
 
     def recall(self, request: Request) -> Response | None:
         """Return the answer to a request that had arrived when an earlier run was killed, if it did."""
+
+    def ignored_parameters(self) -> list[Ignored]:
+        """Return which parameters of URLs do not change the page, by host."""
 
     def flush_stats(self) -> None:
         """Write the counts of the crawl to the stats of Scrapy."""

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 _RECENT = 100  # requests over which the rate "now" is taken
 _LONGEST = 120  # characters of the name of an arm
+_LONGEST_NAME = 20  # characters of the name of a parameter
+_NAMES = 3  # of parameters
 _BEST = 3  # arms that are named
 _KINDS = 5  # kinds of finds that are named
 _WINDOW = 60.0  # seconds over which the speed is taken
@@ -166,6 +168,9 @@ def _details(host: Host, status: Status) -> list[str]:
     ]
     if large := status.counts.get("outcome/too_large", 0):
         lines.append(f"{large:,} answers skipped as too large")
+    if copies := status.counts.get("near/dropped", 0):
+        names = sorted({each.name for each in host.ignored_parameters() if each.links})
+        lines.append(f"{copies:,} links not followed, as they differ only in {_listed(names)}")
     hosts, seconds = host.put_off_hosts
     if hosts:
         lines.append(f"{hosts:,} hosts put off, the next is asked again in {seconds:,.0f} s")
@@ -207,3 +212,8 @@ def _best(status: Status, finds: Finds | None) -> list[str]:
 
 def _amount(value: float) -> str:
     return f"{value:,.0f}" if value == int(value) else f"{value:,.1f}"
+
+
+def _listed(names: list[str]) -> str:
+    shown = ", ".join(printable(name, _LONGEST_NAME) for name in names[:_NAMES])
+    return f"{shown} and {len(names) - _NAMES:,} more" if len(names) > _NAMES else shown

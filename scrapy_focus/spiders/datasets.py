@@ -80,6 +80,7 @@ class DatasetsSpider(scrapy.Spider):
     notes: CrawlNotes
     custom_settings = {
         "ITEM_PIPELINES": {"scrapy_focus.spiders.pipelines.StoreFiles": 300},
+        "FOCUS_IGNORE_PARAMETERS": True,
         "LOG_LEVEL": "INFO",
     }
 

@@ -96,6 +96,7 @@ class TopicSpider(scrapy.Spider):
         "METAREFRESH_ENABLED": False,
         "REDIRECT_MAX_TIMES": 5,
         "RETRY_TIMES": 1,
+        "FOCUS_IGNORE_PARAMETERS": True,
         "LOG_LEVEL": "INFO",
     }
 

@@ -1,0 +1,270 @@
+"""Which links are not followed because they differ from a known page only in parameters that do not matter."""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict, deque
+from typing import TYPE_CHECKING, NamedTuple
+
+from scrapy.http import HtmlResponse
+
+from scrapy_focus.core.files import write_atomically
+from scrapy_focus.core.printable import printable_logger, reason_of
+from scrapy_focus.core.types import State
+from scrapy_focus.engine.pages import can_be_read
+from scrapy_focus.web.nearcopies import NearCopies, Stripped, file_print, page_print
+from scrapy_focus.web.queries import query_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from scrapy import Request
+    from scrapy.http import Response
+
+    from scrapy_focus.core.types import Pick
+    from scrapy_focus.engine.host import Host
+    from scrapy_focus.engine.inflight import Entry
+    from scrapy_focus.engine.links import Links
+    from scrapy_focus.web.nearcopies import Change, Ignored
+
+logger = printable_logger(__name__)
+
+PARAMETERS = "parameters.json"  # in the folder of a job
+
+_HELD = 4096  # links that were not followed, and can be after all
+_REMEMBERED = 1 << 16  # keys
+_EVERY = 100  # outcomes between two writes
+_SPENT = ("ok", "mime_stop", "too_large", "redirect_seen")  # outcomes that a copy of the page would have, too
+_GONE = (404, 410)
+_LARGE = 2_000_000  # bytes of a page that is not read for this
+_AT_ONCE = 100  # links that are given back
+
+
+class Held(NamedTuple):
+    """A request that was not sent, as it was taken for a copy."""
+
+    request: Request
+    stripped: Stripped
+    was_picked: bool  # so that the frontier takes it for fetched
+
+
+class NearCopyFilter:
+    """Refuses links to copies, lets some through to see whether they still are, and gives back what it refused wrongly.
+
+    Start requests, ``dont_filter``, other methods than GET and requests with a body are never refused. Links that are
+    refused are no part of the crawl: another page may offer them again. The last 4,096 are held: once a parameter turns
+    out to matter, those of its host are followed after all, and if a page fails, one of its copies is.
+
+    Parameters
+    ----------
+    host
+        The scheduler.
+    links
+        Where the keys of requests come from.
+    path
+        File in which beliefs survive the process, if they are to. Which pages were fetched, the frontier knows: pages
+        whose URL has ignored parameters have a further key, that of the URL without them.
+    """
+
+    def __init__(self, host: Host, links: Links, path: Path | None) -> None:
+        self.host = host
+        self.links = links
+        self.path = path
+        self.learner = NearCopies()
+        self._held: OrderedDict[str, Held] = OrderedDict()  # by URL
+        self._owners: OrderedDict[int, int] = OrderedDict()  # key of what is left of a URL -> key of the link for it
+        self._failed: OrderedDict[int, None] = OrderedDict()  # keys of requests that brought no page
+        self._checks: OrderedDict[int, None] = OrderedDict()  # keys of links that are followed to see what comes
+        self._given_back: deque[Held] = deque()
+        self._until_write = 0
+        self._is_new = False  # since it was written
+        self._read()
+
+    def ignored(self) -> list[Ignored]:
+        """Return which parameters do not matter, and for how many links."""
+        return self.learner.ignored()
+
+    def refuses(self, request: Request) -> bool:
+        """Whether a new link goes no further."""
+        if "?" not in request.url and ";" not in request.url:
+            return False
+        if not _is_plain(request):
+            return False
+        stripped = self.learner.stripped(request.url)
+        if stripped is None:
+            self.learner.offer(request.url)
+            return False
+        key = self.links.key(request)
+        if self._is_known(stripped, request, key):
+            if self._drop(Held(request, stripped, was_picked=False), key):
+                return True
+        else:
+            _put(self._owners, stripped.key, key)
+        self.learner.offer(request.url)
+        return False
+
+    def skips(self, request: Request, pick: Pick) -> bool:
+        """Whether a link that waited is not asked for now: its page was fetched meanwhile, or is being."""
+        if ("?" not in request.url and ";" not in request.url) or not _is_plain(request) or pick.key in self._checks:
+            return False
+        stripped = self.learner.stripped(request.url)
+        if stripped is None:
+            return False
+        owner = self._owners.get(stripped.key)
+        if owner == pick.key:
+            return False
+        flies = owner is not None and self._states(owner) == [State.FLYING]
+        if flies or self._was_fetched(stripped, request):
+            return self._drop(Held(request, stripped, was_picked=True), pick.key)
+        _put(self._owners, stripped.key, pick.key)
+        return False
+
+    def concluded(self, entry: Entry) -> None:
+        """A pick comes back: learn from its page, and note for the frontier which copies of it need not be fetched."""
+        pick, label = entry.pick, entry.label()
+        if label == "near_copy" or pick.method == "HEAD":
+            return
+        self._checks.pop(pick.key, None)
+        self.learner.visit(pick.url)
+        status = entry.response.status if entry.response is not None else 0
+        if label == "ok" and not entry.also:
+            self._learn(pick.url, entry.response)
+        if label in _SPENT or status in _GONE:
+            urls = {pick.url, entry.response.url if entry.response is not None else pick.url}
+            entry.also += [stripped.key for url in urls if (stripped := self.learner.stripped(url)) is not None]
+        else:
+            self._fail(pick)
+        self._write_sometimes()
+
+    @property
+    def gives_back(self) -> bool:
+        """Whether there are links that were refused and are to be followed after all."""
+        return bool(self._given_back)
+
+    def given_back(self) -> Iterator[Request]:
+        """Yield some of these, each once, without those that came to the crawl in another way or are refused again."""
+        for _ in range(min(_AT_ONCE, len(self._given_back))):
+            held = self._given_back.popleft()
+            if (held.was_picked or not self.links.is_known(held.request)) and not self.refuses(held.request):
+                self.host.count("near/returned")
+                yield held.request
+
+    def close(self) -> None:
+        """Write what is believed."""
+        self._write()
+
+    def _is_known(self, stripped: Stripped, request: Request, key: int) -> bool:
+        """Whether the page waits under another URL, or was fetched."""
+        owner = self._owners.get(stripped.key)
+        if owner is not None and owner != key:
+            [state] = self._states(owner)
+            if state not in (State.NEW, State.GIVEN_UP) or self.links.is_coming(owner):
+                return True
+        return self._was_fetched(stripped, request)
+
+    def _was_fetched(self, stripped: Stripped, request: Request) -> bool:
+        if self._states(stripped.key) != [State.NEW] or self.learner.was_fetched(stripped):
+            return True
+        bare = self.links.key(request.replace(url=stripped.url))
+        return bare not in self._failed and self._states(bare) in ([State.FLYING], [State.FETCHED])
+
+    def _states(self, key: int) -> list[State]:
+        return self.host.knows([key])
+
+    def _drop(self, held: Held, key: int) -> bool:
+        """Drop a link, but for one now and then."""
+        url = held.request.url
+        if url in self._held:
+            return True
+        if not self.learner.drop(held.stripped):
+            _put(self._checks, key, None)
+            self.host.count("near/checked")
+            return False
+        self._held[url] = held
+        if len(self._held) > _HELD:
+            self._held.popitem(last=False)
+        self.host.count("near/dropped")
+        return True
+
+    def _learn(self, url: str, response: Response | None) -> None:
+        if response is None or not self.learner.wants(url):
+            return
+        for change in self.learner.learn(url, _print_of(response)):
+            self._is_new = True
+            self._tell(change)
+            if not change.is_believed:
+                self._give_back([each for each in self._held.values() if each.stripped.host == change.host])
+
+    def _fail(self, pick: Pick) -> None:
+        """A page did not come: another copy of it may, which is tried once."""
+        _put(self._failed, pick.key, None)
+        stripped = self.learner.stripped(pick.url)
+        if stripped is not None and self._owners.get(stripped.key) == pick.key:
+            del self._owners[stripped.key]
+        bare = query_of(pick.url).without() if stripped is None else stripped.url
+        if self._held and hash(bare) not in self._failed:
+            _put(self._failed, hash(bare), None)
+            self._give_back([each for each in self._held.values() if each.stripped.url == bare][:1])
+
+    def _give_back(self, held: list[Held]) -> None:
+        for each in held:
+            del self._held[each.request.url]
+            self._owners.pop(each.stripped.key, None)
+            self._given_back.append(each)
+
+    def _tell(self, change: Change) -> None:
+        if change.is_believed:
+            self.host.count("near/learned")
+            logger.info(
+                "On %s the parameter %s does not change the page, as %d pairs of pages show: of links that differ in "
+                "nothing else, one is followed (FOCUS_IGNORE_PARAMETERS)", change.host, change.name, change.pairs,
+            )  # fmt: skip
+        else:
+            self.host.count("near/unlearned")
+            logger.info("On %s the parameter %s changes the page after all", change.host, change.name)
+
+    def _read(self) -> None:
+        if self.path is None:
+            return
+        try:
+            self.learner.restore(json.loads(self.path.read_bytes()))
+        except FileNotFoundError:
+            pass
+        except (OSError, ValueError, RecursionError) as error:
+            self.learner = NearCopies()
+            logger.warning(
+                "%s is not read (%s): parameters that do not matter are learned anew", self.path, reason_of(error)
+            )
+
+    def _write_sometimes(self) -> None:
+        self._until_write -= 1
+        if self._is_new and self._until_write <= 0:
+            self._write()
+
+    def _write(self) -> None:
+        if self.path is None:
+            return
+        self._is_new, self._until_write = False, _EVERY
+        write_atomically(self.path, json.dumps(self.learner.state()).encode())
+
+
+def _print_of(response: Response) -> int:
+    """Return what a page says, 0 for nothing."""
+    if not isinstance(response, HtmlResponse):
+        return file_print(response.body)
+    if len(response.body) > _LARGE or not can_be_read(response):
+        return 0
+    return page_print(response.selector.root)
+
+
+def _is_plain(request: Request) -> bool:
+    if request.dont_filter or request.method != "GET" or request.body:
+        return False
+    return not request.meta.get("is_start_request")
+
+
+def _put(store: OrderedDict[int, int] | OrderedDict[int, None], key: int, value: int | None) -> None:
+    store[key] = value  # type: ignore[assignment]
+    if len(store) > _REMEMBERED:
+        store.popitem(last=False)

@@ -1,0 +1,71 @@
+"""The parameters of a URL, and the URL without some of them."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+_PIECES = 24  # parameters of a URL; one with more is left as it is
+_NAME = 64  # characters of the name of a parameter
+
+_IN_PATH = re.compile(r";[^;=/]{1,64}=[^;/]*")  # such as ;jsessionid=1A2B
+
+
+class Query(NamedTuple):
+    """A URL in pieces: what stands before its parameters, and these, sorted.
+
+    A parameter is its name and its spelling in the URL; those in the path (``;jsessionid=1A2B``) have a name that
+    begins with a semicolon.
+    """
+
+    head: str
+    pieces: tuple[tuple[str, str], ...]
+
+    @property
+    def host(self) -> str:
+        """Host and port of the URL, as they are spelled."""
+        return self.head.partition("?")[0].split("/", 3)[2] if self.head.count("/") >= 2 else ""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Each name once, in their order."""
+        return tuple(dict.fromkeys(name for name, _ in self.pieces))
+
+    def value(self, name: str) -> str:
+        """Return what a parameter says, ``""`` where the URL does not have it."""
+        return "&".join(piece for each, piece in self.pieces if each == name)
+
+    def without(self, *names: str) -> str:
+        """Return the URL without some parameters. The others are in one order, those of the path behind it, so that
+        where they stand does not tell URLs apart.
+
+        Examples
+        --------
+        >>> query_of("http://a.test/list;s=1?sort=price&cat=3#top").without("sort")
+        'http://a.test/list;s=1?cat=3'
+        """
+        kept = [(name, piece) for name, piece in self.pieces if name not in names]
+        in_path = "".join(piece for name, piece in kept if name[0] == ";")
+        query = "&".join(piece for name, piece in kept if name[0] != ";")
+        return f"{self.head}{in_path}{'?' if query else ''}{query}"
+
+
+def query_of(url: str) -> Query:
+    """Return the pieces of an absolute URL. One with very many parameters, or very long names, has none.
+
+    Examples
+    --------
+    >>> query_of("http://a.test/list;s=1?sort=price&cat=3").names
+    (';s', 'cat', 'sort')
+    >>> query_of("http://a.test/").names
+    ()
+    """
+    url = url.partition("#")[0]
+    head, _, query = url.partition("?")
+    in_path = _IN_PATH.findall(head) if ";" in head else []
+    if not query and not in_path:
+        return Query(head, ())
+    pieces = [(piece.partition("=")[0], piece) for piece in [*in_path, *query.split("&", _PIECES)] if piece]
+    if len(pieces) > _PIECES or any(not 0 < len(name) <= _NAME for name, _ in pieces):
+        return Query(url, ())
+    return Query(_IN_PATH.sub("", head) if in_path else head, tuple(sorted(pieces)))
