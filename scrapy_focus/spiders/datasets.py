@@ -77,7 +77,6 @@ class DatasetsSpider(scrapy.Spider):
     """
 
     name = "datasets"
-    notes: CrawlNotes
     custom_settings = {
         "ITEM_PIPELINES": {"scrapy_focus.spiders.pipelines.StoreFiles": 300},
         "FOCUS_IGNORE_PARAMETERS": True,
@@ -111,6 +110,7 @@ class DatasetsSpider(scrapy.Spider):
             raise UsageError(f"new_only is {new_only!r}; it takes 1 for yes, or 0")
         self.new_only = new_only == "1"
         self.again: Again | None = None
+        self.notes: CrawlNotes | None = None
         self.ignored = blocked_extensions(self.goal.types)
         self.moved: dict[str, list[str]] = {}  # hosts to which each root redirected
         self._starts = {scrapy.Request(url).url for url in self.roots}
@@ -134,7 +134,7 @@ class DatasetsSpider(scrapy.Spider):
         if spider.again is not None:
             spider.follow_roots(Path(spider.out))
             facts = {"spider": spider.name, "roots": spider.roots, "types": str(spider.goal.wanted)}
-            CrawlNotes(crawler, spider.again, facts | {"budget": spider.budget}, spider.left_out)
+            spider.notes = CrawlNotes(crawler, spider.again, facts | {"budget": spider.budget}, spider.left_out)
         crawler.signals.connect(spider.request_scheduled, signals.request_scheduled)  # before Scrapy refuses it
         for word, meant in slips(spider.words):
             spider.logger.warning("%s is taken as an extension; did you mean %s?", brief(word), meant)
