@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from scrapy.http import HtmlResponse
+from scrapy.spiders import CrawlSpider
 from scrapy.utils.response import get_base_url
 
 from scrapy_focus.core.types import Link, State
@@ -14,11 +15,12 @@ from scrapy_focus.engine.pages import can_be_read
 from scrapy_focus.engine.slots import slot_name
 from scrapy_focus.frontiers.keys import KeySet
 from scrapy_focus.web.html import Place, end_of_path, locating
+from scrapy_focus.web.patterns import made_place
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from scrapy import Request
+    from scrapy import Request, Spider
     from scrapy.crawler import Crawler
 
     from scrapy_focus.engine.host import Host
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from scrapy_focus.engine.requests import Requests
 
 _STEPS = 50  # links of a page that are looked at before a pause
+_LONGEST_NAME = 100  # of a callback
 _SAID = 1000  # characters of an anchor or context that a spider may say
 _ODD = 0x9E3779B97F4A7C15  # spreads keys over 63 bits
 
@@ -126,6 +129,7 @@ class Links:
             tag_path=end_of_path(str(said.get("tag_path", ""))),
             context=str(said.get("context", ""))[:_SAID],
             payload=payload,
+            callback=_reader_of(request, cast("Spider", self.crawler.spider)),
         )
 
     def concluded(self, entry: Entry) -> list[str]:
@@ -151,22 +155,25 @@ class Links:
         return untouched
 
     def locating(self, entry: Entry) -> Iterator[None]:
-        """Let the links of a page stand where they do on it, if the policy reads that and it is HTML.
+        """Let the links of a page stand where they do on it, if the policy reads that.
 
-        What the user said of a link (``focus_link``) goes before what the page says. Pauses now and then.
+        What the user said of a link (``focus_link``) goes before what the page says. A link that stands nowhere on it,
+        as code made its URL, has a place that follows from its URL and callback. Pauses now and then.
         """
         response = entry.response
-        if not entry.links or not self.reads_page or not isinstance(response, HtmlResponse):
+        if not entry.links or not self.reads_page or response is None:
             return
         urls = [link.url for link in entry.links]
         places: dict[str, Place] = {}
-        if can_be_read(response):
+        if isinstance(response, HtmlResponse) and can_be_read(response):
             root, base = response.selector.root, get_base_url(response)
             steps = locating(root, base, urls, places, encoding=response.encoding)
             for _ in itertools.islice(steps, _STEPS - 1, None, _STEPS):
                 yield
         self.host.count("link/unattributed", sum(url not in places for url in urls))
-        entry.links = [_stand(link, places.get(link.url, Place())) for link in entry.links]
+        entry.links = [
+            _stand(link, places.get(link.url) or Place(made_place(link.url, link.callback))) for link in entry.links
+        ]
 
     def _is_taken(self, key: int) -> bool:
         return key in self._coming or self._state(key) != State.NEW
@@ -179,6 +186,16 @@ class Links:
 def _salted(key: int, salt: int) -> int:
     """Return another key for what has this one already; the same in each process."""
     return (key + (salt + 1) * _ODD) & ((1 << 63) - 1)
+
+
+def _reader_of(request: Request, spider: Spider) -> str:
+    """Return the name of the callback of a request, ``""`` for ``parse``; of a rule's request, that of the rule."""
+    callback: Any = request.callback
+    rule = request.meta.get("rule")
+    if isinstance(spider, CrawlSpider) and isinstance(rule, int) and 0 <= rule < len(spider.rules):
+        callback = spider.rules[rule].callback
+    name = callback if isinstance(callback, str) else getattr(callback, "__name__", "")
+    return "" if name == "parse" or not isinstance(name, str) else name[:_LONGEST_NAME]
 
 
 def _stand(link: Link, place: Place) -> Link:
