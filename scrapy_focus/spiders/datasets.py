@@ -24,8 +24,10 @@ from scrapy_focus.engine.pages import can_be_read
 from scrapy_focus.goals.files import FilesGoal
 from scrapy_focus.spiders.arguments import try_out
 from scrapy_focus.spiders.items import DataFile, SkippedFile
+from scrapy_focus.spiders.listings import NamedSitemaps, links_of_listing
 from scrapy_focus.web.html import link_text, page_links
-from scrapy_focus.web.mime import blocked_extensions, extension, parse_mime, parse_types
+from scrapy_focus.web.listings import beginning, listing_of
+from scrapy_focus.web.mime import blocked_extensions, effective_mime, extension, matches, parse_mime, parse_types
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -54,6 +56,15 @@ class DatasetsSpider(scrapy.Spider):
         Requests of all kinds that may be sent; no limit by default.
     out
         Folder for the files and their manifest, ``manifest.jsonl``; ``skipped.jsonl`` says what was too large.
+    sitemaps
+        ``yes``, the default: the sitemaps that robots.txt names are links, too, in a place of their own; ``no``: they
+        are not asked for.
+
+    Notes
+    -----
+    Sitemaps, feeds, catalogues of data sets and descriptions for browsers are no data files, whatever their MIME type
+    (:func:`~scrapy_focus.web.listings.listing_of`), but where ``targets`` names the type: with ``xml`` all XML counts.
+    The URLs of sitemaps and catalogues are followed.
     """
 
     name = "datasets"
@@ -63,10 +74,18 @@ class DatasetsSpider(scrapy.Spider):
     }
 
     def __init__(
-        self, root: str = "", targets: str = "data", budget: str = "", out: str = "found", **kwargs: Any
+        self,
+        root: str = "",
+        targets: str = "data",
+        budget: str = "",
+        out: str = "found",
+        sitemaps: str = "yes",
+        **kwargs: Any,
     ) -> None:
         if kwargs:
-            raise UsageError(f"there is no argument {', '.join(kwargs)}; there are root, targets, budget and out")
+            raise UsageError(
+                f"there is no argument {', '.join(kwargs)}; there are root, targets, budget, out and sitemaps"
+            )
         super().__init__()
         self.roots = [url.strip() for url in root.split(",") if url.strip()]
         hosts = [urlsplit(url).hostname or "" for url in self.roots if url.startswith(("http://", "https://"))]
@@ -79,6 +98,12 @@ class DatasetsSpider(scrapy.Spider):
             self.goal = FilesGoal(types=parse_types(targets.split(",")), stored=True)
         except ConfigError as error:
             raise UsageError(f"targets: {error}") from error
+        named = [word for word in targets.split(",") if word.strip().lower() != "data"]
+        self.named = parse_types(named) if named else frozenset()  # types of which listings count, too
+        if sitemaps not in ("yes", "no"):
+            raise UsageError(f"sitemaps is {sitemaps!r}; it takes yes or no")
+        self.sitemaps = sitemaps == "yes"
+        self.named_sitemaps: NamedSitemaps | None = None  # those of robots.txt
         if budget and not (budget.isdecimal() and int(budget) > 0):
             raise UsageError(f"budget is {budget!r}; it takes a number of requests: -a budget=1000")
         self.budget = int(budget) if budget else None
@@ -90,6 +115,8 @@ class DatasetsSpider(scrapy.Spider):
         spider = super().from_crawler(crawler, *args, **kwargs)
         try_out(Path(spider.out, "manifest.jsonl"))
         crawler.settings.set("FOCUS_GOAL", spider.goal, "spider")
+        if spider.sitemaps:
+            spider.named_sitemaps = NamedSitemaps(crawler)
         if spider.budget:
             crawler.settings.set("FOCUS_BUDGET_REQUESTS", spider.budget, "spider")
         for name in _CHATTY:
@@ -102,7 +129,13 @@ class DatasetsSpider(scrapy.Spider):
 
     def parse(self, response: Response, **kwargs: Any) -> Iterator[Any]:
         mime = parse_mime((response.headers.get("Content-Type") or b"").decode("latin-1"))
-        if self.goal.wants(mime, response.url):
+        listing = "" if "html" in mime else listing_of(beginning(response.body))
+        if listing and (listing != "sitemap" or self.sitemaps):
+            for request in links_of_listing(response, listing):
+                if extension(request.url) not in self.ignored:
+                    yield request.replace(errback=self.skip)
+        is_named = matches(mime, self.named) or matches(effective_mime(mime, response.url), self.named)
+        if self.goal.wants(mime, response.url) and (is_named or not listing):
             yield self.file(response, mime)
         elif isinstance(response, HtmlResponse) and can_be_read(response):
             yield from self.links(response)

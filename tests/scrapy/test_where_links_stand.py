@@ -164,7 +164,8 @@ def test_links_that_are_not_on_the_page(site: MockSite, addon: bool) -> None:
 
 def test_links_of_what_is_no_page(site: MockSite) -> None:
     """A JSON answer has no places; its links have one that follows from their URL and from who reads it."""
-    site.pages["/api/1"] = ("application/json", b'{"next": "/api/2"}')
+    answer = 200, {"Content-Type": "application/json"}, b'{"next": "/api/2"}'
+    site.answers["/api/1"] = lambda times: answer
     result = crawl(
         Producer, {"FOCUS_POLICY": Noting}, seed=site.url("/api/1"),
         make=lambda response: [response.follow("/api/2"), response.follow("/books/7", callback=print)],
