@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from scrapy_focus.engine.host import Host
     from scrapy_focus.engine.inflight import Entry
+    from scrapy_focus.engine.priorities import Priorities
     from scrapy_focus.engine.requests import Requests
 
 _STEPS = 50  # links of a page that are looked at before a pause
@@ -50,13 +51,24 @@ class Links:
         The requests of the links that wait.
     reads_page
         Whether the policy reads where a link stands.
+    priorities
+        What tells priorities apart; ``None``: nothing does.
     """
 
-    def __init__(self, crawler: Crawler, host: Host, requests: Requests, *, reads_page: bool) -> None:
+    def __init__(
+        self,
+        crawler: Crawler,
+        host: Host,
+        requests: Requests,
+        *,
+        reads_page: bool,
+        priorities: Priorities | None = None,
+    ) -> None:
         self.crawler = crawler
         self.host = host
         self.requests = requests
         self.reads_page = reads_page
+        self.priorities = priorities
         self._coming: set[int] = set()  # keys of links that are not with the policy yet, and of redirects under way
         self._salt = itertools.count(1)
         self._started = KeySet()  # keys of start requests that were asked about
@@ -117,13 +129,14 @@ class Links:
             self._coming.add(key)
         said = request.meta.pop(LINK, None) or {}
         request.meta.pop(WHY, None)  # of the page on which it was found
+        slot = slot_name(self.crawler.engine.downloader.get_slot_key(request))
         kept = len(self.requests)
         payload = self.requests.pack(key, request, again=seen)
         self.host.count("link/kept", len(self.requests) - kept)
         return Link(
             url=request.url,
             key=key,
-            host=slot_name(self.crawler.engine.downloader.get_slot_key(request)),
+            host=slot if self.priorities is None else self.priorities.name(slot, request.priority),
             depth=depth if isinstance(depth := request.meta.get("depth"), int) else 0,
             anchor=str(said.get("anchor") or request.meta.get("link_text") or "")[:_SAID],
             tag_path=end_of_path(str(said.get("tag_path", ""))),
