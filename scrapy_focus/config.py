@@ -87,6 +87,7 @@ class Config:
     public_only: bool = False
     max_inflation: float = 0.0
     stored_classes: tuple[str, ...] = ()
+    request_priority: bool = False
 
     @classmethod
     def from_settings(cls, settings: BaseSettings, default_policy: type[Policy]) -> Config:
@@ -140,6 +141,7 @@ class Config:
             public_only=_flag(settings, "FOCUS_PUBLIC_ONLY"),
             max_inflation=max_inflation(settings),
             stored_classes=_paths(settings, "FOCUS_STORED_CLASSES"),
+            request_priority=_request_priority(settings, policy),
         )
 
     def make_policy(self) -> Policy:
@@ -266,6 +268,7 @@ SETTINGS = (
     "FOCUS_POLICY_PARAMS",
     "FOCUS_PROGRESS",
     "FOCUS_PUBLIC_ONLY",
+    "FOCUS_REQUEST_PRIORITY",
     "FOCUS_SEED",
     "FOCUS_STOP",
     "FOCUS_STORED_CLASSES",
@@ -434,6 +437,16 @@ def _check_can(policy: type[Policy], settings: BaseSettings) -> None:
                 f"{name} is {brief(settings.get(name))}, for which {policy.__qualname__} lacks {ability}(); use "
                 "the default policy of scrapy_focus.FocusScheduler, or remove it"
             )
+
+
+def _request_priority(settings: BaseSettings, policy: type[Policy]) -> bool:
+    chosen = _flag(settings, "FOCUS_REQUEST_PRIORITY")
+    if chosen and policy.counts_hosts:
+        raise ConfigError(
+            f"FOCUS_REQUEST_PRIORITY is on, and {policy.__qualname__} counts pages by host, which priorities part; "
+            "choose another policy, or remove the setting"
+        )
+    return chosen
 
 
 def _stop(settings: BaseSettings) -> StopRule | None:

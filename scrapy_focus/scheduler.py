@@ -38,6 +38,7 @@ from scrapy_focus.engine.inflight import BudgetExhausted, Entry, Errback, InFlig
 from scrapy_focus.engine.links import Links
 from scrapy_focus.engine.marks import PICK, WHY
 from scrapy_focus.engine.nearcopies import PARAMETERS, NearCopyFilter
+from scrapy_focus.engine.priorities import Priorities
 from scrapy_focus.engine.requests import MissingCallback, Requests, project_of
 from scrapy_focus.engine.slots import Slots, slot_name
 from scrapy_focus.engine.stats import Stats, persistence, summary
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
 
     from scrapy_focus.core.crawl import Status
+    from scrapy_focus.core.frontier import Drawn, Ranked
     from scrapy_focus.core.policy import Policy
     from scrapy_focus.core.types import Link, Outcome, Pick
     from scrapy_focus.engine.host import Host
@@ -88,7 +90,8 @@ class FocusScheduler(BaseScheduler):
 
     It needs nothing else of this package. Links are tied to their page by the id that our spider middleware puts into
     them, or else by their Referer header, and learn from where they stand on it. Items are the reward, unless
-    ``FOCUS_TARGETS`` or ``FOCUS_GOAL`` say otherwise. ``Request.priority`` is not looked at: the policy decides.
+    ``FOCUS_TARGETS`` or ``FOCUS_GOAL`` say otherwise. ``Request.priority`` is not looked at, as the policy decides, but
+    with ``FOCUS_REQUEST_PRIORITY``: then the policy decides among those of the highest priority that waits.
 
     Job directory contents
     ----------------------
@@ -134,7 +137,8 @@ class FocusScheduler(BaseScheduler):
             self.requests = Requests(
                 cast("Spider", crawler.spider), durable=self.job is not None, stores=config.stored_classes
             )
-            self.links = Links(crawler, self, self.requests, reads_page=policy.reads_page)
+            self.priorities = self._make_priorities()
+            self.links = Links(crawler, self, self.requests, reads_page=policy.reads_page, priorities=self.priorities)
             self.seen = Seen(
                 crawler,
                 self,
@@ -167,6 +171,7 @@ class FocusScheduler(BaseScheduler):
         self.seeds: set[str] = set()  # hosts of start requests
         self.when_earned: list[Callable[[Entry, Outcome, float], None]] = []
         self.listeners: list[Callable[[Entry, Outcome], None]] = []  # told of each outcome before the crawl is
+        self._notes_priority = self.priorities is None
         self._never = False  # what waits is due at no time, as the policy said when it was asked last
         self._freeze_from = _MANY  # waiting links
         self._until_look = _BETWEEN  # outcomes
@@ -185,6 +190,11 @@ class FocusScheduler(BaseScheduler):
         if not self.config.ignore_parameters:
             return None
         return NearCopyFilter(self, self.links, None if self.job is None else self.job.folder / PARAMETERS)
+
+    def _make_priorities(self) -> Priorities | None:
+        """Return what tells priorities apart, if that is asked for, or was in the run that stored links that wait."""
+        priorities = Priorities(getattr(self.crawl.frontier, "hosts", ()) if self.resumed else ())
+        return priorities if self.config.request_priority or priorities else None
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -441,6 +451,7 @@ class FocusScheduler(BaseScheduler):
         if not seen and self.near is not None and self.guard("near", False, self.near.refuses, request):
             self.seen.forget([request.url])
             return False
+        self._note_priority(request)
         self.count("link/loose", source is None)
         if source is not None:
             source.found += 1
@@ -474,7 +485,7 @@ class FocusScheduler(BaseScheduler):
         if 0 < self.config.max_inflight <= self._in_flight:
             return None
         skipped = 0
-        while skipped < _SKIPPED and (pick := self.crawl.next(self.slots.busy)) is not None:
+        while skipped < _SKIPPED and (pick := self._choose()) is not None:
             entry = self.inflight.entries[pick.id] = Entry(pick, monotonic())
             try:
                 request = self.guard("unpack", None, self.requests.unpack, pick.key, pick.url, pick.payload)
@@ -506,6 +517,26 @@ class FocusScheduler(BaseScheduler):
         if self.near is None or State.FETCHED in self.seen.wanted:  # else a revisit would count as a copy
             return False
         return self.guard("near", False, self.near.skips, request, pick)
+
+    def _choose(self) -> Pick | None:
+        """Let the crawl choose among the links of the highest priority that can be sent now."""
+        if not self.priorities:
+            return self.crawl.next(self.slots.busy)
+        frontier = cast("Ranked | Drawn", self.crawl.frontier)
+        for busy in self.priorities.turns(self.slots.busy):
+            if frontier.awake(busy).any() and (pick := self.crawl.next(busy)) is not None:
+                return pick
+        return None
+
+    def _note_priority(self, request: Request) -> None:
+        """Say once that a priority is not looked at."""
+        if request.priority and self._notes_priority:
+            self._notes_priority = False
+            by = "DEPTH_PRIORITY" if self.crawler.settings.getint("DEPTH_PRIORITY") else "Request.priority"
+            logger.info(
+                "%s is used, and is not looked at: the policy decides what comes next. FOCUS_REQUEST_PRIORITY = True "
+                "lets higher priorities go first", by, extra={"spider": self.crawler.spider},
+            )  # fmt: skip
 
     # Answers that survive a kill
 

@@ -64,6 +64,9 @@ class Policy(ABC):
     #: plain values, arrays, estimators of scikit-learn, and classes of the package in which the policy is.
     stores: ClassVar[frozenset[str]] = frozenset()
 
+    #: Whether it counts what it asks hosts or domains for, by ``Link.host``.
+    counts_hosts: ClassVar[bool] = False
+
     #: Where links wait; given by ``open`` and ``attach``. A subclass says which of the two it is: ``frontier: Ranked``.
     frontier: Frontier
     rng: np.random.Generator

@@ -41,7 +41,8 @@ class Link(NamedTuple):
     Scrapy, the key of the download slot), ``depth`` the number of clicks from a seed. ``tag_path`` runs from the root
     of the page to the link, one ``tag.class.class#id`` per element, joined by ``/``; it is empty where the link was not
     found in a page. ``anchor`` and ``context`` are the text of the link and around it. ``payload`` belongs to the
-    adapter, which needs it to build the request again; no policy reads it.
+    adapter, which needs it to build the request again; no policy reads it. ``callback`` names what will read the page,
+    where that is not what reads most pages; ``""`` where nobody says.
     """
 
     url: str
@@ -53,6 +54,7 @@ class Link(NamedTuple):
     context: str = ""
     state: State = State.NEW
     payload: bytes = b""
+    callback: str = ""
 
 
 class Placement(NamedTuple):

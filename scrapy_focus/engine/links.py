@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import itertools
 from hashlib import blake2b
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from scrapy.http import HtmlResponse
+from scrapy.spiders import CrawlSpider
 from scrapy.utils.request import RequestFingerprinter
 from scrapy.utils.response import get_base_url
 
@@ -16,18 +17,21 @@ from scrapy_focus.engine.pages import can_be_read
 from scrapy_focus.engine.slots import slot_name
 from scrapy_focus.frontiers.keys import KeySet
 from scrapy_focus.web.html import Place, end_of_path, locating
+from scrapy_focus.web.patterns import made_place
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from scrapy import Request
+    from scrapy import Request, Spider
     from scrapy.crawler import Crawler
 
     from scrapy_focus.engine.host import Host
     from scrapy_focus.engine.inflight import Entry
+    from scrapy_focus.engine.priorities import Priorities
     from scrapy_focus.engine.requests import Requests
 
 _STEPS = 50  # links of a page that are looked at before a pause
+_LONGEST_NAME = 100  # of a callback
 _SAID = 1000  # characters of an anchor or context that a spider may say
 _ODD = 0x9E3779B97F4A7C15  # spreads keys over 63 bits
 
@@ -49,13 +53,24 @@ class Links:
         The requests of the links that wait.
     reads_page
         Whether the policy reads where a link stands.
+    priorities
+        What tells priorities apart; ``None``: nothing does.
     """
 
-    def __init__(self, crawler: Crawler, host: Host, requests: Requests, *, reads_page: bool) -> None:
+    def __init__(
+        self,
+        crawler: Crawler,
+        host: Host,
+        requests: Requests,
+        *,
+        reads_page: bool,
+        priorities: Priorities | None = None,
+    ) -> None:
         self.crawler = crawler
         self.host = host
         self.requests = requests
         self.reads_page = reads_page
+        self.priorities = priorities
         self._coming: set[int] = set()  # keys of links that are not with the policy yet, and of redirects under way
         self._salt = itertools.count(1)
         self._started = KeySet()  # keys of start requests that were asked about
@@ -116,18 +131,20 @@ class Links:
             self._coming.add(key)
         said = request.meta.pop(LINK, None) or {}
         request.meta.pop(WHY, None)  # of the page on which it was found
+        slot = slot_name(self.crawler.engine.downloader.get_slot_key(request))
         kept = len(self.requests)
         payload = self.requests.pack(key, request, again=seen)
         self.host.count("link/kept", len(self.requests) - kept)
         return Link(
             url=request.url,
             key=key,
-            host=slot_name(self.crawler.engine.downloader.get_slot_key(request)),
+            host=slot if self.priorities is None else self.priorities.name(slot, request.priority),
             depth=depth if isinstance(depth := request.meta.get("depth"), int) else 0,
             anchor=str(said.get("anchor") or request.meta.get("link_text") or "")[:_SAID],
             tag_path=end_of_path(str(said.get("tag_path", ""))),
             context=str(said.get("context", ""))[:_SAID],
             payload=payload,
+            callback=_reader_of(request, cast("Spider", self.crawler.spider)),
         )
 
     def concluded(self, entry: Entry) -> list[str]:
@@ -153,22 +170,25 @@ class Links:
         return untouched
 
     def locating(self, entry: Entry) -> Iterator[None]:
-        """Let the links of a page stand where they do on it, if the policy reads that and it is HTML.
+        """Let the links of a page stand where they do on it, if the policy reads that.
 
-        What the user said of a link (``focus_link``) goes before what the page says. Pauses now and then.
+        What the user said of a link (``focus_link``) goes before what the page says. A link that stands nowhere on it,
+        as code made its URL, has a place that follows from its URL and callback. Pauses now and then.
         """
         response = entry.response
-        if not entry.links or not self.reads_page or not isinstance(response, HtmlResponse):
+        if not entry.links or not self.reads_page or response is None:
             return
         urls = [link.url for link in entry.links]
         places: dict[str, Place] = {}
-        if can_be_read(response):
+        if isinstance(response, HtmlResponse) and can_be_read(response):
             root, base = response.selector.root, get_base_url(response)
             steps = locating(root, base, urls, places, encoding=response.encoding)
             for _ in itertools.islice(steps, _STEPS - 1, None, _STEPS):
                 yield
         self.host.count("link/unattributed", sum(url not in places for url in urls))
-        entry.links = [_stand(link, places.get(link.url, Place())) for link in entry.links]
+        entry.links = [
+            _stand(link, places.get(link.url) or Place(made_place(link.url, link.callback))) for link in entry.links
+        ]
 
     def _is_taken(self, key: int) -> bool:
         return key in self._coming or self._state(key) != State.NEW
@@ -194,6 +214,16 @@ def key_of(request: Request, crawler: Crawler) -> int:
 def _salted(key: int, salt: int) -> int:
     """Return another key for what has this one already; the same in each process."""
     return (key + (salt + 1) * _ODD) & ((1 << 63) - 1)
+
+
+def _reader_of(request: Request, spider: Spider) -> str:
+    """Return the name of the callback of a request, ``""`` for ``parse``; of a rule's request, that of the rule."""
+    callback: Any = request.callback
+    rule = request.meta.get("rule")
+    if isinstance(spider, CrawlSpider) and isinstance(rule, int) and 0 <= rule < len(spider.rules):
+        callback = spider.rules[rule].callback
+    name = callback if isinstance(callback, str) else getattr(callback, "__name__", "")
+    return "" if name == "parse" or not isinstance(name, str) else name[:_LONGEST_NAME]
 
 
 def _stand(link: Link, place: Place) -> Link:

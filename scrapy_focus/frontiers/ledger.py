@@ -118,6 +118,11 @@ class Ledger(ABC):
     def awake(self, busy: Collection[str] = ()) -> NDArray[np.int64]:
         return self._order.awake(busy)
 
+    @property
+    def hosts(self) -> Sequence[str]:
+        """The name of each host on which a link ever waited, by its number. Not to be written to."""
+        return self._order.hosts.names
+
     def states(self, keys: Sequence[int]) -> list[State]:
         known = self._known
         slots = [known.get(key, NEW) for key in keys]

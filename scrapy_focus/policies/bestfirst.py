@@ -62,6 +62,7 @@ class BestFirst(Policy):
     True
     """
 
+    counts_hosts: ClassVar[bool] = True
     summary: ClassVar[str] = "Asks first for the links whose words fit the topic best."
 
     frontier: Ranked

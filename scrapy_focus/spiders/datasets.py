@@ -28,10 +28,12 @@ from scrapy_focus.goals.files import FilesGoal, file_mime
 from scrapy_focus.spiders.again import FOUND_ON, NOT_MODIFIED, Again
 from scrapy_focus.spiders.arguments import refuse_unknown, try_out
 from scrapy_focus.spiders.items import DataFile, GoneFile, SkippedFile
+from scrapy_focus.spiders.listings import NamedSitemaps, links_of_listing
 from scrapy_focus.spiders.middlewares import LongPagesAreCut
 from scrapy_focus.spiders.notes import CrawlNotes
 from scrapy_focus.spiders.printing import PrintUrls
 from scrapy_focus.web.html import link_text, page_links
+from scrapy_focus.web.listings import beginning, listing_of
 from scrapy_focus.web.mime import blocked_extensions, extension, parse_mime
 from scrapy_focus.web.names import announced_name
 from scrapy_focus.web.wanted import slips, split_words
@@ -72,8 +74,17 @@ class DatasetsSpider(scrapy.Spider):
         nothing is stored: the URLs of files go to standard output, one a line.
     new_only
         ``1``: ask for no file that an earlier crawl with this folder found.
+    sitemaps
+        ``yes``, the default: the sitemaps that robots.txt names are links, too, in a place of their own; ``no``: they
+        are not asked for.
 
+    Notes
+    -----
     In the folder, ``.focus/hosts.json`` has the hosts to which a root redirected.
+
+    Sitemaps, feeds, catalogues of data sets and descriptions for browsers are no data files, whatever their MIME type
+    (:func:`~scrapy_focus.web.listings.listing_of`), but where ``targets`` names the type: with ``xml`` all XML counts.
+    The URLs of sitemaps and catalogues are followed.
     """
 
     name = "datasets"
@@ -85,9 +96,9 @@ class DatasetsSpider(scrapy.Spider):
 
     def __init__(
         self, root: str | Sequence[str] = "", targets: str = "data", budget: str = "", out: str = "found",
-        new_only: str = "", **kwargs: Any,
+        new_only: str = "", sitemaps: str = "yes", **kwargs: Any,
     ) -> None:  # fmt: skip
-        refuse_unknown(kwargs, "root, targets, budget, out and new_only")
+        refuse_unknown(kwargs, "root, targets, budget, out, new_only and sitemaps")
         super().__init__(**kwargs)
         given = root.split(",") if isinstance(root, str) else root
         self.roots = [url.strip() for url in given if url.strip()]
@@ -102,6 +113,12 @@ class DatasetsSpider(scrapy.Spider):
             self.goal = FilesGoal(types=self.words, stored=True)
         except ConfigError as error:
             raise UsageError(f"targets: {error}") from error
+        named = [word for word in self.words if word.lower() != "data"]
+        self.named = FilesGoal(types=named) if named else None  # of which listings count, too
+        if sitemaps not in ("yes", "no"):
+            raise UsageError(f"sitemaps is {sitemaps!r}; it takes yes or no")
+        self.sitemaps = sitemaps == "yes"
+        self.named_sitemaps: NamedSitemaps | None = None  # those of robots.txt
         if budget and not (budget.isdecimal() and int(budget) > 0):
             raise UsageError(f"budget is {budget!r}; it takes a number of requests: -a budget=1000")
         self.budget = int(budget) if budget else None
@@ -129,6 +146,8 @@ class DatasetsSpider(scrapy.Spider):
             settings.set("ITEM_PIPELINES", {PrintUrls: 300}, "spider")
         settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", LongPagesAreCut, 585)
         settings.set("FOCUS_GOAL", spider.goal, "spider")
+        if spider.sitemaps:
+            spider.named_sitemaps = NamedSitemaps(crawler)
         if spider.budget:
             settings.set("FOCUS_BUDGET_REQUESTS", spider.budget, "spider")
         if spider.again is not None:
@@ -173,7 +192,14 @@ class DatasetsSpider(scrapy.Spider):
     def parse(self, response: Response, **kwargs: Any) -> Iterator[Any]:
         mime = parse_mime((response.headers.get("Content-Type") or b"").decode("latin-1"))
         page = ResponsePage(response)
-        found = self.goal.finds(mime, response.url, page)
+        listing = "" if "html" in mime else listing_of(beginning(response.body))
+        if listing and (listing != "sitemap" or self.sitemaps):
+            for request in links_of_listing(response, listing):
+                if self._follows(request.url):
+                    yield request.replace(errback=self.skip)
+        found = self.goal.finds(mime, response.url, page) and (
+            not listing or (self.named is not None and self.named.finds(mime, response.url, page))
+        )
         if found:
             yield self.file(response, file_mime(mime, response.url, page))
         if isinstance(response, HtmlResponse) and (not found or "html" in mime) and can_be_read(response):
@@ -185,6 +211,13 @@ class DatasetsSpider(scrapy.Spider):
     def _note(self, response: Response, what: What) -> None:
         if self.again is not None:
             self.again.note(response, what)
+
+    def _follows(self, url: str) -> bool:
+        """Whether a link is given to the crawl: known files and what nobody looks for are not."""
+        if (name := extension(url)) in self.ignored and not self.goal.wanted.asks_for(url):
+            self.left_out.add(name)
+            return False
+        return self.again is None or not self.again.is_listed(url)
 
     def file(self, response: Response, mime: str) -> DataFile:
         """Return the item for a file."""
@@ -224,10 +257,7 @@ class DatasetsSpider(scrapy.Spider):
     def links(self, response: HtmlResponse) -> Iterator[scrapy.Request]:
         """Return a request for each link of a page, in document order."""
         for url, element in islice(page_links(response.selector.root, get_base_url(response)), _LINKS):
-            if (name := extension(url)) in self.ignored and not self.goal.wanted.asks_for(url):
-                self.left_out.add(name)
-                continue
-            if self.again is not None and self.again.is_listed(url):
+            if not self._follows(url):
                 continue
             anchor = link_text(element)
             try:

@@ -53,6 +53,41 @@ def best(arms: BranchingArms, *among: int) -> int:
     return max(among, key=lambda arm: float(indices[arm]))
 
 
+def test_much_is_expected_of_a_callback_that_read_nothing_yet() -> None:
+    """0.98 of what it was never asked to read, (0.245 + hits) / (0.25 + pulls) after that, for all arms that it reads."""
+    arms = BranchingArms(noise=0.0)
+    usual, named, named_too = arms.new(PAGES), arms.new(PAGES, "parse_book"), arms.new(PAGES, "parse_book")
+    assert arms.worth(None).own[[named, named_too]] == pytest.approx([0.98, 0.98])
+    assert arms.worth(None).own[usual] == pytest.approx(0.05)
+    pull(arms, named, 1)
+    assert arms.worth(None).own[named_too] == pytest.approx(0.245 / 1.25)
+    pull(arms, named, 3, reward=1.0)
+    assert arms.worth(None).own[named_too] == pytest.approx(3.245 / 4.25)
+
+
+def test_what_named_callbacks_find_is_not_expected_of_the_usual_one() -> None:
+    """Pages of items do not speak for listings, which the usual callback reads."""
+    arms = BranchingArms(noise=0.0)
+    listed, items = arms.new(PAGES), arms.new(PAGES, "parse_book")
+    pull(arms, items, 9, reward=1.0)
+    assert arms.worth(None).own[listed] == pytest.approx(0.05)
+
+
+def test_what_is_drawn_of_pages_to_come_does_not_go_before_what_earns() -> None:
+    """With named callbacks, what a page may reveal is never taken for more than is expected; without, it is."""
+    above = []
+    for name in ("", "parse_book"):
+        arms = BranchingArms()
+        lists, items = arms.new(PAGES), arms.new(PAGES, name)
+        for _ in range(3):
+            arms.earn(lists, 0.0, 1.0, {items: 10})
+            arms.earn(items, 1.0, 1.0, {})
+        arms.plan(np.array([True, True]))
+        expected, rng = arms.worth(None).later[lists], np.random.default_rng(0)
+        above.append(any(arms.worth(rng).later[lists] > expected + 1e-9 for _ in range(50)))
+    assert above == [True, False]
+
+
 def test_an_arm_is_worth_its_mean_and_a_little_of_its_kind() -> None:
     """Rewards 2, 0, 0 and 0 in four pulls: chance (1 + s) / 5, where s is (1 + first) / 5 of the kind, and so on."""
     arms = BranchingArms(noise=0.0)

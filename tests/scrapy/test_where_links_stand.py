@@ -152,14 +152,47 @@ def test_all_kinds_of_elements(site: MockSite, addon: bool) -> None:
 
 @pytest.mark.parametrize("addon", [False, True], ids=["scheduler", "addon"])
 def test_links_that_are_not_on_the_page(site: MockSite, addon: bool) -> None:
-    """A URL that the spider makes up belongs to its page, without a place there, and is counted."""
+    """A URL that the spider makes up belongs to its page, has a place of its pattern and callback, and is counted."""
     result = crawl(
         Producer, {"FOCUS_POLICY": Noting}, addon=addon, seed=site.url("/page/0/10"),
         make=lambda response: [response.follow(f"/made-up/{i}") for i in range(3)] + [*response.follow_all(css="li a")],
     )  # fmt: skip
     paths = [link.tag_path for link in result.scheduler.crawl.policy.links]
-    assert paths == ["", "", "", "html/body/ul/li/a", "html/body/ul/li/a"]
+    assert paths == ["(made)/*:*/parse()"] * 3 + ["html/body/ul/li/a", "html/body/ul/li/a"]
     assert result.stats.get("focus/link/unattributed", 0) == 3
+
+
+def test_links_of_what_is_no_page(site: MockSite) -> None:
+    """A JSON answer has no places; its links have one that follows from their URL and from who reads it."""
+    answer = 200, {"Content-Type": "application/json"}, b'{"next": "/api/2"}'
+    site.answers["/api/1"] = lambda times: answer
+    result = crawl(
+        Producer, {"FOCUS_POLICY": Noting}, seed=site.url("/api/1"),
+        make=lambda response: [response.follow("/api/2"), response.follow("/books/7", callback=print)],
+    )  # fmt: skip
+    found = [(link.tag_path, link.callback) for link in result.scheduler.crawl.policy.links]
+    assert found == [("(made)/api:*/parse()", ""), ("(made)/books:*/print()", "print")]
+
+
+class Ruled(CrawlSpider):
+    """Two rules, one of which only follows."""
+
+    name = "ruled"
+    rules = (Rule(LinkExtractor(allow="/list")), Rule(LinkExtractor(allow="/book"), callback="parse_book"))
+
+    def __init__(self, seed: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.start_urls = [seed]
+
+    def parse_book(self, response: Response) -> None:
+        """Never called: the policy asks for none."""
+
+
+def test_the_callback_of_a_link_is_that_of_its_rule(site: MockSite) -> None:
+    """All requests of a CrawlSpider have one callback; what reads the page is the rule's, or nothing."""
+    site.pages["/start"] = '<html><body><a href="/list">all</a><a href="/book">one</a></body></html>'
+    result = crawl(Ruled, {"FOCUS_POLICY": Noting}, seed=site.url("/start"))
+    assert [link.callback for link in result.scheduler.crawl.policy.links] == ["", "parse_book"]
 
 
 @pytest.mark.parametrize("addon", [False, True], ids=["scheduler", "addon"])

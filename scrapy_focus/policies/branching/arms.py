@@ -21,12 +21,15 @@ if TYPE_CHECKING:
 PAGES, TARGETS = 0, 1  # kinds of arms: what is predicted of their links
 
 FIRST_HITS = np.array([0.05, 0.9])  # of one pull that is added to those of a kind
+_FIRST_OF_READER = np.array([0.245, 0.25])  # hits and pulls that are added to those of a reader
 _GENERAL = 200.0  # pulls of pages over which is counted what pages reveal
 _STEP = 1.25  # by which the range of an index is looked for
 _ROUNDING = 1 + 1e-9
 _HALVINGS = 3  # of that range
+_HALVINGS_FOR_READERS = 6
 _LEAST, _MOST = 1e-6, 1e6  # of an index
 _BLOCK = 256  # arms for which is drawn at once
+_READERS = 1024  # that are told apart
 _TINY = 1e-3  # a parameter of what is drawn, at least
 _ENTRIES = 1 << 17  # of all arms: what is revealed, by arm and arm
 _SHIFT = 20  # bits of the number of an arm
@@ -67,7 +70,8 @@ class BranchingArms:
     """Records of what pulls of each arm earned, cost and revealed, and the indices that follow.
 
     A record is a decayed mean, as what an arm has to give changes: the first of its links are not like the last. An arm
-    that was never pulled stands at what its kind does on average.
+    that was never pulled stands at what its kind does on average; or, where its links are read by a callback that has a
+    name, at what is known of that. Of one that read nothing yet much is expected: a spider has it for something.
 
     Parameters
     ----------
@@ -124,6 +128,9 @@ class BranchingArms:
         self._records = np.zeros((64, 4))  # by arm: pulls, hits, rewards, costs
         self._of_kind = np.zeros((2, 4))
         self._kinds = np.zeros(64, np.int8)
+        self._readers = np.zeros(64, np.int16)  # the number of who reads the links of each arm, 0: the usual one
+        self._of_reader = np.zeros((1, 2))  # pulls, hits of arms of pages
+        self._reader_names: dict[str, int] = {"": 0}
         self._flying = np.zeros(64)
         self._general = np.zeros(64)  # revealed by all pulls of pages
         self._general_pulls = 0.0
@@ -155,19 +162,31 @@ class BranchingArms:
         return self._flying[: self.n_arms]
 
     @property
+    def names_readers(self) -> bool:
+        """Whether links of some arm are read by a callback that has a name.
+
+        Then what is known to earn goes before pages that may reveal as much: what is drawn of those is at most what is
+        expected, and the index is looked for more exactly.
+        """
+        return len(self._of_reader) > 1
+
+    @property
     def mean_cost(self) -> float:
         """What a pull cost on average; 1 before the first."""
         pulls, *_, costs = self._of_kind.sum(axis=0)
         return float((costs + 1) / (pulls + 1))
 
-    def new(self, kind: int) -> int:
-        """Make an arm of a kind, and return its number."""
+    def new(self, kind: int, reader: str = "") -> int:
+        """Make an arm of a kind, and return its number; ``reader``: the callback that reads its links, if it has a
+        name.
+        """
         if self.n_arms == len(self._kinds):
-            for name in ("_records", "_kinds", "_flying", "_general", "_price", "_revealed"):
+            for name in ("_records", "_kinds", "_readers", "_flying", "_general", "_price", "_revealed"):
                 old = getattr(self, name)
                 setattr(self, name, np.concatenate([old, np.zeros_like(old)]))
             self._drawn = np.concatenate([self._drawn, np.zeros_like(self._drawn)], axis=1)
         self._kinds[self.n_arms] = kind
+        self._readers[self.n_arms] = self._reader(reader)
         self._of_row.append([])
         self._changed[self.n_arms] = None
         self.n_arms += 1
@@ -182,6 +201,8 @@ class BranchingArms:
         record = 1.0, float(reward > 0), reward, cost
         self._records[arm] += record
         self._of_kind[self._kinds[arm]] += record
+        if self._kinds[arm] == PAGES:
+            self._of_reader[self._readers[arm]] += record[:2]
         for other, count in revealed.items():
             entry = self._entry(arm, other)  # which may make the arrays anew
             self._counts[entry] += count
@@ -212,7 +233,7 @@ class BranchingArms:
         pages = awake & (self.kinds == PAGES)
         among = pages if pages.any() else awake
         low, high = self._range(own, costs, among)
-        for _ in range(_HALVINGS):
+        for _ in range(_HALVINGS_FOR_READERS if self.names_readers else _HALVINGS):
             middle = (low * high) ** 0.5
             if self._pays(own, costs, among, middle):
                 low = middle
@@ -232,7 +253,7 @@ class BranchingArms:
         kind_pulls, kind_hits, kind_rewards, kind_costs = self._of_kind.T
         share = (kind_hits + FIRST_HITS) / (kind_pulls + 1)
         share[TARGETS] = FIRST_HITS[TARGETS]
-        prior = shrink * share[self.kinds]
+        prior = shrink * self._expected_hits(share)
         chance = (hits + prior) / (pulls + shrink)
         each = (rewards + prior * ((kind_rewards + 1) / (kind_hits + 1))[self.kinds]) / (hits + prior)
         cost = (costs + shrink * ((kind_costs + 1) / (kind_pulls + 1))[self.kinds]) / (pulls + shrink)
@@ -241,6 +262,28 @@ class BranchingArms:
             return Worth(chance * each, later, cost)
         self._draw(chance, rng)
         return Worth(self._drawn[0, :n] * each, self._drawn[1, :n] * later, cost)
+
+    def _expected_hits(self, share: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return what share of its pulls is expected to hit of each arm that was never pulled, shape (n_arms,).
+
+        ``share``: that of each kind.
+        """
+        expected: NDArray[np.float64] = share[self.kinds]
+        if not self.names_readers:
+            return expected
+        pulls, hits = self._of_reader.T
+        first_hits, first_pulls = np.tile(_FIRST_OF_READER[:, None], len(pulls))
+        first_hits[0], first_pulls[0] = FIRST_HITS[PAGES], 1.0
+        by_reader = ((hits + first_hits) / (pulls + first_pulls))[self._readers[: self.n_arms]]
+        return np.where(self.kinds == PAGES, by_reader, expected)
+
+    def _reader(self, name: str) -> int:
+        """Return the number of a reader, 0 for any that comes when there are too many."""
+        number = self._reader_names.get(name, 0)
+        if name and not number and len(self._of_reader) < _READERS:
+            number = self._reader_names[name] = len(self._of_reader)
+            self._of_reader = np.concatenate([self._of_reader, np.zeros((1, 2))])
+        return number
 
     def _draw(self, chance: NDArray[np.float64], rng: np.random.Generator) -> None:
         """Draw the chance of a hit, and a factor of what is revealed, for a block of arms and those whose record
@@ -256,6 +299,8 @@ class BranchingArms:
         hits = chance[arms] * known
         self._drawn[0, arms] = rng.beta(np.maximum(hits, _TINY), np.maximum(known - hits, _TINY))
         self._drawn[1, arms] = rng.standard_gamma(known) / known
+        if self.names_readers:
+            self._drawn[1, arms] = np.minimum(self._drawn[1, arms], 1.0)
 
     def record(self, arm: int) -> Record:
         """Return what pulls of an arm came to."""

@@ -216,7 +216,7 @@ class BranchingBandit(Policy):
         arms: list[int] = []
         for link, target in zip(links, (odds > 0).tolist(), strict=True):
             path = plain[link.tag_path]
-            arms.append(self.arm_of(clusters[path], TARGETS if target else PAGES, path))
+            arms.append(self.arm_of(clusters[path], TARGETS if target else PAGES, path, link.callback))
         counts = Counter(arms)
         if source is None:
             self.arms.reveal(counts)
@@ -357,11 +357,14 @@ class BranchingBandit(Policy):
             cluster = self.paths[path] = self._clusters.assign(*vector)
         return cluster
 
-    def arm_of(self, cluster: int, kind: int, path: str) -> int:
-        """Return the arm of a cluster and a kind, a new one, called by a tag path, if there is none."""
+    def arm_of(self, cluster: int, kind: int, path: str, reader: str = "") -> int:
+        """Return the arm of a cluster and a kind; a new one, called by a tag path, if there is none.
+
+        ``reader``: the callback that reads the links of a new one, if it has a name.
+        """
         arm = self._arm_of.get(2 * cluster + kind)
         if arm is None:
-            arm = self._arm_of[2 * cluster + kind] = self.arms.new(kind)
+            arm = self._arm_of[2 * cluster + kind] = self.arms.new(kind, reader)
             self._names.append(path[-SHOWN:])
             if path.startswith(AGAIN):
                 self._again = [*self._again, arm]

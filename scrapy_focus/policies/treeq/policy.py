@@ -121,6 +121,7 @@ class TreeQ(Policy):
     'http://b.test/cheese'
     """
 
+    counts_hosts: ClassVar[bool] = True
     summary: ClassVar[str] = (
         "Learns which links lead to targets, from their words, their places, and what links like them led to."
     )
