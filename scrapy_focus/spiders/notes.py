@@ -60,6 +60,7 @@ class CrawlNotes:
         self._elsewhere: set[str] = set()
         self._noted: tuple[set[str], set[str]] = set(), set()  # hosts and extensions
         self._book: NoteBook | None = None
+        self._is_broken = False  # notes could not be written
         self._due = 0.0  # seconds of time.monotonic
         crawler.signals.connect(self._open, signals.spider_opened)
         crawler.signals.connect(self._close, signals.spider_closed)
@@ -122,7 +123,8 @@ class CrawlNotes:
         try:
             page = write_report(self.out)
         except (OSError, FocusError) as error:
-            logger.error("The page of what was found cannot be written: %s", reason_of(error))
+            if not self._is_broken:  # or it was said already
+                logger.error("The page of what was found cannot be written: %s", reason_of(error))
         else:
             logger.info("What was found is listed in %s", page)
 
@@ -137,7 +139,7 @@ class CrawlNotes:
         try:
             call(*args, **kwargs)
         except OSError as error:
-            self._book = None
+            self._book, self._is_broken = None, True
             logger.error(
                 "No more notes of this crawl are written, so that its page will lack something: %s", reason_of(error)
             )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import mimetypes
 import re
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
@@ -167,7 +168,9 @@ def _expression(word: str) -> str:
             "regular expression of the URL (/download/), or 'data' for all data files"
         )
     try:
-        re.compile(name)
+        with warnings.catch_warnings():  # of what other versions may read otherwise
+            warnings.simplefilter("ignore", FutureWarning)
+            re.compile(name)
     except (re.error, OverflowError, RecursionError) as error:
         raise ConfigError(
             f"{brief(word)} is neither an extension nor a MIME type, and no regular expression of a URL either: {error}"

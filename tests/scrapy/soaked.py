@@ -98,8 +98,8 @@ class SoakSite(MockSite):
         return f"name,value\n{path},{sum(path.encode())}\n".encode() * 20
 
 
-#: Wait statuses of crawls that ended in peace: done, nothing found, a budget used up, interrupted.
-PEACE = frozenset(status << 8 for status in (0, 3, 6, 130))
+#: Exit statuses, and wait statuses, of crawls that ended in peace: done, nothing found, a budget used up, interrupted.
+PEACE = frozenset(status << shift for status in (0, 3, 6, 130) for shift in (0, 8))
 
 
 @dataclass(frozen=True)

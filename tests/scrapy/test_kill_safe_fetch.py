@@ -16,6 +16,8 @@ from crawls import BREADTH_FIRST, Follower, crawl
 from mocksite import MockSite, tree_page, tree_paths
 from soaked import SUBJECTS, Cradle, Soak, SoakSite
 
+from scrapy_focus.engine.ending import STATUS
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -114,9 +116,9 @@ def test_a_budget_is_not_used_again(site: MockSite, tmp_path: Path) -> None:
     assert run(tmp_path, site, at, **settings)[0] == -signal.SIGKILL
     sent = len(site.log)
     status, log = run(tmp_path, site, at, FOCUS_BUDGET_REQUESTS=sent, **settings)
-    assert (status, len(site.log)) == (0, sent)
+    assert (status, len(site.log)) == (STATUS["budget"], sent)
     status, log = run(tmp_path, site, at, FOCUS_BUDGET_REQUESTS=sent + 3, **settings)
-    assert (status, len(site.log)) == (0, sent + 3)
+    assert (status, len(site.log)) == (STATUS["budget"], sent + 3)
     assert stat(log, "focus/answer/recalled") == 1
     status, log = run(tmp_path, site, at, **settings)
     assert Counter(site.paths) == Counter(tree_paths(PAGES))
