@@ -123,7 +123,7 @@ class CrawlNotes:
         try:
             page = write_report(self.out)
         except (OSError, FocusError) as error:
-            if not self._is_broken:  # or it was said already
+            if not self._is_broken and ending_of(self.crawler).kind != "disk_full":  # or it was said already
                 logger.error("The page of what was found cannot be written: %s", reason_of(error))
         else:
             logger.info("What was found is listed in %s", page)

@@ -183,7 +183,7 @@ def test_hosts_are_apart() -> None:
         assert len(other.paths) == 3
 
 
-def test_the_spiders_choose_the_same_on_a_site_without_copies() -> None:
+def test_the_spiders_choose_the_same_on_a_site_without_copies(tmp_path: Path) -> None:
     """URL by URL, on a portal with lists in pages; the spider turns it on by itself."""
     asked = []
     for setting in ({}, {"FOCUS_IGNORE_PARAMETERS": False}):
@@ -198,7 +198,10 @@ def test_the_spiders_choose_the_same_on_a_site_without_copies() -> None:
                     yield from super().parse(response, **kwargs)
 
             on = DatasetsSpider.custom_settings["FOCUS_IGNORE_PARAMETERS"]
-            result = crawl(Noting, {"FOCUS_IGNORE_PARAMETERS": on} | setting, addon=True, root=server.url, budget="100")
+            out = str(tmp_path / f"{len(asked)}")
+            result = crawl(
+                Noting, {"FOCUS_IGNORE_PARAMETERS": on} | setting, addon=True, root=server.url, budget="100", out=out
+            )
         asked.append(paths)
         assert near(result) == {}
     assert asked[0] == asked[1]
