@@ -21,6 +21,7 @@ from scrapy_focus.commands.report import ReportCommand
 from scrapy_focus.found.folder import write_report
 from scrapy_focus.found.listed import read_list
 from scrapy_focus.found.notes import NOTES, read_notes
+from scrapy_focus.found.words import counted
 from scrapy_focus.sites.portal.portal import StatisticsPortal
 from scrapy_focus.sites.server import SiteServer
 from scrapy_focus.spiders.datasets import DatasetsSpider
@@ -187,7 +188,7 @@ def test_with_scrapys_own_scheduler_there_is_a_list(server: SiteServer, tmp_path
     out = tmp_path / "out"
     settings = {"SCHEDULER": "scrapy.core.scheduler.Scheduler", "CLOSESPIDER_PAGECOUNT": 40}
     crawl(DatasetsSpider, settings, root=server.url, out=str(out))
-    assert f"{len(read_list(out))} files" in Reader((out / "index.html").read_text()).text
+    assert counted(len(read_list(out)), "file") in Reader((out / "index.html").read_text()).text
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
