@@ -63,7 +63,6 @@ if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
 
     from scrapy_focus.core.crawl import Status
-    from scrapy_focus.core.frontier import Drawn, Ranked
     from scrapy_focus.core.policy import Policy
     from scrapy_focus.core.types import Link, Outcome, Pick
     from scrapy_focus.engine.host import Host
@@ -193,7 +192,7 @@ class FocusScheduler(BaseScheduler):
 
     def _make_priorities(self) -> Priorities | None:
         """Return what tells priorities apart, if that is asked for, or was in the run that stored links that wait."""
-        priorities = Priorities(getattr(self.crawl.frontier, "hosts", ()) if self.resumed else ())
+        priorities = Priorities(self.crawl.status().hosts if self.resumed else ())
         return priorities if self.config.request_priority or priorities else None
 
     @classmethod
@@ -522,11 +521,7 @@ class FocusScheduler(BaseScheduler):
         """Let the crawl choose among the links of the highest priority that can be sent now."""
         if not self.priorities:
             return self.crawl.next(self.slots.busy)
-        frontier = cast("Ranked | Drawn", self.crawl.frontier)
-        for busy in self.priorities.turns(self.slots.busy):
-            if frontier.awake(busy).any() and (pick := self.crawl.next(busy)) is not None:
-                return pick
-        return None
+        return self.crawl.next(turns=self.priorities.turns(self.slots.busy))
 
     def _note_priority(self, request: Request) -> None:
         """Say once that a priority is not looked at."""

@@ -46,7 +46,7 @@ from scrapy_focus.core.printable import brief, printable_logger, reason_of
 from scrapy_focus.core.types import NOT_NOW, Link, Outcome, Pick, Placement, State
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from os import PathLike
 
     from scrapy_focus.core.events import Event
@@ -96,6 +96,7 @@ class Status:
     at: float  # seconds of the crawl's clock
     due: float | None  # when the next link may be chosen, on the same clock; None: now, or not known
     recovered: frozenset[int]  # keys that were in flight when a run was killed, and have no outcome since
+    hosts: Sequence[str] = ()  # on which a link ever waited, where the frontier tells
     best_arms: Sequence[tuple[str, float, int]] = ()  # where asked for: name, reward, pulls
     left: Left | None = None  # where asked for: targets still to be found
     cost: float | None = None  # where asked for: requests that the next target is expected to cost
@@ -266,12 +267,19 @@ class Crawl:
         self._keep_up()
         return len(self.frontier) - before
 
-    def next(self, busy: Collection[str] = ()) -> Pick | None:
+    def next(self, busy: Collection[str] = (), *, turns: Iterable[Collection[str]] | None = None) -> Pick | None:
         """Return the next pick to fetch, or ``None`` where nothing can be sent now.
 
         ``busy`` are the hosts that can take nothing now. A pick holds one request of the budget until :meth:`sent`.
+        ``turns`` are several such sets in its place: the first that leaves something to choose counts.
         """
         self.expire()
+        if turns is not None:
+            order = cast("Ranked | Drawn", self.frontier)
+            first = next((each for each in turns if order.awake(each).any()), None)
+            if first is None:
+                return None
+            busy = first
         if self.finished() or not self.budget.left(len(self._unsent)) or not len(self.frontier):
             return None
         at = self._now()
@@ -387,6 +395,7 @@ class Crawl:
             at=self._now(),
             due=None if due is FAILED else due,
             recovered=frozenset(self.recovered),
+            hosts=getattr(self.frontier, "hosts", ()),
             best_arms=() if best_arms is FAILED else best_arms,
             left=None if left is FAILED else left,
             cost=None if cost is FAILED else cost,
