@@ -172,7 +172,8 @@ def test_bad_arguments_are_explained(
 def running(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
     """A crawl of the example project that goes on and on, and its JOBDIR."""
     with MockSite(latency=0.02) as site:
-        words = ["crawl", "datasets", "-a", f"root={site.url('/page/0/5000')}", "-s", f"JOBDIR={tmp_path / 'job'}"]
+        root, out = site.url("/page/0/5000"), tmp_path / "found"
+        words = ["crawl", "datasets", "-a", f"root={root}", "-a", f"out={out}", "-s", f"JOBDIR={tmp_path / 'job'}"]
         words += ["-s", "FOCUS_CHECKPOINT_EVERY=5", "-s", "DOWNLOAD_DELAY=0", "-s", "TELNETCONSOLE_ENABLED=0"]
         words += ["-s", "AUTOTHROTTLE_ENABLED=0", "-s", "ROBOTSTXT_OBEY=0", "-s", "REMOTE_CONTROL_ENABLED=0"]
         process = subprocess.Popen([sys.executable, "-m", "scrapy", *words], cwd=EXAMPLE, stderr=subprocess.DEVNULL)

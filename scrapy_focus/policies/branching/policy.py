@@ -129,7 +129,7 @@ class BranchingBandit(Policy):
     may_change: ClassVar[frozenset[str]] = frozenset(("unit", "learned"))
 
     frontier: Drawn
-    _again: list[int] = []  # arms of pages that led to targets in an earlier crawl
+    _again: list[int]  # arms of pages that led to targets in an earlier crawl
 
     def __init__(
         self,
