@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 from faultserver import FaultServer
 from scenarios import FORGED, GOOD, INSIDE, OUTSIDE, SCENARIOS, Scenario
 
+from scrapy_focus.engine.ending import STATUS
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -125,7 +127,7 @@ class Crawled:
 
     def _not_found(self) -> Iterator[str]:
         status = self.measured["status"]
-        if status:
+        if status not in (STATUS["found"], STATUS["budget"]):
             yield f"it ended with status {status}"
         if lost := set(GOOD) - self.found():
             yield f"{len(lost)} of {len(GOOD)} good things were not found"
