@@ -37,9 +37,11 @@ class FilesCommand(FindCommand):
         parser.add_argument(
             "--cost-limit", metavar="N", help="stop when the next file is expected to cost more than N requests"
         )
-
         parser.add_argument(
             "--new-only", action="store_true", help="ask for no file that an earlier crawl with the same folder found"
+        )
+        parser.add_argument(
+            "--no-sitemaps", action="store_true", help="do not ask for the sitemaps that robots.txt names"
         )
 
     def plan(self, args: list[str], opts: argparse.Namespace) -> Plan:
@@ -56,6 +58,8 @@ class FilesCommand(FindCommand):
         arguments = {"root": urls, "targets": opts.types, "budget": str(opts.budget or ""), "out": opts.out}
         if opts.new_only:
             arguments["new_only"] = "1"
+        if opts.no_sitemaps:
+            arguments["sitemaps"] = "no"
         try:
             spider = DatasetsSpider(**arguments)
         except UsageError as error:

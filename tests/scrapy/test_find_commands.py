@@ -178,6 +178,16 @@ def test_an_interrupted_crawl_resumes_by_the_same_command(tmp_path: Path) -> Non
     assert not set(later) & set(urls)
 
 
+def test_sitemaps_are_left_alone_if_somebody_says_so(files: MockSite, tmp_path: Path) -> None:
+    """The sitemap that robots.txt names is asked for, and not with ``--no-sitemaps``."""
+    robots = f"User-agent: *\nDisallow:\nSitemap: {files.url('/sitemap.xml')}".encode()
+    files.answers["/robots.txt"] = lambda _: (200, {"Content-Type": "text/plain"}, robots)
+    for out, option in (("with", []), ("without", ["--no-sitemaps"])):
+        files.log.clear()
+        run(tmp_path, "files", files.url("/"), "--types", "pdf", "--out", out, *option, *FAST)
+        assert ("/sitemap.xml" in files.paths) == (out == "with")
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
