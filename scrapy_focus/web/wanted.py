@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _KINDS = "application|audio|binary|chemical|example|font|image|message|model|multipart|text|video|x-[a-z]+"
 _MIME = re.compile(rf"({_KINDS})/([a-z0-9_.+-]+|\*)")
 _HALF = re.compile(rf"({_KINDS})/?")  # text/, or text alone
+_LONGEST = 1000  # characters of an expression: a long one takes seconds to compile
 _EXTENSION = re.compile(r"[a-z0-9_.]{1,16}")
 _NO_EXPRESSION = re.compile(r"[\w.,;:!~@# '\"-]*")  # letters that say nothing of an expression
 _PAGES = ("text/html", "application/xhtml+xml")
@@ -129,14 +130,13 @@ def split_words(text: str) -> list[str]:
     >>> split_words(r"csv, pdf,/[a,b]/\d{1,3}")
     ['csv', 'pdf', '/[a,b]/\\d{1,3}']
     """
-    words, depth = [""], 0
-    for letter in text:
+    words, depth, begun = [], 0, 0
+    for at, letter in enumerate(text):
         depth = max(0, depth + (letter in "([{") - (letter in ")]}"))
         if letter == "," and not depth:
-            words.append("")
-        else:
-            words[-1] += letter
-    return [word.strip() for word in words]
+            words.append(text[begun:at])
+            begun = at + 1
+    return [word.strip() for word in [*words, text[begun:]]]
 
 
 def slips(words: Iterable[str]) -> list[tuple[str, str]]:
@@ -167,6 +167,8 @@ def _expression(word: str) -> str:
             f"{brief(word)} is not a file type: name an extension (csv, pdf, dat), a MIME type (text/csv, image/*), a "
             "regular expression of the URL (/download/), or 'data' for all data files"
         )
+    if len(name) > _LONGEST:
+        raise ConfigError(f"{brief(word)} has {len(name):,} characters; a regular expression may have {_LONGEST:,}")
     try:
         with warnings.catch_warnings():  # of what other versions may read otherwise
             warnings.simplefilter("ignore", FutureWarning)

@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 from scrapy_focus import Crawl, Job, PolicyError, ResumeError, State, StorageError
+from scrapy_focus.core.events import FORMAT
 from scrapy_focus.frontiers.sqlite.frontier import sqlite_frontier
 from scrapy_focus.jobs.journal import read_journal
 from scrapy_focus.policies.branching.policy import BranchingBandit
@@ -488,6 +489,6 @@ def test_another_format_is_named(tmp_path: Path) -> None:
     connection.close()
     with pytest.raises(
         ResumeError,
-        match=r"has format 99, of a later version of scrapy_focus; this one reads 4: .*another JOBDIR",
+        match=rf"has format 99, of a later version of scrapy_focus; this one reads {FORMAT}: .*another JOBDIR",
     ):
         world.open()
