@@ -37,6 +37,7 @@ class OutcomeRecord(NamedTuple):
     reward: float
     at: float
     also: tuple[int, ...]
+    outside: int
     read: dict[str, Any] | None  # what the policy read of the page; None: there was none
 
     @classmethod
@@ -45,7 +46,8 @@ class OutcomeRecord(NamedTuple):
         read = outcome.page.read if isinstance(outcome.page, NotedPage) else None
         return cls(
             outcome.pick.id, outcome.pick.method, outcome.status, outcome.mime, outcome.size, outcome.seconds,
-            outcome.items, outcome.error, outcome.reward, outcome.at, tuple(outcome.also), read,
+            outcome.items, outcome.error, outcome.reward, outcome.at, tuple(outcome.also),
+            outcome.outside, read,
         )  # fmt: skip
 
     def outcome(self, flying: Mapping[int, Pick]) -> Outcome:
@@ -62,7 +64,7 @@ class OutcomeRecord(NamedTuple):
         return Outcome(
             pick=pick._replace(method=self.method), status=self.status, mime=self.mime, size=self.size,
             seconds=self.seconds, items=self.items, error=self.error, reward=self.reward, at=self.at, also=self.also,
-            page=None if self.read is None else NotedPage(None, self.read),
+            outside=self.outside, page=None if self.read is None else NotedPage(None, self.read),
         )  # fmt: skip
 
 

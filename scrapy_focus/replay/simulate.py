@@ -283,6 +283,8 @@ class _Run:
 
     def _conclude(self, flight: Flight) -> None:
         outcome = self.answers.outcome(flight, self.clock.now)
+        if flight.leads_to >= 0 and self.crawl.knows([flight.leads_to]) != [State.NEW]:
+            outcome = outcome._replace(also=(*outcome.also, flight.leads_to))
         self.counts[f"outcome/{outcome.error.partition(':')[0] or ('probed' if flight.is_head else 'ok')}"] += 1
         self.missed += outcome.error == "unrecorded"
         before, concluded = self.crawl.rewards, self.crawl.counts["outcomes"]
