@@ -1,8 +1,8 @@
-"""Crawls a :class:`~linkweb.web.LinkWeb` in memory, with the very loop that crawls live, and returns the order of pages.
+"""Crawls a :class:`~linkweb.web.LinkWeb` in memory, with the very loop that crawls live; returns the order of pages.
 
-``replay/simulate.py`` does more: it keeps what a crawl found request by request, follows a clock, and needs a recording in
-a file. Here a page is its links, answers take no time, and what is asked first comes back first. So whole crawls of a
-million pages fit into minutes, and nearly all of them is the policy and the frontier.
+``replay/simulate.py`` does more: it keeps what a crawl found request by request, follows a clock, and needs a recording
+in a file. Here a page is its links, answers take no time, and what is asked first comes back first. So a whole crawl of
+a million pages takes minutes, and nearly all of that is the policy, the frontier and the loop.
 """
 
 from __future__ import annotations

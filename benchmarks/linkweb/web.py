@@ -6,16 +6,16 @@ columns, made in seconds. The shape is what is commonly reported of the web: hos
 pages (home page and menus), while most of the others lead to the home page of another host, popular hosts first.
 
 *Dense clusters* are an option: hosts whose pages all link to each other, as the pages of a generated manual do, and to
-which a single link leads from outside. A crawl that counts links sees ever more of them there, and stays (Figure 3 of the
-paper). *Aliases* are another one: second addresses of pages that redirect to them.
+which a single link leads from outside. A crawl that counts links sees ever more of them there, and stays (Figure 3 of
+the paper). *Aliases* are another one: second addresses of pages that redirect to them.
 
-It is a model, not a sample: no share in it was measured anywhere. Use it to tell orders apart, not as evidence about the
-real web.
+It is a model, not a sample: no share in it was measured anywhere. Use it to tell orders apart, not as evidence about
+the real web.
 
 References
 ----------
-Cho, Garcia-Molina, Page: Efficient crawling through URL ordering. Computer Networks 30 (1998), pages 161-172. Their web was
-179,000 pages of stanford.edu, of which 0.8 % were hot.
+Cho, Garcia-Molina, Page: Efficient crawling through URL ordering. Computer Networks 30 (1998), pages 161-172. Their web
+was 179,000 pages of stanford.edu, of which 0.8 % were hot.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ _TO_FIRST = 2.5  # exponent; the larger it is, the more links lead to the first 
 _TO_POPULAR = 3.0  # the same for hosts
 _TO_FIRST_ELSEWHERE = 2.0  # the same for links from other hosts to pages that are no home page
 _MOST_LINKS = 200  # of a page, apart from those within a cluster
+_TRIED = 10  # hosts, for the one to start at
 _BY_ALIAS = 0.5  # links to a page with an alias that take it
 
 
@@ -128,13 +129,18 @@ class LinkWeb:
         n_hosts = int(self.hosts.max()) + 1
         first = np.searchsorted(self.hosts[self.redirects < 0], np.arange(n_hosts))
         sizes = np.bincount(self.hosts, minlength=n_hosts)
-        found = [self.reachable(int(first[host])) for host in np.argsort(-sizes, kind="stable")[:10]]
+        largest = np.argsort(-sizes, kind="stable")[: min(_TRIED, np.count_nonzero(sizes))]
+        found = [self.reachable(int(first[host])) for host in largest]
         best = max(found, key=len)
         return self.part(best), int(np.searchsorted(np.sort(best), best[0]))
 
     def part(self, urls: Ints) -> Self:
-        """Return the web of these URLs and the links between them, numbered anew in the order that they have here."""
+        """Return the web of these URLs and the links between them, numbered anew in the order that they have here.
+
+        Aliases of pages that are not among them are left out.
+        """
         kept = np.unique(urls)
+        kept = kept[(self.redirects[kept] < 0) | np.isin(self.redirects[kept], kept)]
         number = np.full(self.n_urls, -1, np.int64)
         number[kept] = np.arange(len(kept))
         source, target = number[self._sources], number[self.targets]
@@ -144,7 +150,7 @@ class LinkWeb:
         return self._of(source[inside], target[inside], self.hosts[kept], redirects)
 
     def page_links(self) -> PageLinks:
-        """Return the links between pages, of which ``importance_metrics`` tells the importance; aliases are followed."""
+        """Return the links between pages, for ``importance_metrics``; those to an alias lead to its page."""
         redirect = self.redirects.astype(np.int64)
         return page_links(self._sources, self.targets, is_page=redirect < 0, redirect=redirect)
 

@@ -109,7 +109,7 @@ def test_a_seed_makes_a_web(options: dict[str, float]) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_shape_of_a_web(seed: int) -> None:
-    """As many pages as asked for, on hosts in a row; each link once, none to the page itself; the shares that are said."""
+    """As many pages as asked for, hosts in a row; each link once, none to the page itself; the shares that are said."""
     web = LinkWeb.make(30_000, seed=seed)
     assert web.n_urls == 30_000
     assert (np.diff(web.hosts) >= 0).all()
@@ -151,6 +151,8 @@ def test_what_can_be_reached_is_what_links_lead_to() -> None:
         assert [int(kept[target]) for target in targets_of(part, number)] == targets_of(web, url)
         leads = int(part.redirects[number])
         assert (int(kept[leads]) if leads >= 0 else -1) == web.redirects[url]
+    alias = int(np.flatnonzero(web.redirects >= 0)[0])
+    assert web.part(np.array([0, alias])).n_urls == 1 + (web.redirects[alias] == 0)
 
 
 def test_a_dense_cluster_has_one_way_in() -> None:
