@@ -1,7 +1,8 @@
 """Says how early a crawl visits the important pages: the measures of Cho, Garcia-Molina and Page.
 
 Which pages are important can be told only when the whole site is known. So importance is worked out from a recorded
-site (:func:`backlinks`, :func:`pagerank`, or any numbers of your own), and the order of a crawl is judged by it:
+site or the links of any other web (:func:`backlinks`, :func:`pagerank`, or any numbers of your own), and the order of a
+crawl is judged by it:
 
 - Crawl and Stop: after K pages, how many of them are among the K most important ones?
 - Crawl and Stop with Threshold: how many of the pages that are important enough has it visited?
@@ -17,17 +18,62 @@ Cho, Garcia-Molina, Page: Efficient crawling through URL ordering. Computer Netw
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.recordings.format import RecordedSite
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from scrapy_focus.recordings.format import RecordedSite
     from scrapy_focus.replay.harvest import Harvest
+
+
+class PageLinks(NamedTuple):
+    """Which pages of a web link to which others, each pair once; made by :func:`page_links`.
+
+    URLs are numbered from 0. ``source`` and ``target`` have shape (n_links,), ``is_page`` has (n_urls,).
+    """
+
+    source: NDArray[np.int64]
+    target: NDArray[np.int64]
+    is_page: NDArray[np.bool_]  # of each URL
+
+
+def page_links(
+    source: ArrayLike, target: ArrayLike, *, is_page: NDArray[np.bool_], redirect: NDArray[np.int64]
+) -> PageLinks:
+    """Return the links between the pages of a web, where URLs may link to themselves, twice, or to what is no page.
+
+    A link to a URL that redirects leads to the page at the end of the redirects.
+
+    Parameters
+    ----------
+    source, target
+        Links by the numbers of their URLs, shape (n,).
+    is_page
+        Which URLs answer with a page, shape (n_urls,).
+    redirect
+        The URL to which each one redirects, -1 for none, shape (n_urls,).
+
+    Examples
+    --------
+    URL 0 links to itself and twice to 1, which redirects to 2:
+
+    >>> whole = page_links([0, 0, 0], [0, 1, 1], is_page=np.array([True, False, True]), redirect=np.array([-1, 2, -1]))
+    >>> whole.source.tolist(), whole.target.tolist()
+    ([0], [2])
+    """
+    n_urls = len(is_page)
+    leads = np.where(redirect >= 0, redirect, np.arange(n_urls))
+    for _ in range(n_urls.bit_length()):  # of a chain of redirects, each round skips twice as many
+        leads = leads[leads]
+    sources, targets = np.asarray(source, np.int64), leads[np.asarray(target, np.int64)]
+    real = is_page[sources] & is_page[targets] & (sources != targets)
+    pairs = np.unique(sources[real] * n_urls + targets[real])
+    return PageLinks(pairs // max(1, n_urls), pairs % max(1, n_urls), is_page)
 
 
 def page_order(harvest: Harvest) -> NDArray[np.int64]:
@@ -147,18 +193,18 @@ def ideal_with_threshold(visited: ArrayLike, n_hot: int) -> NDArray[np.float64]:
     return 100 * np.minimum(1.0, np.asarray(visited, np.float64) / max(n_hot, 1e-9))
 
 
-def backlinks(site: RecordedSite) -> NDArray[np.float64]:
-    """Return on how many other pages of a site a link to each URL stands, shape (n_urls,): the importance IB.
+def backlinks(web: RecordedSite | PageLinks) -> NDArray[np.float64]:
+    """Return on how many other pages of a web a link to each URL stands, shape (n_urls,): the importance IB.
 
-    A link to a URL that redirects counts for the one that it leads to. What did not answer with success, redirects
-    included, is no page: it has 0, and links to it count nowhere.
+    A link to a URL that redirects counts for the one that it leads to. On a recorded site, what did not answer with
+    success, redirects included, is no page: it has 0, and links to it count nowhere.
     """
-    _, target, _ = _web(site)
-    return np.bincount(target, minlength=site.n_urls).astype(np.float64)
+    links = _links_of(web)
+    return np.bincount(links.target, minlength=len(links.is_page)).astype(np.float64)
 
 
-def pagerank(site: RecordedSite, *, damping: float = 0.9, tolerance: float = 1e-9) -> NDArray[np.float64]:
-    """Return the PageRank of each URL of a site, shape (n_urls,): the importance IR.
+def pagerank(web: RecordedSite | PageLinks, *, damping: float = 0.9, tolerance: float = 1e-9) -> NDArray[np.float64]:
+    """Return the PageRank of each URL of a web, shape (n_urls,): the importance IR.
 
     ``IR(P) = (1 - d) + d * sum of IR(T) / c(T)`` over the pages T that link to P, with c(T) the number of pages that T
     links to. A page that links to none is taken to link to every page. So the mean over all pages is 1. What is a page
@@ -166,8 +212,8 @@ def pagerank(site: RecordedSite, *, damping: float = 0.9, tolerance: float = 1e-
 
     Parameters
     ----------
-    site
-        The recording. An iteration takes time in the number of its links.
+    web
+        A recording, or links. An iteration takes time in their number.
     damping
         The d of the formula, in [0, 1). The paper's text has d for the probability of a jump to a random page, its
         formula has 1 - d, and its value 0.9 fits the formula.
@@ -186,10 +232,10 @@ def pagerank(site: RecordedSite, *, damping: float = 0.9, tolerance: float = 1e-
             f"pagerank(damping={damping}, tolerance={tolerance}): the damping must be in [0, 1), the tolerance at "
             "least 1e-12"
         )
-    source, target, is_page = _web(site)
-    n_pages = max(1, np.count_nonzero(is_page))
-    n_links = np.bincount(source, minlength=site.n_urls)
-    votes: Any = csr_array((1 / n_links[source], (target, source)), shape=(site.n_urls, site.n_urls))
+    source, target, is_page = _links_of(web)
+    n_urls, n_pages = len(is_page), max(1, np.count_nonzero(is_page))
+    n_links = np.bincount(source, minlength=n_urls)
+    votes: Any = csr_array((1 / n_links[source], (target, source)), shape=(n_urls, n_urls))
     dangling = is_page & (n_links == 0)
     rank: NDArray[np.float64] = is_page.astype(np.float64)
     while True:
@@ -201,18 +247,13 @@ def pagerank(site: RecordedSite, *, damping: float = 0.9, tolerance: float = 1e-
             return rank
 
 
-def _web(site: RecordedSite) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
-    """Return the different links between pages, as sources and targets of shape (n,), and which URLs are pages."""
-    is_page = (site.status >= 200) & (site.status < 300) & (site.redirect < 0)
-    everything = np.arange(site.n_urls)
-    leads = np.where(site.redirect >= 0, site.redirect, everything)
-    for _ in range(int(site.n_urls).bit_length()):  # of a chain of redirects, each round skips twice as many
-        leads = leads[leads]
-    counts = [places.stop - places.start for places in map(site.links, range(site.n_urls))]
-    source, target = np.repeat(everything, counts), leads[site.targets]
-    real = is_page[source] & is_page[target] & (source != target)
-    pairs = np.unique(source[real] * site.n_urls + target[real])
-    return pairs // max(1, site.n_urls), pairs % max(1, site.n_urls), is_page
+def _links_of(web: RecordedSite | PageLinks) -> PageLinks:
+    if not isinstance(web, RecordedSite):
+        return web
+    is_page = (web.status >= 200) & (web.status < 300) & (web.redirect < 0)
+    counts = [places.stop - places.start for places in map(web.links, range(web.n_urls))]
+    source = np.repeat(np.arange(web.n_urls), counts)
+    return page_links(source, web.targets, is_page=is_page, redirect=web.redirect)
 
 
 def _checked(order: ArrayLike, importance: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
