@@ -60,7 +60,7 @@ class HotQueue(Importance):
         Clicks from a hot page within which all links are hot; 0: none are, as in the first crawler of the paper.
     times
         How often a word may be in the text of a page that is not hot.
-    damping, epsilon, work, url_suffixes, url_words
+    damping, epsilon, work, outside, url_suffixes, url_words
         As of :class:`~scrapy_focus.policies.importance.Importance`.
 
     Notes
@@ -97,11 +97,18 @@ class HotQueue(Importance):
         damping: float = 0.9,
         epsilon: float = 0.1,
         work: int = 20_000,
+        outside: bool = True,
         url_suffixes: Collection[str] = (),
         url_words: Collection[str] = ("home", "index"),
     ) -> None:
         super().__init__(
-            by=base, damping=damping, epsilon=epsilon, work=work, url_suffixes=url_suffixes, url_words=url_words
+            by=base,
+            damping=damping,
+            epsilon=epsilon,
+            work=work,
+            outside=outside,
+            url_suffixes=url_suffixes,
+            url_words=url_words,
         )
         check_kinds(
             self, words=(words, TEXTS.or_none()), max_distance=(max_distance, WHOLE), times=(times, WHOLE)

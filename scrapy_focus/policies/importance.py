@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from scrapy_focus.core.errors import ConfigError
-from scrapy_focus.core.parameters import NUMBER, TEXTS, WHOLE, check_kinds
+from scrapy_focus.core.parameters import FLAG, NUMBER, TEXTS, WHOLE, check_kinds
 from scrapy_focus.core.policy import Policy
 from scrapy_focus.core.printable import brief
 from scrapy_focus.core.types import Placement
@@ -71,14 +71,16 @@ class Importance(Policy):
         ``1 - damping``. With less of it values are more exact, and more of them change after each page.
     work
         Of PageRank: links along which it is passed on after each page, roughly.
+    outside
+        Whether links that lead where the crawl does not go count where what a page passes on is divided, as far as the
+        adapter counts them (``Outcome.outside``): live it does, where the spider asks for them; a recording has none.
     url_suffixes, url_words
         Of the location: suffixes of hosts, and words of paths, that are preferred.
 
     Notes
     -----
     The links of a page are those that its callback asks for, seen before or not; repeated ones and those to itself
-    count once and not at all. Links that lead where the crawl does not go count where what a page passes on is divided,
-    if the adapter counts them (``Outcome.outside``). What a redirect leads to is one page with it.
+    count once and not at all. What a redirect leads to is one page with it.
 
     As published, and what this class does:
 
@@ -121,11 +123,12 @@ class Importance(Policy):
         damping: float = 0.9,
         epsilon: float = 0.1,
         work: int = 20_000,
+        outside: bool = True,
         url_suffixes: Collection[str] = (),
         url_words: Collection[str] = ("home", "index"),
     ) -> None:
         check_kinds(
-            self, damping=(damping, NUMBER), epsilon=(epsilon, NUMBER), work=(work, WHOLE),
+            self, damping=(damping, NUMBER), epsilon=(epsilon, NUMBER), work=(work, WHOLE), outside=(outside, FLAG),
             url_suffixes=(url_suffixes, TEXTS), url_words=(url_words, TEXTS),
         )  # fmt: skip
         who = type(self).__qualname__
@@ -139,6 +142,7 @@ class Importance(Policy):
         self.damping = damping
         self.epsilon = epsilon
         self.work = work
+        self.outside = outside
         self.url_suffixes = tuple(url_suffixes)
         self.url_words = tuple(url_words)
         weights = weights_of(by, who)
@@ -178,7 +182,7 @@ class Importance(Policy):
         for key in outcome.also:
             self._join(page, self._page(key))
         if not (outcome.error and self._graph.is_fetched(page)):  # what redirects to a page that came has its links
-            self._graph.connect(page, links, outcome.outside)
+            self._graph.connect(page, links, outcome.outside if self.outside else 0)
         for value in values:
             value.link(page)
         self._linked(page)

@@ -23,6 +23,8 @@ from scrapy_focus.frontiers.sqlite.frontier import sqlite_frontier
 from scrapy_focus.jobs.journal import read_journal
 from scrapy_focus.policies.branching.policy import BranchingBandit
 from scrapy_focus.policies.focused import Focused
+from scrapy_focus.policies.hotqueue import HotQueue
+from scrapy_focus.policies.importance import Importance
 from scrapy_focus.policies.orderings import BreadthFirst, DepthFirst, Random
 from scrapy_focus.policies.tagpath.offline import TagPathOffline
 from scrapy_focus.policies.tagpath.policy import TagPath
@@ -60,6 +62,8 @@ LEARNING = {
     "focused": partial(Focused, warmup=8, batch=3),
     "offline": partial(TagPathOffline, warmup=12),
     "branching": partial(BranchingBandit, targets=[PDF], words=["page"]),
+    "pagerank": partial(Importance, epsilon=0.01, work=30),
+    "hot_queue": partial(HotQueue, words=["good"], base={"opic": 1, "location": 0.5}, max_distance=2, times=1),
 }
 ALL = LEARNING | {"breadth_first": BreadthFirst, "depth_first": DepthFirst, "random": Random}
 
