@@ -127,6 +127,7 @@ class FocusScheduler(BaseScheduler):
                 mission=config.mission(),
                 budget=config.make_budget(),
                 stop=config.stop,
+                most_waiting=config.most_waiting,
                 seed=config.seed,
                 log=config.make_log(),
                 explain=config.explain,
@@ -173,6 +174,7 @@ class FocusScheduler(BaseScheduler):
         self._notes_priority = self.priorities is None
         self._never = False  # what waits is due at no time, as the policy said when it was asked last
         self._freeze_from = _MANY  # waiting links
+        self._dropped = 0  # links that were given up, as too many waited, when their requests were forgotten
         self._until_look = _BETWEEN  # outcomes
 
     def _make_job(self, folder: Path) -> Job:
@@ -606,6 +608,9 @@ class FocusScheduler(BaseScheduler):
             self.crawl.expire()
             for pick_id in self._owing.keys() - self.crawl.status().owed:
                 self._concluded(self._owing.pop(pick_id))
+        if (dropped := self.counts["link/dropped"]) != self._dropped:
+            self._dropped = dropped
+            self.links.forget_given_up()
         if self._until_look <= 0:
             self._until_look = _BETWEEN
             if self.crawl.status().waiting >= self._freeze_from:

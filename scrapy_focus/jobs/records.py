@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_focus.core.errors import StorageError
-from scrapy_focus.core.events import Added, Concluded, Picked, Recovered, Released, Sent
+from scrapy_focus.core.events import Added, Concluded, GaveUp, Picked, Recovered, Released, Sent
 from scrapy_focus.core.noted import NotedPage
 from scrapy_focus.core.types import Link, Outcome, State
 
@@ -95,6 +95,8 @@ def record_of(event: Event) -> Record:
             links = [_plain(link) for link in event.links]
             record = tuple(OutcomeRecord.of(event.outcome))
             return OUTCOME, record, links, list(event.known), dict(event.used), dict(event.counts)
+        case GaveUp():
+            return "give_up", *event
 
 
 def event_of(record: Record, flying: Mapping[int, Pick]) -> Event:
@@ -126,5 +128,7 @@ def event_of(record: Record, flying: Mapping[int, Pick]) -> Event:
             outcome_record, links, known, used, counts = values
             outcome = OutcomeRecord(*outcome_record).outcome(flying)
             return Concluded(outcome, [_link(link) for link in links], known, used, counts)
+        case "give_up":
+            return GaveUp(*values)
         case _:
             raise StorageError(f"the journal has a {kind!r}, which this version does not know; see scrapy focus-check")
