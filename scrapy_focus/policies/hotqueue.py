@@ -11,6 +11,8 @@ from array import array
 from collections import deque
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.parameters import TEXTS, WHOLE, check_kinds, parameter
 from scrapy_focus.core.printable import printable_logger
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
     from os import PathLike
 
-    import numpy as np
+    from numpy.typing import NDArray
 
     from scrapy_focus.core.frontier import Frontier
     from scrapy_focus.core.mission import Mission, Topic
@@ -185,6 +187,15 @@ class HotQueue(Importance):
             self._distance.append(_FAR)
             self._says.append(0)
         return page
+
+    def _drop(self, n: int) -> int:
+        other = min(n, int(self.frontier.waiting[OTHER])) if len(self.frontier.waiting) > OTHER else 0
+        return self.frontier.drop_each({OTHER: other, HOT: n - other})
+
+    def _in_arm(self, arm: int) -> NDArray[np.bool_]:
+        distance = np.array(self._distance, np.uint8)
+        hot = (np.array(self._says, np.bool_)) | ((distance > 0) & (distance <= self.max_distance))
+        return hot if arm == HOT else ~hot
 
     def _arm(self, page: int) -> int:
         return HOT if self._says[page] or 0 < self._distance[page] <= self.max_distance else OTHER

@@ -26,7 +26,7 @@ from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.parameters import FLAG, NUMBER, TEXTS, WHOLE, check_kinds
 from scrapy_focus.core.policy import Policy
 from scrapy_focus.core.printable import brief
-from scrapy_focus.core.types import Placement
+from scrapy_focus.core.types import Placement, State
 from scrapy_focus.frontiers.keys import KeyMap
 from scrapy_focus.learn.linkgraph import Backlinks, Cash, LinkGraph, PageRank, Value
 from scrapy_focus.web.words import words_of
@@ -44,7 +44,7 @@ ORDERS = ("pagerank", "backlinks", "opic", "location", "breadth")
 _MOVES = 1_000  # links that are moved after a page at most; the others wait for the next page
 _SWEPT = 16  # pages whose ranks are looked at again after each page, where several orders are added up
 _CUTS = 256  # parts into which the values of an order are cut
-_GROWTH = 1.1  # of the known pages, after which they are cut anew
+_FIRST, _GROWTH = 8, 1.1  # known pages after which values are cut first, and by which these grow until the next time
 _STEP = 1 / _CUTS  # change of a rank that is worth a move
 
 
@@ -113,6 +113,8 @@ class Importance(Policy):
 
     summary: ClassVar[str] = "Takes the pages first to which the most important pages link, as far as it has seen them."
     reads_page: ClassVar[bool] = False
+    #: Links that were given up, as too many waited, wait again where their pages turn out to be important.
+    wants_known: ClassVar[frozenset[State]] = frozenset({State.GIVEN_UP})
 
     frontier: Ranked
 
@@ -153,6 +155,7 @@ class Importance(Policy):
         self._values = {name: self._value(name) for name in weights}
         self._scale = Scale(weights, self._values) if len(weights) > 1 else None
         self._found: dict[int, list[int]] = {}  # by pick: the links that its page has, as far as they came
+        self._least: dict[int, float] = {}  # by arm: the least rank that waited when links were given up last
 
     def place(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
         pages = [self._page(link.key, link) for link in links]
@@ -161,7 +164,13 @@ class Importance(Policy):
         elif isinstance(cash := self._values.get("opic"), Cash):
             for page in pages:
                 cash.give(page)
-        return [Placement(self._arm(page), self._rank(page)) for page in pages]
+        places = [Placement(self._arm(page), self._rank(page)) for page in pages]
+        if not self._least:
+            return places
+        return [
+            place if link.state != State.GIVEN_UP or place.rank > self._least.get(place.arm, -math.inf) else None
+            for link, place in zip(links, places, strict=True)
+        ]
 
     def know(self, keys: Sequence[int], source: Outcome) -> None:
         self._found.setdefault(source.pick.id, []).extend(map(self._page, keys))
@@ -189,6 +198,11 @@ class Importance(Policy):
         if self._scale is not None:
             self._scale.sweep(self._graph, self._changed)
         self._move()
+
+    def give_up(self, n: int) -> int:
+        gone = self._drop(n)
+        self._least = {arm: self._least_of(arm, waiting) for arm, waiting in enumerate(self.frontier.waiting.tolist())}
+        return gone
 
     def explain(self, pick: Pick) -> dict[str, Any]:
         page = self._page(pick.key)
@@ -218,6 +232,8 @@ class Importance(Policy):
             value.add()
             if isinstance(value, Said):
                 value.say(number, self._said(name, number, link))
+        if self._scale is not None:
+            self._scale.add()
         return number
 
     def _said(self, name: str, number: int, link: Link | None) -> float:
@@ -239,6 +255,21 @@ class Importance(Policy):
             return self._scale.rank(page)
         [value] = self._values.values()
         return value.of(page)
+
+    def _drop(self, n: int) -> int:
+        """Give up the links that are wanted least."""
+        return self.frontier.drop_each({0: n})
+
+    def _in_arm(self, arm: int) -> NDArray[np.bool_]:
+        """Return which pages belong in an arm, shape (n,)."""
+        return np.ones(len(self._graph), np.bool_)
+
+    def _least_of(self, arm: int, n_waiting: int) -> float:
+        """Return the least rank of the links that wait in an arm: so many of its pages, the best of them."""
+        [*values] = self._values.values()
+        ranks = values[0].column() if self._scale is None else self._scale.column()
+        ranks = ranks[self._graph.waiting() & self._in_arm(arm)]
+        return float(-np.partition(-ranks, n_waiting - 1)[n_waiting - 1]) if 0 < n_waiting <= len(ranks) else -math.inf
 
     def _linked(self, page: int) -> None:
         """A page has its links now."""
@@ -315,17 +346,23 @@ class Scale:
         self._known = 0  # pages when it was cut last
         self._next = 0  # page to look at again
 
+    def column(self) -> NDArray[np.float64]:
+        """Return what each page was worth when :meth:`rank` was asked last, shape (n,)."""
+        return np.array(self._placed, np.float64)
+
+    def add(self) -> None:
+        """There is one more page."""
+        self._placed.append(0.0)
+
     def rank(self, page: int) -> float:
         """Return what a page is worth, from 0 to the sum of the weights."""
         rank = self._worked_out(page)
-        while len(self._placed) <= page:
-            self._placed.append(0.0)
         self._placed[page] = rank
         return rank
 
     def sweep(self, graph: LinkGraph, changed: dict[int, None]) -> None:
         """Look at some pages again, and note those that wait and changed their place."""
-        if len(graph) > _GROWTH * self._known + 2 * _CUTS:
+        if len(graph) > _GROWTH * self._known + _FIRST:
             self._cut(graph)
         for page in range(self._next, min(self._next + _SWEPT, len(self._placed))):
             if not graph.is_fetched(page) and abs(self._worked_out(page) - self._placed[page]) > _STEP:

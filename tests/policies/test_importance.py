@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from scrapy_focus import ConfigError, Crawl, HotQueue, Importance, Job, Link, Mission, memory_frontier
+from scrapy_focus import ConfigError, Crawl, HotQueue, Importance, Job, Link, Mission, State, memory_frontier
 from scrapy_focus.checks.policy import check_policy
 from scrapy_focus.policies.importance import ORDERS, location
 from scrapy_focus.policies.orderings import BreadthFirst
@@ -314,3 +314,39 @@ def test_bad_parameters_are_one_clear_line(make: Any, said: str) -> None:
         make()
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("by", ["pagerank", "backlinks", SUM], ids=str)
+def test_the_least_important_links_are_given_up_and_come_back_when_many_pages_link_to_them(by: Any) -> None:
+    policy = Importance(by=by)
+    crawl = crawl_of(policy, 1, most_waiting=50)
+    fetch(crawl, *links(*range(2, 52)), link(1))
+    fetch(crawl, *links(*range(3, 12)))  # of 2: these have two links, and others one
+    fetch(crawl, *links(100, 101, 102))
+    assert crawl.counts["link/dropped"] > 0
+    states = dict(zip(range(1, 120), crawl.knows(range(1, 120)), strict=True))
+    gone = [key for key, state in states.items() if state == State.GIVEN_UP]
+    assert len(crawl.frontier) <= 50
+    assert gone
+    assert not set(gone) & set(range(3, 12))
+    for _ in range(8):
+        fetch(crawl, link(gone[0]), link(gone[-1]))
+    fetch(crawl, link(gone[0]), link(gone[-1]))
+    assert State.GIVEN_UP not in crawl.knows([gone[0], gone[-1]])
+    fetched = [fetch(crawl).key for _ in range(5)]
+    assert len(set(fetched)) == 5
+
+
+def test_no_page_is_fetched_twice_where_few_links_may_wait() -> None:
+    web = made_web(4, 800)
+    order = order_of(crawl_of(Importance(), 1, most_waiting=40), web)
+    assert len(order) == len(set(order)) > 100
+    assert len(order_of(crawl_of(Importance(), 1), web)) == 800
+
+
+def test_what_is_not_hot_is_given_up_first() -> None:
+    crawl = crawl_of(HotQueue(words=["cheese"]), 1, most_waiting=20)
+    hot = [link(key, anchor="cheese") for key in range(100, 115)]
+    fetch(crawl, *links(*range(2, 20)), *hot)
+    assert State.GIVEN_UP not in crawl.knows([each.key for each in hot])
+    assert crawl.counts["link/dropped"] == 15
