@@ -366,7 +366,7 @@ class BranchingBandit(Policy):
         if arm is None:
             arm = self._arm_of[2 * cluster + kind] = self.arms.new(kind, reader)
             self._names.append(path[-SHOWN:])
-            if path.startswith(AGAIN):
+            if path.startswith(tuple(AGAIN.values())):
                 self._again = [*self._again, arm]
             if arm == len(self._totals):
                 self._totals = np.concatenate([self._totals, np.zeros_like(self._totals)])
