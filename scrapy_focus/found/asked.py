@@ -74,7 +74,7 @@ class Asked:
             add_line(self.path, {"url": url, "what": what, "page": page, "crawl": self.crawl})
 
     def again(self) -> list[Again]:
-        """Return what is asked for again, 20,000 at most: pages that brought files, those that led there, and others."""
+        """Return what is asked for again, 20,000 at most: pages that brought files, those that led there, others."""
         leads = Counter(self._seen_on.get(url, "") for url in self._files)
         ranked = sorted(self.before, key=lambda url: (self.before[url] != "page", -self._files[url], -leads[url]))
         return [
