@@ -1,8 +1,10 @@
 """What earlier crawls asked for besides files: pages to look at again, for what is new on them.
 
 What a page brought last time says little of what is new on it, and where it stands says much: listings get new entries
-at their head, old articles nothing. So a page that is asked for again is a link of its own kind, in the place of all
-pages of its section that are asked for again, and the policy learns what they are worth by pulling some.
+at their head, old articles nothing. Pages that brought files, those that led to such (listings, topics), and all others
+are told apart, as new pages with files are linked where old ones are. So a page that is asked for again is a link of
+its own kind, in the place of all pages of its section that are asked for again, and the policy learns what they are
+worth by pulling some.
 """
 
 from __future__ import annotations

@@ -56,8 +56,8 @@ class Waiting:
 
     Notes
     -----
-    *Memory*: half a kilobyte for a link that waits. *Disk*: about 350 bytes for a link, 100,000 links at most,
-    and 80 for a request; what was followed is left out when the next crawl begins.
+    *Memory*: 400 bytes for a link that waits. *Disk*: 365 bytes for a link, 100,000 links at most, and 80 for a
+    request; what was followed is left out when the next crawl begins.
 
     Raises
     ------
