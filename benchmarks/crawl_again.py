@@ -112,6 +112,7 @@ def main() -> None:
     parser.add_argument("--pages", type=int, default=2000)
     parser.add_argument("--budgets", type=int, nargs="+", default=[1000, 3000])
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--new-only", action="store_true", help="ask for no known file")
     parser.add_argument("--no-validators", action="store_true", help="a server that knows no ETag")
     options = parser.parse_args()
@@ -123,7 +124,7 @@ def main() -> None:
     print("|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
     for budget in options.budgets:
         rows = []
-        for seed in range(options.seeds):
+        for seed in range(options.first, options.first + options.seeds):
             row = measure(options.pages, budget, seed, validators=not options.no_validators, **arguments)
             rows.append(row)
             print(

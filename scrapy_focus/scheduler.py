@@ -171,6 +171,7 @@ class FocusScheduler(BaseScheduler):
         self.seeds: set[str] = set()  # hosts of start requests
         self.when_earned: list[Callable[[Entry, Outcome, float], None]] = []
         self.listeners: list[Callable[[Entry, Outcome], None]] = []  # told of each outcome before the crawl is
+        self.when_seen: list[Callable[[Entry, Outcome], None]] = []  # the same, when its links have places
         self._notes_priority = self.priorities is None
         self._never = False  # what waits is due at no time, as the policy said when it was asked last
         self._freeze_from = _MANY  # waiting links
@@ -237,7 +238,8 @@ class FocusScheduler(BaseScheduler):
             self.guard("close", None, self.answers.close)
         if self.near is not None:
             self.guard("near", None, self.near.close)
-        self.guard("close", None, self.crawl.close, learned_to=self.config.learned_to)
+        learned_to = "" if self.closing.is_unreached else self.config.learned_to
+        self.guard("close", None, self.crawl.close, learned_to=learned_to)
         if self._unwritten > failed:
             self.closing.failed(StorageError("what a crawl leaves could not be written"))
         if status is not None:
@@ -658,6 +660,7 @@ class FocusScheduler(BaseScheduler):
     def _reporting(self, entry: Entry, outcome: Outcome) -> Iterator[None]:
         try:
             yield from self._locating(entry)
+            self._tell_seen(entry, outcome)
             fresh = {link.key for link in entry.links}
             known = [key for key in entry.known if key not in fresh]
             earned, before = 0.0, self.crawl.rewards
@@ -686,6 +689,10 @@ class FocusScheduler(BaseScheduler):
         steps = self.links.locating(entry)
         while self.guard("locate", False, has_more, steps):
             yield
+
+    def _tell_seen(self, entry: Entry, outcome: Outcome) -> None:
+        for tell in self.when_seen:
+            self.guard("note", None, tell, entry, outcome)
 
     def _step(self, work: Iterator[None]) -> bool:
         return not self._failed and self.guard("next_request", False, has_more, work)
@@ -719,7 +726,9 @@ class FocusScheduler(BaseScheduler):
         for entry in stuck:
             links, entry.links = entry.links[PART:], entry.links[:PART]
             deque(self._locating(entry), 0)
-            self._add(entry.links, entry.outcome(now))
+            outcome = entry.outcome(now)
+            self._tell_seen(entry, outcome)
+            self._add(entry.links, outcome)
             entry.links = links
 
     def _look_when_due(self) -> None:

@@ -90,7 +90,8 @@ def _state(out: Path, urls: list[str]) -> str:
     last = last_crawl(out)
     if last.has_ended or not Path(out, JOB, "focus").exists():
         return f"crawl {last.number + 1} with this folder" if last.number else ""
-    began = next((line["roots"] for line in reversed(list(read_lines(out / CRAWLS))) if "roots" in line), urls)
+    lines = list(read_lines(out / CRAWLS, roots=list))
+    began = next((list(map(str, line["roots"])) for line in reversed(lines) if line.get("roots")), urls)
     if set(began) != set(urls):
         raise UsageError(
             f"the crawl of {', '.join(began)} in {out} was interrupted; give the same URLs to resume it, or another "

@@ -78,6 +78,11 @@ class Closing:
                 why = f"it answers {outcome.status}"
             self._failure = f"{outcome.pick.url}: {why}"
 
+    @property
+    def is_unreached(self) -> bool:
+        """Whether pages were asked for in this run, and none could be read: nothing was learned."""
+        return bool(self._asked) and not self._read
+
     def failed(self, error: BaseException) -> None:
         """The crawl stops itself for an error, or could not write what it should when it was closed."""
         self.error = self.error or error

@@ -32,6 +32,7 @@ class Host(Protocol):
     seeds: set[str]
     when_earned: list[Callable[[Entry, Outcome, float], None]]  # told of each outcome, with what it earned so far
     listeners: list[Callable[[Entry, Outcome], None]]  # told of each outcome before the crawl is, its reward not known
+    when_seen: list[Callable[[Entry, Outcome], None]]  # the same, when its new links have their places
 
     @property
     def policy(self) -> type[Policy]:

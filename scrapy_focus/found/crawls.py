@@ -32,16 +32,24 @@ class Last(NamedTuple):
     number: int = 0  # from 1; 0: there was none
     has_ended: bool = True
     requests: int = 0  # that the last crawl that ended sent
+    failed: int = 0  # number of a crawl behind it that failed, which does not count; 0: there was none
 
 
 def last_crawl(out: Path) -> Last:
-    """Return the last crawl of a folder; one without a line is known by the files of the first."""
-    last = Last()
-    for line in read_lines(out / CRAWLS):
-        number = int(line.get("crawl", 1))
-        if "ended" in line:
-            last = Last(number, True, int(line.get("requests") or 0))
+    """Return the last crawl of a folder that counts; one without a line is known by the files of the first.
+
+    A crawl that failed does not count: the next one has its number.
+    """
+    last = before = Last()
+    for line in read_lines(out / CRAWLS, crawl=int, requests=int, roots=list):
+        number = line.get("crawl") or 1
+        if line.get("failed"):
+            last = before._replace(failed=number)
+        elif "ended" in line:
+            last = before = Last(number, True, line.get("requests") or 0)
         else:
+            if last.number and not last.has_ended and last.number != number:  # it was killed, and did not resume
+                before = last._replace(has_ended=True)
             last = Last(number, False, last.requests)
     if not last.number and (out / "manifest.jsonl").exists():  # of a version that wrote no such lines
         return Last(1)
@@ -52,7 +60,7 @@ def next_run(out: Path, job: Path | None) -> Run:
     """Return what a run with this ``JOBDIR`` does: a job that has begun resumes, as the crawl that it is of."""
     last = last_crawl(out)
     resumes = job is not None and (job / "focus").exists()
-    return Run(max(last.number, 1) if resumes else last.number + 1, resumes, last.requests)
+    return Run(max(last.failed or last.number, 1) if resumes else last.number + 1, resumes, last.requests)
 
 
 def prepare(out: Path) -> Run:
@@ -73,7 +81,7 @@ def note_begin(out: Path, number: int, **more: Any) -> None:
     add_line(out / CRAWLS, {"crawl": number, **more})
 
 
-def note_end(out: Path, number: int, reason: str, **more: Any) -> None:
-    """Note that a crawl has ended, unless it was only interrupted."""
+def note_end(out: Path, number: int, reason: str, *, failed: bool = False, **more: Any) -> None:
+    """Note that a crawl has ended, unless it was only interrupted; ``failed``: without an answer from the site."""
     if reason not in INTERRUPTED:
-        add_line(out / CRAWLS, {"crawl": number, "reason": reason, **more})
+        add_line(out / CRAWLS, {"crawl": number, "reason": reason, **({"failed": True} if failed else {}), **more})

@@ -24,6 +24,11 @@ MANIFEST = "manifest.jsonl"
 COPIES = ".focus/copies.jsonl"
 FILES = "files"
 
+_KINDS = {
+    **dict.fromkeys(("url", "link", "sha256", "page", "path", "etag", "last_modified", "state"), str), "size": int,
+    "crawl": int,
+}  # fmt: skip
+
 
 class Known(NamedTuple):
     """The last line of a file."""
@@ -85,7 +90,7 @@ class FileList:
         self._seen: dict[str, str] = {}  # URL of each content that this crawl got
         for path in (out / MANIFEST, out / COPIES):
             cut_line(path)
-            for line in read_lines(path):
+            for line in read_lines(path, **_KINDS):
                 self._add(known_of(line, is_copy=path.name != MANIFEST))
         self._names = Names(path.removeprefix(f"{FILES}/") for path in self._paths())
         self.to_send = sum(map(_requests_for, self.to_check()))
@@ -186,7 +191,7 @@ def known_of(line: dict[str, Any], *, is_copy: bool = False) -> Known:
 
 def read_files(out: Path) -> dict[str, Known]:
     """Return the list of a folder: the last line of each URL."""
-    return {known.url: known for known in map(known_of, read_lines(out / MANIFEST))}
+    return {known.url: known for known in map(known_of, read_lines(out / MANIFEST, **_KINDS))}
 
 
 def relative(path: str) -> str:

@@ -5,22 +5,25 @@ from __future__ import annotations
 import json
 import os
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from scrapy_focus.core.errors import ConfigError
-from scrapy_focus.core.printable import printable_json
+from scrapy_focus.core.printable import brief, printable_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
 
-def read_lines(path: Path) -> Iterator[dict[str, Any]]:
+def read_lines(path: Path, /, **kinds: type) -> Iterator[dict[str, Any]]:
     """Yield the objects in a file, one by one; a last line that a kill cut is passed over. No file: nothing.
+
+    ``kinds`` says of which type a field is, where a line has it and it is not ``null``.
 
     Raises
     ------
     ConfigError
-        If the file cannot be read, or another line is no JSON object.
+        If the file cannot be read, or another line is no JSON object, or has a field of another type.
     """
     if not path.exists():
         return
@@ -28,7 +31,7 @@ def read_lines(path: Path) -> Iterator[dict[str, Any]]:
         with path.open("rb") as file:
             for number, line in enumerate(file, 1):
                 if line.endswith(b"\n"):
-                    yield _read(line, path, number)
+                    yield _checked(_read(line, path, number), kinds, path, number)
     except OSError as error:
         raise ConfigError(f"{path} cannot be read: {error.strerror}; name another folder, or mend it") from error
 
@@ -38,6 +41,25 @@ def add_line(path: Path, line: dict[str, Any]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("ab", buffering=0) as file:
         file.write(f"{printable_json(line)}\n".encode())
+
+
+def web_url(url: str, path: Path) -> str:
+    """Return a URL that stands in a file, if it is one that a crawl may ask for.
+
+    Raises
+    ------
+    ConfigError
+        If it is not one of ``http`` or ``https`` with a host.
+    """
+    try:
+        parts = urlsplit(url)
+        if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0:
+            return url
+    except ValueError:
+        pass
+    raise ConfigError(
+        f"{path} has {brief(url)}, where a URL with http:// or https:// was expected; remove it, or name another folder"
+    )
 
 
 def cut_line(path: Path) -> None:
@@ -58,13 +80,25 @@ def cut_line(path: Path) -> None:
 
 
 _CHUNK = 1 << 16  # bytes
+_SAID = {str: "a text", int: "a whole number", dict: "an object", list: "a list"}
 
 
 def _read(line: bytes, path: Path, number: int) -> dict[str, Any]:
     try:
         found = json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigError(f"line {number} of {path} is damaged ({error}); remove it, or name another folder") from error
     if not isinstance(found, dict):
         raise ConfigError(f"line {number} of {path} is no JSON object; remove it, or name another folder")
     return found
+
+
+def _checked(line: dict[str, Any], kinds: Mapping[str, type], path: Path, number: int) -> dict[str, Any]:
+    for name, kind in kinds.items():
+        value = line.get(name)
+        if value is not None and not isinstance(value, kind):
+            raise ConfigError(
+                f"line {number} of {path} has the {name} {brief(value)}, where {_SAID[kind]} was expected; remove "
+                "it, or name another folder"
+            )
+    return line

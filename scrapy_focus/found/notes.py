@@ -86,6 +86,9 @@ class NoteBook:
         there = _runs_in(folder)
         last = max((number for number, _, _ in there), default=0)
         self.crawl = crawl if crawl is not None else max(1, last if resumes else last + 1)
+        for number, _, path in there:
+            if number == self.crawl and not resumes:  # of one that failed, and did not count
+                path.unlink()
         run = 1 + max((run for number, run, _ in there if number == self.crawl), default=0)
         path = folder / NOTES / f"{self.crawl}-{run}.jsonl.gz"
         path.parent.mkdir(parents=True, exist_ok=True)

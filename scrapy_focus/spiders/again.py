@@ -1,15 +1,17 @@
 """A crawl with a folder that has files of earlier ones: what is new comes first, what is known is only looked after.
 
-Three kinds of requests compete for one budget. Links that no crawl followed are with the policy, as in any crawl.
-Pages that were fetched before are given to it as links of their own kind, so that it learns where new links appear.
-Files that are known are no links at all: each would be a sure reward, and all of them would come first. They are asked
-for when nothing else waits, or when the rest of the budget is just enough for them.
+Three kinds of requests compete for one budget. Links that no crawl followed are with the policy, as in any crawl; those
+that earlier crawls saw are given to it with the places where they stood. Pages that were fetched before are given to it
+as links of their own kind, so that it learns where new links appear. Files that are known are no links at all: each
+would be a sure reward, and all of them would come first. They are asked for when nothing else waits, or when the rest
+of the budget is just enough for them. Nothing of all this is asked for before the site answered with a page: of one
+that cannot be reached nothing is known.
 """
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -21,34 +23,42 @@ from scrapy.http import Response
 from scrapy.utils.misc import load_object
 
 from scrapy_focus.core.errors import ConfigError
-from scrapy_focus.core.printable import printable_logger
+from scrapy_focus.core.printable import printable_logger, reason_of
+from scrapy_focus.core.types import State
+from scrapy_focus.engine.ending import ending_of
 from scrapy_focus.engine.host import host_of
 from scrapy_focus.engine.marks import LINK
 from scrapy_focus.found.asked import Asked
 from scrapy_focus.found.crawls import LEARNED, next_run, note_begin, note_end
 from scrapy_focus.found.files import FileList
+from scrapy_focus.found.waiting import Waiting
 from scrapy_focus.policies.branching.policy import BranchingBandit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from typing import Self
 
     from scrapy import Spider
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
+    from scrapy_focus.core.types import Outcome
+    from scrapy_focus.engine.inflight import Entry
     from scrapy_focus.found.asked import What
     from scrapy_focus.found.files import Known
 
 logger = printable_logger(__name__)
 
 NOT_MODIFIED = "not modified"  # flag of a response: the file is as it was, and has no body here
-FOUND_ON = "found_on"  # key of request.meta: URL of the page on which a known file was found
+FOUND_ON = "found_on"  # key of request.meta: URL of the page on which an earlier crawl saw the link
 
 _CONDITIONAL = "focus_conditional"  # key of request.meta: the conditions in its headers are ours
 _CONDITIONS = ("If-None-Match", "If-Modified-Since")
 _PLACE = "again/file"  # of a known file
+_KNOWN = "focus_known_file"  # key of request.meta: it is for a known file
 _AT_ONCE = 100  # known files that wait
+_GIVEN = 500  # links of earlier crawls that are given to the crawl at once
+_NOT_FOLLOWED = frozenset({"failure", "ignored", "filtered", "lost", "budget"})  # links that came to this still wait
 
 
 class Again:
@@ -78,16 +88,18 @@ class Again:
             self.run = next_run(out, Path(job) if job else None)
             self.files = FileList(out, self.run.number)
             self.asked = Asked(out, self.run.number)
+            self.waiting: Waiting | None = Waiting(out, self.run.number)  # None: its list cannot be written any more
         except ConfigError as error:
             raise UsageError(str(error)) from error
+        self._is_reached = False  # whether the site answered with something that can be read
+        self._links = chain(self._unfollowed(self.waiting), self._revisits())  # of earlier crawls, to be given
         self._checks: Iterator[Request] | None = None
         self._waiting = 0  # known files that were given to the engine, and are not back
         self._configure(crawler.settings)
         crawler.signals.connect(self._on_opened, signals.spider_opened)
         crawler.signals.connect(self._on_closed, signals.spider_closed)
-        if not new_only and self.files.before:
-            crawler.signals.connect(self._on_idle, signals.spider_idle)
-            crawler.signals.connect(self._on_left, signals.request_left_downloader)
+        crawler.signals.connect(self._on_idle, signals.spider_idle)
+        crawler.signals.connect(self._on_left, signals.request_left_downloader)
 
     def is_listed(self, url: str) -> bool:
         """Whether a URL is that of a known file, which is not asked for as a link."""
@@ -102,14 +114,14 @@ class Again:
 
     def note(self, response: Response, what: What) -> None:
         """Note what a URL was that was asked for, and those that redirected to it."""
-        self.asked.note(response.url, what)
+        page = "" if response.request is None else page_of(response.request)
+        self.asked.note(response.url, what, page)
         for url in response.meta.get("redirect_urls", ()):
-            self.asked.note(url, "other")
+            self.asked.note(url, "other", page)
 
-    def revisits(self, callback: Callable[..., Any], errback: Callable[..., Any]) -> Iterator[Request]:
-        """Yield requests for the pages that earlier crawls fetched."""
-        for url, place in self.asked.again():
-            yield _request(url, place, callback, errback)
+    def reached(self) -> None:
+        """The site answered with a page or a file: what earlier crawls knew of it may be asked for."""
+        self._is_reached = True
 
     def _configure(self, settings: BaseSettings) -> None:
         settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", AskIfChanged, 560)
@@ -122,7 +134,11 @@ class Again:
             settings.set("FOCUS_LEARNED_FROM", str(learned), "spider")
 
     def _on_opened(self, spider: Spider) -> None:
+        if (host := host_of(self.crawler)) is not None:
+            host.when_seen.append(self._note_links)
         if not self.run.resumes:
+            if self.waiting is not None:
+                self.waiting.begin()
             settings = self.crawler.settings
             note_begin(
                 self.out, self.run.number, began=_now(), roots=getattr(spider, "roots", []),
@@ -143,22 +159,66 @@ class Again:
             logger.info(
                 "Files: %s", ", ".join(f"{n:,} {state}" for state, n in counts.items()), extra={"spider": spider}
             )
+        failed = ending_of(self.crawler).kind == "unreachable" and not self.files.now
         note_end(
-            self.out, self.run.number, reason, ended=_now(), requests=int(used.get("requests", 0)),
+            self.out, self.run.number, reason, failed=failed, ended=_now(), requests=int(used.get("requests", 0)),
             bytes=int(used.get("bytes", 0)), files=counts,
         )  # fmt: skip
+
+    # Links
+
+    def _note_links(self, entry: Entry, outcome: Outcome) -> None:
+        """Note which link was followed, and the new ones on its page, before the crawl has them."""
+        host = host_of(self.crawler)
+        if host is None or self.waiting is None or outcome.pick.method != "GET":
+            return
+        states = host.knows([link.key for link in entry.links])
+        new = [link for link, state in zip(entry.links, states, strict=True) if state == State.NEW]
+        page = outcome.pick.url if entry.response is None else entry.response.url
+        try:
+            self.waiting.note(page, new, followed="" if outcome.error in _NOT_FOLLOWED else outcome.pick.url)
+        except OSError as error:
+            self.waiting = None
+            logger.error("No more links are remembered for the next crawl: %s", reason_of(error))
+
+    def _unfollowed(self, waiting: Waiting) -> Iterator[Request]:
+        for seen in waiting.offered(lambda url: url in self.asked.before or self.is_listed(url)):
+            place = {"tag_path": seen.tag_path, "anchor": seen.anchor, "context": seen.context}
+            yield self._request(seen.url, place, page=seen.page, anchor=seen.anchor, depth=seen.depth)
+
+    def _revisits(self) -> Iterator[Request]:
+        for url, place in self.asked.again():
+            yield self._request(url, {"tag_path": place})
+
+    def _give(self) -> int:
+        """Give some links of earlier crawls to the engine, and return how many."""
+        links = list(islice(self._links, _GIVEN))
+        for request in links:
+            self.crawler.engine.crawl(request)
+        return len(links)
+
+    def _request(self, url: str, place: dict[str, str], *, page: str = "", anchor: str = "", **meta: Any) -> Request:
+        """Return a request that no page of this crawl led to. It is no start request, whose host would be trusted."""
+        spider: Any = self.crawler.spider
+        said = {LINK: place, "is_start_request": False, **meta}
+        said |= {FOUND_ON: page} if page else {}
+        said |= {"link_text": anchor} if anchor else {}
+        return Request(url, spider.parse, errback=spider.skip, meta=said)
 
     # Known files
 
     def _on_idle(self, spider: Spider) -> None:
         """Ask for known files when nothing else waits; the handler of Scrapy's ``spider_idle``."""
-        if self._ask():
+        if self._is_reached and (self._give() or self._ask()):
             raise DontCloseSpider
 
     def _on_left(self, request: Request) -> None:
-        """Ask for known files when the rest of the budget is needed for them."""
-        if request.meta.get(FOUND_ON) is not None:
+        """Give links, and ask for known files when the rest of the budget is needed for them."""
+        if request.meta.get(_KNOWN):
             self._waiting = max(0, self._waiting - 1)
+        if not self._is_reached:
+            return
+        self._give()
         if self._checks is None and not self._is_time():
             return
         if self._waiting < _AT_ONCE // 2:
@@ -175,6 +235,8 @@ class Again:
 
     def _ask(self) -> int:
         """Give some known files to the engine, and return how many."""
+        if self.new_only or not self.files.before:
+            return 0
         if self._checks is None:
             self._checks = self._requests()
         requests = list(islice(self._checks, _AT_ONCE))
@@ -184,13 +246,17 @@ class Again:
         return len(requests)
 
     def _requests(self) -> Iterator[Request]:
-        spider: Any = self.crawler.spider
         for known in self.files.to_check():
-            meta = {FOUND_ON: known.page, "link_text": known.anchor}
+            meta: dict[str, Any] = {"page": known.page, "anchor": known.anchor, _KNOWN: True}
             if known.url not in self.files.now:
-                yield _request(known.url, _PLACE, spider.parse, spider.skip, **meta)
+                yield self._request(known.url, {"tag_path": _PLACE}, **meta)
             if known.link != known.url:  # which may redirect to another file by now
-                yield _request(known.link, _PLACE, spider.parse, spider.skip, **meta)
+                yield self._request(known.link, {"tag_path": _PLACE}, **meta)
+
+
+def page_of(request: Request) -> str:
+    """Return the URL of the page on which the link to a request was seen, in this crawl or an earlier one."""
+    return str(request.meta.get(FOUND_ON) or (request.headers.get("Referer") or b"").decode("latin-1"))
 
 
 class AskIfChanged:
@@ -248,15 +314,6 @@ def response_of(known: Known) -> Response:
     if known.last_modified:
         headers["Last-Modified"] = known.last_modified
     return Response(known.url, headers=headers, flags=[NOT_MODIFIED])
-
-
-def _request(url: str, place: str, callback: Callable[..., Any], errback: Callable[..., Any], **meta: str) -> Request:
-    """Return a request that no page of this crawl led to, for a URL that an earlier one asked for.
-
-    It is no start request, whose host would be trusted to have any address.
-    """
-    said = {LINK: {"tag_path": place}, "is_start_request": False}
-    return Request(url, callback, errback=errback, meta={**said, **meta})
 
 
 def _can_learn(settings: BaseSettings) -> bool:

@@ -20,7 +20,7 @@ from scrapy.utils.response import get_base_url
 
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.files import write_atomically
-from scrapy_focus.core.printable import brief
+from scrapy_focus.core.printable import brief, reason_of
 from scrapy_focus.engine.failure import in_one_line
 from scrapy_focus.engine.inflight import ResponsePage, TooLarge
 from scrapy_focus.engine.pages import can_be_read
@@ -141,6 +141,7 @@ class DatasetsSpider(scrapy.Spider):
             if spider.out != "-":
                 try_out(Path(spider.out, "manifest.jsonl"))
                 spider.again = Again(crawler, Path(spider.out), new_only=spider.new_only)
+                spider.follow_roots(Path(spider.out))
         settings = crawler.settings
         if spider.out == "-":
             settings.set("ITEM_PIPELINES", {PrintUrls: 300}, "spider")
@@ -151,7 +152,6 @@ class DatasetsSpider(scrapy.Spider):
         if spider.budget:
             settings.set("FOCUS_BUDGET_REQUESTS", spider.budget, "spider")
         if spider.again is not None:
-            spider.follow_roots(Path(spider.out))
             facts = {"spider": spider.name, "roots": spider.roots, "types": str(spider.goal.wanted)}
             spider.notes = CrawlNotes(crawler, spider.again, facts | {"budget": spider.budget}, spider.left_out)
         crawler.signals.connect(spider.request_scheduled, signals.request_scheduled)  # before Scrapy refuses it
@@ -164,14 +164,12 @@ class DatasetsSpider(scrapy.Spider):
     async def start(self) -> AsyncIterator[Any]:
         for url in self.roots:
             yield scrapy.Request(url)
-        for request in self.again.revisits(self.parse, self.skip) if self.again is not None else ():
-            yield request
 
     def follow_roots(self, out: Path) -> None:
         """Stay on the hosts to which a root redirected in an earlier run, too, and note further ones in the folder."""
         self._hosts = out / _HOSTS
         if self._hosts.exists():
-            self.moved = json.loads(self._hosts.read_text(encoding="utf-8"))
+            self.moved = _read_hosts(self._hosts)
             self.allowed_domains += [host for url in self._starts for host in self.moved.get(url, ())]
 
     def request_scheduled(self, request: scrapy.Request) -> None:
@@ -190,6 +188,8 @@ class DatasetsSpider(scrapy.Spider):
         self.logger.warning("%s redirects to %s: that host is crawled, too", brief(came[0]), brief(request.url))
 
     def parse(self, response: Response, **kwargs: Any) -> Iterator[Any]:
+        if self.again is not None:
+            self.again.reached()
         mime = parse_mime((response.headers.get("Content-Type") or b"").decode("latin-1"))
         page = ResponsePage(response)
         listing = "" if "html" in mime else listing_of(beginning(response.body))
@@ -266,6 +266,20 @@ class DatasetsSpider(scrapy.Spider):
                 self.logger.debug("No URL: %s on %s", brief(url), brief(response.url))
             else:
                 yield request
+
+
+def _read_hosts(path: Path) -> dict[str, list[str]]:
+    """Return the hosts to which each root redirected; ``UsageError`` if the file is not as it was written."""
+    try:
+        moved: Any = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise UsageError(f"{path} cannot be read ({reason_of(error)}); remove it, or name another folder") from error
+    sound = isinstance(moved, dict) and all(
+        isinstance(hosts, list) and all(isinstance(host, str) for host in hosts) for hosts in moved.values()
+    )
+    if not sound:
+        raise UsageError(f"{path} does not hold lists of hosts, by URL; remove it, or name another folder")
+    return dict(moved)
 
 
 def file_name(response: Response, mime: str) -> str:

@@ -16,6 +16,7 @@ from scrapy_focus.engine.ending import ending_of
 from scrapy_focus.engine.host import host_of
 from scrapy_focus.found.folder import write_report
 from scrapy_focus.found.notes import Answer, NoteBook
+from scrapy_focus.spiders.again import page_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -93,7 +94,7 @@ class CrawlNotes:
             url=pick.url, method=pick.method, status=outcome.status, mime=outcome.mime, size=outcome.size,
             sent=entry.sent, files=outcome.items, error=outcome.error,
             why=reason_of(entry.failure) if outcome.error == "ignored" and entry.failure is not None else "",
-            page="" if request is None else (request.headers.get("Referer") or b"").decode("latin-1"),
+            page="" if request is None else page_of(request),
             anchor="" if request is None else str(request.meta.get("link_text", "")),
         )  # fmt: skip
         hosts, extensions = (_news(*each) for each in zip((self._elsewhere, self._left_out), self._noted, strict=True))

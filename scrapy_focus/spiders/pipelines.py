@@ -88,7 +88,7 @@ class StoreFiles:
         if not hasattr(self, "files"):
             self.files = FileList(self.out, self.crawl)
         cut_line(self.skips)
-        self.skipped = {line["url"] for line in read_lines(self.skips)}
+        self.skipped = {line.get("url", "") for line in read_lines(self.skips, url=str)}
 
     def close_spider(self) -> None:
         if self.skipped:

@@ -109,6 +109,11 @@ def test_which_crawl_a_run_belongs_to(tmp_path: Path) -> None:
     assert not job.exists()
     note_begin(tmp_path, 2)
     assert prepare(tmp_path) == Run(3, False, 70)  # killed before its job was there
+    note_begin(tmp_path, 3)
+    note_end(tmp_path, 3, "finished", failed=True, ended="now", requests=1)
+    assert prepare(tmp_path) == Run(3, False, 70)  # its number is not used up
+    (job / "focus").mkdir(parents=True)
+    assert next_run(tmp_path, job) == Run(3, True, 70)  # whoever keeps the job resumes what failed
 
 
 def test_a_folder_of_an_earlier_version(tmp_path: Path) -> None:
@@ -122,16 +127,20 @@ def test_a_folder_of_an_earlier_version(tmp_path: Path) -> None:
 
 
 def test_what_is_asked_for_again(tmp_path: Path) -> None:
-    """Pages that brought files first, then other pages, then all else; what this crawl notes is for the next."""
+    """Pages that brought files first, then those that led there, then other pages, then all else; what this crawl notes is for the next."""
     first = Asked(tmp_path, 1)
-    for url, what in (("http://a.test/x", "other"), ("http://a.test/n/1", "page"), ("http://a.test/d/1", "page")):
-        first.note(url, what)  # type: ignore[arg-type]
-        first.note(url, what)  # type: ignore[arg-type]
+    for url, what, page in (
+        ("http://a.test/x", "other", "http://a.test/n/1"), ("http://a.test/n/1", "page", ""),
+        ("http://a.test/all", "page", "http://a.test/n/1"), ("http://a.test/d/1", "page", "http://a.test/all"),
+    ):  # fmt: skip
+        first.note(url, what, page)  # type: ignore[arg-type]
+        first.note(url, what, page)  # type: ignore[arg-type]
     assert Asked(tmp_path, 1).again() == []
     add_line(tmp_path / "manifest.jsonl", line("u", "a", 1, page="http://a.test/d/1"))
     assert Asked(tmp_path, 2).again() == [
         ("http://a.test/d/1", "again/page.files.d?"),
+        ("http://a.test/all", "again/page.leads.?"),
         ("http://a.test/n/1", "again/page.none.n?"),
         ("http://a.test/x", "again/other"),
     ]
-    assert len(list(read_lines(tmp_path / ".focus/asked.jsonl"))) == 3
+    assert len(list(read_lines(tmp_path / ".focus/asked.jsonl"))) == 4

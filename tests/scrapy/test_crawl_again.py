@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from crawls import Crawled, crawl
+from scrapy.exceptions import CannotResolveHostError, DownloadConnectionRefusedError, UsageError
 from scrapy.http import Request, Response
 from test_datasets_kills import Crawls
 
+from scrapy_focus.engine.ending import ending_of
 from scrapy_focus.found.crawls import last_crawl, prepare
+from scrapy_focus.found.notes import read_notes
 from scrapy_focus.sites.portal.portal import Page, StatisticsPortal
 from scrapy_focus.sites.server import SiteServer
 from scrapy_focus.spiders.again import AskIfChanged, response_of
@@ -21,6 +24,20 @@ from scrapy_focus.spiders.datasets import DatasetsSpider
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+
+class Failing:
+    """No request gets through."""
+
+    def process_request(self, request: Request) -> None:
+        raise DownloadConnectionRefusedError("refused")
+
+
+class Unknown:
+    """No name is known."""
+
+    def process_request(self, request: Request) -> None:
+        raise CannotResolveHostError("no such name")
 
 
 class Shelf:
@@ -276,6 +293,124 @@ def test_killed_in_the_second_crawl(tmp_path: Path) -> None:
     }
     assert job.stats()["focus/reward"] == 31
     assert (last_crawl(job.out).number, last_crawl(job.out).has_ended) == (2, True)
+
+
+def budgeted(server: SiteServer, out: Path, budget: int, settings: dict[str, Any] | None = None) -> Crawled:
+    return visit(server, out, settings, budget=str(budget), new_only="1")
+
+
+@pytest.mark.parametrize("has_job", [False, True])
+def test_links_that_no_crawl_followed(shelf: Shelf, server: SiteServer, tmp_path: Path, has_job: bool) -> None:
+    """They are asked for in the next crawl though no page has them any more; and in the one after that, if they wait."""
+    shelf.files |= {f"/files/{i}.csv": b"%d" % i * 99 for i in range(20, 60)}
+    job = {"JOBDIR": str(tmp_path / ".focus/job")} if has_job else {}
+    asked_for: Counter[str] = Counter()
+    for number, budget in enumerate((20, 40, 200), 1):
+        assert prepare(tmp_path)[:2] == (number, False)
+        result = budgeted(server, tmp_path, budget, job)
+        asked_for.update(request.path for request in server.log if request.path.startswith("/page/"))
+        shelf.page = lambda links: Page.of(  # type: ignore[method-assign]
+            b"<!DOCTYPE html>" + "".join(link for link in links if "file" in link).encode()
+        )
+    assert {state for number in (1, 2, 3) for state in states(tmp_path, number).values()} == {"new"}
+    assert sum(len(states(tmp_path, number)) for number in (1, 2, 3)) == 46
+    assert len(states(tmp_path, 2)) > 10
+    assert asked_for.keys() == {f"/page/{i}" for i in range(46)}
+    links = [request for request in result.scheduler.crawl.policy.paths if request.endswith("/ul/a")]
+    assert links  # the place where they stood
+
+
+def test_what_earlier_crawls_saw_is_on_the_page_of_the_folder(shelf: Shelf, server: SiteServer, tmp_path: Path) -> None:
+    """A file that is found behind such a link has the page and the text of the link that led there."""
+    budgeted(server, tmp_path, 5)
+    shelf.files = {"/page-is-file.csv": b"1"}
+    waiting = tmp_path / ".focus/links.jsonl"
+    url, page = f"{server.url}page-is-file.csv", server.url
+    line = {"crawl": 1, "page": page, "depth": 1, "links": {"html/ul/a": [[url, "The file", ""]]}}
+    waiting.write_text(waiting.read_text() + json.dumps(line) + "\n")
+    visit(server, tmp_path)
+    listed = [json.loads(line) for line in (tmp_path / "manifest.jsonl").read_text().splitlines()]
+    assert {(line["page"], line["anchor"]) for line in listed if line["url"] == url} == {(page, "The file")}
+
+
+def test_links_survive_a_kill_without_a_job(tmp_path: Path) -> None:
+    """The next crawl of the folder begins with what the killed one saw, up to its last page."""
+    shelf = Shelf(40)
+    with SiteServer(shelf, latency=0.01, validators=True) as server:
+        killed = Crawls(server, tmp_path / "job")
+        at = killed.command.index(f"JOBDIR={killed.folder / 'job'}")
+        del killed.command[at - 1 : at + 1]
+        killed.run(lambda: killed.lines() >= 5, signal.SIGKILL)
+        found = killed.lines()
+        assert 5 <= found < 40
+        shelf.page = lambda links: Page.of(  # type: ignore[method-assign]
+            b"<!DOCTYPE html>" + "".join(link for link in links if "file" in link).encode()
+        )
+        assert killed.run() == 0
+        assert last_crawl(killed.out)[:2] == (2, True)
+    assert len(states(killed.out, 1) | states(killed.out, 2)) == 40
+
+
+@pytest.mark.parametrize("way", ["refused", "unknown name", "404", "robots.txt"])
+def test_a_crawl_that_failed_does_not_count(
+    shelf: Shelf, server: SiteServer, tmp_path: Path, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No file is gone, what was learned stays, the next crawl has its number; and nearly nothing was asked for."""
+    visit(server, tmp_path)
+    listed, learned = ((tmp_path / name).read_bytes() for name in ("manifest.jsonl", ".focus/learned"))
+    answer = shelf.fetch
+    settings: dict[str, Any] = {"RETRY_ENABLED": False, "ROBOTSTXT_OBEY": True}
+    if way == "refused":
+        settings["DOWNLOADER_MIDDLEWARES"] = {Failing: 590}
+    elif way == "unknown name":
+        settings["DOWNLOADER_MIDDLEWARES"] = {Unknown: 590}
+    elif way == "404":
+        monkeypatch.setattr(shelf, "fetch", lambda path: Page.of(b"", status=404))
+    else:
+        rules = Page.of(b"User-agent: *\nDisallow: /", mime="text/plain")
+        monkeypatch.setattr(shelf, "fetch", lambda path: rules if path == "/robots.txt" else answer(path))
+    result = visit(server, tmp_path, settings)
+    assert ending_of(result.crawler).kind == "unreachable"
+    assert len(server.log) <= 2
+    assert ((tmp_path / "manifest.jsonl").read_bytes(), (tmp_path / ".focus/learned").read_bytes()) == (listed, learned)
+    last = last_crawl(tmp_path)
+    assert (last.number, last.has_ended, last.failed) == (1, True, 2)
+    assert prepare(tmp_path)[:2] == (2, False)
+    monkeypatch.setattr(shelf, "fetch", answer)
+    shelf.files["/files/9.csv"] = b"number\nnew\n"
+    visit(server, tmp_path)
+    assert Counter(states(tmp_path, 2).values()) == {"same": 6, "new": 1}
+    assert len(read_notes(tmp_path).runs) == 1  # the page of the folder has nothing of what failed
+    assert last_crawl(tmp_path).number == 2
+
+
+def test_a_first_crawl_that_failed(shelf: Shelf, server: SiteServer, tmp_path: Path) -> None:
+    """The next one is the first."""
+    shelf.status["/"] = 503
+    visit(server, tmp_path, {"RETRY_ENABLED": False})
+    assert last_crawl(tmp_path).number == 0
+    del shelf.status["/"]
+    visit(server, tmp_path)
+    assert set(states(tmp_path, 1).values()) == {"new"}
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (".focus/links.jsonl", '{"links": {"a": [["file:///etc/passwd", "", ""]]}}\n'),
+        (".focus/links.jsonl", "[" * 100_000 + "\n"), (".focus/asked.jsonl", '{"url": "no url"}\n'),
+        (".focus/hosts.json", '{"http://a.test/": 1}'), (".focus/hosts.json", "{"), ("manifest.jsonl", '{"size": "1"}\n'),
+    ],
+)  # fmt: skip
+def test_a_folder_that_nobody_wrote_so(name: str, text: str, server: SiteServer, tmp_path: Path) -> None:
+    """It is refused in one line before anything is asked for or changed."""
+    (tmp_path / ".focus").mkdir()
+    (tmp_path / name).write_text(text)
+    with pytest.raises(UsageError, match=r"remove it|name another folder") as raised:
+        visit(server, tmp_path)
+    assert "\n" not in str(raised.value)
+    assert server.log == []
+    assert (tmp_path / name).read_text() == text
 
 
 def test_new_files_are_found_early(tmp_path: Path) -> None:

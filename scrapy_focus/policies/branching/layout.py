@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-#: Begins the tag path of a page that led to targets in an earlier crawl, and may have new ones.
-AGAIN = "again/page.files"
+#: What begins the tag paths of pages that brought targets in an earlier crawl, and of those that led to such pages.
+AGAIN = {"files": "again/page.files", "leads": "again/page.leads"}
 
 _ID = re.compile(r"(?<![^/])([^/]*)#([^/# ]*)(?![^/])")  # of one element, behind its name and classes
 _DIGIT = re.compile(r"\d")

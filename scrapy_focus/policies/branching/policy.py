@@ -55,7 +55,7 @@ _DRAWN = 2  # times as many links are drawn from an arm as wait there, if these 
 _PLANNED = 4  # choices between two plans, and one more for each ...
 _MORE = 64  # ... of so many arms
 _FIRST_STEPS = 50  # before which it is not known what the next target costs
-_LOOK_AGAIN = 1 / 3  # of the pulls, while pages wait that led to targets in an earlier crawl
+_LOOK_AGAIN = 1 / 3  # of the pulls, while pages wait that brought targets in an earlier crawl, or led to such
 _LEAST = 1e-9  # reward per cost
 _ARM = 5.0  # pulls that the record of an arm that another crawl learned counts for, at most
 _KIND = 20.0  # links that what it saw of an extension, and of all arms of a kind, counts for
@@ -129,7 +129,7 @@ class BranchingBandit(Policy):
     may_change: ClassVar[frozenset[str]] = frozenset(("unit", "learned"))
 
     frontier: Drawn
-    _again: list[int]  # arms of pages that led to targets in an earlier crawl
+    _again: list[int]  # arms of pages that brought targets in an earlier crawl, or led to such
 
     def __init__(
         self,
@@ -366,7 +366,7 @@ class BranchingBandit(Policy):
         if arm is None:
             arm = self._arm_of[2 * cluster + kind] = self.arms.new(kind, reader)
             self._names.append(path[-SHOWN:])
-            if path.startswith(AGAIN):
+            if path.startswith(tuple(AGAIN.values())):
                 self._again = [*self._again, arm]
             if arm == len(self._totals):
                 self._totals = np.concatenate([self._totals, np.zeros_like(self._totals)])

@@ -1,0 +1,133 @@
+"""The links that crawls of a folder saw, and those of them that wait: what they need of each other, and of the disk."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.core.types import Link
+from scrapy_focus.found import waiting
+from scrapy_focus.found.asked import Asked
+from scrapy_focus.found.crawls import last_crawl
+from scrapy_focus.found.files import FileList
+from scrapy_focus.found.waiting import LINKS, Seen, Waiting
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+PAGE = "http://a.test/"
+
+
+def link(name: str, tag_path: str = "html/a", **more: Any) -> Link:
+    return Link(f"{PAGE}{name}", 0, tag_path=tag_path, **more)
+
+
+def names(found: Waiting) -> list[str]:
+    return [seen.url.removeprefix(PAGE) for seen in found.offered(lambda url: False)]
+
+
+def test_what_was_not_followed_waits(tmp_path: Path) -> None:
+    """With all that was said of it; what was followed waits no more, in the crawl after the next, too."""
+    first = Waiting(tmp_path, 1)
+    first.note(PAGE, [link("a", anchor="A", context="see A", depth=1), link("b"), link("c")], followed=PAGE)
+    first.note(f"{PAGE}b", [], followed=f"{PAGE}b")
+    assert names(Waiting(tmp_path, 1)) == []  # they are with the crawl that is resumed
+    second = Waiting(tmp_path, 2)
+    assert next(second.offered(lambda url: False)) == Seen(f"{PAGE}a", PAGE, "html/a", "A", "see A", 1)
+    assert names(second) == ["a", "c"]
+    assert [seen.url for seen in second.offered(lambda url: url.endswith("a"))] == [f"{PAGE}c"]
+    second.begin()
+    second.note(f"{PAGE}c", [link("d")], followed=f"{PAGE}c")
+    second.note(f"{PAGE}x", [link("c")])  # a page that comes again may show what was followed
+    assert names(Waiting(tmp_path, 2)) == ["a", "c"]  # the same run, resumed
+    third = Waiting(tmp_path, 3)
+    assert names(third) == ["a", "d"]
+    third.begin()
+    assert names(Waiting(tmp_path, 4)) == ["a", "d"]
+    assert len((tmp_path / LINKS).read_text().splitlines()) == 2
+
+
+def test_a_kill_loses_no_line_but_the_one_that_was_written(tmp_path: Path) -> None:
+    """A line that was cut is passed over, and the next one begins behind it."""
+    first = Waiting(tmp_path, 1)
+    first.note(PAGE, [link("a")])
+    whole = (tmp_path / LINKS).read_bytes()
+    (tmp_path / LINKS).write_bytes(whole + whole[:30])
+    Waiting(tmp_path, 1).note(PAGE, [link("b")])
+    assert names(Waiting(tmp_path, 2)) == ["a", "b"]
+
+
+def test_places_take_turns(tmp_path: Path) -> None:
+    """However many links stand in one place, the first of all others are offered before its second."""
+    Waiting(tmp_path, 1).note(
+        PAGE, [*(link(f"long-{n}", "ul/a") for n in range(3)), link("x", "p/a"), link("y", "p/a")]
+    )
+    assert names(Waiting(tmp_path, 2)) == ["long-0", "x", "long-1", "y", "long-2"]
+
+
+def test_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of more links than are kept the first are; texts are cut, and a URL that is longer than one may be is left out."""
+    monkeypatch.setattr(waiting, "_KEPT", 5)
+    monkeypatch.setattr(waiting, "_MOST", 3)
+    first = Waiting(tmp_path, 1)
+    first.note(PAGE, [link("x" * 3000), link("0", anchor="a" * 9999, context="c" * 9999)])
+    for n in range(1, 20):
+        first.note(PAGE, [link(f"{n}")], followed=f"{PAGE}{n - 1}")
+        if n == 2:
+            first = Waiting(tmp_path, 1)  # resumed
+    text = (tmp_path / LINKS).read_text()
+    assert len(text) < 3000
+    assert text.count('"links"') == 5
+    second = Waiting(tmp_path, 2)
+    assert [*second.before] == []
+    second.begin()
+    second.note(PAGE, [link(f"{n}") for n in range(30, 50)])
+    third = Waiting(tmp_path, 3)
+    assert len(third.before) == 5
+    assert names(third) == ["30", "31", "32"]
+    third.note(PAGE, [link("more")])
+    assert "more" not in (tmp_path / LINKS).read_text()
+
+
+@pytest.mark.parametrize(
+    "links",
+    [
+        {"a": [["file:///etc/passwd", "", ""]]}, {"a": [["http://", "", ""]]}, {"a": [["http://a.test:x/", "", ""]]},
+        {"a": [["http://a.test/", ""]]}, {"a": [["http://a.test/", 1, ""]]}, {"a": "http://a.test/"}, {"a": {"b": 1}},
+        ["http://a.test/"], "http://a.test/", 7,
+    ],
+)  # fmt: skip
+def test_a_list_that_nobody_wrote_so(links: Any, tmp_path: Path) -> None:
+    """It is refused in one line, which names the file."""
+    (tmp_path / LINKS).parent.mkdir()
+    (tmp_path / LINKS).write_text(json.dumps({"crawl": 1, "page": PAGE, "links": links}) + "\n")
+    with pytest.raises(ConfigError, match=r"links\.jsonl has .* was expected; remove it") as raised:
+        Waiting(tmp_path, 2)
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "read"),
+    [
+        (LINKS, {"crawl": "1"}, lambda out: Waiting(out, 2)),
+        (LINKS, {"url": 5}, lambda out: Waiting(out, 2)),
+        (LINKS, {"depth": [1]}, lambda out: Waiting(out, 2)),
+        (".focus/asked.jsonl", {"url": "file:///etc/passwd"}, lambda out: Asked(out, 2)),
+        (".focus/asked.jsonl", {"url": "http://a.test/", "crawl": "one"}, lambda out: Asked(out, 2)),
+        (".focus/crawls.jsonl", {"crawl": "x"}, last_crawl),
+        (".focus/crawls.jsonl", {"roots": "http://a.test/"}, last_crawl),
+        (".focus/copies.jsonl", {"size": "big"}, lambda out: FileList(out, 2)),
+        ("manifest.jsonl", {"url": ["http://a.test/"]}, lambda out: FileList(out, 2)),
+    ],
+)
+def test_a_line_of_another_sort(name: str, line: Any, read: Callable[[Path], Any], tmp_path: Path) -> None:
+    """A field of another type than it is written with is refused in one line, which names file and field."""
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(line) + "\n")
+    with pytest.raises(ConfigError, match=rf"{path.name} has .* was expected; remove it"):
+        read(tmp_path)
