@@ -205,7 +205,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
         assert said.out == ""
         assert re.fullmatch(r"Error: [^\n]+\n", said.err)
     assert command.work([str(tmp_path / "not there")], None) == 2  # type: ignore[arg-type]
-    assert "is no folder; name the one in which a crawl stored its files" in capsys.readouterr().err
+    assert "is no folder; name the one in which a crawl stored what it found" in capsys.readouterr().err
     (tmp_path / "good").mkdir()
     (tmp_path / "good" / "manifest.jsonl").write_text('{"url": "https://x/a.csv"}\n')
     assert command.work([str(tmp_path / "good")], None) == 0  # type: ignore[arg-type]
