@@ -105,8 +105,9 @@ class FocusExtension:
     def _farewell(self, host: Host) -> str:
         """Say what is waited for after a Ctrl-C, what another one does, and what is left."""
         flying, longest = host.status().in_flight, self.crawler.settings.getfloat("DOWNLOAD_TIMEOUT")
-        waits = f"for {flying:,} requests in flight, at most {longest:,.0f} s" if flying else "for nothing more"
-        return f"Stopping; it waits {waits}. Ctrl-C again stops at once. {self._left(host)}"
+        flying_now = f"{flying:,} request{'s' * (flying != 1)} in flight"
+        waits = f"{flying_now}, at most {longest:,.0f} s" if flying else "nothing more"
+        return f"Stopping; it waits for {waits}. Ctrl-C again stops at once. {self._left(host)}"
 
     def _advice(self, host: Host) -> str:
         return f"Ctrl-C stops. {self._left(host)}"

@@ -109,8 +109,8 @@ class FindCommand(FocusCommand):
                 print(one_line(f"{name:<16}{said}"))
             print("Nothing was sent: this was a dry run.")
             return 0
-        for said in self._first_words(plan, opts.budget):
-            print(one_line(said), file=sys.stderr if plan.out is None else sys.stdout, flush=True)
+        said = self._first_words(plan, opts.budget)
+        print(one_line(said), file=sys.stderr if plan.out is None else sys.stdout, flush=True)
         self.begin(plan)
         return self._crawl(plan)
 
@@ -142,14 +142,14 @@ class FindCommand(FocusCommand):
         if (self.settings.getpriority(name) or 0) < SETTINGS_PRIORITIES["cmdline"]:
             self.settings.set(name, value, "cmdline")
 
-    def _first_words(self, plan: Plan, budget: int | None) -> list[str]:
+    def _first_words(self, plan: Plan, budget: int | None) -> str:
         """Say what is about to be done, and what is obeyed."""
         where = "; their URLs are printed" if plan.out is None else f"; they go to {plan.where}"
         limit = f"at most {budget:,} requests" if budget else "no limit of requests"
-        return [
-            f"Looking for {plan.looks_for} from {', '.join(plan.urls)}, on {plan.stays_on}; {limit}{where}.",
-            f"It obeys {self._robots}, {self._pace}, and calls itself {self._agent}.",
-        ]
+        return (
+            f"Looking for {plan.looks_for} from {', '.join(plan.urls)}, on {plan.stays_on}; {limit}{where}. "
+            f"It obeys {self._robots}, {self._pace}, and calls itself {self._agent}."
+        )
 
     def _in_detail(self, plan: Plan) -> list[tuple[str, str]]:
         """Say all that is known of a crawl before it begins."""

@@ -12,8 +12,6 @@ from scrapy_focus.commands.finding import PIPE, FindCommand, Plan, url_of
 if TYPE_CHECKING:
     import argparse
 
-_PAGES = "pages.jsonl"
-
 
 class TopicCommand(FindCommand):
     """Finds pages on a topic, wherever they are."""
@@ -58,7 +56,7 @@ class TopicCommand(FindCommand):
         arguments = {
             "seeds": list(dict.fromkeys(seeds)), "examples": opts.examples, "model": opts.model,
             "keywords": opts.keywords, "per_domain": opts.per_domain, "budget": str(opts.budget or ""),
-            "out": PIPE if out is None else str(out / _PAGES),
+            "out": PIPE if out is None else "", "folder": "" if out is None else str(out),
         }  # fmt: skip
         spider = TopicSpider(**arguments)
         if spider.out is not None and _has_lines(spider.out) and not _has_job(Path(opts.out)):

@@ -34,7 +34,9 @@ if TYPE_CHECKING:
 
 logger = printable_logger(__name__)
 
+_NAMED = 3  # start URLs that could not be read
 _READ = frozenset({"ok", "mime_stop", "spider_error", "too_large", "filtered", "redirect_seen"})  # a server gave a page
+_UNREAD = frozenset({"http_error", "failure", "ignored"})
 
 
 class Closing:
@@ -55,6 +57,8 @@ class Closing:
         self._read = 0
         self._answered = False  # whether a server did, in this run
         self._failure = ""
+        self._unread: list[str] = []  # start URLs, with the reasons
+        self._n_unread = 0
         self._stop: Callable[[StorageError], None] | None = None
 
     def open(self, status: Status, stop: Callable[[StorageError], None]) -> None:
@@ -72,11 +76,20 @@ class Closing:
             self._read += 1
             if outcome.status is not None:
                 count_type(self.types, outcome.mime)
-        elif not self._failure:
-            why = f"it answers {outcome.status}" if entry.failure is None else in_words(entry.failure)
-            if outcome.status is not None and label == "http_error":
-                why = f"it answers {outcome.status}"
-            self._failure = f"{outcome.pick.url}: {why}"
+        else:
+            self._note_unread(entry, label, outcome)
+
+    def _note_unread(self, entry: Entry, label: str, outcome: Outcome) -> None:
+        request = entry.request
+        is_start = label in _UNREAD and request is not None and bool(request.meta.get("is_start_request"))
+        self._n_unread += is_start
+        is_named = is_start and len(self._unread) < _NAMED
+        if is_named or not self._failure:
+            failure = None if label == "http_error" else entry.failure
+            why = f"it answers {outcome.status}" if failure is None else in_words(failure)
+            said = f"{outcome.pick.url}: {why}"
+            self._failure = self._failure or said
+            self._unread += [said] if is_named else []
 
     @property
     def is_unreached(self) -> bool:
@@ -108,6 +121,8 @@ class Closing:
             error=self.error,
             resumable=self.resumable,
             where="" if out in (None, "-") else str(out),
+            unread=self._unread,
+            n_unread=self._n_unread,
         )
 
     def _end(self, ending: Ending) -> None:

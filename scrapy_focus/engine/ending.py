@@ -11,13 +11,13 @@ from __future__ import annotations
 import errno
 import sqlite3
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from scrapy_focus.core.printable import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from scrapy.crawler import Crawler
 
@@ -92,11 +92,13 @@ class Facts(NamedTuple):
     read: int  # answers that are pages or files; of this run, where no server answered anything in it
     asked: int  # picks with an outcome in this run
     requests: int
-    failure: str  # why the last page that could not be read could not
+    failure: str  # why the first page that could not be read could not
     types: Mapping[str, int]  # of what was read, how many
     error: BaseException | None = None  # for which the crawl stopped itself
     resumable: bool = False
     where: str = ""  # the folder or file of what was found
+    unread: Sequence[str] = ()  # start URLs that could not be read in this run, the first of them, with the reasons
+    n_unread: int = 0  # how many there were
 
 
 def draw(facts: Facts) -> Ending:
@@ -104,16 +106,32 @@ def draw(facts: Facts) -> Ending:
     if facts.error is not None or facts.reason == "focus_storage":
         return _failed(facts)
     if facts.reason == "shutdown":
-        return _interrupted(facts)
+        return _with_unread(_interrupted(facts), facts)
     if facts.asked and not facts.read:
-        advice = "check the URL, or try again later" if facts.failure else "see the log"
-        reason = f" ({printable(facts.failure, _LONGEST)})" if facts.failure else ""
-        return Ending(kind="unreachable", sentence=f"No page could be read{reason}: {advice}.")
+        return _unreachable(facts)
     if facts.found > 0:
-        return _found(facts)
+        return _with_unread(_found(facts), facts)
     if not facts.asked:
         return _nothing_asked(facts)
-    return _nothing(facts)
+    return _with_unread(_nothing(facts), facts)
+
+
+def _unreachable(facts: Facts) -> Ending:
+    why = _unread(facts) or printable(facts.failure, _LONGEST)
+    advice = f"check the {'URLs' if facts.n_unread > 1 else 'URL'}, or try again later" if why else "see the log"
+    return Ending(kind="unreachable", sentence=f"No page could be read{why and f' ({why})'}: {advice}.")
+
+
+def _with_unread(ending: Ending, facts: Facts) -> Ending:
+    """Return an ending that names the start URLs that could not be read, too."""
+    unread = _unread(facts)
+    return replace(ending, sentence=f"{ending.sentence} Could not read {unread}.") if unread else ending
+
+
+def _unread(facts: Facts) -> str:
+    more = facts.n_unread - len(facts.unread)
+    named = "; ".join(printable(each, _LONGEST) for each in facts.unread)
+    return f"{named}; and {more:,} more" if more > 0 else named
 
 
 def _failed(facts: Facts) -> Ending:

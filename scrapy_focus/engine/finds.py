@@ -7,12 +7,12 @@ stand. All of it is a sample in bounded memory, for the eye: no choice depends o
 
 from __future__ import annotations
 
-import re
 from collections import Counter, deque
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from scrapy_focus.core.printable import printable
+from scrapy_focus.found.alike import links_like, pages_like, text_like
 from scrapy_focus.web.mime import FILE_TYPES, extension
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ _FRUITFUL = 500  # arms of which links are kept
 _SHAPES = 20  # of links, and of pages, that are told apart in an arm
 _SHARE = 0.4  # of the links of an arm, for which what they say stands
 _LONGEST = 40  # characters of a text or address
-_NUMBER = re.compile(r"\d+")
 _NAMES = {mime: name for name, mimes in FILE_TYPES.items() for mime in mimes} | {"text/html": "html"}
 
 
@@ -54,9 +53,7 @@ class _Arm:
                 counter[value] += 1
 
     def words(self) -> str:
-        text, page, kind = (_common(counter) for counter in (self.texts, self.pages, self.kinds))
-        links = f"links like *{text}*" if text else f"links to {kind}" if kind else "links to several types"
-        return f"{links} on pages like {page}" if page else links
+        return links_like(*(_common(counter) for counter in (self.texts, self.kinds, self.pages)))
 
 
 class Finds:
@@ -87,7 +84,8 @@ class Finds:
         request = entry.request
         if request is not None:
             page = (request.headers.get("Referer") or b"").decode("latin-1")
-            record.note(_shape(str(request.meta.get("link_text", ""))), _pattern(page), kind)
+            text = text_like(str(request.meta.get("link_text", "")), _LONGEST)
+            record.note(text, pages_like(page, _LONGEST), kind)
 
     def paid(self, k: int) -> list[Paid]:
         """Return up to `k` kinds of links, the most fruitful first, no two of them in the same words."""
@@ -120,27 +118,6 @@ def _common(counter: Counter[str]) -> str:
     """Return what many of an arm share, ``""`` for nothing."""
     [(value, n)] = counter.most_common(1) or [("", 0)]
     return value if n >= _SHARE * counter.total() else ""
-
-
-def _shape(text: str) -> str:
-    """Return what a link says, with the numbers left open."""
-    return printable(_NUMBER.sub("…", " ".join(text[: 4 * _LONGEST].split())), _LONGEST)
-
-
-def _pattern(url: str) -> str:
-    """Return the first part of the path of a page, with what follows left open.
-
-    Examples
-    --------
-    >>> _pattern("https://example.org/publication/12/tables?page=2"), _pattern("https://example.org/")
-    ('/publication/…', '/')
-    """
-    parts = _parts(url)
-    if not url or parts is None:
-        return ""
-    if len(parts) < 2:
-        return printable("/" + "".join(parts), _LONGEST)
-    return printable(f"/{_NUMBER.sub('…', parts[0])}/…", _LONGEST)
 
 
 def _name(url: str) -> str:

@@ -9,11 +9,15 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from scrapy import signals
+from scrapy.http.request import NO_CALLBACK
+
 from scrapy_focus.core.printable import printable_logger
 from scrapy_focus.engine.ending import is_full
 from scrapy_focus.engine.failure import failure_kind, in_words
 
 if TYPE_CHECKING:
+    from scrapy import Request
     from scrapy.crawler import Crawler
 
 logger = printable_logger(__name__)
@@ -24,18 +28,21 @@ _LOGGERS = ("scrapy.core.scraper", "scrapy.downloadermiddlewares.retry", "scrapy
 class Quiet(logging.Filter):
     """Says the first failed connection of each kind in a line, and makes what Scrapy says of them debug messages.
 
-    So it does with what a pipeline could not write to a disk that is full: the crawl ends for that, and says so.
+    Until a page came, the lines wait: of a crawl in which none did, the ending says why. What a pipeline could
+    not write to a disk that is full is a debug message, too: the crawl ends for that, and says so.
     """
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__()
         self.crawler = crawler
         self._said: set[str] = set()
+        self._held: list[str] | None = []  # lines that wait; None: a page came
 
     def start(self) -> None:
         """Listen to what Scrapy logs."""
         for name in _LOGGERS:
             logging.getLogger(name).addFilter(self)
+        self.crawler.signals.connect(self._on_response, signals.response_received)
 
     def stop(self) -> None:
         """Let Scrapy log as before. Idempotent."""
@@ -58,10 +65,21 @@ class Quiet(logging.Filter):
         if kind not in self._said:
             self._said.add(kind)
             where = record.args.get("request", "") if isinstance(record.args, dict) else ""
-            logger.warning(
-                "Failed: %s: %s; others like it are only counted (focus/failure/%s)", where, in_words(error), kind,
-                extra={"spider": self.crawler.spider},
-            )  # fmt: skip
+            said = f"Failed: {where}: {in_words(error)}; others like it are only counted (focus/failure/{kind})"
+            if self._held is None:
+                self._warn(said)
+            else:
+                self._held.append(said)
+
+    def _on_response(self, request: Request) -> None:
+        """Say what waits, as a page came; the handler of Scrapy's signal. A robots.txt is none."""
+        if self._held is not None and request.callback is not NO_CALLBACK:
+            held, self._held = self._held, None
+            for said in held:
+                self._warn(said)
+
+    def _warn(self, said: str) -> None:
+        logger.warning("%s", said, extra={"spider": self.crawler.spider})
 
 
 def _error_of(record: logging.LogRecord) -> BaseException | None:

@@ -1,4 +1,4 @@
-"""Writes what people open of a folder of files: a page, and a table for spreadsheets."""
+"""Writes what people open of a folder of what was found: a page, and a table for spreadsheets."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from scrapy_focus.core.printable import reason_of
 from scrapy_focus.found.listed import MANIFEST, SKIPPED
 from scrapy_focus.found.notes import NOTES
 from scrapy_focus.found.page import page
+from scrapy_focus.found.pages import PAGES
 from scrapy_focus.found.report import report_of
-from scrapy_focus.found.table import table
+from scrapy_focus.found.table import TABLES, table
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 PAGE = "index.html"
-TABLE = "files.csv"
 
 
 def write_report(folder: Path) -> Path:
-    """Write ``index.html`` and ``files.csv`` from what is in a folder now, and return the page.
+    """Write ``index.html`` and ``files.csv``, or ``pages.csv``, from what is in a folder now, and return the page.
 
     Each is whole after a kill at any instant: the old one or the new one. A hundred thousand files take some seconds.
 
@@ -33,17 +33,18 @@ def write_report(folder: Path) -> Path:
         If it cannot be read, or the page cannot be written.
     """
     if not folder.is_dir():
-        raise ConfigError(f"{folder} is no folder; name the one in which a crawl stored its files")
-    if not any((folder / name).exists() for name in (MANIFEST, SKIPPED, NOTES)):
+        raise ConfigError(f"{folder} is no folder; name the one in which a crawl stored what it found")
+    if not any((folder / name).exists() for name in (MANIFEST, SKIPPED, PAGES, NOTES)):
         raise ConfigError(
-            f"no crawl has stored anything in {folder}: it has no {MANIFEST} and no {NOTES}; name the folder of a crawl"
+            f"no crawl has stored anything in {folder}: it has no {MANIFEST}, {PAGES} or {NOTES}; name the folder of "
+            "a crawl"
         )
     try:
         report = report_of(folder)
     except OSError as error:
         raise StorageError(f"{folder} cannot be read: {reason_of(error)}") from error
     try:
-        write_atomically(folder / TABLE, table(report.files))
+        write_atomically(folder / TABLES[report.noun], table(report))
         write_atomically(folder / PAGE, page(report))
     except OSError as error:
         raise StorageError(

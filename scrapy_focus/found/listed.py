@@ -68,14 +68,14 @@ def read_list(folder: Path) -> list[Listed]:
     """
     found: dict[str, Listed] = {}
     places = _Places(folder)
-    for line in _lines_of(folder / MANIFEST):
-        url, mime, page = _text(line, "url"), _text(line, "mime"), _text(line, "page")
-        path, (host, place) = places.relative(_text(line, "path")), parts_of(url)
+    for line in lines_of(folder / MANIFEST):
+        url, mime, page = text_in(line, "url"), text_in(line, "mime"), text_in(line, "page")
+        path, (host, place) = places.relative(text_in(line, "path")), parts_of(url)
         found[url] = Listed(
-            url=url, name=_text(line, "name") or PurePosixPath(path).name or unquote(place).rpartition("/")[2],
-            kind=_kind(mime, url, path), host=host, section=section_of(page or url), size=_number(line, "size"),
-            page=page, anchor=_text(line, "anchor"), path=path, state=_text(line, "state"),
-            crawl=_number(line, "crawl"), at=_text(line, "at"), mime=mime, sha256=_text(line, "sha256"),
+            url=url, name=text_in(line, "name") or PurePosixPath(path).name or unquote(place).rpartition("/")[2],
+            kind=_kind(mime, url, path), host=host, section=section_of(page or url), size=number_in(line, "size"),
+            page=page, anchor=text_in(line, "anchor"), path=path, state=text_in(line, "state"),
+            crawl=number_in(line, "crawl"), at=text_in(line, "at"), mime=mime, sha256=text_in(line, "sha256"),
         )  # fmt: skip
     last = max((file.crawl for file in found.values()), default=0)
     return [
@@ -92,8 +92,8 @@ def read_skipped(folder: Path) -> list[Skipped]:
         As :func:`read_list`.
     """
     found = {}
-    for line in _lines_of(folder / SKIPPED):
-        skipped = Skipped(*(_text(line, name) for name in Skipped._fields))
+    for line in lines_of(folder / SKIPPED):
+        skipped = Skipped(*(text_in(line, name) for name in Skipped._fields))
         found[skipped.url] = skipped
     return [*found.values()]
 
@@ -150,7 +150,8 @@ class _Places:
             return False
 
 
-def _lines_of(path: Path) -> Iterator[dict[str, Any]]:
+def lines_of(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the lines of a list, each of which names a URL, but for a last one that is being written."""
     try:
         with path.open("rb") as file:
             for number, line in enumerate(file, 1):
@@ -171,12 +172,14 @@ def _lines_of(path: Path) -> Iterator[dict[str, Any]]:
         raise StorageError(f"{path} cannot be read: {error}") from error
 
 
-def _text(line: dict[str, Any], name: str) -> str:
+def text_in(line: dict[str, Any], name: str) -> str:
+    """Return a text of a line, ``""`` if it has none of that name."""
     value = line.get(name)
     return value if isinstance(value, str) else ""
 
 
-def _number(line: dict[str, Any], name: str) -> int:
+def number_in(line: dict[str, Any], name: str) -> int:
+    """Return a number of a line that is not negative, 0 if it has none of that name."""
     value = line.get(name)
     return value if isinstance(value, int) and 0 <= value < 1 << 63 else 0
 

@@ -4,6 +4,9 @@ A page about a crawl has to say the same after a kill and a resume as after a cr
 written for each outcome before the crawl counts it: what the crawl knows is in the notes, and what was fetched again
 because a kill came in between stands there twice, with the last line counting. Each run has a file of its own, which
 nobody adds to once it has ended, and whose end may be cut.
+
+When a page is read, nobody knows which of its links are broken. So its line has the keys of its links, too. Those of a
+menu are the same on each page, and compress to nearly nothing.
 """
 
 from __future__ import annotations
@@ -11,14 +14,17 @@ from __future__ import annotations
 import json
 import re
 import zlib
+from collections import Counter
 from dataclasses import dataclass, field
+from functools import lru_cache
+from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from scrapy_focus.core.printable import printable_json, printable_logger
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
 logger = printable_logger(__name__)
 
@@ -49,6 +55,13 @@ class Answer(NamedTuple):
     why: str = ""  # it was not asked for, in words
     page: str = ""  # URL of the page with the link
     anchor: str = ""  # text of the link
+
+
+class Referrers(NamedTuple):
+    """The pages that have a link."""
+
+    pages: list[str]  # URLs of the first of them
+    number: int  # of all
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,10 +112,14 @@ class NoteBook:
         """Note what a run is asked to do."""
         self._write("run", facts)
 
-    def outcome(self, answer: Answer, *, elsewhere: list[str], left_out: list[str]) -> None:
+    def outcome(
+        self, answer: Answer, *, elsewhere: Sequence[str] = (), left_out: Sequence[str] = (),
+        links: Sequence[str] = (), moved_to: str = "",
+    ) -> None:  # fmt: skip
         """Note what came of a link; behind this, a kill of the process does not lose it.
 
-        ``elsewhere`` and ``left_out`` are hosts and extensions of links that were met first on its page, say.
+        ``elsewhere`` and ``left_out`` are hosts and extensions of links that were met first on its page, say; ``links``
+        are keys of the links of its page, and ``moved_to`` is the URL of the page if it is another one.
         """
         short = answer._replace(anchor=answer.anchor[:_LONGEST], why=answer.why[:_LONGEST])
         fields: dict[str, Any] = {
@@ -110,10 +127,10 @@ class NoteBook:
             for name, value in zip(Answer._fields, short, strict=True)
             if value != Answer._field_defaults.get(name)
         }
-        if elsewhere:
-            fields["elsewhere"] = elsewhere
-        if left_out:
-            fields["left_out"] = left_out
+        more = {"elsewhere": [*elsewhere], "left_out": [*left_out], "moved_to": moved_to if links else ""}
+        fields |= {name: value for name, value in more.items() if value}
+        if links:
+            fields["links"] = " ".join(links)
         self._write("outcome", fields)
 
     def state(self, facts: Mapping[str, Any]) -> None:
@@ -173,6 +190,39 @@ def read_notes(folder: Path) -> Notes:
         crawl=crawl, runs=runs, answers=[*answers.values()], state=state, elsewhere=[*elsewhere],
         left_out=[*left_out], damaged=damaged,
     )  # fmt: skip
+
+
+@lru_cache(maxsize=1 << 14)
+def link_key(url: str) -> str:
+    """Return what pages call a link with this URL: 40 bits of a digest."""
+    return blake2b(url.encode(errors="surrogatepass"), digest_size=5).hexdigest()
+
+
+def read_referrers(folder: Path, keys: Collection[str], most: int) -> dict[str, Referrers]:
+    """Return which pages of the last crawl have the links with these keys, up to `most` each; linear in its outcomes.
+
+    Raises
+    ------
+    OSError
+        If a file of the notes cannot be read.
+    """
+    there, wanted = _runs_in(folder), frozenset(keys)
+    crawl = max((number for number, _, _ in there), default=0)
+    pages: dict[str, list[str]] = {key: [] for key in wanted}
+    numbers: Counter[str] = Counter()
+    seen: set[str] = set()
+    for _, _, path in sorted(run for run in there if run[0] == crawl) if wanted else ():
+        for line in _lines_of(path):
+            fields = _fields(line) if b'"links"' in line else {}
+            url, links = fields.get("moved_to") or fields.get("url"), fields.get("links")
+            if not isinstance(url, str) or not isinstance(links, str) or url in seen:
+                continue
+            seen.add(url)
+            for key in wanted.intersection(links.split()):
+                numbers[key] += 1
+                if len(pages[key]) < most:
+                    pages[key].append(url)
+    return {key: Referrers(pages[key], number) for key, number in numbers.items()}
 
 
 def _runs_in(folder: Path) -> list[tuple[int, int, Path]]:

@@ -1,7 +1,7 @@
 "use strict";
 // Shows the list of files in parts: the page may have a hundred thousand, and a browser only what is looked at.
 (() => {
-  const {texts, rows} = JSON.parse(document.getElementById("data").textContent);
+  const {noun, texts, rows} = JSON.parse(document.getElementById("data").textContent);
   const [NAME, FOLDER, END, SIZE, KIND, PLACE, PAGE, ANCHOR, STATE, STORED, FILE] = rows.length ? rows[0].keys() : [];
   const FIRST = 25, STEP = 100;
   const body = document.querySelector(".files tbody"), more = document.querySelector(".more");
@@ -39,6 +39,7 @@
     return bare.length > 200 ? bare.slice(0, 197) + "..." : bare;
   };
   const size = bytes => {
+    if (noun === "page") return bytes + " %"; // of relevance
     let unit = 0;
     while (bytes >= 999.5 && unit < 4) { bytes /= 1000; unit++; }
     return bytes.toLocaleString("en", {minimumFractionDigits: +(unit > 0), maximumFractionDigits: +(unit > 0)}) + " " +
@@ -69,7 +70,7 @@
     body.append(...chosen.slice(shown, until).map(show));
     shown = until;
     more.hidden = shown >= chosen.length;
-    hits.textContent = chosen.length.toLocaleString("en") + " of " + rows.length.toLocaleString("en") + " files";
+    hits.textContent = chosen.length.toLocaleString("en") + " of " + rows.length.toLocaleString("en") + " " + noun + "s";
   };
   const key = {
     name: row => row[NAME].toLowerCase(), kind: row => texts[row[KIND]], size: row => row[SIZE],

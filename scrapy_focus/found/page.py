@@ -20,14 +20,17 @@ from markupsafe import Markup
 from scrapy_focus.core.printable import printable
 from scrapy_focus.found.curve import HEIGHT, WIDTH, curve
 from scrapy_focus.found.report import STATES
+from scrapy_focus.found.table import TABLES
 from scrapy_focus.found.tables import (
     broken_table,
     facts_of,
+    ignored_table,
     paid_table,
     skips_of,
-    sums_table,
+    sums_tables,
     traffic_table,
     web_link,
+    words_table,
 )
 from scrapy_focus.found.words import counted, ending, outlook, size_text
 from scrapy_focus.sheets.environment import environment
@@ -43,6 +46,11 @@ if TYPE_CHECKING:
 _PACKAGE = "scrapy_focus.found"
 _SHOWN = 100  # files in the page itself, which a browser shows without a script
 _LONGEST = 200  # characters of a name, text or address that are shown
+_UNREAD = 5  # start URLs that could not be read, which are named
+_HEADS = {  # of the list
+    "file": {"name": "Name", "kind": "Type", "size": "Size", "state": "State", "place": "Section"},
+    "page": {"name": "Page", "kind": "Language", "size": "Relevance", "state": "State", "place": "Host"},
+}
 
 
 class Shown(NamedTuple):
@@ -63,8 +71,8 @@ class Shown(NamedTuple):
 
 def page(report: Report) -> bytes:
     """Return the page; it grows by some 150 bytes a file."""
-    made, several = _environment(), len(report.hosts) > 1
-    places = [file.host + file.section if several else file.section for file in report.files]
+    made = _environment()
+    places = _places(report)
     style, script = (Markup(_source(made, *names)) for names in (("sheets/style.css", "page.css"), ("page.js",)))  # noqa: S704 (ours)
     text = made.get_template("page.html.jinja").render(
         title=_title(report),
@@ -76,23 +84,22 @@ def page(report: Report) -> bytes:
         made=datetime.now(UTC),
         summary=_summary(report),
         results=_results(report),
-        shown=[_shown(file, place) for file, place in zip(report.files[:_SHOWN], places, strict=False)],
+        shown=[_shown(report, file, place) for file, place in zip(report.files[:_SHOWN], places, strict=False)],
         has_states=_is_again(report.states),
-        data=_data(report.files, places),
+        data=_data(report, places),
+        heads=_HEADS[report.noun],
+        table=TABLES[report.noun],
         kinds=[printable(sum_.name) for sum_ in report.kinds],
         states=[state for state in STATES if state in report.states],
-        sums=[table for table in (
-            sums_table(report, "kinds", "By type", "Type", report.kinds),
-            sums_table(report, "hosts", "By host", "Host", report.hosts),
-            sums_table(report, "sections", "By section: how the address of the page begins that led there",
-                  "Section", report.sections),
-        ) if table is not None],
+        sums=sums_tables(report),
         curve=curve(report.notes.answers),
         width=WIDTH,
         height=HEIGHT,
         paid=paid_table(report),
+        words=words_table(report),
         skips=skips_of(report),
         broken=broken_table(report),
+        ignored=ignored_table(report),
         traffic=traffic_table(report),
         facts=facts_of(report),
     )  # fmt: skip
@@ -129,6 +136,10 @@ def _is_again(states: dict[str, int]) -> bool:
 
 def _summary(report: Report) -> str:
     """Say how much is in the folder, in a line."""
+    if report.noun == "page":
+        there = f"{counted(len(report.pages), 'page')} {'was' if len(report.pages) == 1 else 'were'} read"
+        on = f", on {counted(len(report.hosts), 'host')}" if report.files else ""
+        return f"{there}; {len(report.files):,} of them {'is' if len(report.files) == 1 else 'are'} on the topic{on}."
     if not report.files:
         return "No file was found."
     size, kinds, hosts = sum(file.size for file in report.files), len(report.kinds), len(report.hosts)
@@ -153,15 +164,28 @@ def _results(report: Report) -> list[str]:
         ordinal = f"Crawl {notes.crawl}" if notes.crawl > 1 else "The crawl"
         said.append(
             f"{ordinal} followed {counted(len(notes.answers), 'link')} with {counted(requests, 'request')}, and found "
-            f"{counted(found, 'file')}{rate}."
+            f"{counted(found, report.noun)}{' on the topic' * (report.noun == 'page')}{rate}."
         )
-    return [*said, ending(notes), *outlook(notes)]
+    said.append(ending(notes))
+    for url, why in report.unread[:_UNREAD]:
+        if printable(url, 300) not in said[-1]:
+            said.append(f"The crawl was to begin at {printable(url, _LONGEST)}, too, which could not be read: {why}.")
+    return [*said, *outlook(notes, report.noun)]
 
 
-def _shown(file: Listed, place: str) -> Shown:
+def _places(report: Report) -> list[str]:
+    """Return where each find is: its section, or its host, or both."""
+    if report.noun == "page":
+        return [page.host for page in report.files]
+    several = len(report.hosts) > 1
+    return [file.host + file.section if several else file.section for file in report.files]
+
+
+def _shown(report: Report, file: Listed, place: str) -> Shown:
     return Shown(
         name=printable(file.name or file.url, _LONGEST), link=_quoted(file.path), url=_bare(file.url),
-        web=web_link(file.url), kind=printable(file.kind), size=size_text(file.size),
+        web=web_link(file.url), kind=printable(file.kind),
+        size=size_text(file.size) if report.noun == "file" else f"{file.size} %",
         place=printable(place, _LONGEST), page=_bare(file.page),
         page_link=web_link(file.page), anchor=printable(file.anchor, _LONGEST), state=printable(file.state, 20),
     )  # fmt: skip
@@ -177,8 +201,8 @@ def _quoted(path: str) -> str:
     return quote(path)
 
 
-def _data(files: Sequence[Listed], places: Sequence[str]) -> Markup:
-    """Return the list as JSON that may stand in an element: no character in it has a meaning for HTML.
+def _data(report: Report, places: Sequence[str]) -> Markup:
+    """Return the list, and what it is a list of, as JSON for an element: no character in it has a meaning for HTML.
 
     Texts that many files share stand once in ``texts``; a row has their numbers. In a row are name, folder and end of
     the URL, size, type, host and section, page, text of the link, state, folder and name on disk; 0 for an end or a
@@ -197,7 +221,7 @@ def _data(files: Sequence[Listed], places: Sequence[str]) -> Markup:
         return known
 
     rows: list[list[Any]] = []
-    for file, where in zip(files, places, strict=True):
+    for file, where in zip(report.files, places, strict=True):
         name = printable(file.name or file.url, _LONGEST)
         folder, slash, end = web_link(file.url).rpartition("/")
         folder_on_disk, separator, stored = file.path.rpartition("/")
@@ -207,7 +231,7 @@ def _data(files: Sequence[Listed], places: Sequence[str]) -> Markup:
             number_shown(file.anchor), number_shown(file.state),
             number(folder_on_disk + separator), 0 if stored == name else stored,
         ])  # fmt: skip
-    text = json.dumps({"texts": [*numbers], "rows": rows}, separators=(",", ":"))
+    text = json.dumps({"noun": report.noun, "texts": [*numbers], "rows": rows}, separators=(",", ":"))
     for char in "<>&":
         text = text.replace(char, f"\\u{ord(char):04x}")
     return Markup(text)  # noqa: S704 (no character of it has a meaning)

@@ -1,72 +1,66 @@
-"""Says which links paid, in words that a person can check on the site: what they say, and on which pages they stand.
+"""Says which links paid: those put together that say the same on pages whose addresses begin alike.
 
-What a policy calls an arm is a number, and behind it a place in the layout of pages. Whoever reads about a crawl knows
-neither. So links are put together that say the same, with the numbers in them left open, on pages whose addresses begin
-alike. Links to files whose texts are rare, such as titles, are put together by their extension.
+Links to finds whose texts are rare, such as titles, are put together by their extension. Links to pages on a topic
+mostly are titles: of these, it is the words that are told apart.
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import unquote
 
-from scrapy_focus.core.printable import printable
-from scrapy_focus.found.listed import parts_of
+from scrapy_focus.found.alike import links_like, pages_like, text_like
 from scrapy_focus.web.mime import extension
+from scrapy_focus.web.words import words_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from scrapy_focus.found.notes import Answer
 
-_LEAST = 3  # files to which links with the same text led, so that it stands for itself ...
-_SHARE = 0.02  # ... and share of all files
-_LANGUAGE = 2  # letters of a first part of an address that says little
+_LEAST = 3  # finds to which links with the same text led, so that it stands for itself ...
+_SHARE = 0.02  # ... and share of all finds
 _LONGEST = 60  # characters of a text or address
-_NUMBER = re.compile(r"\d+")
 
 
 class Paid(NamedTuple):
     """Links that are alike, and what following them brought."""
 
-    links: str  # what they say: ``Download (CSV)``, or their extension: ``.csv``; "": neither
-    pages: str  # where they stand: ``/publication/…``; "": they were given
-    files: int
+    words: str  # what they are called, or a word in their texts; "": all that led to nothing
+    found: int
     requests: int
 
 
 def paid(answers: Sequence[Answer]) -> list[Paid]:
-    """Return the links that led to files, the most fruitful first; the last one stands for all that led to none.
+    """Return the links that paid, the most fruitful first; the last one stands for all that led to nothing.
 
     Each request is in one of them; the last is left out if there is none.
     """
-    shapes = Counter(_shape(answer.anchor) for answer in answers if answer.files > 0)
-    least = max(_LEAST, _SHARE * shapes.total())
-    common = {shape for shape, n in shapes.items() if shape and n >= least}
-    sums: dict[tuple[str, str], list[int]] = {}
-    for answer, shape in zip(answers, [_shape(answer.anchor) for answer in answers], strict=True):
-        links = shape if shape in common else f".{kind}"[:_LONGEST] if (kind := extension(answer.url)) else ""
-        total = sums.setdefault((links, _pages(answer.page)), [0, 0])
+    texts = [text_like(answer.anchor, _LONGEST) for answer in answers]
+    counts = Counter(text for answer, text in zip(answers, texts, strict=True) if answer.files > 0)
+    least = max(_LEAST, _SHARE * counts.total())
+    common = {text for text, n in counts.items() if text and n >= least}
+    sums: dict[str, list[int]] = {}
+    for answer, text in zip(answers, texts, strict=True):
+        is_common = text in common
+        kind = "" if is_common else extension(answer.url)[:_LONGEST]
+        words = links_like(text if is_common else "", kind, pages_like(answer.page, _LONGEST))
+        total = sums.setdefault(words, [0, 0])
         total[0] += answer.files > 0
         total[1] += answer.sent
-    found = [Paid(*words, *numbers) for words, numbers in sums.items() if numbers[0]]
-    found.sort(key=lambda each: (-each.files, each.requests, each.links, each.pages))
+    found = [Paid(words, *numbers) for words, numbers in sums.items() if numbers[0]]
+    found.sort(key=lambda each: (-each.found, each.requests, each.words))
     fruitless = sum(requests for files, requests in sums.values() if not files)
-    return [*found, Paid("", "", 0, fruitless)] if fruitless else found
+    return [*found, Paid("", 0, fruitless)] if fruitless else found
 
 
-@lru_cache(maxsize=1 << 12)
-def _shape(anchor: str) -> str:
-    """Return the text of a link with its numbers left open."""
-    return _NUMBER.sub("…", printable(" ".join(anchor.split()), _LONGEST))
-
-
-@lru_cache(maxsize=1 << 12)
-def _pages(url: str) -> str:
-    """Return how the address of a page begins."""
-    parts = [part for part in unquote(parts_of(url)[1]).split("/") if part]
-    kept = parts[: 2 if parts and len(parts[0]) <= _LANGUAGE else 1]
-    return printable(f"/{'/'.join(kept)}{'/…' if len(parts) > len(kept) else ''}", _LONGEST) if url else ""
+def words_paid(answers: Sequence[Answer]) -> list[Paid]:
+    """Return the words in the texts of links that led to two finds or more, the most fruitful first."""
+    found: Counter[str] = Counter()
+    requests: Counter[str] = Counter()
+    for answer in answers:
+        for word in set(words_of(answer.anchor)):
+            found[word] += answer.files > 0
+            requests[word] += answer.sent
+    paid = [Paid(word, n, requests[word]) for word, n in found.items() if n > 1]
+    return sorted(paid, key=lambda each: (-each.found, each.requests, each.words))

@@ -7,10 +7,12 @@ kill, or a command while a crawl runs.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from scrapy_focus.found.listed import parts_of, read_list, read_skipped
-from scrapy_focus.found.notes import read_notes
+from scrapy_focus.found.notes import Referrers, link_key, read_notes, read_referrers
+from scrapy_focus.found.pages import PAGES, as_listed, read_pages
 from scrapy_focus.found.words import failure
 
 if TYPE_CHECKING:
@@ -19,7 +21,9 @@ if TYPE_CHECKING:
 
     from scrapy_focus.found.listed import Listed, Skipped
     from scrapy_focus.found.notes import Answer, Notes
+    from scrapy_focus.found.pages import Page
 
+_PAGES = 20  # that have a broken link, which are named
 STATES = ("new", "changed", "same", "gone", "unseen")
 
 
@@ -38,7 +42,7 @@ class Traffic(NamedTuple):
     host: str
     links: int  # that were followed
     requests: int  # that went out for them
-    statuses: dict[str, int]  # links by the first digit of the status: "2xx"; "none" without an answer
+    statuses: dict[str, int]  # links by their status: "404"; "moved", "none" without an answer, "unasked"
     size: int  # bytes of bodies
 
 
@@ -47,14 +51,27 @@ class Broken(NamedTuple):
 
     url: str
     why: str  # 404, say
-    page: str
-    anchor: str
+    pages: list[str]  # that have it, the first of them
+    more: int  # further pages that have it
+    anchor: str  # text of the link on the first of them
+
+
+class Ignored(NamedTuple):
+    """A parameter of URLs that does not change the page."""
+
+    host: str
+    name: str
+    links: int  # that were not followed for it
+    pairs: int  # of pages that came out the same
+    is_learned: bool  # from these; rather than known beforehand
 
 
 class Report(NamedTuple):
     """All that a page shows."""
 
-    files: list[Listed]
+    noun: Literal["file", "page"]  # what is looked for
+    files: list[Listed]  # what was found
+    pages: list[Page]  # that were fetched in a search for a topic, on it or not
     skipped: list[Skipped]
     notes: Notes
     kinds: list[Sum]
@@ -63,6 +80,8 @@ class Report(NamedTuple):
     traffic: list[Traffic]
     reasons: list[tuple[str, int]]  # why links came to nothing, and how many
     broken: list[Broken]
+    unread: list[tuple[str, str]]  # URLs at which the crawl was to begin, and why they could not be read
+    ignored: list[Ignored]
 
     @property
     def states(self) -> dict[str, int]:
@@ -82,14 +101,27 @@ def report_of(folder: Path) -> Report:
     OSError
         If the notes cannot be read.
     """
-    files, skipped, notes = read_list(folder), read_skipped(folder), read_notes(folder)
+    skipped, notes = read_skipped(folder), read_notes(folder)
+    is_topic = has_topic(folder, notes)
+    pages = read_pages(folder) if is_topic else []
+    files = [as_listed(page) for page in pages if page.is_relevant] if is_topic else read_list(folder)
+    if is_topic:
+        relevant = {page.url for page in files}
+        notes = replace(notes, answers=[each._replace(files=float(each.url in relevant)) for each in notes.answers])
     several = len({file.host for file in files}) > 1
+    broken = _broken(folder, notes)
     return Report(
-        files=files, skipped=skipped, notes=notes,
+        noun="page" if is_topic else "file", files=files, pages=pages, skipped=skipped, notes=notes,
         kinds=_sums(files, lambda file: file.kind), hosts=_sums(files, lambda file: file.host),
         sections=_sums(files, lambda file: (_host(file.page or file.url) if several else "") + file.section),
-        traffic=_traffic(notes.answers), reasons=_reasons(notes.answers, skipped), broken=_broken(notes.answers),
+        traffic=_traffic(notes.answers), reasons=_reasons(notes.answers, skipped), broken=broken,
+        unread=_unread(notes), ignored=_ignored(notes.state.get("parameters")),
     )  # fmt: skip
+
+
+def has_topic(folder: Path, notes: Notes) -> bool:
+    """Whether a folder is that of a search for a topic."""
+    return (folder / PAGES).exists() or bool(notes.runs and notes.runs[-1].get("spider") == "topic")
 
 
 def _sums(files: Iterable[Listed], name_of: Callable[[Listed], str]) -> list[Sum]:
@@ -120,9 +152,9 @@ def _traffic(answers: Iterable[Answer]) -> list[Traffic]:
 
 def _status(answer: Answer) -> str:
     if answer.status is not None:
-        return f"{answer.status // 100}xx"
+        return str(answer.status)
     if answer.error == "redirect_seen":
-        return "3xx"
+        return "moved"
     return "none" if answer.error.startswith("failure: ") else "unasked"
 
 
@@ -137,12 +169,40 @@ def _reasons(answers: Iterable[Answer], skipped: Iterable[Skipped]) -> list[tupl
     return counts.most_common()
 
 
-def _broken(answers: Iterable[Answer]) -> list[Broken]:
+def _broken(folder: Path, notes: Notes) -> list[Broken]:
+    broken = [answer for answer in notes.answers if _is_broken(answer)]
+    referrers = read_referrers(folder, {link_key(answer.url) for answer in broken}, _PAGES)
+    found = []
+    for answer in broken:
+        there = referrers.get(link_key(answer.url), Referrers([], 0))
+        pages = list(dict.fromkeys([*([answer.page] if answer.page else []), *there.pages]))[:_PAGES]
+        why = str(answer.status or failure(answer.error, answer.why))
+        found.append(Broken(answer.url, why, pages, max(0, there.number - len(pages)), answer.anchor))
+    return found
+
+
+def _unread(notes: Notes) -> list[tuple[str, str]]:
+    roots = {str(url).rstrip("/") for run in notes.runs for url in _list(run.get("roots"))}
     return [
-        Broken(answer.url, str(answer.status or failure(answer.error, "")), answer.page, answer.anchor)
-        for answer in answers
-        if _is_broken(answer)
+        (answer.url, f"it answers {answer.status}" if answer.status else failure(answer.error, answer.why))
+        for answer in notes.answers
+        if answer.url.rstrip("/") in roots and (_is_broken(answer) or answer.error == "ignored")
     ]
+
+
+def _ignored(noted: Any) -> list[Ignored]:
+    """Return the parameters that are believed not to matter, those first for which most links were not followed."""
+    found = []
+    for each in _list(noted):
+        if isinstance(each, dict) and each.get("is_believed"):
+            host, name, links, pairs = (each.get(name) for name in ("host", "name", "links", "pairs"))
+            if isinstance(links, int) and isinstance(pairs, int):
+                found.append(Ignored(str(host), str(name), links, pairs, bool(each.get("is_learned"))))
+    return sorted(found, key=lambda each: (-each.links, each.host, each.name))
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _is_broken(answer: Answer) -> bool:

@@ -1,4 +1,4 @@
-"""The list of files as a table that opens in a spreadsheet.
+"""The list of what was found as a table that opens in a spreadsheet.
 
 A spreadsheet runs what looks like a formula. Names and links come from the web, so no cell begins like one.
 """
@@ -12,34 +12,41 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from scrapy_focus.found.report import Report
 
-    from scrapy_focus.found.listed import Listed
-
-_COLUMNS = (
-    "name", "kind", "size", "state", "host", "section", "url", "page", "anchor", "path", "crawl", "at", "mime",
-    "sha256",
-)  # fmt: skip
+#: The table of each kind of find.
+TABLES = {"file": "files.csv", "page": "pages.csv"}
+_COLUMNS = {
+    "file": (
+        "name", "kind", "size", "state", "host", "section", "url", "page", "anchor", "path", "crawl", "at", "mime",
+        "sha256",
+    ),
+    "page": ("title", "url", "relevance", "host", "domain", "language", "depth", "page", "anchor", "why", "at"),
+}  # fmt: skip
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")  # the last: full width
 _LONGEST = 32_000  # characters that a cell of a spreadsheet takes
 _ODD = re.compile(rf"\x1f[^\S\x1f]*[{re.escape(''.join(_FORMULA))}]|\0")  # in cells, each behind a \x1f
 
 
-def table(files: Iterable[Listed]) -> bytes:
-    """Return the table as CSV: a line for each file, UTF-8 with the mark by which spreadsheets know it."""
+def table(report: Report) -> bytes:
+    """Return the table as CSV: a line for each file, or for each page that was read in a search for a topic.
+
+    It is UTF-8 with the mark by which spreadsheets know it.
+    """
     text = io.StringIO(newline="")
     writer = csv.writer(text)
-    writer.writerow(_COLUMNS)
-    cells_of = attrgetter(*_COLUMNS)
-    for file in files:
-        cells = cells_of(file)
+    columns = _COLUMNS[report.noun]
+    writer.writerow(columns)
+    cells_of = attrgetter(*columns)
+    for row_of in report.files if report.noun == "file" else report.pages:
+        cells = cells_of(row_of)
         row = "\x1f".join(["", *map(str, cells)])
         is_odd = len(row) > _LONGEST or _ODD.search(row)
         writer.writerow(map(harmless, cells) if is_odd else cells)
     return text.getvalue().encode("utf-8-sig", errors="backslashreplace")
 
 
-def harmless(value: str | int) -> str | int:
+def harmless(value: str | float) -> str | float:
     r"""Return what a cell may hold: a text that a spreadsheet would take for a formula begins with an apostrophe.
 
     Examples
@@ -47,7 +54,7 @@ def harmless(value: str | int) -> str | int:
     >>> harmless("=1+1"), harmless(" @SUM(A1)"), harmless("a=b"), harmless(-1)
     ("'=1+1", "' @SUM(A1)", 'a=b', -1)
     """
-    if isinstance(value, int):
+    if not isinstance(value, str):
         return value
     text = value.replace("\0", "")[:_LONGEST]
     first = text[:1]

@@ -2,81 +2,105 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from scrapy_focus.core.printable import printable
-from scrapy_focus.found.paid import paid
+from scrapy_focus.found.paid import paid, words_paid
 from scrapy_focus.found.report import STATES
 from scrapy_focus.found.words import counted, number_of, size_text
-from scrapy_focus.sheets.tables import Cell, Row, Table
+from scrapy_focus.sheets.tables import Cell, Lead, Row, Table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from scrapy_focus.found.paid import Paid
-    from scrapy_focus.found.report import Report, Sum
+    from scrapy_focus.found.report import Broken, Report, Sum, Traffic
 
 _ROWS = 40  # of a table of sums
 _BROKEN = 500  # links that are listed
+_PARAMETERS = 50  # that are listed
 _REASONS = 25  # why something was skipped, that are listed
 _LONGEST_REASON = 120  # characters
 _ELSEWHERE = 60  # hosts that are named
 _PAID = 15  # kinds of links
 _SAFE = "%/:=&?~#+!$,;'@()*[]"  # in an address, besides letters and digits
+_FRUITLESS = {
+    "file": "links of a kind that led to no file: to other pages, for the most part",
+    "page": "links of a kind that led to no page on the topic",
+}
 _LONGEST_LINK = 4000  # characters of an address that is a link
 _LONGEST = 200  # characters of a name, text or address that are shown
-_STATUSES = {
-    "2xx": "2xx, well", "3xx": "3xx, moved", "4xx": "4xx, not there or forbidden", "5xx": "5xx, failed",
-    "none": "no answer", "unasked": "not asked for",
-}  # fmt: skip
+_STATUSES = 12  # that have a column
+_UNANSWERED = {"moved": "moved", "none": "no answer", "unasked": "not asked for"}
 
 
-def sums_table(report: Report, name: str, caption: str, head: str, sums: Sequence[Sum]) -> Table | None:
+def sums_tables(report: Report) -> list[Table]:
+    """Return how many finds there are of each kind, on each host, and in each section."""
+    if report.noun == "page":
+        tables = [
+            _sums_table(report, "hosts", "By host", "Host", report.hosts),
+            _sums_table(report, "kinds", "By language, as the pages declare it", "Language", report.kinds),
+        ]
+    else:
+        caption = "By section: how the address of the page begins that led there"
+        tables = [
+            _sums_table(report, "kinds", "By type", "Type", report.kinds),
+            _sums_table(report, "hosts", "By host", "Host", report.hosts),
+            _sums_table(report, "sections", caption, "Section", report.sections),
+        ]
+    return [table for table in tables if table is not None]
+
+
+def _sums_table(report: Report, name: str, caption: str, head: str, sums: Sequence[Sum]) -> Table | None:
     """Return a table of sums; ``None`` if it would say nothing."""
     if not sums or (name == "hosts" and len(sums) == 1):
         return None
     states = [state for state in STATES if state in report.states] if set(report.states) - {"new"} else []
-    rows = [
-        Row(printable(each.name, _LONGEST) or "(unknown)", [
-            Cell(f"{each.files:,}"), Cell(size_text(each.size)),
-            *(Cell(f"{each.states.get(state, 0):,}") for state in states),
-        ])
-        for each in sums[:_ROWS]
-    ]  # fmt: skip
+    is_files = report.noun == "file"
+
+    def row(name: str, alike: Sequence[Sum]) -> Row:
+        files, size = sum(each.files for each in alike), sum(each.size for each in alike)
+        return Row(name, [
+            Cell(f"{files:,}"), Cell(size_text(size) if is_files else f"{size / max(1, files):.0f} %"),
+            *(Cell(f"{sum(each.states.get(state, 0) for each in alike):,}") for state in states),
+        ])  # fmt: skip
+
+    rows = [row(printable(each.name, _LONGEST) or "(unknown)", [each]) for each in sums[:_ROWS]]
     if rest := sums[_ROWS:]:
-        size = sum(each.size for each in rest)
-        rows.append(Row(f"{len(rest):,} others", [
-            Cell(f"{sum(each.files for each in rest):,}"), Cell(size_text(size)),
-            *(Cell(f"{sum(each.states.get(state, 0) for each in rest):,}") for state in states),
-        ]))  # fmt: skip
-    return Table(name, caption, [head, "Files", "Size", *(state.capitalize() for state in states)], rows)
+        rows.append(row(f"{len(rest):,} others", rest))
+    heads = ["Files", "Size"] if is_files else ["Pages", "Relevance"]
+    return Table(name, caption, [head, *heads, *(state.capitalize() for state in states)], rows)
 
 
 def paid_table(report: Report) -> Table | None:
     """Return which links paid; ``None`` without notes."""
     kinds = paid(report.notes.answers)
-    rows = []
-    for each in kinds[:_PAID]:
-        rows.append(Row(_links(each), [
-            Cell(f"{each.files:,}"), Cell(f"{each.requests:,}"),
-            Cell(f"{100 * each.files / each.requests:.0f}" if each.requests else "-"),
-        ]))  # fmt: skip
+    rows = [_paid_row(each.words or _FRUITLESS[report.noun], [each]) for each in kinds[:_PAID]]
     if rest := kinds[_PAID:]:
-        files, requests = sum(each.files for each in rest), sum(each.requests for each in rest)
-        cells = [Cell(f"{files:,}"), Cell(f"{requests:,}"), Cell(f"{100 * files / max(1, requests):.0f}")]
-        rows.append(Row("all other links", cells))
+        rows.append(_paid_row("all other links", rest))
     caption = "Links that are alike, and what following them brought. Numbers in them are left open (…)."
-    return Table("paid", caption, ["Links", "Files", "Requests", "Files in 100 requests"], rows) if rows else None
+    return Table("paid", caption, ["Links", *_paid_heads(report)], rows) if rows else None
 
 
-def _links(kind: Paid) -> str:
-    if not kind.files:
-        return "links of a kind that led to no file: to other pages, for the most part"
-    words = f"links like “{kind.links}”" if kind.links else "links with various texts"
-    if kind.links.startswith("."):
-        words = f"links with various texts to {kind.links}"
-    return f"{words}, on {kind.pages}" if kind.pages else words
+def words_table(report: Report) -> Table | None:
+    """Return which words in the texts of links led to a topic; ``None`` where no topic was looked for, or none did."""
+    words = words_paid(report.notes.answers) if report.noun == "page" else []
+    rows = [_paid_row(printable(each.words, _LONGEST), [each]) for each in words[:_PAID]]
+    caption = "Words in the texts of links that led to pages on the topic, and what following such links brought."
+    return Table("words", caption, ["Word", *_paid_heads(report)], rows) if rows else None
+
+
+def _paid_row(name: str, alike: Sequence[Paid]) -> Row:
+    found, requests = sum(each.found for each in alike), sum(each.requests for each in alike)
+    rate = f"{100 * found / requests:.0f}" if requests else "-"
+    return Row(name, [Cell(f"{found:,}"), Cell(f"{requests:,}"), Cell(rate)])
+
+
+def _paid_heads(report: Report) -> list[str]:
+    nouns = f"{report.noun.capitalize()}s"
+    return [nouns, "Requests", f"{nouns} in 100 requests"]
 
 
 def skips_of(report: Report) -> list[str]:
@@ -103,33 +127,64 @@ def broken_table(report: Report) -> Table | None:
     """Return which links led nowhere; ``None`` if none did."""
     rows = [
         Row(printable(each.url, _LONGEST), [
-            Cell(printable(each.why), "words"), Cell(printable(each.page, _LONGEST), "words", web_link(each.page)),
-            Cell(printable(each.anchor, _LONGEST), "words"),
+            Cell(printable(each.why), "words"), _pages_with(each), Cell(printable(each.anchor, _LONGEST), "words"),
         ], web_link(each.url))
         for each in report.broken[:_BROKEN]
     ]  # fmt: skip
     more = f" The first {_BROKEN} are shown." if len(report.broken) > _BROKEN else ""
+    caption = f"{counted(len(report.broken), 'link')} led nowhere.{more} The text is that on the first page."
+    return Table("broken", caption, ["Address", "Answer", "On pages", "Text of the link"], rows) if rows else None
+
+
+def _pages_with(broken: Broken) -> Cell:
+    """Return the pages that have a broken link: the first, and the others where they can be folded out."""
+    first, *others = [Lead(printable(page, _LONGEST), web_link(page)) for page in broken.pages] or [Lead("", "")]
+    rest = f"and {counted(broken.more, 'further page')}" if broken.more else ""
+    return Cell(
+        first.text, "words", first.link, summary=f"and {counted(len(others) + broken.more, 'more page')}",
+        more=[*others, *([Lead(rest, "")] if rest else [])],
+    )  # fmt: skip
+
+
+def ignored_table(report: Report) -> Table | None:
+    """Return which parameters of URLs were ignored; ``None`` if none were."""
+    rows = [
+        Row(printable(each.host, _LONGEST), [
+            Cell(printable(each.name, _LONGEST), "words"), Cell(f"{each.links:,}"),
+            Cell(f"{counted(each.pairs, 'pair')} of pages" if each.is_learned else "known beforehand", "words"),
+        ])
+        for each in report.ignored[:_PARAMETERS]
+    ]  # fmt: skip
+    more = f" The first {_PARAMETERS} are shown." if len(report.ignored) > _PARAMETERS else ""
     caption = (
-        f"{counted(len(report.broken), 'link')} led nowhere.{more} The page is the first on which the link was seen."
+        f"Parameters of addresses that do not change the page: of links that differ in nothing else, one was followed."
+        f"{more} With -s FOCUS_IGNORE_PARAMETERS=0 all are."
     )
-    return Table("broken", caption, ["Address", "Answer", "On page", "Text of the link"], rows) if rows else None
+    return Table("ignored", caption, ["Host", "Parameter", "Links", "As shown by"], rows) if rows else None
 
 
 def traffic_table(report: Report) -> Table | None:
     """Return what each host was asked for, and how it answered; ``None`` without notes."""
-    statuses = [status for status in _STATUSES if any(status in each.statuses for each in report.traffic)]
-    rows = [
-        Row(printable(each.host, _LONGEST), [
-            Cell(f"{each.links:,}"), Cell(f"{each.requests:,}"),
-            *(Cell(f"{each.statuses.get(status, 0):,}") for status in statuses), Cell(size_text(each.size)),
-        ])
-        for each in report.traffic[:_ROWS]
-    ]  # fmt: skip
+    counts = sum((Counter(each.statuses) for each in report.traffic), Counter[str]())
+    statuses = sorted((status for status, _ in counts.most_common(_STATUSES)), key=lambda each: (each.isalpha(), each))
+    others = len(counts) > len(statuses)
+
+    def row(name: str, hosts: Sequence[Traffic]) -> Row:
+        links, sums = sum(each.links for each in hosts), sum((Counter(each.statuses) for each in hosts), Counter[str]())
+        named = [sums[status] for status in statuses]
+        rest = [sums.total() - sum(named)] if others else []
+        columns = [links, sum(each.requests for each in hosts), *named, *rest]
+        return Row(name, [*(Cell(f"{n:,}") for n in columns), Cell(size_text(sum(each.size for each in hosts)))])
+
+    rows = [row(printable(each.host, _LONGEST), [each]) for each in report.traffic[:_ROWS]]
+    if rest := report.traffic[_ROWS:]:
+        rows.append(row(f"{len(rest):,} others", rest))
     caption = (
         "Links that were followed, the requests that went out for them, redirects and repeated attempts included, and "
         "how they were answered in the end."
     )
-    heads = ["Host", "Links", "Requests", *(_STATUSES[status] for status in statuses), "Size of answers"]
+    named = [*(_UNANSWERED.get(status, status) for status in statuses), *(["others"] if others else [])]
+    heads = ["Host", "Links", "Requests", *named, "Size of answers"]
     return Table("traffic", caption, heads, rows) if rows else None
 
 
@@ -143,6 +198,7 @@ def facts_of(report: Report) -> dict[str, str]:
     facts = {
         "Began at": ", ".join(map(str, roots)) if isinstance(roots, list) else "",
         "Looked for": str(run.get("types") or ""),
+        "Pages of a domain": str(run.get("per_domain") or ""),
         "Budget": f"{run['budget']:,} requests" if isinstance(run.get("budget"), int) else "none",
         "Requests in all": _all_requests(used),
         "robots.txt": "obeyed" if run.get("robots") else "not obeyed",

@@ -19,7 +19,7 @@ _ENDS = {
     "focus_budget_requests": "Its budget of requests is used up.",
     "focus_budget_bytes": "Its budget of bytes is used up.",
     "focus_budget_seconds": "Its budget of time is used up.",
-    "focus_cost_limit": "The next file would have cost more requests than it was allowed to.",
+    "focus_cost_limit": "The next find would have cost more requests than it was allowed to.",
     "focus_plateau": "It found so little for so long that it stopped.",
     "focus_storage": "Its own files could not be written or read any more; there may be no room left on the disk.",
 }
@@ -32,6 +32,7 @@ _OUTCOMES = {
     "redirect_seen": "led to an address that was known",
     "filtered": "left out",
     "lost": "could not be resumed",
+    "near_copy": "led to a page that was read at another address",
 }
 
 
@@ -76,8 +77,8 @@ def ending(notes: Notes) -> str:
     return f"{said} The same command resumes it." if resumable and reason == "shutdown" else said
 
 
-def outlook(notes: Notes) -> list[str]:
-    """Say how many files are expected to be left, and what the next one is expected to cost; nothing if no page was
+def outlook(notes: Notes, noun: str) -> list[str]:
+    """Say how many finds are expected to be left, and what the next one is expected to cost; nothing if no page was
     read.
     """
     state, said = notes.state, []
@@ -89,13 +90,13 @@ def outlook(notes: Notes) -> list[str]:
     elif (limits := _limits(state)) is not None:
         low, middle, high = limits
         said.append(
-            f"About {counted(middle, 'file')} {'is' if middle == 1 else 'are'} left to be found: between {low:,.0f} "
+            f"About {counted(middle, noun)} {'is' if middle == 1 else 'are'} left to be found: between {low:,.0f} "
             f"and {high:,.0f}, with a probability of 90 %."
         )
     elif waiting:
-        said.append("How many files are left to be found cannot be said.")
+        said.append(f"How many {noun}s are left to be found cannot be said.")
     if cost is not None and waiting:
-        said.append(f"The next file is expected to cost about {counted(max(1, round(cost)), 'request')}.")
+        said.append(f"The next {noun} is expected to cost about {counted(max(1, round(cost)), 'request')}.")
     if waiting:
         said.append(f"{counted(waiting, 'link')} {'was' if waiting == 1 else 'were'} found and not followed.")
     return said

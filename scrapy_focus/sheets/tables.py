@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class Lead(NamedTuple):
+    """A text that may lead somewhere."""
+
+    text: str
+    link: str
 
 
 class Cell(NamedTuple):
@@ -11,6 +21,8 @@ class Cell(NamedTuple):
     text: str
     kind: str = ""  # "best", "long": may be wrapped, "words": a text, or as any other
     link: str = ""  # where it leads, "" if nowhere
+    summary: str = ""  # of what can be folded out below
+    more: Sequence[Lead] = ()  # that, if there is any
 
 
 class Row(NamedTuple):

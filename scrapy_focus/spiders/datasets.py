@@ -153,7 +153,10 @@ class DatasetsSpider(scrapy.Spider):
             settings.set("FOCUS_BUDGET_REQUESTS", spider.budget, "spider")
         if spider.again is not None:
             facts = {"spider": spider.name, "roots": spider.roots, "types": str(spider.goal.wanted)}
-            spider.notes = CrawlNotes(crawler, spider.again, facts | {"budget": spider.budget}, spider.left_out)
+            spider.notes = CrawlNotes(
+                crawler, out=spider.again.out, run=spider.again.run, facts=facts | {"budget": spider.budget},
+                left_out=spider.left_out,
+            )  # fmt: skip
         crawler.signals.connect(spider.request_scheduled, signals.request_scheduled)  # before Scrapy refuses it
         for word, meant in slips(spider.words):
             spider.logger.warning("%s is taken as an extension; did you mean %s?", brief(word), meant)
@@ -265,6 +268,8 @@ class DatasetsSpider(scrapy.Spider):
             except ValueError:
                 self.logger.debug("No URL: %s on %s", brief(url), brief(response.url))
             else:
+                if self.notes is not None:
+                    self.notes.link(response.url, request.url)
                 yield request
 
 

@@ -2,9 +2,6 @@
 
 from dataclasses import InitVar, dataclass
 
-#: From which relevance on a page counts as one on the topic.
-RELEVANT = 0.5
-
 
 @dataclass
 class DataFile:

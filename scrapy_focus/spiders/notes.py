@@ -1,8 +1,9 @@
-"""Notes what a crawl for files does, and writes the page and the table of its folder when it ends."""
+"""Notes what a crawl does, and writes the page and the table of its folder when it ends."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from http import HTTPStatus
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -13,58 +14,73 @@ from scrapy_focus import __version__
 from scrapy_focus.core.errors import FocusError
 from scrapy_focus.core.printable import printable_logger, reason_of
 from scrapy_focus.engine.ending import ending_of
+from scrapy_focus.engine.failure import failure_kind, in_words
 from scrapy_focus.engine.host import host_of
 from scrapy_focus.found.folder import write_report
-from scrapy_focus.found.notes import Answer, NoteBook
+from scrapy_focus.found.notes import Answer, NoteBook, link_key
 from scrapy_focus.spiders.again import page_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from pathlib import Path
 
     from scrapy import Spider
     from scrapy.crawler import Crawler
 
     from scrapy_focus.core.types import Outcome
     from scrapy_focus.engine.inflight import Entry
-    from scrapy_focus.spiders.again import Again
+    from scrapy_focus.found.crawls import Run
 
 logger = printable_logger(__name__)
 
 _BETWEEN = 10.0  # seconds between two notes of how the crawl stands
 _MOST = 1000  # hosts and extensions that are noted
+_LINKS = 1000  # of a page whose keys are noted
+_FINE = 50_000  # links that led somewhere, of which that is remembered
+_PARAMETERS = 200  # that do not matter, which are noted
 
 
 class CrawlNotes:
-    """Writes notes to ``<out>/.focus/log`` while a crawl runs, and ``<out>/index.html`` and ``files.csv`` at its end.
+    """Writes notes to ``<out>/.focus/log`` while a crawl runs, and ``<out>/index.html`` and a table at its end.
 
     What cannot be written is said in one line, and harms no crawl. Where the scheduler is not one of this package, only
-    the files are on the page.
+    what was found is on the page.
 
     Parameters
     ----------
     crawler
         Of the crawl, before it begins.
-    again
-        The folder, and which crawl of it this is.
+    out
+        The folder.
+    run
+        Which crawl of it this is.
     facts
         What the spider was asked to do, as JSON holds it.
     left_out
         Extensions of links that the spider leaves out; it may add to them while it crawls.
     """
 
-    def __init__(self, crawler: Crawler, again: Again, facts: Mapping[str, Any], left_out: set[str]) -> None:
+    def __init__(self, crawler: Crawler, *, out: Path, run: Run, facts: Mapping[str, Any], left_out: set[str]) -> None:
         self.crawler = crawler
-        self.out = again.out
-        self.run = again.run
+        self.out = out
+        self.run = run
         self.facts = facts
         self._left_out = left_out
         self._elsewhere: set[str] = set()
         self._noted: tuple[set[str], set[str]] = set(), set()  # hosts and extensions
+        self._fine: set[str] = set()  # keys of links that led somewhere
+        self._links: dict[str, dict[str, None]] = {}  # keys of the links of each page that is read now
         self._book: NoteBook | None = None
         self._is_broken = False  # notes could not be written
         self._due = 0.0  # seconds of time.monotonic
         crawler.signals.connect(self._open, signals.spider_opened)
         crawler.signals.connect(self._close, signals.spider_closed)
+
+    def link(self, page: str, url: str) -> None:
+        """A page that is read has a link."""
+        links = self._links.setdefault(page, {})
+        if len(links) < _LINKS:
+            links[link_key(url)] = None
 
     def _open(self, spider: Spider) -> None:
         self._try(self._begin)
@@ -93,14 +109,22 @@ class CrawlNotes:
         answer = Answer(
             url=pick.url, method=pick.method, status=outcome.status, mime=outcome.mime, size=outcome.size,
             sent=entry.sent, files=outcome.items, error=outcome.error,
-            why=reason_of(entry.failure) if outcome.error == "ignored" and entry.failure is not None else "",
+            why=_why(entry, outcome),
             page="" if request is None else page_of(request),
             anchor="" if request is None else str(request.meta.get("link_text", "")),
         )  # fmt: skip
         hosts, extensions = (_news(*each) for each in zip((self._elsewhere, self._left_out), self._noted, strict=True))
-        self._try(book.outcome, answer, elsewhere=hosts, left_out=extensions)
+        where = pick.url if entry.response is None else entry.response.url
+        links, moved_to = self._links_of(where, outcome), "" if where == pick.url else where
+        self._try(book.outcome, answer, elsewhere=hosts, left_out=extensions, links=links, moved_to=moved_to)
         if monotonic() >= self._due:
             self._try(self._stand)
+
+    def _links_of(self, page: str, outcome: Outcome) -> list[str]:
+        """Return the keys of the links of a page of which nobody knows yet whether they lead somewhere."""
+        if outcome.status is not None and outcome.status < HTTPStatus.BAD_REQUEST and len(self._fine) < _FINE:
+            self._fine.add(link_key(outcome.pick.url))
+        return [key for key in self._links.pop(page, ()) if key not in self._fine]
 
     def _stand(self, reason: str | None = None) -> None:
         """Note how the crawl stands, and why it ended if it has."""
@@ -115,6 +139,7 @@ class CrawlNotes:
             facts |= {
                 "used": dict(status.used), "limits": dict(status.limits), "waiting": status.waiting,
                 "in_flight": status.in_flight, "left": status.left, "cost": status.cost,
+                "parameters": [each._asdict() for each in host.ignored_parameters()[:_PARAMETERS]],
             }  # fmt: skip
         if self._book is not None:
             self._book.state(facts)
@@ -153,6 +178,13 @@ def _news(there: set[str], noted: set[str]) -> list[str]:
     news = sorted(there - noted)[: _MOST - len(noted)]
     noted.update(news)
     return news
+
+
+def _why(entry: Entry, outcome: Outcome) -> str:
+    """Say why nothing came, where the outcome does not."""
+    if entry.failure is None or not (outcome.error == "ignored" or failure_kind(entry.failure)):
+        return ""
+    return reason_of(entry.failure) if outcome.error == "ignored" else in_words(entry.failure)
 
 
 def _now() -> str:

@@ -11,7 +11,8 @@ from scrapy.exceptions import DropItem
 from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_focus.core.printable import printable
-from scrapy_focus.spiders.items import RELEVANT, DataFile, SkippedFile, TopicPage
+from scrapy_focus.found.pages import RELEVANT
+from scrapy_focus.spiders.items import DataFile, SkippedFile, TopicPage
 
 if TYPE_CHECKING:
     from typing import Self

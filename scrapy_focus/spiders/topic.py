@@ -19,6 +19,8 @@ from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.printable import brief, printable
 from scrapy_focus.engine.failure import in_one_line
 from scrapy_focus.engine.pages import can_be_read
+from scrapy_focus.found.crawls import Run
+from scrapy_focus.found.pages import PAGES
 from scrapy_focus.learn.examples import read_examples
 from scrapy_focus.learn.keywords import KeywordRelevance
 from scrapy_focus.learn.models import load_relevance
@@ -26,6 +28,7 @@ from scrapy_focus.learn.relevance import LinearRelevance
 from scrapy_focus.spiders.arguments import budget_of, caps_of, keywords_of, refuse_unknown, seeds_of, try_out
 from scrapy_focus.spiders.items import TopicPage
 from scrapy_focus.spiders.middlewares import redirect_of, refresh_of
+from scrapy_focus.spiders.notes import CrawlNotes
 from scrapy_focus.spiders.printing import PrintUrls
 from scrapy_focus.spiders.reasons import reason
 from scrapy_focus.web.domains import domain_of
@@ -79,6 +82,9 @@ class TopicSpider(scrapy.Spider):
         File for the results: a line of JSON for each page that was fetched, see
         :class:`~scrapy_focus.spiders.items.TopicPage`. With ``-``, nothing is stored: the URLs of pages on the topic go
         to standard output, one a line.
+    folder
+        Folder for notes of the crawl, and what is made of them and of ``pages.jsonl`` in it at the end: ``index.html``
+        and ``pages.csv``. ``out`` is then ``pages.jsonl`` in it. None by default.
     """
 
     name = "topic"
@@ -102,9 +108,9 @@ class TopicSpider(scrapy.Spider):
 
     def __init__(
         self, seeds: str | Sequence[str] = "", examples: str = "", model: str = "", keywords: str = "",
-        per_domain: str = "", budget: str = "", out: str = "topic.jsonl", **kwargs: Any,
+        per_domain: str = "", budget: str = "", out: str = "topic.jsonl", folder: str = "", **kwargs: Any,
     ) -> None:  # fmt: skip
-        refuse_unknown(kwargs, "seeds, examples, model, keywords, per_domain, budget and out")
+        refuse_unknown(kwargs, "seeds, examples, model, keywords, per_domain, budget, out and folder")
         super().__init__(**kwargs)
         if examples and model:
             raise UsageError("examples and model are two ways to say what is on the topic; give one of them")
@@ -119,7 +125,9 @@ class TopicSpider(scrapy.Spider):
         self.model = model
         self.caps = caps_of(per_domain)
         self.budget = budget_of(budget)
-        self.out = None if out == "-" else Path(out).absolute()
+        self.folder = Path(folder).absolute() if folder else None
+        self.out = self.folder / PAGES if self.folder else None if out == "-" else Path(out).absolute()
+        self.notes: CrawlNotes | None = None
         if self.out is not None and self.out.is_dir():
             raise UsageError(f"out is {out!r}, a folder; it takes the name of a file")
         self.ignored = blocked_extensions() | FILE_TYPES.keys()
@@ -149,6 +157,9 @@ class TopicSpider(scrapy.Spider):
             feed = {"format": "jsonlines", "encoding": "utf-8", "overwrite": False}
             feeds = {**settings.getdict("FEEDS"), str(spider.out): feed}
             settings.set("FEEDS", feeds, "cmdline")
+        if spider.folder is not None:
+            run = Run(1, bool(job) and Path(job, "focus").exists(), 0)
+            spider.notes = CrawlNotes(crawler, out=spider.folder, run=run, facts=spider.facts(), left_out=set())
         for name in _CHATTY:
             logging.getLogger(name).setLevel(logging.WARNING)
         return spider
@@ -197,6 +208,16 @@ class TopicSpider(scrapy.Spider):
             for before, step in pairwise([{"url": "", "anchor": ""}, *page["path"], end]):
                 self.remember(step["url"], before["url"], before["anchor"])
 
+    def facts(self) -> dict[str, Any]:
+        """Return what the crawl is asked to do, as JSON holds it."""
+        given = [f"the {name} {value}" for name in ("examples", "model") if (value := getattr(self, name))]
+        given += [f"the words {', '.join(self.keywords)}"] if self.keywords else []
+        caps = [str(self.caps[name]) for name in ("per_domain", "per_domain_least") if name in self.caps]
+        return {
+            "spider": self.name, "roots": self.seeds, "budget": self.budget,
+            "types": f"pages on the topic of {' and '.join(given)}", "per_domain": " falling to ".join(caps),
+        }  # fmt: skip
+
     async def start(self) -> AsyncIterator[Any]:
         for url in self.seeds:
             yield scrapy.Request(url)
@@ -221,9 +242,13 @@ class TopicSpider(scrapy.Spider):
     def link(self, response: Response, url: str, anchor: str, **more: str) -> Iterator[scrapy.Request]:
         """Yield the request for a link of a page, unless it is no URL."""
         try:
-            yield scrapy.Request(url, meta={"found_on": response.url, "link_text": anchor, **more})
+            request = scrapy.Request(url, meta={"found_on": response.url, "link_text": anchor, **more})
         except ValueError:
             self.logger.debug("No URL: %s on %s", brief(url), brief(response.url))
+        else:
+            if self.notes is not None:
+                self.notes.link(response.url, request.url)
+            yield request
 
     def page(self, response: HtmlResponse) -> TopicPage:
         """Return the item for a page."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from scrapy_focus.found.notes import Answer, NoteBook
+from scrapy_focus.found.notes import Answer, NoteBook, link_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -42,6 +42,23 @@ def make(folder: Path, lines: Iterable[dict[str, Any]], answers: Iterable[Answer
     return folder
 
 
+def topic_line(n: int, relevance: float = 0.75, **more: Any) -> dict[str, Any]:
+    """Return a line of the list of a search for a topic."""
+    return {
+        "url": f"https://h{n}.example/bees", "title": f"Bees {n}", "relevance": relevance, "host": f"h{n}.example",
+        "domain": "h.example", "language": "en-GB", "depth": 2, "why": "keyword in the URL", "fetched_at": "2026",
+        "path": [{"url": f"{SITE}/", "anchor": "no"}, {"url": f"{SITE}/list", "anchor": f"Honey {n}"}], **more,
+    }  # fmt: skip
+
+
+def make_topic(folder: Path, lines: Iterable[dict[str, Any]], answers: Iterable[Answer] = (), **state: Any) -> Path:
+    """Make a folder as a search for a topic leaves it."""
+    make(folder, [], answers, **state)
+    (folder / "manifest.jsonl").unlink()
+    (folder / "pages.jsonl").write_text("".join(json.dumps(each) + "\n" for each in lines))
+    return folder
+
+
 def hit(n: int, **more: Any) -> Answer:
     """Return the outcome of a link to a file."""
     answer = Answer(
@@ -49,6 +66,19 @@ def hit(n: int, **more: Any) -> Answer:
         page=f"{SITE}/publication/{n}", anchor=f"Download ({n} kB)",
     )  # fmt: skip
     return answer._replace(**more)
+
+
+def hostile_topic(folder: Path) -> Path:
+    """Make a folder of a search for a topic in which everything is called badly."""
+    folder.mkdir(parents=True)
+    lines = []
+    for evil in EVIL:
+        lines.append(topic_line(1, url=f"{SITE}/{evil}", title=evil, host=evil, domain=evil, language=evil, why=evil))
+        lines.append(topic_line(2, url=evil, path=[{"url": evil, "anchor": evil}], depth=evil, fetched_at=evil))
+        lines.append(topic_line(3, url=f"http://{evil}/", relevance=evil, path=evil))
+        lines.append(topic_line(4, url=f"http://{evil}", relevance=1e999, path=[evil]))
+    answers = [hit(1, url=f"{SITE}/{evil}", anchor=f"Honey {evil}", page=evil, files=0.0) for evil in EVIL]
+    return make_topic(folder, lines, answers, reason="finished", parameters=[{"host": evil} for evil in EVIL])
 
 
 def hostile(folder: Path) -> Path:
@@ -67,7 +97,22 @@ def hostile(folder: Path) -> Path:
     book = NoteBook(folder, resumes=True)
     book.begin({"roots": EVIL, "types": EVIL[0], "budget": EVIL[1], "delay": EVIL[2], "agent": EVIL[3], "at": EVIL})
     book.outcome(hit(4), elsewhere=EVIL, left_out=EVIL)
-    book.state({"reason": EVIL[0], "ending": EVIL[1], "left": [None, "x", {}], "cost": 1e400})
+    for n, evil in enumerate(EVIL):  # pages with broken links
+        book.outcome(
+            hit(n, url=f"{SITE}/in/{evil}", mime="text/html"), links=[link_key(f"http://{bad}") for bad in EVIL]
+        )
+    book.state(
+        {
+            "reason": EVIL[0],
+            "ending": EVIL[1],
+            "left": [None, "x", {}],
+            "cost": 1e400,
+            "parameters": [
+                {"host": evil, "name": evil, "pairs": 3, "links": 1 << 70, "is_believed": True} for evil in EVIL
+            ]
+            + [*EVIL],
+        }
+    )
     book.close()
     skips = [{"url": evil, "reason": evil, "page": evil, "anchor": evil} for evil in EVIL]
     (folder / "skipped.jsonl").write_text("".join(json.dumps(each) + "\n" for each in skips))

@@ -16,14 +16,16 @@ from scrapy_focus.core.errors import ConfigError, StorageError
 from scrapy_focus.found.curve import curve
 from scrapy_focus.found.folder import write_report
 from scrapy_focus.found.listed import read_list
-from scrapy_focus.found.notes import Answer
+from scrapy_focus.found.notes import Answer, NoteBook, link_key
 from scrapy_focus.found.page import page
 from scrapy_focus.found.paid import Paid, paid
-from scrapy_focus.found.report import report_of
-from tests.found.foundfolders import EVIL, SITE, hit, hostile, line, make
+from scrapy_focus.found.report import Broken, report_of
+from scrapy_focus.found.tables import traffic_table
+from tests.found.foundfolders import EVIL, SITE, hit, hostile, hostile_topic, line, make, make_topic, topic_line
 from tests.pages import Reader
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 
@@ -67,7 +69,7 @@ def test_the_page_says_how_the_crawl_went(tmp_path: Path) -> None:
         "About 2 files are left to be found: between 1 and 30, with a probability of 90 %.",
         "The next file is expected to cost about 7 requests.",
         "12 links were found and not followed.",
-        "links like “Download (… kB)”, on /publication/… 5 5 100",
+        "links like “Download (… kB)” on pages like /publication/… 5 5 100",
         "Half of the files were found with the first 5 requests.",
         "1 link: Forbidden by robots.txt.",
         "1 link: not of a wanted type: video/mp4.",
@@ -75,7 +77,7 @@ def test_the_page_says_how_the_crawl_went(tmp_path: Path) -> None:
         "2 links led nowhere.",
         f"{SITE}/old 404 {SITE}/links Old",
         f"{SITE}/down no answer (DownloadTimeoutError) {SITE}/links Down",
-        "statistics.example.org 10 12 7 1 1 1",
+        "Host Links Requests 200 404 no answer not asked for Size of answers statistics.example.org 10 12 7 1 1 1",
         "robots.txt obeyed",
         "14, robots.txt and what was asked again after an interruption included",
     ):
@@ -115,25 +117,28 @@ def test_it_can_be_read_without_seeing_it(tmp_path: Path) -> None:
     assert len(reader.all("h1")) == len(reader.all("main")) == 1
 
 
-def test_names_are_only_names(tmp_path: Path) -> None:
+@pytest.mark.parametrize("make_hostile", [hostile, hostile_topic])
+def test_names_are_only_names(tmp_path: Path, make_hostile: Callable[[Path], Path]) -> None:
     """Names, texts and addresses with markup in them are shown as they are; links lead to the web or into the folder."""
-    html = write_report(hostile(tmp_path / "found")).read_bytes()
+    html = write_report(make_hostile(tmp_path / "found")).read_bytes()
     reader = Reader(html.decode())
     assert html.count(b"<script") == 2  # the data and ours
     assert not reader.all("img")
-    assert len(reader.all("svg")) == 1
+    assert len(reader.all("svg")) <= 1
     for link in reader.all("a"):
         href = link["href"]
         assert href is not None
         assert set(link) <= {"href", "rel", "class"}
         if not href.startswith(("https://", "http://")):
-            assert href == "files.csv" or (href.startswith("files/") and ".." not in unquote(href).split("/"))
+            assert href in ("files.csv", "pages.csv") or (
+                href.startswith("files/") and ".." not in unquote(href).split("/")
+            )
     for text in ("<script>alert(1)</script>", "{{7*7}}{% raw %}", r"\u202egnp.exe\u2066", r"\x00\x1b[31m"):
         assert text in reader.text
     assert "\u202e" not in html.decode()
     assert "A" * 1001 not in reader.text
     data = data_of(html)
-    assert len(data["rows"]) == len({each.url for each in read_list(tmp_path / "found")})
+    assert len(data["rows"]) == len(report_of(tmp_path / "found").files) > len(EVIL)
     raw = html.partition(b'id="data">')[2].partition(b"</script>")[0]
     assert not set(b"<>&") & set(raw)
 
@@ -191,6 +196,120 @@ def test_why_it_ended(tmp_path: Path, state: dict[str, Any], said: str) -> None:
     assert said in read(make(tmp_path, [line(1)], [hit(1)], **state)).text
 
 
+def test_all_pages_with_a_broken_link_are_named(tmp_path: Path) -> None:
+    """The first twenty, and how many there are more; each counts once, though a kill made it stand there twice."""
+    folder = make(tmp_path, [line(1)])
+    gone = Answer(url=f"{SITE}/gone", status=404, error="http_error", page=f"{SITE}/1", anchor="Imprint")
+    book = NoteBook(folder)
+    for n in range(1, 331):
+        page_of = Answer(url=f"{SITE}/{n}", status=200, mime="text/html")
+        book.outcome(page_of, links=[link_key(gone.url), link_key(f"{SITE}/{n}/more")])
+        if n == 5:
+            book.outcome(gone)
+        if n % 10 == 0:
+            book.close()
+            book = NoteBook(folder, resumes=True)
+            book.outcome(page_of, links=[link_key(gone.url)])
+    book.outcome(Answer(url=f"{SITE}/moved", status=200), links=[link_key(gone.url)], moved_to=f"{SITE}/330")
+    book.close()
+    (broken,) = report_of(folder).broken
+    assert broken == Broken(gone.url, "404", [f"{SITE}/{n}" for n in range(1, 21)], 310, "Imprint")
+    reader = read(folder)
+    assert f"{SITE}/gone 404 {SITE}/1 and 329 more pages {SITE}/2 {SITE}/3" in reader.text
+    assert f"{SITE}/20 and 310 further pages Imprint" in reader.text
+    assert {f"{SITE}/{n}" for n in range(1, 21)} <= {link["href"] for link in reader.all("a")}
+    alone = make(tmp_path / "alone", [line(1)], [gone])  # of a version that noted no links
+    assert report_of(alone).broken == [Broken(gone.url, "404", [f"{SITE}/1"], 0, "Imprint")]
+
+
+def test_each_status_has_a_column(tmp_path: Path) -> None:
+    """The twelve most frequent do, the others share one, and so do hosts behind the fortieth; sums stay whole."""
+    answers = [Answer(url=f"{SITE}/{n}", status=200 + n % 15, sent=1, size=1) for n in range(150)]
+    answers += [Answer(url=f"{SITE}/0/{n}", error="redirect_seen", sent=1) for n in range(20)]
+    answers += [Answer(url=f"{SITE}/1/{n}", error="ignored") for n in range(20)]
+    answers += [Answer(url=f"http://h{n}.example/", status=200, sent=1) for n in range(60)]
+    table = traffic_table(report_of(make(tmp_path, [line(1)], answers)))
+    assert table is not None
+    assert table.heads == [
+        "Host", "Links", "Requests", *map(str, range(200, 210)), "moved", "not asked for", "others", "Size of answers"
+    ]  # fmt: skip
+    first, *_, last = table.rows
+    assert [cell.text for cell in first.cells] == ["190", "170", *["10"] * 10, "20", "20", "50", "150 B"]
+    assert (last.head, [cell.text for cell in last.cells[:3]]) == ("21 others", ["21", "21", "21"])
+
+
+def test_ignored_parameters_are_listed(tmp_path: Path) -> None:
+    """By host, with what showed that they do not matter, and how to follow them all; not what is believed no more."""
+    one = {"host": "a.example", "name": "sid", "pairs": 8, "links": 1467, "is_believed": True, "is_learned": True}
+    other = {**one, "name": "utm_source", "pairs": 0, "links": 3, "is_learned": False}
+    noted = [other, one, {**one, "name": "page", "is_believed": False}]
+    text = read(make(tmp_path, [line(1)], [hit(1)], parameters=noted)).text
+    assert "a.example sid 1,467 8 pairs of pages a.example utm_source 3 known beforehand" in text
+    assert "FOCUS_IGNORE_PARAMETERS=0" in text
+    assert " page 1,467" not in text
+
+
+def test_roots_that_could_not_be_read_are_named(tmp_path: Path) -> None:
+    """Once: also where the ending of a run that was resumed does not say so; other broken links are none."""
+    answers = [
+        hit(1), Answer(url=f"{SITE}/", status=500, error="http_error"), Answer(url=f"{SITE}/x", status=404, error="http_error")
+    ]  # fmt: skip
+    said = f"The crawl was to begin at {SITE}/, too, which could not be read: it answers 500."
+    text = read(make(tmp_path, [line(1)], answers, reason="finished", ending="Done: 1 file found.")).text
+    assert said in text
+    assert f"{SITE}/x, too" not in text
+    ending = f"Done: 1 file found. Could not read {SITE}/: it answers 500."
+    assert said not in read(make(tmp_path, [line(1)], answers, reason="finished", ending=ending)).text
+
+
+def test_the_page_of_a_topic(tmp_path: Path) -> None:
+    """It lists the pages on the topic with their relevance; what was found counts by them, and a table has all pages."""
+    lines = [topic_line(n, relevance=0.5 + n / 20 if n < 5 else 0.2) for n in range(8)]
+    lines += [topic_line(0, relevance=0.6)]  # the last line counts
+    answers = [Answer(url=each["url"], status=200, sent=1, files=1.0, page=f"{SITE}/list", anchor=f"Honey {n}")
+               for n, each in enumerate(lines[:8])]  # fmt: skip
+    folder = make_topic(tmp_path, lines, answers, reason="finished", waiting=3)
+    assert write_report(folder).name == "index.html"
+    reader = read(folder)
+    for said in (
+        "What was found on h0.example and 4 other hosts",
+        "8 pages were read; 5 of them are on the topic, on 5 hosts.",
+        "The crawl followed 8 links with 8 requests, and found 5 pages on the topic (62.5 in 100 requests).",
+        "How many pages are left to be found cannot be said.",
+        "Bees 1 h1.example/bees en 55 % h1.example Honey 1 on statistics.example.org/list",
+        "en 5 62 %",
+        "5 pages found with 8 requests",
+        "links like “Honey …” on pages like /list 5 8 62",
+        "honey 5 8 62",
+    ):
+        assert said in reader.text, said
+    assert "Bees 6" not in reader.text
+    assert "file" not in reader.text.lower().replace("files.csv", "")
+    data = data_of((folder / "index.html").read_bytes())
+    assert (data["noun"], len(data["rows"])) == ("page", 5)
+    rows = list(csv.DictReader((folder / "pages.csv").read_text("utf-8-sig").splitlines()))
+    assert [row["url"] for row in rows] == [f"https://h{n}.example/bees" for n in range(8)]
+    assert rows[7] == {
+        "title": "Bees 7", "url": "https://h7.example/bees", "relevance": "0.2", "host": "h7.example", "domain": "h.example",
+        "language": "en-GB", "depth": "2", "page": f"{SITE}/list", "anchor": "Honey 7", "why": "keyword in the URL", "at": "2026",
+    }  # fmt: skip
+    assert not (folder / "files.csv").exists()
+
+
+def test_a_topic_of_which_nothing_was_found(tmp_path: Path) -> None:
+    """The notes of the crawl say what it was; so it does for a folder without a list."""
+    folder = make_topic(
+        tmp_path, [topic_line(1, relevance=0.1)], [Answer(url=f"{SITE}/", status=200)], reason="finished"
+    )
+    assert "1 page was read; 0 of them are on the topic." in read(folder).text
+    (folder / "pages.jsonl").unlink()
+    book = NoteBook(folder)
+    book.begin({"spider": "topic", "types": "pages on the topic of the words bees"})
+    book.close()
+    assert "0 pages were read" in read(folder).text
+    assert "pages on the topic of the words bees" in read(folder).text
+
+
 def test_the_next_crawl_is_told_apart(tmp_path: Path) -> None:
     """A folder of several crawls says what the last one made of the files: the last line of each counts."""
     lines = [line(n, state="new", crawl=1) for n in range(1, 7)]
@@ -220,19 +339,26 @@ def test_where_files_lie(tmp_path: Path) -> None:
     assert "files/a/%C3%A9%20%23%3F.csv" in [link["href"] for link in read(found).all("a")]
 
 
-def test_the_table_opens_in_a_spreadsheet(tmp_path: Path) -> None:
-    """A line for each file, in UTF-8 with its mark, and no cell that a spreadsheet would run."""
-    write_report(hostile(tmp_path / "found"))
-    text = (tmp_path / "found" / "files.csv").read_bytes()
-    assert text.startswith(b"\xef\xbb\xbfname,kind,size,")
+@pytest.mark.parametrize(
+    ("make_hostile", "name", "begins"),
+    [(hostile, "files.csv", b"name,kind,size,"), (hostile_topic, "pages.csv", b"title,url,relevance,")],
+)
+def test_the_table_opens_in_a_spreadsheet(
+    tmp_path: Path, make_hostile: Callable[[Path], Path], name: str, begins: bytes
+) -> None:
+    """A line for each find, in UTF-8 with its mark, and no cell that a spreadsheet would run."""
+    write_report(make_hostile(tmp_path / "found"))
+    text = (tmp_path / "found" / name).read_bytes()
+    assert text.startswith(b"\xef\xbb\xbf" + begins)
     rows = list(csv.DictReader(text.decode("utf-8-sig").splitlines(keepends=True)))
     assert [row["url"].lstrip("'") for row in rows[:1]] == [f"{SITE}/{EVIL[0]}"]
-    assert len(rows) == len(read_list(tmp_path / "found"))
+    report = report_of(tmp_path / "found")
+    assert len(rows) == len(report.pages or report.files)
     for row in rows:
         for cell in row.values():
             assert not cell.lstrip().startswith(("=", "+", "-", "@"))
             assert not cell.startswith(("\t", "\r", "\n"))
-    assert "'=1+1" in [row["name"] for row in rows]
+    assert "'=1+1" in [row.get("name", row.get("title")) for row in rows]
 
 
 def test_links_are_told_apart_by_what_they_say() -> None:
@@ -244,7 +370,8 @@ def test_links_are_told_apart_by_what_they_say() -> None:
     ]
     answers += [Answer(url=f"{SITE}/page/{n}", sent=2, anchor=f"Page {n}", page=f"{SITE}/") for n in range(10)]
     assert paid(answers) == [
-        Paid("Download (… kB)", "/publication/…", 30, 34), Paid(".pdf", "/de/news/…", 4, 4), Paid("", "", 0, 20)
+        Paid("links like “Download (… kB)” on pages like /publication/…", 30, 34),
+        Paid("links to pdf on pages like /de/news/…", 4, 4), Paid("", 0, 20),
     ]  # fmt: skip
     assert paid([]) == []
 

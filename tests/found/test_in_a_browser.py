@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from scrapy_focus.found.folder import write_report
-from tests.found.foundfolders import hostile, line, make
+from tests.found.foundfolders import hostile, hostile_topic, line, make
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -46,10 +46,15 @@ def look(
     return page, did
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(360, "light"), (768, "dark"), (1440, "light")])
-def test_nothing_runs_and_nothing_overflows(browser: Any, tmp_path: Path, width: int, scheme: str) -> None:
+@pytest.mark.parametrize(
+    ("make_hostile", "width", "scheme"),
+    [(hostile, 360, "light"), (hostile, 768, "dark"), (hostile, 1440, "light"), (hostile_topic, 360, "dark")],
+)
+def test_nothing_runs_and_nothing_overflows(
+    browser: Any, tmp_path: Path, make_hostile: Callable[[Path], Path], width: int, scheme: str
+) -> None:
     """Whatever names, texts and addresses a site has, also while somebody searches, sorts and asks for more."""
-    path = write_report(hostile(tmp_path / "found"))
+    path = write_report(make_hostile(tmp_path / "found"))
     page, did = look(browser, path, width=width, scheme=scheme)
     page.evaluate("document.querySelectorAll('.files thead button').forEach(head => { head.click(); head.click(); })")
     everything = page.inner_text("#hits")

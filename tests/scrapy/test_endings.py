@@ -1,8 +1,13 @@
-"""How crawls end: a kind, an exit status and a sentence, for twelve mistakes and whatever else ends a crawl."""
+"""How crawls end: a kind, an exit status and a sentence, for twelve mistakes and whatever else ends a crawl.
+
+Each mistake is made in both ways to begin: ``scrapy crawl datasets`` in a project, and ``focus-files`` outside of any.
+"""
 
 from __future__ import annotations
 
 import os
+import pty
+import re
 import shutil
 import signal
 import subprocess
@@ -29,7 +34,11 @@ SETTINGS = {
     "TELNETCONSOLE_ENABLED": "0", "REMOTE_CONTROL_ENABLED": "0", "STATS_DUMP": "0", "DOWNLOAD_DELAY": "0",
     "LOG_LEVEL": "WARNING", "FOCUS_SEED": "1",
 }  # fmt: skip
-LINES = 3  # on stderr at most, where the log is quiet
+QUICK = {"DOWNLOAD_DELAY": "0", "FOCUS_SEED": "1"}
+OPTIONS = {"targets": "--types", "budget": "--budget", "out": "--out"}  # of focus-files, by arguments of the spider
+ENV = {**os.environ, "PYTHONPATH": str(PROJECT.parent), "PYTHONWARNINGS": "ignore"}
+LINES = 3  # at most, where the log is quiet
+WAYS = pytest.mark.parametrize("way", ["crawl", "files"])
 
 
 class Run(NamedTuple):
@@ -39,17 +48,28 @@ class Run(NamedTuple):
     lines: list[str]
 
 
-def begin(*arguments: str, cwd: Path = PROJECT, **settings: str) -> subprocess.Popen[str]:
-    """Start ``scrapy crawl datasets`` with a quiet log."""
-    command = [sys.executable, "-m", "scrapy", "crawl", "datasets", *(part for a in arguments for part in ("-a", a))]
-    for name, value in (SETTINGS | settings).items():
-        command += ["-s", f"{name}={value}"]
-    env = {**os.environ, "PYTHONPATH": str(PROJECT.parent), "PYTHONWARNINGS": "ignore"}
-    return subprocess.Popen(command, cwd=cwd, env=env, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+def command(way: str, *arguments: str, **settings: str) -> tuple[list[str], Path]:
+    """Return ``scrapy crawl datasets`` with a quiet log, or ``focus-files`` as it is, and the folder to start it in."""
+    if way == "crawl":
+        words, cwd = ["scrapy", "crawl", "datasets", *(part for each in arguments for part in ("-a", each))], PROJECT
+    else:
+        given = [each.partition("=")[::2] for each in arguments]
+        words = ["scrapy_focus", "files", *(url for name, value in given if name == "root" for url in value.split(","))]
+        words += [part for name, value in given if name != "root" for part in (OPTIONS[name], value)]
+        cwd = PROJECT.parent / "tests"
+    for name, value in ((SETTINGS if way == "crawl" else QUICK) | settings).items():
+        words += ["-s", f"{name}={value}"]
+    return [sys.executable, "-m", *words], cwd
+
+
+def begin(*arguments: str, way: str = "crawl", **settings: str) -> subprocess.Popen[str]:
+    """Start a crawl of which all is kept that it says."""
+    words, cwd = command(way, *arguments, **settings)
+    return subprocess.Popen(words, cwd=cwd, env=ENV, stderr=subprocess.STDOUT, stdout=subprocess.PIPE, text=True)
 
 
 def end(process: subprocess.Popen[str]) -> Run:
-    _, said = process.communicate(timeout=HANG)
+    said, _ = process.communicate(timeout=HANG)
     return Run(process.returncode, said.splitlines())
 
 
@@ -72,30 +92,31 @@ def served() -> Iterator[MockSite]:
         yield site
 
 
+@WAYS
 @pytest.mark.parametrize(
     ("arguments", "status", "words"),
     [
-        ((), 2, ("root is ''", "say where to start")),
-        (("root=htp://example.org/",), 2, ("root is 'htp://example.org/'", "say where to start")),
+        ((), 2, ("where to start",)),
+        (("root=htp://example.org/",), 2, ("'htp://example.org/'", "https://example.org/")),
         (("root=http://nowhere.invalid/",), 4, ("http://nowhere.invalid/", "no host of that name")),
         (("root=http://127.0.0.1:9/",), 4, ("http://127.0.0.1:9/", "connection was refused")),
         (("root={site}nothing",), 4, ("it answers 404",)),
         (("root={site}forbidden",), 4, ("robots.txt forbids it",)),
         (("root={site}", "targets=parquet"), 3, ("No parquet in 5 requests", "2 text/html", "1 application/pdf")),
-        (("root={site}", "budget=0"), 2, ("budget is '0'", "a number of requests")),
-        (("root={site}", "out={file}"), 2, ("cannot be written", "name another one")),
+        (("root={site}", "budget=0"), 2, ("budget is '0'", "it takes a number")),
+        (("root={site}", "out={file}"), 2, ("out", "name a")),
         (("root={site}", "budget=4"), 6, ("budget of requests is used up", "1 file found in 4 requests")),
     ],
     ids=["no URL", "typing error", "unknown host", "refused", "404", "robots", "wrong type", "budget 0", "out a file", "budget"],
 )  # fmt: skip
 def test_mistakes(
-    arguments: tuple[str, ...], status: int, words: tuple[str, ...], served: MockSite, tmp_path: Path
+    arguments: tuple[str, ...], status: int, words: tuple[str, ...], way: str, served: MockSite, tmp_path: Path
 ) -> None:
-    """Each has its status, and a last line that says what was wrong and what to do; a quiet log has three lines."""
+    """Each has its status, and a last line that says what was wrong and what to do; there are three lines at most."""
     (tmp_path / "file").touch()
     filled = [each.format(site=served.url("/"), file=tmp_path / "file") for each in arguments]
     out = [] if any(each.startswith("out=") for each in filled) else [f"out={tmp_path / 'found'}"]
-    check(end(begin(*filled, *out)), status, *words)
+    check(end(begin(*filled, *out, way=way)), status, *words)
     if status == 2:
         assert not served.log, "nothing was requested"
 
@@ -107,30 +128,70 @@ def slow() -> Iterator[MockSite]:
         yield site
 
 
-def test_interrupted_once(slow: MockSite, tmp_path: Path) -> None:
+@WAYS
+def test_interrupted_once(way: str, slow: MockSite, tmp_path: Path) -> None:
     """It says what it waits for and what stays, ends with 130, and resumes."""
-    out, job = tmp_path / "found", tmp_path / "job"
-    process = begin(f"root={slow.url('/page/0/100')}", f"out={out}", JOBDIR=str(job))
+    out, job = tmp_path / "found", {"JOBDIR": str(tmp_path / "job")} if way == "crawl" else {}
+    process = begin(f"root={slow.url('/page/0/100')}", f"out={out}", way=way, **job)
     wait_for(slow, 3)
     process.send_signal(signal.SIGINT)
     run = end(process)
     check(run, 130, "Interrupted", "the same command resumes")
-    assert len(run.lines) == 2
-    assert "for 1 requests in flight" in run.lines[0]
-    assert "Ctrl-C again stops at once" in run.lines[0]
-    assert str(out) in run.lines[0]
+    check_farewell(run.lines[-2], out)
 
 
-def test_interrupted_twice(slow: MockSite, tmp_path: Path) -> None:
+@WAYS
+def test_interrupted_twice(way: str, slow: MockSite, tmp_path: Path) -> None:
     """The process ends at once, with 130."""
-    process = begin(f"root={slow.url('/page/0/100')}", f"out={tmp_path}")
+    process = begin(f"root={slow.url('/page/0/100')}", f"out={tmp_path}", way=way)
     wait_for(slow, 3)
     process.send_signal(signal.SIGINT)
     time.sleep(0.2)  # or the second signal is merged with the first
     process.send_signal(signal.SIGINT)
     run = end(process)
     assert run.status == 130, run.lines
+    assert len(run.lines) <= LINES, run.lines
     assert not any("Traceback" in line for line in run.lines)
+
+
+def check_farewell(line: str, out: Path) -> None:
+    assert "for 1 request in flight" in line
+    assert "Ctrl-C again stops at once" in line
+    assert str(out) in line
+
+
+@WAYS
+@pytest.mark.parametrize("times", [1, 2])
+def test_interrupted_on_a_terminal(times: int, way: str, slow: MockSite, tmp_path: Path) -> None:
+    """Ctrl-C is what the terminal makes of a key, and the panel is there: the status and what is said are the same."""
+    words, cwd = command(way, f"root={slow.url('/page/0/100')}", f"out={tmp_path}", FOCUS_PROGRESS="auto")
+    child, terminal = pty.fork()
+    if child == 0:
+        os.chdir(cwd)
+        os.execve(words[0], words, {**ENV, "TERM": "xterm", "COLUMNS": "300", "LINES": "40"})
+    wait_for(slow, 3)
+    for _ in range(times):
+        os.write(terminal, b"\x03")
+        time.sleep(0.2)
+    shown = b"".join(iter(lambda: read(terminal), b"")).decode()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 130, shown
+    assert "links wait in" in shown, "the panel was there"
+    assert shown.rfind("\x1b[?25l") < shown.rfind("\x1b[?25h"), "the cursor is back"
+    plain = [re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", line).strip("\r") for line in shown.split("\n")]
+    lines = [line.removeprefix("^C") for line in plain if line.strip("^C ") and line[-1] not in "╮│╯"]
+    assert "Traceback" not in shown
+    assert len(lines) <= LINES, lines
+    if times == 1:
+        check_farewell(lines[-2], tmp_path)
+        assert "Interrupted" in lines[-1]
+
+
+def read(terminal: int) -> bytes:
+    """Return what a terminal shows next; nothing when the process is gone, which Linux calls an error."""
+    try:
+        return os.read(terminal, 1 << 16)
+    except OSError:
+        return b""
 
 
 def wait_for(site: MockSite, requests: int) -> None:
@@ -153,7 +214,8 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", str(folder)], check=False)
 
 
-def test_a_disk_that_is_full(small_disk: Path, tmp_path: Path) -> None:
+@WAYS
+def test_a_disk_that_is_full(way: str, small_disk: Path, tmp_path: Path) -> None:
     """In the middle the crawl stops, with 5, and the same command resumes with room; at the start it is refused."""
     files = "".join(f'<a href="/file?type=text/csv&size={20000 + i}">{i}</a>' for i in range(12))
     with MockSite(pages={"/": files}) as site:
@@ -219,10 +281,32 @@ def test_a_budget(site: MockSite) -> None:
 
 
 def test_one_of_several_starts(site: MockSite) -> None:
-    """A crawl is unreachable only where no start URL could be read."""
-    seeds = [site.url("/status?code=404"), site.url("/page/0/5")]
-    assert ending_of(crawl(Follower, seeds=seeds).crawler).status == 0
-    assert ending_of(crawl(Follower, seeds=seeds[:1]).crawler).status == 4
+    """A crawl is unreachable only where no start URL could be read; otherwise it says which of them could not."""
+    seeds = [site.url("/status?code=404"), "http://127.0.0.1:9/", site.url("/page/0/5")]
+    ending = ending_of(crawl(Follower, seeds=seeds).crawler)
+    unread = f"{seeds[0]}: it answers 404; {seeds[1]}: the connection was refused"
+    assert (ending.status, ending.sentence) == (0, f"Done: 5 items found in 6 requests. Could not read {unread}.")
+    ending = ending_of(crawl(Follower, seeds=seeds[:2]).crawler)
+    assert ending.sentence == f"No page could be read ({unread}): check the URLs, or try again later."
+    assert ending.status == 4
+    several = [f"http://127.0.0.1:9/{n}" for n in range(5)]
+    assert "/2: the connection was refused; and 2 more)" in ending_of(crawl(Follower, seeds=several).crawler).sentence
+
+
+def test_broken_links_are_no_start_urls(site: MockSite) -> None:
+    """A link to a page that is not there is no matter for the ending."""
+    site.pages["/start"] = f'<a href="{site.url("/status?code=404")}">a</a>'
+    ending = ending_of(crawl(Follower, seeds=[site.url("/start")]).crawler)
+    assert ending.sentence == "Done: 1 item found in 2 requests."
+
+
+@pytest.mark.parametrize("reached", [True, False])
+def test_what_failed_is_not_said_twice(reached: bool, site: MockSite) -> None:
+    """A failed connection has a line in the log once there was a page; where there was none, the ending says why."""
+    seeds = ["http://127.0.0.1:9/", *([site.url("/page/0/5")] if reached else [])]
+    done = crawl(Follower, {"ROBOTSTXT_OBEY": True}, addon=True, seeds=seeds)
+    assert len(done.logged("Failed: ")) == reached
+    assert ("Could not read" if reached else "No page could be read") in ending_of(done.crawler).sentence
 
 
 def test_nothing_is_left_where_nothing_was_seen(site: MockSite) -> None:
@@ -317,7 +401,7 @@ def test_failed_connections(addon: bool, site: MockSite) -> None:
     result = crawl(Deaf, {"LOG_LEVEL": "INFO", "ROBOTSTXT_OBEY": True}, addon=addon, seeds=[site.url("/page/0/3")])
     assert result.stats["focus/failure/refused"] == 4
     loud = [record for record in result.records if record.levelname == "ERROR" and record.exc_info]
-    told = result.logged("the connection was refused")
+    told = result.logged("Failed: ")
     assert (len(loud), len(told)) == ((0, 1) if addon else (8, 0))
     debug = [record for record in result.records if record.levelname == "DEBUG" and record.exc_info]
     assert len(debug) == (8 if addon else 0)

@@ -100,11 +100,11 @@ def test_a_url_is_enough(files: MockSite, tmp_path: Path) -> None:
     assert {Path(line["url"]).name for line in manifest(tmp_path / "found")} == {
         "report", "table.csv", "get?id=2", "named",
     }  # fmt: skip
-    first, second = said.splitlines()[:2]
+    first, *_ = said.splitlines()
     assert files.url("/") in first
     assert "csv, pdf" in first
-    assert "robots.txt" in second
-    assert polite.USER_AGENT in second
+    assert "obeys robots.txt" in first
+    assert polite.USER_AGENT in first
     assert files.log[0].path == "/robots.txt"
     assert {seen.headers["user-agent"] for seen in files.log} == {polite.USER_AGENT}
     assert "INFO" not in logged
@@ -176,6 +176,21 @@ def test_an_interrupted_crawl_resumes_by_the_same_command(tmp_path: Path) -> Non
     later = [line["url"] for line in manifest(tmp_path / "found") if line["crawl"] == 2]
     assert later
     assert not set(later) & set(urls)
+
+
+def test_a_topic_has_a_page_too(tmp_path: Path) -> None:
+    """``focus-topic`` leaves a page and a table in its folder, and ``focus-report`` makes them again."""
+    pages = {"/": '<a href="/bees">bees</a> <a href="/steel">steel</a>', "/bees": "bees " * 50, "/steel": "steel"}
+    with MockSite(pages=pages) as site:
+        run(tmp_path, "topic", site.url("/"), "--keywords", "bees", *FAST)
+    found = tmp_path / "pages"
+    assert {"index.html", "pages.csv", "pages.jsonl"} <= {path.name for path in found.iterdir()}
+    table = (found / "pages.csv").read_text()
+    (found / "index.html").unlink()
+    said, _ = run(tmp_path, "report", "pages")
+    assert said.strip() == f"What was found is in {Path('pages', 'index.html')}"
+    assert "3 pages were read; 2 of them are on the topic" in (found / "index.html").read_text()
+    assert (found / "pages.csv").read_text() == table
 
 
 def test_sitemaps_are_left_alone_if_somebody_says_so(files: MockSite, tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ def test_arms_in_words() -> None:
     note(finds, 3, "elsewhere", "http://a/", earned=0.0)
     note(finds, 5, "", "http://a/dataset/1")
     assert finds.paid(3) == [
-        ("links like *Download (CSV, … kB)* on pages like /publication/…", 10.0, 11),
+        ("links like “Download (CSV, … kB)” on pages like /publication/…", 10.0, 11),
         ("links to csv on pages like /dataset/…", 1.0, 1),
     ]
     assert dict(finds.kinds) == {"csv": 11}
@@ -57,7 +57,7 @@ def test_no_two_arms_have_the_same_name() -> None:
     finds = Finds()
     for arm in (1, 2, 3):
         note(finds, arm, "Report", "http://a/p/1")
-    assert finds.paid(3) == [("links like *Report* on pages like /p/…", 3.0, 3)]
+    assert finds.paid(3) == [("links like “Report” on pages like /p/…", 3.0, 3)]
     assert unlike(["a", "a", "a"]) == ["a", "a (2)", "a (3)"]
 
 
@@ -110,4 +110,4 @@ def test_hostile_names_and_narrow_terminals(text: str, width: int) -> None:
     assert all(line.isprintable() for line in shown.split("\n"))
     lines = progress(view(finds).host, finds)
     assert all(line.isprintable() and len(line) < 700 for line in lines)
-    assert any("links like *[bold]\\x1b" in line for line in lines)
+    assert any("links like “[bold]\\x1b" in line for line in lines)

@@ -15,16 +15,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from copysite import CopySite
 from crawls import crawl
+from mocksite import MockSite
 
 from scrapy_focus.commands.report import ReportCommand
 from scrapy_focus.found.folder import write_report
 from scrapy_focus.found.listed import read_list
-from scrapy_focus.found.notes import NOTES, read_notes
+from scrapy_focus.found.notes import NOTES, NoteBook, read_notes
+from scrapy_focus.found.report import report_of
 from scrapy_focus.found.words import counted
 from scrapy_focus.sites.portal.portal import StatisticsPortal
 from scrapy_focus.sites.server import SiteServer
 from scrapy_focus.spiders.datasets import DatasetsSpider
+from scrapy_focus.spiders.topic import TopicSpider
 from tests.made import HANG
 from tests.pages import Reader
 
@@ -183,6 +187,86 @@ def test_what_cannot_be_written_harms_no_crawl(server: SiteServer, tmp_path: Pat
     assert not done.logged("Traceback")
 
 
+def test_all_pages_with_a_broken_link_are_noted(tmp_path: Path) -> None:
+    """Those that were read before the link was followed, those that were read later, and those that were moved."""
+    menu = '<a href="/gone">Imprint</a> <a href="/">home</a>'
+    pages = {f"/p{n}": f"{menu} <p>{n}</p>" for n in range(30)}
+    with MockSite(pages={"/": menu + "".join(f'<a href="/p{n}">{n}</a>' for n in range(30)), **pages}) as site:
+        site.answers["/gone"] = lambda _: (404, {"Content-Type": "text/html"}, b"")
+        site.answers["/p3"] = lambda _: (302, {"Location": site.url("/p3/moved")}, b"")
+        site.pages["/p3/moved"] = menu
+        crawl(DatasetsSpider, {"FOCUS_SEED": 1}, addon=True, root=site.url("/"), out=str(tmp_path))
+        (broken,) = report_of(tmp_path).broken
+        asked = [seen.path for seen in site.log]
+        assert 1 < asked.index("/gone") < len(asked) - 1
+        there = [site.url(path) for path in asked if path not in ("/robots.txt", "/gone", "/p3", "/favicon.ico")]
+    assert (broken.url, broken.why, broken.anchor) == (site.url("/gone"), "404", "Imprint")
+    assert broken.pages == there[:20]
+    assert broken.more == len(there) - 20 == 11
+
+
+def test_ignored_parameters_are_on_the_page(tmp_path: Path) -> None:
+    """What the crawl learned of them is in its notes, with how many links were not followed for it."""
+    with CopySite(shelves=6, tracking="from") as site:
+        done = crawl(
+            DatasetsSpider, {"FOCUS_SEED": 1}, addon=True, root=site.url("/"), targets="csv", out=str(tmp_path)
+        )
+        (learned,) = done.scheduler.ignored_parameters()
+        (ignored,) = report_of(tmp_path).ignored
+        assert (ignored.host, ignored.name, ignored.links, ignored.pairs) == (
+            f"127.0.0.1:{site.port}",
+            "from",
+            learned.links,
+            learned.pairs,
+        )
+    assert ignored.links > 20
+    assert f"127.0.0.1:{site.port} from {ignored.links:,}" in Reader((tmp_path / "index.html").read_text()).text
+
+
+def test_roots_that_could_not_be_read_are_on_the_page(server: SiteServer, tmp_path: Path) -> None:
+    """The ending names them, and so does the page: after a kill, too, when the run that ended did not ask for them."""
+    roots = f"{server.url},http://127.0.0.1:9/"
+    done = crawl(DatasetsSpider, {"FOCUS_SEED": 1}, addon=True, root=roots, out=str(tmp_path), budget="40")
+    assert "Could not read http://127.0.0.1:9/: the connection was refused." in done.stats["focus/ending_sentence"]
+    assert Reader((tmp_path / "index.html").read_text()).text.count("Could not read http://127.0.0.1:9/: the conn") == 1
+    NoteBook(tmp_path, resumes=True).close()
+    said = "The crawl was to begin at http://127.0.0.1:9/, too, which could not be read: the connection was refused."
+    assert said in Reader(write_report(tmp_path).read_text()).text
+
+
+def test_a_search_for_a_topic_has_a_page(tmp_path: Path) -> None:
+    """With a folder, all that was read is in a table, what is on the topic on a page; a resumed job is one crawl."""
+    pages = {"/": "".join(f'<a href="/p{n}">{"honey" if n % 3 else "steel"} {n}</a>' for n in range(20))}
+    pages |= {f"/p{n}": "honey bees " * 40 if n % 3 else "steel" for n in range(20)}
+    pages["/p1"] += '<a href="/gone">honey</a>'
+    job, seen = str(tmp_path / "job"), []
+    with MockSite(pages=pages) as site:
+        site.answers["/gone"] = lambda _: (404, {"Content-Type": "text/html"}, b"")
+        for budget in (9, 100):
+            settings = {"JOBDIR": job, "FOCUS_SEED": 1, "FOCUS_BUDGET_REQUESTS": budget, "FOCUS_MAX_INFLIGHT": 1}
+            done = crawl(
+                TopicSpider, settings, addon=True, seeds=site.url("/"), keywords="honey,bees", folder=str(tmp_path / "found")
+            )  # fmt: skip
+            assert done.errors == {}
+            seen.append(report_of(tmp_path / "found"))
+    first, second = seen
+    assert len(first.notes.answers) < len(second.notes.answers) == 22
+    assert (second.notes.crawl, len(second.notes.runs)) == (1, 2)
+    lines = [json.loads(line) for line in (tmp_path / "found" / "pages.jsonl").read_text().splitlines()]
+    assert [page.url for page in second.pages] == [line["url"] for line in lines]
+    on = {page.url for page in second.files}
+    assert on == {line["url"] for line in lines if line["relevance"] >= 0.5}
+    assert on == {site.url(f"/p{n}") for n in range(20) if n % 3}
+    assert sum(answer.files for answer in second.notes.answers) == len(on)
+    (broken,) = second.broken
+    assert (broken.url, broken.pages) == (site.url("/gone"), [site.url("/p1")])
+    text = Reader((tmp_path / "found" / "index.html").read_text()).text
+    assert f"21 pages were read; {len(on)} of them are on the topic, on 1 host." in text
+    assert "Looked for pages on the topic of the words honey, bees" in text
+    with (tmp_path / "found" / "pages.csv").open(encoding="utf-8-sig", newline="") as file:
+        assert len(list(csv.DictReader(file))) == 21
+
+
 def test_with_scrapys_own_scheduler_there_is_a_list(server: SiteServer, tmp_path: Path) -> None:
     """Without a scheduler that tells of outcomes, the page has the files."""
     out = tmp_path / "out"
@@ -205,7 +289,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
         assert said.out == ""
         assert re.fullmatch(r"Error: [^\n]+\n", said.err)
     assert command.work([str(tmp_path / "not there")], None) == 2  # type: ignore[arg-type]
-    assert "is no folder; name the one in which a crawl stored its files" in capsys.readouterr().err
+    assert "is no folder; name the one in which a crawl stored what it found" in capsys.readouterr().err
     (tmp_path / "good").mkdir()
     (tmp_path / "good" / "manifest.jsonl").write_text('{"url": "https://x/a.csv"}\n')
     assert command.work([str(tmp_path / "good")], None) == 0  # type: ignore[arg-type]
