@@ -82,10 +82,26 @@ def test_what_is_drawn_of_pages_to_come_does_not_go_before_what_earns() -> None:
         for _ in range(3):
             arms.earn(lists, 0.0, 1.0, {items: 10})
             arms.earn(items, 1.0, 1.0, {})
-        arms.plan(np.array([True, True]))
+        arms.plan(np.array([True, False]))  # of what waits, only lists
         expected, rng = arms.worth(None).later[lists], np.random.default_rng(0)
+        assert expected > 0.5
         above.append(any(arms.worth(rng).later[lists] > expected + 1e-9 for _ in range(50)))
     assert above == [True, False]
+
+
+def test_links_of_the_best_arm_are_worth_nothing_beyond_their_price() -> None:
+    """With named callbacks: pages that reveal hundreds of what is best now do not seem to be worth more than it."""
+    later = []
+    for name in ("", "parse_book"):
+        arms = BranchingArms(noise=0.0)
+        lists, items = arms.new(PAGES), arms.new(PAGES, name)
+        for _ in range(3):
+            arms.earn(lists, 0.0, 1.0, {items: 400, lists: 20})
+            arms.earn(items, 1.0, 1.0, {})
+        arms.plan(np.array([True, True]))
+        later.append(float(arms.worth(None).later[lists]))
+    assert later[0] > 1
+    assert later[1] == 0
 
 
 def test_an_arm_is_worth_its_mean_and_a_little_of_its_kind() -> None:

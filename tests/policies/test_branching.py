@@ -139,6 +139,19 @@ def redirecting_downloads(pick: Pick) -> tuple[Outcome, list[Link]]:
     return (page(pick, mime="text/csv"), []) if "/get" in pick.url else (page(pick), [])
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_details_go_before_listings_that_code_made(seed: int) -> None:
+    """Links for which a spider has a callback of their own are fetched before pages that may reveal more of them.
+
+    What the pages are worth is planned when none of the links was fetched yet, so that each page seems to reveal as
+    many as the first one did.
+    """
+    crawl = started(policy(targets=()), *some("", range(1), ""), seed=seed, goal=ItemsGoal())
+    details = [each._replace(callback="parse_book") for each in some(MAIN, range(100, 120), "book/{}")]
+    fetch(crawl, *some("(made)/list:*.html/parse()", range(2, 21), "list/{}.html"), *details)
+    assert kinds_of([pick for _ in range(8) if (pick := crawl.next()) is not None]) == {"book": 8}
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_downloads_without_an_extension_earn_their_arm(seed: int) -> None:
     """Of a hundred links that redirect to files and four hundred others, 60 of the first 100 fetched are files."""
