@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import soakinside
-from killer import Hunt, Nursery, Running
+from killer import Hunt, Nursery, Running, import_what_crawls_need
 from mocksite import MockSite
 
 from scrapy_focus.jobs.doctor.check import check_job
@@ -128,6 +128,7 @@ def serve() -> None:
     from scrapy import cmdline
     from sklearn.linear_model import SGDClassifier  # noqa: F401 (here and below: once, for all forks)
 
+    import_what_crawls_need()
     import scrapy_focus.downloadermiddlewares
     import scrapy_focus.extensions
     import scrapy_focus.pipelines
