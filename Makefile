@@ -23,7 +23,7 @@ test: $(VENV)/installed-test
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
 	$(VENV)/bin/lint-imports
-	$(PY) -m pytest -q -n $(WORKERS) --dist loadfile -m 'not slow and not alone'
+	$(PY) -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m 'not slow and not alone'
 	$(PY) -m pytest -q -m alone
 
 test-slow: $(VENV)/installed-test

@@ -10,6 +10,14 @@ if TYPE_CHECKING:
 
     import pytest
 
+#: Files that take longest. They come first, so that at the end of a run no process is left alone with one of them.
+FIRST = (
+    "scrapy/test_reactor.py", "hostile/test_hostile.py", "scrapy/test_storage.py", "scrapy/test_kills.py",
+    "scrapy/test_record_command.py", "scrapy/test_topic_spider.py", "scrapy/test_crawl_again.py",
+    "scrapy/test_kill_safe_fetch.py", "scrapy/test_endings.py", "scrapy/test_find_commands.py",
+    "scrapy/test_put_off_hosts.py", "scrapy/test_soak.py", "docs/test_build.py",
+)  # fmt: skip
+
 
 def pytest_configure() -> None:
     """Let Ctrl-C reach what tests start, where it is ignored: a shell does that to what it runs in the background, and
@@ -17,6 +25,11 @@ def pytest_configure() -> None:
     """
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the files first that take longest, and leave the others in their order."""
+    items.sort(key=lambda item: not item.path.as_posix().endswith(FIRST))
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
