@@ -16,12 +16,14 @@ demo: $(VENV)/installed
 demo-topic: $(VENV)/installed
 	$(PY) example_project/topic_demo.py
 
+# One more than there are cores, as many tests wait for servers and processes.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print(os.cpu_count() + 1)')
 test: $(VENV)/installed-test
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
 	$(VENV)/bin/lint-imports
-	$(PY) -m pytest -q -n auto --dist loadfile -m 'not slow and not alone'
+	$(PY) -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m 'not slow and not alone'
 	$(PY) -m pytest -q -m alone
 
 test-slow: $(VENV)/installed-test

@@ -46,7 +46,7 @@ class NamedSitemaps:
         """Let sitemaps wait with the scheduler; the handler of Scrapy's ``robots_parsed``."""
         named = getattr(getattr(robotparser, "rp", None), "sitemaps", ())  # Scrapy's parser has a Protego
         for url in islice(named, _NAMED):
-            made = _request(urljoin(request.url, url), "(robots.txt)/sitemap", depth=0)
+            made = _request(request.url, url, "(robots.txt)/sitemap", depth=0)
             if made is not None and self.crawler.engine is not None:
                 self.crawler.engine.crawl(made)
 
@@ -56,7 +56,7 @@ def links_of_listing(response: Response, kind: str) -> Iterator[scrapy.Request]:
     body = whole(response.body)
     if kind == "catalogue":
         for url in islice(listed_in(body), _LISTED):
-            if (made := _request(urljoin(response.url, url), "(catalogue)/dataset")) is not None:
+            if (made := _request(response.url, url, "(catalogue)/dataset")) is not None:
                 yield made
     elif kind == "sitemap":
         yield from _links_of_sitemap(body, response)
@@ -70,22 +70,23 @@ def _links_of_sitemap(body: bytes, response: Response) -> Iterator[scrapy.Reques
         if is_index and depth >= _DEPTH:
             return
         for entry in islice(sitemap, _INDEXED if is_index else _LISTED):
-            url = urljoin(response.url, entry["loc"])
-            made = _request(url, "(sitemap)/sitemap", depth=depth + 1) if is_index else _request(url, "(sitemap)/url")
+            place, nested = ("(sitemap)/sitemap", depth + 1) if is_index else ("(sitemap)/url", None)
+            made = _request(response.url, entry["loc"], place, depth=nested)
             if made is not None:
                 yield made
     except (etree.XMLSyntaxError, StopIteration, ValueError) as error:
         logger.debug("%s is read up to where it is broken: %s", brief(response.url), error)
 
 
-def _request(url: str, place: str, *, depth: int | None = None) -> scrapy.Request | None:
-    """Return a request whose link stands in this place; ``depth``: of a sitemap, in how many others it is named."""
+def _request(base: str, href: str, place: str, *, depth: int | None = None) -> scrapy.Request | None:
+    """Return a request whose link stands in this place, ``None`` where it is none that can be asked for; ``depth``: of
+    a sitemap, in how many others it is named.
+    """
     meta: dict[str, Any] = {LINK: {"tag_path": place}}
     if depth is not None:
         meta |= {_NESTED: depth, "download_maxsize": _MAXSIZE}
-    if not url.startswith(("http://", "https://")):
-        return None
     try:
-        return scrapy.Request(url, meta=meta)
+        url = urljoin(base, href)
+        return scrapy.Request(url, meta=meta) if url.startswith(("http://", "https://")) else None
     except ValueError:
         return None

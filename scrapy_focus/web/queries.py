@@ -24,7 +24,8 @@ class Query(NamedTuple):
     @property
     def host(self) -> str:
         """Host and port of the URL, as they are spelled."""
-        return self.head.partition("?")[0].split("/", 3)[2] if self.head.count("/") >= 2 else ""
+        parts = self.head.partition("?")[0].split("/", 3)
+        return parts[2] if len(parts) > 2 else ""
 
     @property
     def names(self) -> tuple[str, ...]:

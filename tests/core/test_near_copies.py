@@ -54,6 +54,13 @@ def test_a_url_without_a_parameter(url: str, without: str) -> None:
     assert query_of(url).without("x") == without
 
 
+@pytest.mark.parametrize("url", ["x?" + "&".join(["y=/"] * 30), "x", "?", "", "http:"])
+def test_what_is_no_url_has_no_host(url: str) -> None:
+    """Though slashes may stand in its parameters; nothing is learned from it."""
+    assert query_of(url).host == ""
+    assert NearCopies().learn(url, 1) == []
+
+
 def test_parameters_in_the_path_are_parameters() -> None:
     """They are taken out where they stand, and their names begin with a semicolon."""
     query = query_of("http://h/a;jsessionid=1F/b?c=3")

@@ -86,7 +86,7 @@ class Model:
 
 
 @pytest.mark.usefixtures("sizes")
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(("hosts", "arms", "ranks"), [(1, 1, 1000), (3, 2, 5), (40, 3, 1000), (4, 60, 3)])
 def test_a_queue_is_a_set_of_sorted_lists(hosts: int, arms: int, ranks: int, seed: int) -> None:
     """Any order of insertions, removals and pops behind busy hosts gives what sorted lists give."""
@@ -229,7 +229,7 @@ def test_purging_in_turns_removes_all_that_does_not_count() -> None:
 
 
 @pytest.mark.parametrize(
-    ("hosts", "per_host", "arms", "most"), [(20_000, 10, 1, 60), (100, 1000, 10, 45), (1, 100_000, 100, 45)]
+    ("hosts", "per_host", "arms", "most"), [(5_000, 10, 1, 60), (30, 1000, 10, 45), (1, 30_000, 100, 45)]
 )
 def test_a_queue_is_small(hosts: int, per_host: int, arms: int, most: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """A waiting link takes 45 bytes, and 60 where hosts have only ten each; its key takes 13 more."""

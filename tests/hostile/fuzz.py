@@ -43,6 +43,8 @@ _TEXT = 200  # characters of anchors and contexts
 _PATH = 5_000  # characters that no tag path is longer than
 _ANEW = 500  # pages after which a crawl begins anew
 _URL = "http://host.test/folder/page.html"
+_ARCHIVE = b"PK\x03\x04" + bytes(22) + b"\x05\0\0\0word/"
+_OLD_OFFICE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(22)
 
 
 def message(data: bytes) -> tuple[dict[str, str], bytes]:
@@ -215,6 +217,39 @@ def _files() -> Iterator[bytes]:
     yield pickle.dumps(
         {**fields, "headers": {b"Content-Type": [b"text/html"]}, "body": b"<a href=/x.csv>bees</a>"}, protocol=4
     )
+
+
+def _listings() -> Iterator[bytes]:
+    """Yield small listings, and URLs with parameters, to begin with."""
+    import gzip
+
+    entries = b"".join(
+        b"<url><loc>%s</loc></url>" % loc
+        for loc in (b"http://host.test/a.csv", b"/b", b"http://[", b"mailto:a", b"https://host.test:99999/", b"&#0;")
+    )
+    xmlns = b' xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
+    sitemap = b'<?xml version="1.0" encoding="UTF-8"?><!-- <rss> --><urlset%s>%s</urlset>' % (xmlns, entries)
+    index = b"<x:sitemapindex xmlns:x=%s><x:sitemap><x:loc>/s.xml.gz</x:loc></x:sitemap></x:sitemapindex>"
+    catalogue = {
+        "@type": "dcat:Catalog",
+        "dataset": [{"landingPage": "http://[", "distribution": [{"downloadURL": "http://host.test/\u00e9.csv"}]}],
+    }
+    robots = b"User-agent: *\nDisallow: /x\nSitemap: /s.xml\nSitemap: http://[\nSitemap: https://host.test/t.xml.gz"
+    urls = "http://host.test/a;jsessionid=1F/b?sort=price&sid=abc&&=&x=1&x=2#top http://host.test/?utm_source=a&b"
+    yield from (sitemap, gzip.compress(sitemap), index % b'"http://www.sitemaps.org/schemas/sitemap/0.9"', robots)
+    yield from (json.dumps(catalogue).encode(), json.dumps({"version": "https://jsonfeed.org/version/1"}).encode())
+    yield from (b"<rss><channel><item><link>/a</link>", b'<rdf:RDF xmlns="http://purl.org/rss/1.0/"/>', urls.encode())
+    yield b"csv, .DAT,image/*,/download/\\d+,[a,b]{1,3},data"
+
+
+def _heads() -> Iterator[bytes]:
+    """Yield the beginnings of files, as archives and office programs write them."""
+    member = b"PK\x03\x04" + bytes(22)
+    yield member + b"\x08\0\0\0mimetypeapplication/epub+zip"
+    yield member + b"\x05\0\0\0xl/ab" + member
+    entry = "Workbook\0".encode("utf-16-le")
+    yield _OLD_OFFICE + b"\x09\0" + bytes(16) + b"\0\0\0\0" + bytes(460) + entry
+    yield from (b"%PDF-1.7", b"\x1f\x8b\x08", b"\x89PNG\r\n\x1a\n", b"Rar!\x1a\x07", b"SQLite format 3\0")
 
 
 @cache
@@ -424,6 +459,123 @@ class _Crawls:
                 crawl.report(Outcome(pick, status=200, mime=mime, size=len(body), items=float(len(body) % 2)), fresh)
 
 
+def listing(data: bytes) -> None:
+    """Sitemaps, feeds and catalogues of data sets, and the requests that are made for what they list."""
+    from scrapy import Request
+    from scrapy.http import Response
+
+    from scrapy_focus.spiders.listings import links_of_listing
+    from scrapy_focus.web.listings import beginning, listing_of
+
+    _, body = message(data)
+    for content in (data, body):
+        kind = listing_of(beginning(content))
+        for each, depth in ((kind, 0), ("sitemap", 2), ("catalogue", 0)):
+            response = Response(_URL, body=content, request=Request(_URL, meta={"sitemap_depth": depth}))
+            for made in links_of_listing(response, each):
+                assert made.url.startswith(("http://", "https://")), f"a request for {made.url!r}"
+    _named_in(data)
+
+
+def _named_in(data: bytes) -> None:
+    """Ask for the sitemaps that a robots.txt names."""
+    from scrapy import Request
+    from scrapy.robotstxt import ProtegoRobotParser
+
+    from scrapy_focus.spiders.listings import NamedSitemaps
+
+    asked: list[Request] = []
+    signals = SimpleNamespace(connect=lambda *_: None)
+    engine = SimpleNamespace(crawl=asked.append)
+    named = NamedSitemaps(SimpleNamespace(signals=signals, engine=engine))  # type: ignore[arg-type]
+    named.on_parsed(ProtegoRobotParser(data, spider=None), Request("http://host.test/robots.txt"))
+    assert len(asked) <= 20, "too many sitemaps"
+
+
+def file(data: bytes) -> None:
+    """What a file is: by its first bytes, its headers, the wishes of a user for its URL; and where it is stored."""
+    from scrapy_focus.found.names import Names, safe_name
+    from scrapy_focus.web.mime import parse_mime
+    from scrapy_focus.web.names import announced_name
+    from scrapy_focus.web.sniff import sniff
+
+    headers, body = message(data)
+    for content in (data, body, _ARCHIVE + data, _OLD_OFFICE + data):
+        mime = sniff(content)
+        assert parse_mime(mime) == mime, f"the type {mime!r}"
+    announced = announced_name(headers)
+    names = Names()
+    for url in (text_of(data[:_SEED]), "http://host.test/" + text_of(body[:_SEED])):
+        for mime in (sniff(data), "text/html", parse_mime(headers.get("Content-Type", ""))):
+            _wanted().takes(mime, url)
+        first, second = names.give(url, announced), names.give(url, announced)
+        assert first.casefold() != second.casefold(), f"two files at {first!r}"
+        for path in (first, second):
+            parts = path.split("/")
+            assert [safe_name(part, 255) for part in parts] == parts, f"the path {path!r}"
+            assert path.count("/") == 2, f"the path {path!r}"
+
+
+@cache
+def _wanted() -> Any:
+    from scrapy_focus.web.wanted import Wanted
+
+    return Wanted.of(["data", "dat", "tar.zst", "image/*", r"/download/\d+", r"[?&]format=(csv|json)"])
+
+
+def asked_for(data: bytes) -> None:
+    """What a user looks for, in words."""
+    from scrapy_focus.core.errors import ConfigError
+    from scrapy_focus.web.wanted import Wanted, slips, split_words
+
+    words = split_words(text_of(data[:2000]))  # a command line
+    slips(words)
+    with contextlib.suppress(ConfigError):
+        str(Wanted.of(words))
+
+
+class _Copies:
+    """What was learned of parameters from URLs and pages, one after the other."""
+
+    def __init__(self) -> None:
+        self.near: Any = None
+        self.left = 0
+
+    def tell(self, data: bytes) -> None:
+        """Tell of URLs, and of a page that was found at each."""
+        from parsel import Selector
+
+        from scrapy_focus.web.nearcopies import NearCopies, page_print
+        from scrapy_focus.web.queries import query_of
+
+        if not self.left:
+            self.near, self.left = NearCopies(), _ANEW
+        self.left -= 1
+        near = self.near
+        text = text_of(data)
+        said = page_print(Selector(text=text.encode("utf-8", "replace").decode(), type="html").root)
+        assert said == page_print(Selector(text=text.encode("utf-8", "replace").decode(), type="html").root)
+        for number, line in enumerate(re.split(r"[\s\"'<>]+", text[:_SEED])[:50]):
+            for url in (line, "http://host.test/" + line, f"http://host.test/list?sid={number}&" + line):
+                query = query_of(url)
+                again = query_of(query.without())
+                assert again.without() == query.without(), f"{url!r} is spelled in two ways"
+                near.offer(url)
+                near.wants(url)
+                near.visit(url)
+                near.learn(url, said or number % 3)
+                stripped = near.stripped(url)
+                if stripped is not None:
+                    assert not {*query_of(stripped.url).names} & {*stripped.names}, f"{stripped} keeps a parameter"
+                    near.was_fetched(stripped)
+                    near.drop(stripped)
+        if self.left % 50 == 0:
+            state = json.loads(json.dumps(near.state()))
+            restored = NearCopies()
+            restored.restore(state)
+            assert json.loads(json.dumps(restored.state())) == state, "it is restored otherwise"
+
+
 _CRAWLS = _Crawls()
 #: What is fuzzed, by name.
 PARSERS: dict[str, Callable[[bytes], None]] = {
@@ -440,6 +592,10 @@ PARSERS: dict[str, Callable[[bytes], None]] = {
     "robots": robots,
     "shown": shown,
     "crawl": _CRAWLS.tell,
+    "listing": listing,
+    "file": file,
+    "asked_for": asked_for,
+    "copies": _Copies().tell,
 }
 
 
@@ -452,7 +608,7 @@ def seeds() -> list[bytes]:
         text.encode("utf-8", "surrogatepass")
         for text in (*_HREFS, *_BASES, *_FILES, *_ENCODED, *_LATER, *filter(None, _TYPES))
     ]
-    found += _files()
+    found += [*_files(), *_listings(), *_heads()]
     for scenario in SCENARIOS:
         for number in (0, 1, 2, 7):
             answer = scenario(Asked("GET", scenario.host, f"/x/{number}.html", 1))

@@ -16,10 +16,14 @@ import os
 import resource
 import sys
 import time
+from collections import deque
 from importlib import import_module
 from pathlib import Path
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
+
+from scrapy.settings.default_settings import DOWNLOADER_MIDDLEWARES_BASE, EXTENSIONS_BASE, SPIDER_MIDDLEWARES_BASE
+from scrapy.utils.misc import load_object, walk_modules_iter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -34,6 +38,7 @@ BEFORE = (
     "sklearn.linear_model", "scrapy.cmdline", "scrapy.commands.crawl", "scrapy.core.downloader.handlers.http11", "scrapy_focus.commands.status",
     "scrapy_focus.commands.check", "scrapy_focus.jobs.doctor.check", "scrapy_focus.jobs.doctor.status", "scrapy_focus.policies.treeq",
     "scrapy_focus.policies.branching", "scrapy_focus.policies.tagpath", "rich.panel", "rich.live", "stock.spiders",
+    "aiohttp.web", "scrapy.core.downloader.handlers._aiohttp", "tldextract", "jinja2", "focused.spiders.datasets",
 )  # fmt: skip
 _ENDS = (
     "open",
@@ -149,6 +154,10 @@ def serve() -> None:
     """Run commands in forks, as asked for on stdin, a line of JSON each; say on stdout what was measured, alike."""
     for name in BEFORE:
         import_module(name)
+    for package in ("scrapy.commands", "scrapy_focus.commands"):
+        deque(walk_modules_iter(package), maxlen=0)
+    for components in (EXTENSIONS_BASE, DOWNLOADER_MIDDLEWARES_BASE, SPIDER_MIDDLEWARES_BASE):
+        deque(map(load_object, components), maxlen=0)
     print(json.dumps({"slowness": slowness()}), flush=True)
     for line in sys.stdin:
         asked = json.loads(line)

@@ -208,7 +208,7 @@ class UnrulyOwn(Unruly):
         return float(self.stats.sums[arm]) + 0.1 * (waiting % 7) - 0.3 * pulls if pulls else -np.inf
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     base=st.sampled_from([Unruly, UnrulyExplorer, UnrulyGreedy, UnrulyOwn]),
     ways=st.frozensets(st.sampled_from(["place", "fail", "learn", "release", "move", "forget"])),

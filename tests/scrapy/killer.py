@@ -35,6 +35,7 @@ def serve() -> None:
     """Run spiders in forks, one after the other, as asked for on stdin; say their process id, and how they ended."""
     from sklearn.linear_model import SGDClassifier  # noqa: F401 (here and below: once, for all forks)
 
+    import_what_crawls_need()
     import scrapy_focus.scheduler  # noqa: F401
     from scrapy_focus.policies import focused  # noqa: F401
     from scrapy_focus.policies.tagpath import offline, policy  # noqa: F401
@@ -62,6 +63,17 @@ def _run(settings: dict[str, Any], root: str, out: str) -> None:
     process = AsyncCrawlerProcess({"TWISTED_REACTOR_ENABLED": False, **settings})
     process.crawl(Killed, root=root, out=out)
     process.start()
+
+
+def import_what_crawls_need() -> None:
+    """Import what each crawl does when it starts: once, for all forks."""
+    from scrapy.core.downloader.handlers import _aiohttp  # noqa: F401
+    from scrapy.settings.default_settings import DOWNLOADER_MIDDLEWARES_BASE, EXTENSIONS_BASE, SPIDER_MIDDLEWARES_BASE
+    from scrapy.utils.misc import load_object
+
+    for components in (EXTENSIONS_BASE, DOWNLOADER_MIDDLEWARES_BASE, SPIDER_MIDDLEWARES_BASE):
+        for component in components:
+            load_object(component)
 
 
 class Nursery:

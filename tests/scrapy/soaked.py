@@ -7,7 +7,6 @@ import json
 import math
 import os
 import random
-import re
 import resource
 import shutil
 import signal
@@ -21,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import soakinside
-from killer import Hunt, Nursery, Running
+from killer import Hunt, Nursery, Running, import_what_crawls_need
 from mocksite import MockSite
 
 from scrapy_focus.jobs.doctor.check import check_job
@@ -35,7 +34,6 @@ HERE = Path(__file__).parent
 PROJECT = Path(__file__).parents[2] / "example_project"
 ROBOTS = "/robots.txt"
 BAD = (" ERROR: ", " CRITICAL: ", "Traceback (most recent", "never retrieved")
-TIMEOUTS = re.compile(r"'retry/reason_count/scrapy\.exceptions\.DownloadTimeoutError': (\d+)")  # of runs that ended
 FULL = ("ERROR: scrapy_focus stops the crawl: ", "[scrapy_focus.engine.feeds] ERROR: the feed ")  # where a disk is
 DAY = 86_400.0
 
@@ -130,6 +128,7 @@ def serve() -> None:
     from scrapy import cmdline
     from sklearn.linear_model import SGDClassifier  # noqa: F401 (here and below: once, for all forks)
 
+    import_what_crawls_need()
     import scrapy_focus.downloadermiddlewares
     import scrapy_focus.extensions
     import scrapy_focus.pipelines
@@ -410,7 +409,8 @@ class Soak(Hunt):
         lines = (self.folder / "end.arrived").read_text().splitlines()
         arrived = {(int(pid), path) for pid, path in (line.split() for line in lines)}
         last: dict[str, int] = {}
-        overdue = sum(map(int, TIMEOUTS.findall(self.output())))
+        timeouts = self.folder / "end.timeouts"
+        overdue = len(timeouts.read_text().splitlines()) if timeouts.exists() else 0
         for i, seen in enumerate(self.site.log):
             if seen.path == ROBOTS:
                 continue

@@ -38,7 +38,15 @@ class Shop(Spider):
 
 
 class Dump(MemoryStatsCollector):
-    """Says in a file how a crawl ended that nobody stopped."""
+    """Says in a file how a crawl ended that nobody stopped, and in another one each time that the wait for an answer
+    ended, before it is asked for again: a run that is killed later on tells, too.
+    """
+
+    def inc_value(self, key: str, count: int = 1, start: int = 0, spider: Spider | None = None) -> None:
+        super().inc_value(key, count, start)
+        if key == "retry/reason_count/scrapy.exceptions.DownloadTimeoutError":
+            with Path(os.environ["SOAK_END"] + ".timeouts").open("a") as file:
+                file.write(f"{os.getpid()}\n" * count)
 
     def close_spider(self, spider: Spider | None = None, reason: str | None = None) -> None:
         if reason not in ("shutdown", "focus_storage"):

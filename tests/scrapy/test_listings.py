@@ -99,16 +99,16 @@ def test_indexes_without_end_are_left(site: MockSite, tmp_path: Path) -> None:
 
 
 def test_a_broken_sitemap_is_read_as_far_as_it_goes(site: MockSite, tmp_path: Path) -> None:
-    """It ends in the middle, has an entity that grows, and an entry without a URL."""
+    """It ends in the middle, has an entity that grows, an entry without a URL, and one with a URL that is none."""
     site.pages["/start"] = "<html><body>nothing here</body></html>"
     say(site, "/a.csv", "text/csv", "1\n")
-    say(site, "/robots.txt", "text/plain", "User-agent: *\nSitemap: /s.xml\n")
+    say(site, "/robots.txt", "text/plain", "User-agent: *\nSitemap: http://[\nSitemap: /s.xml\n")
     bomb = '<!DOCTYPE urlset [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;">]>'
     say(
         site,
         "/s.xml",
         "text/xml",
-        f"{bomb}<urlset><url/><url><loc>&b;</loc></url>{locs(site, 'url', '/a.csv')}<url><lo",
+        f"{bomb}<urlset><url/><url><loc>&b;</loc></url><url><loc>http://[</loc></url>{locs(site, 'url', '/a.csv')}<url><lo",
     )
     files, _ = found(site, tmp_path)
     assert files == ["a.csv"]

@@ -4,16 +4,49 @@ from __future__ import annotations
 
 import os
 import random
+import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from soak import soak, table_of
 from soaked import SUBJECTS, Cradle, Soak, SoakSite
 
+from tests.made import HANG
+
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from killer import Running
+    from mocksite import Seen
+
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no SIGKILL here")
+
+
+class HoldingSite(SoakSite):
+    """Answers the first request for one page only when it is asked for again."""
+
+    held = "/p/3"
+
+    def __init__(self, **rest: Any) -> None:
+        super().__init__(**rest)
+        self.again = threading.Event()
+
+    def begin(self, seen: Seen) -> None:
+        super().begin(seen)
+        if seen.path == self.held and self.asks.count(self.held) > 1:
+            self.again.set()
+        elif seen.path == self.held:
+            self.again.wait(HANG)
+
+
+class OverdueSoak(Soak):
+    """A soak that can kill a run once an answer of it was overdue."""
+
+    site: HoldingSite
+
+    def after_a_timeout(self, running: Running) -> bool:
+        """When the page was asked for again."""
+        return self._until(running, self.site.again.is_set, 0)
 
 
 def crawl(folder: Path, plan: list[str], *, seed: int = 3, pages: int = 250) -> Soak:
@@ -36,6 +69,17 @@ def test_the_time_of_day_may_jump(tmp_path: Path) -> None:
     done = crawl(tmp_path, ["after_requests", "wrong_clock", "wrong_clock", "after_requests", "wrong_clock"]).done
     assert done.jumps
     assert done.kills.total() >= 2
+
+
+def test_a_run_that_is_killed_has_told_of_overdue_answers(tmp_path: Path) -> None:
+    """What it asked for again for that reason, before the kill, is not needless."""
+    waits = {"DOWNLOAD_TIMEOUT": 1, "RETRY_TIMES": 100}
+    with Cradle() as cradle, HoldingSite(n=40, seed=3) as site:
+        run = OverdueSoak(SUBJECTS[2], site, tmp_path / "crawl", random.Random(3), settings=waits)
+        done = run.run(cradle, ["after_a_timeout"])
+    assert not run.problems
+    assert done.kills == {"after_a_timeout": 1}
+    assert site.asks.count(site.held) >= 2
 
 
 @pytest.mark.slow
