@@ -114,7 +114,7 @@ def rows_of(found: dict[str, Any]) -> list[tuple[str, str]]:
 
 def _dropped(counts: dict[str, int]) -> list[tuple[str, str]]:
     dropped = counts.get("link/dropped", 0)
-    return [("dropped", f"{_n(dropped, 'time')} a link was given up, as too many waited")] if dropped else []
+    return [("dropped", f"{_n(dropped, 'link')} given up, as too many waited")] if dropped else []
 
 
 def _state(found: dict[str, Any]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, cast
 
@@ -72,7 +73,7 @@ class Links:
         self.reads_page = reads_page
         self.priorities = priorities
         self._coming: set[int] = set()  # keys of links that are not with the policy yet, and of redirects under way
-        self._offered: set[int] = set()  # keys of links that are not with the policy yet, whose requests are kept
+        self._offered: Counter[int] = Counter()  # keys of links whose requests are kept, until the policy has them
         self._salt = itertools.count(1)
         self._started = KeySet()  # keys of start requests that were asked about
 
@@ -137,7 +138,7 @@ class Links:
         payload = self.requests.pack(key, request, again=seen)
         self.host.count("link/kept", len(self.requests) - kept)
         if not payload:
-            self._offered.add(key)
+            self._offered[key] += 1
         return Link(
             url=request.url,
             key=key,
@@ -165,13 +166,17 @@ class Links:
         links = list(links)
         keys = [link.key for link in links]
         self._coming.difference_update(keys)
-        self._offered.difference_update(keys)
         untouched = []
         for link, state in zip(links, self.host.knows(keys), strict=True):
             if state == State.NEW:
                 untouched.append(link.url)
-            if not link.payload and state not in (State.WAITING, State.FLYING):
-                self.requests.forget(link.key)
+            if link.payload:
+                continue
+            self._offered[link.key] -= 1
+            if self._offered[link.key] <= 0:  # or another page has the link, and may bring the policy to want it
+                del self._offered[link.key]
+                if state not in (State.WAITING, State.FLYING):
+                    self.requests.forget(link.key)
         return untouched
 
     def forget_given_up(self) -> None:

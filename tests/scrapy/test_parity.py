@@ -84,10 +84,12 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[SiteSer
         yield server, RecordedSite(path)
 
 
-def live(server: SiteServer, tmp_path: Path, policy: type[Policy], params: dict[str, Any]) -> list[tuple[str, str]]:
+def live(
+    server: SiteServer, tmp_path: Path, policy: type[Policy], params: dict[str, Any], **more: Any
+) -> list[tuple[str, str]]:
     """Crawl over HTTP; return method and URL of each request, as the server saw them."""
     log = tmp_path / "decisions.jsonl"
-    settings = {"FOCUS_POLICY": policy, "FOCUS_POLICY_PARAMS": params, "FOCUS_SEED": 5, "FOCUS_LOG": str(log)}
+    settings = {"FOCUS_POLICY": policy, "FOCUS_POLICY_PARAMS": params, "FOCUS_SEED": 5, "FOCUS_LOG": str(log), **more}
     server.log.clear()
     args = {"root": server.url, "budget": str(BUDGET), "out": str(tmp_path / "found")}
     crawled = crawl(DatasetsSpider, {**LIVE, **settings}, addon=True, **args)
@@ -132,6 +134,19 @@ def test_live_and_simulated_crawls_are_the_same(
     assert [event["url"] for event in events if event["event"] == "pick"] == harvest.asked
     assert sum(event["reward"] for event in events if event["event"] == "outcome" and event["reward"]) >= 10
     assert harvest.found[-1] >= 10
+
+
+@pytest.mark.parametrize("policy", [BreadthFirst, BranchingBandit])
+def test_with_few_waiting_links_both_are_the_same(
+    recorded: tuple[SiteServer, RecordedSite], tmp_path: Path, policy: type[Policy]
+) -> None:
+    """The same links are given up live and in a simulation, by rank and at random."""
+    server, site = recorded
+    seen = live(server, tmp_path, policy, {}, FOCUS_MOST_WAITING=80)
+    harvest = simulate(policy(), FilesGoal(stored=True), site, budget=BUDGET - 1, seed=5, most_waiting=80)
+    paths = ["/" + site.urls[page].removeprefix(server.url) for page in harvest.pages[1:]]
+    assert [path for _, path in seen] == paths
+    assert harvest.counts["link/dropped"] > 50
 
 
 def test_the_default_policy_is_the_same_live_and_simulated(

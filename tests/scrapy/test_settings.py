@@ -140,6 +140,16 @@ def test_the_log_says_what_is_active(site: MockSite) -> None:
         ({"FOCUS_BUDGET_REQUESTS": -1}, "FOCUS_BUDGET_REQUESTS is -1"),
         ({"FOCUS_BUDGET_SECONDS": "1h"}, "FOCUS_BUDGET_SECONDS is '1h'; it takes a number"),
         ({"FOCUS_SEED": "x"}, "FOCUS_SEED is 'x'"),
+        ({"FOCUS_MOST_WAITING": "few"}, "FOCUS_MOST_WAITING is 'few'; it takes a whole number from 0"),
+        (
+            {"FOCUS_MOST_WAITING": 9, "FOCUS_MAX_INFLIGHT": 0, "CONCURRENT_REQUESTS": 10},
+            "FOCUS_MOST_WAITING is 9, fewer links than the 10 that may be in flight (CONCURRENT_REQUESTS); give at "
+            "least 10, or 0 for any number",
+        ),
+        (
+            {"FOCUS_MOST_WAITING": "3", "FOCUS_MAX_INFLIGHT": 4},
+            "FOCUS_MOST_WAITING is 3, fewer links than the 4 that may be in flight (FOCUS_MAX_INFLIGHT)",
+        ),
         ({"FOCUS_TARGETS": "csv,nonsense!"}, "'nonsense!' is not a file type"),
         ({"FOCUS_BLOCKED_MIMES": "no such"}, "'no such' is not a file type"),
         ({"FOCUS_GOAL": "os.nothing"}, "FOCUS_GOAL is 'os.nothing'"),

@@ -1,0 +1,122 @@
+"""Crawls in which few links may wait, over HTTP."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from crawls import Follower, crawl
+from mocksite import MockSite
+from scrapy.cmdline import execute
+
+from scrapy_focus import Placement, State
+from scrapy_focus.policies.orderings import BreadthFirst
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from scrapy.http import Response
+
+PAGES, FEW = 300, 40
+
+
+@pytest.fixture
+def web() -> Iterator[MockSite]:
+    """Pages that link to 30 others each."""
+    pages = {
+        f"/{n}": "".join(f'<a href="/{(7 * n + i * i + 1) % PAGES}">{i}</a>' for i in range(30)) for n in range(PAGES)
+    }
+    with MockSite(pages=pages) as site:
+        yield site
+
+
+@pytest.mark.parametrize("policy", [BreadthFirst, None], ids=["ranked", "drawn"])
+@pytest.mark.parametrize("stored", [False, True])
+def test_nothing_is_fetched_twice(
+    web: MockSite, tmp_path: Path, policy: Any, stored: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each link that was seen is fetched or given up; how many were is in the stats, the log and focus-status."""
+    settings = {"FOCUS_MOST_WAITING": FEW, "CONCURRENT_REQUESTS": 8, "LOG_LEVEL": "INFO"}
+    settings |= {"FOCUS_POLICY": policy} if policy else {}
+    settings |= {"JOBDIR": str(tmp_path / "job")} if stored else {}
+    result = crawl(Follower, settings, addon=True, seeds=[web.url("/0")])
+    paths = [path for path in web.paths if path != "/robots.txt"]
+    assert len(paths) == len(set(paths))
+    dropped = result.stats["focus/link/dropped"]
+    assert dropped > 50
+    assert PAGES // 2 < dropped + len(paths) <= PAGES
+    assert result.stats["focus/waiting"] == 0
+    assert result.errors == {}
+    assert len(result.logged("links waited, more than the 40 that may")) == 1
+    if stored:
+        with pytest.raises(SystemExit):
+            execute(["scrapy", "focus-status", settings["JOBDIR"]])
+        assert f"dropped     {dropped:,} links given up, as too many waited" in capsys.readouterr().out
+        with pytest.raises(SystemExit):
+            execute(["scrapy", "focus-status", settings["JOBDIR"], "--json"])
+        links = json.loads(capsys.readouterr().out)["links"]
+        assert (links["waiting"], links["fetched"], links["given_up"]) == (0, len(paths), dropped)
+
+
+def test_the_limit_may_change_between_runs(web: MockSite, tmp_path: Path) -> None:
+    """A run with a lower one begins with giving up; none fetches what another one did."""
+    settings = {"JOBDIR": str(tmp_path / "job"), "FOCUS_POLICY": BreadthFirst, "FOCUS_MAX_INFLIGHT": 4}
+    first = crawl(Follower, {**settings, "FOCUS_BUDGET_REQUESTS": 20}, seeds=[web.url("/0")])
+    waiting = first.stats["focus/waiting"]
+    assert waiting > 2 * FEW
+    second = crawl(
+        Follower, {**settings, "FOCUS_BUDGET_REQUESTS": 40, "FOCUS_MOST_WAITING": FEW}, seeds=[web.url("/0")]
+    )
+    assert second.stats["focus/link/dropped"] >= waiting - FEW
+    assert second.stats["focus/waiting"] <= FEW + 4
+    crawl(Follower, {**settings, "FOCUS_BUDGET_REQUESTS": None}, seeds=[web.url("/0")])
+    paths = [path for path in web.paths if path != "/robots.txt"]
+    assert len(paths) == len(set(paths))
+
+
+class Popular(BreadthFirst):
+    """Takes a link back that was given up when the fifth page links to it."""
+
+    wants_known = frozenset({State.GIVEN_UP})
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: dict[int, int] = {}
+        self.back: list[str] = []
+
+    def place(self, links: Any, source: Any) -> Any:
+        places: list[Placement | None] = []
+        for link, place in zip(links, super().place(links, source), strict=True):
+            n = self.seen[link.key] = self.seen.get(link.key, 0) + 1
+            if link.state == State.GIVEN_UP and n >= 5:
+                self.back.append(link.url)
+            places.append(place if link.state != State.GIVEN_UP or n >= 5 else None)
+        return places
+
+
+class Kept(Follower):
+    """Gives requests that wait as they are, with a callback that cannot be stored."""
+
+    name = "kept"
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        for result in super().parse(response):
+            yield result if isinstance(result, dict) else result.replace(callback=partial(self.parse))
+
+
+@pytest.mark.parametrize("spider", [Follower, Kept])
+@pytest.mark.parametrize("addon", [True, False])
+def test_links_come_back(web: MockSite, spider: type[Follower], addon: bool) -> None:
+    """Those that many link to later are fetched after all, once; requests of those given up are not held."""
+    settings = {"FOCUS_POLICY": Popular, "FOCUS_MOST_WAITING": FEW, "CONCURRENT_REQUESTS": 8}
+    result = crawl(spider, settings, addon=addon, seeds=[web.url("/0")])
+    paths = [path for path in web.paths if path != "/robots.txt"]
+    assert len(paths) == len(set(paths))
+    back = {url.removeprefix(web.url("")) for url in result.policy.back}
+    assert len(back & set(paths)) > 10
+    assert len(result.scheduler.requests) == 0
+    assert result.outcomes == {"ok": len(paths)}
+    assert result.errors == {}
