@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     Progress = Callable[[Run, int, int], object]
 
 POLICIES = ("BranchingBandit", "SB-CLASSIFIER", "BFS", "RANDOM", "OMNISCIENT")
+#: Where crawls are judged by important pages.
+IMPORTANCE_POLICIES = ("BFS", "RANDOM", "BranchingBandit")
+_IMPORTANCE_METRICS = ("pst_5", "pcs_5", "requests_90")
 _SHOWN = 10  # failures
 _BAR = 16  # columns of a terminal for the bar
 _BESIDE = 44  # columns for all numbers around it
@@ -64,6 +67,12 @@ class CompareCommand(FocusCommand):
             help="what to show; the first one matters most (default requests_90)",
         )  # fmt: skip
         add(
+            "--importance", metavar="MEASURE",
+            help="also judge crawls by how early they visit the important pages: pagerank, backlinks, or a CSV file "
+            "with a URL and a number in each line",
+        )  # fmt: skip
+        add("--hot", metavar="SHARE", help="pages that are important enough, as 0.008, or a number (default 0.008)")
+        add(
             "--baseline",
             metavar="LABEL",
             help="the policy that the others are compared with (default BFS, or else the first one)",
@@ -78,6 +87,9 @@ class CompareCommand(FocusCommand):
             raise UsageError("name at least one recorded site; scrapy focus-record makes one")
         if opts.targets and opts.goal:
             raise UsageError("--targets and --goal both say what to look for; give one")
+        if opts.hot is not None and opts.importance is None:
+            raise UsageError("--hot says how many important pages count; say which ones are, as --importance pagerank")
+        opts.hot = _hot(opts.hot)
         opts.seeds = _seeds(opts.seeds)
         read_numbers(opts, "budget", "concurrency", "jobs")
 
@@ -85,20 +97,23 @@ class CompareCommand(FocusCommand):
         from scrapy_focus.compare.comparison import check_metric, compare
         from scrapy_focus.compare.folder import check_folder, write
         from scrapy_focus.compare.plots import require_matplotlib
+        from scrapy_focus.replay.importance import HOT, KNOWN_METRICS
+        from scrapy_focus.replay.metrics import METRICS
 
-        metrics = opts.metric or ["requests_90"]
+        judged = opts.importance is not None
+        metrics = opts.metric or list(_IMPORTANCE_METRICS if judged else ("requests_90",))
         for metric in metrics:
-            check_metric(metric)
+            check_metric(metric, KNOWN_METRICS if judged else METRICS)
         if not opts.no_plots:
             require_matplotlib()
         goal = _goal(opts.goal, opts.targets)
         check_folder(Path(opts.out))
         with _progress(metrics[0]) as progress:
             comparison = compare(
-                opts.policy or POLICIES, args, goal=goal, seeds=opts.seeds, budget=opts.budget,
-                concurrency=opts.concurrency, latency=_latency(opts.latency),
+                opts.policy or (IMPORTANCE_POLICIES if judged else POLICIES), args, goal=goal, seeds=opts.seeds,
+                budget=opts.budget, concurrency=opts.concurrency, latency=_latency(opts.latency),
                 ignored=frozenset() if opts.ignore_nothing else None, jobs=opts.jobs, progress=progress,
-                baseline=opts.baseline,
+                baseline=opts.baseline, importance=opts.importance, hot=HOT if opts.hot is None else opts.hot,
                 words=[word.strip() for word in opts.words.split(",") if word.strip()],
             )  # fmt: skip
         if not comparison.runs:
@@ -197,9 +212,9 @@ def _progress(metric: str) -> AbstractContextManager[Progress]:
 
 def _said(run: Run, metric: str) -> str:
     from scrapy_focus.compare.words import number
-    from scrapy_focus.replay.metrics import METRICS
+    from scrapy_focus.replay.importance import KNOWN_METRICS
 
-    value = "failed" if run.error else f"{metric} {number(run.metrics[metric], METRICS[metric].unit)}"
+    value = "failed" if run.error else f"{metric} {number(run.metrics[metric], KNOWN_METRICS[metric].unit)}"
     return one_line(f"{run.site}, {run.policy}, seed {run.seed}: {value}")
 
 
@@ -211,6 +226,14 @@ def _seeds(text: str) -> list[int]:
     if not all(word.isdecimal() for word in words) or text.strip() == "0":
         raise UsageError(f"--seeds is {text!r}; it takes how many from 1, or the seeds themselves: 3,7,9")
     return [int(word) for word in words] if "," in text else list(range(int(text)))
+
+
+def _hot(text: str | None) -> float | None:
+    """Read a share of the pages, or a number of them."""
+    try:
+        return None if text is None else int(text) if text.strip().isdecimal() else float(text)
+    except ValueError:
+        raise UsageError(f"--hot is {text!r}; it takes a share of the pages, as 0.008, or a number of pages") from None
 
 
 def _latency(text: str) -> float | str:

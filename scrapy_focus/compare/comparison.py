@@ -14,7 +14,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -25,13 +25,15 @@ from scrapy_focus.core.budget import Budget
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.goals.files import FilesGoal
 from scrapy_focus.recordings.format import RecordedSite, open_recording
+from scrapy_focus.replay.importance import HOT, IMPORTANCE_METRICS, KNOWN_METRICS, Measure
 from scrapy_focus.replay.metrics import METRICS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from scrapy_focus.core.goal import Goal
     from scrapy_focus.core.policy import Policy
+    from scrapy_focus.replay.metrics import Metric
 
 Verdict = Literal["better", "worse", "unclear", "neither"]
 
@@ -115,9 +117,21 @@ class Comparison:
         return [run for run in self.runs if run.error]
 
     @property
+    def metrics(self) -> Mapping[str, Metric[Any]]:
+        """The metrics that its runs have, by key; those of important pages too, where crawls are judged by them."""
+        return METRICS if self.conditions.importance is None else KNOWN_METRICS
+
+    @property
     def empty(self) -> list[str]:
         """The sites on which there is nothing to find; they say nothing of any policy, and are in no difference."""
         return [site for site, facts in self.sites.items() if facts is not None and not facts.exhaustive.worth]
+
+    def empty_for(self, metric: str) -> list[str]:
+        """Return the sites that say nothing in a metric: no page is important there, or there is nothing to find."""
+        if metric not in IMPORTANCE_METRICS:
+            return self.empty
+        found = {site: facts.importance for site, facts in self.sites.items() if facts is not None}
+        return [site for site, importance in found.items() if importance is not None and not importance.n_hot]
 
     def of(self, site: str, policy: str) -> list[Run]:
         """Return the runs of one policy on one site."""
@@ -141,13 +155,13 @@ class Comparison:
 
     def table(self, metric: str) -> dict[tuple[str, str], Cell]:
         """Return mean and standard deviation of a metric, by site and policy."""
-        check_metric(metric)
+        check_metric(metric, self.metrics)
         return {(site, policy): self.cell(site, policy, metric) for site in self.sites for policy in self.labels}
 
     def best(self, site: str, metric: str) -> list[str]:
         """Return the policies with the best mean on a site, of those that are not given the truth."""
-        sign = 1 if check_metric(metric) == "less" else -1
-        if site in self.empty:
+        sign = 1 if check_metric(metric, self.metrics) == "less" else -1
+        if site in self.empty_for(metric):
             return []
         able = [policy for policy in self.labels if policy not in self.informed]
         means = {policy: sign * self.cell(site, policy, metric).mean for policy in able}
@@ -162,7 +176,7 @@ class Comparison:
         way round with the seeds with which both do. Otherwise it is not clear, as with one seed, unless neither gets
         there at all.
         """
-        check_metric(metric)
+        check_metric(metric, self.metrics)
         baseline = self.baseline if baseline is None else baseline
         if baseline not in self.labels:
             raise ConfigError(f"the baseline {baseline!r} is not compared; there are {', '.join(self.labels)}")
@@ -173,10 +187,11 @@ class Comparison:
         all_theirs: list[float] = []
         ratios: dict[str, float] = {}
         verdicts: dict[str, Verdict] = {}
+        empty = self.empty_for(metric)
         for site in self.sites:
             of_ours, of_theirs = self._by_seed(site, policy, metric), self._by_seed(site, baseline, metric)
             seeds = [seed for seed in of_ours if seed in of_theirs]
-            if site in self.empty or not seeds:
+            if site in empty or not seeds:
                 continue
             ours, theirs = [of_ours[seed] for seed in seeds], [of_theirs[seed] for seed in seeds]
             all_ours += ours
@@ -184,7 +199,7 @@ class Comparison:
             means = float(np.mean(ours)), float(np.mean(theirs))
             if all(math.isfinite(mean) and mean > 0 for mean in means):
                 ratios[site] = means[0] / means[1]
-            verdicts[site] = _judge(paired(ours, theirs), METRICS[metric].better)
+            verdicts[site] = _judge(paired(ours, theirs), KNOWN_METRICS[metric].better)
         return Contrast(pairs=paired(all_ours, all_theirs), ratios=ratios, verdicts=verdicts)
 
     def _by_seed(self, site: str, policy: str, metric: str) -> dict[int, float]:
@@ -205,6 +220,8 @@ def compare(
     progress: Callable[[Run, int, int], object] | None = None,
     baseline: str | None = None,
     words: Collection[str] = (),
+    importance: str | Path | None = None,
+    hot: float = HOT,
 ) -> Comparison:
     """Crawl every site with every policy and every seed, in several processes.
 
@@ -231,6 +248,11 @@ def compare(
         first one otherwise.
     words
         Words that speak for a target, which every policy is given with the goal: live, ``FOCUS_KEYWORDS``.
+    importance
+        Also judge crawls by how early they visit the important pages: ``"pagerank"``, ``"backlinks"``, or the path of a
+        CSV file with a URL and a number in each line.
+    hot
+        How many pages are hot, that is, important enough: a share below 1, or a whole number.
 
     Returns
     -------
@@ -253,6 +275,9 @@ def compare(
         spec.make()
     for path in paths:
         open_recording(path, writable=False).close()
+    measure = None if importance is None else Measure.of(importance, hot)
+    if measure is not None:
+        measure.check(paths)
     Budget(requests=budget)
     read_latency(latency, None)
     if concurrency < 1 or (jobs is not None and jobs < 1):
@@ -260,6 +285,7 @@ def compare(
     conditions = Conditions(
         goal=FilesGoal() if goal is None else goal, budget=budget, concurrency=concurrency, latency=latency,
         words=tuple(words), ignored=None if ignored is None else frozenset(ignored),
+        importance=measure,
     )  # fmt: skip
     names = _names(paths)
     comparison = Comparison(
@@ -276,19 +302,24 @@ def compare(
     return comparison
 
 
-def check_metric(metric: str) -> Literal["less", "more"]:
+def check_metric(metric: str, known: Mapping[str, Metric[Any]] = METRICS) -> Literal["less", "more"]:
     """Return whether less or more of a metric is better.
 
     Raises
     ------
     ConfigError
-        If there is no such metric.
+        If there is no such metric among those that are known.
     """
-    if metric not in METRICS:
-        near = difflib.get_close_matches(metric, METRICS, n=1)
-        meant = f"did you mean {near[0]}? There" if near else "there"
-        raise ConfigError(f"there is no metric {metric!r}; {meant} are {', '.join(METRICS)}")
-    return METRICS[metric].better
+    if metric in known:
+        return known[metric].better
+    if metric in IMPORTANCE_METRICS:
+        raise ConfigError(
+            f"the metric {metric!r} says how early important pages are visited; say which ones are important "
+            "(--importance pagerank)"
+        )
+    near = difflib.get_close_matches(metric, known, n=1)
+    meant = f"did you mean {near[0]}? There" if near else "there"
+    raise ConfigError(f"there is no metric {metric!r}; {meant} are {', '.join(known)}")
 
 
 def _run(

@@ -42,7 +42,7 @@ def write(comparison: Comparison, folder: str | Path, *, metric: str = "requests
     ConfigError
         If the folder holds something else or cannot be written, or matplotlib is missing.
     """
-    check_metric(metric)
+    check_metric(metric, comparison.metrics)
     folder = Path(folder)
     earlier = check_folder(folder)
     repeat = repeat_of(comparison, metric)
@@ -94,6 +94,8 @@ def _pictures(comparison: Comparison) -> dict[str, bytes]:
     figures = [(name, drawing.draw_site(comparison, name)) for name in comparison.sites]
     if len(figures) > 1:
         figures.insert(0, ("overview", drawing.draw_overview(comparison)))
+        if comparison.conditions.importance is not None:
+            figures.insert(1, ("overview-importance", drawing.draw_overview(comparison, "pst")))
     for name, figure in figures:
         safe = re.sub(r"[^\w.-]+", "_", name).strip("._") or "site"
         while f"{safe}.svg".lower() in {known.lower() for known in files}:  # some file systems take these for the same

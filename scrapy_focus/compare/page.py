@@ -27,7 +27,7 @@ from scrapy_focus.compare.words import (
     value_text,
     warnings_of,
 )
-from scrapy_focus.replay.metrics import METRICS
+from scrapy_focus.replay.importance import IMPORTANCE_METRICS, KNOWN_METRICS
 from scrapy_focus.sheets.environment import environment
 from scrapy_focus.sheets.tables import Cell, Row, Table
 
@@ -37,13 +37,18 @@ if TYPE_CHECKING:
     from scrapy_focus.compare.comparison import Comparison, Contrast, Verdict
     from scrapy_focus.compare.plots import PanelName
     from scrapy_focus.compare.repeat import Repeat
+    from scrapy_focus.replay.importance import ImportanceFacts
 
 _TEMPLATE = "page.html.jinja"
 _OVERVIEW = 3  # sites from which there is an overview
-_METRICS: dict[PanelName, str] = {"requests": "requests_90", "volume": "waste_90"}  # that say what a panel shows
+#: That say what a panel shows.
+_METRICS: dict[PanelName, str] = {"requests": "requests_90", "volume": "waste_90", "pst": "pst_5", "pcs": "pcs_5"}
+_BESIDE = ("pst_5", "pcs_5", "requests_90")  # shown side by side, where crawls are judged by important pages
 _CAPTIONS: dict[PanelName, str] = {
     "requests": "Share found against requests",
     "volume": "Wanted volume against the volume that was received in vain",
+    "pst": "Hot pages visited against pages visited (P_ST)",
+    "pcs": "Share of the pages visited that are among as many most important ones (P_CS)",
 }
 _VERDICTS: dict[Verdict, str] = {
     "better": "Clearly better on",
@@ -83,6 +88,7 @@ def page(comparison: Comparison, *, metric: str, repeat: Repeat, plots: bool = T
     plots
         Draw the curves.
     """
+    beside = [key for key in _BESIDE if key != metric] if comparison.conditions.importance else []
     specs, informed = comparison.policies, [label for label in comparison.labels if label in comparison.informed]
     return _template().render(
         comparison=comparison,
@@ -94,15 +100,21 @@ def page(comparison: Comparison, *, metric: str, repeat: Repeat, plots: bool = T
         goal=goal_text(comparison.conditions.goal),
         policies={_starred(comparison, spec.label): policy_text(spec) for spec in specs},
         informed=listed(informed) if informed else "",
-        metric=METRICS[metric],
+        metric=KNOWN_METRICS[metric],
+        measure=comparison.conditions.importance,
+        beside=[(KNOWN_METRICS[key].label, _table(comparison, key)) for key in beside],
         table=_table(comparison, metric),
         differences=_differences(comparison, metric),
         left_out=_left_out(comparison, metric),
         plots=plots,
         bounded=any(spec.is_bound() for spec in specs),
-        overview=_overview(comparison) if plots and len(comparison.sites) >= _OVERVIEW else None,
+        overviews=_overviews(comparison) if plots and len(comparison.sites) >= _OVERVIEW else [],
         sites=[_site(comparison, name, f"site{n}", plots=plots) for n, name in enumerate(comparison.sites)],
-        others=[(about, _table(comparison, key)) for key, about in METRICS.items() if key != metric],
+        others=[
+            (about, _table(comparison, key))
+            for key, about in comparison.metrics.items()
+            if key not in (metric, *beside)
+        ],
     )
 
 
@@ -124,17 +136,21 @@ def _results(comparison: Comparison, metric: str) -> list[str]:
 
 
 def _table(comparison: Comparison, metric: str) -> Table:
-    about = METRICS[metric]
+    about = KNOWN_METRICS[metric]
     rows = [_means(comparison, site, metric) for site in comparison.sites]
     contrasts = comparison.paired(metric)
     if any(contrast.ratios for contrast in contrasts.values()):
         ratios = [_ratio(contrasts[policy]) if policy in contrasts else "1" for policy in comparison.labels]
-        rows.append(Row(f"times {comparison.baseline}, geometric mean", [Cell(ratio, "long") for ratio in ratios]))
+        cells = [Cell(ratio, "long") for ratio in ratios]
+        cells += [Cell("")] * 2 if metric in IMPORTANCE_METRICS else []
+        rows.append(Row(f"times {comparison.baseline}, geometric mean", cells))
     caption = (
         f"{about.description} Unit: {about.unit}. {about.better.capitalize()} is better. "
         "Shaded and bold: the best on each site, of those without *."
     )
     heads = ["Site", *(_starred(comparison, policy) for policy in comparison.labels)]
+    if metric in IMPORTANCE_METRICS:
+        heads += [drawing.IDEAL, drawing.AT_RANDOM]
     return Table(f"table-{metric}", caption, heads, rows)
 
 
@@ -144,7 +160,18 @@ def _means(comparison: Comparison, site: str, metric: str) -> Row:
         cell = comparison.cell(site, policy, metric)
         kind = "best" if policy in best else "long" if cell.never or cell.failed else ""
         cells.append(Cell(value_text(comparison, site, policy, metric), kind))
+    if metric in IMPORTANCE_METRICS:
+        cells += _references(comparison, site, metric)
     return Row(site, cells)
+
+
+def _references(comparison: Comparison, site: str, metric: str) -> list[Cell]:
+    """Return what the best order and one by chance have."""
+    facts, unit = comparison.sites[site], KNOWN_METRICS[metric].unit
+    if facts is None or facts.importance is None or not facts.importance.n_hot:
+        return [Cell("-"), Cell("-")]
+    values = facts.importance.ideal(metric), facts.importance.at_random(metric)
+    return [Cell(number(value, unit)) for value in values]
 
 
 def _ratio(contrast: Contrast) -> str:
@@ -156,7 +183,7 @@ def _ratio(contrast: Contrast) -> str:
 
 def _differences(comparison: Comparison, metric: str) -> Table | None:
     """Return what each policy differs by from the baseline; ``None`` if there is no other policy."""
-    contrasts, unit = comparison.paired(metric), METRICS[metric].unit
+    contrasts, unit = comparison.paired(metric), KNOWN_METRICS[metric].unit
     rows = []
     for policy, contrast in contrasts.items():
         pairs = contrast.pairs
@@ -194,7 +221,11 @@ def _left_out(comparison: Comparison, metric: str) -> str:
 
 def _site(comparison: Comparison, name: str, number_of: str, *, plots: bool) -> Site:
     found = comparison.sites[name]
-    figures = [_figure(comparison, name, panel, f"{number_of}-{panel}") for panel in drawing.PANELS] if plots else []
+    figures = (
+        [_figure(comparison, name, panel, f"{number_of}-{panel}") for panel in drawing.panels_of(comparison)]
+        if plots
+        else []
+    )
     if found is None:
         return Site(name, [], {}, figures)
     whole = found.exhaustive
@@ -206,6 +237,8 @@ def _site(comparison: Comparison, name: str, number_of: str, *, plots: bool) -> 
         f"on {count_text(whole.hosts, 'host')}",
         "Recording": str(found.completeness),
     }
+    if found.importance is not None:
+        facts["Hot pages"] = _hot_text(found.importance)
     return Site(name, found.roots, facts, figures)
 
 
@@ -213,15 +246,29 @@ def _figure(comparison: Comparison, site: str, panel: PanelName, name: str) -> F
     metric = _METRICS[panel]
     cells = {policy: comparison.cell(site, policy, metric) for policy in comparison.labels}
     reached = "; ".join(f"{policy}: {cell_text(cell, metric)}" for policy, cell in cells.items())
-    title = f"{_CAPTIONS[panel]} on {site}. {METRICS[metric].label}, in {METRICS[metric].unit}: {reached}"
+    about = KNOWN_METRICS[metric]
+    title = f"{_CAPTIONS[panel]} on {site}. {about.label}, in {about.unit}: {reached}"
     element = drawing.inline_svg(drawing.draw_panel(comparison, site, panel), name, title)
     return Figure(Markup(element), _CAPTIONS[panel])  # noqa: S704 (matplotlib escapes what it draws)
 
 
-def _overview(comparison: Comparison) -> Figure:
-    title = f"Share found against requests on {listed(list(comparison.sites))}; each is drawn larger below"
-    element = drawing.inline_svg(drawing.draw_overview(comparison), "overview", title)
-    return Figure(Markup(element), "All sites; each is drawn larger below.")  # noqa: S704
+def _hot_text(importance: ImportanceFacts) -> str:
+    """Say how many pages are hot, and from which importance on."""
+    if not importance.n_hot:
+        return f"none of {count_text(importance.n_pages, 'page')}"
+    return f"{importance.n_hot:,} of {count_text(importance.n_pages, 'page')}, from {importance.threshold:,.6g} on"
+
+
+def _overviews(comparison: Comparison) -> list[Figure]:
+    """Draw all sites as small multiples: each kind of thing that is judged once."""
+    panels = [panel for panel in drawing.panels_of(comparison) if panel in ("pst", "requests")]
+    figures = []
+    for panel in panels:
+        title = f"{_CAPTIONS[panel]} on {listed(list(comparison.sites))}; each is drawn larger below"
+        element = drawing.inline_svg(drawing.draw_overview(comparison, panel), f"overview-{panel}", title)
+        caption = f"{_CAPTIONS[panel]}: all sites; each is drawn larger below."
+        figures.append(Figure(Markup(element), caption))  # noqa: S704
+    return figures
 
 
 def _starred(comparison: Comparison, label: str) -> str:

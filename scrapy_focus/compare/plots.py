@@ -24,18 +24,30 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from scrapy_focus.compare.comparison import Comparison
+    from scrapy_focus.compare.runs import Run
 
-PanelName = Literal["requests", "volume"]
+PanelName = Literal["requests", "volume", "pst", "pcs"]
 PANELS: tuple[PanelName, ...] = ("requests", "volume")
+IMPORTANCE_PANELS: tuple[PanelName, ...] = ("pst", "pcs")
 
 INK = "#1f2328"  # text and axes; currentColor within a page
 GRID = "#d8dce1"  # var(--grid) within a page
+
+IDEAL, AT_RANDOM = "ideal order", "by chance"  # lines that no crawl was made for
 
 _POINTS = 201  # of a mean
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 _DASHES: tuple[Any, ...] = ("-", (0, (6, 1.6)), (0, (1, 1.1)), (0, (6, 1.4, 1, 1.4)), (0, (3, 1, 1, 1, 1, 1)))
 _REFERENCE = (0, (4, 4))
+_RANDOM = (0, (1, 2.6))
 _COLUMNS = 4  # of an overview
+_AXES: dict[PanelName, tuple[str, str]] = {
+    "requests": ("requests, % of an exhaustive crawl", "found, % of all there is"),
+    "volume": ("volume received in vain, % of all such", "wanted volume received, %"),
+    "pst": ("pages visited, % of all", "hot pages visited, %"),
+    "pcs": ("pages visited, % of all", "of these, among as many best, %"),
+}
+_SHORT: dict[PanelName, str] = {"requests": "found, %", "pst": "hot, %"}  # labels of an overview
 
 _RC: dict[str, Any] = {
     "axes.edgecolor": INK,
@@ -92,21 +104,39 @@ def require_matplotlib() -> None:
         ) from error
 
 
+def panels_of(comparison: Comparison) -> tuple[PanelName, ...]:
+    """Return what is drawn of each site: how early important pages were visited comes first, where that is known."""
+    return PANELS if comparison.conditions.importance is None else IMPORTANCE_PANELS + PANELS
+
+
 def mean_curve(comparison: Comparison, site: str, policy: str, panel: PanelName) -> Mean | None:
     """Return the mean over the seeds, ``None`` where there is no run. A crawl that is over keeps what it has."""
-    curves = [run.curve for run in comparison.of(site, policy) if run.curve is not None]
+    curves = [curve for run in comparison.of(site, policy) if (curve := _curve(run, panel)) is not None]
     if not curves:
         return None
-    xs = [curve.requests if panel == "requests" else curve.waste for curve in curves]
-    ys = [curve.found if panel == "requests" else curve.volume for curve in curves]
-    grid = np.linspace(0, max(float(x[-1]) for x in xs), _POINTS)
-    rows = np.array([
-        np.interp(grid, x, y) if panel == "requests" else y[np.searchsorted(x, grid, side="right") - 1]
-        for x, y in zip(xs, ys, strict=True)
-    ])  # fmt: skip
+    grid = np.linspace(0, max(float(x[-1]) for x, _ in curves), _POINTS)
+    rows = np.array(
+        [
+            y[np.searchsorted(x, grid, side="right") - 1] if panel == "volume" else np.interp(grid, x, y)
+            for x, y in curves
+        ]
+    )
     sd = rows.std(axis=0, ddof=1) if len(rows) > 1 else np.zeros(_POINTS)
     start = np.zeros(1)  # what is had before anything is wasted is a jump at 0
     return Mean(np.append(start, grid), np.append(start, rows.mean(axis=0)), np.append(start, sd))
+
+
+def _curve(run: Run, panel: PanelName) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+    """Return the course of a run, ``None`` if it has none."""
+    if panel in IMPORTANCE_PANELS:
+        visits = run.visits
+        if visits is None or not len(visits.pages):
+            return None
+        first = 0.0 if panel == "pst" else visits.pcs[0]  # of no page at all
+        return np.append(0.0, visits.pages), np.append(first, getattr(visits, panel))
+    if run.curve is None:
+        return None
+    return (run.curve.requests, run.curve.found) if panel == "requests" else (run.curve.waste, run.curve.volume)
 
 
 def style_of(comparison: Comparison, policy: str) -> Style:
@@ -119,11 +149,12 @@ def style_of(comparison: Comparison, policy: str) -> Style:
 
 
 def draw_site(comparison: Comparison, site: str) -> Figure:
-    """Draw both panels of a site side by side."""
+    """Draw the panels of a site, two side by side."""
+    panels = panels_of(comparison)
     with _settings():
-        figure, axes = _figure(2, 2, width=9.2, height=4.0)
+        figure, axes = _figure(len(panels), 2, width=9.2, height=0.5 + 3.5 * len(panels) / 2)
         lines: dict[str, Line2D] = {}
-        for axis, panel in zip(axes, PANELS, strict=True):
+        for axis, panel in zip(axes, panels, strict=True):
             lines |= _draw(axis, comparison, site, panel)
         figure.suptitle(site, fontsize=11)
         _legend(figure, lines, columns=4)
@@ -138,8 +169,8 @@ def draw_panel(comparison: Comparison, site: str, panel: PanelName) -> Figure:
     return figure
 
 
-def draw_overview(comparison: Comparison) -> Figure:
-    """Draw the found share against requests for all sites, as small multiples with the same axes."""
+def draw_overview(comparison: Comparison, panel: PanelName = "requests") -> Figure:
+    """Draw one panel of all sites, as small multiples with the same axes."""
     names = list(comparison.sites)
     columns = min(_COLUMNS, math.ceil(math.sqrt(len(names))))
     rows = math.ceil(len(names) / columns)
@@ -147,10 +178,10 @@ def draw_overview(comparison: Comparison) -> Figure:
         figure, axes = _figure(len(names), columns, width=0.4 + 2.6 * columns, height=0.7 + 2.3 * rows)
         lines: dict[str, Line2D] = {}
         for number, (axis, site) in enumerate(zip(axes, names, strict=True)):
-            lines |= _draw(axis, comparison, site, "requests")
+            lines |= _draw(axis, comparison, site, panel)
             axis.set_title(site)
             axis.set_xlabel(axis.get_xlabel() if number >= len(names) - columns else "")
-            axis.set_ylabel("found, %" if number % columns == 0 else "")
+            axis.set_ylabel(_SHORT.get(panel, axis.get_ylabel()) if number % columns == 0 else "")
         _legend(figure, lines, columns=max(2, columns))
     return figure
 
@@ -208,14 +239,25 @@ def _draw(axis: Axes, comparison: Comparison, site: str, panel: PanelName) -> di
         if mean.sd.any():
             low, high = (mean.y - mean.sd).clip(0), (mean.y + mean.sd).clip(max=100)
             axis.fill_between(mean.x, low, high, color=style.colour, alpha=0.16, linewidth=0)
+    lines |= _draw_references(axis, comparison, site, panel)
     axis.set_axisbelow(True)
     axis.grid(visible=True)
     axis.set(xlim=(-furthest / 80, furthest * 1.01 or 1), ylim=(0, 101.5))
-    if panel == "requests":
-        axis.set(xlabel="requests, % of an exhaustive crawl", ylabel="found, % of all there is")
-    else:
-        axis.set(xlabel="volume received in vain, % of all such", ylabel="wanted volume received, %")
+    xlabel, ylabel = _AXES[panel]
+    axis.set(xlabel=xlabel, ylabel=ylabel)
     return lines
+
+
+def _draw_references(axis: Axes, comparison: Comparison, site: str, panel: PanelName) -> dict[str, Line2D]:
+    """Draw what the best order and one by chance have, where crawls are judged by important pages."""
+    facts = comparison.sites[site]
+    if panel not in IMPORTANCE_PANELS or facts is None or facts.importance is None or not facts.importance.n_hot:
+        return {}
+    all_hot = 100 * facts.importance.n_hot / facts.importance.n_pages if panel == "pst" else 0.0
+    start = 0.0 if panel == "pst" else 100.0
+    (ideal,) = axis.plot([0, all_hot, 100], [start, 100, 100], color=INK, linestyle=_REFERENCE, linewidth=1.1)
+    (random,) = axis.plot([0, 100], [0, 100], color=INK, linestyle=_RANDOM, linewidth=1.1)
+    return {IDEAL: ideal, AT_RANDOM: random}
 
 
 def _figure(panels: int, columns: int, *, width: float, height: float) -> tuple[Figure, list[Axes]]:

@@ -45,6 +45,8 @@ def command_of(comparison: Comparison, metric: str) -> str:
         "--budget": conditions.budget,
         "--concurrency": conditions.concurrency if conditions.concurrency > 1 else None,
         "--latency": conditions.latency or None,
+        "--importance": None if conditions.importance is None else conditions.importance.by,
+        "--hot": None if conditions.importance is None else str(conditions.importance.hot),
         "--baseline": comparison.baseline,
         "--metric": metric,
     }

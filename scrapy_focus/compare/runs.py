@@ -26,6 +26,7 @@ import numpy as np
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.mission import Mission
 from scrapy_focus.recordings.format import Completeness, RecordedSite
+from scrapy_focus.replay.importance import IMPORTANCE_METRICS, SiteImportance
 from scrapy_focus.replay.latency import Constant, LogNormal, Recorded
 from scrapy_focus.replay.metrics import summary
 from scrapy_focus.replay.simulate import simulate
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from scrapy_focus.compare.specs import PolicySpec
     from scrapy_focus.core.goal import Goal
     from scrapy_focus.replay.harvest import Exhaustive, Harvest
+    from scrapy_focus.replay.importance import ImportanceFacts, Measure, Visits
     from scrapy_focus.replay.latency import Latency
 
 _POINTS = 400  # of a curve
@@ -57,6 +59,7 @@ class Conditions:
     latency: float | str = 0.0  # seconds, "recorded", or "lognormal:median"
     words: tuple[str, ...] = ()  # that speak for a target, as FOCUS_KEYWORDS
     ignored: frozenset[str] | None = None  # extensions; None: those of images and the like
+    importance: Measure | None = None  # by which crawls are judged too
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +81,7 @@ class SiteFacts:
     roots: list[str]
     completeness: Completeness
     exhaustive: Exhaustive
+    importance: ImportanceFacts | None = None  # where crawls are judged by it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,14 +95,24 @@ class Curve:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class VisitCurve:
+    """How early a crawl visited the important pages, at some of its pages. Arrays have shape (n_points,)."""
+
+    pages: NDArray[np.float64]  # visited, in % of all
+    pst: NDArray[np.float64]  # % of the hot pages
+    pcs: NDArray[np.float64]  # % of the pages visited
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
     """What came of one crawl."""
 
     site: str
     policy: str  # its label
     seed: int
-    metrics: dict[str, float] = field(default_factory=dict)  # by the keys of METRICS; empty if it failed
+    metrics: dict[str, float] = field(default_factory=dict)  # by key, as Comparison.metrics; empty if it failed
     curve: Curve | None = None
+    visits: VisitCurve | None = None  # where crawls are judged by importance
     stopped: str = ""  # why the crawl was over; "": nothing was left
     elapsed: float = 0.0  # seconds that the simulation took
     error: str = ""  # the traceback, if it failed
@@ -118,18 +132,18 @@ class Runner:
 
     def __init__(self, conditions: Conditions) -> None:
         self.conditions = conditions
-        self._open: tuple[RecordedSite, SiteTruth] | None = None
+        self._open: tuple[RecordedSite, SiteTruth, SiteImportance | None] | None = None
 
     def __call__(self, task: Task) -> Result:
         """Make a crawl; an exception becomes the error of the run."""
         started, facts, conditions = perf_counter(), None, self.conditions
         metrics: dict[str, float] = {}
-        curve, stopped, error = None, "", ""
+        curve, visits, stopped, error = None, None, "", ""
         try:
-            site, truth = self._site(task.path)
+            site, truth, importance = self._site(task.path)
             facts = SiteFacts(
                 name=task.site, path=task.path, roots=list(site.meta["roots"]), completeness=site.completeness(),
-                exhaustive=truth.exhaustive,
+                exhaustive=truth.exhaustive, importance=None if importance is None else importance.facts,
             )  # fmt: skip
             harvest = simulate(
                 task.policy.make(),
@@ -144,23 +158,28 @@ class Runner:
                 truth=truth,
             )
             metrics, curve, stopped = summary(harvest), curve_of(harvest), harvest.stopped
+            if importance is not None:
+                visited = importance.visits(harvest)
+                metrics |= {key: float(metric.of(visited)) for key, metric in IMPORTANCE_METRICS.items()}
+                visits = visit_curve_of(visited)
         except KeyboardInterrupt:
             raise
         except BaseException:  # a policy that calls sys.exit() ends its own crawl only
             error = traceback.format_exc()
         run = Run(
-            site=task.site, policy=task.policy.label, seed=task.seed, metrics=metrics, curve=curve, stopped=stopped,
-            elapsed=perf_counter() - started, error=error,
+            site=task.site, policy=task.policy.label, seed=task.seed, metrics=metrics, curve=curve, visits=visits,
+            stopped=stopped, elapsed=perf_counter() - started, error=error,
         )  # fmt: skip
         return run, facts
 
-    def _site(self, path: Path) -> tuple[RecordedSite, SiteTruth]:
+    def _site(self, path: Path) -> tuple[RecordedSite, SiteTruth, SiteImportance | None]:
         if self._open is None or self._open[0].path != path:
             self._open = None  # first let go of the other one: two large sites may be too much
             site, goal, ignored = RecordedSite(path), self.conditions.goal, self.conditions.ignored
             if ignored is None:
                 ignored = blocked_extensions(getattr(goal, "types", ()))
-            self._open = site, SiteTruth(site, goal, ignored=ignored)
+            truth, measure = SiteTruth(site, goal, ignored=ignored), self.conditions.importance
+            self._open = site, truth, None if measure is None else SiteImportance(site, truth, measure)
         return self._open
 
 
@@ -286,6 +305,15 @@ def curve_of(harvest: Harvest) -> Curve:
         waste=_percent(harvest.other_bytes[rows], whole.other_bytes),
         volume=_percent(harvest.target_bytes[rows], whole.target_bytes),
     )  # fmt: skip
+
+
+def visit_curve_of(visits: Visits) -> VisitCurve:
+    """Return how early a crawl visited important pages at no more than 400 of its pages, the first and the last too."""
+    n = len(visits.pst)
+    rows = np.unique(np.linspace(0, n - 1, min(_POINTS, n)).round().astype(np.int64))
+    return VisitCurve(
+        pages=_percent(rows + 1, visits.n_pages), pst=np.round(visits.pst[rows], 4), pcs=np.round(visits.pcs[rows], 4)
+    )
 
 
 def _percent(values: NDArray[np.float64] | NDArray[np.int64], whole: float) -> NDArray[np.float64]:

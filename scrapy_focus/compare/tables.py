@@ -5,14 +5,15 @@ from __future__ import annotations
 import csv
 import io
 import math
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 from rich.text import Text
 
-from scrapy_focus.compare.words import count_text, value_text
+from scrapy_focus.compare.words import count_text, number, value_text
 from scrapy_focus.core.printable import printable, printable_json
-from scrapy_focus.replay.metrics import METRICS
+from scrapy_focus.replay.importance import IMPORTANCE_METRICS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,7 +35,8 @@ def terminal_table(comparison: Comparison, metrics: Sequence[str]) -> Table:
     table = Table(title=title, title_style="dim", caption=caption)
     table.add_column("Policy")
     for metric in metrics:
-        table.add_column(f"{METRICS[metric].label}\n{METRICS[metric].unit}", justify="right")
+        about = comparison.metrics[metric]
+        table.add_column(f"{about.label}\n{about.unit}", justify="right")
         table.add_column(Text(f"against\n{printable(comparison.baseline)}"), justify="right")
     contrasts = {metric: comparison.paired(metric) for metric in metrics}
     for site in comparison.sites:
@@ -48,17 +50,33 @@ def terminal_table(comparison: Comparison, metrics: Sequence[str]) -> Table:
                 ratio = contrasts[metric][policy].ratios.get(site) if policy in contrasts[metric] else None
                 row.append(Text("" if ratio is None else f"x {ratio:.2f}"))
             table.add_row(*row)
+        if any(metric in IMPORTANCE_METRICS for metric in metrics):
+            _add_references(table, comparison, site, metrics)
     return table
+
+
+def _add_references(table: Table, comparison: Comparison, site: str, metrics: Sequence[str]) -> None:
+    """Add what the best order and one by chance have, where that is known."""
+    facts = comparison.sites[site]
+    if facts is None or facts.importance is None or not facts.importance.n_hot:
+        return
+    for label, of in (("ideal order", facts.importance.ideal), ("by chance", facts.importance.at_random)):
+        row = [Text(f"  {label}", style="dim")]
+        for metric in metrics:
+            unit = comparison.metrics[metric].unit
+            row.append(Text(number(of(metric), unit) if metric in IMPORTANCE_METRICS else "", style="dim"))
+            row.append(Text(""))
+        table.add_row(*row)
 
 
 def runs_csv(comparison: Comparison) -> bytes:
     """Return a table with a row for each crawl."""
     file = io.StringIO()
     writer = csv.writer(file)
-    writer.writerow(["site", "policy", "seed", "stopped", "elapsed", "error", *METRICS])
+    writer.writerow(["site", "policy", "seed", "stopped", "elapsed", "error", *comparison.metrics])
     for run in comparison.runs:
         error = printable(run.error.strip().rpartition("\n")[2])
-        values = [run.metrics.get(metric, "") for metric in METRICS]
+        values = [run.metrics.get(metric, "") for metric in comparison.metrics]
         writer.writerow([run.site, run.policy, run.seed, run.stopped, round(run.elapsed, 3), error, *values])
     return file.getvalue().encode()
 
@@ -69,6 +87,7 @@ def curves_json(comparison: Comparison) -> bytes:
     return _json([
         {"site": run.site, "policy": run.policy, "seed": run.seed}
         | {name: getattr(run.curve, name).tolist() for name in columns}
+        | ({} if run.visits is None else {name: getattr(run.visits, name).tolist() for name in ("pages", "pst", "pcs")})
         for run in comparison.runs
         if run.curve is not None
     ])  # fmt: skip
@@ -76,7 +95,7 @@ def curves_json(comparison: Comparison) -> bytes:
 
 def summary_json(comparison: Comparison, metric: str, repeat: Repeat, files: Sequence[str]) -> bytes:
     """Return all means and differences, under which conditions they were found, and the files that hold the rest."""
-    conditions = comparison.conditions
+    conditions, measure = comparison.conditions, comparison.conditions.importance
     return _json({
         "format": FORMAT,
         "version": 2,
@@ -88,6 +107,7 @@ def summary_json(comparison: Comparison, metric: str, repeat: Repeat, files: Seq
         "concurrency": conditions.concurrency,
         "latency": conditions.latency,
         "ignored": None if conditions.ignored is None else sorted(conditions.ignored),
+        "importance": None if measure is None else {"by": measure.by, "hot": measure.hot},
         "seeds": comparison.seeds,
         "baseline": comparison.baseline,
         "metric": metric,
@@ -99,15 +119,15 @@ def summary_json(comparison: Comparison, metric: str, repeat: Repeat, files: Seq
         },
         "policies": [_policy(spec, comparison) for spec in comparison.policies],
         "sites": [_site(name, facts) for name, facts in comparison.sites.items()],
-        "metrics": {key: _metric(about) for key, about in METRICS.items()},
+        "metrics": {key: _metric(about) for key, about in comparison.metrics.items()},
         "table": [
             {"site": site, "policy": policy, "metric": key, **_cell(cell)}
-            for key in METRICS
+            for key in comparison.metrics
             for (site, policy), cell in comparison.table(key).items()
         ],
         "paired": [
             {"metric": key, "policy": policy, **_contrast(contrast)}
-            for key in METRICS
+            for key in comparison.metrics
             for policy, contrast in comparison.paired(key).items()
         ],
         "failures": [
@@ -139,10 +159,11 @@ def _site(name: str, facts: SiteFacts | None) -> dict[str, Any]:
             "other_bytes": whole.other_bytes,
             "hosts": whole.hosts,
         },
+        "importance": None if facts.importance is None else asdict(facts.importance),
     }
 
 
-def _metric(about: Metric) -> dict[str, Any]:
+def _metric(about: Metric[Any]) -> dict[str, Any]:
     return {"label": about.label, "unit": about.unit, "better": about.better, "description": about.description}
 
 

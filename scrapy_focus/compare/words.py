@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from scrapy_focus.goals.files import FilesGoal
-from scrapy_focus.replay.metrics import METRICS
+from scrapy_focus.replay.importance import KNOWN_METRICS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,7 +40,7 @@ def number(value: float, unit: str) -> str:
 
 def cell_text(cell: Cell, metric: str, *, budget: int | None = None) -> str:
     """Write a mean with its spread, or how often there is none."""
-    unit = METRICS[metric].unit
+    unit = KNOWN_METRICS[metric].unit
     seeds = f"of {cell.n} seeds"
     if not cell.n:
         text = "failed" if cell.failed else "not done"
@@ -58,7 +58,7 @@ def cell_text(cell: Cell, metric: str, *, budget: int | None = None) -> str:
 
 def value_text(comparison: Comparison, site: str, policy: str, metric: str) -> str:
     """Write what a policy did on a site, for a table."""
-    if site in comparison.empty:
+    if site in comparison.empty_for(metric):
         return "nothing to find"
     return cell_text(comparison.cell(site, policy, metric), metric, budget=comparison.conditions.budget)
 
@@ -120,7 +120,7 @@ def p_text(contrast: Contrast) -> str:
 def headline(comparison: Comparison, metric: str, policy: str, contrast: Contrast) -> str:
     """Say in one sentence how a policy did against the baseline, with the sites on which it did not do well."""
     n = len(contrast.verdicts)
-    if not n and comparison.empty == list(comparison.sites):
+    if not n and comparison.empty_for(metric) == list(comparison.sites):
         return f"{policy} and {comparison.baseline} cannot be compared: there is nothing to find."
     if not n:
         return f"{policy} and {comparison.baseline} have no runs in common."
@@ -166,6 +166,8 @@ def warnings_of(comparison: Comparison) -> list[str]:
             f"There is nothing to find on {listed(comparison.empty)}: no recorded URL is a target. Look for something "
             "else, or record more."
         )
+    if unimportant := comparison.empty_for("pst_5") if comparison.conditions.importance else []:
+        found.append(f"No page is important on {listed(unimportant)}.")
     missed: dict[str, float] = {}
     for run in comparison.runs:
         missed[run.site] = max(missed.get(run.site, 0), run.metrics.get("missed", 0))
@@ -199,7 +201,7 @@ def _claim(metric: str, contrast: Contrast, baseline: str) -> str:
     """Say what a ratio to the baseline means, or why there is none."""
     ratio, pairs = contrast.ratio, contrast.pairs
     family, _, share = metric.partition("_")
-    label = METRICS[metric].label[:1].lower() + METRICS[metric].label[1:]
+    label = KNOWN_METRICS[metric].label[:1].lower() + KNOWN_METRICS[metric].label[1:]
     if math.isnan(ratio) and (pairs.only_a or pairs.only_b or pairs.neither):
         of = f"of {sum((pairs.n, pairs.only_a, pairs.only_b, pairs.neither))} crawls"
         return f"got there in {pairs.n + pairs.only_b} {of}, {baseline} in {pairs.n + pairs.only_a} ({label})"
@@ -208,6 +210,11 @@ def _claim(metric: str, contrast: Contrast, baseline: str) -> str:
     if family == "requests":
         goal = f" to find {share} % of what there is" if share else ""
         return f"needs {ratio_text(ratio, 'requests', baseline, counted=True)}{goal}"
+    if family == "pst":
+        return f"visits {ratio_text(ratio, 'hot pages', baseline, counted=True)} in the first {share} % of the pages"
+    if family == "pcs":
+        most = f"of the {share} % most important pages"
+        return f"visits {ratio_text(ratio, most, baseline, counted=True)} in the first {share} % of the pages"
     return f"has {ratio_text(ratio, label, baseline)}"
 
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 import numpy as np
+from w3lib.url import canonicalize_url
 
 from scrapy_focus.core.errors import RecordingError
 from scrapy_focus.recordings.graph import read_links
@@ -27,7 +28,7 @@ from scrapy_focus.web.mime import extension
 from scrapy_focus.web.sniff import sniff
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
     from typing import Self
 
     from numpy.typing import NDArray
@@ -371,6 +372,28 @@ def roots_of(path: Path) -> list[str]:
     with closing(database), reading(path):
         roots: list[str] = json.loads(database.execute("SELECT value FROM meta WHERE name = 'roots'").fetchone()[0])
     return roots
+
+
+def numbers_of(path: Path, urls: Iterable[str]) -> dict[str, int]:
+    """Return the numbers of those URLs that a recording has, spelled so or otherwise, without reading the rest of it.
+
+    Raises
+    ------
+    RecordingError
+        If the file is not there, is no recorded site, is damaged, or has another format.
+    """
+    database = open_recording(path, writable=False)
+    found: dict[str, int] = {}
+    with closing(database), reading(path):
+        for url in urls:
+            try:
+                canonical = canonicalize_url(url)
+            except ValueError:  # it is no URL
+                continue
+            row = database.execute("SELECT id FROM pages WHERE canonical = ?", (canonical,)).fetchone()
+            if row is not None:
+                found[url] = row[0]
+    return found
 
 
 @contextmanager

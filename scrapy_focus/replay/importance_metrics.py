@@ -67,13 +67,29 @@ def page_links(
     ([0], [2])
     """
     n_urls = len(is_page)
-    leads = np.where(redirect >= 0, redirect, np.arange(n_urls))
-    for _ in range(n_urls.bit_length()):  # of a chain of redirects, each round skips twice as many
-        leads = leads[leads]
-    sources, targets = np.asarray(source, np.int64), leads[np.asarray(target, np.int64)]
+    sources, targets = np.asarray(source, np.int64), ends_of(redirect)[np.asarray(target, np.int64)]
     real = is_page[sources] & is_page[targets] & (sources != targets)
     pairs = np.unique(sources[real] * n_urls + targets[real])
     return PageLinks(pairs // max(1, n_urls), pairs % max(1, n_urls), is_page)
+
+
+def ends_of(redirect: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return where redirects end that begin at each URL, shape (n_urls,): at itself, if it redirects nowhere (-1).
+
+    Examples
+    --------
+    >>> ends_of(np.array([-1, 2, 0])).tolist()
+    [0, 0, 0]
+    """
+    leads = np.where(redirect >= 0, redirect, np.arange(len(redirect)))
+    for _ in range(len(redirect).bit_length()):  # of a chain, each round skips twice as many
+        leads = leads[leads]
+    return leads
+
+
+def pages_of(site: RecordedSite) -> NDArray[np.bool_]:
+    """Return which URLs of a recorded site are its pages: they answered with success, and redirect nowhere."""
+    return (site.status >= 200) & (site.status < 300) & (site.redirect < 0)
 
 
 def page_order(harvest: Harvest) -> NDArray[np.int64]:
@@ -250,10 +266,9 @@ def pagerank(web: RecordedSite | PageLinks, *, damping: float = 0.9, tolerance: 
 def _links_of(web: RecordedSite | PageLinks) -> PageLinks:
     if not isinstance(web, RecordedSite):
         return web
-    is_page = (web.status >= 200) & (web.status < 300) & (web.redirect < 0)
     counts = [places.stop - places.start for places in map(web.links, range(web.n_urls))]
     source = np.repeat(np.arange(web.n_urls), counts)
-    return page_links(source, web.targets, is_page=is_page, redirect=web.redirect)
+    return page_links(source, web.targets, is_page=pages_of(web), redirect=web.redirect)
 
 
 def _checked(order: ArrayLike, importance: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.float64]]:

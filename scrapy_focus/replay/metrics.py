@@ -27,7 +27,7 @@ from __future__ import annotations
 import math
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -41,17 +41,22 @@ if TYPE_CHECKING:
 
     from scrapy_focus.replay.harvest import Harvest
 
+Of = TypeVar("Of")
+
 _ROUNDING = 1e-9  # relative: 0.55 * 100 is 55.00000000000001, and 55 targets reach it
 
 
-class Metric(NamedTuple):
-    """A number that says how good a crawl was, and how to show it to somebody who has not read the papers."""
+class Metric(NamedTuple, Generic[Of]):
+    """A number that says how good a crawl was, and how to show it to somebody who has not read the papers.
+
+    It is taken of a harvest, or of what else is known of a crawl.
+    """
 
     label: str
     unit: str
     better: Literal["less", "more"]
     description: str  # one sentence
-    of: Callable[[Harvest], float]
+    of: Callable[[Of], float]
 
 
 class EarlyStop(NamedTuple):
@@ -204,7 +209,7 @@ def early_stop(harvest: Harvest, plateau: Plateau) -> EarlyStop:
     )
 
 
-def _until(share: float) -> Metric:
+def _until(share: float) -> Metric[Harvest]:
     return Metric(
         f"Requests until {share:.0%}".replace("%", " %"), "% of an exhaustive crawl", "less",
         f"How much of a crawl of the whole site it took to find {share:.0%} of what there is.".replace("%", " %"),
@@ -213,7 +218,7 @@ def _until(share: float) -> Metric:
 
 
 #: The metrics of :func:`summary`, by their keys, in the order in which a report shows them.
-METRICS: Mapping[str, Metric] = MappingProxyType({
+METRICS: Mapping[str, Metric[Harvest]] = MappingProxyType({
     "requests_50": _until(0.5),
     "requests_75": _until(0.75),
     "requests_90": _until(0.9),
