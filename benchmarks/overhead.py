@@ -7,11 +7,16 @@ and real networks. ::
 
     python benchmarks/overhead.py --pages 2000 --rounds 5
     python benchmarks/overhead.py --pages 2000 --rounds 5 --jobdir
+    python benchmarks/overhead.py --pages 2000 --rounds 5 --files
 
 With ``--jobdir`` each crawl has a JOBDIR of its own, new and empty, whose last writing at a clean stop is measured too.
 Scrapy then keeps requests in its default disk queue, PickleLifoDiskQueue: last in, first out, which is depth-first, as in
 memory without a JOBDIR. The crawls are exhaustive, so that all orders fetch the same. What survives a ``kill -9`` differs:
 nothing of that queue, everything of ours (``scale.py``, ``long_crawl.py``).
+
+With ``--files`` it is ``scrapy focus-files`` that is measured, as it is and without its parts, over as many requests as the
+site has pages. The parts are those that can be left out: links that differ in parameters which do not matter, the panel,
+and the folder (files, list, notes of the crawl, page at the end, and the JOBDIR in it).
 """
 
 from __future__ import annotations
@@ -58,25 +63,63 @@ CONFIGURATIONS: dict[str, dict[str, str]] = {
     "sleeping bandit, add-on": ADDON,
 }
 KEPT = {"sleeping bandit, add-on, kill-safe fetch": {**ADDON, "FOCUS_KILL_SAFE_FETCH": "1"}}  # with a JOBDIR
+BARE = {"out": "-", "FOCUS_PROGRESS": "off", "FOCUS_IGNORE_PARAMETERS": "0"}
+PARTS = {
+    "near copies": {"FOCUS_IGNORE_PARAMETERS": "1"},
+    "the panel": {"FOCUS_PROGRESS": "panel"},
+    "the folder": {"out": "found"},
+}
+FILES: dict[str, dict[str, str]] = {
+    "focus-files without all three": BARE,
+    **{f"with {name} only": BARE | part for name, part in PARTS.items()},
+    "focus-files as it is": BARE | PARTS["near copies"] | PARTS["the panel"] | PARTS["the folder"],
+}
+
+
+def find(spider: Path, root: str, settings: dict[str, str], *, pages: int) -> tuple[float, int]:
+    """CPU seconds and responses of ``focus-files`` with a budget of so many requests."""
+    settings = dict(settings)
+    out = settings.pop("out")
+    command = [sys.executable, "-m", "scrapy_focus", "files", root, "--budget", str(pages), "--out", out]
+    given = {"DOWNLOAD_DELAY": "0", "FOCUS_SEED": "1", **settings}
+    measured = run(spider, command, given, statuses=(0, 3, 6))
+    shutil.rmtree(spider.with_name("found"), ignore_errors=True)
+    return measured
 
 
 def crawl(
     spider: Path, root: str, settings: dict[str, str], *, one: bool = False, jobdir: bool = False
 ) -> tuple[float, int]:
     """CPU seconds and responses of one crawl."""
-    stats = spider.with_name("stats.json")
     command = [sys.executable, "-m", "scrapy", "runspider", str(spider), "-a", f"root={root}", "-a", f"one={one or ''}"]
     given = {"LOG_LEVEL": "ERROR", "TELNETCONSOLE_ENABLED": "0", "REMOTE_CONTROL_ENABLED": "0", **settings}
-    given |= {"CONCURRENT_REQUESTS_PER_DOMAIN": "8", "STATS_CLASS": "stats_file.ToFile", "ROBOTSTXT_OBEY": "0"}
     job = spider.with_name("job")
     if jobdir:
         given["JOBDIR"] = str(job)
+    measured = run(spider, command, given)
+    shutil.rmtree(job, ignore_errors=True)
+    return measured
+
+
+def run(
+    spider: Path, command: list[str], settings: dict[str, str], statuses: tuple[int, ...] = (0,)
+) -> tuple[float, int]:
+    """CPU seconds and responses of a command, whose exit status has to be one of these."""
+    stats = spider.with_name("stats.json")
+    given = settings | {
+        "CONCURRENT_REQUESTS_PER_DOMAIN": "8",
+        "STATS_CLASS": "stats_file.ToFile",
+        "ROBOTSTXT_OBEY": "0",
+    }
     for name, value in given.items():
         command += ["-s", f"{name}={value}"]
+    path = os.pathsep.join(filter(None, [str(spider.parent), os.environ.get("PYTHONPATH", "")]))
+    env = {**os.environ, "STATS_FILE": str(stats), "PYTHONPATH": path, "FORCE_COLOR": "1", "TERM": "xterm"}
     before = os.times()
-    subprocess.run(command, check=True, env={**os.environ, "STATS_FILE": str(stats), "PYTHONPATH": str(spider.parent)})
+    done = subprocess.run(command, check=False, cwd=spider.parent, env=env, capture_output=True, text=True)
     after = os.times()
-    shutil.rmtree(job, ignore_errors=True)
+    if done.returncode not in statuses:
+        raise SystemExit(f"{command} ended with status {done.returncode}: {done.stderr[-1000:]}")
     cpu = after.children_user + after.children_system - before.children_user - before.children_system
     return cpu, json.loads(stats.read_text())["response_received_count"]
 
@@ -98,6 +141,7 @@ def main() -> None:
     parser.add_argument("--pages", type=int, default=2000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--jobdir", action="store_true", help="each crawl with a new JOBDIR")
+    parser.add_argument("--files", action="store_true", help="focus-files, as it is and without its parts")
     options = parser.parse_args()
     serve = [sys.executable, "-m", "scrapy_focus.sites.server", "--pages", str(options.pages), "--port", "0"]
     with tempfile.TemporaryDirectory() as folder, subprocess.Popen(serve, stdout=subprocess.PIPE, text=True) as server:
@@ -107,23 +151,30 @@ def main() -> None:
             spider = Path(folder, "follow.py")
             spider.write_text(SPIDER)
             spider.with_name("stats_file.py").write_text(STATS)
-            configurations = CONFIGURATIONS | (KEPT if options.jobdir else {})
+            configurations = FILES if options.files else CONFIGURATIONS | (KEPT if options.jobdir else {})
             figures: dict[str, list[float]] = {name: [] for name in configurations}
             pages = {}
             for _ in range(options.rounds):
                 for name, settings in configurations.items():
-                    idle, _ = crawl(spider, root, settings, one=True, jobdir=options.jobdir)
-                    cpu, pages[name] = crawl(spider, root, settings, jobdir=options.jobdir)
+                    if options.files:
+                        idle, _ = find(spider, root, settings, pages=1)
+                        cpu, pages[name] = find(spider, root, settings, pages=options.pages)
+                    else:
+                        idle, _ = crawl(spider, root, settings, one=True, jobdir=options.jobdir)
+                        cpu, pages[name] = crawl(spider, root, settings, jobdir=options.jobdir)
                     figures[name].append(1000 * (cpu - idle) / pages[name])
         finally:
             server.terminate()
-    stock = statistics.median(figures["stock"])
+    against = next(iter(figures))
+    first = statistics.median(figures[against])
     suffix = ", JOBDIR" if options.jobdir else ""
-    print("| configuration | responses | CPU ms per response, median (min to max) | against stock |\n|---|---|---|---|")
+    print(
+        f"| configuration | responses | CPU ms per response, median (min to max) | against {against} |\n|---|---|---|---|"
+    )
     for name, values in figures.items():
         median = statistics.median(values)
         spread = f"{median:.2f} ({min(values):.2f} to {max(values):.2f})"
-        print(f"| {name}{suffix} | {pages[name]:,} | {spread} | {100 * (median / stock - 1):+.0f} % |")
+        print(f"| {name}{suffix} | {pages[name]:,} | {spread} | {100 * (median / first - 1):+.0f} % |")
 
 
 if __name__ == "__main__":

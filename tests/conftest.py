@@ -29,7 +29,11 @@ def pytest_configure() -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the files first that take longest, and leave the others in their order."""
-    items.sort(key=lambda item: not item.path.as_posix().endswith(FIRST))
+    items.sort(key=lambda item: _place(item.path.as_posix()))
+
+
+def _place(path: str) -> int:
+    return next((place for place, name in enumerate(FIRST) if path.endswith(name)), len(FIRST))
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

@@ -66,7 +66,8 @@ def query_of(url: str) -> Query:
     in_path = _IN_PATH.findall(head) if ";" in head else []
     if not query and not in_path:
         return Query(head, ())
-    pieces = [(piece.partition("=")[0], piece) for piece in [*in_path, *query.split("&", _PIECES)] if piece]
-    if len(pieces) > _PIECES or any(not 0 < len(name) <= _NAME for name, _ in pieces):
+    parts = [*in_path, *query.split("&", _PIECES)]
+    pieces = [(piece.partition("=")[0], piece) for piece in parts if piece]
+    if len(parts) > _PIECES or any(not 0 < len(name) <= _NAME for name, _ in pieces):
         return Query(url, ())
     return Query(_IN_PATH.sub("", head) if in_path else head, tuple(sorted(pieces)))

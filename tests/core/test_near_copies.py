@@ -45,6 +45,7 @@ def read(body: str) -> int:
         ("http://h?x=1", "http://h"),
         ("http://h/a;x=1/b?c=3", "http://h/a/b;x=1?c=3"),  # a parameter of the path has another name
         ("http://h/a?" + "&".join(f"x={i}" for i in range(30)), "http://h/a?" + "&".join(f"x={i}" for i in range(30))),
+        ("http://h/a?x=1" + "&" * 30 + "y=2", "http://h/a?x=1" + "&" * 30 + "y=2"),
         ("http://h/a?" + "y" * 70 + "=1&x=2", "http://h/a?" + "y" * 70 + "=1&x=2"),
         ("x", "x"),
     ],

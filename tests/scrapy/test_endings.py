@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
@@ -169,11 +170,15 @@ def test_interrupted_on_a_terminal(times: int, way: str, slow: MockSite, tmp_pat
     if child == 0:
         os.chdir(cwd)
         os.execve(words[0], words, {**ENV, "TERM": "xterm", "COLUMNS": "300", "LINES": "40"})
+    screen: list[bytes] = []
+    looks = Thread(target=lambda: screen.extend(iter(lambda: read(terminal), b"")))  # or the process waits for a reader
+    looks.start()
     wait_for(slow, 3)
     for _ in range(times):
         os.write(terminal, b"\x03")
         time.sleep(0.2)
-    shown = b"".join(iter(lambda: read(terminal), b"")).decode()
+    looks.join(HANG)
+    shown = b"".join(screen).decode(errors="replace")
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 130, shown
     assert "links wait in" in shown, "the panel was there"
     assert shown.rfind("\x1b[?25l") < shown.rfind("\x1b[?25h"), "the cursor is back"

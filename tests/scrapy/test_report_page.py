@@ -190,8 +190,8 @@ def test_what_cannot_be_written_harms_no_crawl(server: SiteServer, tmp_path: Pat
 def test_all_pages_with_a_broken_link_are_noted(tmp_path: Path) -> None:
     """Those that were read before the link was followed, those that were read later, and those that were moved."""
     menu = '<a href="/gone">Imprint</a> <a href="/">home</a>'
-    pages = {f"/p{n}": f"{menu} <p>{n}</p>" for n in range(30)}
-    with MockSite(pages={"/": menu + "".join(f'<a href="/p{n}">{n}</a>' for n in range(30)), **pages}) as site:
+    pages = {f"/p{n}": f"{menu} <p>{n}</p>" for n in range(16)}
+    with MockSite(pages={"/": menu + "".join(f'<a href="/p{n}">{n}</a>' for n in range(16)), **pages}) as site:
         site.answers["/gone"] = lambda _: (404, {"Content-Type": "text/html"}, b"")
         site.answers["/p3"] = lambda _: (302, {"Location": site.url("/p3/moved")}, b"")
         site.pages["/p3/moved"] = menu
@@ -201,8 +201,9 @@ def test_all_pages_with_a_broken_link_are_noted(tmp_path: Path) -> None:
         assert 1 < asked.index("/gone") < len(asked) - 1
         there = [site.url(path) for path in asked if path not in ("/robots.txt", "/gone", "/p3", "/favicon.ico")]
     assert (broken.url, broken.why, broken.anchor) == (site.url("/gone"), "404", "Imprint")
-    assert broken.pages == there[:20]
-    assert broken.more == len(there) - 20 == 11
+    assert (sorted(broken.pages), broken.more) == (sorted(there), 0)
+    assert site.url("/p3/moved") in there
+    assert len(there) == 17
 
 
 def test_ignored_parameters_are_on_the_page(tmp_path: Path) -> None:
