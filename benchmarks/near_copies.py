@@ -90,12 +90,15 @@ class Shop:
         if kind not in ("", "shelf", "item", "calendar") or not month.isdecimal():
             return Page.of(b"not here", status=404)
         where = f"{kind}{number.replace('/', '')}"
-        main = {
-            "": lambda: "<h1>The shop</h1>",
-            "shelf": lambda: self._shelf(number, path, where),
-            "item": lambda: f"<h1>Item {number}</h1>{self._link('file', number, where, 'Figures (CSV)')}",
-            "calendar": lambda: self._month(int(month), where),
-        }[kind]()
+        match kind:
+            case "":
+                main = "<h1>The shop</h1>"
+            case "shelf":
+                main = self._shelf(number, path, where)
+            case "item":
+                main = f"<h1>Item {number}</h1>{self._link('file', number, where, 'Figures (CSV)')}"
+            case _:
+                main = self._month(int(month), where)
         menu = "".join(self._link("shelf", k, where, f"Shelf {_WORDS[k % 16]} {k}") for k in range(self.shelves))
         more = self._href("/calendar?month=0", where, "Events") if self.calendar else ""
         text = _prose(f"{page} {month if kind == 'calendar' else ''}")
@@ -173,7 +176,7 @@ def crawl(kind: dict[str, Any], policy: str, *, on: bool, seed: int, **size: int
         "FOCUS_TARGETS": ["text/csv"], "FOCUS_BUDGET_REQUESTS": BUDGET * (1 + 9 * bool(size)),
         "FOCUS_IGNORE_PARAMETERS": on, **POLICIES[policy],
     }  # fmt: skip
-    shop = Shop(**kind, **size)
+    shop = Shop(**{**kind, **size})
     with SiteServer(shop) as server:
         command = [sys.executable, __file__, "--one", json.dumps([server.url, settings])]
         said = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
@@ -213,8 +216,8 @@ def costs(rounds: int) -> Iterator[str]:
                 each[on].append(1000 * run["cpu"] / run["requests"])
         shares = [100 * (on / off - 1) for off, on in zip(each[False], each[True], strict=True)]
         spread = f"{statistics.median(shares):+.1f} % ({min(shares):+.1f} to {max(shares):+.1f})"
-        off, on = (statistics.median(each[on]) for on in (False, True))
-        yield f"| {name} | {run['requests']} | {off:.2f} | {on:.2f} | {spread} |"
+        without, with_it = statistics.median(each[False]), statistics.median(each[True])
+        yield f"| {name} | {run['requests']} | {without:.2f} | {with_it:.2f} | {spread} |"
 
 
 def main() -> int:
