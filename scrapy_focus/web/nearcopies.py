@@ -18,6 +18,7 @@ from collections import Counter, OrderedDict
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple
+from zlib import crc32
 
 from lxml import etree
 
@@ -39,6 +40,8 @@ _BESIDE = 16  # elements beside what a page is about, at most: texts within seve
 _STORED = 200  # hosts, whose beliefs are stored
 _CHECKED = (5, 10, 20)  # links that are followed to see whether a belief holds ...
 _BETWEEN = 50  # ... and pages of a host, between two later ones
+_SILENT = 200  # pages with a parameter and no pair, after which ...
+_ONE_IN = 8  # ... this share of the bases is still looked at
 _NO_VALUE = 0  # of a parameter that a URL does not have
 
 #: Parameters that say who follows a link, or from where: they are believed not to matter until a pair says otherwise.
@@ -138,6 +141,7 @@ class _Parameter:
     links: int = 0  # that were not followed
     checks: int = 0  # links that were followed to see whether the belief holds
     checked_at: int = 0  # pages of the host, when the last of these was
+    silent: int = 0  # pages with it since the last pair
     is_any: bool = False
     is_learned: bool = True
     values: set[int] = field(default_factory=set)
@@ -194,8 +198,8 @@ class NearCopies:
         query = query_of(url)
         if not query.pieces:
             return _hash(query.head) in self._bases
-        known = self._known(query.host)
-        return not all(name in known and known[name].matters for name in query.names)
+        known, ignored = self._known(query.host), self._ignored(query)
+        return any(_may_teach(known.get(name), query.without(*ignored, name)) for name in query.names)
 
     def visit(self, url: str) -> None:
         """A page of a host was fetched, whatever it says."""
@@ -296,7 +300,8 @@ class NearCopies:
     def _compare(self, query: Query, name: str, ignored: tuple[str, ...], print_: int) -> Change | None:
         """Compare a page with the last one that has another value of a parameter, and remember it as the last one."""
         base, value = query.without(*ignored, name), _stable(query.value(name))
-        self._host(query.host).parameters.setdefault(name, _new(name))  # which pages without it are compared by
+        each = self._host(query.host).parameters.setdefault(name, _new(name))  # which pages without it are compared by
+        each.silent += 1
         change = self._pair(query.host, name, base, print_, value)
         if change is None and _hash((name, base)) not in self._samples:
             other = self._pages.get(_hash(base))
@@ -316,6 +321,7 @@ class NearCopies:
         of_host = self._host(host)
         each = of_host.parameters[name]
         before = each.is_believed
+        each.silent = 0
         if not is_same:
             of_host.epoch += each.is_believed
             each.reversals += 1
@@ -381,6 +387,16 @@ def _new(name: str) -> _Parameter:
 def _may_learn(known: dict[str, _Parameter], name: str) -> bool:
     each = known.get(name)
     return len(known) < _NAMES if each is None else not each.matters
+
+
+def _may_teach(each: _Parameter | None, base: str) -> bool:
+    """Whether a page may be one of a pair, as far as a parameter can tell; ``base``: its URL without this one.
+
+    One that has the same value in all URLs, say, never makes a pair, and reading each page for it would be in vain.
+    """
+    if each is None or (each.silent < _SILENT and not each.matters):
+        return True
+    return not each.matters and crc32(base.encode("utf-8", "surrogatepass")) % _ONE_IN == 0
 
 
 def _put(store: OrderedDict[int, Any], key: int, value: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 _PIECES = 24  # parameters of a URL; one with more is left as it is
@@ -20,17 +21,8 @@ class Query(NamedTuple):
 
     head: str
     pieces: tuple[tuple[str, str], ...]
-
-    @property
-    def host(self) -> str:
-        """Host and port of the URL, as they are spelled."""
-        parts = self.head.partition("?")[0].split("/", 3)
-        return parts[2] if len(parts) > 2 else ""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Each name once, in their order."""
-        return tuple(dict.fromkeys(name for name, _ in self.pieces))
+    host: str  # and port, as they are spelled
+    names: tuple[str, ...]  # each once, in their order
 
     def value(self, name: str) -> str:
         """Return what a parameter says, ``""`` where the URL does not have it."""
@@ -51,8 +43,11 @@ class Query(NamedTuple):
         return f"{self.head}{in_path}{'?' if query else ''}{query}"
 
 
+@lru_cache(maxsize=512)
 def query_of(url: str) -> Query:
     """Return the pieces of an absolute URL. One with very many parameters, or very long names, has none.
+
+    A crawl asks for those of the same URL again and again; the last 512 are kept.
 
     Examples
     --------
@@ -65,9 +60,15 @@ def query_of(url: str) -> Query:
     head, _, query = url.partition("?")
     in_path = _IN_PATH.findall(head) if ";" in head else []
     if not query and not in_path:
-        return Query(head, ())
+        return _query(head, ())
     parts = [*in_path, *query.split("&", _PIECES)]
     pieces = [(piece.partition("=")[0], piece) for piece in parts if piece]
     if len(parts) > _PIECES or any(not 0 < len(name) <= _NAME for name, _ in pieces):
-        return Query(url, ())
-    return Query(_IN_PATH.sub("", head) if in_path else head, tuple(sorted(pieces)))
+        return _query(url, ())
+    return _query(_IN_PATH.sub("", head) if in_path else head, tuple(sorted(pieces)))
+
+
+def _query(head: str, pieces: tuple[tuple[str, str], ...]) -> Query:
+    parts = head.partition("?")[0].split("/", 3)
+    host = parts[2] if len(parts) > 2 else ""
+    return Query(head, pieces, host, tuple(dict.fromkeys(name for name, _ in pieces)))

@@ -247,3 +247,27 @@ def test_a_hostile_host_takes_bounded_memory_and_teaches_nothing_about_others() 
     assert len(json.dumps(near.state())) < 1_000_000
     teach(near, range(5), host="honest")
     assert stripped(near, "http://honest/9?sid=x") == "http://honest/9"
+
+
+def test_a_parameter_that_never_makes_a_pair_is_rarely_looked_at() -> None:
+    """After 200 pages one base in eight is read for it, the same ones each time; a pair lets all be read again."""
+    near = NearCopies()
+    urls = [f"http://h/page/{i}?lang=en" for i in range(1000)]
+    for number, url in enumerate(urls[:200]):
+        assert near.wants(url)
+        near.learn(url, number + 1)
+    wanted = [url for url in urls if near.wants(url)]
+    assert 60 < len(wanted) < 250
+    other = wanted[0].replace("en", "fr")
+    assert near.wants(other)
+    near.learn(wanted[0], 5000)
+    near.learn(other, 5000)
+    assert all(near.wants(url) for url in urls)
+
+
+def test_a_parameter_that_matters_is_not_looked_at() -> None:
+    """Eight pairs that came out different are enough."""
+    near = NearCopies()
+    for number in range(9):
+        near.learn(f"http://h/item?id={number}", number + 1)
+    assert not near.wants("http://h/item?id=77")
