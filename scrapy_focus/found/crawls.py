@@ -24,6 +24,7 @@ class Run(NamedTuple):
     number: int  # of the crawl, from 1
     resumes: bool  # an interrupted crawl, rather than beginning the next
     requests: int  # that the crawl before sent; 0: not known
+    has_reached: bool = False  # whether an earlier run of this crawl got an answer from the site
 
 
 class Last(NamedTuple):
@@ -32,6 +33,7 @@ class Last(NamedTuple):
     number: int = 0  # from 1; 0: there was none
     has_ended: bool = True
     requests: int = 0  # that the last crawl that ended sent
+    has_reached: bool = False  # whether the site answered, in a crawl that has not ended
     failed: int = 0  # number of a crawl behind it that failed, which does not count; 0: there was none
 
 
@@ -50,7 +52,8 @@ def last_crawl(out: Path) -> Last:
         else:
             if last.number and not last.has_ended and last.number != number:  # it was killed, and did not resume
                 before = last._replace(has_ended=True)
-            last = Last(number, False, last.requests)
+            is_same = last.number == number and not last.has_ended
+            last = Last(number, False, last.requests, bool(line.get("reached")) or (is_same and last.has_reached))
     if not last.number and (out / "manifest.jsonl").exists():  # of a version that wrote no such lines
         return Last(1)
     return last
@@ -60,7 +63,9 @@ def next_run(out: Path, job: Path | None) -> Run:
     """Return what a run with this ``JOBDIR`` does: a job that has begun resumes, as the crawl that it is of."""
     last = last_crawl(out)
     resumes = job is not None and (job / "focus").exists()
-    return Run(max(last.failed or last.number, 1) if resumes else last.number + 1, resumes, last.requests)
+    if resumes:
+        return Run(max(last.failed or last.number, 1), True, last.requests, last.has_reached)
+    return Run(last.number + 1, False, last.requests)
 
 
 def prepare(out: Path) -> Run:
@@ -79,6 +84,11 @@ def note_begin(out: Path, number: int, **more: Any) -> None:
     """Note that a crawl begins."""
     cut_line(out / CRAWLS)
     add_line(out / CRAWLS, {"crawl": number, **more})
+
+
+def note_reached(out: Path, number: int) -> None:
+    """Note that the site answered with a page or a file."""
+    add_line(out / CRAWLS, {"crawl": number, "reached": True})
 
 
 def note_end(out: Path, number: int, reason: str, *, failed: bool = False, **more: Any) -> None:

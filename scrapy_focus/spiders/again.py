@@ -29,7 +29,7 @@ from scrapy_focus.engine.ending import ending_of
 from scrapy_focus.engine.host import host_of
 from scrapy_focus.engine.marks import LINK
 from scrapy_focus.found.asked import Asked
-from scrapy_focus.found.crawls import LEARNED, next_run, note_begin, note_end
+from scrapy_focus.found.crawls import LEARNED, next_run, note_begin, note_end, note_reached
 from scrapy_focus.found.files import FileList
 from scrapy_focus.found.waiting import Waiting
 from scrapy_focus.policies.branching.policy import BranchingBandit
@@ -91,7 +91,7 @@ class Again:
             self.waiting: Waiting | None = Waiting(out, self.run.number)  # None: its list cannot be written any more
         except ConfigError as error:
             raise UsageError(str(error)) from error
-        self._is_reached = False  # whether the site answered with something that can be read
+        self._is_reached = self.run.has_reached  # whether the site answered with something that can be read
         self._links = chain(self._unfollowed(self.waiting), self._revisits())  # of earlier crawls, to be given
         self._checks: Iterator[Request] | None = None
         self._waiting = 0  # known files that were given to the engine, and are not back
@@ -121,7 +121,9 @@ class Again:
 
     def reached(self) -> None:
         """The site answered with a page or a file: what earlier crawls knew of it may be asked for."""
-        self._is_reached = True
+        if not self._is_reached:
+            self._is_reached = True
+            note_reached(self.out, self.run.number)
 
     def _configure(self, settings: BaseSettings) -> None:
         settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", AskIfChanged, 560)

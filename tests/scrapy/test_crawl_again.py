@@ -13,6 +13,7 @@ from scrapy.exceptions import CannotResolveHostError, DownloadConnectionRefusedE
 from scrapy.http import Request, Response
 from test_datasets_kills import Crawls
 
+from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.engine.ending import ending_of
 from scrapy_focus.found.crawls import last_crawl, prepare
 from scrapy_focus.found.notes import read_notes
@@ -382,6 +383,28 @@ def test_a_crawl_that_failed_does_not_count(
     assert Counter(states(tmp_path, 2).values()) == {"same": 6, "new": 1}
     assert len(read_notes(tmp_path).runs) == 1  # the page of the folder has nothing of what failed
     assert last_crawl(tmp_path).number == 2
+
+
+def test_a_crawl_that_cannot_start_does_not_count(server: SiteServer, tmp_path: Path) -> None:
+    """A wrong setting leaves the folder as it is."""
+    visit(server, tmp_path)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    with pytest.raises(ConfigError):
+        visit(server, tmp_path, {"FOCUS_COST_LIMIT": "abc"})
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+def test_killed_when_only_known_files_were_left(server: SiteServer, tmp_path: Path) -> None:
+    """The run that resumes asks for them, though it reads no page."""
+    visit(server, tmp_path)
+    job = {"JOBDIR": str(tmp_path / ".focus/job")}
+    visit(server, tmp_path, job, new_only="1")
+    crawls = tmp_path / ".focus/crawls.jsonl"
+    *lines, _ = crawls.read_text().splitlines(keepends=True)
+    crawls.write_text("".join(lines))  # as a kill leaves it
+    visit(server, tmp_path, job)
+    assert set(asked(server).values()) == {304}
+    assert set(states(tmp_path, 2).values()) == {"same"}
 
 
 def test_a_first_crawl_that_failed(shelf: Shelf, server: SiteServer, tmp_path: Path) -> None:
