@@ -186,24 +186,22 @@ class KeyMap:
 
     def pop_where(self, chosen: NDArray[np.bool_]) -> NDArray[np.int64]:
         """Take out all keys whose value v is at least 0 and has ``chosen[v]``, and return them, shape (n,); linear."""
-        keys, values = self.arrays()
+        shards = [*self._shards.values()]
+        values = np.frombuffer(b"".join([values for _, values in shards]), np.int32)
         hit = chosen.take(values, mode="clip")
-        hit &= values >= 0
-        places = np.flatnonzero(hit)
-        ends = np.fromiter((len(keys) for keys, _ in self._shards.values()), np.int64, len(self._shards)).cumsum()
-        lost = np.bincount(ends.searchsorted(places, side="right"), minlength=len(ends))
-        found = keys[places]
-        np.logical_not(hit, out=hit)
-        kept_keys, kept_values = keys[hit].tobytes(), values[hit].tobytes()
-        start = 0
-        ends -= lost.cumsum()
-        for number, end, n_lost in zip([*self._shards], ends.tolist(), lost.tolist(), strict=True):
-            if n_lost:
-                parts = kept_keys[8 * start : 8 * end], kept_values[4 * start : 4 * end]
-                self._shards[number] = array("q", parts[0]), array("i", parts[1])
-            start = end
+        hit &= (values >= 0) & (values < len(chosen))
+        places = np.flatnonzero(hit)[::-1]  # from behind, as what is taken out moves what follows
+        lengths = np.fromiter((len(keys) for keys, _ in shards), np.int64, len(shards))
+        ends = lengths.cumsum()
+        numbers = ends.searchsorted(places, side="right")
+        within = places - (ends - lengths)[numbers]
+        found = array("q")
+        for number, at in zip(numbers.tolist(), within.tolist(), strict=True):
+            keys, its_values = shards[number]
+            found.append(keys.pop(at))
+            del its_values[at]
         self._n -= len(found)
-        return found
+        return np.frombuffer(found, np.int64)
 
     def arrays(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         """Return all keys and their values, both of shape (n,), in no order."""

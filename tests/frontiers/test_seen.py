@@ -13,7 +13,7 @@ from scrapy_focus.frontiers import keys as seen
 from scrapy_focus.frontiers.keys import KeyMap, KeySet
 
 KEYS = st.one_of(st.integers(-5, 20), st.integers(-(2**63), 2**63 - 1), st.integers(0, 9).map(lambda i: i * 4093))
-VALUES = st.integers(-(2**31), 2**31 - 1)
+VALUES = st.one_of(st.integers(-(2**31), 2**31 - 1), st.integers(-3, 5))
 
 
 @pytest.fixture(params=[1, 3, 4093])
@@ -24,7 +24,9 @@ def shards(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.usefixtures("shards")
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(st.tuples(st.sampled_from(["add", "discard", "update", "difference"]), st.lists(KEYS, max_size=5))))
+@given(
+    st.lists(st.tuples(st.sampled_from(["add", "discard", "update", "late", "difference"]), st.lists(KEYS, max_size=5)))
+)
 def test_a_key_set_is_a_set(steps: list[tuple[str, list[int]]]) -> None:
     """Whatever is put in and taken out, one by one or many at once, it holds what a set holds."""
     keys, model = KeySet(), set()
@@ -35,6 +37,9 @@ def test_a_key_set_is_a_set(steps: list[tuple[str, list[int]]]) -> None:
             assert [keys.discard(key) for key in some] == [key in model and not model.remove(key) for key in some]
         elif step == "update":
             keys.update_many(np.array(some, np.int64))
+            model |= set(some)
+        elif step == "late":
+            keys.update_late(np.array(sorted(set(some) - model), np.int64))
             model |= set(some)
         else:
             other = KeySet()
@@ -51,7 +56,8 @@ def test_a_key_set_is_a_set(steps: list[tuple[str, list[int]]]) -> None:
 @given(
     st.lists(
         st.tuples(
-            st.sampled_from(["set", "setdefault", "pop", "update"]), st.lists(st.tuples(KEYS, VALUES), max_size=5)
+            st.sampled_from(["set", "setdefault", "pop", "update", "pop_where"]),
+            st.lists(st.tuples(KEYS, VALUES), max_size=5),
         )
     )
 )
@@ -69,6 +75,11 @@ def test_a_key_map_is_a_dictionary(steps: list[tuple[str, list[tuple[int, int]]]
                 model.setdefault(key, value)
         elif step == "pop":
             assert [keys.pop(key, -7) for key, _ in some] == [model.pop(key, -7) for key, _ in some]
+        elif step == "pop_where":
+            chosen = np.array([key % 2 == 0 for key, _ in some] + [True], np.bool_)
+            gone = {key for key, value in model.items() if 0 <= value < len(chosen) and chosen[value]}
+            assert set(keys.pop_where(chosen).tolist()) == gone
+            model = {key: value for key, value in model.items() if key not in gone}
         else:
             keys.update_many(np.array([key for key, _ in some], np.int64), np.array([v for _, v in some], np.int32))
             model.update(some)

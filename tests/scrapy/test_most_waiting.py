@@ -51,6 +51,7 @@ def test_nothing_is_fetched_twice(
     assert result.stats["focus/waiting"] == 0
     assert result.errors == {}
     assert len(result.logged("links waited, more than the 40 that may")) == 1
+    assert f"{dropped:,} links given up, as too many waited" in result.logged("Finished (finished)")[0]
     if stored:
         with pytest.raises(SystemExit):
             execute(["scrapy", "focus-status", settings["JOBDIR"]])
@@ -120,3 +121,12 @@ def test_links_come_back(web: MockSite, spider: type[Follower], addon: bool) -> 
     assert len(result.scheduler.requests) == 0
     assert result.outcomes == {"ok": len(paths)}
     assert result.errors == {}
+
+
+def test_requests_of_links_that_are_given_up_are_not_held(web: MockSite) -> None:
+    """Where they wait as they are, and no link comes back."""
+    settings = {"FOCUS_POLICY": BreadthFirst, "FOCUS_MOST_WAITING": FEW}
+    result = crawl(Kept, settings, addon=True, seeds=[web.url("/0")])
+    assert result.stats["focus/link/dropped"] > 50
+    assert len(result.scheduler.requests) == 0
+    assert set(result.outcomes) == {"ok"}
