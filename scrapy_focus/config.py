@@ -71,6 +71,7 @@ class Config:
     max_inflight_per_slot: int = 0
     max_links: int = _LIMITS.links
     max_repeats: int = _LIMITS.repeats
+    most_waiting: int | None = None
     seed: int | None = None
     log: str = ""
     checkpoint_every: int = 1000
@@ -125,6 +126,7 @@ class Config:
             max_inflight_per_slot=_number(settings, "FOCUS_MAX_INFLIGHT_PER_SLOT", int) or 0,
             max_links=_limit(settings, "FOCUS_MAX_LINKS", _LIMITS.links),
             max_repeats=_limit(settings, "FOCUS_MAX_REPEATS", _LIMITS.repeats),
+            most_waiting=_most_waiting(settings),
             seed=seed,
             log=_path(settings, "FOCUS_LOG"),
             checkpoint_every=_number(settings, "FOCUS_CHECKPOINT_EVERY", int, least=1) or 1000,
@@ -262,6 +264,7 @@ SETTINGS = (
     "FOCUS_MAX_INFLIGHT_PER_SLOT",
     "FOCUS_MAX_LINKS",
     "FOCUS_MAX_REPEATS",
+    "FOCUS_MOST_WAITING",
     "FOCUS_OBEY",
     "FOCUS_PLATEAU",
     "FOCUS_POLICY",
@@ -547,6 +550,23 @@ def _plateau(value: Any) -> Plateau | None:
 def _limit(settings: BaseSettings, name: str, default: int) -> int:
     limit = _number(settings, name, int)
     return default if limit is None else int(limit)
+
+
+def _most_waiting(settings: BaseSettings) -> int | None:
+    """Return how many links may wait (``FOCUS_MOST_WAITING``), ``None`` for any number."""
+    name = "FOCUS_MOST_WAITING"
+    most = int(_number(settings, name, int) or 0)
+    if not most:
+        return None
+    own = int(_number(settings, "FOCUS_MAX_INFLIGHT", int) or 0)
+    of_flight = "FOCUS_MAX_INFLIGHT" if own else "CONCURRENT_REQUESTS"
+    in_flight = own or int(_number(settings, "CONCURRENT_REQUESTS", int) or 0)
+    if most < in_flight:
+        raise ConfigError(
+            f"{name} is {most}, fewer links than the {in_flight} that may be in flight ({of_flight}); give at least "
+            f"{in_flight}, or 0 for any number"
+        )
+    return most
 
 
 def _paths(settings: BaseSettings, name: str) -> tuple[str, ...]:

@@ -128,6 +128,10 @@ class Seen:
         self.host.count("link/known")
         return True
 
+    def is_wanted(self, request: Request) -> bool:
+        """Whether the policy may want the link of a request that was seen before."""
+        return bool(self.wanted) and self._may_be_wanted(self.links.key(request))
+
     def note(self, request: Request, entry: Entry) -> None:
         """A page has a link to a known URL, and the policy is not given the link."""
         if self.tells_keys:

@@ -127,6 +127,7 @@ class FocusScheduler(BaseScheduler):
                 mission=config.mission(),
                 budget=config.make_budget(),
                 stop=config.stop,
+                most_waiting=config.most_waiting,
                 seed=config.seed,
                 log=config.make_log(),
                 explain=config.explain,
@@ -173,6 +174,7 @@ class FocusScheduler(BaseScheduler):
         self._notes_priority = self.priorities is None
         self._never = False  # what waits is due at no time, as the policy said when it was asked last
         self._freeze_from = _MANY  # waiting links
+        self._dropped = 0  # links that were given up, as too many waited, when their requests were forgotten
         self._until_look = _BETWEEN  # outcomes
 
     def _make_job(self, folder: Path) -> Job:
@@ -318,6 +320,11 @@ class FocusScheduler(BaseScheduler):
         """Add to the count that is written to the stats as ``focus/<name>``."""
         self.counts[name] += n
 
+    def note_yielded(self, pick_id: int, request: Request) -> None:
+        """The page of a pick gave a request that no spider middleware held back."""
+        if self.seen.tells_keys and (entry := self.inflight.entries.get(pick_id)) is not None and entry.returned:
+            entry.yielded.add(hash(request.url))
+
     def drops(self, request: Request, response: Response | None) -> bool:
         """Whether a request from the page of a response goes no further, as its URL was requested before."""
         return self.guard("drops", False, self._drops, request, self.inflight.find(response))
@@ -432,6 +439,8 @@ class FocusScheduler(BaseScheduler):
         pick_id = request.meta.pop(PICK, None)
         entry = None if pick_id is None else self.inflight.entries.get(pick_id)
         source = entry or self.inflight.page_of(request)
+        if entry is not None:
+            entry.yielded.discard(hash(request.url))
         if source is not None and source.returned and self.traps.refuses(request, source):
             return False
         seen = self.seen.has(request, entry)
@@ -443,7 +452,7 @@ class FocusScheduler(BaseScheduler):
             self.seeds.add(urlparse_cached(request).hostname or "")
         if source is None and self._has_begun(request):
             return False
-        if seen and not self.seen.wanted:
+        if seen and not self.seen.is_wanted(request):
             if source is not None:
                 self.seen.note(request, source)
             return False
@@ -565,6 +574,7 @@ class FocusScheduler(BaseScheduler):
         """A redirect or retry: the same pick continues with another request, unless its URL was seen before."""
         if seen:
             entry.verdict = "redirect_seen"
+            entry.leads_to = self.links.key(request)
             return False
         if not request.dont_filter:
             entry.also.append(self.links.claim(request))
@@ -598,6 +608,9 @@ class FocusScheduler(BaseScheduler):
             self.crawl.expire()
             for pick_id in self._owing.keys() - self.crawl.status().owed:
                 self._concluded(self._owing.pop(pick_id))
+        if (dropped := self.counts["link/dropped"]) != self._dropped:
+            self._dropped = dropped
+            self.links.forget_given_up()
         if self._until_look <= 0:
             self._until_look = _BETWEEN
             if self.crawl.status().waiting >= self._freeze_from:
@@ -611,7 +624,7 @@ class FocusScheduler(BaseScheduler):
             return
         if self.near is not None:
             self.guard("near", None, self.near.concluded, entry)
-        outcome = entry.outcome(monotonic())
+        outcome = self._outcome(entry)
         label = entry.label()
         self.count(f"outcome/{label}")
         self.closing.note(entry, label, outcome)
@@ -629,6 +642,12 @@ class FocusScheduler(BaseScheduler):
             self.turns.add(work)
         else:
             deque(work, 0)
+
+    def _outcome(self, entry: Entry) -> Outcome:
+        outcome = entry.outcome(monotonic())
+        if entry.leads_to is None or self.crawl.knows([entry.leads_to]) == [State.NEW]:  # whose link is to come yet
+            return outcome
+        return outcome._replace(also=(*outcome.also, entry.leads_to))
 
     def _take_back(self, near: NearCopyFilter) -> None:
         for request in near.given_back():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+from scrapy_focus.policies.importance import Importance
 from scrapy_focus.policies.tagpath.policy import TagPath
 from scrapy_focus.policies.treeq.policy import TreeQ
 from scrapy_focus.scheduler import FocusScheduler
@@ -16,6 +17,15 @@ class SleepingBanditScheduler(FocusScheduler):
     """The scheduler of SB-CLASSIFIER, :class:`~scrapy_focus.policies.tagpath.TagPath`, whatever is default."""
 
     default_policy: ClassVar[type[Policy]] = TagPath
+
+
+class ImportanceScheduler(FocusScheduler):
+    """The scheduler that takes the most important pages first, as far as they can be told by the links seen so far.
+
+    See :class:`~scrapy_focus.policies.importance.Importance`.
+    """
+
+    default_policy: ClassVar[type[Policy]] = Importance
 
 
 class TreeFrontierScheduler(FocusScheduler):

@@ -47,6 +47,8 @@ class LinkMiddleware(BaseSpiderMiddleware):
             request.meta.pop(PICK, None)
         else:
             request.meta[PICK] = pick_id
+            if (host := host_of(self.crawler)) is not None:
+                host.note_yielded(pick_id, request)
         return request
 
 

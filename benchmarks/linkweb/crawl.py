@@ -83,7 +83,7 @@ class WebCrawl:
             policy, frontier=None if job is not None else frontier, job=job, goal=_nothing,
             budget=Budget(requests=budget), seed=seed, strict=True, clock=_no_time,
         )  # fmt: skip
-        self._wants_known = bool(policy.wants_known)
+        self._wanted = {State.NEW, *policy.wants_known}
         self._knows = policy.can("know")
         self._flying: deque[Pick] = deque()
         self._order: list[int] = []
@@ -112,7 +112,7 @@ class WebCrawl:
         sent = self.crawl.sent(pick.id)
         if sent and leads >= 0:
             if self.crawl.knows([key_of(leads)])[0] != State.NEW:
-                self.crawl.report(Outcome(pick, error="redirect_seen"))
+                self.crawl.report(Outcome(pick, error="redirect_seen", also=(key_of(leads),)))
                 return
             sent = self.crawl.sent(pick.id)
         if not sent:
@@ -125,13 +125,12 @@ class WebCrawl:
         outcome = Outcome(pick, status=200, mime="text/html", size=1, also=also)
         places = slice(*self.web.starts[page : page + 2].tolist())
         targets, keys = self.web.targets[places].tolist(), self._keys[self.web.targets[places]].tolist()
-        if self._wants_known:
-            self.crawl.report(outcome, self._links(targets, keys, pick.depth + 1))
-            return
         states = self.crawl.knows(keys)
-        new = [place for place, state in enumerate(states) if state == State.NEW]
-        links = self._links([targets[place] for place in new], [keys[place] for place in new], pick.depth + 1)
-        known = [key for key, state in zip(keys, states, strict=True) if state != State.NEW] if self._knows else ()
+        wanted = [place for place, state in enumerate(states) if state in self._wanted]
+        links = self._links([targets[place] for place in wanted], [keys[place] for place in wanted], pick.depth + 1)
+        known = (
+            [key for key, state in zip(keys, states, strict=True) if state not in self._wanted] if self._knows else ()
+        )
         self.crawl.report(outcome, links, known)
 
     def _links(self, targets: Sequence[int], keys: Sequence[int], depth: int) -> list[Link]:

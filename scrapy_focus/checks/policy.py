@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from scrapy_focus.core.policy import Policy
 
+_MOST_WAITING = 10  # links, in a crawl that gives some up
+
 
 def check_policy(make: Callable[[], Policy], *, pages: int = 60, seed: int = 0, mission: Mission | None = None) -> None:
     """Raise ``AssertionError`` if a policy breaks a promise; takes about a second.
@@ -41,10 +43,10 @@ def check_policy(make: Callable[[], Policy], *, pages: int = 60, seed: int = 0, 
     A page takes a second of the crawl's clock; where nothing may be chosen, it is the time that
     :meth:`~scrapy_focus.core.policy.Policy.due` says. What is checked: it fetches every page of the site, with one and
     with eight in flight; it never selects while nothing waits, nor a host that is busy; the same seed gives the same
-    order; it stays alive through failures, HEADs, and picks that are released; it can be pickled in mid-crawl and makes
-    the same choices then; ``explain`` gives what JSON can hold; it does not change the links that it is given. What the
-    policy raises itself, or the crawl on its account (:class:`~scrapy_focus.core.errors.PolicyError`), comes through as
-    it is.
+    order; where few links may wait, it gives up as many as it is asked to, and the same ones with the same seed; it
+    stays alive through failures, HEADs, and picks that are released; it can be pickled in mid-crawl and makes the same
+    choices then; ``explain`` gives what JSON can hold; it does not change the links that it is given. What the policy
+    raises itself, or the crawl on its account (:class:`~scrapy_focus.core.errors.PolicyError`), comes through as it is.
     """
     _check_parameters(make())
     site = _Site(pages)
@@ -58,6 +60,9 @@ def check_policy(make: Callable[[], Policy], *, pages: int = 60, seed: int = 0, 
     _require(again == orders[0], f"the same seed gave another order: {_first_difference(orders[0], again)}")
     stored = _crawl(make(), site, mission, seed=seed, in_flight=1, pickle_after=len(orders[0]) // 2)
     _require(stored == orders[0], f"after pickling it chose otherwise: {_first_difference(orders[0], stored)}")
+    for k in (1, 8):
+        few = [_crawl(make(), site, mission, seed=seed, in_flight=k, most_waiting=_MOST_WAITING) for _ in range(2)]
+        _require(few[0] == few[1], f"where few links may wait, {_first_difference(*few)} with the same seed")
     policy = make()
     policy.open(memory_frontier(policy.keeps(mission)), np.random.default_rng(seed), mission)
     _require(policy.select(()) is None, "select() gave a pick though nothing waits")
@@ -120,6 +125,13 @@ class _Clock:
 class _WatchingCrawl(Crawl):
     """A crawl that sees whether a policy changes what it is given."""
 
+    def _give_up(self, n: int) -> None:
+        before, flying = len(self.frontier), len(self.frontier.flying)
+        said = self.policy.give_up(n)
+        gone = before - len(self.frontier)
+        _require(gone == n == said, f"give_up({n}) answered {said!r}, and gave up {gone} of {before} links")
+        _require(len(self.frontier.flying) == flying, f"give_up({n}) took links out, or let some wait again")
+
     def _place(self, links: Sequence[Link], source: Outcome | None, origin: int) -> None:
         before = list(links)
         super()._place(links, source, origin)
@@ -127,10 +139,20 @@ class _WatchingCrawl(Crawl):
 
 
 def _crawl(
-    policy: Policy, site: _Site, mission: Mission, *, seed: int, in_flight: int, pickle_after: int = -1
+    policy: Policy,
+    site: _Site,
+    mission: Mission,
+    *,
+    seed: int,
+    in_flight: int,
+    pickle_after: int = -1,
+    most_waiting: int | None = None,
 ) -> list[tuple[str, str]]:
     clock = _Clock()
-    crawl = _WatchingCrawl(policy, frontier=memory_frontier, mission=mission, seed=seed, strict=True, clock=clock)
+    crawl = _WatchingCrawl(
+        policy, frontier=memory_frontier, mission=mission, seed=seed, strict=True, clock=clock,
+        most_waiting=most_waiting,
+    )  # fmt: skip
     crawl.add([site.link(0)])
     order: list[tuple[str, str]] = []
     out: list[Pick] = []

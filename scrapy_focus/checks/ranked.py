@@ -82,6 +82,13 @@ class RankedMachine(LedgerMachine[Ranked]):
         require(said == len(worst), f"drop({arm}, {n}) gave {said} links up, it should be {len(worst)}")
         self.give_up(worst)
 
+    def drop_each(self, counts: Mapping[int, int]) -> None:
+        """Give the worst links of some arms up, in one go."""
+        worst = [key for arm, n in counts.items() for key in sorted(self.keys_in(arm), key=self._order)[::-1][:n]]
+        said = self.frontier.drop_each(counts)
+        require(said == len(worst), f"drop_each({counts}) gave {said} links up, it should be {len(worst)}")
+        self.give_up(worst)
+
     def compare(self, busy: Collection[str] = ("b",)) -> None:
         super().compare(busy)
         for arm, head in enumerate(self.frontier.heads.tolist()):
@@ -115,6 +122,8 @@ class RankedMachine(LedgerMachine[Ranked]):
             self.move({key: None if rng.random() < 0.2 else _random_place(rng) for key in sorted(keys)})
         elif rng.random() < 0.3:
             self.drop(int(rng.integers(0, _ARMS + 1)), int(rng.integers(0, 4)))
+        elif rng.random() < 0.2:
+            self.drop_each(dict(enumerate(rng.integers(0, 5, _ARMS + 1).tolist())))
 
     def _order(self, key: int) -> tuple[float, int]:
         waits = self.model.waiting[key]

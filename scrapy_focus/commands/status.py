@@ -83,6 +83,7 @@ def rows_of(found: dict[str, Any]) -> list[tuple[str, str]]:
             f"{links['fetched']:,} fetched, {links['given_up']:,} given up, {links['probed']:,} looked at with a HEAD "
             "only",
         ),
+        *_dropped(found["counts"]),
         ("outcomes", f"{found['outcomes']:,}, rewards {found['rewards']:,.6g}"),
     ]
     rows += [(name, _used(found, name)) for name in ("requests", "bytes", "seconds")]
@@ -109,6 +110,11 @@ def rows_of(found: dict[str, Any]) -> list[tuple[str, str]]:
     rows.append(("versions", _versions(found["versions"])))
     rows.append(("files", ", ".join(f"{name} {_size(size)}" for name, size in found["files"].items())))
     return rows
+
+
+def _dropped(counts: dict[str, int]) -> list[tuple[str, str]]:
+    dropped = counts.get("link/dropped", 0)
+    return [("dropped", f"{_n(dropped, 'time')} a link was given up, as too many waited")] if dropped else []
 
 
 def _state(found: dict[str, Any]) -> str:

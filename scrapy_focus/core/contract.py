@@ -58,6 +58,20 @@ def cost_of(policy: Policy) -> float | None:
     return _number_or_none(policy.expected_cost(), "expected_cost()", "a number of requests")
 
 
+def gave_up(policy: Policy, n: int) -> int:
+    """Let a policy give up ``n`` waiting links, and return how many it says that these were.
+
+    Raises
+    ------
+    PolicyError
+        If it says no number.
+    """
+    said = policy.give_up(n)
+    if not isinstance(said, (int, np.integer)):
+        raise PolicyError(f"give_up({n}) answered {brief(said)}; return how many links were given up")
+    return int(said)
+
+
 def due_of(policy: Policy) -> float | None:
     """Return when a policy may choose the next link.
 

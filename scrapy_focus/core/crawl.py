@@ -28,6 +28,7 @@ from scrapy_focus.core.contract import (
     cost_of,
     due_of,
     explained,
+    gave_up,
     left_of,
     made,
     placed,
@@ -36,8 +37,9 @@ from scrapy_focus.core.contract import (
     worth,
 )
 from scrapy_focus.core.errors import ConfigError, FocusError, GoalError, PolicyError, StorageError
-from scrapy_focus.core.events import Added, Concluded, Picked, Recovered, Released, Sent
+from scrapy_focus.core.events import Added, Concluded, GaveUp, Picked, Recovered, Released, Sent
 from scrapy_focus.core.frontier import Ranks
+from scrapy_focus.core.giving_up import give_up
 from scrapy_focus.core.goal import ItemsGoal
 from scrapy_focus.core.keeper import Snapshot
 from scrapy_focus.core.mission import Mission
@@ -139,6 +141,9 @@ class Crawl:
         What may be used; nothing is limited by default.
     stop
         When to stop; never by default.
+    most_waiting
+        Links that may wait; any number by default. Where more do after links were placed, the policy gives up those
+        that it wants least, until nine tenths of it wait (``counts["link/dropped"]``).
     seed
         Of all randomness; a crawl with one request in flight and a seed makes the same choices again.
     log
@@ -182,6 +187,7 @@ class Crawl:
         mission: Mission | None = None,
         budget: Budget | None = None,
         stop: StopRule | None = None,
+        most_waiting: int | None = None,
         seed: int | None = None,
         log: EventLog | None = None,
         explain: bool = False,
@@ -199,6 +205,8 @@ class Crawl:
                 "which brings its own"
             )
         check_pieces(policy, goal, stop)
+        if most_waiting is not None and most_waiting < 1:
+            raise ConfigError(f"most_waiting is {most_waiting}; it is at least 1, or None for any number of links")
         if isinstance(frontier, str):
             raise ConfigError(f"frontier is the text {frontier!r}; it takes a frontier, or the callable that makes one")
         self.policy = policy
@@ -206,6 +214,7 @@ class Crawl:
         self.mission = mission if mission is not None else Mission.of(self.goal)
         self.budget = budget if budget is not None else Budget()
         self.stop = stop
+        self.most_waiting = most_waiting
         self.log = log
         self.explains = explain
         self.strict = strict
@@ -251,7 +260,7 @@ class Crawl:
             self._begin_to_tell(job, is_new=not restored)
 
     def add(self, links: Sequence[Link], source: Outcome | None = None) -> int:
-        """Let the policy place links, and return how many wait now that did not before.
+        """Let the policy place links, and return how many it let wait that did not before.
 
         ``source`` is the outcome of the page that they were found on; ``None`` for seeds.
         """
@@ -264,8 +273,10 @@ class Crawl:
         event = Added(links, None if source is None else self._noted(source), self._now())
         self.apply(event)
         self._tell(event)
+        added = len(self.frontier) - before
+        self._make_room()
         self._keep_up()
-        return len(self.frontier) - before
+        return added
 
     def next(self, busy: Collection[str] = (), *, turns: Iterable[Collection[str]] | None = None) -> Pick | None:
         """Return the next pick to fetch, or ``None`` where nothing can be sent now.
@@ -444,6 +455,8 @@ class Crawl:
             case Recovered():
                 self.counts["recovered"] += len(set(event.keys) - self.recovered)
                 self.recovered.update(event.keys)
+            case GaveUp():
+                self._apply_gave_up(event)
             case Snapshot():
                 self._restore(event)
 
@@ -502,6 +515,19 @@ class Crawl:
             if reached is not FAILED and reached:
                 self.stop_reason = self.stop_reason or self.stop.reason
         dict.update(self.counts, event.counts)
+
+    def _apply_gave_up(self, event: GaveUp) -> None:
+        self.policy.now = self._last = event.at
+        before = len(self.frontier)
+        self._give_up(event.n)
+        self.counts["link/dropped"] += before - len(self.frontier)
+
+    def _give_up(self, n: int) -> None:
+        """Let the policy give up waiting links; where it fails, or gives up fewer, others are."""
+        left = len(self.frontier) - n
+        self._ask("give_up", gave_up, self.policy, n)
+        if len(self.frontier) > left:
+            give_up(self.frontier, len(self.frontier) - left, np.random.default_rng(0))
 
     def _add(self, links: Sequence[Link], source: Outcome | None, known: Sequence[int] = ()) -> None:
         """Let the policy place links that are new or in a state that it wants, and know the keys of the others."""
@@ -682,15 +708,33 @@ class Crawl:
             added = Added(part, outcome, self._now())
             self.apply(added)
             self._tell(added)
+            self._make_room()
             yield
             outcome = outcome._replace(at=self._now())
         if self.job is None:
             self.apply(Concluded(outcome, links, known, {}, {}))
+            self._make_room()
             return
         event = Concluded(outcome, links, known, self.budget.state(), {})
         self.apply(event)
         self.job.tell(event._replace(counts=self._changes()))
+        self._make_room()
         self._keep_up()
+
+    def _make_room(self) -> None:
+        """Where more links wait than may, let the policy give up those that it wants least."""
+        most, waiting = self.most_waiting, len(self.frontier)
+        if most is None or waiting <= most:
+            return
+        is_first = not self.counts["link/dropped"]
+        event = GaveUp(waiting - -(-most * 9 // 10), self._now())
+        self.apply(event)
+        self._tell(event)
+        if is_first:
+            logger.info(
+                "%d links waited, more than the %d that may: the %d least wanted were given up, and so it is whenever "
+                "there are so many again (focus/link/dropped)", waiting, most, self.counts["link/dropped"],
+            )  # fmt: skip
 
     def _parts(self, links: Sequence[Link]) -> list[Sequence[Link]]:
         """Cut the links of a page into parts of which no more than so many are to be placed; one at least."""
@@ -761,6 +805,7 @@ class Crawl:
             job.checkpoint(self._snapshot())
             job.flush()
         else:
+            self._make_room()  # as it was told, or not any more, before the kill; or fewer may wait now
             self._keep_up()
         if keys := [pick.key for pick in self.picks.values()]:
             event = Recovered(keys)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from scrapy_focus.core.types import Link, Outcome
 
 #: Of all that is stored of a crawl. Raised by one whenever an event, a snapshot or a table changes.
-FORMAT = 5
+FORMAT = 6
 
 
 class Added(NamedTuple):
@@ -67,4 +67,11 @@ class Concluded(NamedTuple):
     counts: Mapping[str, int]  # those that changed since the last event of this kind, as they are after it
 
 
-Event = Added | Picked | Sent | Released | Recovered | Concluded
+class GaveUp(NamedTuple):
+    """More links waited than may, and the policy gave up so many of them."""
+
+    n: int
+    at: float
+
+
+Event = Added | Picked | Sent | Released | Recovered | Concluded | GaveUp

@@ -118,6 +118,9 @@ class Ranked(Frontier, Protocol):
     def drop(self, arm: int, n: int) -> int:
         """Give up the ``n`` worst links of an arm, of equal ranks the youngest; return how many these were. Linear."""
 
+    def drop_each(self, counts: Mapping[int, int]) -> int:
+        """Give up the ``counts[arm]`` worst links of some arms; return how many these were in all. Linear."""
+
 
 class Draw(NamedTuple):
     """Waiting links that were drawn, row by row; where one was drawn twice it is here twice."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.frontier import Ranks
+from scrapy_focus.core.giving_up import give_up
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -119,6 +120,16 @@ class Policy(ABC):
 
     def release(self, pick: Pick) -> None:  # noqa: B027 (nothing to undo for a policy that counts nothing)
         """A pick was released unsent: undo what ``select`` counted. ``learn`` does not come for it."""
+
+    def give_up(self, n: int) -> int:
+        """Give up ``n`` waiting links, those that it wants least; return how many these were.
+
+        Asked where more links wait than ``FOCUS_MOST_WAITING``. Each arm gives up its share: its least ranks, or, in a
+        :class:`~scrapy_focus.core.frontier.Drawn` frontier, links drawn at random. Where a policy gives up fewer than
+        it was asked for, the rest is given up in this way. Such links are in state ``GIVEN_UP``; a policy that wants
+        these (``wants_known``) may place them after all when another page links to them.
+        """
+        return give_up(self.frontier, n, self.rng)
 
     def know(self, keys: Sequence[int], source: Outcome) -> None:  # noqa: B027 (most policies do without)
         """See the keys of the links of a page that ``place`` is not given, as their URLs were seen before.

@@ -61,6 +61,9 @@ class Host(Protocol):
     def count(self, name: str, n: int = 1) -> None:
         """Add to the count that is written to the stats as ``focus/<name>``."""
 
+    def note_yielded(self, pick_id: int, request: Request) -> None:
+        """The page of a pick gave a request that no spider middleware held back."""
+
     def drops(self, request: Request, response: Response | None) -> bool:
         """Whether a request from the page of a response goes no further, as its URL was requested before."""
 

@@ -100,8 +100,9 @@ class Entry:
     """One pick with the engine, and what is known of it so far."""
 
     __slots__ = (
-        "also", "failure", "found", "holds_slot", "is_copy", "items", "known", "links", "noindex", "parsed_from",
-        "pick", "request", "response", "sent", "since", "slot", "spider_error", "stopped", "verdict",
+        "also", "failure", "found", "holds_slot", "is_copy", "items", "known", "leads_to", "links", "noindex",
+        "parsed_from", "pick", "request", "response", "sent", "since", "slot", "spider_error", "stopped", "verdict",
+        "yielded",
     )  # fmt: skip
 
     def __init__(self, pick: Pick, since: float) -> None:
@@ -124,6 +125,8 @@ class Entry:
         self.is_copy: bool | None = None  # whether its page was seen under too many URLs; None: nobody looked
         self.known: list[int] = []  # keys of further links of the page, whose URLs were seen before
         self.also: list[int] = []  # keys of the requests that it was redirected to
+        self.leads_to: int | None = None  # key of one that was seen before, to which it was redirected last
+        self.yielded: set[int] = set()  # hashes of URLs that its page asks for, and the engine has not handed on yet
 
     @property
     def returned(self) -> bool:
@@ -169,7 +172,7 @@ class Entry:
         return Outcome(
             pick=pick, status=response.status, mime=parse_mime(mime), error=error, items=self.items,
             size=len(response.body) or (int(announced) if announced.isdigit() else 0), seconds=now - self.since,
-            also=tuple(self.also), page=None if self.noindex else ResponsePage(response),
+            also=tuple(self.also), outside=len(self.yielded), page=None if self.noindex else ResponsePage(response),
         )  # fmt: skip
 
 

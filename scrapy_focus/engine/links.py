@@ -72,6 +72,7 @@ class Links:
         self.reads_page = reads_page
         self.priorities = priorities
         self._coming: set[int] = set()  # keys of links that are not with the policy yet, and of redirects under way
+        self._offered: set[int] = set()  # keys of links that are not with the policy yet, whose requests are kept
         self._salt = itertools.count(1)
         self._started = KeySet()  # keys of start requests that were asked about
 
@@ -135,6 +136,8 @@ class Links:
         kept = len(self.requests)
         payload = self.requests.pack(key, request, again=seen)
         self.host.count("link/kept", len(self.requests) - kept)
+        if not payload:
+            self._offered.add(key)
         return Link(
             url=request.url,
             key=key,
@@ -160,14 +163,23 @@ class Links:
         Returns the URLs of those that it left as they were: they are new to it when they come again.
         """
         links = list(links)
-        self._coming.difference_update(link.key for link in links)
+        keys = [link.key for link in links]
+        self._coming.difference_update(keys)
+        self._offered.difference_update(keys)
         untouched = []
-        for link, state in zip(links, self.host.knows([link.key for link in links]), strict=True):
+        for link, state in zip(links, self.host.knows(keys), strict=True):
             if state == State.NEW:
                 untouched.append(link.url)
             if not link.payload and state not in (State.WAITING, State.FLYING):
                 self.requests.forget(link.key)
         return untouched
+
+    def forget_given_up(self) -> None:
+        """Forget the requests of links that waited and were given up; linear in the requests that are kept."""
+        keys = [key for key in self.requests.kept() if key not in self._offered]
+        for key, state in zip(keys, self.host.knows(keys), strict=True):
+            if state == State.GIVEN_UP:
+                self.requests.forget(key)
 
     def locating(self, entry: Entry) -> Iterator[None]:
         """Let the links of a page stand where they do on it, if the policy reads that.

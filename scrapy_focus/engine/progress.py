@@ -171,6 +171,8 @@ def _details(host: Host, status: Status) -> list[str]:
     if copies := status.counts.get("near/dropped", 0):
         names = sorted({each.name for each in host.ignored_parameters() if each.links})
         lines.append(f"{copies:,} links not followed, as they differ only in {_listed(names)}")
+    if dropped := status.counts.get("link/dropped", 0):
+        lines.append(f"{dropped:,} links given up, as too many waited")
     hosts, seconds = host.put_off_hosts
     if hosts:
         lines.append(f"{hosts:,} hosts put off, the next is asked again in {seconds:,.0f} s")

@@ -166,6 +166,10 @@ class Requests:
         """How many wait as they are."""
         return len(self._kept)
 
+    def kept(self) -> list[int]:
+        """Return the keys of those that wait as they are."""
+        return [*self._kept]
+
     def pack(self, key: int, request: Request, *, again: bool = False) -> bytes:
         """Return the record of a request; ``b""`` if it is kept as it is, under its key.
 

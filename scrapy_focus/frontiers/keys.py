@@ -20,63 +20,73 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _SHARDS = 16381  # a prime: keys need not be random; at ten million keys a shard is some cache lines
+_AT_ONCE = 16  # late keys that go into their shards together
 
 
 class KeySet:
     """A set of integers below 2**63 in size; each costs 8 bytes.
 
-    Each shard is sorted and has no key twice.
+    Each shard is sorted and has no key twice. ``_late`` are further keys, sorted, none of which is in a shard: those
+    that came together lately, of which some go into their shards whenever the set is asked or changed.
     """
 
     def __init__(self) -> None:
         self._shards: dict[int, array[int]] = {}
+        self._late = array("q")
         self._n = 0
 
     def __len__(self) -> int:
         return self._n
 
     def __contains__(self, key: int) -> bool:
+        if self._late:
+            self._settle(_AT_ONCE)
+            if _holds(self._late, key):
+                return True
         shard = self._shards.get(key % _SHARDS)
-        if shard is None:
-            return False
-        at = bisect_left(shard, key)
-        return at < len(shard) and shard[at] == key
+        return shard is not None and _holds(shard, key)
 
     def add(self, key: int) -> bool:
         """Put a key in, and say whether it is new."""
-        number = key % _SHARDS
-        shard = self._shards.get(number)
-        if shard is None:
-            shard = self._shards[number] = array("q")
-        at = bisect_left(shard, key)
-        if at < len(shard) and shard[at] == key:
+        if self._late and key in self:
             return False
-        shard.insert(at, key)
+        if not self._put(key):
+            return False
         self._n += 1
         return True
 
     def discard(self, key: int) -> bool:
         """Take a key out, and say whether it was there."""
-        shard = self._shards.get(key % _SHARDS)
-        if shard is None:
-            return False
-        at = bisect_left(shard, key)
-        if at == len(shard) or shard[at] != key:
-            return False
-        del shard[at]
-        self._n -= 1
-        return True
+        if self._late:
+            self._settle(_AT_ONCE)
+        for shard in (self._late, self._shards.get(key % _SHARDS, _NO_KEYS)):
+            at = bisect_left(shard, key)
+            if at < len(shard) and shard[at] == key:
+                del shard[at]
+                self._n -= 1
+                return True
+        return False
 
     def update_many(self, keys: NDArray[np.int64]) -> None:
         """Put many keys in, shape (n,), about 0.3 us each where there are hundreds of thousands."""
+        self._settle(len(self._late))
         for number, part in _by_shard(keys):
             old = self._shards.get(number, _NO_KEYS)
             merged = np.unique(np.concatenate([np.frombuffer(old, np.int64), keys[part]]))
             self._shards[number] = array("q", merged.tobytes())
             self._n += len(merged) - len(old)
 
+    def update_late(self, keys: NDArray[np.int64]) -> None:
+        """Put many keys in, shape (n,), none of which is in the set, at the cost of sorting them; the rest follows."""
+        self._settle(len(self._late))
+        self._late = array("q", np.sort(keys).tobytes())
+        self._n += len(keys)
+
     def difference_update(self, other: KeySet | KeyMap) -> None:
         """Take out all keys that another set or map has; linear."""
+        self._settle(len(self._late))
+        if isinstance(other, KeySet):
+            other._settle(len(other._late))
         for number, shard in self._shards.items():
             theirs = other._keys_of(number)
             if shard and theirs:
@@ -89,7 +99,24 @@ class KeySet:
 
     def array(self) -> NDArray[np.int64]:
         """Return all keys, shape (n,), in no order."""
-        return np.frombuffer(b"".join(self._shards.values()), np.int64)
+        return np.frombuffer(b"".join([*self._shards.values(), self._late]), np.int64)
+
+    def _put(self, key: int) -> bool:
+        """Put a key into its shard, and say whether it was not there."""
+        number = key % _SHARDS
+        shard = self._shards.get(number)
+        if shard is None:
+            shard = self._shards[number] = array("q")
+        at = bisect_left(shard, key)
+        if at < len(shard) and shard[at] == key:
+            return False
+        shard.insert(at, key)
+        return True
+
+    def _settle(self, n: int) -> None:
+        """Put some of the late keys into their shards."""
+        for _ in range(min(n, len(self._late))):
+            self._put(self._late.pop())
 
 
 class KeyMap:
@@ -157,6 +184,27 @@ class KeyMap:
         self._n -= 1
         return values.pop(at)
 
+    def pop_where(self, chosen: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Take out all keys whose value v is at least 0 and has ``chosen[v]``, and return them, shape (n,); linear."""
+        keys, values = self.arrays()
+        hit = chosen.take(values, mode="clip")
+        hit &= values >= 0
+        places = np.flatnonzero(hit)
+        ends = np.fromiter((len(keys) for keys, _ in self._shards.values()), np.int64, len(self._shards)).cumsum()
+        lost = np.bincount(ends.searchsorted(places, side="right"), minlength=len(ends))
+        found = keys[places]
+        np.logical_not(hit, out=hit)
+        kept_keys, kept_values = keys[hit].tobytes(), values[hit].tobytes()
+        start = 0
+        ends -= lost.cumsum()
+        for number, end, n_lost in zip([*self._shards], ends.tolist(), lost.tolist(), strict=True):
+            if n_lost:
+                parts = kept_keys[8 * start : 8 * end], kept_values[4 * start : 4 * end]
+                self._shards[number] = array("q", parts[0]), array("i", parts[1])
+            start = end
+        self._n -= len(found)
+        return found
+
     def arrays(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         """Return all keys and their values, both of shape (n,), in no order."""
         shards = self._shards.values()
@@ -187,6 +235,11 @@ class KeyMap:
 
 _NO_KEYS = array("q")
 _NO_VALUES = array("i")
+
+
+def _holds(keys: array[int], key: int) -> bool:
+    at = bisect_left(keys, key)
+    return at < len(keys) and keys[at] == key
 
 
 def _by_shard(keys: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.int64]]]:

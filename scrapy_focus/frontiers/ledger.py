@@ -12,6 +12,8 @@ from itertools import islice
 from math import isnan
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+import numpy as np
+
 from scrapy_focus.core.errors import FrontierError
 from scrapy_focus.core.types import Pick, Placement, State
 from scrapy_focus.frontiers.keys import KeyMap, KeySet
@@ -21,7 +23,6 @@ if TYPE_CHECKING:
     from array import array
     from collections.abc import Collection, Mapping, Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from scrapy_focus.core.types import Memo
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 NEW, PROBED, FLYING = -1, -2, -3  # what a key has in place of a slot
 READ_AT_ONCE = 256  # records
+FEW, SHARE = 256, 64  # links, and one in so many of all, from which on they are given up together
 _STATES = {PROBED: State.PROBED, FLYING: State.FLYING}
 _WAITING, _FETCHED, _GIVEN_UP, _NEW = State.WAITING, State.FETCHED, State.GIVEN_UP, State.NEW
 
@@ -218,6 +220,20 @@ class Ledger(ABC):
             for slot, record in zip(part, records, strict=True):
                 self._give_up(record.key, slot)
         return len(slots)
+
+    def _are_many(self, n: int) -> bool:
+        """Whether so many links are better given up together than one by one."""
+        return n >= FEW and n * SHARE >= len(self._known)
+
+    def _gave_up(self, slots: NDArray[np.int32]) -> int:
+        """Note that many links are given up that the order let go just now, without a look at their records; linear."""
+        chosen = np.zeros(len(self._order.record), np.bool_)
+        chosen[slots] = True
+        keys = self._known.pop_where(chosen)
+        self._records.erase_many(np.frombuffer(self._order.record, np.int32)[slots].tolist())
+        self._given_up.update_late(keys)
+        self._records.note_many(keys, State.GIVEN_UP)
+        return len(keys)
 
     def _fly(self, slot: int, pick_id: int) -> Pick:
         order = self._order

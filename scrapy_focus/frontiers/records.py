@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import numpy as np
+    from numpy.typing import NDArray
+
     from scrapy_focus.core.types import Link, Method, State
 
 
@@ -45,12 +48,20 @@ class Records(ABC):
     def erase(self, number: int) -> None:
         """Forget a record; its number may be used again."""
 
+    def erase_many(self, numbers: Sequence[int]) -> None:
+        """Forget many records."""
+        for number in numbers:
+            self.erase(number)
+
     @abstractmethod
     def read(self, numbers: Sequence[int]) -> list[Record]:
         """Return some records, in order."""
 
     def note(self, key: int, state: State) -> None:  # noqa: B027 (not everybody writes it down)
         """A key is fetched, probed or given up from now on."""
+
+    def note_many(self, keys: NDArray[np.int64], state: State) -> None:  # noqa: B027 (likewise)
+        """These keys, shape (n,), are fetched, probed or given up from now on."""
 
     def close(self) -> None:  # noqa: B027 (those in memory hold nothing open)
         """Release what is held open. Idempotent."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_focus.core.errors import StorageError
-from scrapy_focus.core.events import Added, Concluded, Picked, Recovered, Released, Sent
+from scrapy_focus.core.events import Added, Concluded, GaveUp, Picked, Recovered, Released, Sent
 from scrapy_focus.core.noted import NotedPage
 from scrapy_focus.core.types import Link, Outcome, State
 
@@ -37,6 +37,7 @@ class OutcomeRecord(NamedTuple):
     reward: float
     at: float
     also: tuple[int, ...]
+    outside: int
     read: dict[str, Any] | None  # what the policy read of the page; None: there was none
 
     @classmethod
@@ -45,7 +46,8 @@ class OutcomeRecord(NamedTuple):
         read = outcome.page.read if isinstance(outcome.page, NotedPage) else None
         return cls(
             outcome.pick.id, outcome.pick.method, outcome.status, outcome.mime, outcome.size, outcome.seconds,
-            outcome.items, outcome.error, outcome.reward, outcome.at, tuple(outcome.also), read,
+            outcome.items, outcome.error, outcome.reward, outcome.at, tuple(outcome.also),
+            outcome.outside, read,
         )  # fmt: skip
 
     def outcome(self, flying: Mapping[int, Pick]) -> Outcome:
@@ -62,7 +64,7 @@ class OutcomeRecord(NamedTuple):
         return Outcome(
             pick=pick._replace(method=self.method), status=self.status, mime=self.mime, size=self.size,
             seconds=self.seconds, items=self.items, error=self.error, reward=self.reward, at=self.at, also=self.also,
-            page=None if self.read is None else NotedPage(None, self.read),
+            outside=self.outside, page=None if self.read is None else NotedPage(None, self.read),
         )  # fmt: skip
 
 
@@ -93,6 +95,8 @@ def record_of(event: Event) -> Record:
             links = [_plain(link) for link in event.links]
             record = tuple(OutcomeRecord.of(event.outcome))
             return OUTCOME, record, links, list(event.known), dict(event.used), dict(event.counts)
+        case GaveUp():
+            return "give_up", *event
 
 
 def event_of(record: Record, flying: Mapping[int, Pick]) -> Event:
@@ -124,5 +128,7 @@ def event_of(record: Record, flying: Mapping[int, Pick]) -> Event:
             outcome_record, links, known, used, counts = values
             outcome = OutcomeRecord(*outcome_record).outcome(flying)
             return Concluded(outcome, [_link(link) for link in links], known, used, counts)
+        case "give_up":
+            return GaveUp(*values)
         case _:
             raise StorageError(f"the journal has a {kind!r}, which this version does not know; see scrapy focus-check")

@@ -56,7 +56,20 @@ def new_files(site: RecordedSite) -> Callable[[int], float]:
 class Flight:
     """A pick whose requests are on their way."""
 
-    __slots__ = ("also", "error", "final", "hops", "out", "page", "pick", "received", "requests", "since", "tries")
+    __slots__ = (
+        "also",
+        "error",
+        "final",
+        "hops",
+        "leads_to",
+        "out",
+        "page",
+        "pick",
+        "received",
+        "requests",
+        "since",
+        "tries",
+    )
 
     def __init__(self, pick: Pick, since: float) -> None:
         self.pick = pick
@@ -70,6 +83,7 @@ class Flight:
         self.final = -1  # the URL that answered in the end; -1: none did
         self.error = ""
         self.also: list[int] = []  # the URLs that it was redirected to
+        self.leads_to = -1  # one that was seen before, to which it was redirected last
 
     @property
     def is_head(self) -> bool:
@@ -218,6 +232,7 @@ class Answers:
             flight.end("ignored")
         elif not flight.is_head and self._had[target]:
             flight.end("redirect_seen")
+            flight.leads_to = target
         else:
             flight.page = target
             if not flight.is_head:

@@ -68,6 +68,7 @@ def simulate(
     retries: int = 2,
     blocked_mimes: Collection[str] = BLOCKED_MIMES,
     stop: StopRule | None = None,
+    most_waiting: int | None = None,
     mission: Mission | None = None,
     frontier: MakeFrontier = memory_frontier,
     log: EventLog | None = None,
@@ -105,6 +106,8 @@ def simulate(
         As ``FOCUS_BLOCKED_MIMES``: what is stopped when its headers are there.
     stop
         When to stop early. It is copied.
+    most_waiting
+        As ``FOCUS_MOST_WAITING``: links that may wait, the least wanted are given up.
     mission
         What the policy is given of what is looked for, as live by settings; by default what follows from the goal.
     frontier
@@ -154,7 +157,7 @@ def simulate(
     crawl = Crawl(
         policy, frontier=frontier, goal=goal, mission=mission,
         budget=Budget(requests=limits.requests, bytes=limits.bytes, seconds=limits.seconds),
-        stop=copy.deepcopy(stop), seed=seed, log=log, strict=True, clock=clock,
+        stop=copy.deepcopy(stop), most_waiting=most_waiting, seed=seed, log=log, strict=True, clock=clock,
     )  # fmt: skip
     answers = Answers(
         site, ignored=ignored, items=items, retries=retries, blocked=blocked_mimes, wanted=wanted,
@@ -283,6 +286,8 @@ class _Run:
 
     def _conclude(self, flight: Flight) -> None:
         outcome = self.answers.outcome(flight, self.clock.now)
+        if flight.leads_to >= 0 and self.crawl.knows([flight.leads_to]) != [State.NEW]:
+            outcome = outcome._replace(also=(*outcome.also, flight.leads_to))
         self.counts[f"outcome/{outcome.error.partition(':')[0] or ('probed' if flight.is_head else 'ok')}"] += 1
         self.missed += outcome.error == "unrecorded"
         before, concluded = self.crawl.rewards, self.crawl.counts["outcomes"]

@@ -131,8 +131,7 @@ def page_text(root: _Element) -> str:
     Scripts, styles, templates, form fields and what is ``hidden`` are left out. Elements part words, those within a
     line (``<b>``, ``<a>``, ..) do not. Time is linear in the page.
     """
-    title = root.find("head/title")
-    pieces = ["" if title is None else "".join(map(str, title.itertext()))]
+    pieces = [_title(root)]
     walk = etree.iterwalk(root, events=("start", "end"))  # with comments, its time grows with the square of them
     for event, element in walk:
         inline = element.tag in _INLINE
@@ -160,13 +159,28 @@ def _behind_comments(element: _Element | None) -> Iterator[str]:
 
 def html_text(source: str) -> str:
     """Return what there is to read on a page, from its HTML; ``""`` for one without an element."""
+    root = _root(source)
+    return "" if root is None else page_text(root)
+
+
+def title_and_text(source: str) -> tuple[str, str]:
+    """Return the title of a page, and what there is to read on it, its title first; from its HTML."""
+    root = _root(source)
+    return ("", "") if root is None else (_title(root), page_text(root))
+
+
+def _root(source: str) -> _Element | None:
     from parsel.selector import create_root_node
 
     try:
-        root = create_root_node(source, etree.HTMLParser)
+        return create_root_node(source, etree.HTMLParser)
     except UnicodeEncodeError:  # lone surrogates, which some charsets allow
-        root = create_root_node(source.encode("utf-8", "replace").decode(), etree.HTMLParser)
-    return "" if root is None else page_text(root)
+        return create_root_node(source.encode("utf-8", "replace").decode(), etree.HTMLParser)
+
+
+def _title(root: _Element) -> str:
+    title = root.find("head/title")
+    return "" if title is None else "".join(map(str, title.itertext()))
 
 
 class PlaceReader:

@@ -142,6 +142,16 @@ class DropsTheOldest(InMemory):
         return self._give_up_slots(worst[:n])
 
 
+class DropsTheBestOfEach(InMemory):
+    def drop_each(self, counts):
+        return sum(DropsTheBest.drop(self, arm, n) for arm, n in counts.items())
+
+
+class DropsOneArmOnly(InMemory):
+    def drop_each(self, counts):
+        return super().drop_each(dict([*counts.items()][:1]))
+
+
 class WakesBusyHosts(InMemory):
     def awake(self, busy=()):
         return super().awake()
@@ -267,8 +277,8 @@ RANKED = {
     ForgetsWhatFlies: "flying has the picks",
     ForgetsProbes: r"states\(\)",
     LosesReleased: "links wait, it should be",
-    ReleasesElsewhere: "its best rank|the best is|with the place",
-    ReleasesBehindItsEquals: "the best is|drop",
+    ReleasesElsewhere: r"its best rank|the best is|with the place|states\(\) says",
+    ReleasesBehindItsEquals: r"the best is|drop|states\(\) says",
     CountsEveryPush: r"push\(\) said",
     MovesWhatFlies: r"push\(\) said|links wait",
     LosesPayloads: "came out as|gave Link",
@@ -278,6 +288,8 @@ RANKED = {
     CallsItFetched: r"states\(\) says",
     DropsTheBest: r"states\(\) says|links, it should be|awake, it should be",
     DropsTheOldest: r"states\(\) says|links, it should be|awake, it should be",
+    DropsTheBestOfEach: r"states\(\) says|links, it should be|awake, it should be|the best is",
+    DropsOneArmOnly: r"drop_each\(.*\) gave . links up, it should be",
     WakesBusyHosts: "links awake",
     HasNoHeads: "its best rank",
     ForgetsStates: r"states\(\)",

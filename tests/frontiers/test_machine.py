@@ -17,7 +17,7 @@ from scrapy_focus.checks.drawn import WIDTH, DrawnMachine
 from scrapy_focus.checks.ledger import HOSTS, Model
 from scrapy_focus.checks.ranked import RankedMachine
 from scrapy_focus.core.frontier import Ranks, Vectors
-from scrapy_focus.frontiers import hosts
+from scrapy_focus.frontiers import hosts, keys, ledger
 from scrapy_focus.frontiers.drawn import chunks, pool
 from scrapy_focus.frontiers.ranked import queue, runs
 from scrapy_focus.frontiers.sqlite.frontier import sqlite_frontier
@@ -36,6 +36,7 @@ CODES = st.one_of(
 VECTOR_PLACES = st.builds(Placement, ARMS, st.just(0.0), CODES, METHODS)
 CLOSED = st.one_of(st.none(), st.lists(st.booleans(), max_size=4))
 SIZES = [(512, 8, 16, 100), (2, 2, 1, 1), (3, 2, 2, 2), (4, 3, 1, 100)]
+CUTS = [(256, 4096, 16), (0, 2, 1), (0, 4096, 16)]  # FEW of the ledger, LONG of a queue, late keys
 CHUNKS = [(4096, 32, 8, 1000), (2, 1, 0, 0), (3, 2, 8, 0), (5, 2, 4, 1000)]
 
 
@@ -71,19 +72,20 @@ class RankedStates(LedgerStates):
 
     def __init__(self) -> None:
         super().__init__()
-        self.sizes = runs.HOT, runs.FAN, queue.TINY, hosts.NEAR
+        self.sizes = runs.HOT, runs.FAN, queue.TINY, hosts.NEAR, ledger.FEW, queue.LONG, keys._AT_ONCE
         self.machine = RankedMachine(self.make())
 
     def make(self) -> Any:
         return memory_frontier(Ranks())
 
-    @initialize(sizes=st.sampled_from(SIZES))
-    def begin(self, sizes: tuple[int, int, int, int]) -> None:
-        """Let merges and purges be common, or rare."""
+    @initialize(sizes=st.sampled_from(SIZES), cut=st.sampled_from(CUTS))
+    def begin(self, sizes: tuple[int, int, int, int], cut: tuple[int, int, int]) -> None:
+        """Let merges and purges be common, or rare, and links be given up together, or one by one."""
         runs.HOT, runs.FAN, queue.TINY, hosts.NEAR = sizes
+        ledger.FEW, queue.LONG, keys._AT_ONCE = cut
 
     def teardown(self) -> None:
-        runs.HOT, runs.FAN, queue.TINY, hosts.NEAR = self.sizes
+        runs.HOT, runs.FAN, queue.TINY, hosts.NEAR, ledger.FEW, queue.LONG, keys._AT_ONCE = self.sizes
         super().teardown()
 
     @rule(pushed=st.lists(st.tuples(KEYS, st.one_of(st.none(), PLACES, PLACES)), max_size=9), origin=ARMS)
@@ -108,6 +110,10 @@ class RankedStates(LedgerStates):
     def drop(self, arm: int, n: int) -> None:
         self.machine.drop(arm, n)
 
+    @rule(counts=st.dictionaries(st.integers(0, 3), st.integers(0, 30), max_size=4))
+    def drop_each(self, counts: dict[int, int]) -> None:
+        self.machine.drop_each(counts)
+
     @rule(arm=st.integers(-1, 3))
     def scan(self, arm: int) -> None:
         self.machine.compare_arm(arm)
@@ -118,19 +124,20 @@ class DrawnStates(LedgerStates):
 
     def __init__(self) -> None:
         super().__init__()
-        self.sizes = chunks.SIZE, chunks.LAZY, pool.FEW_ARMS, pool.MANY_ARMS
+        self.sizes = chunks.SIZE, chunks.LAZY, pool.FEW_ARMS, pool.MANY_ARMS, ledger.FEW, keys._AT_ONCE
         self.machine = DrawnMachine(self.make(), memory_frontier)
 
     def make(self) -> Any:
         return memory_frontier(Vectors(WIDTH))
 
-    @initialize(sizes=st.sampled_from(CHUNKS))
-    def begin(self, sizes: tuple[int, int, int, int]) -> None:
-        """Let chunks be short or long, divisions put off or not, and few arms be looked through or not."""
+    @initialize(sizes=st.sampled_from(CHUNKS), few=st.sampled_from([0, 256]), at_once=st.sampled_from([1, 16]))
+    def begin(self, sizes: tuple[int, int, int, int], few: int, at_once: int) -> None:
+        """Let chunks be short or long, divisions put off or not, few arms be looked through or not, and so on."""
         chunks.SIZE, chunks.LAZY, pool.FEW_ARMS, pool.MANY_ARMS = sizes
+        ledger.FEW, keys._AT_ONCE = few, at_once
 
     def teardown(self) -> None:
-        chunks.SIZE, chunks.LAZY, pool.FEW_ARMS, pool.MANY_ARMS = self.sizes
+        chunks.SIZE, chunks.LAZY, pool.FEW_ARMS, pool.MANY_ARMS, ledger.FEW, keys._AT_ONCE = self.sizes
         super().teardown()
 
     @rule(

@@ -23,6 +23,8 @@ from scrapy_focus.frontiers.sqlite.frontier import sqlite_frontier
 from scrapy_focus.jobs.journal import read_journal
 from scrapy_focus.policies.branching.policy import BranchingBandit
 from scrapy_focus.policies.focused import Focused
+from scrapy_focus.policies.hotqueue import HotQueue
+from scrapy_focus.policies.importance import Importance
 from scrapy_focus.policies.orderings import BreadthFirst, DepthFirst, Random
 from scrapy_focus.policies.tagpath.offline import TagPathOffline
 from scrapy_focus.policies.tagpath.policy import TagPath
@@ -60,6 +62,8 @@ LEARNING = {
     "focused": partial(Focused, warmup=8, batch=3),
     "offline": partial(TagPathOffline, warmup=12),
     "branching": partial(BranchingBandit, targets=[PDF], words=["page"]),
+    "pagerank": partial(Importance, epsilon=0.01, work=30),
+    "hot_queue": partial(HotQueue, words=["good"], base={"opic": 1, "location": 0.5}, max_distance=2, times=1),
 }
 ALL = LEARNING | {"breadth_first": BreadthFirst, "depth_first": DepthFirst, "random": Random}
 
@@ -187,6 +191,47 @@ def test_nothing_is_forgotten(every: int, name: str, tmp_path: Path) -> None:
         tape.check(*saved)
 
 
+FEW = 7  # links that may wait
+
+
+@pytest.mark.parametrize("name", ["bandit", "heads", "mover", "divider", "branching", "depth_first"])
+def test_what_was_given_up_is_given_up_again(name: str, tmp_path: Path) -> None:
+    """After any step of a crawl in which few links may wait, the same links are left, though more may wait by then."""
+    world = World(tmp_path / "world", ALL[name], goal=SometimesLater(), most_waiting=FEW)
+    tape = Taped(world, tmp_path / "saved", every=5)
+    dropped = [expected["counts"]["link/dropped"] for _, expected, *_ in tape.saved]
+    assert len(set(dropped)) > 2
+    world.most_waiting = None
+    for saved in tape.saved:
+        tape.check(*saved)
+
+
+@pytest.mark.parametrize("name", ["bandit", "divider"])
+def test_a_kill_before_links_are_given_up(name: str, tmp_path: Path) -> None:
+    """Killed when too many links waited and none was given up yet, a crawl begins the next run with that."""
+    world = World(tmp_path / "world", ALL[name], most_waiting=FEW, every=10**6)
+    crawl = world.open()
+    size, found = 0, 0
+    for _ in Walk(crawl, random.Random(2), at_once=1).steps():
+        records = list(read_journal(world.journal()))
+        ends = [0, *(end for _, end in records)]
+        is_cut = ends[-1] > size and records[-1][0][0] == "give_up"
+        size = ends[-1]
+        if not is_cut:
+            continue
+        found += 1
+        expected = remembered(crawl)
+        copy = world.save(tmp_path / f"copy-{found}")
+        crawl_then = World(copy, ALL[name], most_waiting=FEW, every=10**6)
+        os.truncate(crawl_then.journal(), ends[-2])
+        again = crawl_then.open()
+        got = remembered(again)
+        again.close()
+        assert {**got, "policy": 0, "found_at": 0} == {**expected, "policy": 0, "found_at": 0}
+    crawl.close()
+    assert found > 1
+
+
 @pytest.mark.parametrize("name", ["bandit", "heads", "mover"])
 def test_a_kill_within_a_checkpoint(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Before it is committed, and after that before the older journals are gone, nothing is missing and nothing twice."""
@@ -244,15 +289,23 @@ def test_a_record_that_is_cut_off_is_left_out(name: str, tmp_path: Path, caplog:
 
 
 @pytest.mark.parametrize(
-    ("name", "log"), [*((name, "log.jsonl") for name in ALL if name != "sampler"), ("tagpath", "log.jsonl.gz")]
+    ("name", "log", "most_waiting"),
+    [
+        *((name, "log.jsonl", None) for name in ALL if name != "sampler"),
+        ("tagpath", "log.jsonl.gz", None),
+        *((name, "log.jsonl", FEW) for name in ("bandit", "mover", "divider", "branching")),
+    ],
 )
-def test_choices_are_those_of_a_crawl_that_was_not_killed(name: str, log: str, tmp_path: Path) -> None:
+def test_choices_are_those_of_a_crawl_that_was_not_killed(
+    name: str, log: str, most_waiting: int | None, tmp_path: Path
+) -> None:
     """Killed where nothing is in flight, a crawl goes on to the same log, line by line, and has learned the same."""
-    whole = World(tmp_path / "whole", ALL[name], log=log)
+    whole = World(tmp_path / "whole", ALL[name], log=log, most_waiting=most_waiting)
     crawl = whole.open()
     finish(crawl, random.Random(3), at_once=1)
     crawl.close()
-    killed, rng, kills = World(tmp_path / "killed", ALL[name], log=log, seed=1, every=7), random.Random(3), 0
+    killed = World(tmp_path / "killed", ALL[name], log=log, seed=1, every=7, most_waiting=most_waiting)
+    rng, kills = random.Random(3), 0
     crawl = killed.open()
     walk = Walk(crawl, rng, at_once=1)
     while True:
@@ -270,7 +323,7 @@ def test_choices_are_those_of_a_crawl_that_was_not_killed(name: str, log: str, t
         crawl = killed.open()
         walk = Walk(crawl, rng, at_once=1)
     crawl.close()
-    assert kills >= 4
+    assert kills >= (4 if most_waiting is None else 1)
     assert events(killed.log) == events(whole.log)
     one, two = whole.open(), killed.open()
     assert remembered(one) == remembered(two)

@@ -264,6 +264,7 @@ class World:
     def __init__(
         self, folder: Path, policy: Callable[[], Policy], *, goal: Any = None, every: int = 5, log: str = "log.jsonl",
         seed: int = 1, budget: int | None = None, plateau: dict[str, Any] | None = None,
+        most_waiting: int | None = None,
     ) -> None:  # fmt: skip
         self.folder = folder
         self.policy = policy
@@ -273,6 +274,7 @@ class World:
         self.seed = seed
         self.budget = budget
         self.plateau = plateau
+        self.most_waiting = most_waiting
         self.clock = Clock()
         folder.mkdir(parents=True, exist_ok=True)
 
@@ -281,6 +283,7 @@ class World:
         return Crawl(
             self.policy(), goal=self.goal, seed=self.seed, strict=True, clock=self.clock, patience=1e9,
             budget=Budget(requests=self.budget), stop=Plateau(**self.plateau) if self.plateau else None,
+            most_waiting=self.most_waiting,
             log=EventLog(self.log), job=Job(self.folder / "focus", every=self.every),
         )  # fmt: skip
 

@@ -159,6 +159,31 @@ class CountsInTheClass(Ordering):
         return (next(self.count) * 7 % 11) + link.key / 1000
 
 
+class GivesUpTooFew(BreadthFirst):
+    def give_up(self, n):
+        return super().give_up(n - 1)
+
+
+class ClaimsToGiveUp(BreadthFirst):
+    def give_up(self, n):
+        super().give_up(n)
+        return 2 * n
+
+
+class GivesUpByChance(BreadthFirst):
+    def give_up(self, n):
+        keys = [link.key for link, _ in self.frontier.scan(0)]
+        self.frontier.move(random.sample(keys, n), [None] * n)
+        return n
+
+
+class TakesWhatItGivesUp(BreadthFirst):
+    def give_up(self, n):
+        for _ in range(n):
+            self.frontier.pop(0)
+        return n
+
+
 BROKEN = {
     DropsLinks: "never fetched .*/17'",
     LosesProbed: "never fetched .*/9'",
@@ -182,6 +207,10 @@ BROKEN = {
     FailsInLearn: "no page",
     VisitsForever: "again and again",
     WantsAnything: "it is a set of states",
+    GivesUpTooFew: r"give_up\(\d+\) answered \d+, and gave up \d+ of 1\d links",
+    ClaimsToGiveUp: r"give_up\(\d+\) answered \d+, and gave up",
+    GivesUpByChance: "where few links may wait, step",
+    TakesWhatItGivesUp: "took links out",
     CountsInTheClass: "the same seed gave another order",
 }
 

@@ -13,6 +13,8 @@ from scrapy_focus import FilesGoal, Policy
 from scrapy_focus.core.log import read_log
 from scrapy_focus.policies.branching.policy import BranchingBandit
 from scrapy_focus.policies.focused import Focused
+from scrapy_focus.policies.hotqueue import HotQueue
+from scrapy_focus.policies.importance import Importance
 from scrapy_focus.policies.orderings import BreadthFirst, DepthFirst, Random
 from scrapy_focus.policies.tagpath.offline import TagPathOffline
 from scrapy_focus.policies.tagpath.policy import TagPath
@@ -67,7 +69,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[SiteSer
     """A server, and a recording of all that it answers."""
     with SiteServer(Odd()) as server:
         path = tmp_path_factory.mktemp("parity") / "odd.sqlite"
-        with SiteWriter(path, roots=[server.url], source="test") as writer:
+        with SiteWriter(path, roots=[server.url], bodies=True, source="test") as writer:
             for url in writer.missing():
                 where = "/" + url.removeprefix(server.url)
                 if PRIVATE in where:
@@ -107,6 +109,9 @@ def live(server: SiteServer, tmp_path: Path, policy: type[Policy], params: dict[
         (BranchingBandit, {}),
         (BranchingBandit, {"words": ["data"], "horizon": 1, "noise": 0.5, "explore": 0.3, "theta": 0.6}),
         (BranchingBandit, {"unit": "bytes"}),
+        (Importance, {"outside": False}),  # a recording does not tell how many links lead elsewhere
+        (Importance, {"by": {"pagerank": 1, "location": 0.2}, "epsilon": 0.01, "outside": False}),
+        (HotQueue, {"words": ["publication", "data"], "base": "backlinks"}),
     ],
 )
 def test_live_and_simulated_crawls_are_the_same(

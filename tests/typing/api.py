@@ -108,6 +108,9 @@ class Sweeping(Ordering):
         self.frontier.move([pick.key], [None])
         assert_type(self.frontier.drop(0, 3), int)
 
+    def give_up(self, n: int) -> int:
+        return self.frontier.drop_each({0: n - 1}) + super().give_up(1)
+
     def due(self) -> float | None:
         return self.now + 1.0 if len(self.frontier) else None
 

@@ -138,6 +138,17 @@ class Members:
             return -1
         return at
 
+    def take_out(self, gone: NDArray[np.bool_]) -> None:
+        """Take out the slots with ``gone[slot]``; linear."""
+        chunks, lows, self.chunks, self.lows = [self.chunk(at) for at in range(len(self.chunks))], self.lows, [], []
+        for chunk, low in zip(chunks, lows, strict=True):
+            slots = np.frombuffer(chunk, np.int32)
+            kept = slots[~gone[slots]]
+            if len(kept):
+                self.chunks.append(chunk if len(kept) == len(chunk) else array("i", kept.tobytes()))
+                self.lows.append(low)
+        self._join()
+
     def merge(self, slots: NDArray[np.int32], ages: NDArray[np.int32]) -> None:
         """Put slots in, oldest first, shape (n,); linear in all where they are not all younger than those here."""
         if not len(slots):

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from scrapy_focus.frontiers.drawn.scarce import Scarce
     from scrapy_focus.frontiers.hosts import Pairs
 
+_DENSE = 1000  # slots of which one is looked up among the others, and not in a column of all
+
 
 class Columns:
     """Slots of waiting links, each with a record number that the caller gave it, and an age.
@@ -124,6 +126,30 @@ class Columns:
         self._free.append(slot)
         self._n -= 1
 
+    def remove_many(self, slots: NDArray[np.int32]) -> None:
+        """Let the links of many slots, each of which comes once, wait no longer; linear in the links of their arms."""
+        if not len(slots):
+            return
+        hosts = np.frombuffer(self._host, np.int32)[slots]
+        arms = np.frombuffer(self._arm, np.int32)[slots]
+        if self.divisions:
+            arms = np.array(self.route(arms.tolist(), self.vectors(slots)), np.int32)
+        gone = np.zeros(len(self.record), np.bool_)
+        gone[slots] = True
+        for arm, n in zip(*np.unique(arms, return_counts=True), strict=True):
+            self._arms[arm].take_out(gone)
+            self._waiting[arm] -= n
+            self._scarce.pop(int(arm), None)
+        self.host_waiting[:] -= np.bincount(hosts, minlength=len(self._host_waiting)).astype(np.int32)
+        if self._pairs is not None:
+            codes, counts = np.unique(hosts.astype(np.int64) << 32 | arms, return_counts=True)
+            for code, n in zip(codes.tolist(), counts.tolist(), strict=True):
+                self._pairs.add(code >> 32, code & 0xFFFFFFFF, -n)
+        np.frombuffer(self._arm, np.int32)[slots] = -1
+        self._free.frombytes(slots.tobytes())
+        self._n -= len(slots)
+        self._flat = None
+
     def replace(self, slot: int, arm: int, vector: bytes) -> None:
         """Give a waiting link another vector, and the arm to which that belongs."""
         old = self.arm(slot)
@@ -137,6 +163,15 @@ class Columns:
     def waits(self, slot: int) -> bool:
         """Whether a link waits in a slot."""
         return 0 <= slot < len(self._arm) and self._arm[slot] >= 0
+
+    def waiting_among(self, slots: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Return those of some numbers that are slots in which a link waits, ascending, each once."""
+        if len(slots) * _DENSE < len(self._arm):
+            return np.array(sorted({slot for slot in slots.tolist() if self.waits(slot)}), np.int32)
+        chosen = np.zeros(len(self._arm), np.bool_)
+        chosen[slots[(slots >= 0) & (slots < len(chosen))]] = True
+        chosen &= np.frombuffer(self._arm, np.int32) >= 0
+        return np.flatnonzero(chosen).astype(np.int32)
 
     def place(self, slot: int) -> tuple[int, int, float]:
         """Return the host, the arm and the rank of a waiting link."""

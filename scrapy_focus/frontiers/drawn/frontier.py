@@ -98,7 +98,12 @@ class DrawnFrontier(Ledger):
         self._pool.divide(arm, column, above, new_arm)
 
     def drop(self, slots: Sequence[int] | NDArray[np.integer]) -> int:
-        return self._give_up_slots(sorted({int(slot) for slot in slots if self._pool.waits(slot)}))
+        given = np.asarray(slots, np.int64)
+        chosen = self._pool.waiting_among(given)
+        if not self._are_many(len(chosen)):
+            return self._give_up_slots(chosen.tolist())
+        self._pool.remove_many(chosen)
+        return self._gave_up(chosen)
 
     def _move(self, slot: int, place: _Place) -> None:
         """Give a waiting link another place; without a vector it keeps its own."""

@@ -11,7 +11,7 @@ from scrapy_focus.frontiers.ledger import FLYING, NEW, READ_AT_ONCE, Ledger, pla
 from scrapy_focus.frontiers.ranked.queue import Queue
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -79,7 +79,12 @@ class RankedFrontier(Ledger):
                 self._move(key, slot, place)
 
     def drop(self, arm: int, n: int) -> int:
-        return self._give_up_slots(self._queue.worst(arm, n))
+        return self.drop_each({arm: n})
+
+    def drop_each(self, counts: Mapping[int, int]) -> int:
+        if self._are_many(sum(counts.values())):
+            return self._gave_up(self._queue.cut(counts))
+        return sum(self._give_up_slots(self._queue.worst(arm, n)) for arm, n in counts.items())
 
     def _move(self, key: int, slot: int, place: Placement) -> None:
         queue, (arm, rank, memo, method) = self._queue, place

@@ -19,11 +19,12 @@ from scrapy_focus.frontiers.ranked.runs import Runs, in_order
 from scrapy_focus.frontiers.require import require
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
 TINY = 16  # links of a pair that are chained; more have a queue
+LONG = 4096  # links of a pair from which on a cut sifts its queue at once, so that their slots are used again
 QUEUED, NOTED = 1, 2
 
 
@@ -190,6 +191,30 @@ class Queue:
         found: list[int] = slots[order[: max(n, 0)]].tolist()
         return found
 
+    def cut(self, counts: Mapping[int, int]) -> NDArray[np.int32]:
+        """Let the ``counts[arm]`` worst links of some arms wait no longer, and return their slots; linear in all.
+
+        Some nanoseconds for each link that waits in one of these arms, and about a tenth of a microsecond for each
+        that leaves.
+        """
+        slots = self._worst_of(counts)
+        if not len(slots):
+            return slots
+        pairs, lost = np.unique(np.frombuffer(self.pair, np.int32)[slots], return_counts=True)
+        np.frombuffer(self.pair, np.int32)[slots] = -1
+        counts_now = np.frombuffer(self.pairs.count, np.int32)
+        counts_now[pairs] -= lost.astype(np.int32)
+        arms = np.frombuffer(self.pairs.arm, np.int32)[pairs]
+        np.subtract.at(self.waiting, arms, lost)
+        self._n -= len(slots)
+        flags = np.frombuffer(self._flags, np.uint8)
+        self._free.frombytes(slots[flags[slots] == 0].tobytes())
+        self._shorten(pairs, lost)
+        left = counts_now[pairs]
+        for arm in np.unique(arms).tolist():
+            self._forget_heads(arm, pairs[(arms == arm) & (left == 0)])
+        return slots
+
     def scan(self, arm: int, size: int) -> Iterator[list[int]]:
         """Yield the slots of an arm, so many at a time, in the order in which they are in memory."""
         slots = np.sort(np.fromiter(self._in(arm), np.int32))
@@ -259,6 +284,66 @@ class Queue:
         require(len(tops) - stale == arm.pairs, f"arm {number} does not note all of its heads")
         require(stale == arm.tops.stale, f"arm {number} counts {arm.tops.stale} stale heads, not {stale}")
         arm.tops.check(self.rank, self.age)
+
+    def _worst_of(self, counts: Mapping[int, int]) -> NDArray[np.int32]:
+        """Return the slots of the ``counts[arm]`` worst links of some arms, in no order."""
+        pair, arm_of = np.frombuffer(self.pair, np.int32), np.frombuffer(self.pairs.arm, np.int32)
+        slots = np.flatnonzero(pair >= 0).astype(np.int32)
+        wanted = {arm: n for arm, n in counts.items() if 0 <= arm < len(self._arms) and n > 0 and self._waiting[arm]}
+        if not wanted:
+            return slots[:0]
+        if np.count_nonzero(self.waiting) == 1:
+            return self._worst_among(slots, next(iter(wanted.values())))
+        arms = arm_of[pair[slots]]
+        # two bytes are sorted ten times as fast as four
+        order = np.argsort(arms.astype(np.uint16 if len(self._arms) < 1 << 16 else np.int32), kind="stable")
+        slots, ends = slots[order], self.waiting.cumsum()
+        starts = ends - self.waiting
+        return np.concatenate([self._worst_among(slots[starts[arm] : ends[arm]], n) for arm, n in wanted.items()])
+
+    def _worst_among(self, slots: NDArray[np.int32], n: int) -> NDArray[np.int32]:
+        """Return those of some slots that hold the ``n`` worst links, in no order."""
+        if n >= len(slots):
+            return slots
+        ranks = np.frombuffer(self.rank)[slots]
+        bound = np.partition(ranks, n - 1)[n - 1]
+        worst, equals = slots[ranks < bound], slots[ranks == bound]
+        youngest = len(equals) - (n - len(worst))
+        if youngest:
+            ages = np.frombuffer(self.age, np.int32)[equals]
+            equals = equals[np.argpartition(ages, youngest)[youngest:]]
+        return np.concatenate([worst, equals])
+
+    def _shorten(self, pairs: NDArray[np.int32], lost: NDArray[np.int64]) -> None:
+        """Let the chains and queues of some pairs be without their last links, so many each, that wait no longer."""
+        counts, queued = self.pairs.count, []
+        for pair, n_lost in zip(pairs.tolist(), lost.tolist(), strict=True):
+            queue = self._queues[pair]
+            if queue is not None:
+                queued.append((pair, queue, n_lost))
+            elif counts[pair]:
+                last = self._pair_head[pair]
+                for _ in range(counts[pair] - 1):
+                    last = self._next[last]
+                self._next[last] = -1
+        for pair, queue, n_lost in queued:
+            queue.stale += n_lost
+            if not counts[pair]:
+                self._unflag_many(np.fromiter(queue, np.int32), QUEUED)
+                self._queues[pair] = None
+            elif queue.stale > (0 if len(queue) > LONG else counts[pair] + TINY):
+                queue.purge_all(self.rank, self.age, self._sift)
+
+    def _forget_heads(self, arm: int, pairs: NDArray[np.int32]) -> None:
+        """Let some pairs of an arm, in which no link waits any longer, have no heads."""
+        np.frombuffer(self._pair_head, np.int32)[pairs] = -1
+        tops = self._arms[arm].tops
+        tops.stale += len(pairs)
+        self._arms[arm].pairs -= len(pairs)
+        if tops.stale > self._arms[arm].pairs + TINY:
+            tops.purge_all(self.rank, self.age, self._sift_tops)
+        if not self._waiting[arm]:
+            self._heads[arm] = -np.inf
 
     def _goodness(self, slot: int) -> tuple[float, int]:
         return self.rank[slot], -self.age[slot]

@@ -126,6 +126,17 @@ class Runs:
         heapify(self.heap)
         self._merge(rank, age, sift)
 
+    def purge_all(self, rank: array[float], age: array[int], sift: Sift) -> None:
+        """Remove all entries that do not count; linear."""
+        runs, self.heap, self.purged = self.heap, [], -1
+        for _, _, number, run in runs:
+            kept = self._sifted([run], rank, age, sift)
+            if kept:
+                self.heap.append((-rank[kept[-1]], age[kept[-1]], number, kept))
+        heapify(self.heap)
+        self.hot = self._sifted([self.hot], rank, age, sift)
+        self._merge(rank, age, sift)
+
     def check(self, rank: array[float], age: array[int]) -> None:
         """Raise FrontierError if an invariant does not hold; linear."""
         for run in [self.hot, *(run for _, _, _, run in self.heap)]:

@@ -121,8 +121,18 @@ class SqliteRecords(Records):
             self._fresh.moved.pop(number, None)
             self._fresh.gone.append(number)
 
+    def erase_many(self, numbers: Sequence[int]) -> None:
+        fresh = self._fresh
+        if fresh.rows or fresh.moved:
+            super().erase_many(numbers)
+        else:
+            fresh.gone.extend(numbers)
+
     def note(self, key: int, state: State) -> None:
         self._fresh.seen[key] = state
+
+    def note_many(self, keys: NDArray[np.int64], state: State) -> None:
+        self._fresh.seen.update(dict.fromkeys(keys.tolist(), state))
 
     def read(self, numbers: Sequence[int]) -> list[Record]:
         found: dict[int, Record] = {}

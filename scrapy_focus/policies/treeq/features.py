@@ -137,6 +137,11 @@ class Words:
         text = f" {' '.join(words)} " if self._phrases else ""
         return any(f" {phrase} " in text for phrase in self._phrases)
 
+    def count(self, words: Sequence[str]) -> int:
+        """Return how often one of them is among these words, which are in lower case, in their order."""
+        text = f" {' '.join(words)} " if self._phrases else ""
+        return sum(map(self._is_keyword, words)) + sum(text.count(f" {phrase} ") for phrase in self._phrases)
+
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_known": {}}
 

@@ -1,0 +1,41 @@
+"""Which links are given up where more wait than may, and the policy has no rule of its own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from scrapy_focus.core.frontier import Drawn, Frontier, Ranked
+
+
+def give_up(frontier: Frontier, n: int, rng: np.random.Generator) -> int:
+    """Give up ``n`` waiting links, or all where fewer wait; return how many these were.
+
+    Each arm gives up its share of them: its least ranks, or where links have no ranks, links drawn at random.
+    """
+    if hasattr(frontier, "drop_each"):
+        counts = _shares(frontier.waiting, n)
+        arms = np.flatnonzero(counts).tolist()
+        return cast("Ranked", frontier).drop_each({arm: int(counts[arm]) for arm in arms})
+    drawn, before = cast("Drawn", frontier), len(frontier)
+    most = min(n, before)
+    while (left := most - (before - len(drawn))) > 0:  # what is drawn twice is given up once
+        if 2 * left > len(drawn):
+            slots = rng.permutation(drawn.draw(None, rng).slots)[:left]
+        else:
+            slots = drawn.draw(_shares(drawn.waiting, left), rng).slots
+        drawn.drop(slots)
+    return most
+
+
+def _shares(waiting: NDArray[np.int64], n: int) -> NDArray[np.int64]:
+    """Return how many of ``n`` links each arm gives up, in proportion to those that wait in it, shape (n_arms,)."""
+    total = int(waiting.sum())
+    n = min(n, total)
+    counts, rests = np.divmod(waiting * n, max(total, 1))
+    counts[np.argsort(-rests, kind="stable")[: n - int(counts.sum())]] += 1
+    return counts

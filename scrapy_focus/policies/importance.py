@@ -1,0 +1,429 @@
+"""Importance first: of all links that wait, the one whose page seems to matter most, by the links seen so far.
+
+Which pages of a site matter can be told only when all of it is known. Cho, Garcia-Molina and Page asked how early a
+crawler can know, and found that PageRank of the part that it has seen leads it to the important pages long before it
+has seen the rest.
+
+References
+----------
+Cho, Garcia-Molina, Page: Efficient crawling through URL ordering. Computer Networks 30 (1998), pages 161-172.
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping
+from difflib import get_close_matches
+from itertools import islice
+from typing import TYPE_CHECKING, Any, ClassVar
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.core.parameters import FLAG, NUMBER, TEXTS, WHOLE, check_kinds
+from scrapy_focus.core.policy import Policy
+from scrapy_focus.core.printable import brief
+from scrapy_focus.core.types import Placement, State
+from scrapy_focus.frontiers.keys import KeyMap
+from scrapy_focus.learn.linkgraph import Backlinks, Cash, LinkGraph, PageRank, Value
+from scrapy_focus.web.words import words_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from numpy.typing import NDArray
+
+    from scrapy_focus.core.frontier import Ranked
+    from scrapy_focus.core.types import Link, Outcome, Pick
+
+ORDERS = ("pagerank", "backlinks", "opic", "location", "breadth")
+
+_MOVES = 1_000  # links that are moved after a page at most; the others wait for the next page
+_SWEPT = 16  # pages whose ranks are looked at again after each page, where several orders are added up
+_CUTS = 256  # parts into which the values of an order are cut
+_FIRST, _GROWTH = 8, 1.1  # known pages after which values are cut first, and by which these grow until the next time
+_STEP = 1 / _CUTS  # change of a rank that is worth a move
+
+
+class Importance(Policy):
+    """Takes the link that seems most important by the pages that came back so far.
+
+    Parameters
+    ----------
+    by
+        What makes a page important:
+
+        - ``"pagerank"``: PageRank of what was seen;
+        - ``"backlinks"``: the number of pages that link to it;
+        - ``"opic"``: the cash that it would share out, see :class:`~scrapy_focus.learn.linkgraph.Cash`;
+        - ``"location"``: its URL alone, see :func:`location`;
+        - ``"breadth"``: when it was found, the first first.
+
+        Several are added up with their weights, ``{"pagerank": 1, "location": 0.2}``: each is brought to its rank among
+        the known pages first, from 0 to 1, as the values themselves cannot be compared.
+    damping
+        Of PageRank: the part of what a page receives that it passes on, from 0 to below 1; 0.9 in the paper.
+    epsilon
+        Of PageRank: how much a page may hold before it passes it on, more than 0, where a page begins with
+        ``1 - damping``. With less of it values are more exact, and more of them change after each page.
+    work
+        Of PageRank: links along which it is passed on after each page, roughly.
+    outside
+        Whether links that lead where the crawl does not go count where what a page passes on is divided, as far as the
+        adapter counts them (``Outcome.outside``): live it does, where the spider asks for them; a recording has none.
+    url_suffixes, url_words
+        Of the location: suffixes of hosts, and words of paths, that are preferred.
+
+    Notes
+    -----
+    The links of a page are those that its callback asks for, seen before or not; repeated ones and those to itself
+    count once and not at all. What a redirect leads to is one page with it.
+
+    As published, and what this class does:
+
+    * *PageRank* is solved anew after every page there; here it is kept up to date, see
+      :class:`~scrapy_focus.learn.linkgraph.PageRank`.
+    * *Equal values*: the paper leaves open what comes first. Here it is the link that was found first.
+    * *Pages that fail* are pages without links.
+
+    *Memory*: 40 bytes a known page with PageRank (its key 20, of which 12 to find its number; its links 4; what it
+    received and holds 16), 8 more for a fetched page, 4 for each of its links; an eighth more at most.
+
+    Raises
+    ------
+    ConfigError
+        If a parameter is not in its range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scrapy_focus import Crawl, Link, Outcome, memory_frontier
+    >>> crawl = Crawl(Importance(), frontier=memory_frontier, seed=0)
+    >>> home, a, b = (Link(f"http://x/{name}", key) for key, name in enumerate(["", "a", "b"], 1))
+    >>> crawl.add([home, a, b])
+    3
+    >>> first = crawl.next()
+    >>> crawl.report(Outcome(first, 200, "text/html"), [a, b, b])
+    >>> crawl.next().url
+    'http://x/a'
+    """
+
+    summary: ClassVar[str] = "Takes the pages first to which the most important pages link, as far as it has seen them."
+    reads_page: ClassVar[bool] = False
+    #: Links that were given up, as too many waited, wait again where their pages turn out to be important.
+    wants_known: ClassVar[frozenset[State]] = frozenset({State.GIVEN_UP})
+
+    frontier: Ranked
+
+    def __init__(
+        self,
+        *,
+        by: str | Mapping[str, float] = "pagerank",
+        damping: float = 0.9,
+        epsilon: float = 0.1,
+        work: int = 20_000,
+        outside: bool = True,
+        url_suffixes: Collection[str] = (),
+        url_words: Collection[str] = ("home", "index"),
+    ) -> None:
+        check_kinds(
+            self, damping=(damping, NUMBER), epsilon=(epsilon, NUMBER), work=(work, WHOLE), outside=(outside, FLAG),
+            url_suffixes=(url_suffixes, TEXTS), url_words=(url_words, TEXTS),
+        )  # fmt: skip
+        who = type(self).__qualname__
+        if not 0 <= damping < 1:
+            raise ConfigError(f"{who}(damping={damping}): give a number from 0 to below 1, such as 0.9")
+        if not epsilon > 0:
+            raise ConfigError(f"{who}(epsilon={epsilon}): give a number above 0, such as 0.1")
+        if work < 1:
+            raise ConfigError(f"{who}(work={work}): give a number of links from 1, such as 20000")
+        self.by = by
+        self.damping = damping
+        self.epsilon = epsilon
+        self.work = work
+        self.outside = outside
+        self.url_suffixes = tuple(url_suffixes)
+        self.url_words = tuple(url_words)
+        weights = weights_of(by, who)
+        self._graph = LinkGraph()
+        self._keys = array("q")  # of the pages, by number
+        self._numbers = KeyMap()  # of the keys
+        self._changed: dict[int, None] = {}  # pages whose links are to be moved, if they wait
+        self._values = {name: self._value(name) for name in weights}
+        self._scale = Scale(weights, self._values) if len(weights) > 1 else None
+        self._found: dict[int, list[int]] = {}  # by pick: the links that its page has, as far as they came
+        self._least: dict[int, float] = {}  # by arm: the least rank that waited when links were given up last
+
+    def place(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
+        pages = [self._page(link.key, link) for link in links]
+        if source is not None:
+            self._found.setdefault(source.pick.id, []).extend(pages)
+        elif isinstance(cash := self._values.get("opic"), Cash):
+            for page in pages:
+                cash.give(page)
+        places = [Placement(self._arm(page), self._rank(page)) for page in pages]
+        if not self._least:
+            return places
+        return [
+            place if link.state != State.GIVEN_UP or place.rank > self._least.get(place.arm, -math.inf) else None
+            for link, place in zip(links, places, strict=True)
+        ]
+
+    def know(self, keys: Sequence[int], source: Outcome) -> None:
+        self._found.setdefault(source.pick.id, []).extend(map(self._page, keys))
+
+    def select(self, busy: Collection[str]) -> Pick | None:
+        return self.frontier.pop(0, busy)
+
+    def release(self, pick: Pick) -> None:
+        self._found.pop(pick.id, None)
+
+    def learn(self, outcome: Outcome) -> None:
+        if outcome.pick.method == "HEAD":
+            return
+        page, links = self._page(outcome.pick.key), self._found.pop(outcome.pick.id, ())
+        values = self._values.values()
+        for value in values:
+            value.unlink(page)
+        for key in outcome.also:
+            self._join(page, self._page(key))
+        if not (outcome.error and self._graph.is_fetched(page)):  # what redirects to a page that came has its links
+            self._graph.connect(page, links, outcome.outside if self.outside else 0)
+        for value in values:
+            value.link(page)
+        self._linked(page)
+        if self._scale is not None:
+            self._scale.sweep(self._graph, self._changed)
+        self._move()
+
+    def give_up(self, n: int) -> int:
+        gone = self._drop(n)
+        self._least = {arm: self._least_of(arm, waiting) for arm, waiting in enumerate(self.frontier.waiting.tolist())}
+        return gone
+
+    def explain(self, pick: Pick) -> dict[str, Any]:
+        page = self._page(pick.key)
+        return {name: round(value.of(page), 6) for name, value in self._values.items()}
+
+    def values(self, keys: Sequence[int]) -> NDArray[np.float64]:
+        """Return how important pages seem by now, shape (n,): of any that a link was placed or known of."""
+        return np.array([self._rank(self._page(key)) for key in keys], np.float64)
+
+    def _value(self, name: str) -> Value:
+        """Return what keeps the values of one order."""
+        if name == "pagerank":
+            return PageRank(
+                self._graph, self._changed, damping=self.damping, epsilon=self.epsilon, work=self.work
+            )  # fmt: skip
+        return {"opic": Cash, "backlinks": Backlinks}.get(name, Said)(self._graph, self._changed)
+
+    def _page(self, key: int, link: Link | None = None) -> int:
+        """Return the number of a page, a new one if it has none."""
+        number = self._numbers.get(key, -1)
+        if number >= 0:
+            return self._graph.page(number)
+        number = self._graph.add()
+        self._keys.append(key)
+        self._numbers.set(key, number)
+        for name, value in self._values.items():
+            value.add()
+            if isinstance(value, Said):
+                value.say(number, self._said(name, number, link))
+        if self._scale is not None:
+            self._scale.add()
+        return number
+
+    def _said(self, name: str, number: int, link: Link | None) -> float:
+        if name == "breadth":
+            return -float(number)
+        return -math.inf if link is None else location(link.url, suffixes=self.url_suffixes, words=self.url_words)
+
+    def _join(self, page: int, other: int) -> None:
+        """Let a page, which is unlinked, be one with another."""
+        if page == other:
+            return
+        for value in self._values.values():
+            value.unlink(other)
+            value.merge(page, other)
+        self._graph.join(page, other)
+
+    def _rank(self, page: int) -> float:
+        if self._scale is not None:
+            return self._scale.rank(page)
+        [value] = self._values.values()
+        return value.of(page)
+
+    def _drop(self, n: int) -> int:
+        """Give up the links that are wanted least."""
+        return self.frontier.drop_each({0: n})
+
+    def _in_arm(self, arm: int) -> NDArray[np.bool_]:
+        """Return which pages belong in an arm, shape (n,)."""
+        return np.ones(len(self._graph), np.bool_)
+
+    def _least_of(self, arm: int, n_waiting: int) -> float:
+        """Return the least rank of the links that wait in an arm: so many of its pages, the best of them."""
+        [*values] = self._values.values()
+        ranks = values[0].column() if self._scale is None else self._scale.column()
+        ranks = ranks[self._graph.waiting() & self._in_arm(arm)]
+        return float(-np.partition(-ranks, n_waiting - 1)[n_waiting - 1]) if 0 < n_waiting <= len(ranks) else -math.inf
+
+    def _linked(self, page: int) -> None:
+        """A page has its links now."""
+
+    def _arm(self, page: int) -> int:
+        """Return the arm in which the link of a page waits."""
+        return 0
+
+    def _move(self) -> None:
+        """Let links wait where they belong by now."""
+        pages = [*islice(self._changed, _MOVES)]
+        for page in pages:
+            del self._changed[page]
+        waiting = [page for page in pages if not self._graph.is_fetched(page)]
+        if waiting:
+            places = [Placement(self._arm(page), self._rank(page)) for page in waiting]
+            self.frontier.move([self._keys[page] for page in waiting], places)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in super().__getstate__().items() if name != "_numbers"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._numbers = KeyMap()
+        self._numbers.update_many(np.array(self._keys, np.int64), np.arange(len(self._keys), dtype=np.int32))
+
+
+class Said(Value):
+    """What is said of a page when it is found first; no link changes it.
+
+    *Memory*: 8 bytes a page.
+    """
+
+    def __init__(self, graph: LinkGraph, changed: dict[int, None]) -> None:
+        super().__init__(graph, changed)
+        self.said = array("d")
+
+    def say(self, page: int, value: float) -> None:
+        """Say what a page is worth."""
+        self.said[page] = value
+
+    def add(self) -> None:
+        self.said.append(-math.inf)
+
+    def unlink(self, page: int) -> None:
+        """Nothing, as :meth:`link` does nothing."""
+
+    def link(self, page: int) -> None:
+        """Nothing: no link changes what was said."""
+
+    def merge(self, page: int, other: int) -> None:
+        """Nothing: a page is worth what it was under the first of its URLs."""
+
+    def of(self, page: int) -> float:
+        return self.said[page]
+
+    def column(self) -> NDArray[np.float64]:
+        return np.array(self.said)
+
+
+class Scale:
+    """Adds up values that cannot be compared: each is brought to its place among those of the pages that wait.
+
+    A place runs from 0, below all of them, to 1. Where they are is looked at again whenever a tenth more pages are
+    known, and pages whose place changed by that are found little by little.
+
+    *Memory*: 4 bytes a page.
+    """
+
+    def __init__(self, weights: Mapping[str, float], values: Mapping[str, Value]) -> None:
+        self._values = [(weights[name], values[name]) for name in weights]
+        self._cuts: list[list[float]] = [[] for _ in weights]  # values that cut those of the waiting pages into parts
+        self._placed = array("f")  # by page, as it was said last
+        self._known = 0  # pages when it was cut last
+        self._next = 0  # page to look at again
+
+    def column(self) -> NDArray[np.float64]:
+        """Return what each page was worth when :meth:`rank` was asked last, shape (n,)."""
+        return np.array(self._placed, np.float64)
+
+    def add(self) -> None:
+        """There is one more page."""
+        self._placed.append(0.0)
+
+    def rank(self, page: int) -> float:
+        """Return what a page is worth, from 0 to the sum of the weights."""
+        rank = self._worked_out(page)
+        self._placed[page] = rank
+        return rank
+
+    def sweep(self, graph: LinkGraph, changed: dict[int, None]) -> None:
+        """Look at some pages again, and note those that wait and changed their place."""
+        if len(graph) > _GROWTH * self._known + _FIRST:
+            self._cut(graph)
+        for page in range(self._next, min(self._next + _SWEPT, len(self._placed))):
+            if not graph.is_fetched(page) and abs(self._worked_out(page) - self._placed[page]) > _STEP:
+                changed[page] = None
+        self._next += _SWEPT
+        if self._next >= len(self._placed):
+            self._next = 0
+
+    def _worked_out(self, page: int) -> float:
+        return sum(
+            weight * (bisect_left(cuts, value.of(page)) + bisect_right(cuts, value.of(page))) / (2 * _CUTS)
+            for (weight, value), cuts in zip(self._values, self._cuts, strict=True)
+        )
+
+    def _cut(self, graph: LinkGraph) -> None:
+        waiting = graph.waiting()
+        self._known = len(graph)
+        if waiting.any():
+            shares = (np.arange(_CUTS) + 0.5) / _CUTS
+            self._cuts = [
+                np.quantile(value.column()[waiting], shares, method="nearest").tolist() for _, value in self._values
+            ]
+
+
+def location(url: str, *, suffixes: Collection[str] = (), words: Collection[str] = ()) -> float:
+    """Return what a URL alone says of its page: 1 for a suffix of its host, 1 for each word, less 1 for each folder.
+
+    This is the location metric of the paper, section 2, with weights of our own.
+
+    Examples
+    --------
+    >>> location("http://a.example.com/home", suffixes=["com"], words=["home"])
+    2.0
+    >>> location("http://a.example.com/a/b/page.html", suffixes=["com"], words=["home"])
+    -1.0
+    """
+    parts = urlsplit(url)
+    host = parts.netloc.rpartition("@")[2].partition(":")[0].lower()
+    there = frozenset(words_of(f"{parts.path} {parts.query}"))
+    is_preferred = any(host.endswith(suffix.lower()) for suffix in suffixes)
+    folders = parts.path.strip("/").count("/")
+    return float(is_preferred + sum(word.lower() in there for word in words) - folders)
+
+
+def weights_of(by: str | Mapping[str, float], who: str = "Importance") -> dict[str, float]:
+    """Return the weight of each order.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such order, or a weight is no number above 0.
+    """
+    weights: Mapping[str, float] = {by: 1.0} if isinstance(by, str) else by
+    told = f"{who}(by={brief(by)})"
+    if not isinstance(weights, Mapping) or not weights:
+        raise ConfigError(f"{told}: give one of {', '.join(ORDERS)}, or a dict of them with their weights")
+    for name, weight in weights.items():
+        if name not in ORDERS:
+            close = get_close_matches(str(name), ORDERS, 1)
+            hint = f"did you mean {close[0]}? " if close else ""
+            raise ConfigError(f"{told}: {brief(name)} is no order; {hint}There are {', '.join(ORDERS)}")
+        if not NUMBER.fits(weight) or not weight > 0:
+            raise ConfigError(f"{told}: the weight of {name} is {brief(weight)}; give a number above 0")
+    return dict(weights)
