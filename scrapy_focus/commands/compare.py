@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 POLICIES = ("BranchingBandit", "SB-CLASSIFIER", "BFS", "RANDOM", "OMNISCIENT")
 #: Where crawls are judged by important pages.
-IMPORTANCE_POLICIES = ("BFS", "RANDOM", "BranchingBandit")
+IMPORTANCE_POLICIES = ("PageRank=Importance", "back-links=Importance:by=backlinks", "BFS", "RANDOM", "BranchingBandit")
 _IMPORTANCE_METRICS = ("pst_5", "pcs_5", "requests_90")
 _SHOWN = 10  # failures
 _BAR = 16  # columns of a terminal for the bar
