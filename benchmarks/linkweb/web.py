@@ -6,8 +6,8 @@ columns, made in seconds. The shape is what is commonly reported of the web: hos
 pages (home page and menus), while most of the others lead to the home page of another host, popular hosts first.
 
 *Dense clusters* are an option: hosts whose pages all link to each other, as the pages of a generated manual do, and to
-which a single link leads from outside. A crawl that counts links sees ever more of them there, and stays (Figure 3 of
-the paper). *Aliases* are another one: second addresses of pages that redirect to them.
+which a single link leads from outside, or a few. A crawl that counts links sees ever more of them there, and stays
+(Figure 3 of the paper). *Aliases* are another one: second addresses of pages that redirect to them.
 
 It is a model, not a sample: no share in it was measured anywhere. Use it to tell orders apart, not as evidence about
 the real web.
@@ -45,6 +45,7 @@ _TO_FIRST = 2.5  # exponent; the larger it is, the more links lead to the first 
 _TO_POPULAR = 3.0  # the same for hosts
 _TO_FIRST_ELSEWHERE = 2.0  # the same for links from other hosts to pages that are no home page
 _MOST_LINKS = 200  # of a page, apart from those within a cluster
+_POPULAR = 10  # pages for each cluster, of which one links to it
 _TRIED = 10  # hosts, for the one to start at
 _BY_ALIAS = 0.5  # links to a page with an alias that take it
 
@@ -70,6 +71,7 @@ class LinkWeb:
         links: float = 8.0,
         clusters: int = 0,
         cluster_pages: int = 40,
+        ways_in: int = 1,
         aliases: float = 0.0,
     ) -> Self:
         """Return a web, the same for equal arguments. Takes ten seconds for a million pages.
@@ -82,8 +84,9 @@ class LinkWeb:
             Of all randomness.
         links
             Mean number of links on a page, before those are dropped that stand there twice.
-        clusters, cluster_pages
-            How many dense clusters there are beside, and the pages of each. Their pages also have ordinary links.
+        clusters, cluster_pages, ways_in
+            How many dense clusters there are beside, the pages of each, and the links from popular pages to the first
+            of these, which are all that lead there from outside. Pages of clusters also have ordinary links.
         aliases
             Share of the pages that have a second address, to which half of the links to them lead.
         """
@@ -92,7 +95,7 @@ class LinkWeb:
         hosts = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
         source, target = _links(rng, sizes, hosts, links)
         if clusters:
-            source, target = _with_clusters(rng, source, target, n_pages, hosts, clusters, cluster_pages)
+            source, target = _with_clusters(rng, source, target, n_pages, hosts, clusters, cluster_pages, ways_in)
         redirects = np.full(len(hosts), -1, np.int32)
         if aliases:
             target, hosts, redirects = _with_aliases(rng, target, hosts, aliases)
@@ -207,16 +210,26 @@ def _links(rng: np.random.Generator, sizes: Ints, hosts: NDArray[np.int32], mean
 
 
 def _with_clusters(
-    rng: np.random.Generator, source: Ints, target: Ints, n_pages: int, hosts: NDArray[np.int32], n: int, size: int
+    rng: np.random.Generator,
+    source: Ints,
+    target: Ints,
+    n_pages: int,
+    hosts: NDArray[np.int32],
+    n: int,
+    size: int,
+    ways_in: int,
 ) -> tuple[Ints, Ints]:
-    """Let the pages of the last ``n`` hosts link to each other, and one link lead to each such host from outside."""
+    """Let the pages of the last ``n`` hosts link to each other, and popular pages link to the first of each."""
     from_outside = (target >= n_pages) & (hosts[source] != hosts[target])
     source, target = source[~from_outside], target[~from_outside]
     first = n_pages + size * np.arange(n)
     pair = np.arange(size * size)
     within = (first[:, None] + pair // size).ravel(), (first[:, None] + pair % size).ravel()
-    from_pages = rng.integers(n_pages, size=n)
-    return np.concatenate([source, within[0], from_pages]), np.concatenate([target, within[1], first])
+    popular = np.argsort(-np.bincount(target, minlength=n_pages)[:n_pages], kind="stable")[: _POPULAR * n]
+    from_pages = rng.choice(popular, (n, ways_in)).ravel()
+    return np.concatenate([source, within[0], from_pages]), np.concatenate(
+        [target, within[1], np.repeat(first, ways_in)]
+    )
 
 
 def _with_aliases(

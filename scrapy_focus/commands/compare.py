@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 POLICIES = ("BranchingBandit", "SB-CLASSIFIER", "BFS", "RANDOM", "OMNISCIENT")
 #: Where crawls are judged by important pages.
-IMPORTANCE_POLICIES = ("BFS", "RANDOM", "BranchingBandit")
+IMPORTANCE_POLICIES = ("PageRank=Importance", "back-links=Importance:by=backlinks", "BFS", "RANDOM", "BranchingBandit")
 _IMPORTANCE_METRICS = ("pst_5", "pcs_5", "requests_90")
 _SHOWN = 10  # failures
 _BAR = 16  # columns of a terminal for the bar
@@ -68,7 +68,7 @@ class CompareCommand(FocusCommand):
         )  # fmt: skip
         add(
             "--importance", metavar="MEASURE",
-            help="also judge crawls by how early they visit the important pages: pagerank, backlinks, or a CSV file "
+            help="also judge crawls by how early they visit important pages, by pagerank, backlinks, or a CSV file "
             "with a URL and a number in each line",
         )  # fmt: skip
         add("--hot", metavar="SHARE", help="pages that are important enough, as 0.008, or a number (default 0.008)")

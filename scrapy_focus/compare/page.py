@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from scrapy_focus.compare.comparison import Comparison, Contrast, Verdict
     from scrapy_focus.compare.plots import PanelName
     from scrapy_focus.compare.repeat import Repeat
-    from scrapy_focus.replay.importance import ImportanceFacts
+    from scrapy_focus.replay.importance import ImportanceFacts, Measure
 
 _TEMPLATE = "page.html.jinja"
 _OVERVIEW = 3  # sites from which there is an overview
@@ -238,7 +238,7 @@ def _site(comparison: Comparison, name: str, number_of: str, *, plots: bool) -> 
         "Recording": str(found.completeness),
     }
     if found.importance is not None:
-        facts["Hot pages"] = _hot_text(found.importance)
+        facts["Hot pages"] = _hot_text(found.importance, comparison.conditions.importance)
     return Site(name, found.roots, facts, figures)
 
 
@@ -252,11 +252,13 @@ def _figure(comparison: Comparison, site: str, panel: PanelName, name: str) -> F
     return Figure(Markup(element), _CAPTIONS[panel])  # noqa: S704 (matplotlib escapes what it draws)
 
 
-def _hot_text(importance: ImportanceFacts) -> str:
+def _hot_text(importance: ImportanceFacts, measure: Measure | None) -> str:
     """Say how many pages are hot, and from which importance on."""
     if not importance.n_hot:
         return f"none of {count_text(importance.n_pages, 'page')}"
-    return f"{importance.n_hot:,} of {count_text(importance.n_pages, 'page')}, from {importance.threshold:,.6g} on"
+    pages = count_text(importance.n_pages, "page")
+    what = {"pagerank": "PageRank", "backlinks": "back-links"}.get(measure.by if measure else "", "importance")
+    return f"{importance.n_hot:,} of {pages} ({what}: {importance.threshold:,.4g} or more)"
 
 
 def _overviews(comparison: Comparison) -> list[Figure]:

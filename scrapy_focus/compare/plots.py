@@ -122,6 +122,8 @@ def mean_curve(comparison: Comparison, site: str, policy: str, panel: PanelName)
         ]
     )
     sd = rows.std(axis=0, ddof=1) if len(rows) > 1 else np.zeros(_POINTS)
+    if panel in IMPORTANCE_PANELS:
+        return Mean(grid, rows.mean(axis=0), sd)
     start = np.zeros(1)  # what is had before anything is wasted is a jump at 0
     return Mean(np.append(start, grid), np.append(start, rows.mean(axis=0)), np.append(start, sd))
 

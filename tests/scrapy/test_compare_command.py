@@ -60,6 +60,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "mine").mkdir()
     for name, text in (("__init__", ""), ("settings", "BOT_NAME = 'mine'\n"), ("policies", POLICIES)):
         (folder / "mine" / f"{name}.py").write_text(text)
+    (folder / "elsewhere.csv").write_text("http://portal.example/,3\nhttp://elsewhere.example/,2\n")
+    (folder / "words.csv").write_text("url,importance\nhttp://portal.example/,high\n")
     record_site(StatisticsPortal(pages=200, endless=False), folder / "one.sqlite", root="http://portal.example/")
     return folder
 
@@ -112,6 +114,35 @@ def test_policies_of_a_project_are_compared(project: Path, tmp_path: Path) -> No
     run(project, *words, "--out", str(again), "--no-plots", "--jobs", "1")
     assert strip(again) == strip(out)
     assert not list(again.glob("*.png"))
+
+
+def test_crawls_are_judged_by_important_pages(project: Path, tmp_path: Path) -> None:
+    """Both measures stand side by side, with the best order and one by chance; the same command gives the same."""
+    out, again = tmp_path / "out", tmp_path / "again"
+    said, logged = run(
+        project, "one.sqlite", "--importance", "backlinks", "--hot", "20", "--policy", "BFS", "--policy", "RANDOM",
+        "--seeds", "2", "--jobs", "1", "--out", str(out),
+    )  # fmt: skip
+    assert len(re.findall(r"^\d/4 one, \S+, seed \d: pst_5 ", logged, re.MULTILINE)) == 4
+    for words in ("Hot pages after 5 %", "Best 5 % after 5 %", "Requests until 90 %", "ideal order", "by chance"):
+        assert words in said
+    data = json.loads((out / "summary.json").read_text())
+    assert data["importance"] == {"by": "backlinks", "hot": 20}
+    assert data["metric"] == "pst_5"
+    run(project, *data["command"].split()[2:], "--out", str(again), "--no-plots", "--jobs", "1")
+    assert strip(again) == strip(out)
+
+
+def test_defaults_where_pages_are_important(project: Path, tmp_path: Path) -> None:
+    """Without names, orders are compared beside the default policy."""
+    out = tmp_path / "out"
+    words = ["--importance", "pagerank", "--seeds", "1", "--no-plots", "--metric", "pcs_10", "--budget", "60"]
+    said, _ = run(project, "one.sqlite", *words, "--jobs", "1", "--out", str(out))
+    assert "Best 10 % after 10 %" in said
+    data = json.loads((out / "summary.json").read_text())
+    assert data["importance"] == {"by": "pagerank", "hot": 0.008}
+    labels = [policy["label"] for policy in data["policies"]]
+    assert labels == ["PageRank", "back-links", "BFS", "RANDOM", "BranchingBandit"]
 
 
 def strip(folder: Path) -> list[str]:
@@ -194,6 +225,8 @@ def _read(terminal: int) -> bytes:
         (["--budget", "-5"], "--budget"),
         (["--jobs", "none"], "--jobs is 'none'; it takes a number from 1"),
         (["--targets", "csv", "--goal", "a.b"], "--targets and --goal both say what to look for"),
+        (["--hot", "0.1"], "--hot says how many important pages count; say which ones are, as --importance pagerank"),
+        (["--importance", "pagerank", "--hot", "few"], "--hot is 'few'; it takes a share of the pages, as 0.008, or a"),
     ],
 )
 def test_bad_options_are_explained(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -214,6 +247,21 @@ def test_bad_options_are_explained(words: list[str], message: str, capsys: pytes
         (["one.sqlite", "--goal", "no.such"], "--goal no.such cannot be made: ModuleNotFoundError"),
         (["one.sqlite", "--goal", "os.sep"], "--goal os.sep is no goal"),
         (["one.sqlite", "--out", "mine"], "mine holds something that is no comparison"),
+        (["one.sqlite", "--metric", "pst_5"], "say which ones are important (--importance pagerank)"),
+        (
+            ["one.sqlite", "--importance", "pagerank", "--hot", "1.5"],
+            "1.5 is no number of hot pages; give a share below 1",
+        ),
+        (["one.sqlite", "--importance", "pagerank", "--hot", "0"], "0 is no number of hot pages; give a share below 1"),
+        (["one.sqlite", "--importance", "pagrank"], "give pagerank, backlinks, or a CSV file with a URL and a number"),
+        (
+            ["one.sqlite", "--importance", "elsewhere.csv"],
+            "no recording has: 'http://elsewhere.example/'; leave them out",
+        ),
+        (
+            ["one.sqlite", "--importance", "words.csv"],
+            "words.csv, line 2: the importance is 'high'; give a number from 0",
+        ),
     ],
 )
 def test_what_cannot_be_compared_is_one_line(
