@@ -13,6 +13,7 @@ from linkweb.web import LinkWeb
 from scrapy_focus import FilesGoal, Placement, State
 from scrapy_focus.jobs.job import Job
 from scrapy_focus.policies.bases import Ordering
+from scrapy_focus.policies.importance import Importance
 from scrapy_focus.policies.orderings import BreadthFirst, Random
 from scrapy_focus.recordings.format import RecordedSite
 from scrapy_focus.recordings.writer import Answer, SiteWriter
@@ -263,7 +264,7 @@ def test_the_order_is_that_of_a_simulated_crawl(tmp_path: Path, aliases: float) 
     """Crawls of a recording of the web ask for the same pages in the same order, also where URLs redirect."""
     web, start = LinkWeb.make(400, seed=10, aliases=aliases).reached()
     site = record(web, start, tmp_path / "web.sqlite")
-    for policy in (BreadthFirst, MostLinked, Random):
+    for policy in (BreadthFirst, MostLinked, Random, Importance):
         harvest = simulate(policy(), FilesGoal(), site, ignored=())
         asked = [site.urls[page] for page in harvest.pages[1:]]
         pages = [url for url in asked if site.redirect[site.ids[url]] < 0]
