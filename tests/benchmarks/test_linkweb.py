@@ -193,6 +193,11 @@ def test_importance_follows_aliases(tmp_path: Path) -> None:
         assert ours == pytest.approx(measure(site)[number])
         assert not ours[web.redirects >= 0].any()
     assert pagerank(web.page_links())[web.redirects < 0].mean() == pytest.approx(1)
+    linking: list[set[int]] = [set() for _ in range(web.n_urls)]
+    for url in range(web.n_urls):
+        for target in targets_of(web, url):
+            linking[web.redirects[target] if web.redirects[target] >= 0 else target].add(url)
+    assert backlinks(web.page_links()).tolist() == [len(pages - {url}) for url, pages in enumerate(linking)]
 
 
 # Crawls
