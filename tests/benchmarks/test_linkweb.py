@@ -13,6 +13,7 @@ from linkweb.web import LinkWeb
 from scrapy_focus import FilesGoal, Placement, State
 from scrapy_focus.jobs.job import Job
 from scrapy_focus.policies.bases import Ordering
+from scrapy_focus.policies.importance import Importance
 from scrapy_focus.policies.orderings import BreadthFirst, Random
 from scrapy_focus.recordings.format import RecordedSite
 from scrapy_focus.recordings.writer import Answer, SiteWriter
@@ -192,6 +193,11 @@ def test_importance_follows_aliases(tmp_path: Path) -> None:
         assert ours == pytest.approx(measure(site)[number])
         assert not ours[web.redirects >= 0].any()
     assert pagerank(web.page_links())[web.redirects < 0].mean() == pytest.approx(1)
+    linking: list[set[int]] = [set() for _ in range(web.n_urls)]
+    for url in range(web.n_urls):
+        for target in targets_of(web, url):
+            linking[web.redirects[target] if web.redirects[target] >= 0 else target].add(url)
+    assert backlinks(web.page_links()).tolist() == [len(pages - {url}) for url, pages in enumerate(linking)]
 
 
 # Crawls
@@ -263,7 +269,7 @@ def test_the_order_is_that_of_a_simulated_crawl(tmp_path: Path, aliases: float) 
     """Crawls of a recording of the web ask for the same pages in the same order, also where URLs redirect."""
     web, start = LinkWeb.make(400, seed=10, aliases=aliases).reached()
     site = record(web, start, tmp_path / "web.sqlite")
-    for policy in (BreadthFirst, MostLinked, Random):
+    for policy in (BreadthFirst, MostLinked, Random, Importance):
         harvest = simulate(policy(), FilesGoal(), site, ignored=())
         asked = [site.urls[page] for page in harvest.pages[1:]]
         pages = [url for url in asked if site.redirect[site.ids[url]] < 0]

@@ -1,4 +1,4 @@
-"""How early a simulated crawl visits important pages: which pages count, which are hot, and what a file may say of them."""
+"""How early a crawl visits important pages: which pages count, which are hot, and what a file may say of them."""
 
 from __future__ import annotations
 
