@@ -316,23 +316,27 @@ class Queue:
 
     def _shorten(self, pairs: NDArray[np.int32], lost: NDArray[np.int64]) -> None:
         """Let the chains and queues of some pairs be without their last links, so many each, that wait no longer."""
-        counts, queued = self.pairs.count, []
-        for pair, n_lost in zip(pairs.tolist(), lost.tolist(), strict=True):
-            queue = self._queues[pair]
-            if queue is not None:
-                queued.append((pair, queue, n_lost))
-            elif counts[pair]:
-                last = self._pair_head[pair]
-                for _ in range(counts[pair] - 1):
-                    last = self._next[last]
-                self._next[last] = -1
-        for pair, queue, n_lost in queued:
+        counts, queues = self.pairs.count, self._queues
+        chained = np.array([queues[pair] is None for pair in pairs.tolist()], np.bool_)
+        self._shorten_chains(pairs[chained])
+        for pair, n_lost in zip(pairs[~chained].tolist(), lost[~chained].tolist(), strict=True):
+            queue = queues[pair]
+            if queue is None:
+                continue
             queue.stale += n_lost
             if not counts[pair]:
                 self._unflag_many(np.fromiter(queue, np.int32), QUEUED)
                 self._queues[pair] = None
             elif queue.stale > (0 if len(queue) > LONG else counts[pair] + TINY):
                 queue.purge_all(self.rank, self.age, self._sift)
+
+    def _shorten_chains(self, pairs: NDArray[np.int32]) -> None:
+        """Let the chains of some pairs end where their counts say."""
+        following, left = np.frombuffer(self._next, np.int32), np.frombuffer(self.pairs.count, np.int32)[pairs]
+        last, left = np.frombuffer(self._pair_head, np.int32)[pairs[left > 0]], left[left > 0]
+        while len(last):
+            following[last[left == 1]] = -1
+            last, left = following[last[left > 1]], left[left > 1] - 1
 
     def _forget_heads(self, arm: int, pairs: NDArray[np.int32]) -> None:
         """Let some pairs of an arm, in which no link waits any longer, have no heads."""
