@@ -111,7 +111,9 @@ class Importance(Policy):
     'http://x/a'
     """
 
-    summary: ClassVar[str] = "Takes the pages first to which the most important pages link, as far as it has seen them."
+    summary: ClassVar[str] = (
+        "Takes the pages first that seem most important by the links seen so far: by PageRank, or as told."
+    )
     reads_page: ClassVar[bool] = False
     #: Links that were given up, as too many waited, wait again where their pages turn out to be important.
     wants_known: ClassVar[frozenset[State]] = frozenset({State.GIVEN_UP})
