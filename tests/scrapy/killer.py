@@ -1,7 +1,7 @@
 """Starts crawlers and kills them: at random instants, and at those where it hurts.
 
-A :class:`Nursery` runs the spider of :mod:`killed` in forks of a process that has imported everything, so that the fortieth
-start costs as little as the first. :class:`CommandLine` starts it as a user does.
+A :class:`Nursery` runs the spider of :mod:`killed`, or another one, in forks of a process that has imported everything, so
+that the fortieth start costs as little as the first. :class:`CommandLine` starts that of :mod:`killed` as a user does.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import killed
-from killed import Killed
 from scrapy.core.engine import ExecutionEngine
 from scrapy.crawler import AsyncCrawlerProcess
+from scrapy.utils.misc import load_object
 
 if TYPE_CHECKING:
     import random
@@ -54,14 +54,14 @@ def serve() -> None:
         print(os.waitpid(pid, 0)[1], flush=True)
 
 
-def _run(settings: dict[str, Any], root: str, out: str) -> None:
+def _run(settings: dict[str, Any], root: str, out: str, spider: str = "killed.Killed") -> None:
     output = os.open(Path(out, "output"), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(output, 1)
     os.dup2(output, 2)
     ExecutionEngine._SLOT_HEARTBEAT_INTERVAL = 0.1
     process = AsyncCrawlerProcess({"TWISTED_REACTOR_ENABLED": False, **settings})
-    process.crawl(Killed, root=root, out=out)
+    process.crawl(load_object(spider), root=root, out=out)
     process.start()
 
 
@@ -69,7 +69,6 @@ def import_what_crawls_need() -> None:
     """Import what each crawl does when it starts: once, for all forks."""
     from scrapy.core.downloader.handlers import _aiohttp  # noqa: F401
     from scrapy.settings.default_settings import DOWNLOADER_MIDDLEWARES_BASE, EXTENSIONS_BASE, SPIDER_MIDDLEWARES_BASE
-    from scrapy.utils.misc import load_object
 
     for components in (EXTENSIONS_BASE, DOWNLOADER_MIDDLEWARES_BASE, SPIDER_MIDDLEWARES_BASE):
         for component in components:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import os
+import random
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from crawls import BREADTH_FIRST, crawl
+from levels import START, LevelHunt, LevelledNursery, LevelSite, all_paths, below_of, level_of
 from scrapy import Request, Spider
 
 from scrapy_focus import ConfigError
@@ -22,9 +26,10 @@ if TYPE_CHECKING:
 
 LEVELS = (0, 5, -3, 10, 5, 0, -3)
 ONE = {"FOCUS_MAX_INFLIGHT": 1, "FOCUS_SEED": 1}
+DRAWN = "scrapy_focus.policies.branching.BranchingBandit"
 POLICIES = [
     BREADTH_FIRST,  # ranked
-    "scrapy_focus.policies.branching.BranchingBandit",  # drawn
+    DRAWN,
     "scrapy_focus.policies.tagpath.TagPath",
     "scrapy_focus.policies.focused.Focused",
 ]
@@ -100,6 +105,79 @@ def test_priorities_survive_a_stop(site: MockSite, tmp_path: Path, again: bool) 
     second = crawl(Levels, {**job, "FOCUS_REQUEST_PRIORITY": again}, addon=True, site=site)
     assert len(second.spider.seen) > 5
     assert first.spider.seen + second.spider.seen == [10] * 3 + [5, 7] * 6 + [0] * 6 + [-3] * 6
+
+
+@pytest.fixture(scope="module")
+def nursery() -> Iterator[LevelledNursery]:
+    with LevelledNursery() as running:
+        yield running
+
+
+def hunted(nursery: LevelledNursery, folder: Path, plan: list[str], *, policy: str, in_flight: int) -> LevelHunt:
+    """Crawl with kills as planned, and fail unless all was asked for, and nothing before what is of a higher priority."""
+    settings = {
+        "FOCUS_POLICY": policy, "FOCUS_MAX_INFLIGHT": in_flight, "FOCUS_CHECKPOINT_EVERY": 7, "FOCUS_SEED": 1,
+        "FOCUS_TARGETS": ["application/pdf"],
+    }  # fmt: skip
+    with LevelSite(latency=0.01) as site:
+        hunt = LevelHunt(site, folder, settings, random.Random(1))
+        hunt.run(nursery, plan)
+    assert set(site.asks) == set(all_paths())
+    check_picks(hunt)
+    return hunt
+
+
+def check_picks(hunt: LevelHunt) -> None:
+    """Fail unless each pick had the highest priority of all that waited then, by the log and the links of each page."""
+    waiting, picked = {START}, dict[int, str]()
+    for line in (hunt.folder / "log.jsonl").read_text().splitlines():
+        event = json.loads(line)
+        if event["event"] == "pick":
+            path = picked[event["id"]] = event["url"].removeprefix(hunt.site.url(""))
+            assert level_of(path) == max(map(level_of, waiting)), f"{path} before others of {waiting}\n{hunt}"
+            waiting.remove(path)
+        elif event["event"] == "outcome":
+            waiting.update(below_of(picked[event["id"]]))
+        else:
+            waiting.add(picked[event["id"]])
+    assert not waiting
+
+
+def levels_asked(hunt: LevelHunt) -> list[int]:
+    """Return the priorities of what was asked for, in order, the last time where a kill made it come again."""
+    asks = hunt.site.asks
+    last = [path for i, path in enumerate(asks) if path not in asks[i + 1 :]]
+    assert len(asks) - len(last) <= len(hunt.kills) * hunt.settings["FOCUS_MAX_INFLIGHT"]
+    return [level_of(path) for path in last]
+
+
+@pytest.fixture(scope="module")
+def unkilled(nursery: LevelledNursery, tmp_path_factory: pytest.TempPathFactory) -> list[int]:
+    """The priorities of a crawl that nobody kills, the same whatever the policy."""
+    hunt = hunted(nursery, tmp_path_factory.mktemp("unkilled") / "0", [], policy=BREADTH_FIRST, in_flight=1)
+    return levels_asked(hunt)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no SIGKILL here")
+@pytest.mark.parametrize(
+    ("policy", "in_flight", "plan"),
+    [
+        (BREADTH_FIRST, 1, ["after_requests", "at_its_start", "after_requests", "at_a_new_journal"]),
+        (DRAWN, 1, ["at_a_new_journal", "after_requests", "at_its_start"]),
+        (BREADTH_FIRST, 4, ["after_requests", "at_a_new_journal", "after_requests"]),
+    ],
+    ids=["ranked", "drawn", "several in flight"],
+)
+def test_priorities_survive_kills(
+    nursery: LevelledNursery, tmp_path: Path, unkilled: list[int], policy: str, in_flight: int, plan: list[str]
+) -> None:
+    """A killed crawl asks for every page, in the same order of priorities as one that is not killed; with several
+    requests in flight, nothing is picked before what waits with a higher priority.
+    """
+    hunt = hunted(nursery, tmp_path / "0", plan, policy=policy, in_flight=in_flight)
+    assert len(hunt.kills) >= 2
+    asked = levels_asked(hunt)
+    assert asked == unkilled if in_flight == 1 else sorted(asked) == sorted(unkilled)
 
 
 def test_among_equals_the_policy_decides(site: MockSite) -> None:
