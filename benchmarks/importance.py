@@ -6,7 +6,7 @@ process, and grows by up to a half where other programs share the caches. ::
 
     python benchmarks/importance.py orders --seeds 1 2 3               # Graphs 3 (IR) and 1 (IB): 190,000 pages
     python benchmarks/importance.py orders --clusters 100 --seeds 1    # the same with dense clusters
-    python benchmarks/importance.py cluster --clusters 100             # what two orders do in one of these clusters
+    python benchmarks/importance.py cluster --clusters 100 --pages 50000   # when orders enter such clusters, and stay
     python benchmarks/importance.py site                               # one host of 1,100 pages
     python benchmarks/importance.py flight                             # 16 at once
     python benchmarks/importance.py exact                              # values at the end of a crawl, against PageRank
@@ -84,14 +84,16 @@ class Judged(NamedTuple):
     start: int
     importance: dict[str, NDArray[np.float64]]  # IR and IB of each page
     threshold: dict[str, float]  # from which on a page is hot
+    in_cluster: NDArray[np.bool_]  # of each page
 
     @classmethod
-    def of(cls, web: LinkWeb, start: int, hot: float = HOT) -> Judged:
-        """Return a web with the importance of its pages, of which such a part is hot."""
+    def of(cls, web: LinkWeb, start: int, hot: float = HOT, first_cluster: int = sys.maxsize) -> Judged:
+        """Return a web with the importance of its pages, of which such a part is hot; clusters are hosts from one on."""
         links = web.page_links()
         importance = {"IR": pagerank(links), "IB": backlinks(links)}
         n_hot = max(1, round(hot * web.n_urls))
-        return cls(web, start, importance, {name: float(np.sort(v)[-n_hot]) for name, v in importance.items()})
+        threshold = {name: float(np.sort(values)[-n_hot]) for name, values in importance.items()}
+        return cls(web, start, importance, threshold, web.hosts >= first_cluster)
 
     def judge(self, order: NDArray[np.int64]) -> dict[str, list[float]]:
         """Return P_ST and P_CS at each of the points, by both importances."""
@@ -105,10 +107,11 @@ class Judged(NamedTuple):
 
 def made(options: argparse.Namespace, seed: int) -> Judged:
     """Return the part of a web that can be reached."""
-    web, start = LinkWeb.make(
+    whole = LinkWeb.make(
         options.pages, seed=seed, links=options.links, clusters=options.clusters, cluster_pages=options.cluster_pages
-    ).reached()
-    judged = Judged.of(web, start)
+    )
+    web, start = whole.reached()
+    judged = Judged.of(web, start, first_cluster=int(whole.hosts.max()) + 1 - options.clusters)
     say(f"seed {seed}: {web.n_urls:,} pages reached, {web.n_links:,} links, G {judged.threshold}")
     return judged
 
@@ -209,45 +212,32 @@ def flight(options: argparse.Namespace) -> None:
 
 
 def cluster(options: argparse.Namespace) -> None:
-    """Follow each order into the dense clusters: how fast it takes all of one, and how much of a crawl they are."""
+    """Follow orders into the dense clusters, to the end of a crawl: when they enter them, and what follows."""
     judged = made(options, options.seeds[0])
-    web = judged.web
-    n_clusters = options.clusters or sys.exit("cluster: give --clusters, such as 100")
-    hosts = np.unique(web.hosts)[-n_clusters:]  # the last hosts, as they are made
-    inside = np.isin(web.hosts, hosts)
-    say(f"{inside.sum():,} of {web.n_urls:,} pages are in clusters ({100 * inside.mean():.1f} %)")
-    traces = []
-    say(head(["order", "pages in clusters after 5 10 20 %, in % of those fetched", "pages fetched from the second of a "
-              "cluster to its last but one, median", "of these in the cluster, %"]))  # fmt: skip
-    for name in ("back-links", "PageRank, epsilon 0.1", "breadth-first"):
-        budget = int(max(AT) * web.n_urls) + 1
-        order = crawl_web(web, ORDERS[name](web), start=judged.start, budget=budget)
-        share = 100 * np.cumsum(inside[order]) / np.arange(1, len(order) + 1)
-        at = share[[int(part * web.n_urls) - 1 for part in AT]]
+    web, inside = judged.web, judged.in_cluster
+    hosts = np.unique(web.hosts[inside])
+    at = (0.05, 0.1, 0.2, 0.4, 0.6, 0.8)
+    say(f"{inside.sum():,} pages in {len(hosts)} clusters ({100 * inside.mean():.1f} %)")
+    say(head(["order", "% of the pages of clusters fetched after 5 10 20 40 60 80 % of all", "clusters of which two pages were fetched by then",
+              "of the 20 pages after the second, in the cluster: median", "IB, IR of these: median",
+              "IB, IR of the pages before: median"]))  # fmt: skip
+    for name in ("back-links", "PageRank, epsilon 0.1", "OPIC", "breadth-first"):
+        order = crawl_web(web, ORDERS[name](web), start=judged.start)
+        marks = [int(part * len(order)) for part in at]
+        share = [100 * inside[order[:mark]].sum() / inside.sum() for mark in marks]
         came = [np.flatnonzero(web.hosts[order] == host) for host in hosts]
-        whole = [places for places in came if len(places) > options.cluster_pages // 2]
-        spans = [int(places[-2] - places[1]) for places in whole]
-        dense = [100 * (len(places) - 3) / max(1, span) for places, span in zip(whole, spans, strict=True)]
-        median = (round(float(np.median(spans))), f"{np.median(dense):.0f}") if whole else ("none entered", "")
-        say(row([name, " ".join(f"{value:.1f}" for value in at), *median]))
-        traces.append((name, order, came))
-    _trace(judged, traces)
+        seconds = np.array([places[1] for places in came])
+        follow = [np.count_nonzero(places <= places[1] + 20) - 2 for places in came]
+        after = np.concatenate([order[place : place + 20] for place in seconds])
+        before = np.concatenate([order[max(0, place - 20) : place] for place in seconds])
+        say(row([name, _points(share), " ".join(str((seconds < mark).sum()) for mark in marks),
+                 f"{np.median(follow):.0f}", _medians(judged, after), _medians(judged, before)]))  # fmt: skip
+        first = came[int(np.argmin(seconds))] + 1
+        say(f"  the first of them: its pages came as numbers {' '.join(map(str, first))}")
 
 
-def _trace(judged: Judged, traces: list[tuple[str, NDArray[np.int64], list[NDArray[np.int64]]]]) -> None:
-    """Print when the pages of one cluster came in each order, the one that back-links enter first."""
-    one = min(range(len(traces[0][2])), key=lambda number: [*traces[0][2][number][:1], len(traces[0][1])][0])
-    say(head(["order", "places of the 1st 2nd 3rd 5th 10th 20th and last page of one cluster", "IB of its pages, mean",
-              "IR, mean"]))  # fmt: skip
-    for name, order, came in traces:
-        places = came[one]
-        if len(places):
-            shown = [int(places[i]) + 1 for i in (0, 1, 2, 4, 9, 19, len(places) - 1) if i < len(places)]
-            pages = order[places]
-            means = [f"{judged.importance[by][pages].mean():.1f}" for by in ("IB", "IR")]
-            say(row([name, " ".join(map(str, shown)), *means]))
-        else:
-            say(row([name, "none came", "", ""]))
+def _medians(judged: Judged, pages: NDArray[np.int64]) -> str:
+    return ", ".join(f"{np.median(judged.importance[by][pages]):.1f}" for by in ("IB", "IR"))
 
 
 def exact(options: argparse.Namespace) -> None:
@@ -466,7 +456,7 @@ def _of_every_part() -> argparse.ArgumentParser:
     every.add_argument("--pages", type=int, default=200_000, help="pages of the web, of which 95 %% can be reached")
     every.add_argument("--links", type=float, default=8.0, help="mean number of links on a page, with repeated ones")
     every.add_argument("--clusters", type=int, default=0, help="dense clusters")
-    every.add_argument("--cluster-pages", type=int, default=60, help="pages of each")
+    every.add_argument("--cluster-pages", type=int, default=30, help="pages of each")
     every.add_argument("--seeds", type=int, nargs="+", default=[1])
     return every
 
