@@ -7,6 +7,7 @@ process, and grows by up to a half where other programs share the caches. ::
     python benchmarks/importance.py orders --seeds 1 2 3               # Graphs 3 (IR) and 1 (IB): 190,000 pages
     python benchmarks/importance.py orders --clusters 100 --seeds 1    # the same with dense clusters
     python benchmarks/importance.py cluster --clusters 100 --pages 50000   # when orders enter such clusters, and stay
+    python benchmarks/importance.py missed                             # the pages with the most links that come late
     python benchmarks/importance.py site                               # one host of 1,100 pages
     python benchmarks/importance.py flight                             # 16 at once
     python benchmarks/importance.py exact                              # values at the end of a crawl, against PageRank
@@ -240,6 +241,29 @@ def _medians(judged: Judged, pages: NDArray[np.int64]) -> str:
     return ", ".join(f"{np.median(judged.importance[by][pages]):.1f}" for by in ("IB", "IR"))
 
 
+def missed(options: argparse.Namespace) -> None:
+    """Show where the pages with the most links (IB) are that an order has not fetched at the last point."""
+    judged = made(options, options.seeds[0])
+    web, worth = judged.web, judged.importance
+    hot = worth["IB"] >= judged.threshold["IB"]
+    sizes = np.bincount(web.hosts)
+    links = web.page_links()
+    local = np.bincount(links.target[web.hosts[links.source] == web.hosts[links.target]], minlength=web.n_urls)
+    say(head(["hot by IB, and not fetched", "pages", "hosts", "pages of their hosts: median", "IB: median",
+              "links from their own host, %", "IR: median"]))  # fmt: skip
+    budget = int(max(AT) * web.n_urls) + 1
+    came = {}
+    for name in ("back-links", "PageRank, epsilon 0.1"):
+        came[name] = np.zeros(web.n_urls, np.bool_)
+        came[name][crawl_web(web, ORDERS[name](web), start=judged.start, budget=budget)] = True
+    first, second = came.values()
+    for name, pages in {"(all that are hot)": hot, **{name: hot & ~there for name, there in came.items()},
+                        "PageRank alone": hot & first & ~second, "back-links alone": hot & second & ~first}.items():  # fmt: skip
+        say(row([name, pages.sum(), len(np.unique(web.hosts[pages])), f"{np.median(sizes[web.hosts[pages]]):.0f}",
+                 f"{np.median(worth['IB'][pages]):.0f}", f"{100 * local[pages].sum() / worth['IB'][pages].sum():.0f}",
+                 f"{np.median(worth['IR'][pages]):.1f}"]))  # fmt: skip
+
+
 def exact(options: argparse.Namespace) -> None:
     """Crawl a web to its end, and compare the values of the policy with PageRank: Spearman's correlation."""
     from scipy.stats import spearmanr
@@ -465,7 +489,7 @@ def main() -> None:
     """Run one part."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parts = parser.add_subparsers(required=True, metavar="part")
-    for call in (orders, site, flight, cluster, exact, buffer, cost, job):
+    for call in (orders, site, flight, cluster, missed, exact, buffer, cost, job):
         part = parts.add_parser(call.__name__, parents=[_of_every_part()], help=(call.__doc__ or "").splitlines()[0])
         part.set_defaults(call=call)
         if call is orders:
