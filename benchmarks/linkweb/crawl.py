@@ -58,6 +58,8 @@ class WebCrawl:
         What makes the place where links wait.
     job
         Where to keep the crawl, in place of the frontier; a crawl that is in it is resumed.
+    most_waiting
+        Links that may wait; any number by default.
 
     Attributes
     ----------
@@ -76,12 +78,13 @@ class WebCrawl:
         seed: int = 0,
         frontier: MakeFrontier = memory_frontier,
         job: Keeper | None = None,
+        most_waiting: int | None = None,
     ) -> None:
         self.web = web
         self.concurrency = concurrency
         self.crawl = Crawl(
             policy, frontier=None if job is not None else frontier, job=job, goal=_nothing,
-            budget=Budget(requests=budget), seed=seed, strict=True, clock=_no_time,
+            budget=Budget(requests=budget), most_waiting=most_waiting, seed=seed, strict=True, clock=_no_time,
         )  # fmt: skip
         self._wanted = {State.NEW, *policy.wants_known}
         self._knows = policy.can("know")
