@@ -31,7 +31,8 @@ _LINKS = 50_000_000
 _THROUGH = 3  # links to a page that are noted with their texts
 _LONGEST = 200  # characters of such a text
 _KINDS = {
-    "page": int, "came": str, "at": str, "to": str, "outside": int, "also": list, "new": dict, "texts": dict,
+    "page": int, "came": str, "at": str, "to": str, "outside": int, "also": list, "new": dict, "named": dict,
+    "texts": dict,
 }  # fmt: skip
 
 
@@ -44,7 +45,8 @@ class Noted(NamedTuple):
     to: list[int]  # different pages that it links to, but for itself
     outside: int  # its different links to elsewhere
     also: list[int]  # numbers of the URLs over which it was redirected
-    new: list[str]  # URLs that were not known before, "" where nobody knows one
+    new: list[str]  # URLs that were not known before, "" where nobody knows one yet
+    named: dict[int, str]  # URLs of pages that had none
     texts: dict[int, str]  # of the first links to some pages
 
 
@@ -79,7 +81,7 @@ class LinkBook:
         self.path = out / GRAPH
         self._most_pages, self._most_links = pages, links
         self._numbers = KeyMap()
-        self._through = array("B")  # by page: how many links to it were noted with their texts, and _READ
+        self._through = array("B")  # by page: how many links to it were noted with their texts, and flags
         self._n_links = 0
         self._is_full = False
         if resumes:
@@ -105,15 +107,16 @@ class LinkBook:
             URL and text of each link of the page, by key; ``""`` for a URL that was noted before.
         """
         new: dict[str, str] = {}
-        page = self._number(key, url, new)
+        named: dict[str, str] = {}
+        page = self._number(key, url, new, named)
         to, texts, more = [], {}, 0
         for other, (link, text) in links.items():
-            number = self._number(other, link, new)
+            number = self._number(other, link, new, named)
             if number < 0:
                 more += 1
             elif number != page:
                 to.append(number)
-                if page >= 0 and not self._through[page] & _READ and self._through[number] & ~_READ < _THROUGH:
+                if page >= 0 and not self._through[page] & _READ and self._through[number] & ~_FLAGS < _THROUGH:
                     self._through[number] += 1
                     texts[str(number)] = text[:_LONGEST]
         if self._n_links + len(to) > self._most_links:
@@ -125,40 +128,48 @@ class LinkBook:
                 "Only %d URLs and %d links of a crawl are noted: ranks will not know of the others",
                 self._most_pages, self._most_links,
             )  # fmt: skip
-        redirects = [self._number(other, "", new) for other in also]
+        redirects = [self._number(other, "", new, named) for other in also]
         if page >= 0:
             self._through[page] |= _READ
             fields = {
-                "page": page, "came": came, "at": at, "to": _packed(to), "outside": outside + more,
-                "also": [number for number in redirects if number >= 0], "new": new, "texts": texts,
+                "page": page, "came": "" if came == "page" else came, "at": at, "to": _packed(to),
+                "outside": outside + more, "also": [number for number in redirects if number >= 0], "new": new,
+                "named": named, "texts": texts,
             }  # fmt: skip
             add_line(self.path, {name: value for name, value in fields.items() if value or name == "page"})
 
-    def _number(self, key: int, url: str, new: dict[str, str]) -> int:
-        """Return the number of a key, a new one where it has none; -1 if too many are known."""
+    def _number(self, key: int, url: str, new: dict[str, str], named: dict[str, str]) -> int:
+        """Return the number of a key, a new one where it has none; -1 if too many are known. Its URL is noted once."""
         number = self._numbers.get(key, -1)
         if number < 0 and len(self._through) < self._most_pages:
             number = len(self._through)
             self._numbers.set(key, number)
-            self._through.append(0)
+            self._through.append(0 if url else _NAMELESS)
             new[f"{key:x}"] = url
+        elif number >= 0 and url and self._through[number] & _NAMELESS:
+            self._through[number] &= ~_NAMELESS
+            named[str(number)] = url
         return number
 
     def _read(self, line: dict[str, Any]) -> None:
-        for key in line.get("new") or {}:
+        for key, url in (line.get("new") or {}).items():
             try:
                 self._numbers.set(int(key, 16), len(self._through))
             except (ValueError, OverflowError) as error:
                 raise _damaged(self.path) from error
-            self._through.append(0)
+            self._through.append(0 if url else _NAMELESS)
         noted = _noted(line, len(self._through), self.path)
         self._n_links += len(noted.to)
         self._through[noted.page] |= _READ
+        for number in noted.named:
+            self._through[number] &= ~_NAMELESS
         for number in noted.texts:
             self._through[number] += 1
 
 
-_READ = 0x80  # of a page whose links were noted
+_READ = 0x80  # the links of the page were noted
+_NAMELESS = 0x40  # its URL was not
+_FLAGS = _READ | _NAMELESS
 
 
 def read_links(out: Path) -> Iterator[Noted]:
@@ -184,21 +195,24 @@ def _packed(numbers: list[int]) -> str:
 def _noted(line: dict[str, Any], known: int, path: Path) -> Noted:
     """Return what a line says; each of its numbers is below `known`."""
     page, also = line.get("page"), line.get("also") or []
-    came: Came | None = next((each for each in get_args(Came) if each == line.get("came")), None)
+    came: Came | None = next((each for each in get_args(Came) if each == (line.get("came") or "page")), None)
     to, number = [], 0
     try:
         for step in (line.get("to") or "").split(" ") if line.get("to") else ():
             number += int(step, 16)
             to.append(number)
-        texts = {int(number): str(text) for number, text in (line.get("texts") or {}).items()}
+        texts, named = (
+            {int(number): str(text) for number, text in (line.get(name) or {}).items()} for name in ("texts", "named")
+        )
     except ValueError as error:
         raise _damaged(path) from error
-    numbers = [page, *also, *to, *texts]
+    numbers = [page, *also, *to, *texts, *named]
     if came is None or not all(isinstance(each, int) and 0 <= each < known for each in numbers):
         raise _damaged(path)
     return Noted(
         page=int(page or 0), came=came, at=line.get("at") or "", to=to, outside=max(0, line.get("outside") or 0),
-        also=also, new=[str(url) for url in (line.get("new") or {}).values()], texts=texts,
+        also=also, new=[str(url) for url in (line.get("new") or {}).values()], named=named,
+        texts=texts,
     )  # fmt: skip
 
 

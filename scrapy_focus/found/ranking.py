@@ -85,6 +85,8 @@ def read_graph(folder: Path) -> Graph:
     same = _Same()
     for noted in read_links(folder):
         urls += noted.new
+        for number, url in noted.named.items():
+            urls[number] = url
         page = noted.page
         came[page], links[page], outside[page] = noted.came, array("i", noted.to), noted.outside
         if noted.came == "page":

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from scrapy import signals
 
 from scrapy_focus.core.printable import printable_logger, reason_of
+from scrapy_focus.engine.feeds import flush_feeds
 from scrapy_focus.engine.host import host_of
 from scrapy_focus.engine.links import key_of
 from scrapy_focus.found.linkbook import LinkBook
@@ -86,7 +87,10 @@ class LinkNotes:
         if self._book is None or outcome.pick.method == "HEAD":
             return
         links = {key: ("", texts.get(key, "")) for key in entry.known}
-        links |= {link.key: (link.url, link.anchor) for link in entry.links}
+        for link in reversed(entry.links):  # the first of those with a key is asked for
+            links[link.key] = link.url, link.anchor
+        if not self.crawler.settings["JOBDIR"]:
+            flush_feeds(self.crawler)  # the line of a page stands before its links, as it does with a job
         try:
             self._book.note(
                 outcome.pick.key, outcome.pick.url, came=_came(outcome), at="" if where == outcome.pick.url else where,
