@@ -21,6 +21,7 @@ from scrapy_focus.engine.ending import (
 )
 from scrapy_focus.engine.failure import failure_kind, in_words, running_command
 from scrapy_focus.goals.files import FilesGoal
+from scrapy_focus.goals.pages import PagesGoal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -146,6 +147,8 @@ class Closing:
 def _noun(goal: Goal) -> str:
     if isinstance(goal, ItemsGoal):
         return "items"
+    if isinstance(goal, PagesGoal):
+        return goal.noun
     return "files" if isinstance(goal, FilesGoal) else "pages" if hasattr(goal, "relevance") else "targets"
 
 

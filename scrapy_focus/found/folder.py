@@ -21,9 +21,10 @@ PAGE = "index.html"
 
 
 def write_report(folder: Path) -> Path:
-    """Write ``index.html`` and ``files.csv``, or ``pages.csv``, from what is in a folder now, and return the page.
+    """Write ``index.html`` and a table from what is in a folder now, and return the page.
 
-    Each is whole after a kill at any instant: the old one or the new one. A hundred thousand files take some seconds.
+    The table is ``files.csv``, ``pages.csv`` or ``importance.csv``. Each is whole after a kill at any instant: the
+    old one or the new one. A hundred thousand files take some seconds.
 
     Raises
     ------
@@ -44,7 +45,7 @@ def write_report(folder: Path) -> Path:
     except OSError as error:
         raise StorageError(f"{folder} cannot be read: {reason_of(error)}") from error
     try:
-        write_atomically(folder / TABLES[report.noun], table(report))
+        write_atomically(folder / TABLES[report.about], table(report))
         write_atomically(folder / PAGE, page(report))
     except OSError as error:
         raise StorageError(

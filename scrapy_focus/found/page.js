@@ -1,8 +1,8 @@
 "use strict";
 // Shows the list of files in parts: the page may have a hundred thousand, and a browser only what is looked at.
 (() => {
-  const {noun, texts, rows} = JSON.parse(document.getElementById("data").textContent);
-  const [NAME, FOLDER, END, SIZE, KIND, PLACE, PAGE, ANCHOR, STATE, STORED, FILE] = rows.length ? rows[0].keys() : [];
+  const {about, noun, texts, rows} = JSON.parse(document.getElementById("data").textContent);
+  const [NAME, FOLDER, END, SIZE, KIND, PLACE, PAGE, ANCHOR, STATE, STORED, FILE] = Array(11).keys();
   const FIRST = 25, STEP = 100;
   const body = document.querySelector(".files tbody"), more = document.querySelector(".more");
   const [search, kind, state] = ["search", "kind", "state"].map(id => document.getElementById(id));
@@ -39,7 +39,10 @@
     return bare.length > 200 ? bare.slice(0, 197) + "..." : bare;
   };
   const size = bytes => {
-    if (noun === "page") return bytes + " %"; // of relevance
+    if (about === "topic") return bytes + " %"; // of relevance
+    if (about === "importance") {
+      return (bytes / 1000).toLocaleString("en", {minimumFractionDigits: 2, maximumFractionDigits: 2});
+    }
     let unit = 0;
     while (bytes >= 999.5 && unit < 4) { bytes /= 1000; unit++; }
     return bytes.toLocaleString("en", {minimumFractionDigits: +(unit > 0), maximumFractionDigits: +(unit > 0)}) + " " +
@@ -63,6 +66,11 @@
     const page = web(texts[row[PAGE]]), cell = make(line, "td", "", "far");
     lead(cell, texts[row[ANCHOR]] || (page ? "a link" : ""), "");
     if (page) lead(cell, "on ", "", "on").append(lead(cell, short(page), page));
+    for (let at = FILE + 1; at < row.length; at += 2) {
+      const also = make(cell, "span", "", "also"), other = web(texts[row[at]]);
+      lead(also, texts[row[at + 1]] || "a link", "");
+      if (other) lead(also, "on ", "", "on").append(lead(also, short(other), other));
+    }
     return line;
   };
   const fill = () => {
@@ -72,14 +80,15 @@
     more.hidden = shown >= chosen.length;
     hits.textContent = chosen.length.toLocaleString("en") + " of " + rows.length.toLocaleString("en") + " " + noun + "s";
   };
+  const value = text => /^[\d,]+( pages?)?$/.test(text) ? parseInt(text.replaceAll(",", ""), 10) : text;
   const key = {
-    name: row => row[NAME].toLowerCase(), kind: row => texts[row[KIND]], size: row => row[SIZE],
-    state: row => texts[row[STATE]], place: row => texts[row[PLACE]], page: row => texts[row[PAGE]],
+    name: row => row[NAME].toLowerCase(), kind: row => value(texts[row[KIND]]), size: row => row[SIZE],
+    state: row => texts[row[STATE]], place: row => value(texts[row[PLACE]]), page: row => texts[row[PAGE]],
   };
   const choose = () => {
     const wanted = search.value.toLowerCase().split(/\s+/).filter(Boolean);
     chosen = rows.filter(row =>
-      (!kind.value || texts[row[KIND]] === kind.value) && (!(state && state.value) || texts[row[STATE]] === state.value) &&
+      (!(kind && kind.value) || texts[row[KIND]] === kind.value) && (!(state && state.value) || texts[row[STATE]] === state.value) &&
       (!wanted.length || wanted.every(word => haystack(row).includes(word))));
     if (order) {
       const keyed = chosen.map(row => [key[order.by](row), row]);
@@ -92,7 +101,7 @@
   };
   const sort = head => {
     const by = head.dataset.by, again = order && order.by === by;
-    order = {by, sign: again ? -order.sign : by === "size" ? -1 : 1};
+    order = {by, sign: again ? -order.sign : by === "size" || (by === "place" && about === "importance") ? -1 : 1};
     for (const other of document.querySelectorAll(".files thead th")) other.removeAttribute("aria-sort");
     head.setAttribute("aria-sort", order.sign > 0 ? "ascending" : "descending");
     choose();

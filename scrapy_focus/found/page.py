@@ -29,6 +29,7 @@ from scrapy_focus.found.tables import (
     skips_of,
     sums_tables,
     traffic_table,
+    waiting_table,
     web_link,
     words_table,
 )
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
     from scrapy_focus.found.listed import Listed
+    from scrapy_focus.found.ranking import Through
     from scrapy_focus.found.report import Report
 
 _PACKAGE = "scrapy_focus.found"
@@ -48,8 +50,9 @@ _SHOWN = 100  # files in the page itself, which a browser shows without a script
 _LONGEST = 200  # characters of a name, text or address that are shown
 _UNREAD = 5  # start URLs that could not be read, which are named
 _HEADS = {  # of the list
-    "file": {"name": "Name", "kind": "Type", "size": "Size", "state": "State", "place": "Section"},
-    "page": {"name": "Page", "kind": "Language", "size": "Relevance", "state": "State", "place": "Host"},
+    "files": {"name": "Name", "kind": "Type", "size": "Size", "state": "State", "place": "Section"},
+    "topic": {"name": "Page", "kind": "Language", "size": "Relevance", "state": "State", "place": "Host"},
+    "importance": {"name": "Page", "kind": "Rank", "size": "Importance", "state": "State", "place": "Linked from"},
 }
 
 
@@ -67,12 +70,13 @@ class Shown(NamedTuple):
     page_link: str
     anchor: str
     state: str
+    more: Sequence[tuple[str, str, str]]  # further links to it: text, page and link to the page
 
 
 def page(report: Report) -> bytes:
     """Return the page; it grows by some 150 bytes a file."""
     made = _environment()
-    places = _places(report)
+    places, more = _places(report), _more(report)
     style, script = (Markup(_source(made, *names)) for names in (("sheets/style.css", "page.css"), ("page.js",)))  # noqa: S704 (ours)
     text = made.get_template("page.html.jinja").render(
         title=_title(report),
@@ -84,19 +88,20 @@ def page(report: Report) -> bytes:
         made=datetime.now(UTC),
         summary=_summary(report),
         results=_results(report),
-        shown=[_shown(report, file, place) for file, place in zip(report.files[:_SHOWN], places, strict=False)],
+        shown=[_shown(report, *each) for each in zip(report.files[:_SHOWN], places, more, strict=False)],
         has_states=_is_again(report.states),
-        data=_data(report, places),
-        heads=_HEADS[report.noun],
-        table=TABLES[report.noun],
-        kinds=[printable(sum_.name) for sum_ in report.kinds],
+        data=_data(report, places, more),
+        heads=_HEADS[report.about],
+        table=TABLES[report.about],
+        kinds=[] if report.about == "importance" else [printable(sum_.name) for sum_ in report.kinds],
         states=[state for state in STATES if state in report.states],
         sums=sums_tables(report),
-        curve=curve(report.notes.answers),
+        curve=None if report.about == "importance" else curve(report.notes.answers),
         width=WIDTH,
         height=HEIGHT,
         paid=paid_table(report),
         words=words_table(report),
+        waiting=waiting_table(report),
         skips=skips_of(report),
         broken=broken_table(report),
         ignored=ignored_table(report),
@@ -136,7 +141,11 @@ def _is_again(states: dict[str, int]) -> bool:
 
 def _summary(report: Report) -> str:
     """Say how much is in the folder, in a line."""
-    if report.noun == "page":
+    if report.about == "importance":
+        n_links = sum(page.links for page in report.ranking)
+        known = counted(len(report.ranking), "page")
+        return f"{counted(len(report.files), 'page')} of {known} that it knows, by {counted(n_links, 'link')} to them."
+    if report.about == "topic":
         there = f"{counted(len(report.pages), 'page')} {'was' if len(report.pages) == 1 else 'were'} read"
         on = f", on {counted(len(report.hosts), 'host')}" if report.files else ""
         return f"{there}; {len(report.files):,} of them {'is' if len(report.files) == 1 else 'are'} on the topic{on}."
@@ -164,8 +173,9 @@ def _results(report: Report) -> list[str]:
         ordinal = f"Crawl {notes.crawl}" if notes.crawl > 1 else "The crawl"
         said.append(
             f"{ordinal} followed {counted(len(notes.answers), 'link')} with {counted(requests, 'request')}, and found "
-            f"{counted(found, report.noun)}{' on the topic' * (report.noun == 'page')}{rate}."
+            f"{counted(found, report.noun)}{' on the topic' * (report.about == 'topic')}{rate}."
         )
+    said += _best(report)
     said.append(ending(notes))
     for url, why in report.unread[:_UNREAD]:
         if printable(url, 300) not in said[-1]:
@@ -173,22 +183,51 @@ def _results(report: Report) -> list[str]:
     return [*said, *outlook(notes, report.noun)]
 
 
+def _best(report: Report) -> list[str]:
+    """Say how many of the most important pages were fetched, of as many as were fetched at all."""
+    number = len(report.files)
+    if report.about != "importance" or not number or number == len(report.ranking):
+        return []
+    found = sum(page.is_fetched for page in report.ranking[:number])
+    return [
+        f"Of the {counted(number, 'page')} that are most important by all links that were seen, it fetched {found:,}. "
+        "The others are listed below."
+    ]
+
+
 def _places(report: Report) -> list[str]:
     """Return where each find is: its section, or its host, or both."""
-    if report.noun == "page":
+    if report.about == "importance":
+        return [counted(page.links, "page") for page in report.ranking if page.is_fetched]
+    if report.about == "topic":
         return [page.host for page in report.files]
     several = len(report.hosts) > 1
     return [file.host + file.section if several else file.section for file in report.files]
 
 
-def _shown(report: Report, file: Listed, place: str) -> Shown:
+def _shown(report: Report, file: Listed, place: str, more: Sequence[Through]) -> Shown:
     return Shown(
         name=printable(file.name or file.url, _LONGEST), link=_quoted(file.path), url=_bare(file.url),
         web=web_link(file.url), kind=printable(file.kind),
-        size=size_text(file.size) if report.noun == "file" else f"{file.size} %",
+        size=_size(report, file.size),
         place=printable(place, _LONGEST), page=_bare(file.page),
         page_link=web_link(file.page), anchor=printable(file.anchor, _LONGEST), state=printable(file.state, 20),
+        more=[(printable(each.anchor, _LONGEST), _bare(each.page), web_link(each.page)) for each in more],
     )  # fmt: skip
+
+
+def _size(report: Report, size: int) -> str:
+    if report.about == "files":
+        return size_text(size)
+    return f"{size} %" if report.about == "topic" else f"{size / 1000:,.2f}"
+
+
+def _more(report: Report) -> list[list[Through]]:
+    """Return for each find the links by which it was found, but for the first one."""
+    if report.about != "importance":
+        return [[] for _ in report.files]
+    fetched = (page for page in report.ranking if page.is_fetched)
+    return [[each for each in page.through if each.page != page.page] for page in fetched]
 
 
 def _bare(url: str) -> str:
@@ -201,12 +240,12 @@ def _quoted(path: str) -> str:
     return quote(path)
 
 
-def _data(report: Report, places: Sequence[str]) -> Markup:
+def _data(report: Report, places: Sequence[str], more: Sequence[Sequence[Through]]) -> Markup:
     """Return the list, and what it is a list of, as JSON for an element: no character in it has a meaning for HTML.
 
     Texts that many files share stand once in ``texts``; a row has their numbers. In a row are name, folder and end of
-    the URL, size, type, host and section, page, text of the link, state, folder and name on disk; 0 for an end or a
-    name that is the name that is shown.
+    the URL, size, type, host and section, page, text of the link, state, folder and name on disk, then page and
+    text of each further link; 0 for an end or a name that is the name that is shown.
     """
     numbers: dict[str, int] = {}
     shown: dict[str, int] = {}  # the same, by what the texts were before they were made printable
@@ -221,7 +260,7 @@ def _data(report: Report, places: Sequence[str]) -> Markup:
         return known
 
     rows: list[list[Any]] = []
-    for file, where in zip(report.files, places, strict=True):
+    for file, where, others in zip(report.files, places, more, strict=True):
         name = printable(file.name or file.url, _LONGEST)
         folder, slash, end = web_link(file.url).rpartition("/")
         folder_on_disk, separator, stored = file.path.rpartition("/")
@@ -230,8 +269,11 @@ def _data(report: Report, places: Sequence[str]) -> Markup:
             number_shown(where), number(web_link(file.page)),
             number_shown(file.anchor), number_shown(file.state),
             number(folder_on_disk + separator), 0 if stored == name else stored,
+            *(each for other in others for each in (number(web_link(other.page)), number_shown(other.anchor))),
         ])  # fmt: skip
-    text = json.dumps({"noun": report.noun, "texts": [*numbers], "rows": rows}, separators=(",", ":"))
+    text = json.dumps(
+        {"about": report.about, "noun": report.noun, "texts": [*numbers], "rows": rows}, separators=(",", ":")
+    )  # fmt: skip
     for char in "<>&":
         text = text.replace(char, f"\\u{ord(char):04x}")
     return Markup(text)  # noqa: S704 (no character of it has a meaning)

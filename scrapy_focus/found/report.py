@@ -10,9 +10,12 @@ from collections import Counter, defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from scrapy_focus.found.linkbook import GRAPH
 from scrapy_focus.found.listed import parts_of, read_list, read_skipped
 from scrapy_focus.found.notes import Referrers, link_key, read_notes, read_referrers
 from scrapy_focus.found.pages import PAGES, as_listed, read_pages
+from scrapy_focus.found.ranking import as_listed as as_ranked
+from scrapy_focus.found.ranking import read_ranking
 from scrapy_focus.found.words import failure
 
 if TYPE_CHECKING:
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
     from scrapy_focus.found.listed import Listed, Skipped
     from scrapy_focus.found.notes import Answer, Notes
     from scrapy_focus.found.pages import Page
+    from scrapy_focus.found.ranking import RankedPage
 
 _PAGES = 20  # that have a broken link, which are named
 STATES = ("new", "changed", "same", "gone", "unseen")
@@ -69,7 +73,7 @@ class Ignored(NamedTuple):
 class Report(NamedTuple):
     """All that a page shows."""
 
-    noun: Literal["file", "page"]  # what is looked for
+    about: Literal["files", "topic", "importance"]  # what is looked for
     files: list[Listed]  # what was found
     pages: list[Page]  # that were fetched in a search for a topic, on it or not
     skipped: list[Skipped]
@@ -82,6 +86,12 @@ class Report(NamedTuple):
     broken: list[Broken]
     unread: list[tuple[str, str]]  # URLs at which the crawl was to begin, and why they could not be read
     ignored: list[Ignored]
+    ranking: list[RankedPage]  # all pages that are known, in a search for the most important ones
+
+    @property
+    def noun(self) -> Literal["file", "page"]:
+        """What is found."""
+        return "file" if self.about == "files" else "page"
 
     @property
     def states(self) -> dict[str, int]:
@@ -102,26 +112,35 @@ def report_of(folder: Path) -> Report:
         If the notes cannot be read.
     """
     skipped, notes = read_skipped(folder), read_notes(folder)
-    is_topic = has_topic(folder, notes)
+    about = _about(folder, notes)
+    is_topic = about == "topic"
     pages = read_pages(folder) if is_topic else []
-    files = [as_listed(page) for page in pages if page.is_relevant] if is_topic else read_list(folder)
+    ranking = read_ranking(folder) if about == "importance" else []
+    if about == "importance":
+        files = [as_ranked(page) for page in ranking if page.is_fetched]
+    else:
+        files = [as_listed(page) for page in pages if page.is_relevant] if is_topic else read_list(folder)
     if is_topic:
         relevant = {page.url for page in files}
         notes = replace(notes, answers=[each._replace(files=float(each.url in relevant)) for each in notes.answers])
     several = len({file.host for file in files}) > 1
     broken = _broken(folder, notes)
     return Report(
-        noun="page" if is_topic else "file", files=files, pages=pages, skipped=skipped, notes=notes,
+        about=about, files=files, pages=pages, skipped=skipped, notes=notes,
         kinds=_sums(files, lambda file: file.kind), hosts=_sums(files, lambda file: file.host),
         sections=_sums(files, lambda file: (_host(file.page or file.url) if several else "") + file.section),
         traffic=_traffic(notes.answers), reasons=_reasons(notes.answers, skipped), broken=broken,
         unread=_unread(notes), ignored=_ignored(notes.state.get("parameters")),
+        ranking=ranking,
     )  # fmt: skip
 
 
-def has_topic(folder: Path, notes: Notes) -> bool:
-    """Whether a folder is that of a search for a topic."""
-    return (folder / PAGES).exists() or bool(notes.runs and notes.runs[-1].get("spider") == "topic")
+def _about(folder: Path, notes: Notes) -> Literal["files", "topic", "importance"]:
+    """Return what was looked for in a folder."""
+    spider = notes.runs[-1].get("spider") if notes.runs else ""
+    if spider == "important" or (folder / GRAPH).exists():
+        return "importance"
+    return "topic" if spider == "topic" or (folder / PAGES).exists() else "files"
 
 
 def _sums(files: Iterable[Listed], name_of: Callable[[Listed], str]) -> list[Sum]:

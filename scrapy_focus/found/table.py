@@ -12,16 +12,21 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from scrapy_focus.found.report import Report
 
-#: The table of each kind of find.
-TABLES = {"file": "files.csv", "page": "pages.csv"}
+#: The table of each kind of crawl.
+TABLES = {"files": "files.csv", "topic": "pages.csv", "importance": "importance.csv"}
 _COLUMNS = {
-    "file": (
+    "files": (
         "name", "kind", "size", "state", "host", "section", "url", "page", "anchor", "path", "crawl", "at", "mime",
         "sha256",
     ),
-    "page": ("title", "url", "relevance", "host", "domain", "language", "depth", "page", "anchor", "why", "at"),
+    "topic": ("title", "url", "relevance", "host", "domain", "language", "depth", "page", "anchor", "why", "at"),
+    "importance": (
+        "rank", "importance", "links", "fetched", "url", "title", "depth", "status", "page", "anchor", "at",
+    ),
 }  # fmt: skip
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")  # the last: full width
 _LONGEST = 32_000  # characters that a cell of a spreadsheet takes
@@ -29,16 +34,20 @@ _ODD = re.compile(rf"\x1f[^\S\x1f]*[{re.escape(''.join(_FORMULA))}]|\0")  # in c
 
 
 def table(report: Report) -> bytes:
-    """Return the table as CSV: a line for each file, or for each page that was read in a search for a topic.
+    """Return the table as CSV: a line for each file, for each page that was read in a search for a topic, or for each
+    page that is known in a search for the most important ones.
 
     It is UTF-8 with the mark by which spreadsheets know it.
     """
     text = io.StringIO(newline="")
     writer = csv.writer(text)
-    columns = _COLUMNS[report.noun]
+    columns = _COLUMNS[report.about]
+    kinds: dict[str, Sequence[object]] = {
+        "files": report.files, "topic": report.pages, "importance": report.ranking,
+    }  # fmt: skip
     writer.writerow(columns)
     cells_of = attrgetter(*columns)
-    for row_of in report.files if report.noun == "file" else report.pages:
+    for row_of in kinds[report.about]:
         cells = cells_of(row_of)
         row = "\x1f".join(["", *map(str, cells)])
         is_odd = len(row) > _LONGEST or _ODD.search(row)

@@ -25,10 +25,11 @@ _REASONS = 25  # why something was skipped, that are listed
 _LONGEST_REASON = 120  # characters
 _ELSEWHERE = 60  # hosts that are named
 _PAID = 15  # kinds of links
+_NEXT = 50  # pages that were not fetched, which are listed
 _SAFE = "%/:=&?~#+!$,;'@()*[]"  # in an address, besides letters and digits
 _FRUITLESS = {
-    "file": "links of a kind that led to no file: to other pages, for the most part",
-    "page": "links of a kind that led to no page on the topic",
+    "files": "links of a kind that led to no file: to other pages, for the most part",
+    "topic": "links of a kind that led to no page on the topic",
 }
 _LONGEST_LINK = 4000  # characters of an address that is a link
 _LONGEST = 200  # characters of a name, text or address that are shown
@@ -38,7 +39,13 @@ _UNANSWERED = {"moved": "moved", "none": "no answer", "unasked": "not asked for"
 
 def sums_tables(report: Report) -> list[Table]:
     """Return how many finds there are of each kind, on each host, and in each section."""
-    if report.noun == "page":
+    if report.about == "importance":
+        caption = "By section: how the address of the page begins, and which part of all importance is there"
+        tables = [
+            _sums_table(report, "hosts", "By host, and which part of all importance is there", "Host", report.hosts),
+            _sums_table(report, "sections", caption, "Section", report.sections),
+        ]
+    elif report.about == "topic":
         tables = [
             _sums_table(report, "hosts", "By host", "Host", report.hosts),
             _sums_table(report, "kinds", "By language, as the pages declare it", "Language", report.kinds),
@@ -58,26 +65,33 @@ def _sums_table(report: Report, name: str, caption: str, head: str, sums: Sequen
     if not sums or (name == "hosts" and len(sums) == 1):
         return None
     states = [state for state in STATES if state in report.states] if set(report.states) - {"new"} else []
-    is_files = report.noun == "file"
+    everything = max(1, sum(file.size for file in report.files))
+
+    def measure(files: int, size: int) -> str:
+        if report.about == "files":
+            return size_text(size)
+        if report.about == "topic":
+            return f"{size / max(1, files):.0f} %"
+        return f"{100 * size / everything:.1f} %"
 
     def row(name: str, alike: Sequence[Sum]) -> Row:
         files, size = sum(each.files for each in alike), sum(each.size for each in alike)
         return Row(name, [
-            Cell(f"{files:,}"), Cell(size_text(size) if is_files else f"{size / max(1, files):.0f} %"),
+            Cell(f"{files:,}"), Cell(measure(files, size)),
             *(Cell(f"{sum(each.states.get(state, 0) for each in alike):,}") for state in states),
         ])  # fmt: skip
 
     rows = [row(printable(each.name, _LONGEST) or "(unknown)", [each]) for each in sums[:_ROWS]]
     if rest := sums[_ROWS:]:
         rows.append(row(f"{len(rest):,} others", rest))
-    heads = ["Files", "Size"] if is_files else ["Pages", "Relevance"]
-    return Table(name, caption, [head, *heads, *(state.capitalize() for state in states)], rows)
+    heads = {"files": ["Files", "Size"], "topic": ["Pages", "Relevance"], "importance": ["Pages", "Importance"]}
+    return Table(name, caption, [head, *heads[report.about], *(state.capitalize() for state in states)], rows)
 
 
 def paid_table(report: Report) -> Table | None:
-    """Return which links paid; ``None`` without notes."""
-    kinds = paid(report.notes.answers)
-    rows = [_paid_row(each.words or _FRUITLESS[report.noun], [each]) for each in kinds[:_PAID]]
+    """Return which links paid; ``None`` without notes, and where nearly all do, as they lead to pages."""
+    kinds = [] if report.about == "importance" else paid(report.notes.answers)
+    rows = [_paid_row(each.words or _FRUITLESS[report.about], [each]) for each in kinds[:_PAID]]
     if rest := kinds[_PAID:]:
         rows.append(_paid_row("all other links", rest))
     caption = "Links that are alike, and what following them brought. Numbers in them are left open (…)."
@@ -86,7 +100,7 @@ def paid_table(report: Report) -> Table | None:
 
 def words_table(report: Report) -> Table | None:
     """Return which words in the texts of links led to a topic; ``None`` where no topic was looked for, or none did."""
-    words = words_paid(report.notes.answers) if report.noun == "page" else []
+    words = words_paid(report.notes.answers) if report.about == "topic" else []
     rows = [_paid_row(printable(each.words, _LONGEST), [each]) for each in words[:_PAID]]
     caption = "Words in the texts of links that led to pages on the topic, and what following such links brought."
     return Table("words", caption, ["Word", *_paid_heads(report)], rows) if rows else None
@@ -101,6 +115,23 @@ def _paid_row(name: str, alike: Sequence[Paid]) -> Row:
 def _paid_heads(report: Report) -> list[str]:
     nouns = f"{report.noun.capitalize()}s"
     return [nouns, "Requests", f"{nouns} in 100 requests"]
+
+
+def waiting_table(report: Report) -> Table | None:
+    """Return the most important pages that were not fetched; ``None`` if there are none."""
+    waiting = [page for page in report.ranking if not page.is_fetched]
+    rows = [
+        Row(printable(page.url, _LONGEST), [
+            Cell(f"{page.rank:,}"), Cell(f"{page.importance:,.2f}"), Cell(f"{page.links:,}"),
+            Cell(printable(page.anchor, _LONGEST), "words"),
+            Cell(printable(page.page, _LONGEST), "words", web_link(page.page)),
+        ], web_link(page.url))
+        for page in waiting[:_NEXT]
+    ]  # fmt: skip
+    more = f" The first {_NEXT} of {len(waiting):,} are shown." if len(waiting) > _NEXT else ""
+    caption = f"Pages that are known by links to them, the most important first, as far as these links tell.{more}"
+    heads = ["Address", "Rank", "Importance", "Linked from", "Text of a link", "On page"]
+    return Table("waiting", caption, heads, rows) if rows else None
 
 
 def skips_of(report: Report) -> list[str]:

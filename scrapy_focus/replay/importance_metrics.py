@@ -18,11 +18,12 @@ Cho, Garcia-Molina, Page: Efficient crawling through URL ordering. Computer Netw
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.learn.pagerank import solve
 from scrapy_focus.recordings.format import RecordedSite
 
 if TYPE_CHECKING:
@@ -241,26 +242,13 @@ def pagerank(web: RecordedSite | PageLinks, *, damping: float = 0.9, tolerance: 
     ConfigError
         If an argument is not in its range.
     """
-    from scipy.sparse import csr_array
-
     if not 0 <= damping < 1 or tolerance < 1e-12:  # below, rounding may keep it from ever ending
         raise ConfigError(
             f"pagerank(damping={damping}, tolerance={tolerance}): the damping must be in [0, 1), the tolerance at "
             "least 1e-12"
         )
-    source, target, is_page = _links_of(web)
-    n_urls, n_pages = len(is_page), max(1, np.count_nonzero(is_page))
-    n_links = np.bincount(source, minlength=n_urls)
-    votes: Any = csr_array((1 / n_links[source], (target, source)), shape=(n_urls, n_urls))
-    dangling = is_page & (n_links == 0)
-    rank: NDArray[np.float64] = is_page.astype(np.float64)
-    while True:
-        fresh = (1 - damping) + damping * (votes @ rank + rank[dangling].sum() / n_pages)
-        fresh[~is_page] = 0
-        change = np.abs(fresh - rank).sum() / n_pages
-        rank = fresh
-        if change < tolerance:
-            return rank
+    links = _links_of(web)
+    return solve(links.source, links.target, is_page=links.is_page, damping=damping, tolerance=tolerance)
 
 
 def _links_of(web: RecordedSite | PageLinks) -> PageLinks:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import mimetypes
 import re
@@ -12,15 +11,13 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 import scrapy
-from scrapy import signals
 from scrapy.exceptions import DownloadCancelledError, UsageError
 from scrapy.http import HtmlResponse
 from scrapy.spidermiddlewares.httperror import HttpError
 from scrapy.utils.response import get_base_url
 
 from scrapy_focus.core.errors import ConfigError
-from scrapy_focus.core.files import write_atomically
-from scrapy_focus.core.printable import brief, reason_of
+from scrapy_focus.core.printable import brief
 from scrapy_focus.engine.failure import in_one_line
 from scrapy_focus.engine.inflight import ResponsePage, TooLarge
 from scrapy_focus.engine.pages import can_be_read
@@ -32,6 +29,7 @@ from scrapy_focus.spiders.listings import NamedSitemaps, links_of_listing
 from scrapy_focus.spiders.middlewares import LongPagesAreCut
 from scrapy_focus.spiders.notes import CrawlNotes
 from scrapy_focus.spiders.printing import PrintUrls
+from scrapy_focus.spiders.sites import SiteSpider
 from scrapy_focus.web.html import link_text, page_links
 from scrapy_focus.web.listings import beginning, listing_of
 from scrapy_focus.web.mime import blocked_extensions, extension, parse_mime
@@ -39,7 +37,7 @@ from scrapy_focus.web.names import announced_name
 from scrapy_focus.web.wanted import slips, split_words
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from typing import Self
 
     from scrapy.crawler import Crawler
@@ -50,11 +48,10 @@ if TYPE_CHECKING:
 
 _LONGEST_HEADER = 500  # characters
 _LINKS = 10_000  # of a page that are looked at
-_HOSTS = ".focus/hosts.json"
 _CHATTY = ("scrapy.addons", "scrapy.middleware", "scrapy.spidermiddlewares.httperror")  # loggers
 
 
-class DatasetsSpider(scrapy.Spider):
+class DatasetsSpider(SiteSpider):
     """Finds and stores the data files of one or more sites.
 
     Arguments
@@ -99,15 +96,7 @@ class DatasetsSpider(scrapy.Spider):
         new_only: str = "", sitemaps: str = "yes", **kwargs: Any,
     ) -> None:  # fmt: skip
         refuse_unknown(kwargs, "root, targets, budget, out, new_only and sitemaps")
-        super().__init__(**kwargs)
-        given = root.split(",") if isinstance(root, str) else root
-        self.roots = [url.strip() for url in given if url.strip()]
-        hosts = [urlsplit(url).hostname or "" for url in self.roots if url.startswith(("http://", "https://"))]
-        if not self.roots or len(hosts) < len(self.roots) or not all(hosts):
-            raise UsageError(
-                f"root is {root!r}; say where to start: scrapy crawl datasets -a root=https://example.org/"
-            )
-        self.allowed_domains = [host.removeprefix("www.") for host in hosts]
+        super().__init__(root, **kwargs)
         try:
             self.words = split_words(targets)
             self.goal = FilesGoal(types=self.words, stored=True)
@@ -129,9 +118,6 @@ class DatasetsSpider(scrapy.Spider):
         self.again: Again | None = None
         self.notes: CrawlNotes | None = None
         self.ignored = blocked_extensions(self.goal.types)
-        self.moved: dict[str, list[str]] = {}  # hosts to which each root redirected
-        self._starts = {scrapy.Request(url).url for url in self.roots}
-        self._hosts: Path | None = None  # where these are noted
         self.left_out: set[str] = set()  # extensions of links that were not followed
 
     @classmethod
@@ -157,38 +143,11 @@ class DatasetsSpider(scrapy.Spider):
                 crawler, out=spider.again.out, run=spider.again.run, facts=facts | {"budget": spider.budget},
                 left_out=spider.left_out,
             )  # fmt: skip
-        crawler.signals.connect(spider.request_scheduled, signals.request_scheduled)  # before Scrapy refuses it
         for word, meant in slips(spider.words):
             spider.logger.warning("%s is taken as an extension; did you mean %s?", brief(word), meant)
         for name in _CHATTY:
             logging.getLogger(name).setLevel(logging.WARNING)
         return spider
-
-    async def start(self) -> AsyncIterator[Any]:
-        for url in self.roots:
-            yield scrapy.Request(url)
-
-    def follow_roots(self, out: Path) -> None:
-        """Stay on the hosts to which a root redirected in an earlier run, too, and note further ones in the folder."""
-        self._hosts = out / _HOSTS
-        if self._hosts.exists():
-            self.moved = _read_hosts(self._hosts)
-            self.allowed_domains += [host for url in self._starts for host in self.moved.get(url, ())]
-
-    def request_scheduled(self, request: scrapy.Request) -> None:
-        """Follow a root to the host that it redirects to; the handler of Scrapy's signal of this name."""
-        came = request.meta.get("redirect_urls")
-        if not came or came[0] not in self._starts:
-            return
-        host = (urlsplit(request.url).hostname or "").removeprefix("www.")
-        if not host or any(f".{host}".endswith(f".{domain}") for domain in self.allowed_domains):
-            return
-        self.moved.setdefault(came[0], []).append(host)
-        self.allowed_domains.append(host)
-        if self._hosts is not None:
-            self._hosts.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(self._hosts, json.dumps(self.moved).encode())
-        self.logger.warning("%s redirects to %s: that host is crawled, too", brief(came[0]), brief(request.url))
 
     def parse(self, response: Response, **kwargs: Any) -> Iterator[Any]:
         if self.again is not None:
@@ -271,20 +230,6 @@ class DatasetsSpider(scrapy.Spider):
                 if self.notes is not None:
                     self.notes.link(response.url, request.url)
                 yield request
-
-
-def _read_hosts(path: Path) -> dict[str, list[str]]:
-    """Return the hosts to which each root redirected; ``UsageError`` if the file is not as it was written."""
-    try:
-        moved: Any = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise UsageError(f"{path} cannot be read ({reason_of(error)}); remove it, or name another folder") from error
-    sound = isinstance(moved, dict) and all(
-        isinstance(hosts, list) and all(isinstance(host, str) for host in hosts) for hosts in moved.values()
-    )
-    if not sound:
-        raise UsageError(f"{path} does not hold lists of hosts, by URL; remove it, or name another folder")
-    return dict(moved)
 
 
 def file_name(response: Response, mime: str) -> str:

@@ -63,3 +63,16 @@ class TopicPage:
     why: str  # it was fetched: what was known of its link when it was chosen
     language: str  # as the page declares it, "" if it does not
     fetched_at: str  # ISO 8601, UTC
+
+
+@dataclass
+class ImportantPage:
+    """One page that was fetched in a search for the most important ones."""
+
+    url: str
+    title: str
+    depth: int  # clicks from where the crawl began
+    status: int  # of HTTP
+    page: str  # URL of the page on which it was found
+    anchor: str  # text of the link to it
+    fetched_at: str  # ISO 8601, UTC

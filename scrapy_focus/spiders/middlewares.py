@@ -32,6 +32,9 @@ class LongPagesAreCut:
     decompresses, so that whoever asks for the page is given the same part of it.
     """
 
+    tags = _TAGS
+    size = _BYTES
+
     def __init__(self, crawler: Crawler) -> None:
         self.crawler = crawler
 
@@ -42,12 +45,19 @@ class LongPagesAreCut:
     def process_response(self, request: Request, response: Response) -> Response:
         if not isinstance(response, HtmlResponse):
             return response
-        end = end_of(response.body)
+        end = end_of(response.body, tags=self.tags, size=self.size)
         if end == len(response.body):
             return response
         if self.crawler.stats is not None:
             self.crawler.stats.inc_value("page/cut")
         return response.replace(body=response.body[:end], encoding=None)  # to be found again
+
+
+class VeryLongPagesAreCut(LongPagesAreCut):
+    """The same for crawls that want all links of a page: it may have a hundred thousand."""
+
+    tags = 300_000
+    size = 10_000_000
 
 
 def end_of(body: bytes, *, tags: int = _TAGS, size: int = _BYTES) -> int:

@@ -12,7 +12,7 @@ from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_focus.core.printable import printable
 from scrapy_focus.found.pages import RELEVANT
-from scrapy_focus.spiders.items import DataFile, SkippedFile, TopicPage
+from scrapy_focus.spiders.items import DataFile, ImportantPage, SkippedFile, TopicPage
 
 if TYPE_CHECKING:
     from typing import Self
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class PrintUrls:
-    """Writes the URL of each file, or page on the topic, to standard output at once, one a line, and stores nothing.
+    """Writes the URL of each file or page to standard output at once, one a line, and stores nothing.
 
     Copies of a file under other URLs are dropped. When nobody reads any more (``| head -3``), the crawl ends with the
     reason ``focus_unread``.
@@ -40,6 +40,8 @@ class PrintUrls:
         if isinstance(item, TopicPage):
             if item.relevance >= RELEVANT:
                 self._print(item.url)
+        elif isinstance(item, ImportantPage):
+            self._print(item.url)
         elif isinstance(item, DataFile):
             digest = hashlib.sha256(item.content).digest()
             item.content = b""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from scrapy_focus.found.linkbook import LinkBook
 from scrapy_focus.found.notes import Answer, NoteBook, link_key
 
 if TYPE_CHECKING:
@@ -116,4 +117,28 @@ def hostile(folder: Path) -> Path:
     book.close()
     skips = [{"url": evil, "reason": evil, "page": evil, "anchor": evil} for evil in EVIL]
     (folder / "skipped.jsonl").write_text("".join(json.dumps(each) + "\n" for each in skips))
+    return folder
+
+
+def hostile_importance(folder: Path) -> Path:
+    """Make a folder of a search for important pages in which everything is called badly."""
+    folder.mkdir(parents=True)
+    book = LinkBook(folder, resumes=False)
+    every = {n + 100: (f"{SITE}/{evil}", evil) for n, evil in enumerate(EVIL)}
+    lines = []
+    for n, evil in enumerate([*EVIL, "home"]):
+        url = evil if n % 3 == 0 else f"{SITE}/{n}"
+        book.note(
+            n, url, came="page", at=f"{SITE}/at/{evil}" if n % 2 else "", links=every | {(n + 1) % 15: ("", evil)}
+        )
+        lines.append({
+            "url": f"{SITE}/at/{evil}" if n % 2 else url, "title": evil, "depth": evil, "status": 1 << 80, "page": evil,
+            "anchor": evil, "fetched_at": evil,
+        })  # fmt: skip
+    (folder / "pages.jsonl").write_text("".join(json.dumps(each) + "\n" for each in lines))
+    notes = NoteBook(folder)
+    notes.begin({"spider": "important", "roots": EVIL, "types": EVIL[0], "resumable": True})
+    notes.outcome(hit(1, url=f"{SITE}/{EVIL[0]}"))
+    notes.state({"reason": "focus_budget_requests", "waiting": 3})
+    notes.close()
     return folder

@@ -1,0 +1,25 @@
+"""Looking for pages, whatever is on them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from scrapy_focus.core.types import Outcome
+
+
+class PagesGoal:
+    """An outcome is worth 1 if it is a page in which links can be found, and 0 otherwise.
+
+    For orders that do not learn from rewards, such as that by importance: it lets a crawl count what it is for.
+    """
+
+    heads_tell = False
+    #: What is counted.
+    noun = "pages"
+
+    def __call__(self, outcome: Outcome) -> float:
+        return float(outcome.is_html and outcome.status is not None and 200 <= outcome.status < 300)
+
+    def __repr__(self) -> str:
+        return "pages"
