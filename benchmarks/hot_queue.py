@@ -23,7 +23,7 @@ import json
 from collections import deque
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -40,7 +40,7 @@ from sites import SITES, open_site
 from wikispeedia import Page, read_web
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -127,8 +127,10 @@ def documentation(name: str, folder: Path) -> Web:
                     if link.url not in found:
                         queue.append(link.url)
                     links[found.setdefault(link.url, len(found))] = link.place.anchor
-        for column, value in zip(web, (url, title, text, links), strict=True):
-            column.append(value)  # type: ignore[arg-type]
+        web.urls.append(url)
+        web.titles.append(title)
+        web.texts.append(text)
+        web.links.append(links)
     whole = web.part([number for number, html_page in enumerate(is_page) if html_page])
     return whole.part(whole.reached(0))
 
@@ -174,7 +176,7 @@ def short_pages(web: Web, word: str, times: Sequence[int]) -> list[Page]:
     ]
 
 
-def measure(web: Web, words: Sequence[str], n_starts: int) -> Iterator[dict[str, object]]:
+def measure(web: Web, words: Sequence[str], n_starts: int) -> Iterator[dict[str, Any]]:
     """Crawl, and return what came of each crawl: P_ST after each of ``MARKS``, for both senses of hot."""
     said = {word: Words([word]) for word in words}
     counts: dict[str, list[int]] = {word: [] for word in words}
@@ -188,8 +190,8 @@ def measure(web: Web, words: Sequence[str], n_starts: int) -> Iterator[dict[str,
     facts = {word: (np.array(hot[word]), np.array(hot[word]) & (linked >= POPULAR)) for word in words}
     at = [round(mark * len(web.urls)) - 1 for mark in MARKS]
 
-    def judged(word: str, base: str, distance: int | None, start: int, came: Sequence[int]) -> dict[str, object]:
-        found: dict[str, object] = {"word": word, "base": base, "distance": distance, "start": web.urls[start]}
+    def judged(word: str, base: str, distance: int | None, start: int, came: Sequence[int]) -> dict[str, Any]:
+        found: dict[str, Any] = {"word": word, "base": base, "distance": distance, "start": web.urls[start]}
         for name, is_hot in zip(("hot", "popular"), facts[word], strict=True):
             found[f"n_{name}"] = int(is_hot.sum())
             found[name] = crawl_and_stop_with_threshold(came, is_hot.astype(float), 1.0)[at].tolist()
@@ -207,7 +209,7 @@ def measure(web: Web, words: Sequence[str], n_starts: int) -> Iterator[dict[str,
                 yield judged(word, base, distance, start, came)
 
 
-def table(runs: Sequence[dict[str, object]], sense: str) -> str:
+def table(runs: Sequence[Mapping[str, Any]], sense: str) -> str:
     """Return Markdown: P_ST after 5/10/20 % by base, distance and word, the mean over the starts and over the words."""
     words = list(dict.fromkeys(str(run["word"]) for run in runs))
     n_hot = {run["word"]: run[f"n_{sense}"] for run in runs}
