@@ -88,7 +88,7 @@ class Web:
 
     names: list[str]  # as in URLs
     titles: list[str]
-    texts: list[str]  # beginnings, without the line that names the subjects
+    texts: list[str]  # or their beginnings, without the line that names the subjects
     targets: list[list[int]]
     subjects: list[frozenset[str]]  # with those above: subject.Science.Biology and subject.Science
 
@@ -103,8 +103,8 @@ class Web:
 
 
 @lru_cache(maxsize=1)
-def read_web(path: Path) -> Web:
-    """Read the articles from a folder, or from an archive of it.
+def read_web(path: Path, excerpt: int | None = _EXCERPT) -> Web:
+    """Read the articles from a folder, or from an archive of it; of each so many characters, or all of it.
 
     Raises
     ------
@@ -119,7 +119,7 @@ def read_web(path: Path) -> Web:
             tables[name] = [line.split("\t") for line in lines]
         else:
             body = _CATEGORY.sub("", text, count=1).partition('Retrieved from "')[0].replace("#copyright", "", 1)
-            texts[name.removesuffix(".txt")] = body.strip()[:_EXCERPT]
+            texts[name.removesuffix(".txt")] = body.strip()[:excerpt]
     if missing := {"articles.tsv", "links.tsv", "categories.tsv"} - tables.keys():
         raise SystemExit(f"{path}: no {', '.join(sorted(missing))} in there; expected the unpacked Wikispeedia data")
     names = [row[0] for row in tables["articles.tsv"]]
