@@ -172,7 +172,7 @@ def test_killed_and_resumed(tmp_path: Path) -> None:
     """The table and the page are those of a crawl that nobody disturbed; a page can be made while it lies dead."""
     with SiteServer(StatisticsPortal(pages=200, seed=0, endless=False), latency=0.0) as server:
         assert run(server, tmp_path / "whole") == 0
-        for until in (7, 40):
+        for until in (30,):
             assert run(server, tmp_path / "killed", until) == -signal.SIGKILL
             page = write_report(tmp_path / "killed")
             assert "It runs, or it was killed" in Reader(page.read_text()).text
@@ -190,7 +190,7 @@ def test_killed_and_resumed(tmp_path: Path) -> None:
 def timeless(path: Path) -> str:
     """Return a page without times, how often the crawl was started, and what it asked for again."""
     text = re.sub(r"\d{4}-\d\d-\d\dT[\d:]+\+00:00|\d+ \w+ \d{4}, \d\d:\d\d UTC", "then", path.read_text())
-    text = re.sub(r"found in \d+ requests", "found", text)
+    text = re.sub(r"found in \d+ requests", "found", text).replace(str(path.parent), "the folder")
     return re.sub(r"<dt>(Runs|Requests in all)</dt>\s*<dd>.*?</dd>", r"<dt>\1</dt>", text)
 
 
