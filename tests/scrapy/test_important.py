@@ -11,10 +11,10 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
-from crawls import Crawled, crawl
+from crawls import BREADTH_FIRST, STOCK, Crawled, crawl
 from mocksite import MockSite
 from scrapy import Request, signals
 from scrapy.exceptions import UsageError
@@ -198,7 +198,7 @@ def test_a_report_while_it_runs(web: MockSite, tmp_path: Path) -> None:
     """Whoever asks gets the pages so far, ranked by the links so far, and harms nothing."""
 
     class Asking(ImportantSpider):
-        asked: list[int] = []
+        asked: ClassVar[list[int]] = []
 
         @classmethod
         def from_crawler(cls, crawler: Any, *args: Any, **kwargs: Any) -> Any:
@@ -249,6 +249,30 @@ def test_words_come_first(tmp_path: Path) -> None:
         assert type(done.policy) is HotQueue
         assert [path for path in site.paths if path != "/"] == ["/cheese", "/old-cheeses", "/0"]
     assert type(find(site, tmp_path / "2", {"FOCUS_POLICY": Importance}, by="backlinks").policy) is Importance
+
+
+class Otherwise(ImportantSpider):
+    """What a command line may ask for."""
+
+    chosen: ClassVar[dict[str, Any]] = {}
+
+    @classmethod
+    def from_crawler(cls, crawler: Any, *args: Any, **kwargs: Any) -> Any:
+        for name, value in cls.chosen.items():
+            crawler.settings.set(name, value, "cmdline")
+        return super().from_crawler(crawler, *args, **kwargs)
+
+
+@pytest.mark.parametrize("chosen", [{"FOCUS_POLICY": BREADTH_FIRST}, {"SCHEDULER": STOCK}])
+def test_what_is_not_told_of_all_links(
+    web: MockSite, tmp_path: Path, chosen: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another policy or scheduler than ours takes the pages in its order; that ranks are not right then is said."""
+    monkeypatch.setattr(Otherwise, "chosen", chosen)
+    done = crawl(Otherwise, {}, addon="SCHEDULER" not in chosen, root=web.url("/"), out=str(tmp_path))
+    assert len(done.logged("ranks will not be right")) == 1
+    assert len((tmp_path / "pages.jsonl").read_text().splitlines()) >= 5
+    assert (tmp_path / "index.html").exists()
 
 
 def test_urls_go_to_a_pipe(web: MockSite, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
