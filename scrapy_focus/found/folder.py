@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from scrapy_focus.core.errors import ConfigError, StorageError
 from scrapy_focus.core.files import write_atomically
 from scrapy_focus.core.printable import reason_of
+from scrapy_focus.found.linkbook import GRAPH
 from scrapy_focus.found.listed import MANIFEST, SKIPPED
 from scrapy_focus.found.notes import NOTES
 from scrapy_focus.found.page import page
@@ -35,7 +36,7 @@ def write_report(folder: Path) -> Path:
     """
     if not folder.is_dir():
         raise ConfigError(f"{folder} is no folder; name the one in which a crawl stored what it found")
-    if not any((folder / name).exists() for name in (MANIFEST, SKIPPED, PAGES, NOTES)):
+    if not any((folder / name).exists() for name in (MANIFEST, SKIPPED, PAGES, GRAPH, NOTES)):
         raise ConfigError(
             f"no crawl has stored anything in {folder}: it has no {MANIFEST}, {PAGES} or {NOTES}; name the folder of "
             "a crawl"

@@ -102,6 +102,7 @@ def page(report: Report) -> bytes:
         paid=paid_table(report),
         words=words_table(report),
         waiting=waiting_table(report),
+        resumable=bool(report.notes.runs) and report.notes.runs[-1].get("resumable"),
         skips=skips_of(report),
         broken=broken_table(report),
         ignored=ignored_table(report),

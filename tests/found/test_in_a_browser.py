@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from scrapy_focus.found.folder import write_report
-from tests.found.foundfolders import hostile, hostile_topic, line, make
+from scrapy_focus.found.linkbook import LinkBook
+from tests.found.foundfolders import hostile, hostile_importance, hostile_topic, line, make
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -48,7 +49,14 @@ def look(
 
 @pytest.mark.parametrize(
     ("make_hostile", "width", "scheme"),
-    [(hostile, 360, "light"), (hostile, 768, "dark"), (hostile, 1440, "light"), (hostile_topic, 360, "dark")],
+    [
+        (hostile, 360, "light"),
+        (hostile, 768, "dark"),
+        (hostile, 1440, "light"),
+        (hostile_topic, 360, "dark"),
+        (hostile_importance, 360, "light"),
+        (hostile_importance, 1440, "dark"),
+    ],
 )
 def test_nothing_runs_and_nothing_overflows(
     browser: Any, tmp_path: Path, make_hostile: Callable[[Path], Path], width: int, scheme: str
@@ -118,4 +126,38 @@ def test_without_scripts_it_is_a_table(browser: Any, tmp_path: Path) -> None:
     assert page.locator(".files tbody tr").count() == 100
     assert page.locator("noscript").inner_text() == "Without scripts, only the first 100 are shown here."
     assert not page.locator(".controls").is_visible()
+    page.context.close()
+
+
+def test_important_pages_are_sorted_by_number(browser: Any, tmp_path: Path) -> None:
+    """By rank, by importance and by how many pages link there; each page has the first links by which it was found."""
+    folder = tmp_path / "found"
+    folder.mkdir()
+    book = LinkBook(folder, resumes=False)
+    for n in range(120):  # page n has links to all before it
+        links = {other: (f"https://x.example/{other}", f"to {other}") for other in range(n)}
+        book.note(n, f"https://x.example/{n}", came="page", links=links)
+    page, did = look(browser, write_report(folder))
+
+    def firsts() -> list[str]:
+        found: list[str] = page.eval_on_selector_all(
+            ".files tbody th .url", "all => all.slice(0, 3).map(each => each.textContent)"
+        )
+        return found
+
+    best = ["x.example/0", "x.example/1", "x.example/2"]
+    worst = ["x.example/119", "x.example/118", "x.example/117"]
+    assert firsts() == best
+    page.click("th[data-by=kind] button")
+    page.click("th[data-by=kind] button")
+    assert firsts() == worst
+    page.click("th[data-by=place] button")
+    assert firsts() == best
+    page.click("th[data-by=size] button")
+    page.click("th[data-by=size] button")
+    assert firsts() == worst
+    page.click("th[data-by=size] button")
+    assert page.locator(".files tbody tr").first.locator(".also").count() == 2
+    assert page.locator("#kind").count() == 0
+    assert did == []
     page.context.close()
