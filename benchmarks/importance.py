@@ -1,12 +1,12 @@
 """Which order takes important pages first, and what it costs: the graphs of Cho, Garcia-Molina and Page on a web of links.
 
-Measured: the order in which crawls of a made-up web take its pages (``benchmarks/linkweb``), CPU of the policy, the
+Measured: the order in which crawls of a synthetic web take its pages (``benchmarks/linkweb``), CPU of the policy, the
 frontier and the loop, and their memory. Not measured: fetching, parsing, the network, and any real site. CPU is that of the
-process, and grows by up to a half where other programs share the caches. ::
+process, and is more where other programs share the caches. ::
 
     python benchmarks/importance.py orders --seeds 1 2 3               # Graphs 3 (IR) and 1 (IB): 190,000 pages
-    python benchmarks/importance.py orders --clusters 100 --seeds 1    # the same with dense clusters
-    python benchmarks/importance.py cluster --clusters 100 --pages 50000   # when orders enter such clusters, and stay
+    python benchmarks/importance.py orders --clusters 600 --pages 60000  # the same with dense clusters
+    python benchmarks/importance.py cluster --clusters 50 --pages 30000    # when orders enter such clusters, and stay
     python benchmarks/importance.py missed                             # the pages with the most links that come late
     python benchmarks/importance.py site                               # one host of 1,100 pages
     python benchmarks/importance.py flight                             # 16 at once
