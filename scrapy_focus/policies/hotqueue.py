@@ -43,7 +43,7 @@ _ON_TOPIC = 0.5
 class HotQueue(Importance):
     """Takes the links of a topic first, and among them and among the others the most important ones.
 
-    A link is hot if a word of the topic is in its URL or its anchor, or if it is within ``max_distance`` clicks of a
+    A link is hot if a word of the topic is in its URL or its anchor, or, if wanted, within ``max_distance`` clicks of a
     hot page. A page is hot if a word is in its title, or more than ``times`` times in its text. When one more hot page
     is found, links that wait and stand near it become hot, too.
 
@@ -59,7 +59,8 @@ class HotQueue(Importance):
         What orders the links of each of the two queues, as ``by`` does for
         :class:`~scrapy_focus.policies.importance.Importance`.
     max_distance
-        Clicks from a hot page within which all links are hot; 0: none are, as in the first crawler of the paper.
+        Clicks from a hot page within which all links are hot; 0: none are, as in the first crawler of the paper. Give 1
+        where neither URLs nor anchors say what most pages are on, and few pages are on the topic.
     times
         How often a word may be in the text of a page that is not hot.
     damping, epsilon, work, outside, url_suffixes, url_words
@@ -69,8 +70,9 @@ class HotQueue(Importance):
     -----
     As published, and what this class does:
 
-    * *Distance*: the paper takes three clicks. Where pages have many links, nearly all are within three clicks of a hot
-      one; see ``docs/systems/importance.rst`` for what was measured.
+    * *Distance*: the second crawler of the paper takes three clicks. Where pages have many links, nearly all are within
+      three clicks of a hot one, and the hot queue is hardly better than none. One click helps with some topics, and
+      does more harm with others; see ``docs/systems/importance.rst`` for what was measured.
     * *Anchors*: as published, a link is judged when its URL is found first, and not again under another anchor.
     * *Pages*: the paper has "more than ten" times in one place, "ten or more" in another; here it is the first.
     * *Distances* are kept for all known pages, and a shorter way changes those of all pages behind it.
@@ -94,7 +96,7 @@ class HotQueue(Importance):
         words: Collection[str] | None = None,
         relevance: str | PathLike[str] | Topic | None = None,
         base: str | Mapping[str, float] = "pagerank",
-        max_distance: int = 1,
+        max_distance: int = 0,
         times: int = 10,
         damping: float = 0.9,
         epsilon: float = 0.1,
@@ -221,8 +223,8 @@ class HotQueue(Importance):
         return self._distance[self._page(source.pick.key)] + 1
 
     def _judge(self, outcome: Outcome) -> None:
-        """Note once whether a page is hot."""
-        if outcome.pick.id in self._judged:
+        """Note once whether a page is hot, unless that makes no link hot."""
+        if not self.max_distance or outcome.pick.id in self._judged:
             return
         self._judged.add(outcome.pick.id)
         if self._is_hot(outcome):

@@ -262,6 +262,18 @@ def test_links_near_a_hot_page_are_hot(title: str, text: str, hot: bool, distanc
     }  # fmt: skip
 
 
+def test_pages_are_not_read_where_links_near_hot_ones_count_for_nothing() -> None:
+    """That is the default. A link on a hot page that does not speak of the topic is one of the others."""
+
+    class Unread(Html):
+        text = property(lambda self: pytest.fail("the page was read"), lambda self, text: None)  # type: ignore[assignment]
+
+    policy = HotQueue(words=["cheese"])
+    crawl = crawl_of(policy, 1)
+    crawl.report(page(crawl.next(), page=Unread("A cheese shop", "")), links(2))
+    assert policy.explain(crawl.next())["queue"] == "other"
+
+
 def test_a_model_may_stand_in_for_words() -> None:
     class Model:
         digest = "x"
