@@ -48,6 +48,7 @@ FRONTIER = "frontier.sqlite"
 LOCK = "lock"
 _OWNER = "pid"  # lockers of a file may empty it, so this is another one
 _LONGEST = 60.0  # seconds between two checkpoints, if anything came
+_SPARED = 5_000  # bytes of a checkpoint for which one outcome more is waited for: large ones are seldom made
 _MOST_CHANGED = 50_000  # links in memory after which a checkpoint is due
 
 
@@ -61,8 +62,8 @@ class Job:
     folder
         Where the files are: ``frontier.sqlite``, ``journal.<number>``, ``lock``.
     every
-        Outcomes between two checkpoints; there is one every minute too. After a kill, what came since the last one has
-        to be gone through again: a second or two.
+        Outcomes between two checkpoints, more where what is stored of the policy is large; there is one every minute
+        too. After a kill, what came since the last one has to be gone through again: a second or two.
     name
         Who crawls: the name of the spider. Under another name the crawl does not resume.
     stores
@@ -94,6 +95,7 @@ class Job:
         self._is_written_anew = False  # whether what was recovered is to be written down at once
         self._last = time.monotonic()  # when the last checkpoint was
         self._since = 0  # outcomes since the last checkpoint
+        self._size = 0  # bytes of the last checkpoint, beside its links
         self._closed = False
         self._journal: Journal | None = None
         self._description: dict[str, Any] | None = None
@@ -227,7 +229,7 @@ class Job:
         frontier = self.stored
         if self._is_written_anew:
             return True
-        full = self._since >= self.every or frontier.changed >= _MOST_CHANGED
+        full = self._since >= max(self.every, self._size // _SPARED) or frontier.changed >= _MOST_CHANGED
         full = full or (self._since > 0 and time.monotonic() - self._last > _LONGEST)
         return full and not frontier.writing
 
@@ -256,6 +258,7 @@ class Job:
         if self._journal is not None:
             self._journal.close()
         self._journal, self._number, self._since = journal, number, 0
+        self._size = sum(map(len, notes.values()))
         self._last = time.monotonic()
         self._is_written_anew = False
 

@@ -82,8 +82,8 @@ class LinkGraph:
     def links(self, page: int) -> Iterable[int]:
         """Return the pages to which a page links, all different when it came; none where it is not fetched.
 
-        Where two of them were joined since, that page is here twice; where one of them was joined with the page itself,
-        it is left out, but counted by :meth:`n_links`.
+        Until :meth:`tidy`, a page is here twice where two of them were joined since, and one that was joined with the
+        page itself is left out, but counted by :meth:`n_links`.
         """
         at = self.at[page]
         if at < 0:
@@ -108,6 +108,18 @@ class LinkGraph:
             at = self.at[page] = len(self._links)
             self._links.extend((0, 0, *different))
         self._links[at : at + 2 + len(different)] = array("i", (len(different), len(different) + outside, *different))
+
+    def is_untidy(self, page: int) -> bool:
+        """Whether pages to which a page links were joined to others since it came."""
+        at = self.at[page]
+        links = self._links[at + 2 : at + 2 + self._links[at]] if self.n_joined and at >= 0 else ()
+        return any(self.at[other] <= _JOINED for other in links)
+
+    def tidy(self, page: int) -> None:
+        """Let the links of a page lead to different other pages again, and count no others but those outside."""
+        at = self.at[page]
+        links, outside = self._links[at + 2 : at + 2 + self._links[at]], self._links[at + 1] - self._links[at]
+        self.connect(page, links, outside)
 
     def join(self, page: int, other: int) -> None:
         """Let two pages be one from now on, ``page``. It has the links of the other one where it has none itself."""
@@ -168,7 +180,8 @@ class PageRank(Value):
     A page begins with ``1 - damping``. What it receives it passes on, times ``damping``, in equal parts to the pages
     that it links to, as soon as it holds more than ``epsilon``. A page that is not fetched has no links yet, and keeps
     all; so does one without links. (The paper lets such a page link to every page, which multiplies all values by the
-    same number.) So values are exact but for what is held, whatever the order in which pages come.
+    same number.) So values are exact but for what is held, whatever the order in which pages come; and but for pages
+    that linked to two which turned out to be one, until they pass on more.
 
     Parameters
     ----------
@@ -229,6 +242,9 @@ class PageRank(Value):
         queue, held, graph, work = self._queue, self.held, self.graph, self.work
         while queue and work > 0:
             page = graph.page(queue.popleft())
+            if graph.is_untidy(page):
+                self.unlink(page)
+                graph.tidy(page)
             mass, n_links, held[page] = held[page], graph.n_links(page), 0.0
             work -= 1 + n_links
             if mass and n_links:

@@ -7,9 +7,11 @@ import os
 import sqlite3
 import subprocess
 import sys
+from itertools import pairwise
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 from scrapy_focus import Budget, Crawl, FilesGoal, Job, Plateau, Policy, ResumeError, StorageError, memory_frontier
@@ -262,3 +264,28 @@ def test_versions_that_changed_are_named(tmp_path: Path) -> None:
     note(tmp_path, "policy", b"\x80")
     with pytest.raises(ResumeError, match=r"numpy was 0\.1 and is \d.*install these versions"):
         resumed(BreadthFirst(), tmp_path)
+
+
+class Heavy(BreadthFirst):
+    """Has much to store."""
+
+    def __init__(self, size: int = 100_000) -> None:
+        super().__init__()
+        self.size = size
+        self.ballast = b"x" * size
+
+
+@pytest.mark.parametrize(("size", "between"), [(0, 10), (100_000, 20)])
+def test_large_policies_are_stored_more_seldom(size: int, between: int, tmp_path: Path) -> None:
+    """One more outcome is waited for per 5,000 bytes."""
+    job = Job(tmp_path / "focus", every=10)
+    crawl = Crawl(Heavy(size), job=job, seed=0, strict=True)
+    crawl.add(links(*range(100)))
+    numbers = []
+    for _ in range(90):
+        fetch(crawl)
+        job.flush()
+        numbers.append(job._number)
+    crawl.close()
+    made = [at for at, (before, now) in enumerate(pairwise(numbers)) if now > before]
+    assert min(np.diff(made)) == max(np.diff(made)) == between

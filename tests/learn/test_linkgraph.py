@@ -133,6 +133,20 @@ def test_pagerank_follows_pages_that_come_again_with_other_links_and_redirects(s
     np.testing.assert_allclose(web.values(), solved(web), rtol=1e-5)
 
 
+def test_a_page_that_links_to_two_which_turn_out_to_be_one_passes_on_once_when_it_receives_more() -> None:
+    web = pagerank_web()
+    web.fetch(0, [1, 2, 3])
+    web.fetch(3, [0, 4])
+    web.join(1, 2)
+    web.fetch(2, [3, 5])  # which 0 hears of by 3
+    assert web.graph.n_links(0) == 2
+    assert list(web.graph.links(0)) == [1, 3]
+    exact = pagerank_web()
+    for page, links in ((0, [1, 3]), (3, [0, 4]), (1, [3, 5])):
+        exact.fetch(page, links)
+    np.testing.assert_allclose(web.values()[[0, 1, 3, 4, 5]], exact.values()[[0, 1, 3, 4, 5]], rtol=1e-6)
+
+
 def test_with_a_larger_epsilon_values_are_off_by_no_more_than_is_held() -> None:
     rng = np.random.default_rng(3)
     rough, exact = pagerank_web(epsilon=0.1), pagerank_web()
