@@ -31,6 +31,7 @@ _SETTINGS = {
     "ADDONS": {"scrapy_focus.Addon": 500}, "TWISTED_REACTOR_ENABLED": False, "TELNETCONSOLE_ENABLED": False,
     "REMOTE_CONTROL_ENABLED": False, "FOCUS_PROGRESS": "off", "LOGSTATS_INTERVAL": 0, "COOKIES_ENABLED": False,
     "CONCURRENT_REQUESTS": 2, "ROBOTSTXT_OBEY": True, "LOG_ENABLED": False,
+    "FOCUS_MAX_INFLIGHT": 1,  # so that two runs give the same figures
 }  # fmt: skip
 
 
