@@ -1,10 +1,11 @@
 """What earlier crawls asked for besides files: pages to look at again, for what is new on them.
 
-What a page brought last time says little of what is new on it, and where it stands says much: listings get new entries
-at their head, old articles nothing. Pages that brought files, those that led to such (listings, topics), and all others
-are told apart, as new pages with files are linked where old ones are. So a page that is asked for again is a link of
-its own kind, in the place of all pages of its section that are asked for again, and the policy learns what they are
-worth by pulling some.
+New pages with files are linked where old ones are, so pages that led to several of these (topics, listings) are looked
+at first, by how many that were. New files on old pages are rare; they come where several stand on a page, rather than
+on one that has its only file. So pages with files come next, those of sections with most files on a page first, and all
+else comes last. Each look is a link of its own kind, in the place of all pages of its section that are looked at, and
+the policy learns what they are worth by pulling some. A link that no crawl saw is judged by its section, too: what
+earlier crawls found on such pages is known before the first pull.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ _LEAST = 3  # pages of a section that brought files ...
 _SHARE = 0.5  # ... and share of all its pages, from which on new ones are expected to
 _MANY = 20  # pages of a section ...
 _POOR = 0.05  # ... of which so few brought files or led to such that new ones are expected not to
-_DULL = "again/dull"
-_LAST = 3
+_DULL = "again/dull"  # the place of those
+_LAST = 3  # turn of what is looked at last
 _SEVERAL = 2.0  # pages with files to which a page led, from which on it is looked at first
 
 
@@ -105,7 +106,7 @@ class Asked:
         Links to pages like those that brought files have a place of their own, and so have those to pages like many
         that neither did nor led to such.
         """
-        section = self._sections.get(pattern := pattern_of(url))
+        section = self._sections.get(pattern := pattern_of(url)) if self._sections else None
         if section is None:
             return ""
         if section.paid >= max(_LEAST, _SHARE * section.pages):

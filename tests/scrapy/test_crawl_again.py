@@ -155,7 +155,9 @@ def test_only_what_is_new(shelf: Shelf, server: SiteServer, tmp_path: Path) -> N
 
 
 def test_a_file_behind_a_redirect(shelf: Shelf, server: SiteServer, tmp_path: Path) -> None:
-    """It is asked for where it is linked, conditionally where it is; and what is linked there next is found."""
+    """It is asked for where it is linked, conditionally where it is; and what is linked there next is found. The page
+    that led there is the one with the link.
+    """
     shelf.moved["/latest"] = "/files/0.csv"
     shelf.moved["/newest"] = "/hidden/1.csv"
     visit(server, tmp_path)
@@ -165,6 +167,9 @@ def test_a_file_behind_a_redirect(shelf: Shelf, server: SiteServer, tmp_path: Pa
     assert states(tmp_path, 2)["/files/8.csv"] == "new"
     assert asked(server)["/files/0.csv"] == 304
     assert "/files/8.csv" not in states(tmp_path, 1)
+    lines = [json.loads(line) for line in (tmp_path / "manifest.jsonl").read_text().splitlines()]
+    pages = {line["url"]: line["page"] for line in lines}
+    assert all(page.startswith(f"{server.url}page/") for page in pages.values()), pages
 
 
 def test_a_file_that_is_not_in_the_folder_any_more(server: SiteServer, tmp_path: Path) -> None:
@@ -437,22 +442,21 @@ def test_a_folder_that_nobody_wrote_so(name: str, text: str, server: SiteServer,
 
 
 def test_new_files_are_found_early(tmp_path: Path) -> None:
-    """On portals a month later, nine in ten of the new files are found with fewer requests than from nothing.
+    """On a portal a month later, nine in ten of the new files are found with half of the requests as from nothing.
 
-    Measured over these two: 0.7 of the requests. On larger portals it is less, see ``benchmarks/RESULTS.md``.
+    Measured here: 33 and 121. ``benchmarks/RESULTS.md`` has larger portals.
     """
-    needed: Counter[str] = Counter()
-    for seed in (0, 1):
-        before, after = (StatisticsPortal(pages=200, seed=seed, endless=False, months=months) for months in (0, 1))
-        new = {*after.targets()} - {*before.targets()}
-        with SiteServer(before, validators=True) as server:
-            visit(server, tmp_path / f"{seed}/again", {"FOCUS_MAX_INFLIGHT": 1})
-            server.site = after
-            for out in ("again", "nothing"):
-                visit(server, tmp_path / f"{seed}/{out}", {"FOCUS_MAX_INFLIGHT": 1}, budget="300")
-                first: dict[str, int] = {}
-                for number, request in enumerate(server.log):
-                    if request.path in new and request.status == 200:
-                        first.setdefault(request.path, number)
-                needed[out] += sorted(first.values())[int(0.9 * len(new)) - 1]
-    assert needed["again"] < 0.9 * needed["nothing"], needed
+    before, after = (StatisticsPortal(pages=200, seed=0, endless=False, months=months) for months in (0, 1))
+    new = {*after.targets()} - {*before.targets()}
+    needed = {}
+    with SiteServer(before, validators=True) as server:
+        visit(server, tmp_path / "again", {"FOCUS_MAX_INFLIGHT": 1}, budget="500")
+        server.site = after
+        for out, budget in (("again", "100"), ("nothing", "200")):
+            visit(server, tmp_path / out, {"FOCUS_MAX_INFLIGHT": 1}, budget=budget)
+            first: dict[str, int] = {}
+            for number, request in enumerate(server.log):
+                if request.path in new and request.status == 200:
+                    first.setdefault(request.path, number)
+            needed[out] = sorted(first.values())[int(0.9 * len(new)) - 1]
+    assert needed["again"] < 0.5 * needed["nothing"], needed
