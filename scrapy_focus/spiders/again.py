@@ -220,13 +220,14 @@ class Again:
 
         What may lead to new files comes first, some at a time; then, or when a third of the budget is used, all else.
         """
+        if is_idle:
+            self._n_looks = dict.fromkeys(_MOST_LOOKS, 0)  # whatever became of them
         given = []
         for turn, looks in self._looks.items():
-            room = _GIVEN if is_idle else max(0, _MOST_LOOKS[turn] - self._n_looks[turn])
-            requests = list(islice(looks, room))
+            requests = list(islice(looks, max(0, _MOST_LOOKS[turn] - self._n_looks[turn])))
             self._n_looks[turn] += len(requests)
             given += requests
-        if is_idle or self._is_late() or not (given or any(self._n_looks.values())):
+        if self._is_late() or not (given or any(self._n_looks.values())):
             given += islice(self._others, _GIVEN)
         for request in given:
             self.crawler.engine.crawl(request)

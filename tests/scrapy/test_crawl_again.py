@@ -305,6 +305,22 @@ def budgeted(server: SiteServer, out: Path, budget: int, settings: dict[str, Any
     return visit(server, out, settings, budget=str(budget), new_only="1")
 
 
+def test_what_earlier_crawls_saw_waits_for_looks(shelf: Shelf, server: SiteServer, tmp_path: Path) -> None:
+    """A link that no crawl followed comes when a third of the budget is used, or when what brought files is looked at."""
+    shelf.files |= {f"/files/{i}.csv": b"%d" % i * 99 for i in range(20, 60)}
+    visit(server, tmp_path)
+    for number, (budget, latest) in enumerate(((60, 30), (400, 60)), 2):
+        shelf.files[name := f"/waits-{number}.csv"] = b"%d" % number
+        line = {"crawl": number - 1, "page": server.url, "links": {"html/ul/a": [[f"{server.url}{name[1:]}", "", ""]]}}
+        with (tmp_path / ".focus/links.jsonl").open("a") as links:
+            links.write(json.dumps(line) + "\n")
+        shelf.page = lambda links: Page.of(b"<!DOCTYPE html><title>Shelf</title>")  # type: ignore[method-assign]
+        budgeted(server, tmp_path, budget)
+        paths = [request.path for request in server.log]
+        assert budget / 3 <= paths.index(name) <= latest if number == 2 else 46 <= paths.index(name) <= latest
+        assert len({*paths} & {f"/page/{i}" for i in range(46)}) == 46
+
+
 @pytest.mark.parametrize("has_job", [False, True])
 def test_links_that_no_crawl_followed(shelf: Shelf, server: SiteServer, tmp_path: Path, has_job: bool) -> None:
     """They are asked for in the next crawl though no page has them any more; and in the one after that, if they wait."""
