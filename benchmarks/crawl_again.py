@@ -5,7 +5,8 @@ new. The second crawl, with the folder of the first, is compared with a crawl of
 budget. *New files* are those whose addresses do not exist a month before; of these, those count that either of the two found.
 Counted is what the server logged, HEADs, redirects, dead links and robots.txt included, until 90 % of them, and all, had been
 sent. *Bytes for known files* are the bytes of the bodies that the second crawl was sent of files that were in the folder and had
-not changed, as a share of what these files are together: of all that it asked for, with and without validators of the server. ::
+not changed, as a share of what these files are together: of all that it asked for, with and without validators of the server.
+With ``--early`` crawls end at 90 % of all new files, and only the columns up to these say something. ::
 
     python benchmarks/crawl_again.py --pages 2000 --budgets 1000 3000
 """
