@@ -118,6 +118,7 @@ def test_new_changed_same_and_gone(shelf: Shelf, server: SiteServer, tmp_path: P
     assert second.stats["file/same"] == 3
     assert second.stats["focus/reward"] == 5
     assert [item.state for item in second.items].count("same") == 3
+    assert {"again/page.files.page?", "again/page.new.page?"} <= {*second.scheduler.crawl.policy.paths}
     assert asked(server) == {
         "/files/0.csv": 304, "/files/1.csv": 200, "/files/2.csv": 410, "/files/3.csv": 500, "/files/4.csv": 304,
         "/files/5.csv": 304, "/files/9.csv": 200,
