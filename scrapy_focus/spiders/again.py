@@ -1,11 +1,12 @@
 """A crawl with a folder that has files of earlier ones: what is new comes first, what is known is only looked after.
 
-Three kinds of requests compete for one budget. Links that no crawl followed are with the policy, as in any crawl; those
-that earlier crawls saw are given to it with the places where they stood. Pages that were fetched before are given to it
-as links of their own kind, so that it learns where new links appear. Files that are known are no links at all: each
-would be a sure reward, and all of them would come first. They are asked for when nothing else waits, or when the rest
-of the budget is just enough for them. Nothing of all this is asked for before the site answered with a page: of one
-that cannot be reached nothing is known.
+Pages that were fetched before are given to the policy as links of their own kind, in the order of what they led to, so
+that it learns where new links appear; and what they have that no crawl saw before are links as in any crawl. Then, or
+when a third of the budget is used, come the links that earlier crawls saw and none followed, with the places where they
+stood, and pages that had nothing to do with files. Files that are known are no links at all: each would be a sure
+reward, and all of them would come first. They are asked for when nothing else waits, or when the rest of the budget is
+just enough for them. Nothing of all this is asked for before the site answered with a page: of one that cannot be
+reached nothing is known.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from scrapy_focus.found.waiting import Waiting
 from scrapy_focus.policies.branching.policy import BranchingBandit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from typing import Self
 
     from scrapy import Spider
@@ -44,18 +45,21 @@ if TYPE_CHECKING:
 
     from scrapy_focus.core.types import Outcome
     from scrapy_focus.engine.inflight import Entry
-    from scrapy_focus.found.asked import What
+    from scrapy_focus.found.asked import Look, Turn, What
     from scrapy_focus.found.files import Known
+    from scrapy_focus.found.waiting import Seen
 
 logger = printable_logger(__name__)
 
 NOT_MODIFIED = "not modified"  # flag of a response: the file is as it was, and has no body here
-FOUND_ON = "found_on"  # key of request.meta: URL of the page on which an earlier crawl saw the link
+FOUND_ON = "found_on"  # key of request.meta: URL of the page with the link, where its Referer may be another
 
 _CONDITIONAL = "focus_conditional"  # key of request.meta: the conditions in its headers are ours
 _CONDITIONS = ("If-None-Match", "If-Modified-Since")
 _PLACE = "again/file"  # of a known file
 _KNOWN = "focus_known_file"  # key of request.meta: it is for a known file
+_LOOK = "focus_look"  # key of request.meta: in which turn a page is looked at again
+_MOST_LOOKS: dict[Turn, int] = {"lead": 8, "file": 20}  # of these that wait, so that the best are looked at first
 _AT_ONCE = 100  # known files that wait
 _GIVEN = 500  # links of earlier crawls that are given to the crawl at once
 _NOT_FOLLOWED = frozenset({"failure", "ignored", "filtered", "lost", "budget"})  # links that came to this still wait
@@ -92,18 +96,33 @@ class Again:
         except ConfigError as error:
             raise UsageError(str(error)) from error
         self._is_reached = self.run.has_reached  # whether the site answered with something that can be read
-        self._links = chain(self._unfollowed(self.waiting), self._revisits())  # of earlier crawls, to be given
+        looks = self.asked.again()
+        waiting = [] if self.waiting is None else list(self.waiting.offered(self._was_asked))
+        self._later = {look.url for look in looks} | {seen.url for seen in waiting}  # is given, whatever page has it
+        self._looks = {turn: self._requests_of(looks, turn) for turn in _MOST_LOOKS}
+        self._n_looks = dict.fromkeys(_MOST_LOOKS, 0)  # by turn: how many wait
+        self._others = chain(self._unfollowed(waiting), self._requests_of(looks, "other"))
         self._checks: Iterator[Request] | None = None
         self._waiting = 0  # known files that were given to the engine, and are not back
         self._configure(crawler.settings)
         crawler.signals.connect(self._on_opened, signals.spider_opened)
         crawler.signals.connect(self._on_closed, signals.spider_closed)
         crawler.signals.connect(self._on_idle, signals.spider_idle)
+        crawler.signals.connect(self._on_reached, signals.request_reached_downloader)
         crawler.signals.connect(self._on_left, signals.request_left_downloader)
+        crawler.signals.connect(self._look_done, signals.request_dropped)
 
     def is_listed(self, url: str) -> bool:
         """Whether a URL is that of a known file, which is not asked for as a link."""
         return bool(self.files.before) and self.files.is_listed(url.partition("#")[0])
+
+    def comes_later(self, url: str) -> bool:
+        """Whether an earlier crawl saw a link: the policy gets it in its turn, whatever page has it."""
+        return url in self._later
+
+    def place_of_new(self, url: str) -> str:
+        """Return where a link stands that no crawl saw before, ``""`` for where it is on its page."""
+        return self.asked.place_of_new(url)
 
     def gone(self, response: Response) -> Known | None:
         """Return the known file that a response says is not there any more."""
@@ -183,21 +202,44 @@ class Again:
             self.waiting = None
             logger.error("No more links are remembered for the next crawl: %s", reason_of(error))
 
-    def _unfollowed(self, waiting: Waiting) -> Iterator[Request]:
-        for seen in waiting.offered(lambda url: url in self.asked.before or self.is_listed(url)):
+    def _was_asked(self, url: str) -> bool:
+        return url in self.asked.before or self.is_listed(url)
+
+    def _unfollowed(self, waiting: Iterable[Seen]) -> Iterator[Request]:
+        for seen in waiting:
             place = {"tag_path": seen.tag_path, "anchor": seen.anchor, "context": seen.context}
             yield self._request(seen.url, place, page=seen.page, anchor=seen.anchor, depth=seen.depth)
 
-    def _revisits(self) -> Iterator[Request]:
-        for url, place in self.asked.again():
-            yield self._request(url, {"tag_path": place})
+    def _requests_of(self, looks: Iterable[Look], turn: Turn) -> Iterator[Request]:
+        for look in looks:
+            if look.turn == turn:
+                yield self._request(look.url, {"tag_path": look.place}, **{_LOOK: turn})
 
-    def _give(self) -> int:
-        """Give some links of earlier crawls to the engine, and return how many."""
-        links = list(islice(self._links, _GIVEN))
-        for request in links:
+    def _give(self, *, is_idle: bool = False) -> int:
+        """Give some links of earlier crawls to the engine, and return how many.
+
+        What may lead to new files comes first, some at a time; then, or when a third of the budget is used, all else.
+        """
+        if is_idle:
+            self._n_looks = dict.fromkeys(_MOST_LOOKS, 0)  # whatever became of them
+        given = []
+        for turn, looks in self._looks.items():
+            requests = list(islice(looks, max(0, _MOST_LOOKS[turn] - self._n_looks[turn])))
+            self._n_looks[turn] += len(requests)
+            given += requests
+        if self._is_late() or not (given or any(self._n_looks.values())):
+            given += islice(self._others, _GIVEN)
+        for request in given:
             self.crawler.engine.crawl(request)
-        return len(links)
+        return len(given)
+
+    def _is_late(self) -> bool:
+        host = host_of(self.crawler)
+        if host is None:
+            return True
+        status = host.status()
+        limit = status.limits["requests"]
+        return limit is not None and status.used["requests"] >= limit / 3
 
     def _request(self, url: str, place: dict[str, str], *, page: str = "", anchor: str = "", **meta: Any) -> Request:
         """Return a request that no page of this crawl led to. It is no start request, whose host would be trusted."""
@@ -211,13 +253,25 @@ class Again:
 
     def _on_idle(self, spider: Spider) -> None:
         """Ask for known files when nothing else waits; the handler of Scrapy's ``spider_idle``."""
-        if self._is_reached and (self._give() or self._ask()):
+        if self._is_reached and (self._give(is_idle=True) or self._ask()):
             raise DontCloseSpider
+
+    def _on_reached(self, request: Request) -> None:
+        """Note the page of a link before it redirects, as its Referer is the link itself then."""
+        if "redirect_urls" not in request.meta and (page := page_of(request)):
+            request.meta[FOUND_ON] = page
+
+    def _look_done(self, request: Request) -> None:
+        """A page is looked at, or was already; the handler of Scrapy's ``request_dropped``, too."""
+        turn = request.meta.pop(_LOOK, "")
+        if turn in self._n_looks:
+            self._n_looks[turn] -= 1
 
     def _on_left(self, request: Request) -> None:
         """Give links, and ask for known files when the rest of the budget is needed for them."""
         if request.meta.get(_KNOWN):
             self._waiting = max(0, self._waiting - 1)
+        self._look_done(request)
         if not self._is_reached:
             return
         self._give()

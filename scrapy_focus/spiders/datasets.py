@@ -20,9 +20,10 @@ from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.printable import brief
 from scrapy_focus.engine.failure import in_one_line
 from scrapy_focus.engine.inflight import ResponsePage, TooLarge
+from scrapy_focus.engine.marks import LINK
 from scrapy_focus.engine.pages import can_be_read
 from scrapy_focus.goals.files import FilesGoal, file_mime
-from scrapy_focus.spiders.again import FOUND_ON, NOT_MODIFIED, Again
+from scrapy_focus.spiders.again import NOT_MODIFIED, Again, page_of
 from scrapy_focus.spiders.arguments import refuse_unknown, try_out
 from scrapy_focus.spiders.items import DataFile, GoneFile, SkippedFile
 from scrapy_focus.spiders.listings import NamedSitemaps, links_of_listing
@@ -183,12 +184,11 @@ class DatasetsSpider(SiteSpider):
 
     def file(self, response: Response, mime: str) -> DataFile:
         """Return the item for a file."""
-        referer = response.request.headers.get("Referer") if response.request else None
         return DataFile(
             url=response.url,
             mime=mime,
             size=len(response.body),
-            page=response.meta.get(FOUND_ON) or (referer or b"").decode("latin-1"),
+            page="" if response.request is None else page_of(response.request),
             anchor=response.meta.get("link_text", ""),
             name=file_name(response, mime),
             body=response.body,
@@ -212,7 +212,7 @@ class DatasetsSpider(SiteSpider):
         return SkippedFile(
             url=request.url,
             reason=str(error) if isinstance(error, TooLarge) else most,
-            page=(request.headers.get("Referer") or b"").decode("latin-1"),
+            page=page_of(request),
             anchor=request.meta.get("link_text", ""),
         )
 
@@ -229,6 +229,11 @@ class DatasetsSpider(SiteSpider):
             else:
                 if self.notes is not None:
                     self.notes.link(response.url, request.url)
+                if self.again is not None:
+                    if self.again.comes_later(request.url):
+                        continue
+                    if place := self.again.place_of_new(request.url):
+                        request.meta[LINK] = {"tag_path": place}
                 yield request
 
 

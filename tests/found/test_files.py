@@ -126,21 +126,50 @@ def test_a_folder_of_an_earlier_version(tmp_path: Path) -> None:
     assert relative("/a/files/b/found/files/ab/files") == "files/ab/files"
 
 
-def test_what_is_asked_for_again(tmp_path: Path) -> None:
-    """Pages that brought files first, then those that led there, then other pages, then all else; what this crawl notes is for the next."""
-    first = Asked(tmp_path, 1)
-    for url, what, page in (
-        ("http://a.test/x", "other", "http://a.test/n/1"), ("http://a.test/n/1", "page", ""),
-        ("http://a.test/all", "page", "http://a.test/n/1"), ("http://a.test/d/1", "page", "http://a.test/all"),
-    ):  # fmt: skip
-        first.note(url, what, page)  # type: ignore[arg-type]
-        first.note(url, what, page)  # type: ignore[arg-type]
+def ask(out: Path, *pages: str, page: str = "http://a.test/") -> None:
+    """Let the first crawl ask for pages that it saw on another."""
+    asked = Asked(out, 1)
+    for url in pages:
+        asked.note(f"http://a.test/{url}", "page", page)
+        asked.note(f"http://a.test/{url}", "page", page)
+
+
+def bring(out: Path, *urls: str) -> None:
+    """Let a page bring a file, one for each time that it is named."""
+    for number, url in enumerate(urls):
+        add_line(out / "manifest.jsonl", line(f"{url}/{number}", f"{url}{number}", 1, page=f"http://a.test/{url}"))
+
+
+def test_what_is_looked_at_again(tmp_path: Path) -> None:
+    """What led to several pages with files, then pages with several files, with one, what led to one, all else."""
+    Asked(tmp_path, 1).note("http://a.test/", "page")
+    Asked(tmp_path, 1).note("http://a.test/x", "other", "http://a.test/news/2/1")
+    ask(tmp_path, "list/all", "news/2/1", "news/2/2", "news/2/3")
+    ask(tmp_path, "data/1", "data/2", "data/3", page="http://a.test/list/all")
+    ask(tmp_path, "text/1", page="http://a.test/news/2/2")
     assert Asked(tmp_path, 1).again() == []
-    add_line(tmp_path / "manifest.jsonl", line("u", "a", 1, page="http://a.test/d/1"))
-    assert Asked(tmp_path, 2).again() == [
-        ("http://a.test/d/1", "again/page.files.d?"),
-        ("http://a.test/all", "again/page.leads.?"),
-        ("http://a.test/n/1", "again/page.none.n?"),
-        ("http://a.test/x", "again/other"),
-    ]
-    assert len(list(read_lines(tmp_path / ".focus/asked.jsonl"))) == 4
+    bring(tmp_path, "data/1", "data/1", "data/1", "data/2", "data/3", "text/1")
+    looks = [(url.removeprefix("http://a.test/"), place, turn) for url, place, turn in Asked(tmp_path, 2).again()]
+    assert looks == [
+        ("", "again/page.leads.?", "lead"), ("list/all", "again/page.leads.list?", "lead"),
+        ("data/1", "again/page.files.data?", "file"), ("data/2", "again/page.files.data?", "file"),
+        ("data/3", "again/page.files.data?", "file"), ("news/2/2", "again/page.leads.news_0?", "file"),
+        ("text/1", "again/page.files.text?", "file"), ("x", "again/other", "other"),
+        ("news/2/1", "again/page.none.news_0?", "other"), ("news/2/3", "again/page.none.news_0?", "other"),
+    ]  # fmt: skip
+    assert len(list(read_lines(tmp_path / ".focus/asked.jsonl"))) == 10
+
+
+def test_where_new_links_stand(tmp_path: Path) -> None:
+    """Apart, if the pages of their section brought files, or if many did not; and else where they are on their page."""
+    ask(tmp_path, "data/1", "data/2", "data/3", "few/1", *(f"news/{number}" for number in range(20)))
+    bring(tmp_path, "data/1", "data/2", "data/3", "few/1", "news/7")
+    asked = Asked(tmp_path, 2)
+    places = {
+        name: asked.place_of_new(f"http://a.test/{name}") for name in ("data/4", "few/2", "news/20", "new/1", "[")
+    }
+    assert places == {"data/4": "again/page.new.data?", "few/2": "", "news/20": "again/dull", "new/1": "", "[": ""}
+    assert asked.place_of_new("http://[") == ""
+    bring(tmp_path, "news/8")
+    assert Asked(tmp_path, 2).place_of_new("http://a.test/news/20") == ""
+    assert Asked(tmp_path, 1).place_of_new("http://a.test/data/4") == ""

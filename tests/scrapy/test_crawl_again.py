@@ -118,6 +118,7 @@ def test_new_changed_same_and_gone(shelf: Shelf, server: SiteServer, tmp_path: P
     assert second.stats["file/same"] == 3
     assert second.stats["focus/reward"] == 5
     assert [item.state for item in second.items].count("same") == 3
+    assert {"again/page.files.page?", "again/page.new.page?"} <= {*second.scheduler.crawl.policy.paths}
     assert asked(server) == {
         "/files/0.csv": 304, "/files/1.csv": 200, "/files/2.csv": 410, "/files/3.csv": 500, "/files/4.csv": 304,
         "/files/5.csv": 304, "/files/9.csv": 200,
@@ -155,7 +156,9 @@ def test_only_what_is_new(shelf: Shelf, server: SiteServer, tmp_path: Path) -> N
 
 
 def test_a_file_behind_a_redirect(shelf: Shelf, server: SiteServer, tmp_path: Path) -> None:
-    """It is asked for where it is linked, conditionally where it is; and what is linked there next is found."""
+    """It is asked for where it is linked, conditionally where it is; and what is linked there next is found. The page
+    that led there is the one with the link.
+    """
     shelf.moved["/latest"] = "/files/0.csv"
     shelf.moved["/newest"] = "/hidden/1.csv"
     visit(server, tmp_path)
@@ -165,6 +168,9 @@ def test_a_file_behind_a_redirect(shelf: Shelf, server: SiteServer, tmp_path: Pa
     assert states(tmp_path, 2)["/files/8.csv"] == "new"
     assert asked(server)["/files/0.csv"] == 304
     assert "/files/8.csv" not in states(tmp_path, 1)
+    lines = [json.loads(line) for line in (tmp_path / "manifest.jsonl").read_text().splitlines()]
+    pages = {line["url"]: line["page"] for line in lines}
+    assert all(page.startswith(f"{server.url}page/") for page in pages.values()), pages
 
 
 def test_a_file_that_is_not_in_the_folder_any_more(server: SiteServer, tmp_path: Path) -> None:
@@ -298,6 +304,22 @@ def test_killed_in_the_second_crawl(tmp_path: Path) -> None:
 
 def budgeted(server: SiteServer, out: Path, budget: int, settings: dict[str, Any] | None = None) -> Crawled:
     return visit(server, out, settings, budget=str(budget), new_only="1")
+
+
+def test_what_earlier_crawls_saw_waits_for_looks(shelf: Shelf, server: SiteServer, tmp_path: Path) -> None:
+    """A link that no crawl followed comes when a third of the budget is used, or when what brought files is looked at."""
+    shelf.files |= {f"/files/{i}.csv": b"%d" % i * 99 for i in range(20, 60)}
+    visit(server, tmp_path)
+    for number, (budget, latest) in enumerate(((60, 30), (400, 60)), 2):
+        shelf.files[name := f"/waits-{number}.csv"] = b"%d" % number
+        line = {"crawl": number - 1, "page": server.url, "links": {"html/ul/a": [[f"{server.url}{name[1:]}", "", ""]]}}
+        with (tmp_path / ".focus/links.jsonl").open("a") as links:
+            links.write(json.dumps(line) + "\n")
+        shelf.page = lambda links: Page.of(b"<!DOCTYPE html><title>Shelf</title>")  # type: ignore[method-assign]
+        budgeted(server, tmp_path, budget)
+        paths = [request.path for request in server.log]
+        assert budget / 3 <= paths.index(name) <= latest if number == 2 else 46 <= paths.index(name) <= latest
+        assert len({*paths} & {f"/page/{i}" for i in range(46)}) == 46
 
 
 @pytest.mark.parametrize("has_job", [False, True])
@@ -437,22 +459,21 @@ def test_a_folder_that_nobody_wrote_so(name: str, text: str, server: SiteServer,
 
 
 def test_new_files_are_found_early(tmp_path: Path) -> None:
-    """On portals a month later, nine in ten of the new files are found with fewer requests than from nothing.
+    """On a portal a month later, nine in ten of the new files are found with half of the requests as from nothing.
 
-    Measured over these two: 0.7 of the requests. On larger portals it is less, see ``benchmarks/RESULTS.md``.
+    Measured here: 33 and 121. ``benchmarks/RESULTS.md`` has larger portals.
     """
-    needed: Counter[str] = Counter()
-    for seed in (0, 1):
-        before, after = (StatisticsPortal(pages=200, seed=seed, endless=False, months=months) for months in (0, 1))
-        new = {*after.targets()} - {*before.targets()}
-        with SiteServer(before, validators=True) as server:
-            visit(server, tmp_path / f"{seed}/again", {"FOCUS_MAX_INFLIGHT": 1})
-            server.site = after
-            for out in ("again", "nothing"):
-                visit(server, tmp_path / f"{seed}/{out}", {"FOCUS_MAX_INFLIGHT": 1}, budget="300")
-                first: dict[str, int] = {}
-                for number, request in enumerate(server.log):
-                    if request.path in new and request.status == 200:
-                        first.setdefault(request.path, number)
-                needed[out] += sorted(first.values())[int(0.9 * len(new)) - 1]
-    assert needed["again"] < 0.9 * needed["nothing"], needed
+    before, after = (StatisticsPortal(pages=200, seed=0, endless=False, months=months) for months in (0, 1))
+    new = {*after.targets()} - {*before.targets()}
+    needed = {}
+    with SiteServer(before, validators=True) as server:
+        visit(server, tmp_path / "again", {"FOCUS_MAX_INFLIGHT": 1}, budget="500")
+        server.site = after
+        for out, budget in (("again", "100"), ("nothing", "200")):
+            visit(server, tmp_path / out, {"FOCUS_MAX_INFLIGHT": 1}, budget=budget)
+            first: dict[str, int] = {}
+            for number, request in enumerate(server.log):
+                if request.path in new and request.status == 200:
+                    first.setdefault(request.path, number)
+            needed[out] = sorted(first.values())[int(0.9 * len(new)) - 1]
+    assert needed["again"] < 0.5 * needed["nothing"], needed

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-#: What begins the tag paths of pages that brought targets in an earlier crawl, and of those that led to such pages.
-AGAIN = {"files": "again/page.files", "leads": "again/page.leads"}
+#: What begins the tag paths of pages that brought targets in an earlier crawl, of those that led to such pages, and of
+#: new ones that are like them.
+AGAIN = {"files": "again/page.files", "leads": "again/page.leads", "new": "again/page.new"}
 
 _ID = re.compile(r"(?<![^/])([^/]*)#([^/# ]*)(?![^/])")  # of one element, behind its name and classes
 _DIGIT = re.compile(r"\d")

@@ -56,6 +56,8 @@ _PLANNED = 4  # choices between two plans, and one more for each ...
 _MORE = 64  # ... of so many arms
 _FIRST_STEPS = 50  # before which it is not known what the next target costs
 _LOOK_AGAIN = 1 / 3  # of the pulls, while pages wait that brought targets in an earlier crawl, or led to such
+_LOOK_MOSTLY = 0.9  # the same while no arm ...
+_LIKELY = 0.3  # ... earns so much per cost
 _LEAST = 1e-9  # reward per cost
 _ARM = 5.0  # pulls that the record of an arm that another crawl learned counts for, at most
 _KIND = 20.0  # links that what it saw of an extension, and of all arms of a kind, counts for
@@ -236,9 +238,8 @@ class BranchingBandit(Policy):
             self._until_plan = _PLANNED + self.arms.n_arms // _MORE
         worth = self.arms.worth(self.rng)
         indices = np.where(awake, worth.indices, -np.inf)
-        arm = int(
-            np.argmax(indices if (again := self._look_again(awake)) is None else np.where(again, indices, -np.inf))
-        )
+        again = self._look_again(awake, float(indices.max()))
+        arm = int(np.argmax(indices if again is None else np.where(again, indices, -np.inf)))
         pick, odds, candidates = self._best_of(arm, busy)
         if pick is None:
             return None
@@ -379,13 +380,14 @@ class BranchingBandit(Policy):
         awake[: len(waiting)] = waiting > 0
         return awake
 
-    def _look_again(self, awake: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
+    def _look_again(self, awake: NDArray[np.bool_], best: float) -> NDArray[np.bool_] | None:
         """Return which arms are to be chosen from if this pull goes to a page of an earlier crawl, shape (n_arms,).
 
-        New targets on such pages are rare, and an arm whose first pulls found none would not be pulled again.
+        New targets on such pages are rare, and an arm whose first pulls found none would not be pulled again. ``best``
+        is the index of the best arm of all.
         """
         again = [arm for arm in self._again if awake[arm]]
-        if not again or self.rng.random() >= _LOOK_AGAIN:
+        if not again or self.rng.random() >= (_LOOK_AGAIN if best >= _LIKELY else _LOOK_MOSTLY):
             return None
         among = np.zeros_like(awake)
         among[again] = True
