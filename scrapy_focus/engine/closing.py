@@ -122,7 +122,7 @@ class Closing:
             error=self.error,
             resumable=self.resumable,
             where="" if out in (None, "-") else str(out),
-            unread=self._unread,
+            unread=sorted(self._unread),
             n_unread=self._n_unread,
         )
 

@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from scrapy_focus.core.errors import ConfigError
-from scrapy_focus.core.parameters import FLAG, NUMBER, TEXTS, WHOLE, check_kinds
+from scrapy_focus.core.parameters import FLAG, NUMBER, TEXTS, WHOLE, check_kinds, parameter
 from scrapy_focus.core.policy import Policy
 from scrapy_focus.core.printable import brief
 from scrapy_focus.core.types import Placement, State
@@ -118,6 +118,8 @@ class Importance(Policy):
     #: Links that were given up, as too many waited, wait again where their pages turn out to be important.
     wants_known: ClassVar[frozenset[State]] = frozenset({State.GIVEN_UP})
 
+    _named: ClassVar[str] = "by"  # the parameter that says what comes first
+
     frontier: Ranked
 
     def __init__(
@@ -149,7 +151,8 @@ class Importance(Policy):
         self.outside = outside
         self.url_suffixes = tuple(url_suffixes)
         self.url_words = tuple(url_words)
-        weights = weights_of(by, who)
+        with parameter(self, self._named, by):
+            weights = weights_of(by)
         self._graph = LinkGraph()
         self._keys = array("q")  # of the pages, by number
         self._numbers = KeyMap()  # of the keys
@@ -409,7 +412,7 @@ def location(url: str, *, suffixes: Collection[str] = (), words: Collection[str]
     return float(is_preferred + sum(word.lower() in there for word in words) - folders)
 
 
-def weights_of(by: str | Mapping[str, float], who: str = "Importance") -> dict[str, float]:
+def weights_of(by: str | Mapping[str, float]) -> dict[str, float]:
     """Return the weight of each order.
 
     Raises
@@ -418,14 +421,13 @@ def weights_of(by: str | Mapping[str, float], who: str = "Importance") -> dict[s
         If there is no such order, or a weight is no number above 0.
     """
     weights: Mapping[str, float] = {by: 1.0} if isinstance(by, str) else by
-    told = f"{who}(by={brief(by)})"
     if not isinstance(weights, Mapping) or not weights:
-        raise ConfigError(f"{told}: give one of {', '.join(ORDERS)}, or a dict of them with their weights")
+        raise ConfigError(f"give one of {', '.join(ORDERS)}, or a dict of them with their weights")
     for name, weight in weights.items():
         if name not in ORDERS:
             close = get_close_matches(str(name), ORDERS, 1)
             hint = f"did you mean {close[0]}? " if close else ""
-            raise ConfigError(f"{told}: {brief(name)} is no order; {hint}There are {', '.join(ORDERS)}")
+            raise ConfigError(f"{brief(name)} is no order; {hint}There are {', '.join(ORDERS)}")
         if not NUMBER.fits(weight) or not weight > 0:
-            raise ConfigError(f"{told}: the weight of {name} is {brief(weight)}; give a number above 0")
+            raise ConfigError(f"the weight of {name} is {brief(weight)}; give a number above 0")
     return dict(weights)

@@ -18,7 +18,7 @@ def test_the_same_with_a_reactor() -> None:
     run_marked("reactor and not slow and not alone")
 
 
-@pytest.mark.alone
+@pytest.mark.slow
 def test_the_same_with_a_reactor_alone() -> None:
     """So does every one of those that compare times."""
     run_marked("reactor and not slow and alone")

@@ -175,7 +175,7 @@ def test_priorities_survive_kills(
     requests in flight, nothing is picked before what waits with a higher priority.
     """
     hunt = hunted(nursery, tmp_path / "0", plan, policy=policy, in_flight=in_flight)
-    assert len(hunt.kills) >= 2
+    assert hunt.kills
     asked = levels_asked(hunt)
     assert asked == unkilled if in_flight == 1 else sorted(asked) == sorted(unkilled)
 
