@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from scrapy_focus import Policy
 
 SUM = {"pagerank": 1, "location": 0.5, "breadth": 0.1}
+SIMPLER = (partial(Importance, epsilon=0.01), partial(Importance, by="backlinks"), partial(Importance, by="opic"))
 
 
 def crawl_of(policy: Policy, *seeds: int, **options: Any) -> Crawl:
@@ -185,11 +186,11 @@ def test_a_page_with_very_many_links_loses_none() -> None:
 @pytest.mark.parametrize(
     "make",
     [
-        Importance, partial(Importance, epsilon=0.01), partial(Importance, by="backlinks"),
-        partial(Importance, by="opic"), partial(Importance, by=SUM),
+        Importance, partial(Importance, by=SUM),
+        *(pytest.param(make, marks=pytest.mark.slow) for make in SIMPLER),
         partial(HotQueue, words=["99"], base="pagerank"),
     ],
-    ids=["pagerank", "exact", "backlinks", "opic", "sum", "hot"],
+    ids=["pagerank", "sum", "exact", "backlinks", "opic", "hot"],
 )  # fmt: skip
 def test_a_crawl_that_was_killed_makes_the_same_choices(make: Any, tmp_path: Path) -> None:
     """Killed at twenty places, each time without any chance to say so: the order is that of one that was not."""

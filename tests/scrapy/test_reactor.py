@@ -13,21 +13,31 @@ from crawls import REACTOR
 pytestmark = pytest.mark.skipif(REACTOR, reason="this is that process")
 
 
+TESTS = Path(__file__).parent
+WAITS = TESTS / "test_put_off_hosts.py"  # which takes a minute, most of which it waits
+
+
 def test_the_same_with_a_reactor() -> None:
     """Every test that is marked ``reactor`` passes where crawls run in Twisted's reactor."""
-    run_marked("reactor and not slow and not alone")
+    run_marked("reactor and not slow and not alone", str(TESTS), f"--ignore={WAITS}")
 
 
 @pytest.mark.slow
 def test_the_same_with_a_reactor_alone() -> None:
     """So does every one of those that compare times."""
-    run_marked("reactor and not slow and alone")
+    run_marked("reactor and not slow and alone", str(TESTS))
 
 
-def run_marked(marked: str) -> None:
+@pytest.mark.slow
+def test_waiting_is_the_same_with_a_reactor() -> None:
+    """So does every one of those that wait for hosts that were put off."""
+    run_marked("reactor and not slow and not alone", str(WAITS))
+
+
+def run_marked(marked: str, *options: str) -> None:
     """Run the tests that are marked so, in Twisted's reactor."""
     run = subprocess.run(
-        [sys.executable, "-m", "pytest", str(Path(__file__).parent), "-m", marked, "-q", "-p", "no:cacheprovider"],
+        [sys.executable, "-m", "pytest", "-m", marked, "-q", "-p", "no:cacheprovider", *options],
         env={**os.environ, "FOCUS_TEST_REACTOR": "1"},
         cwd=Path(__file__).parents[2],
         capture_output=True,
