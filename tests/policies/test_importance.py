@@ -363,3 +363,31 @@ def test_what_is_not_hot_is_given_up_first() -> None:
     fetch(crawl, *links(*range(2, 20)), *hot)
     assert State.GIVEN_UP not in crawl.knows([each.key for each in hot])
     assert crawl.counts["link/dropped"] == 15
+
+
+def test_a_link_that_was_given_up_stays_so_while_better_ones_wait() -> None:
+    """One more link to it, from a page of little importance, does not let it wait again."""
+    policy = Importance(by="backlinks")
+    crawl = crawl_of(policy, 1, most_waiting=30)
+    fetch(crawl, *links(*range(2, 32)))
+    fetch(crawl, *links(*range(3, 32)))  # of 2: nearly all have two links
+    fetch(crawl, *links(100, 101, 102, 103))  # which have one, and are given up with the youngest
+    assert crawl.knows([103]) == [State.GIVEN_UP]
+    fetch(crawl, link(103))
+    assert crawl.knows([103]) == [State.GIVEN_UP]
+
+
+def test_links_that_lead_outside_are_known_after_a_kill(tmp_path: Path) -> None:
+    values = []
+    for folder in (tmp_path / "first", tmp_path / "second"):
+        policy = Importance()
+        crawl = Crawl(policy, job=Job(folder / "focus"), seed=0, strict=True, clock=Clock())
+        if folder.name == "first":
+            crawl.add(links(1))
+            pick = crawl.next()
+            assert crawl.sent(pick.id)
+            crawl.report(page(pick, outside=3), links(2))
+            shutil.copytree(folder, tmp_path / "second")
+        values.append(crawl.policy.values([2])[0])
+        crawl.close()
+    assert values[0] == values[1] == pytest.approx(0.1 + 0.09 / 4)
