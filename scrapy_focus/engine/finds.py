@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from scrapy_focus.core.printable import printable
+from scrapy_focus.engine.marks import page_of
 from scrapy_focus.found.alike import links_like, pages_like, text_like
 from scrapy_focus.web.mime import FILE_TYPES, extension
 
@@ -83,9 +84,8 @@ class Finds:
         record.earned += earned
         request = entry.request
         if request is not None:
-            page = (request.headers.get("Referer") or b"").decode("latin-1")
             text = text_like(str(request.meta.get("link_text", "")), _LONGEST)
-            record.note(text, pages_like(page, _LONGEST), kind)
+            record.note(text, pages_like(page_of(request), _LONGEST), kind)
 
     def paid(self, k: int) -> list[Paid]:
         """Return up to `k` kinds of links, the most fruitful first, no two of them in the same words."""

@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from scrapy import Request
+
 #: The id of the pick that a request was made for.
 PICK = "focus_pick"
 #: Where users may say where a link stands: a dict with tag_path, anchor, context.
 LINK = "focus_link"
 #: Where a spider finds why its page was fetched, with ``FOCUS_EXPLAIN``.
 WHY = "focus_why"
+#: The URL of the page with the link, where the Referer may be another: that of a redirect is the link itself.
+FOUND_ON = "found_on"
+
+
+def page_of(request: Request) -> str:
+    """Return the URL of the page on which the link to a request was seen, in this crawl or an earlier one."""
+    return str(request.meta.get(FOUND_ON) or (request.headers.get("Referer") or b"").decode("latin-1"))

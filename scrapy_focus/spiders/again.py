@@ -28,7 +28,7 @@ from scrapy_focus.core.printable import printable_logger, reason_of
 from scrapy_focus.core.types import State
 from scrapy_focus.engine.ending import ending_of
 from scrapy_focus.engine.host import host_of
-from scrapy_focus.engine.marks import LINK
+from scrapy_focus.engine.marks import FOUND_ON, LINK, page_of
 from scrapy_focus.found.asked import Asked
 from scrapy_focus.found.crawls import LEARNED, next_run, note_begin, note_end, note_reached
 from scrapy_focus.found.files import FileList
@@ -52,7 +52,6 @@ if TYPE_CHECKING:
 logger = printable_logger(__name__)
 
 NOT_MODIFIED = "not modified"  # flag of a response: the file is as it was, and has no body here
-FOUND_ON = "found_on"  # key of request.meta: URL of the page with the link, where its Referer may be another
 
 _CONDITIONAL = "focus_conditional"  # key of request.meta: the conditions in its headers are ours
 _CONDITIONS = ("If-None-Match", "If-Modified-Since")
@@ -308,11 +307,6 @@ class Again:
                 yield self._request(known.url, {"tag_path": _PLACE}, **meta)
             if known.link != known.url:  # which may redirect to another file by now
                 yield self._request(known.link, {"tag_path": _PLACE}, **meta)
-
-
-def page_of(request: Request) -> str:
-    """Return the URL of the page on which the link to a request was seen, in this crawl or an earlier one."""
-    return str(request.meta.get(FOUND_ON) or (request.headers.get("Referer") or b"").decode("latin-1"))
 
 
 class AskIfChanged:

@@ -16,6 +16,7 @@ from scrapy.utils.response import get_base_url
 
 from scrapy_focus.core.printable import brief, printable
 from scrapy_focus.engine.failure import in_one_line
+from scrapy_focus.engine.marks import FOUND_ON
 from scrapy_focus.engine.pages import can_be_read
 from scrapy_focus.found.crawls import Run
 from scrapy_focus.found.pages import PAGES
@@ -157,7 +158,7 @@ class ImportantSpider(SiteSpider):
         yield ImportantPage(
             url=response.url,
             title="" if title is None else printable(" ".join("".join(title.itertext()).split()), _TEXT),
-            depth=meta.get("depth", 0), status=response.status, page=meta.get("found_on", ""),
+            depth=meta.get("depth", 0), status=response.status, page=meta.get(FOUND_ON, ""),
             anchor=printable(meta.get("link_text", "")), fetched_at=datetime.now(UTC).isoformat(timespec="seconds"),
         )  # fmt: skip
         yield from self.links(response)
@@ -170,7 +171,7 @@ class ImportantSpider(SiteSpider):
                 continue
             anchor = link_text(element)
             try:
-                request = scrapy.Request(url, meta={"found_on": response.url, "link_text": anchor})
+                request = scrapy.Request(url, meta={FOUND_ON: response.url, "link_text": anchor})
             except ValueError:
                 self.logger.debug("No URL: %s on %s", brief(url), brief(response.url))
                 continue

@@ -16,9 +16,9 @@ from scrapy_focus.core.printable import printable_logger, reason_of
 from scrapy_focus.engine.ending import ending_of
 from scrapy_focus.engine.failure import failure_kind, in_words
 from scrapy_focus.engine.host import host_of
+from scrapy_focus.engine.marks import page_of
 from scrapy_focus.found.folder import write_report
 from scrapy_focus.found.notes import Answer, NoteBook, link_key
-from scrapy_focus.spiders.again import page_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -18,6 +18,7 @@ from scrapy.utils.response import get_base_url
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.printable import brief, printable
 from scrapy_focus.engine.failure import in_one_line
+from scrapy_focus.engine.marks import FOUND_ON
 from scrapy_focus.engine.pages import can_be_read
 from scrapy_focus.found.crawls import Run
 from scrapy_focus.found.pages import PAGES
@@ -225,10 +226,10 @@ class TopicSpider(scrapy.Spider):
     def parse(self, response: Response, **kwargs: Any) -> Iterator[Any]:
         meta = response.meta
         if "moved_from" in meta:  # a link of a redirect, which is no line of the results
-            self.remember(meta["found_on"], meta["moved_from"], meta["link_text"])
+            self.remember(meta[FOUND_ON], meta["moved_from"], meta["link_text"])
         if target := redirect_of(response):
-            self.remember(response.url, meta.get("found_on", ""), meta.get("link_text", ""))
-            yield from self.link(response, target, meta.get("link_text", ""), moved_from=meta.get("found_on", ""))
+            self.remember(response.url, meta.get(FOUND_ON, ""), meta.get("link_text", ""))
+            yield from self.link(response, target, meta.get("link_text", ""), moved_from=meta.get(FOUND_ON, ""))
         if not isinstance(response, HtmlResponse) or response.status >= 300 or not can_be_read(response):
             return
         if response.url not in self.reached:  # a page that was in flight when its job was killed is fetched twice
@@ -242,7 +243,7 @@ class TopicSpider(scrapy.Spider):
     def link(self, response: Response, url: str, anchor: str, **more: str) -> Iterator[scrapy.Request]:
         """Yield the request for a link of a page, unless it is no URL."""
         try:
-            request = scrapy.Request(url, meta={"found_on": response.url, "link_text": anchor, **more})
+            request = scrapy.Request(url, meta={FOUND_ON: response.url, "link_text": anchor, **more})
         except ValueError:
             self.logger.debug("No URL: %s on %s", brief(url), brief(response.url))
         else:
@@ -253,7 +254,7 @@ class TopicSpider(scrapy.Spider):
     def page(self, response: HtmlResponse) -> TopicPage:
         """Return the item for a page."""
         meta, root = response.meta, response.selector.root
-        self.remember(response.url, meta.get("found_on", ""), meta.get("link_text", ""))
+        self.remember(response.url, meta.get(FOUND_ON, ""), meta.get("link_text", ""))
         host = urlsplit(response.url).hostname or ""
         title = root.find(".//title")
         return TopicPage(
