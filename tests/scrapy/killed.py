@@ -21,6 +21,7 @@ from zlib import crc32
 from mocksite import MockSite, Seen
 from scrapy import Request, Spider
 
+from scrapy_focus.core.files import write_atomically
 from scrapy_focus.policies.bases import Bandit
 from scrapy_focus.sites.portal.portal import TARGET_MIMES, StatisticsPortal
 
@@ -249,7 +250,7 @@ class Killed(Spider):
 
     def closed(self, reason: str) -> None:
         stats = {**self.crawler.stats.get_stats(), "finish_reason": reason}
-        (self.out / "end").write_text(json.dumps(stats, default=str))
+        write_atomically(self.out / "end", json.dumps(stats, default=str).encode())
 
     def items_of(self, response: Response) -> Iterator[Any]:
         """Yield an item for a target, and for a third of the pages."""

@@ -11,6 +11,8 @@ from killer import Hunt, Nursery
 from mocksite import MockSite
 from scrapy import Request, Spider
 
+from scrapy_focus.core.files import write_atomically
+
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
@@ -73,7 +75,7 @@ class Levelled(Spider):
 
     def closed(self, reason: str) -> None:
         stats = {**self.crawler.stats.get_stats(), "finish_reason": reason}
-        (self.out / "end").write_text(json.dumps(stats, default=str))
+        write_atomically(self.out / "end", json.dumps(stats, default=str).encode())
 
 
 class LevelledNursery(Nursery):

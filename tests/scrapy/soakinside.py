@@ -12,6 +12,8 @@ from scrapy import Request, Spider, signals
 from scrapy.http import HtmlResponse
 from scrapy.statscollectors import MemoryStatsCollector
 
+from scrapy_focus.core.files import write_atomically
+
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
@@ -51,7 +53,7 @@ class Dump(MemoryStatsCollector):
     def close_spider(self, spider: Spider | None = None, reason: str | None = None) -> None:
         if reason not in ("shutdown", "focus_storage"):
             stats = {**self._stats, "finish_reason": reason}
-            Path(os.environ["SOAK_END"]).write_text(json.dumps(stats, default=str))
+            write_atomically(Path(os.environ["SOAK_END"]), json.dumps(stats, default=str).encode())
         super().close_spider()
 
 
