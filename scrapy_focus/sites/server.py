@@ -309,8 +309,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         server.start()
     except (ValueError, OSError) as error:
         parser.error(str(error))
-    print(f"{server.url} {site.n_pages} pages {site.n_targets} targets", flush=True)
-    server.serve_until_interrupted()
+    try:
+        print(f"{server.url} {site.n_pages} pages {site.n_targets} targets", flush=True)
+        server.serve_until_interrupted()
+    except KeyboardInterrupt:  # before it waits
+        server.stop()
 
 
 if __name__ == "__main__":

@@ -257,7 +257,7 @@ def test_known_files_have_the_last_third_of_a_budget(shelf: Shelf, server: SiteS
     first = visit(server, tmp_path)
     assert first.stats["file/new"] == 46
     shelf.files["/files/9.csv"] = b"number\nnew\n"
-    result = visit(server, tmp_path, budget="30")
+    result = visit(server, tmp_path, {"FOCUS_MAX_INFLIGHT": 1}, budget="30")
     known = [number for number, request in enumerate(server.log) if request.status == 304]
     assert len(server.log) == result.stats["focus/requests"] == 30
     assert len(known) >= 5
