@@ -80,7 +80,7 @@ def due_of(policy: Policy) -> float | None:
     PolicyError
         If that is neither ``None`` nor a number.
     """
-    return _number_or_none(policy.due(), "due()", "seconds of the crawl's clock")
+    return _number_or_none(policy.due(), "due()", "seconds since the epoch, as self.now is")
 
 
 def left_of(policy: Policy) -> Left | None:

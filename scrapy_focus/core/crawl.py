@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, ParamSpec, TypeVar, 
 import numpy as np
 
 from scrapy_focus.core.budget import Budget
+from scrapy_focus.core.clock import Clock
 from scrapy_focus.core.contract import (
     best_of,
     check_order,
@@ -95,8 +96,8 @@ class Status:
     used: Mapping[str, float]  # requests, bytes, seconds
     limits: Mapping[str, float | None]  # of the same
     finished: str  # why it is over, "" if it is not
-    at: float  # seconds of the crawl's clock
-    due: float | None  # when the next link may be chosen, on the same clock; None: now, or not known
+    at: float  # seconds since the epoch
+    due: float | None  # when the next link may be chosen, likewise; None: now, or not known
     recovered: frozenset[int]  # keys that were in flight when a run was killed, and have no outcome since
     hosts: Sequence[str] = ()  # on which a link ever waited, where the frontier tells
     best_arms: Sequence[tuple[str, float, int]] = ()  # where asked for: name, reward, pulls
@@ -157,7 +158,8 @@ class Crawl:
         link is; a reward that could not be told is 0. Strict or not, any waiting link is taken where a policy selects
         nothing though hosts are free, nothing is in flight and nothing due (``counts["select/none"]``).
     clock
-        Seconds that never go back.
+        What time it is, in seconds since the epoch, or since any other beginning that all runs of the crawl share; by
+        default that of the machine, while durations are measured by a clock that nobody sets.
     patience
         Seconds that an outcome whose goal said ``None`` is kept open; after that its reward is 0. They become fewer,
         down to none, while :meth:`reward` is never called: a goal that forgets to return a number does not stop a
@@ -192,7 +194,7 @@ class Crawl:
         log: EventLog | None = None,
         explain: bool = False,
         strict: bool = False,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] | None = None,
         patience: float = 60.0,
         counts: Counter[str] | None = None,
     ) -> None:
@@ -218,7 +220,8 @@ class Crawl:
         self.log = log
         self.explains = explain
         self.strict = strict
-        self.clock = clock
+        self.clock = time.monotonic if clock is None else clock  # for durations
+        self._time = Clock() if clock is None else Clock(clock, clock)
         self.patience = patience
         self._share = 1.0  # of the patience that is had now
         self._share_since: float | None = None  # seconds of the clock; when a reward was late first, or that changed
@@ -239,11 +242,9 @@ class Crawl:
         self._stranded: deque[int] = deque()  # keys of links that were placed for a policy that could not
         self._told: dict[str, int] = {}  # the counts that the keeper has
         self._chosen: _Choice | None = None  # just now, and not in flight yet
-        self._began = clock()
-        self._before = 0.0  # seconds of the crawl's clock when this run began
-        self._last = 0.0  # when the last event was
+        self._last = -math.inf  # when the last event was
         self.job: Keeper | None = None  # once everything that it kept is applied
-        self.budget.start(clock)
+        self.budget.start(self.clock)
         keeps = policy.keeps(self.mission)
         self._ranked = isinstance(keeps, Ranks)
         if job is not None:
@@ -760,7 +761,7 @@ class Crawl:
     def _restore(self, state: Snapshot) -> None:
         """Be as a crawl was at a checkpoint; what came since is applied."""
         self.policy = state.policy
-        self._before = state.at + max(0.0, time.time() - state.saved)
+        self._last = state.at
         self.budget.restore(state.used)
         if self.stop is not None and state.stop is not None and state.stop.get("rule") == self.stop.reason:
             self.stop.restore(dict(state.stop))
@@ -781,7 +782,6 @@ class Crawl:
         return Snapshot(
             policy=self.policy,
             at=self._now(),
-            saved=time.time(),
             used=self.budget.state(),
             limits=self.budget.limits,
             stop=None if self.stop is None else {"rule": self.stop.reason, **self.stop.state()},
@@ -800,7 +800,7 @@ class Crawl:
         self.job = job
         self._told = dict(self.counts)
         self.stop_reason = ""
-        self._before += max(0.0, self._last - self._now())
+        self._time.not_before(self._last)
         if is_new:
             job.checkpoint(self._snapshot())
             job.flush()
@@ -823,8 +823,8 @@ class Crawl:
             self.job.postpone()
 
     def _now(self) -> float:
-        """Seconds of the crawl's clock: since it began, over all its runs."""
-        return self._before + self.clock() - self._began
+        """Seconds since the epoch, which never go back, over all runs of the crawl."""
+        return self._time()
 
     def _ask(self, what: str, question: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | _Failure:
         """Ask a policy, a goal, a stop rule or a log; where it raises, log and count that, and answer ``FAILED``."""

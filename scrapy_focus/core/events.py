@@ -2,7 +2,7 @@
 
 A crawl decides, applies, and tells its keeper before anything leaves the process. Whoever applies the same events to
 the same state has the same crawl: that is how a crawl is recovered, and how one is led from another machine. Times are
-seconds of the crawl's clock.
+seconds since the epoch, and never go back from one event to the next.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from scrapy_focus.core.types import Link, Outcome
 
 #: Of all that is stored of a crawl. Raised by one whenever an event, a snapshot or a table changes.
-FORMAT = 6
+FORMAT = 7
 
 
 class Added(NamedTuple):

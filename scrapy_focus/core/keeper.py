@@ -23,8 +23,7 @@ class Snapshot:
     """All that a crawl is at one instant, besides its frontier."""
 
     policy: Policy
-    at: float = 0.0  # seconds of the crawl's clock
-    saved: float = 0.0  # when that was, in seconds since 1970
+    at: float = 0.0  # when that is, in seconds since the epoch
     used: Mapping[str, float] = field(default_factory=dict)  # of the budget
     limits: Mapping[str, float | None] = field(default_factory=dict)  # of the budget; for those who look at it
     stop: Mapping[str, Any] | None = None  # what the stop rule saw, with its reason

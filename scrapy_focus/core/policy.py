@@ -71,7 +71,8 @@ class Policy(ABC):
     #: Where links wait; given by ``open`` and ``attach``. A subclass says which of the two it is: ``frontier: Ranked``.
     frontier: Frontier
     rng: np.random.Generator
-    #: Seconds of the crawl's clock, set before each call; simulated in a replay.
+    #: Seconds since the epoch, set before each call; in a simulation since its beginning. It never goes back, and a
+    #: crawl that is resumed is told what it was told before.
     now: float = 0.0
 
     def keeps(self, mission: Mission) -> Keeps:
@@ -138,7 +139,7 @@ class Policy(ABC):
         """
 
     def due(self) -> float | None:
-        """Return when the next link may be chosen, in seconds of the crawl's clock; ``None`` where that is not known.
+        """Return when the next link may be chosen, in seconds as :attr:`now`; ``None`` where that is not known.
 
         Asked where ``select`` gave nothing: a crawl without anything in flight resumes at that time; at ``math.inf``,
         never, and it ends.

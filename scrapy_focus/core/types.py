@@ -131,7 +131,7 @@ class Outcome(NamedTuple):
     items: float = 0.0  # items that came out of the pipelines, weighted by RewardPipeline
     error: str = ""  # why there is no usable page; "": there is one
     reward: float = 0.0  # what the goal made of it
-    at: float = 0.0  # when it came, in seconds of the crawl's clock
+    at: float = 0.0  # when it came, in seconds since the epoch, as the crawl is told
     also: tuple[int, ...] = ()  # keys under which the page is known besides: those that it was redirected to
     outside: int = 0  # different links of the page that lead where the crawl does not go, where the adapter counts them
     page: Page | None = None

@@ -282,7 +282,7 @@ def test_what_is_due_later_is_not_taken(time: float, taken: bool) -> None:
     """A policy that says when it will choose, or that it never will, is left alone."""
     clock = Clock()
     policy = Idle()
-    policy.time = time
+    policy.time = clock.now + time
     crawl = Crawl(policy, frontier=memory_frontier, clock=clock)
     crawl.add(links(1))
     clock.now += 1.0

@@ -374,7 +374,8 @@ def test_a_damaged_file_is_named_and_left_alone(change: Callable[[bytearray], No
 
 
 @pytest.mark.parametrize(
-    ("found", "words"), [(2, "of an earlier state of scrapy_focus"), (7, "of a later version of scrapy_focus")]
+    ("found", "words"),
+    [(2, "of an earlier state of scrapy_focus"), (database.FORMAT + 1, "of a later version of scrapy_focus")],
 )
 def test_a_file_of_another_format_is_refused(
     path: Path, monkeypatch: pytest.MonkeyPatch, found: int, words: str

@@ -7,6 +7,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+from functools import partial
 from itertools import pairwise
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 
 from scrapy_focus import Budget, Crawl, FilesGoal, Job, Plateau, Policy, ResumeError, StorageError, memory_frontier
+from scrapy_focus.core import clock as time
 from scrapy_focus.core.stop import CostLimit
 from scrapy_focus.jobs.checksums import summed
 from scrapy_focus.jobs.doctor.check import check_job
@@ -100,15 +102,16 @@ def test_the_time_of_day_may_jump_between_runs(jump: float, tmp_path: Path, monk
     next is the same.
     """
     day, clock = Clock(), Clock()
-    monkeypatch.setattr("scrapy_focus.core.crawl.time", SimpleNamespace(time=day, monotonic=clock))
+    monkeypatch.setattr("scrapy_focus.core.crawl.time", SimpleNamespace(monotonic=clock))
+    monkeypatch.setattr("scrapy_focus.core.crawl.Clock", partial(time.Clock, day, clock))
     budget, after = {"budget": Budget(seconds=1000)}, []
     for name, forward in (("same", 0.0), ("jumped", jump)):
         day.now, clock.now = 2e9, 0.0
         folder = tmp_path / name
-        crawl = stopped(Random(), folder, clock=clock, **budget)
+        at = stopped(Random(), folder, **budget).status().at
         day.now += forward
-        later = resumed(Random(), folder, clock=clock, budget=Budget(seconds=1000))
-        assert later.status().at == crawl.status().at + max(0.0, forward)
+        later = resumed(Random(), folder, budget=Budget(seconds=1000))
+        assert later.status().at == at + max(0.0, forward)
         assert later.budget.seconds_used == 0
         clock.now += 5
         assert later.budget.seconds_used == 5

@@ -78,14 +78,14 @@ def test_outcomes_come_in_the_order_of_their_times(tmp_path: Path) -> None:
 
 
 def test_a_crawl_of_ones_own_has_its_clock() -> None:
-    """The time is that since the crawl began, whatever the clock says, and the outcome gets it from the crawl."""
+    """The time is what the clock says, and the outcome gets it from the crawl."""
     clock, policy = Clock(), Timed()
     crawl = Crawl(policy, frontier=memory_frontier, clock=clock, strict=True)
     clock.now += 3
     crawl.add(links(1))
     clock.now += 4
     fetch(crawl, at=99.0)
-    assert policy.times == [("place", 3.0), ("select", 7.0), ("learn", 7.0)]
+    assert policy.times == [("place", 1003.0), ("select", 1007.0), ("learn", 1007.0)]
 
 
 class Waiting(Watching):
@@ -176,9 +176,9 @@ def test_a_status_says_when_a_link_is_due() -> None:
     """For whoever drives a crawl; the policies that do not say have none."""
     policy = Waiting()
     crawl = Crawl(policy, frontier=memory_frontier, clock=Clock(), strict=True)
-    crawl.add(links(30, 12))
+    crawl.add(links(1030, 1012))
     assert crawl.next() is None
-    assert crawl.status().due == 12.0
+    assert crawl.status().due == 1012.0
     assert policy.can("due")
     other = Crawl(BreadthFirst(), frontier=memory_frontier)
     other.add(links(1))

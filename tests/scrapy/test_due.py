@@ -47,7 +47,7 @@ class MuchLater(Later):
 
     def place(self, links: Any, source: Any) -> Any:
         places = super().place(links, source)
-        self.ready = self.days if source is not None else self.now
+        self.ready = self.now + self.days if source is not None else self.now
         return places
 
 
