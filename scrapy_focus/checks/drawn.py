@@ -37,7 +37,8 @@ def check_drawn(make: Callable[[Vectors], Drawn], *, steps: int = 1000, seed: in
     -----
     What the frontier raises itself comes through as it is. Whether draws are uniform is not checked, but that equal
     random numbers draw equal links from a frontier in which the same waits, that a mapping draws what an array does,
-    and that nothing is drawn from hosts that are shut.
+    and that nothing is drawn from hosts that are shut. Links sleep only in a frontier that is also
+    :class:`~scrapy_focus.core.frontier.Sleeping`.
     """
     rng = np.random.default_rng(seed)
     machine = DrawnMachine(make(Vectors(WIDTH)), make)
@@ -55,7 +56,7 @@ class DrawnMachine(LedgerMachine[Drawn]):
         self._make = make
 
     def placed(self, key: int, place: Placement) -> tuple[int, tuple[float, ...] | None]:
-        old = self.model.waiting.get(key)
+        old = self.placed_before(key)
         memo = as_tuple(place.memo) or (old.memo if old is not None else (0,) * WIDTH)
         return self.followed(place.arm, memo), memo
 
@@ -154,13 +155,14 @@ class DrawnMachine(LedgerMachine[Drawn]):
 
     def compare(self, busy: Collection[str] = ("b",)) -> None:
         super().compare(busy)
-        keys = [*self.model.waiting, -1]
-        vectors = [list(waits.memo or ()) for waits in self.model.waiting.values()] + [[0] * WIDTH]
+        asleep = {key: waits for key, (waits, _) in self.model.asleep.items()}
+        keys = [*self.model.waiting, *asleep, -1]
+        vectors = [list(each.memo or ()) for each in [*self.model.waiting.values(), *asleep.values()]] + [[0] * WIDTH]
         require(self.frontier.vectors(keys).tolist() == vectors, "vectors() does not say what was pushed last")
         self.draw_all()
 
     def step(self, rng: np.random.Generator) -> None:
-        action = int(rng.integers(0, 11))
+        action = int(rng.integers(0, 12))
         if action < 4:
             self.push(list(self.random_pushes(rng, _random_place)), int(rng.integers(-1, 99)))
         elif action == 4:
@@ -169,6 +171,8 @@ class DrawnMachine(LedgerMachine[Drawn]):
             self.land_any(rng)
         elif action == 7:
             self.take_any(rng)
+        elif action == 11:
+            self.wake_any(rng)
         else:
             self._draw_any(rng, action)
 

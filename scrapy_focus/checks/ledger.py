@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar, cast
 
 import numpy as np
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from scrapy_focus.core.frontier import Drawn, Ranked
+    from scrapy_focus.core.frontier import Drawn, Ranked, Sleeping
 
 HOSTS = ("a", "b", "c", "d")
 F = TypeVar("F", bound="Ranked | Drawn")
@@ -40,9 +40,11 @@ class Waits(NamedTuple):
 
 @dataclass
 class Model:
-    """What a frontier should hold: by key what waits, by the id of its pick what flies, and what was seen besides."""
+    """What a frontier should hold: by key what waits, or sleeps until when; by id what flies; what was seen."""
 
     waiting: dict[int, Waits] = field(default_factory=dict)
+    asleep: dict[int, tuple[Waits, float]] = field(default_factory=dict)
+    woke: float = 0.0  # until when all were woken
     flying: dict[int, tuple[int, Waits]] = field(default_factory=dict)
     seen: dict[int, State] = field(default_factory=dict)
     divisions: list[tuple[int, int, int, int]] = field(default_factory=list)
@@ -55,6 +57,7 @@ class LedgerMachine(ABC, Generic[F]):
     def __init__(self, frontier: F) -> None:
         self.frontier = frontier
         self.model = Model()
+        self.sleeping = all(hasattr(frontier, name) for name in ("asleep", "next_due", "wake"))
         require(len(frontier) == 0, f"a new frontier must be empty, it has {len(frontier)} links")
 
     @abstractmethod
@@ -67,7 +70,7 @@ class LedgerMachine(ABC, Generic[F]):
 
     def push(self, pushed: Sequence[tuple[int, Placement | None]], origin: int) -> None:
         """Push links; the same key may come twice."""
-        before = len(self.model.waiting)
+        before = len(self.model.waiting) + len(self.model.asleep)
         for key, place in pushed:
             if place is None:
                 self._refuse(key)
@@ -75,7 +78,7 @@ class LedgerMachine(ABC, Generic[F]):
                 self._place(key, place, origin)
         links = [link(key) for key, _ in pushed]
         added = self.frontier.push(links, [place for _, place in pushed], origin=origin)
-        wanted = len(self.model.waiting) - before
+        wanted = len(self.model.waiting) + len(self.model.asleep) - before
         require(added == wanted, f"push() said {added} new links, it was {wanted}")
 
     def take(self, key: int) -> None:
@@ -90,6 +93,17 @@ class LedgerMachine(ABC, Generic[F]):
         pick = self.frontier.take(key, pick_id=pick_id)
         require(pick is None or pick.id == pick_id, f"take() gave {pick}, its id should be {pick_id}")
         self._took(key, pick)
+
+    def wake(self, now: float) -> None:
+        """Let all links wait that are due."""
+        if not self.sleeping:
+            return
+        due = [key for key, (_, after) in self.model.asleep.items() if after <= now]
+        said = cast("Sleeping", self.frontier).wake(now)
+        require(said == len(due), f"wake({now}) woke {said} links, it should be {len(due)}")
+        self.model.woke = max(self.model.woke, now)
+        for key in due:
+            self.model.waiting[key] = self.landed(self.model.asleep.pop(key)[0])
 
     def settle(self, pick_id: int, also: Collection[int] = ()) -> None:
         """A pick has its outcome."""
@@ -129,7 +143,8 @@ class LedgerMachine(ABC, Generic[F]):
         waiting = self.model.waiting
         require(len(self.frontier) == len(waiting), f"{len(self.frontier)} links wait, it should be {len(waiting)}")
         self._compare_counts(busy)
-        keys = [*waiting, *self.in_flight(), *self.model.seen, -1]
+        self._compare_sleepers()
+        keys = [*waiting, *self.model.asleep, *self.in_flight(), *self.model.seen, -1]
         said = dict(zip(keys, self.frontier.states(keys), strict=True))
         for key, state in said.items():
             require(state == self.state(key), f"states() says that {key} is {state!r}, it is {self.state(key)!r}")
@@ -141,9 +156,13 @@ class LedgerMachine(ABC, Generic[F]):
 
     def state(self, key: int) -> State:
         """Return the state of a key by the model."""
-        if key in self.model.waiting:
+        if self.placed_before(key) is not None:
             return State.WAITING
         return State.FLYING if key in self.in_flight() else self.model.seen.get(key, State.NEW)
+
+    def placed_before(self, key: int) -> Waits | None:
+        """Return how a link waits or sleeps by the model."""
+        return self.model.waiting.get(key) or self.model.asleep.get(key, (None,))[0]
 
     def in_flight(self) -> set[int]:
         """Return the keys of what flies by the model."""
@@ -164,7 +183,8 @@ class LedgerMachine(ABC, Generic[F]):
     def give_up(self, keys: Collection[int]) -> None:
         """These links do not wait any more, by the model."""
         for key in keys:
-            del self.model.waiting[key]
+            self.model.waiting.pop(key, None)
+            self.model.asleep.pop(key, None)
             self.model.seen[key] = State.GIVEN_UP
 
     def random_pushes(
@@ -172,7 +192,17 @@ class LedgerMachine(ABC, Generic[F]):
     ) -> Iterator[tuple[int, Placement | None]]:
         """Yield some random links, one in ten without a placement."""
         for key in rng.integers(0, 120, int(rng.integers(1, 7))).tolist():
-            yield key, None if rng.random() < 0.1 else place(rng)
+            yield key, None if rng.random() < 0.1 else self.perhaps_later(rng, place(rng))
+
+    def perhaps_later(self, rng: np.random.Generator, place: Placement) -> Placement:
+        """Return a place or, once in three times, the same at a time that is near."""
+        if not self.sleeping or rng.random() < 0.67:
+            return place
+        return place._replace(after=self.model.woke + float(rng.integers(-2, 9)))
+
+    def wake_any(self, rng: np.random.Generator) -> None:
+        """Let some time pass, or ask for a time that has passed."""
+        self.wake(self.model.woke + float(rng.integers(-1, 3)))
 
     def land_any(self, rng: np.random.Generator) -> None:
         """Settle or release one pick, if any flies."""
@@ -186,16 +216,23 @@ class LedgerMachine(ABC, Generic[F]):
 
     def take_any(self, rng: np.random.Generator) -> None:
         """Take out some link by its key."""
-        key = any_of(rng, self.model.waiting) if self.model.waiting else 0
+        known = {**self.model.waiting, **self.model.asleep}
+        key = any_of(rng, known) if known else 0
         (self.take if rng.random() < 0.5 else self.take_as)(key)
 
     def _place(self, key: int, place: Placement, origin: int) -> None:
-        old = self.model.waiting.get(key)
+        old = self.placed_before(key)
         arm, memo = self.placed(key, place)
         age, origin = (self.model.next_age, origin) if old is None else (old.age, old.origin)
         self.model.next_age += old is None
-        self.model.waiting[key] = Waits(age, origin, arm, place.rank, memo, place.method)
+        waits = Waits(age, origin, arm, place.rank, memo, place.method)
         self.model.seen.pop(key, None)
+        self.model.waiting.pop(key, None)
+        self.model.asleep.pop(key, None)
+        if place.after > self.model.woke:
+            self.model.asleep[key] = waits, place.after
+        else:
+            self.model.waiting[key] = waits
 
     def _refuse(self, key: int) -> None:
         if self.state(key) == State.NEW:
@@ -218,6 +255,14 @@ class LedgerMachine(ABC, Generic[F]):
             require(said == wanted, f"arm {arm} holds {said} links, it should be {wanted}")
             wanted = len(self.keys_in(arm, busy))
             require(open_ == wanted, f"arm {arm} has {open_} links awake, it should be {wanted}")
+
+    def _compare_sleepers(self) -> None:
+        if not self.sleeping:
+            return
+        frontier, asleep = cast("Sleeping", self.frontier), self.model.asleep
+        require(frontier.asleep == len(asleep), f"{frontier.asleep} links sleep, it should be {len(asleep)}")
+        due = min((after for _, after in asleep.values()), default=None)
+        require(frontier.next_due == due, f"the next link is due at {frontier.next_due}, it should be {due}")
 
     def _compare_pick(self, pick: Pick, key: int, waits: Waits) -> None:
         found = link(key)

@@ -32,7 +32,8 @@ def check_ranked(make: Callable[[], Ranked], *, steps: int = 2000, seed: int = 0
     Notes
     -----
     What the frontier raises itself comes through as it is. Links are on four hosts, in six arms, of ten ranks, so
-    that many are equal: the one that was pushed first leaves first.
+    that many are equal: the one that was pushed first leaves first. Links sleep only in a frontier that is also
+    :class:`~scrapy_focus.core.frontier.Sleeping`.
     """
     rng = np.random.default_rng(seed)
     machine = RankedMachine(make())
@@ -71,9 +72,9 @@ class RankedMachine(LedgerMachine[Ranked]):
         """Give links another place, or up."""
         self.frontier.move(list(moves), list(moves.values()))
         for key, place in moves.items():
-            if key in self.model.waiting and place is not None:
+            if self.placed_before(key) is not None and place is not None:
                 self._place(key, place, -1)
-        self.give_up([key for key, place in moves.items() if place is None and key in self.model.waiting])
+        self.give_up([key for key, place in moves.items() if place is None and self.placed_before(key) is not None])
 
     def drop(self, arm: int, n: int) -> None:
         """Give the worst links of an arm up."""
@@ -108,7 +109,7 @@ class RankedMachine(LedgerMachine[Ranked]):
             require(each == wanted, f"scan({arm}) gave {each}, it should be {wanted}")
 
     def step(self, rng: np.random.Generator) -> None:
-        action = int(rng.integers(0, 12))
+        action = int(rng.integers(0, 13))
         if action < 4:
             self.push(list(self.random_pushes(rng, _random_place)), int(rng.integers(-1, 99)))
         elif action < 7:
@@ -118,11 +119,15 @@ class RankedMachine(LedgerMachine[Ranked]):
         elif action == 9:
             self.take_any(rng)
         elif action == 10:
-            keys = {any_of(rng, self.model.waiting) for _ in range(3)} if self.model.waiting else {0}
-            self.move({key: None if rng.random() < 0.2 else _random_place(rng) for key in sorted(keys)})
-        elif rng.random() < 0.3:
+            known = {**self.model.waiting, **self.model.asleep}
+            keys = {any_of(rng, known) for _ in range(3)} if known else {0}
+            moves = {key: self.perhaps_later(rng, _random_place(rng)) for key in sorted(keys)}
+            self.move({key: None if rng.random() < 0.2 else place for key, place in moves.items()})
+        elif action == 11:
+            self.wake_any(rng)
+        elif rng.random() < 0.4:
             self.drop(int(rng.integers(0, _ARMS + 1)), int(rng.integers(0, 4)))
-        elif rng.random() < 0.2:
+        elif rng.random() < 0.4:
             self.drop_each(dict(enumerate(rng.integers(0, 5, _ARMS + 1).tolist())))
 
     def _order(self, key: int) -> tuple[float, int]:

@@ -39,7 +39,8 @@ class Frontier(Protocol):
     """Every waiting link, in arms; who is in flight; what was seen.
 
     A URL (by its key) is in exactly one :class:`~scrapy_focus.core.types.State`. An arm is any integer from 0; it
-    exists from the first link placed in it, and sleeps while nothing waits in it.
+    exists from the first link placed in it, and sleeps while nothing waits in it. A frontier in which links may sleep,
+    too, is also :class:`Sleeping`.
 
     All methods are cheap enough for an event loop: none is linear in the number of waiting links but ``check``, and
     those of an order that say so.
@@ -60,7 +61,7 @@ class Frontier(Protocol):
         """What is known about each key."""
 
     def push(self, links: Sequence[Link], placements: Sequence[Placement | None], *, origin: int = -1) -> int:
-        """Store each link that has a placement, and return how many wait now that did not before.
+        """Store each link that has a placement, and return how many wait or sleep now that did neither before.
 
         A link that waits already is moved, one that is in flight is left alone, one in any other state waits again.
         ``None`` gives a new link up, and leaves any other as it is.
@@ -86,6 +87,28 @@ class Frontier(Protocol):
 
     def close(self) -> None:
         """Release what is held open. Idempotent."""
+
+
+class Sleeping(Protocol):
+    """What a frontier can besides that knows :attr:`Placement.after <scrapy_focus.core.types.Placement.after>`.
+
+    A link that is placed for a time later than the last one that :meth:`wake` was given sleeps. Its state is
+    ``WAITING``; ``push``, ``move`` and ``vectors`` treat it as one that waits, and may wake it or let another one
+    sleep. All else passes it over until it is woken: it is in no count of its arm nor in ``len()``, and is neither
+    popped, taken, drawn, scanned nor dropped. When it is woken it waits in the arm and with the rank that it has, in
+    the order in which it was first pushed. A pick that is released waits.
+    """
+
+    @property
+    def asleep(self) -> int:
+        """How many links sleep."""
+
+    @property
+    def next_due(self) -> float | None:
+        """When the first of these is due, in seconds since the epoch; ``None`` where none sleeps."""
+
+    def wake(self, now: float) -> int:
+        """Let all links wait that are due, and return how many these were; O(log n) for each of them."""
 
 
 class Ranked(Frontier, Protocol):

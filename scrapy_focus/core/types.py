@@ -63,12 +63,16 @@ class Placement(NamedTuple):
     ``memo`` is a small vector that the policy wants back with the pick, shape (d,): float32 where the policy keeps
     ranks, and bytes (uint8) of the width that it keeps where it keeps vectors. With ``method="HEAD"`` the link is
     looked at without its body first; the policy then places it again, in state ``PROBED``.
+
+    Before ``after``, in seconds since the epoch, the link does not leave: it sleeps. Its state is ``WAITING``, but no
+    arm counts it until it is due, and then it waits in its arm as if it had been there all the time.
     """
 
     arm: int
     rank: float
     memo: Memo | None = None
     method: Method = "GET"
+    after: float = 0.0
 
 
 #: Says of a link "not now": it is not stored and not given up, and may be offered again when another page links to it.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from itertools import islice
-from math import isnan
+from math import isfinite, isnan
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
@@ -18,6 +18,7 @@ from scrapy_focus.core.errors import FrontierError
 from scrapy_focus.core.types import Pick, Placement, State
 from scrapy_focus.frontiers.keys import KeyMap, KeySet
 from scrapy_focus.frontiers.require import require
+from scrapy_focus.frontiers.sleepers import Sleeper, Sleepers
 
 if TYPE_CHECKING:
     from array import array
@@ -30,7 +31,9 @@ if TYPE_CHECKING:
     from scrapy_focus.frontiers.records import Record, Records
 
 NEW, PROBED, FLYING = -1, -2, -3  # what a key has in place of a slot
+ASLEEP = -4  # the same for a link that sleeps in bed 0; one number less for each further bed
 READ_AT_ONCE = 256  # records
+_WOKEN_AT_ONCE = 1024  # links
 FEW, SHARE = 256, 64  # links, and one in so many of all, from which on they are given up together
 _STATES = {PROBED: State.PROBED, FLYING: State.FLYING}
 _WAITING, _FETCHED, _GIVEN_UP, _NEW = State.WAITING, State.FETCHED, State.GIVEN_UP, State.NEW
@@ -76,17 +79,29 @@ class Held(NamedTuple):
     age: int
 
 
+class Place(NamedTuple):
+    """What a link keeps wherever it is placed."""
+
+    number: int  # of its record
+    age: int
+    host: int
+
+
 class Ledger(ABC):
     """The part of a :class:`~scrapy_focus.core.frontier.Frontier` that does not depend on its order.
 
-    ``_known`` maps keys that wait to slots of the order, and keys that are probed or fly to a negative number;
-    ``_fetched`` and ``_given_up`` have all other keys that are not new: the three are disjoint. ``_flying`` holds the
-    picks in flight by id, and ``_held`` the rest of them.
+    ``_known`` maps keys that wait to slots of the order, and keys that sleep, are probed or fly to a negative number.
+    What was placed for a time later than ``_woke`` sleeps, and nothing else. ``_fetched`` and ``_given_up`` have all
+    other keys that are not new: the three are disjoint. ``_flying`` holds the picks in flight by id, and ``_held`` the
+    rest of them.
     """
 
-    def __init__(self, order: Order, records: Records) -> None:
+    def __init__(self, order: Order, records: Records, *, width: int = 0) -> None:
+        """``width``: bytes of the vectors that are kept of links."""
         self._order = order
         self._records = records
+        self._sleepers = Sleepers(width, ages=not records.by_age)
+        self._woke = 0.0  # seconds since the epoch
         self._known = KeyMap()
         self._fetched = KeySet()
         self._given_up = KeySet()
@@ -106,9 +121,34 @@ class Ledger(ABC):
     def _wait_again(self, pick: Pick, held: Held, host: int) -> int:
         """Let what was a pick wait where it waited, and return its slot."""
 
+    @abstractmethod
+    def _let_wait(self, sleepers: Sequence[Sleeper]) -> list[int]:
+        """Let links wait that slept, and return their slots."""
+
     @property
     def waiting(self) -> NDArray[np.int64]:
         return self._order.waiting
+
+    @property
+    def asleep(self) -> int:
+        """How many links sleep."""
+        return len(self._sleepers)
+
+    @property
+    def next_due(self) -> float | None:
+        """When the first of these is due, in seconds since the epoch; ``None`` where none sleeps."""
+        return self._sleepers.next_due
+
+    def wake(self, now: float) -> int:
+        """Let all links wait that are due, and return how many these were; O(log n) for each of them."""
+        self._woke = max(self._woke, now)
+        due, known = self._sleepers.due(now), self._known
+        n = 0
+        while some := list(islice(due, _WOKEN_AT_ONCE)):
+            for sleeper, slot in zip(some, self._let_wait(some), strict=True):
+                known.set(sleeper.key, slot)
+            n += len(some)
+        return n
 
     @property
     def flying(self) -> Mapping[int, Pick]:
@@ -129,7 +169,7 @@ class Ledger(ABC):
         known = self._known
         slots = [known.get(key, NEW) for key in keys]
         return [
-            _WAITING if slot >= 0 else self._unknown(key) if slot == NEW else _STATES[slot]
+            _WAITING if slot >= 0 else self._unknown(key) if slot == NEW else _STATES.get(slot, _WAITING)
             for key, slot in zip(keys, slots, strict=True)
         ]
 
@@ -164,13 +204,22 @@ class Ledger(ABC):
         self._order.check()
         self._check_flying()
         require(len(self._known) == sum(1 for _ in self._known.items()), "there are more keys than are counted")
-        waiting = []
+        self._sleepers.check()
+        waiting, asleep = [], 0
         for key, slot in self._known.items():
             require(key not in self._fetched, f"key {key} is fetched and something else at once")
             require(key not in self._given_up, f"key {key} is given up and something else at once")
             if slot >= 0:
                 waiting.append((key, slot))
+            if slot <= ASLEEP:
+                asleep += 1
+                sleeper = self._sleepers.get(ASLEEP - slot)
+                require(sleeper.key == key and sleeper.arm >= 0, f"key {key} sleeps in the bed of another")
+                require(self._records.read([sleeper.number])[0].key == key, f"key {key} sleeps elsewhere than it says")
         require(not any(int(key) in self._fetched for key in self._given_up.array()), "a key is fetched and given up")
+        require(asleep == self.asleep, f"{asleep} links sleep by their states, {self.asleep} in beds")
+        due = self.next_due
+        require(due is None or due > self._woke, f"a link sleeps until {due}, and all woke until {self._woke}")
         require(len(waiting) == len(self), f"{len(waiting)} links wait by their states, {len(self)} by the order")
         slots = iter(waiting)
         while part := list(islice(slots, READ_AT_ONCE)):
@@ -206,8 +255,7 @@ class Ledger(ABC):
             self._records.note(key, State.GIVEN_UP)
 
     def _give_up(self, key: int, slot: int) -> None:
-        number = self._order.record[slot]
-        self._order.remove(slot)
+        number = self._rise(slot).number
         self._records.erase(number)
         self._known.pop(key, NEW)
         self._given_up.add(key)
@@ -221,12 +269,30 @@ class Ledger(ABC):
                 self._give_up(record.key, slot)
         return len(slots)
 
+    def _rise(self, slot: int) -> Place:
+        """Let a link neither wait nor sleep, and return where it did; ``slot``: what its key has."""
+        if slot <= ASLEEP:
+            sleeper = self._sleepers.remove(ASLEEP - slot)
+            return Place(sleeper.number, sleeper.age, sleeper.host)
+        order = self._order
+        number, age, (host, _, _) = order.record[slot], order.age[slot], order.place(slot)
+        order.remove(slot)
+        return Place(number, age, host)
+
+    def _sleep(self, key: int, place: Place, arm: int, rank: float, after: float, vector: bytes = b"") -> None:
+        """Let a link sleep that neither waits nor sleeps."""
+        number, age, host = place
+        self._order.grow(arm + 1)
+        self._known.set(key, ASLEEP - self._sleepers.add(Sleeper(key, number, age, host, arm, rank, vector), after))
+
     def _are_many(self, n: int) -> bool:
         """Whether so many links are better given up together than one by one."""
         return n >= FEW and n * SHARE >= len(self._known)
 
     def _gave_up(self, slots: NDArray[np.int32]) -> int:
         """Note that many links are given up that the order let go just now, without a look at their records; linear."""
+        if not len(slots):
+            return 0
         chosen = np.zeros(len(self._order.record), np.bool_)
         chosen[slots] = True
         keys = self._known.pop_where(chosen)
@@ -257,20 +323,23 @@ class Ledger(ABC):
 
 
 def plain(placement: Placement) -> Placement:
-    """Return a placement with an arm and a rank of Python's own types; NumPy's behave otherwise in columns.
+    """Return a placement with numbers of Python's own types; NumPy's behave otherwise in columns.
 
     Raises
     ------
     FrontierError
-        If the arm or the rank is none.
+        If the arm, the rank or the time is none.
     """
-    arm, rank, memo, method = placement
-    if type(arm) is int and type(rank) is float and arm >= 0 and not isnan(rank):
+    arm, rank, memo, method, after = placement
+    if type(arm) is int and type(rank) is float and arm >= 0 and not isnan(rank) and after == 0.0:
         return placement
     try:
-        arm, rank = int(arm), float(rank)
+        arm, rank, after = int(arm), float(rank), float(after)
     except (TypeError, ValueError, OverflowError) as error:
         raise FrontierError(f"{placement} is no place: {error}") from error
-    if arm < 0 or isnan(rank):
-        raise FrontierError(f"{placement} is no place: an arm is an integer from 0, a rank a number that is not NaN")
-    return Placement(arm, rank, memo, method)
+    if arm < 0 or isnan(rank) or not isfinite(after):
+        raise FrontierError(
+            f"{placement} is no place: an arm is an integer from 0, a rank a number that is not NaN, after a number of "
+            "seconds"
+        )
+    return Placement(arm, rank, memo, method, after)

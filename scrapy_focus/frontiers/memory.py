@@ -63,14 +63,22 @@ class MemoryRecords(Records):
         self._head_first = bytearray()
 
     def store(
-        self, link: Link, host: int, origin: int, arm: int, rank: float, memo: bytes | None, method: Method
+        self,
+        link: Link,
+        host: int,
+        origin: int,
+        arm: int,
+        rank: float,
+        memo: bytes | None,
+        method: Method,
+        after: float,
     ) -> int:
         self.youngest += 1
         if self._unused:
             number = self._unused.pop()
             self._key[number], self._url[number], self._depth[number] = link.key, link.url, link.depth
             self._origin[number], self._payload[number] = origin, link.payload
-            self.replace(number, arm, rank, memo, method)
+            self.replace(number, arm, rank, memo, method, after)
             return number
         self._key.append(link.key)
         self._url.append(link.url)
@@ -82,7 +90,7 @@ class MemoryRecords(Records):
         self._head_first.append(method == "HEAD")
         return len(self._url) - 1
 
-    def replace(self, number: int, arm: int, rank: float, memo: bytes | None, method: Method) -> None:
+    def replace(self, number: int, arm: int, rank: float, memo: bytes | None, method: Method, after: float) -> None:
         if self._memos is not None:
             self._memos[number] = memo
         self._head_first[number] = method == "HEAD"

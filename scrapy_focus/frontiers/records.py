@@ -36,12 +36,20 @@ class Records(ABC):
 
     @abstractmethod
     def store(
-        self, link: Link, host: int, origin: int, arm: int, rank: float, memo: bytes | None, method: Method
+        self,
+        link: Link,
+        host: int,
+        origin: int,
+        arm: int,
+        rank: float,
+        memo: bytes | None,
+        method: Method,
+        after: float,
     ) -> int:
         """Keep a record, and return its number."""
 
     @abstractmethod
-    def replace(self, number: int, arm: int, rank: float, memo: bytes | None, method: Method) -> None:
+    def replace(self, number: int, arm: int, rank: float, memo: bytes | None, method: Method, after: float) -> None:
         """Give a record another placement."""
 
     @abstractmethod

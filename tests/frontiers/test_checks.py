@@ -7,7 +7,7 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from scrapy_focus import FrontierError, Placement, State, check_drawn, check_ranked
+from scrapy_focus import FrontierError, Link, Placement, State, check_drawn, check_ranked
 from scrapy_focus.frontiers.drawn.frontier import DrawnFrontier
 from scrapy_focus.frontiers.memory import MemoryRecords
 from scrapy_focus.frontiers.ranked.frontier import RankedFrontier
@@ -267,7 +267,85 @@ class ForgetsVectors(DrawnInMemory):
         return super().vectors(keys) * 0
 
 
+class SleepsForEver(InMemory):
+    def wake(self, now):
+        return 0
+
+
+class WakesBeforeTheTime(InMemory):
+    def wake(self, now):
+        return super().wake(now + 1.0)
+
+
+class WakesWhoeverComes(InMemory):
+    def push(self, links, placements, *, origin=-1):
+        awake = [place and place._replace(after=0.0) for place in placements]
+        return super().push(links, awake, origin=origin)
+
+
+class TakesWhatSleeps(InMemory):
+    def take(self, key, *, pick_id=None):
+        if self._known.get(key, -1) <= -4:
+            super().push([self._link_of(key)], [Placement(0, 0.0)])
+        return super().take(key, pick_id=pick_id)
+
+    def _link_of(self, key):
+        record = self._records.read([self._sleepers.get(-4 - self._known.get(key, -1)).number])[0]
+        return Link(record.url, key, "a", record.depth, payload=record.payload)
+
+
+class ForgetsWhenItWakes(InMemory):
+    @property
+    def next_due(self):
+        due = super().next_due
+        return None if due is None else due + 1.0
+
+
+class ForgetsWhoSleeps(InMemory):
+    @property
+    def asleep(self):
+        return min(super().asleep, 3)
+
+    def push(self, links, placements, *, origin=-1):
+        before = len(self) + super().asleep
+        super().push(links, placements, origin=origin)
+        return len(self) + super().asleep - before
+
+
+class WakesInTheFirstArm(InMemory):
+    def _let_wait(self, sleepers):
+        return super()._let_wait([each._replace(arm=0) for each in sleepers])
+
+
+class WakesBehindItsEquals(InMemory):
+    def _let_wait(self, sleepers):
+        self._records.youngest += 1
+        return super()._let_wait([each._replace(age=self._records.youngest) for each in sleepers])
+
+
+class WakesInOldArms(DrawnInMemory):
+    def _let_wait(self, sleepers):
+        divisions, self._pool.divisions = self._pool.divisions, {}
+        try:
+            return super()._let_wait(sleepers)
+        finally:
+            self._pool.divisions = divisions
+
+
+class SleepsWithoutAVector(DrawnInMemory):
+    def _sleep(self, key, place, arm, rank, after, vector=b""):
+        super()._sleep(key, place, arm, rank, after, bytes(len(vector)))
+
+
 RANKED = {
+    SleepsForEver: r"wake\(.*\) woke 0 links|links wait, it should be",
+    WakesBeforeTheTime: r"wake\(.*\) woke . links|links wait, it should be",
+    WakesWhoeverComes: "links wait, it should be|links sleep",
+    TakesWhatSleeps: r"take\(\d+\) gave the key",
+    ForgetsWhenItWakes: "the next link is due at|until",
+    ForgetsWhoSleeps: "links sleep",
+    WakesInTheFirstArm: "arm 0 holds",
+    WakesBehindItsEquals: r"the best is|drop|states\(\) says|links, it should be",
     PopsTheWorst: "the best is",
     PopsTheYoungest: "the best is",
     PopsBusyHosts: "gave the key|the best is",
@@ -284,7 +362,7 @@ RANKED = {
     LosesPayloads: "came out as|gave Link",
     LosesMemos: "with the place|gave the place",
     LosesOrigins: "came out as",
-    KeepsWhatIsGivenUp: "links wait, it should be",
+    KeepsWhatIsGivenUp: "links wait, it should be|links sleep, it should be",
     CallsItFetched: r"states\(\) says",
     DropsTheBest: r"states\(\) says|links, it should be|awake, it should be",
     DropsTheOldest: r"states\(\) says|links, it should be|awake, it should be",
@@ -299,6 +377,8 @@ RANKED = {
     IsNotEmpty: "must be empty",
 }
 DRAWN = {
+    WakesInOldArms: "arm . holds|is in another",
+    SleepsWithoutAVector: r"vectors\(\) does not say",
     ForgetsDivisions: "arm . holds|is in another",
     DrawsFromBusyHosts: "which are busy or closed|gave links of the arms",
     DrawsFromClosedHosts: "which are busy or closed|gave links of the arms",

@@ -17,9 +17,9 @@ from scrapy_focus.checks.drawn import WIDTH, DrawnMachine
 from scrapy_focus.checks.ledger import HOSTS, Model
 from scrapy_focus.checks.ranked import RankedMachine
 from scrapy_focus.core.frontier import Ranks, Vectors
-from scrapy_focus.frontiers import hosts, keys, ledger
+from scrapy_focus.frontiers import hosts, keys, ledger, runs, sleepers
 from scrapy_focus.frontiers.drawn import chunks, pool
-from scrapy_focus.frontiers.ranked import queue, runs
+from scrapy_focus.frontiers.ranked import queue
 from scrapy_focus.frontiers.sqlite.frontier import sqlite_frontier
 
 KEYS = st.integers(0, 40)
@@ -29,14 +29,16 @@ FEW = st.integers(0, 2)
 RANKS = st.one_of(st.just(1.0), st.integers(-2, 2).map(float), st.floats(allow_nan=False).map(lambda rank: rank + 0.0))
 MEMOS = st.one_of(st.none(), st.lists(st.integers(-3, 3), max_size=3).map(lambda memo: np.array(memo, np.float32)))
 METHODS = st.sampled_from(["GET", "GET", "HEAD"])
-PLACES = st.builds(Placement, FEW, RANKS, MEMOS, METHODS)
+AFTER = st.one_of(st.just(0.0), st.just(0.0), st.integers(-1, 12).map(float), st.floats(0, 12))
+PLACES = st.builds(Placement, FEW, RANKS, MEMOS, METHODS, AFTER)
 CODES = st.one_of(
     st.none(), st.lists(st.integers(0, 3), min_size=WIDTH, max_size=WIDTH).map(lambda memo: np.array(memo, np.uint8))
 )
-VECTOR_PLACES = st.builds(Placement, ARMS, st.just(0.0), CODES, METHODS)
+VECTOR_PLACES = st.builds(Placement, ARMS, st.just(0.0), CODES, METHODS, AFTER)
 CLOSED = st.one_of(st.none(), st.lists(st.booleans(), max_size=4))
 SIZES = [(512, 8, 16, 100), (2, 2, 1, 1), (3, 2, 2, 2), (4, 3, 1, 100)]
 CUTS = [(256, 4096, 16), (0, 2, 1), (0, 4096, 16)]  # FEW of the ledger, LONG of a queue, late keys
+BEDS = [(16, 1024), (0, 1)]  # _MANY of the sleepers, _WOKEN_AT_ONCE of the ledger
 CHUNKS = [(4096, 32, 8, 1000), (2, 1, 0, 0), (3, 2, 8, 0), (5, 2, 4, 1000)]
 
 
@@ -44,8 +46,16 @@ class LedgerStates(RuleBasedStateMachine):
     """The operations of all frontiers."""
 
     machine: Any
+    beds = BEDS[0]
+
+    @initialize(beds=st.sampled_from(BEDS))
+    def begin_to_sleep(self, beds: tuple[int, int]) -> None:
+        """Let entries of those that sleep no longer be sifted out at once, or later."""
+        self.beds = sleepers._MANY, ledger._WOKEN_AT_ONCE
+        sleepers._MANY, ledger._WOKEN_AT_ONCE = beds
 
     def teardown(self) -> None:
+        sleepers._MANY, ledger._WOKEN_AT_ONCE = self.beds
         self.machine.frontier.close()
 
     @rule(key=KEYS, own_id=st.booleans())
@@ -61,6 +71,16 @@ class LedgerStates(RuleBasedStateMachine):
     @rule(data=st.data())
     def release(self, data: st.DataObject) -> None:
         self.machine.release(data.draw(st.sampled_from(sorted(self.machine.model.flying))))
+
+    @rule(now=st.one_of(st.integers(0, 12).map(float), st.floats(0, 12)))
+    def wake(self, now: float) -> None:
+        """Time passes, or somebody asks for one that has passed."""
+        self.machine.wake(now)
+
+    @rule(first=KEYS, n=st.integers(1, 20), arm=FEW, after=st.integers(1, 12))
+    def sleep(self, first: int, n: int, arm: int, after: int) -> None:
+        """Many sleep until one time."""
+        self.machine.push([(key, Placement(arm, 0.0, after=float(after))) for key in range(first, first + n)], 0)
 
     @invariant()
     def agrees(self) -> None:

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from scrapy_focus import FrontierError
 from scrapy_focus.frontiers import hosts as pairs_module
 from scrapy_focus.frontiers import keys as seen
+from scrapy_focus.frontiers import runs as runs_module
 from scrapy_focus.frontiers.ranked import queue as queue_module
-from scrapy_focus.frontiers.ranked import runs as runs_module
 from scrapy_focus.frontiers.ranked.load import Loading
 from scrapy_focus.frontiers.ranked.queue import Queue
-from scrapy_focus.frontiers.ranked.runs import Runs
+from scrapy_focus.frontiers.runs import Runs
 
 SIZES = [(2, 2, 1, 1), (3, 2, 2, 2), (4, 3, 1, 100), (512, 8, 16, 100)]
 

@@ -9,7 +9,7 @@ import numpy as np
 from scrapy_focus.core.errors import FrontierError
 from scrapy_focus.core.frontier import Draw
 from scrapy_focus.frontiers.drawn.pool import Pool
-from scrapy_focus.frontiers.ledger import FLYING, NEW, Ledger, plain
+from scrapy_focus.frontiers.ledger import ASLEEP, FLYING, NEW, Ledger, Place, plain
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from scrapy_focus.core.types import Link, Memo, Method, Pick, Placement
     from scrapy_focus.frontiers.ledger import Held
     from scrapy_focus.frontiers.records import Record, Records
+    from scrapy_focus.frontiers.sleepers import Sleeper
 
 
 class DrawnFrontier(Ledger):
@@ -34,14 +35,15 @@ class DrawnFrontier(Ledger):
         if not 0 < width < 1 << 16:
             raise FrontierError(f"a vector cannot have the width {width}; it has from 1 to {(1 << 16) - 1:,} bytes")
         self._pool = Pool(width, ages=not records.by_age)
-        super().__init__(order=self._pool, records=records)
+        super().__init__(order=self._pool, records=records, width=width)
 
     @property
     def hosts(self) -> Sequence[str]:
         return self._pool.hosts.names
 
     def push(self, links: Sequence[Link], placements: Sequence[Placement | None], *, origin: int = -1) -> int:
-        pool, records, known, fetched, before = self._pool, self._records, self._known, self._fetched, len(self)
+        pool, records, known, fetched = self._pool, self._records, self._known, self._fetched
+        before = len(pool) + self.asleep
         batch = _Batch(pool, len(links))
         for link, place in zip(links, _placed(pool, placements), strict=True):
             key = link.key
@@ -49,7 +51,11 @@ class DrawnFrontier(Ledger):
                 self._refuse(key)
                 continue
             slot = known.setdefault(key, batch.slot, NEW)
-            if slot >= 0:
+            if slot <= ASLEEP or (slot >= 0 and place.after > self._woke):
+                batch.insert(len(links))
+                self._move_sleeper(key, slot, place)
+                batch.insert(len(links))
+            elif slot >= 0:
                 if slot in batch:  # the link comes twice
                     batch.insert(len(links))
                 self._move(slot, place)
@@ -58,15 +64,18 @@ class DrawnFrontier(Ledger):
                     known.set(key, batch.slot)
                 elif not fetched.discard(key):
                     self._given_up.discard(key)
-                arm, vector, method = place
+                arm, vector, method, after = place
                 if vector is None:
                     vector = bytes(pool.width)
                     arm = pool.follow(arm, vector)
                 host = pool.host(link.host)
-                number = records.store(link, host, origin, arm, 0.0, vector, method)
-                batch.add(number, records.youngest, host, arm, vector)
+                number = records.store(link, host, origin, arm, 0.0, vector, method, after)
+                if after > self._woke:
+                    self._sleep(key, Place(number, records.youngest, host), arm, 0.0, after, vector)
+                else:
+                    batch.add(number, records.youngest, host, arm, vector)
         batch.insert(0)
-        return len(pool) - before
+        return len(pool) + self.asleep - before
 
     def draw(
         self,
@@ -92,6 +101,8 @@ class DrawnFrontier(Ledger):
         found = np.zeros((len(slots), pool.width), np.uint8)
         waits = slots >= 0
         found[waits] = pool.vectors(slots[waits])
+        for at in np.flatnonzero(slots <= ASLEEP).tolist():
+            found[at] = np.frombuffer(self._sleepers.get(ASLEEP - int(slots[at])).vector, np.uint8)
         return found
 
     def divide(self, arm: int, column: int, above: int, new_arm: int) -> None:
@@ -107,17 +118,39 @@ class DrawnFrontier(Ledger):
 
     def _move(self, slot: int, place: _Place) -> None:
         """Give a waiting link another place; without a vector it keeps its own."""
-        pool, (arm, vector, method) = self._pool, place
+        pool, (arm, vector, method, after) = self._pool, place
         if vector is None:
             vector = pool.vector(slot)
             arm = pool.follow(arm, vector)
-        self._records.replace(pool.record[slot], arm, 0.0, vector, method)
+        self._records.replace(pool.record[slot], arm, 0.0, vector, method, after)
         pool.replace(slot, arm, vector)
+
+    def _move_sleeper(self, key: int, slot: int, place: _Place) -> None:
+        """Give a link another place that sleeps, or is to sleep."""
+        pool, (arm, vector, method, after) = self._pool, place
+        if vector is None:
+            vector = self._sleepers.get(ASLEEP - slot).vector if slot <= ASLEEP else pool.vector(slot)
+            arm = pool.follow(arm, vector)
+        number, age, host = kept = self._rise(slot)
+        self._records.replace(number, arm, 0.0, vector, method, after)
+        if after > self._woke:
+            self._sleep(key, kept, arm, 0.0, after, vector)
+        else:
+            self._known.set(key, pool.next_slots(1)[0])
+            pool.insert((number,), (age,), (host,), (arm,), (vector,))
+
+    def _let_wait(self, sleepers: Sequence[Sleeper]) -> list[int]:
+        pool = self._pool
+        slots = pool.next_slots(len(sleepers))
+        arms = [pool.follow(each.arm, each.vector) for each in sleepers]
+        _, numbers, ages, hosts, _, _, vectors = zip(*sleepers, strict=True)
+        pool.insert(numbers, ages, hosts, arms, vectors)
+        return slots
 
     def _fly(self, slot: int, pick_id: int) -> Pick:
         pick = super()._fly(slot, pick_id)
         if self._pool.divisions and pick.memo is not None:  # its record may have an arm that was divided since
-            self._records.replace(self._held[pick.id].number, pick.arm, 0.0, pick.memo.tobytes(), pick.method)
+            self._records.replace(self._held[pick.id].number, pick.arm, 0.0, pick.memo.tobytes(), pick.method, 0.0)
         return pick
 
     def _wait_again(self, pick: Pick, held: Held, host: int) -> int:
@@ -144,6 +177,7 @@ class _Place(NamedTuple):
     arm: int  # after all divisions, where there is a vector
     vector: bytes | None
     method: Method
+    after: float
 
 
 def _placed(pool: Pool, placements: Sequence[Placement | None]) -> list[_Place | None]:
@@ -159,10 +193,10 @@ def _placed(pool: Pool, placements: Sequence[Placement | None]) -> list[_Place |
         if place is None:
             found.append(None)
         elif place.memo is None:
-            found.append(_Place(place.arm, None, place.method))
+            found.append(_Place(place.arm, None, place.method, place.after))
         else:
             start = next(starts)
-            found.append(_Place(next(arms), raw[start : start + width], place.method))
+            found.append(_Place(next(arms), raw[start : start + width], place.method, place.after))
     return found
 
 

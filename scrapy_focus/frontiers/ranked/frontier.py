@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from scrapy_focus.core.types import Link, Placement, State
-from scrapy_focus.frontiers.ledger import FLYING, NEW, READ_AT_ONCE, Ledger, plain
+from scrapy_focus.frontiers.ledger import ASLEEP, FLYING, NEW, READ_AT_ONCE, Ledger, Place, plain
 from scrapy_focus.frontiers.ranked.queue import Queue
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from scrapy_focus.core.types import Memo, Pick
     from scrapy_focus.frontiers.ledger import Held
     from scrapy_focus.frontiers.records import Record, Records
+    from scrapy_focus.frontiers.sleepers import Sleeper
 
 
 class RankedFrontier(Ledger):
@@ -33,7 +34,8 @@ class RankedFrontier(Ledger):
 
     def push(self, links: Sequence[Link], placements: Sequence[Placement | None], *, origin: int = -1) -> int:
         places = [place if place is None else plain(place) for place in placements]
-        queue, records, known, fetched, before = self._queue, self._records, self._known, self._fetched, len(self)
+        queue, records, known, fetched = self._queue, self._records, self._known, self._fetched
+        before = len(queue) + self.asleep
         given_up, host_of, store, insert = self._given_up, queue.hosts.number, records.store, queue.insert
         for link, place in zip(links, places, strict=True):
             key = link.key
@@ -41,18 +43,21 @@ class RankedFrontier(Ledger):
                 self._refuse(key)
                 continue
             slot = known.setdefault(key, queue.next_slot, NEW)
-            if slot >= 0:
+            if slot >= 0 or slot <= ASLEEP:
                 self._move(key, slot, place)
             elif slot != FLYING:
                 if slot != NEW:
                     known.set(key, queue.next_slot)
                 elif not fetched.discard(key) and given_up:
                     given_up.discard(key)
-                host, (arm, rank, memo, method) = host_of(link.host), place
+                host, (arm, rank, memo, method, after) = host_of(link.host), place
                 packed = None if memo is None else _packed(memo)
-                number = store(link, host, origin, arm, rank, packed, method)
-                insert(number, records.youngest, host, arm, rank)
-        return len(queue) - before
+                number = store(link, host, origin, arm, rank, packed, method, after)
+                if after > self._woke:
+                    self._sleep(key, Place(number, records.youngest, host), arm, rank, after)
+                else:
+                    insert(number, records.youngest, host, arm, rank)
+        return len(queue) + self.asleep - before
 
     def pop(self, arm: int, busy: Collection[str] = ()) -> Pick | None:
         slot = self._queue.best(arm, busy)
@@ -71,7 +76,7 @@ class RankedFrontier(Ledger):
         places = [place if place is None else plain(place) for place in placements]
         for key, place in zip(keys, places, strict=True):
             slot = self._known.get(key, NEW)
-            if slot < 0:
+            if ASLEEP < slot < 0:
                 continue
             if place is None:
                 self._give_up(key, slot)
@@ -87,11 +92,17 @@ class RankedFrontier(Ledger):
         return sum(self._give_up_slots(self._queue.worst(arm, n)) for arm, n in counts.items())
 
     def _move(self, key: int, slot: int, place: Placement) -> None:
-        queue, (arm, rank, memo, method) = self._queue, place
-        number, age, (host, _, _) = queue.record[slot], queue.age[slot], queue.place(slot)
-        self._records.replace(number, arm, rank, None if memo is None else _packed(memo), method)
-        queue.remove(slot)
-        self._known.set(key, queue.insert(number, age, host, arm, rank))
+        arm, rank, memo, method, after = place
+        number, age, host = kept = self._rise(slot)
+        self._records.replace(number, arm, rank, None if memo is None else _packed(memo), method, after)
+        if after > self._woke:
+            self._sleep(key, kept, arm, rank, after)
+        else:
+            self._known.set(key, self._queue.insert(number, age, host, arm, rank))
+
+    def _let_wait(self, sleepers: Sequence[Sleeper]) -> list[int]:
+        insert = self._queue.insert
+        return [insert(each.number, each.age, each.host, each.arm, each.rank) for each in sleepers]
 
     def _wait_again(self, pick: Pick, held: Held, host: int) -> int:
         return self._queue.insert(held.number, held.age, host, pick.arm, pick.rank)

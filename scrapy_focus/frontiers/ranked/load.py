@@ -9,7 +9,7 @@ import numpy as np
 
 from scrapy_focus.frontiers.hosts import column, scattered
 from scrapy_focus.frontiers.ranked import queue as queues
-from scrapy_focus.frontiers.ranked.runs import Runs
+from scrapy_focus.frontiers.runs import Runs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from scrapy_focus.frontiers.hosts import Hosts, Pairs
-from scrapy_focus.frontiers.ranked.runs import Runs, in_order
 from scrapy_focus.frontiers.require import require
+from scrapy_focus.frontiers.runs import Runs, in_order
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping

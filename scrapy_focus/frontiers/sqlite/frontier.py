@@ -13,7 +13,7 @@ from scrapy_focus.core.frontier import Ranks, Vectors
 from scrapy_focus.core.types import Link, Pick, State
 from scrapy_focus.frontiers.drawn.frontier import DrawnFrontier
 from scrapy_focus.frontiers.keys import KeySet
-from scrapy_focus.frontiers.ledger import FLYING, PROBED, Held, Ledger
+from scrapy_focus.frontiers.ledger import ASLEEP, FLYING, PROBED, Held, Ledger
 from scrapy_focus.frontiers.ranked.frontier import RankedFrontier
 from scrapy_focus.frontiers.ranked.load import Loading
 from scrapy_focus.frontiers.sqlite.database import storage_error
@@ -141,7 +141,10 @@ class Stored(Ledger):
         flying = [FlyingRow(pick.id, self._held[pick.id].number, pick.key) for pick in self._flying.values()]
         if self._until:
             flying = [*self._interrupted]
-        counters = {"id": self._next_id, "arms": len(self._order.waiting), "width": self._width, "anew": self._until}
+        counters = {
+            "id": self._next_id, "arms": len(self._order.waiting), "width": self._width, "anew": self._until,
+            "woke": self._woke,
+        }  # fmt: skip
         self._records.checkpoint(self._order.hosts.names, flying, counters, notes or {}, then)
 
     def flush(self) -> None:
@@ -185,10 +188,11 @@ class Stored(Ledger):
         for name in self._records.load():
             self._order.host(name)
         counters = self._records.counters
-        self._next_id = counters.get("id", 1)
+        self._next_id = int(counters.get("id", 1))
+        self._woke = counters.get("woke", 0.0)
         to_place = KeySet()
         if anew:
-            self._begin_anew(counters.get("anew", 0))
+            self._begin_anew(int(counters.get("anew", 0)))
             for keys in self._records.keys_before(self._until):
                 to_place.update_many(keys)
         else:
@@ -197,7 +201,8 @@ class Stored(Ledger):
             for keys, slots in self._load_links():
                 together.add(keys, slots)
             together.finish()
-            self._order.grow(counters.get("arms", 0))
+            self._load_sleepers()
+            self._grow(int(counters.get("arms", 0)))
             for pick in self._records.flying():
                 self._load_pick(pick)
         self._load_seen(to_place)
@@ -208,19 +213,40 @@ class Stored(Ledger):
         self._until, self._interrupted = until or end, self._records.flying_rows()
         self._records.erase_range(self._until, end)
 
-    def _compare(self, counters: Mapping[str, int]) -> None:
+    def _compare(self, counters: Mapping[str, float]) -> None:
         """Refuse a file that keeps something else, or of which not all is placed."""
         if counters.get("anew", 0):
             raise StorageError(
                 f"a new policy was placing the links in {self.path} again when it was killed: open it anew, or use "
                 "another JOBDIR"
             )
-        width = counters.get("width", 0)
+        width = int(counters.get("width", 0))
         if width != self._width and not (width == 0 and self._records.is_empty()):
             raise ResumeError(
                 f"{self.path} holds a crawl that keeps {_kept(width)}, now it should keep {_kept(self._width)}; use "
                 "the policy and the settings with which it began, or another JOBDIR"
             )
+
+    def _grow(self, n_arms: int) -> None:
+        """Have so many arms, which no link in the file is beyond."""
+        if len(self._order.waiting) > n_arms:
+            raise LookupError(f"a link has the arm {len(self._order.waiting) - 1}, and there are {n_arms}")
+        self._order.grow(n_arms)
+
+    def _load_sleepers(self) -> None:
+        """Let sleep in the file what sleeps."""
+        width = self._width
+        columns = _COLUMNS | {"rank": "f8", "after": "f8"} | (_vector_columns(width) if width else {})
+        parts = list(self._records.waiting(columns, after=self._woke))
+        if not parts:
+            return
+        rows = np.concatenate(parts)
+        vectors = _vectors(rows, width).tobytes() if width else b""
+        self._order.grow(int(rows["arm"].max()) + 1)
+        beds = self._sleepers.load(
+            rows["key"], rows["row"], rows["host"], rows["arm"], rows["rank"], rows["after"], vectors
+        )
+        self._known.update_many(rows["key"].copy(), ASLEEP - beds)
 
     def _load_pick(self, stored: StoredPick) -> None:
         id_, number, key, host, arm, rank, record = stored
@@ -261,7 +287,7 @@ class SqliteRanked(Stored, RankedFrontier):
 
     def _load_links(self) -> Iterable[tuple[NDArray[np.int64], NDArray[np.int32]]]:
         loading = Loading(self._queue)
-        for part in self._records.waiting(_COLUMNS | {"rank": "f8"}):
+        for part in self._records.waiting(_COLUMNS | {"rank": "f8"}, until=self._woke):
             yield part["key"], loading.add(part["row"], part["host"], part["arm"], part["rank"])
         loading.finish()
 
@@ -274,13 +300,22 @@ class SqliteDrawn(Stored, DrawnFrontier):
         self._width = width
 
     def _load_links(self) -> Iterable[tuple[NDArray[np.int64], NDArray[np.int32]]]:
-        width = self._width
-        memo, length = f"coalesce(memo, zeroblob({width}))", f"coalesce(length(memo), {width})"
-        for part in self._records.waiting(_COLUMNS | {memo: f"S{width}", length: "i4"}):
-            if (part[length] != width).any():
-                raise LookupError("a link has a vector of another width")
-            vectors = np.ascontiguousarray(part[memo]).view(np.uint8).reshape(-1, width)
+        for part in self._records.waiting(_COLUMNS | _vector_columns(self._width), until=self._woke):
+            vectors = _vectors(part, self._width)
             yield part["key"], self._pool.load(part["row"], part["host"], part["arm"], vectors)
+
+
+def _vector_columns(width: int) -> dict[str, str]:
+    """Return the columns of a table that say which vectors links have, and their types."""
+    return {f"coalesce(memo, zeroblob({width}))": f"S{width}", f"coalesce(length(memo), {width})": "i4"}
+
+
+def _vectors(rows: NDArray[np.void], width: int) -> NDArray[np.uint8]:
+    """Return the vectors of rows, shape (n, width)."""
+    memo, length = _vector_columns(width)
+    if (rows[length] != width).any():
+        raise LookupError("a link has a vector of another width")
+    return np.ascontiguousarray(rows[memo]).view(np.uint8).reshape(-1, width)
 
 
 class _Together:

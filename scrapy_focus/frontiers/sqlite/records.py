@@ -7,6 +7,7 @@ them to a thread that writes them as one transaction.
 
 from __future__ import annotations
 
+import math
 import sqlite3
 from collections import deque
 from itertools import islice
@@ -92,7 +93,7 @@ class SqliteRecords(Records):
             path = Path(self._folder.name) / "frontier.sqlite"
         self.path = path
         self.notes: dict[str, bytes] = {}
-        self.counters: dict[str, int] = {}
+        self.counters: dict[str, float] = {}
         self._fresh = Changes()
         self._pending: deque[Changes] = deque()
         self._stored_hosts = 0
@@ -102,19 +103,27 @@ class SqliteRecords(Records):
         self._writer = Writer(writer, path)
 
     def store(
-        self, link: Link, host: int, origin: int, arm: int, rank: float, memo: bytes | None, method: Method
+        self,
+        link: Link,
+        host: int,
+        origin: int,
+        arm: int,
+        rank: float,
+        memo: bytes | None,
+        method: Method,
+        after: float,
     ) -> int:
         number = self.youngest = self.youngest + 1
-        row = (link.key, link.url, host, link.depth, origin, link.payload, arm, rank, method, memo)
+        row = (link.key, link.url, host, link.depth, origin, link.payload, arm, rank, method, memo, after)
         self._fresh.rows[number] = row
         return number
 
-    def replace(self, number: int, arm: int, rank: float, memo: bytes | None, method: Method) -> None:
+    def replace(self, number: int, arm: int, rank: float, memo: bytes | None, method: Method, after: float) -> None:
         row = self._fresh.rows.get(number)
         if row is None:
-            self._fresh.moved[number] = arm, rank, method, memo
+            self._fresh.moved[number] = arm, rank, method, memo, after
         else:
-            self._fresh.rows[number] = (*row[:6], arm, rank, method, memo)
+            self._fresh.rows[number] = (*row[:6], arm, rank, method, memo, after)
 
     def erase(self, number: int) -> None:
         if self._fresh.rows.pop(number, None) is None:
@@ -142,7 +151,7 @@ class SqliteRecords(Records):
         missing = list(dict.fromkeys(number for number in numbers if number not in found))
         for start in range(0, len(missing), _ASKED_AT_ONCE):
             self._ask(missing[start : start + _ASKED_AT_ONCE], found)
-        for number, (_, _, method, memo) in moved.items():
+        for number, (_, _, method, memo, _) in moved.items():
             found[number] = found[number]._replace(memo=memo, method=method)
         return [found[number] for number in numbers]
 
@@ -160,7 +169,7 @@ class SqliteRecords(Records):
         self,
         hosts: Sequence[str],
         flying: list[FlyingRow],
-        counters: dict[str, int],
+        counters: dict[str, float],
         notes: Mapping[str, bytes],
         then: Callable[[], None] | None,
     ) -> None:
@@ -232,7 +241,7 @@ class SqliteRecords(Records):
         ask = self._reader.execute
         self.notes = dict(ask("SELECT name, value FROM notes"))
         self.counters = dict(ask("SELECT name, value FROM counters"))
-        self.youngest = self.counters.get("row", 1) - 1
+        self.youngest = int(self.counters.get("row", 1)) - 1
         hosts: list[str] = []
         for host, name in ask("SELECT host, name FROM hosts ORDER BY host"):
             if len(hosts) != host:
@@ -245,11 +254,17 @@ class SqliteRecords(Records):
         """Whether no link waits or flies in the file."""
         return self._reader.execute("SELECT 1 FROM links LIMIT 1").fetchone() is None
 
-    def waiting(self, columns: Mapping[str, str]) -> Iterator[NDArray[np.void]]:
-        """Yield what waits in the file, oldest first: these columns, of these types, many rows at a time."""
+    def waiting(
+        self, columns: Mapping[str, str], *, after: float = -math.inf, until: float = math.inf
+    ) -> Iterator[NDArray[np.void]]:
+        """Yield what waits in the file, oldest first: these columns, of these types, many rows at a time.
+
+        Only that is placed for a time later than ``after``, and no later than ``until``.
+        """
         rows = self._reader.execute(
             f"SELECT {', '.join(columns)} FROM links "  # noqa: S608
-            "WHERE row NOT IN (SELECT row FROM flying) ORDER BY row"
+            "WHERE row NOT IN (SELECT row FROM flying) AND after > ? AND after <= ? ORDER BY row",
+            (after, until),
         )
         kind = np.dtype(list(columns.items()))
         while len(part := np.fromiter(islice(rows, _LOADED_AT_ONCE), kind)):
@@ -313,7 +328,7 @@ class SqliteRecords(Records):
         """Find what is known about a record in memory."""
         for changes in (self._fresh, *reversed(self._pending)):
             if number in changes.rows:
-                key, url, _, depth, origin, payload, _, _, method, memo = changes.rows[number]
+                key, url, _, depth, origin, payload, _, _, method, memo, _ = changes.rows[number]
                 found[number] = Record(key, url, depth, origin, payload, memo, method)
                 return
             if number in changes.moved:

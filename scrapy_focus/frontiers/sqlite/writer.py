@@ -21,12 +21,13 @@ T = TypeVar("T")
 
 _ROWS = 500  # of one statement
 _MOVE = """
-UPDATE links SET (arm, rank, method, memo) = (SELECT arm, rank, method, memo FROM moved WHERE moved.row = links.row)
+UPDATE links SET (arm, rank, method, memo, after) =
+    (SELECT arm, rank, method, memo, after FROM moved WHERE moved.row = links.row)
 WHERE row IN (SELECT row FROM moved)
 """
 
-Row = tuple[Any, ...]  # key, url, host, depth, origin, payload, arm, rank, method, memo
-Moved = tuple[int, float, Literal["GET", "HEAD"], bytes | None]  # arm, rank, method, memo
+Row = tuple[Any, ...]  # key, url, host, depth, origin, payload, arm, rank, method, memo, after
+Moved = tuple[int, float, Literal["GET", "HEAD"], bytes | None, float]  # arm, rank, method, memo, after
 
 
 class FlyingRow(NamedTuple):
@@ -52,7 +53,7 @@ class Changes:
         self.seen: dict[int, int] = {}  # key -> state
         self.hosts: list[tuple[int, str]] = []
         self.flying: list[FlyingRow] = []
-        self.counters: dict[str, int] = {}
+        self.counters: dict[str, float] = {}
         self.notes: Mapping[str, bytes] = {}
         self.then: Callable[[], None] | None = None
         self.committed = False
@@ -111,7 +112,7 @@ class Writer:
 
     def _write(self, changes: Changes) -> None:
         execute = self._connection.execute
-        execute("CREATE TEMP TABLE IF NOT EXISTS moved (row INTEGER PRIMARY KEY, arm, rank, method, memo)")
+        execute("CREATE TEMP TABLE IF NOT EXISTS moved (row INTEGER PRIMARY KEY, arm, rank, method, memo, after)")
         execute("BEGIN IMMEDIATE")
         try:
             self._insert("hosts", changes.hosts)
