@@ -20,6 +20,7 @@ from scrapy_focus.core.frontier import Drawn as Drawn
 from scrapy_focus.core.frontier import Frontier as Frontier
 from scrapy_focus.core.frontier import Ranked as Ranked
 from scrapy_focus.core.frontier import Ranks as Ranks
+from scrapy_focus.core.frontier import Sleeping as Sleeping
 from scrapy_focus.core.frontier import Vectors as Vectors
 from scrapy_focus.core.goal import Goal as Goal
 from scrapy_focus.core.goal import ItemsGoal as ItemsGoal

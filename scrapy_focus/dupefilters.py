@@ -105,13 +105,20 @@ class Seen:
     def has(self, request: Request, entry: Entry | None) -> bool:
         """Whether a request was seen before; note that it is now. ``entry``: that of the page that it comes from."""
         if request.dont_filter:
-            return False
+            return self._is_known_start(request, entry)
         if self._notes_urls and request.method == "GET" and not request.body:
             self._urls.add(request.url, self.links.key(request) if self.wanted or self.tells_keys else 0)
         if not self.filter.request_seen(request) or self._was_lost(request, entry):
             return False
         self.filter.log(request, cast("Spider", self.crawler.spider))
         return True
+
+    def _is_known_start(self, request: Request, entry: Entry | None) -> bool:
+        """Whether a start request, or a redirect of one, is for a page that is known, where pages are fetched again."""
+        if not (self.links.comes_back and request.meta.get("is_start_request")):
+            return False
+        is_retry = entry is not None and self.links.key(request) in (entry.pick.key, *entry.also)
+        return not is_retry and self.links.is_known(request)
 
     def drops(self, request: Request, entry: Entry | None) -> bool:
         """Whether the dupefilter would say of a request that it was seen before, and the policy does not want its link.

@@ -36,7 +36,7 @@ from scrapy_focus.engine.feeds import flush_feeds, mend_feeds
 from scrapy_focus.engine.garbage import freeze, thaw
 from scrapy_focus.engine.inflight import BudgetExhausted, Entry, Errback, InFlight, engine_slot, unwrap
 from scrapy_focus.engine.links import Links
-from scrapy_focus.engine.marks import PICK, WHY
+from scrapy_focus.engine.marks import PICK, VISIT, WHY
 from scrapy_focus.engine.nearcopies import PARAMETERS, NearCopyFilter
 from scrapy_focus.engine.priorities import Priorities
 from scrapy_focus.engine.requests import MissingCallback, Requests, project_of
@@ -138,7 +138,14 @@ class FocusScheduler(BaseScheduler):
                 cast("Spider", crawler.spider), durable=self.job is not None, stores=config.stored_classes
             )
             self.priorities = self._make_priorities()
-            self.links = Links(crawler, self, self.requests, reads_page=policy.reads_page, priorities=self.priorities)
+            self.links = Links(
+                crawler,
+                self,
+                self.requests,
+                reads_page=policy.reads_page,
+                priorities=self.priorities,
+                comes_back=self.crawl.comes_back,
+            )
             self.seen = Seen(
                 crawler,
                 self,
@@ -432,7 +439,7 @@ class FocusScheduler(BaseScheduler):
             return True
         if self.near is not None and self.near.gives_back:
             return True
-        return bool(self.crawl.status().waiting) and not self._never
+        return bool(self.crawl.asleep) or (bool(self.crawl.status().waiting) and not self._never)
 
     def _drops(self, request: Request, entry: Entry | None) -> bool:
         return self.seen.drops(request, entry) or self.traps.drops(entry)
@@ -512,6 +519,8 @@ class FocusScheduler(BaseScheduler):
                 if any(other.request is request for other in self.inflight.entries.values()):
                     request = request.copy()
                 self._count_as_scrapy("dequeued")
+                if self.crawl.comes_back and pick.method == "GET":
+                    entry.first, entry.visited = request.copy(), VISIT in request.meta
                 if self.config.explain:
                     request.meta[WHY] = self.crawl.why
                 return self.inflight.hand_out(entry, request)
@@ -524,8 +533,8 @@ class FocusScheduler(BaseScheduler):
         return None
 
     def _skips(self, request: Request, pick: Pick) -> bool:
-        if self.near is None or State.FETCHED in self.seen.wanted:  # else a revisit would count as a copy
-            return False
+        if self.near is None or State.FETCHED in self.seen.wanted or VISIT in request.meta:
+            return False  # else a revisit would count as a copy
         return self.guard("near", False, self.near.skips, request, pick)
 
     def _choose(self) -> Pick | None:
@@ -551,10 +560,18 @@ class FocusScheduler(BaseScheduler):
             return None
         path = self.job.folder / ANSWERS
         if self.config.kill_safe_fetch:
-            return KeptAnswers(path, self.crawl.knows)
+            return KeptAnswers(path, self._states_when_killed)
         with suppress(OSError):
             path.unlink()  # or a later run would take them for new
         return None
+
+    def _states_when_killed(self, keys: Sequence[int]) -> list[State]:
+        """Return what is known about keys; a page that is to be fetched again has no answer from before."""
+        states = self.crawl.knows(keys)
+        if not self.crawl.comes_back:
+            return states
+        flew = self.crawl.status().recovered
+        return [state if key in flew else State.FETCHED for key, state in zip(keys, states, strict=True)]
 
     def _recall(self, answers: KeptAnswers, request: Request) -> Response | None:
         entry = self.inflight.find(request)
@@ -574,17 +591,21 @@ class FocusScheduler(BaseScheduler):
 
     def _succeed(self, entry: Entry, request: Request, seen: bool) -> bool:
         """A redirect or retry: the same pick continues with another request, unless its URL was seen before."""
-        if seen:
+        if seen and not self._leads_back(entry, request):
             entry.verdict = "redirect_seen"
             entry.leads_to = self.links.key(request)
             return False
-        if not request.dont_filter:
+        if not request.dont_filter or (self.crawl.comes_back and self.links.key(request) != entry.pick.key):
             entry.also.append(self.links.claim(request))
         self.inflight.succeed(entry)
         self._successors.append((entry, request))
         self.count("requeued")
         self._count_as_scrapy("enqueued")
         return True
+
+    def _leads_back(self, entry: Entry, request: Request) -> bool:
+        """Whether a page that was fetched before is redirected to one that was, and does not wait by itself."""
+        return entry.visited and self.crawl.knows([self.links.key(request)]) == [State.FETCHED]
 
     def _add(self, links: list[Link], source: Outcome | None = None) -> None:
         self.crawl.add(links, source)
@@ -624,7 +645,7 @@ class FocusScheduler(BaseScheduler):
         if isinstance(entry.failure, BudgetExhausted) and not entry.sent:
             self._release(entry)
             return
-        if self.near is not None:
+        if self.near is not None and not entry.visited:
             self.guard("near", None, self.near.concluded, entry)
         outcome = self._outcome(entry)
         label = entry.label()
@@ -634,6 +655,8 @@ class FocusScheduler(BaseScheduler):
             self.count(f"failure/{kind}")
         if outcome.pick.method == "HEAD":
             self._keep(entry)
+        elif self.crawl.comes_back:
+            outcome = self._with_next_visit(entry, outcome)
         if self.job is not None and not flush_feeds(self.crawler):  # or a kill took items of a page that is done
             raise StorageError("a feed cannot be written, see the log: make room, and start again with the same JOBDIR")
         for listener in self.listeners:
@@ -650,6 +673,13 @@ class FocusScheduler(BaseScheduler):
         if entry.leads_to is None or self.crawl.knows([entry.leads_to]) == [State.NEW]:  # whose link is to come yet
             return outcome
         return outcome._replace(also=(*outcome.also, entry.leads_to))
+
+    def _with_next_visit(self, entry: Entry, outcome: Outcome) -> Outcome:
+        """Keep the request of a page so that it can be sent again, and say how it is stored."""
+        if entry.first is None or self.links.key(entry.first) != entry.pick.key:  # it is lost, or a further request
+            return outcome._replace(once=True)
+        entry.first.meta[VISIT] = True
+        return outcome._replace(payload=self.requests.pack(entry.pick.key, entry.first))
 
     def _take_back(self, near: NearCopyFilter) -> None:
         for request in near.given_back():
@@ -732,10 +762,12 @@ class FocusScheduler(BaseScheduler):
             entry.links = links
 
     def _look_when_due(self) -> None:
-        """Let the engine ask again when the policy has something, or a host may be asked again; or let the crawl end,
-        if that is never.
+        """Let the engine ask again when the policy has something, a link is due, or a host may be asked again; or let
+        the crawl end, if that is never.
         """
         times = [] if (changes := self.slots.changes_in()) is None else [changes]
+        if (due := self.crawl.next_due) is not None:
+            times.append(max(0.0, due - self.crawl.status().at))
         if not self._in_flight:
             status = self.crawl.status()
             if status.waiting and status.due is not None and status.due > status.at:

@@ -8,6 +8,7 @@ import pkgutil
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from scrapy_focus import Link, Outcome, Placement, Policy, State
+from scrapy_focus.policies.orderings import BreadthFirst
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -69,6 +70,27 @@ class Curious(Recording):
     """A :class:`Recording` that also wants links that are known."""
 
     wants_known: ClassVar[frozenset[State]] = frozenset(State) - {State.NEW}
+
+
+class EachAgain(BreadthFirst):
+    """Breadth-first; each page that came is fetched again after so many seconds, behind what is new, some times."""
+
+    def __init__(self, *, every: float = 100.0, times: int = 1_000_000) -> None:
+        super().__init__()
+        self.every = every
+        self.times = times
+        self.visits: dict[int, int] = {}  # by key
+        self.learned: list[tuple[str, float]] = []
+
+    def learn(self, outcome: Outcome) -> None:
+        self.visits[outcome.pick.key] = self.visits.get(outcome.pick.key, 0) + 1
+        self.learned.append((outcome.pick.url, self.now))
+
+    def again(self, outcome: Outcome) -> Placement | None:
+        visits = self.visits[outcome.pick.key]
+        if outcome.error or visits > self.times:
+            return None
+        return Placement(0, -1e9 * visits, after=self.now + self.every)
 
 
 def link(number: int, *, host: str = "h", url: str = "", **rest: Any) -> Link:

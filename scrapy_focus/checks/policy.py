@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from scrapy_focus.core.policy import Policy
 
 _MOST_WAITING = 10  # links, in a crawl that gives some up
+_VISITS = 10  # times as many requests as there are pages, after which a crawl ends that fetches pages again
 
 
 def check_policy(make: Callable[[], Policy], *, pages: int = 60, seed: int = 0, mission: Mission | None = None) -> None:
@@ -41,7 +42,9 @@ def check_policy(make: Callable[[], Policy], *, pages: int = 60, seed: int = 0, 
     Notes
     -----
     A page takes a second of the crawl's clock; where nothing may be chosen, it is the time that
-    :meth:`~scrapy_focus.core.policy.Policy.due` says. What is checked: it fetches every page of the site, with one and
+    :meth:`~scrapy_focus.core.policy.Policy.due` says, or that at which the next link is due that sleeps. A crawl whose
+    policy has :meth:`~scrapy_focus.core.policy.Policy.again` ends after ten times as many requests as there are pages,
+    and is to have fetched each of them by then. What is checked: it fetches every page of the site, with one and
     with eight in flight; it never selects while nothing waits, nor a host that is busy; the same seed gives the same
     order; where few links may wait, it gives up as many as it is asked to, and the same ones with the same seed; it
     stays alive through failures, HEADs, and picks that are released; it can be pickled in mid-crawl and makes the same
@@ -159,7 +162,8 @@ def _crawl(
     released = 0
     while True:
         busy = {pick.host for pick in out} if in_flight > 1 else set()
-        pick = crawl.next(busy) if len(out) < in_flight else None
+        is_over = policy.can("again") and len(order) >= _VISITS * site.pages
+        pick = crawl.next(busy) if len(out) < in_flight and not is_over else None
         if pick is not None:
             _require(pick.host not in busy, f"select() gave a link of the busy host {pick.host}")
             _check_explanation(crawl.policy, pick)
@@ -175,10 +179,12 @@ def _crawl(
                 crawl.policy.attach(crawl.frontier)
             continue
         if not out:
-            due = crawl.status().due
-            if due is None or not clock.now < due < math.inf:
+            status = crawl.status()
+            times = [time for time in (status.due if status.waiting else None, status.next_due) if time is not None]
+            later = [time for time in times if clock.now < time < math.inf]
+            if is_over or not later:
                 break
-            clock.now = due
+            clock.now = min(later)
             continue
         clock.now += 1.0
         outcome, links = site.answer(out.pop(0))
@@ -186,7 +192,7 @@ def _crawl(
         _require(len(order) < 20 * site.pages, "it fetches the same pages again and again")
     crawl.frontier.check()
     _require(
-        not crawl.counts["select/none"] and not len(crawl.frontier),
+        not crawl.counts["select/none"] and (is_over or not len(crawl.frontier)),
         "select() gives nothing though links wait and no host is busy",
     )
     return order

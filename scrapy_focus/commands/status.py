@@ -77,6 +77,7 @@ def rows_of(found: dict[str, Any]) -> list[tuple[str, str]]:
         ("goal", found["goal"]),
         ("mission", mission or "anything"),
         ("waiting", f"{_n(links['waiting'], 'link')} in {_n(links['arms'], 'arm')}{since}"),
+        *_asleep(links),
         ("in flight", f"{links['in_flight']:,}"),
         (
             "known",
@@ -112,6 +113,13 @@ def rows_of(found: dict[str, Any]) -> list[tuple[str, str]]:
     return rows
 
 
+def _asleep(links: dict[str, Any]) -> list[tuple[str, str]]:
+    if not links["asleep"]:
+        return []
+    due = links["next_due"].removesuffix("+00:00").replace("T", " ")
+    return [("asleep", f"{_n(links['asleep'], 'link')} until a time, the first until {due} UTC")]
+
+
 def _dropped(counts: dict[str, int]) -> list[tuple[str, str]]:
     dropped = counts.get("link/dropped", 0)
     return [("dropped", f"{_n(dropped, 'link')} given up, as too many waited")] if dropped else []
@@ -128,7 +136,7 @@ def _state(found: dict[str, Any]) -> str:
 
 
 def _what_next(found: dict[str, Any]) -> str:
-    if not found["links"]["waiting"]:
+    if not found["links"]["waiting"] and not found["links"]["asleep"]:
         return "no link waits: it is finished; use another JOBDIR to crawl again"
     if spent := [name for name, left in found["left"].items() if left == 0]:
         return f"its budget of {' and '.join(spent)} is used up; the same command with a larger one resumes there"

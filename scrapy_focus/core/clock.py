@@ -42,9 +42,10 @@ class Clock:
     def __call__(self) -> float:
         """Return the time."""
         machine, steady = self._machine(), self._steady()
-        self._said = machine if machine >= self._said else self._said + max(0.0, steady - self._since)
-        self._since = steady
-        return self._said
+        if machine < self._said:
+            machine = self._said + max(0.0, steady - self._since)
+        self._said, self._since = machine, steady
+        return machine
 
     def not_before(self, at: float) -> None:
         """Be no earlier than a time that an earlier run of the crawl was told."""

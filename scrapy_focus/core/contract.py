@@ -7,7 +7,7 @@ import math
 import sys
 from collections.abc import Iterable
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -16,14 +16,14 @@ from scrapy_focus.core.frontier import Drawn, Ranked, Ranks
 from scrapy_focus.core.frontier import Frontier as FrontierProtocol
 from scrapy_focus.core.policy import Left, Policy
 from scrapy_focus.core.printable import brief
-from scrapy_focus.core.types import NOT_NOW, Pick, State
+from scrapy_focus.core.types import NOT_NOW, Pick, Placement, State
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from scrapy_focus.core.frontier import Frontier, Keeps, MakeFrontier
+    from scrapy_focus.core.frontier import Frontier, Keeps, MakeFrontier, Sleeping
     from scrapy_focus.core.goal import Goal
-    from scrapy_focus.core.types import Link, Outcome, Placement
+    from scrapy_focus.core.types import Link, Outcome
 
 _MOST_ARMS = 1_000_000
 _LARGEST = sys.float_info.max
@@ -231,8 +231,27 @@ def check_order(frontier: Frontier, keeps: Keeps, policy: Policy) -> None:
         )
 
 
-def placed(placements: Sequence[Placement | None], links: Sequence[Link]) -> Sequence[Placement | None]:
-    """Return the placements that a policy gave for some links.
+def placed_again(policy: Policy, outcome: Outcome) -> Placement | None:
+    """Return where a policy lets the page of an outcome wait again.
+
+    Raises
+    ------
+    PolicyError
+        If that is neither ``None`` nor a place.
+    """
+    place = policy.again(outcome)
+    if place is None or place is NOT_NOW:
+        return None
+    if not isinstance(place, Placement):
+        raise PolicyError(f"again() answered {brief(place)}; return a Placement, or None")
+    placed([place], [outcome.pick], "again")
+    return place
+
+
+def placed(
+    placements: Sequence[Placement | None], links: Sequence[Link] | Sequence[Pick], verb: str = "place"
+) -> Sequence[Placement | None]:
+    """Return the placements that a policy gave for some links; ``verb`` is what it was asked.
 
     Raises
     ------
@@ -255,12 +274,33 @@ def placed(placements: Sequence[Placement | None], links: Sequence[Link]) -> Seq
             or not 0 <= place.arm < _MOST_ARMS
             or place.rank != place.rank
             or (isinstance(place.rank, int) and abs(place.rank) > _LARGEST)
+            or (place.after != 0.0 and not _is_time(place.after))
         ):
             raise PolicyError(
-                f"place() gave {brief(place)}; an arm is an integer from 0, without gaps, below {_MOST_ARMS:,}, a rank "
-                "a number that is not NaN, a method GET or HEAD"
+                f"{verb}() gave {brief(place)}; an arm is an integer from 0, without gaps, below {_MOST_ARMS:,}, a "
+                "rank a number that is not NaN, a method GET or HEAD, after a number of seconds since the epoch"
             )
     return placements
+
+
+def sleeping_of(frontier: Frontier) -> Sleeping | None:
+    """Return a frontier in which links may sleep, ``None`` for one that knows nothing of times."""
+    knows = all(hasattr(frontier, name) for name in ("asleep", "next_due", "wake"))
+    return cast("Sleeping", frontier) if knows else None
+
+
+def check_awake(placements: Sequence[Placement | None], frontier: Frontier) -> None:
+    """Raise :class:`~scrapy_focus.core.errors.PolicyError` if links are to sleep in a frontier in which none can."""
+    if any(place is not None and place.after > 0 for place in placements):
+        raise PolicyError(
+            f"Placement.after lets a link sleep, and {type(frontier).__qualname__} has no asleep, next_due and wake(): "
+            "take another frontier, or give it these (scrapy_focus.Sleeping)"
+        )
+
+
+def _is_time(after: object) -> bool:
+    number = _number(after)
+    return number is not None and math.isfinite(number)
 
 
 def selected(pick: Pick | None, frontier: Frontier, known: Collection[int]) -> Pick | None:

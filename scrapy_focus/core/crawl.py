@@ -24,6 +24,7 @@ from scrapy_focus.core.budget import Budget
 from scrapy_focus.core.clock import Clock
 from scrapy_focus.core.contract import (
     best_of,
+    check_awake,
     check_order,
     check_pieces,
     cost_of,
@@ -33,12 +34,14 @@ from scrapy_focus.core.contract import (
     left_of,
     made,
     placed,
+    placed_again,
     selected,
+    sleeping_of,
     states_of,
     worth,
 )
 from scrapy_focus.core.errors import ConfigError, FocusError, GoalError, PolicyError, StorageError
-from scrapy_focus.core.events import Added, Concluded, GaveUp, Picked, Recovered, Released, Sent
+from scrapy_focus.core.events import Added, Concluded, GaveUp, Picked, Recovered, Released, Sent, Woke
 from scrapy_focus.core.frontier import Ranks
 from scrapy_focus.core.giving_up import give_up
 from scrapy_focus.core.goal import ItemsGoal
@@ -86,7 +89,9 @@ class Status:
     """How a crawl stands at one instant."""
 
     counts: Mapping[str, int]  # as they are written to the stats, without ``focus/``
-    waiting: int  # links
+    waiting: int  # links that may leave now
+    asleep: int  # links that wait until a time
+    next_due: float | None  # the first of these times, in seconds since the epoch; None: nothing sleeps
     arms: int  # that exist
     awake: int  # arms in which something waits
     in_flight: int  # picks without an outcome
@@ -97,7 +102,7 @@ class Status:
     limits: Mapping[str, float | None]  # of the same
     finished: str  # why it is over, "" if it is not
     at: float  # seconds since the epoch
-    due: float | None  # when the next link may be chosen, likewise; None: now, or not known
+    due: float | None  # when the next of those that wait may be chosen, likewise; None: now, or not known
     recovered: frozenset[int]  # keys that were in flight when a run was killed, and have no outcome since
     hosts: Sequence[str] = ()  # on which a link ever waited, where the frontier tells
     best_arms: Sequence[tuple[str, float, int]] = ()  # where asked for: name, reward, pulls
@@ -143,8 +148,8 @@ class Crawl:
     stop
         When to stop; never by default.
     most_waiting
-        Links that may wait; any number by default. Where more do after links were placed, the policy gives up those
-        that it wants least, until nine tenths of it wait (``counts["link/dropped"]``).
+        Links that may wait, those that sleep not counted; any number by default. Where more do after links were placed,
+        the policy gives up those that it wants least, until nine tenths of it wait (``counts["link/dropped"]``).
     seed
         Of all randomness; a crawl with one request in flight and a seed makes the same choices again.
     log
@@ -221,7 +226,7 @@ class Crawl:
         self.explains = explain
         self.strict = strict
         self.clock = time.monotonic if clock is None else clock  # for durations
-        self._time = Clock() if clock is None else Clock(clock, clock)
+        self._now = Clock() if clock is None else Clock(clock, clock)  # seconds since the epoch, over all runs
         self.patience = patience
         self._share = 1.0  # of the patience that is had now
         self._share_since: float | None = None  # seconds of the clock; when a reward was late first, or that changed
@@ -235,6 +240,7 @@ class Crawl:
         self.stop_reason = ""
         self._wanted = states_of(policy)
         self._knows = policy.can("know")
+        self.comes_back = policy.can("again")  # whether pages may wait again that were fetched
         self.picks: dict[int, Pick] = {}  # in flight, by id
         self._unsent: set[int] = set()
         self._unchosen: set[int] = set()  # picks in flight that this policy did not choose
@@ -254,6 +260,7 @@ class Crawl:
         else:
             self.frontier = cast("Frontier", frontier)
         check_order(self.frontier, keeps, policy)
+        self._sleeping = sleeping_of(self.frontier)
         restored = job is not None and job.restore(self)
         if not restored:
             policy.open(self.frontier, np.random.default_rng(seed), self.mission)
@@ -270,11 +277,11 @@ class Crawl:
                 f"links came for pick {source.pick.id} ({source.pick.url}), which is not in flight: give them to "
                 "report(), or to add() before that"
             )
-        before = len(self.frontier)
+        before = len(self.frontier) + self.asleep
         event = Added(links, None if source is None else self._noted(source), self._now())
         self.apply(event)
         self._tell(event)
-        added = len(self.frontier) - before
+        added = len(self.frontier) + self.asleep - before
         self._make_room()
         self._keep_up()
         return added
@@ -286,6 +293,7 @@ class Crawl:
         ``turns`` are several such sets in its place: the first that leaves something to choose counts.
         """
         self.expire()
+        self._wake()
         if turns is not None:
             order = cast("Ranked | Drawn", self.frontier)
             first = next((each for each in turns if order.awake(each).any()), None)
@@ -395,6 +403,8 @@ class Crawl:
         return Status(
             counts=MappingProxyType(self.counts),
             waiting=len(self.frontier),
+            asleep=self.asleep,
+            next_due=self.next_due,
             arms=len(waiting),
             awake=int(np.count_nonzero(waiting)),
             in_flight=len(self.picks),
@@ -412,6 +422,16 @@ class Crawl:
             left=None if left is FAILED else left,
             cost=None if cost is FAILED else cost,
         )
+
+    @property
+    def asleep(self) -> int:
+        """How many links wait until a time."""
+        return 0 if self._sleeping is None else self._sleeping.asleep
+
+    @property
+    def next_due(self) -> float | None:
+        """When the first of these is due, in seconds since the epoch; ``None`` where nothing sleeps."""
+        return None if self._sleeping is None else self._sleeping.next_due
 
     def knows(self, keys: Sequence[int]) -> list[State]:
         """Return what is known about each key."""
@@ -458,6 +478,10 @@ class Crawl:
                 self.recovered.update(event.keys)
             case GaveUp():
                 self._apply_gave_up(event)
+            case Woke():
+                self._last = event.at
+                if self._sleeping is not None:
+                    self._sleeping.wake(event.at)
             case Snapshot():
                 self._restore(event)
 
@@ -507,6 +531,8 @@ class Crawl:
             if event.links or event.known:
                 self._add(event.links, outcome, event.known)
         self._ask("learn", self.policy.learn, outcome)
+        if self.comes_back and pick.method == "GET" and not outcome.once:
+            self._place_again(outcome)
         if self.log is not None:
             self._ask("log", self.log.outcome, outcome)
         if self.stop is not None:
@@ -561,7 +587,26 @@ class Crawl:
         self.frontier.push(links, placements, origin=origin)
 
     def _placements(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
-        return placed(self.policy.place(links, source), links)
+        placements = placed(self.policy.place(links, source), links)
+        if self._sleeping is None:
+            check_awake(placements, self.frontier)
+        return placements
+
+    def _place_again(self, outcome: Outcome) -> None:
+        """Let the policy say whether and where a page waits again."""
+        pick, place = outcome.pick, self._ask("again", self._placement_again, outcome)
+        if place is FAILED or place is None:
+            return
+        payload = pick.payload if outcome.payload is None else outcome.payload
+        link = Link(pick.url, pick.key, pick.host, pick.depth, state=State.FETCHED, payload=payload)
+        self.frontier.push([link], [place], origin=pick.origin)
+        self.counts["link/again"] += 1
+
+    def _placement_again(self, outcome: Outcome) -> Placement | None:
+        place = placed_again(self.policy, outcome)
+        if self._sleeping is None:
+            check_awake([place], self.frontier)
+        return place
 
     def _fall_back(self, links: Sequence[Link]) -> Sequence[Placement | None]:
         """Place links for a policy that could not, behind each other in arm 0; they leave it in any case, see
@@ -573,6 +618,14 @@ class Crawl:
         return [Placement(0, -float(first + i)) for i in range(1, len(links) + 1)]
 
     # Choosing
+
+    def _wake(self) -> None:
+        """Let links wait that slept and are due."""
+        due = None if self._sleeping is None else self._sleeping.next_due
+        if due is not None and due <= (at := self._now()):
+            event = Woke(at)
+            self.apply(event)
+            self._tell(event)
 
     def _choose(self, busy: Collection[str], at: float) -> _Choice | None:
         """Let the policy choose; where it fails, any link; where it has nothing and nothing else would happen, one
@@ -800,7 +853,7 @@ class Crawl:
         self.job = job
         self._told = dict(self.counts)
         self.stop_reason = ""
-        self._time.not_before(self._last)
+        self._now.not_before(self._last)
         if is_new:
             job.checkpoint(self._snapshot())
             job.flush()
@@ -821,10 +874,6 @@ class Crawl:
     def _keep_up(self) -> None:
         if self.job is not None and self.job.due and self._ask("checkpoint", self.checkpoint) is FAILED:
             self.job.postpone()
-
-    def _now(self) -> float:
-        """Seconds since the epoch, which never go back, over all runs of the crawl."""
-        return self._time()
 
     def _ask(self, what: str, question: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | _Failure:
         """Ask a policy, a goal, a stop rule or a log; where it raises, log and count that, and answer ``FAILED``."""

@@ -74,4 +74,10 @@ class GaveUp(NamedTuple):
     at: float
 
 
-Event = Added | Picked | Sent | Released | Recovered | Concluded | GaveUp
+class Woke(NamedTuple):
+    """Links that slept until then wait from now on."""
+
+    at: float
+
+
+Event = Added | Picked | Sent | Released | Recovered | Concluded | GaveUp | Woke

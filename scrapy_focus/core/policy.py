@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from scrapy_focus.core.types import Link, Outcome, Pick, Placement, State
 
 #: Methods that a policy may do without; what depends on them asks :meth:`Policy.can`.
-Ability = Literal["due", "expected_cost", "expected_left", "know", "load", "save"]
+Ability = Literal["again", "due", "expected_cost", "expected_left", "know", "load", "save"]
 
 
 class Left(NamedTuple):
@@ -118,6 +118,15 @@ class Policy(ABC):
         The outcome of a HEAD (``outcome.pick.method``) carries the reward that the page promises. It is earned when the
         page is fetched.
         """
+
+    def again(self, outcome: Outcome) -> Placement | None:
+        """Say where a page waits that was fetched just now, to be fetched again; ``None`` leaves it as fetched.
+
+        Asked after :meth:`learn`, for each outcome that is not of a HEAD, also where nothing came back (see its
+        ``error``). With ``Placement.after`` the page sleeps until then. A crawl whose policy has this method ends by a
+        budget or a stop rule, or where nothing waits or sleeps any more.
+        """
+        return None
 
     def release(self, pick: Pick) -> None:  # noqa: B027 (nothing to undo for a policy that counts nothing)
         """A pick was released unsent: undo what ``select`` counted. ``learn`` does not come for it."""

@@ -23,7 +23,8 @@ class State(IntEnum):
     """What the crawl knows about a URL.
 
     ``FETCHED`` is also the state of those that failed; ``GIVEN_UP`` that of those that a policy wants not, which were
-    never asked for. Both may be placed again, by a policy that asks for known links.
+    never asked for. Both may be placed again, by a policy that asks for known links. ``WAITING`` is also the state of
+    those that sleep until a time (:attr:`Placement.after`).
     """
 
     NEW = 0
@@ -138,6 +139,8 @@ class Outcome(NamedTuple):
     at: float = 0.0  # when it came, in seconds since the epoch, as the crawl is told
     also: tuple[int, ...] = ()  # keys under which the page is known besides: those that it was redirected to
     outside: int = 0  # different links of the page that lead where the crawl does not go, where the adapter counts them
+    payload: bytes | None = None  # of the next visit of the page, where the adapter has another one than the pick's
+    once: bool = False  # whether the page is known by another key, and comes back under that
     page: Page | None = None
 
     @property

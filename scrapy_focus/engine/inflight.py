@@ -100,15 +100,16 @@ class Entry:
     """One pick with the engine, and what is known of it so far."""
 
     __slots__ = (
-        "also", "failure", "found", "holds_slot", "is_copy", "items", "known", "leads_to", "links", "noindex",
+        "also", "failure", "first", "found", "holds_slot", "is_copy", "items", "known", "leads_to", "links", "noindex",
         "parsed_from", "pick", "request", "response", "sent", "since", "slot", "spider_error", "stopped", "verdict",
-        "yielded",
+        "visited", "yielded",
     )  # fmt: skip
 
     def __init__(self, pick: Pick, since: float) -> None:
         self.pick = pick
         self.since = since
         self.parsed_from = inf  # when its response was there, in seconds of time.monotonic
+        self.first: Request | None = None  # as it was before anybody saw it, where its page may be fetched again
         self.request: Request | None = None  # None while a redirect or retry of it waits to be handed out
         self.slot = ""
         self.holds_slot = False
@@ -119,6 +120,7 @@ class Entry:
         self.items = 0.0
         self.stopped = False  # whether its body is not wanted for its MIME type
         self.noindex = False  # whether its page asks not to be read by goals and policies
+        self.visited = False  # whether its page was fetched before
         self.verdict = ""  # why it, or its last redirect, went no further
         self.links: list[Link] = []  # that are not with the policy yet
         self.found = 0  # links that it gave to the policy, or will

@@ -13,7 +13,7 @@ from scrapy.utils.request import RequestFingerprinter
 from scrapy.utils.response import get_base_url
 
 from scrapy_focus.core.types import Link, State
-from scrapy_focus.engine.marks import LINK, WHY
+from scrapy_focus.engine.marks import LINK, VISIT, WHY
 from scrapy_focus.engine.pages import can_be_read
 from scrapy_focus.engine.slots import slot_name
 from scrapy_focus.frontiers.keys import KeySet
@@ -42,7 +42,8 @@ class Links:
 
     The key of a link is the fingerprint of its request. What is to be fetched though its fingerprint is known
     (``dont_filter``) gets another one. So the frontier knows the fingerprint of a request exactly if a dupefilter
-    would.
+    would. Where pages are fetched again, each is to be one link: then the first request for it gets the fingerprint,
+    whatever it says, and a start request for a known page is none.
 
     Parameters
     ----------
@@ -56,6 +57,8 @@ class Links:
         Whether the policy reads where a link stands.
     priorities
         What tells priorities apart; ``None``: nothing does.
+    comes_back
+        Whether pages are fetched again.
     """
 
     def __init__(
@@ -66,12 +69,14 @@ class Links:
         *,
         reads_page: bool,
         priorities: Priorities | None = None,
+        comes_back: bool = False,
     ) -> None:
         self.crawler = crawler
         self.host = host
         self.requests = requests
         self.reads_page = reads_page
         self.priorities = priorities
+        self.comes_back = comes_back
         self._coming: set[int] = set()  # keys of links that are not with the policy yet, and of redirects under way
         self._offered: Counter[int] = Counter()  # keys of links whose requests are kept, until the policy has them
         self._salt = itertools.count(1)
@@ -97,7 +102,7 @@ class Links:
         """
         if not (request.dont_filter and request.meta.get("is_start_request")):
             return False
-        key = _salted(self.key(request), 0)
+        key = self.key(request) if self.comes_back else _salted(self.key(request), 0)
         if not self._started.add(key) or key in self._coming:
             return False
         state = self._state(key)
@@ -125,7 +130,7 @@ class Links:
     def make(self, request: Request, *, seen: bool) -> Link:
         """Return the link of a request; ``seen`` says that the dupefilter knows it."""
         key = first = self.key(request)
-        if request.dont_filter:
+        if request.dont_filter and not self.comes_back:
             key = _salted(first, 0)
         if not seen:
             while self._is_taken(key):
@@ -133,6 +138,7 @@ class Links:
             self._coming.add(key)
         said = request.meta.pop(LINK, None) or {}
         request.meta.pop(WHY, None)  # of the page on which it was found
+        request.meta.pop(VISIT, None)
         slot = slot_name(self.crawler.engine.downloader.get_slot_key(request))
         kept = len(self.requests)
         payload = self.requests.pack(key, request, again=seen)

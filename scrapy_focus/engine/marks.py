@@ -13,6 +13,8 @@ PICK = "focus_pick"
 LINK = "focus_link"
 #: Where a spider finds why its page was fetched, with ``FOCUS_EXPLAIN``.
 WHY = "focus_why"
+#: On the request for a page that was fetched before: what is known of it since.
+VISIT = "focus_visit"
 #: The URL of the page with the link, where the Referer may be another: that of a redirect is the link itself.
 FOUND_ON = "found_on"
 

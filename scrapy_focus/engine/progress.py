@@ -166,6 +166,9 @@ def _details(host: Host, status: Status) -> list[str]:
         f"{status.used['bytes'] / 1e6:,.1f} MB, {status.waiting:,} links wait in {status.awake:,} arms, "
         f"{status.in_flight} in flight",
     ]
+    if status.asleep:
+        due = max(0.0, (status.next_due or 0.0) - status.at)
+        lines.append(f"{status.asleep:,} links wait until a time, the next is due in {duration(due)}")
     if large := status.counts.get("outcome/too_large", 0):
         lines.append(f"{large:,} answers skipped as too large")
     if copies := status.counts.get("near/dropped", 0):

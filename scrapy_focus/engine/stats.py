@@ -26,6 +26,7 @@ class Stats:
         now: dict[str, float] = {f"focus/{name}": value for name, value in status.counts.items() if value}
         now["focus/in_flight"] = status.in_flight
         now["focus/waiting"] = status.waiting
+        now["focus/asleep"] = status.asleep
         now["focus/arms"] = status.arms
         now["focus/reward"] = status.rewards
         now["focus/requests"] = status.used["requests"]
@@ -50,8 +51,9 @@ def persistence(job: Job | None, status: Status, *, resumed: bool) -> str:
     if not resumed:
         stock = " (what Scrapy's own scheduler left in this JOBDIR is not looked at)"
         return f"{job.folder}{stock if (job.folder.parent / 'requests.queue').exists() else ''}"
-    if not status.waiting:
+    if not status.waiting and not status.asleep:
         return f"{job.folder}, resumed with no links waiting: it was finished; use another JOBDIR to begin anew"
     again = f", {len(status.recovered):,} of them in flight when it was killed" if status.recovered else ""
     used = f"{status.used['requests']:,} requests and {status.rewards:,.6g} rewards so far"
-    return f"{job.folder}, resumed with {status.waiting:,} links waiting{again}, {used}"
+    asleep = f" and {status.asleep:,} asleep" if status.asleep else ""
+    return f"{job.folder}, resumed with {status.waiting:,} links waiting{asleep}{again}, {used}"

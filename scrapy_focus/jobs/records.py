@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_focus.core.errors import StorageError
-from scrapy_focus.core.events import Added, Concluded, GaveUp, Picked, Recovered, Released, Sent
+from scrapy_focus.core.events import Added, Concluded, GaveUp, Picked, Recovered, Released, Sent, Woke
 from scrapy_focus.core.noted import NotedPage
 from scrapy_focus.core.types import Link, Outcome, State
 
@@ -38,6 +38,8 @@ class OutcomeRecord(NamedTuple):
     at: float
     also: tuple[int, ...]
     outside: int
+    payload: bytes | None
+    once: bool
     read: dict[str, Any] | None  # what the policy read of the page; None: there was none
 
     @classmethod
@@ -47,7 +49,7 @@ class OutcomeRecord(NamedTuple):
         return cls(
             outcome.pick.id, outcome.pick.method, outcome.status, outcome.mime, outcome.size, outcome.seconds,
             outcome.items, outcome.error, outcome.reward, outcome.at, tuple(outcome.also),
-            outcome.outside, read,
+            outcome.outside, outcome.payload, outcome.once, read,
         )  # fmt: skip
 
     def outcome(self, flying: Mapping[int, Pick]) -> Outcome:
@@ -64,7 +66,8 @@ class OutcomeRecord(NamedTuple):
         return Outcome(
             pick=pick._replace(method=self.method), status=self.status, mime=self.mime, size=self.size,
             seconds=self.seconds, items=self.items, error=self.error, reward=self.reward, at=self.at, also=self.also,
-            outside=self.outside, page=None if self.read is None else NotedPage(None, self.read),
+            outside=self.outside, payload=self.payload, once=self.once,
+            page=None if self.read is None else NotedPage(None, self.read),
         )  # fmt: skip
 
 
@@ -97,6 +100,8 @@ def record_of(event: Event) -> Record:
             return OUTCOME, record, links, list(event.known), dict(event.used), dict(event.counts)
         case GaveUp():
             return "give_up", *event
+        case Woke():
+            return "wake", *event
 
 
 def event_of(record: Record, flying: Mapping[int, Pick]) -> Event:
@@ -130,5 +135,7 @@ def event_of(record: Record, flying: Mapping[int, Pick]) -> Event:
             return Concluded(outcome, [_link(link) for link in links], known, used, counts)
         case "give_up":
             return GaveUp(*values)
+        case "wake":
+            return Woke(*values)
         case _:
             raise StorageError(f"the journal has a {kind!r}, which this version does not know; see scrapy focus-check")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from scrapy_focus.core.types import Link, Outcome
+from scrapy_focus.core.types import Link, Outcome, State
 from scrapy_focus.recordings.format import RecordedPage
 from scrapy_focus.recordings.html import REDIRECTING, redirect_of
 from scrapy_focus.web.mime import matches
@@ -28,6 +28,7 @@ RETRIED = frozenset({500, 502, 503, 504, 522, 524, 408, 429})
 _UNSENT = ("failure: CannotResolveHostError", "failure: DownloadConnectionRefusedError")  # nothing left this machine
 _FINAL = ("BadGzipFile", "DownloadCancelledError", "UnsupportedURLSchemeError", "error")  # that Scrapy does not retry
 _REDIRECTS = 20  # REDIRECT_MAX_TIMES
+_VISITED = b"visited"  # payload of the links of pages that were fetched before
 _SMALL = 64 * 1024  # bytes: smaller bodies are not stopped
 
 
@@ -110,6 +111,8 @@ class Answers:
         MIME types that are never stopped.
     reads_page, wants_known
         As of the :class:`~scrapy_focus.Policy` of the crawl.
+    knows
+        What the crawl knows about keys, where pages are fetched again.
     """
 
     def __init__(
@@ -123,6 +126,7 @@ class Answers:
         wanted: Collection[str],
         reads_page: bool,
         wants_known: bool,
+        knows: Callable[[Sequence[int]], Sequence[State]] | None = None,
     ) -> None:
         self.site = site
         self.retries = retries
@@ -134,6 +138,7 @@ class Answers:
         self._had = np.zeros(site.n_urls, np.bool_)  # what the dupefilter knows
         self._dropped = self._ignored if wants_known else self._ignored.copy()  # no link to these gets to the policy
         self._wants_known = wants_known
+        self._knows = knows
 
     def roots(self) -> list[Link]:
         """Return the links that a crawl starts with."""
@@ -181,14 +186,15 @@ class Answers:
     def outcome(self, flight: Flight, now: float) -> Outcome:
         """Return the outcome of a pick for which nothing more goes out."""
         pick, page, seconds = flight.pick, flight.final, now - flight.since
+        payload = None if self._knows is None else _VISITED
         if page < 0:
-            return Outcome(pick=pick, error=flight.error, seconds=seconds, also=tuple(flight.also))
+            return Outcome(pick=pick, error=flight.error, seconds=seconds, also=tuple(flight.also), payload=payload)
         status = int(self.site.status[page])
         well = 200 <= status < 300
         return Outcome(
             pick=pick, status=status, mime=self.site.mimes[page], size=int(self.site.size[page]), seconds=seconds,
             items=self._items(page) if well and not flight.is_head else 0.0,
-            error="" if well or flight.is_head else "http_error", also=tuple(flight.also),
+            error="" if well or flight.is_head else "http_error", also=tuple(flight.also), payload=payload,
             page=RecordedPage(self.site, page),
         )  # fmt: skip
 
@@ -230,7 +236,7 @@ class Answers:
         flight.hops += 1
         if flight.hops > _REDIRECTS:
             flight.end("ignored")
-        elif not flight.is_head and self._had[target]:
+        elif not flight.is_head and self._had[target] and not self._leads_back(flight, target):
             flight.end("redirect_seen")
             flight.leads_to = target
         else:
@@ -238,6 +244,10 @@ class Answers:
             if not flight.is_head:
                 self._note([target])
                 flight.also.append(target)
+
+    def _leads_back(self, flight: Flight, target: int) -> bool:
+        """Whether a page that was fetched before is redirected to one that was, and does not wait by itself."""
+        return bool(flight.pick.payload) and self._knows is not None and self._knows([target]) == [State.FETCHED]
 
     def _note(self, pages: list[int]) -> None:
         self._had[pages] = True

@@ -12,7 +12,7 @@ import heapq
 import itertools
 import math
 from collections import Counter, deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -86,7 +86,7 @@ def simulate(
         What :class:`~scrapy_focus.recordings.writer.SiteWriter` wrote, or the path of its file.
     budget
         Requests of all kinds, or a :class:`~scrapy_focus.core.budget.Budget`, whose limits are used; without one, until
-        nothing is left.
+        nothing is left. A policy that fetches pages again needs one, or a stop rule.
     concurrency
         Picks in flight at most. With 1, a simulation chooses what a live crawl with ``FOCUS_MAX_INFLIGHT = 1`` does,
         if goal, mission, seed and spider are equal.
@@ -145,6 +145,11 @@ def simulate(
         )
     site = site if isinstance(site, RecordedSite) else RecordedSite(site)
     limits = budget if isinstance(budget, Budget) else Budget(requests=budget)
+    if policy.can("again") and stop is None and not any(limits.limits.values()):
+        raise ConfigError(
+            f"{type(policy).__qualname__} fetches pages again and again, so that the simulation would not end: give it "
+            "a budget, or a stop rule"
+        )
     wanted = getattr(goal, "types", ())
     ignored = blocked_extensions(wanted) if ignored is None else ignored
     if truth is None:
@@ -162,6 +167,7 @@ def simulate(
     answers = Answers(
         site, ignored=ignored, items=items, retries=retries, blocked=blocked_mimes, wanted=wanted,
         reads_page=policy.reads_page, wants_known=bool(policy.wants_known) or policy.can("know"),
+        knows=crawl.knows if crawl.comes_back else None,
     )  # fmt: skip
     network = np.random.default_rng(None if seed is None else [seed, 1])
     run = _Run(crawl, answers, clock, latency if callable(latency) else Constant(latency), network)
@@ -210,13 +216,22 @@ class _Run:
             while len(self._waiting) < concurrency and (pick := self.crawl.next()) is not None:
                 self._start(pick)
             self._look_after_owed()
-            if self._waiting:
+            if self._is_due_first(concurrency):
+                self.clock.now = max(self.clock.now, cast("float", self.crawl.next_due))
+            elif self._waiting:
                 self.clock.now, _, flight = heapq.heappop(self._waiting)
                 self._advance(flight)
             elif self._held:
                 self.crawl.release(self._held.popleft().pick.id)
             elif not self._wait():
                 return
+
+    def _is_due_first(self, concurrency: int) -> bool:
+        """Whether a link that sleeps can be fetched before anything that is on its way arrives."""
+        due = self.crawl.next_due
+        if due is None or not self._waiting or len(self._waiting) >= concurrency or self.crawl.finished():
+            return False
+        return due < self._waiting[0][0]
 
     def _wait(self) -> bool:
         """Where nothing is on its way, let the time pass until something happens; ``False`` if nothing will."""
@@ -225,9 +240,11 @@ class _Run:
             self.crawl.expire(everything=True)
             self._look_after_owed()
             return True
-        if status.finished or not status.waiting or status.due is None or not self.clock.now < status.due < math.inf:
+        times = [status.due if status.waiting else None, status.next_due]
+        later = [time for time in times if time is not None and self.clock.now < time < math.inf]
+        if status.finished or not later:
             return False
-        self.clock.now = status.due
+        self.clock.now = min(later)
         return True
 
     def harvest(self, truth: SiteTruth) -> Harvest:

@@ -8,6 +8,7 @@ import random
 import shutil
 import sqlite3
 from contextlib import closing
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -23,7 +24,7 @@ from scrapy_focus.policies.branching.policy import BranchingBandit
 from scrapy_focus.policies.orderings import BreadthFirst, Random
 from scrapy_focus.policies.tagpath.policy import TagPath
 from tests.jobs.walks import all_waiting
-from tests.made import fetch, links
+from tests.made import EachAgain, fetch, links
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,6 +36,7 @@ POLICIES: dict[str, Callable[[], Policy]] = {
     "tagpath": lambda: TagPath(probe=False),
     "probe": TagPath,
     "branching": BranchingBandit,
+    "again": lambda: EachAgain(every=1000.0),
 }
 SITE = _Site(300)
 FILE = "frontier.sqlite"
@@ -168,6 +170,10 @@ def test_the_counts_are_those_of_the_frontier(name: str, tmp_path: Path) -> None
     frontier, found = crawl.frontier, read_status(tmp_path)
     assert found["state"] == "in use"
     assert found["links"]["waiting"] == len(frontier)
+    assert found["links"]["asleep"] == crawl.asleep
+    assert (crawl.asleep > 0) == (name == "again")
+    due = found["links"]["next_due"]
+    assert due is None if not crawl.asleep else datetime.fromisoformat(due).timestamp() == int(crawl.next_due)
     assert found["links"]["arms"] == (frontier.waiting > 0).sum()
     known = [state.name for state in frontier.states([SITE.link(number).key for number in range(300)])]
     assert found["links"]["fetched"] == sum(state in ("FETCHED", "GIVEN_UP") for state in known)
@@ -470,7 +476,7 @@ def repaired_or_refused(jobdir: Path) -> bool:
 
 
 @pytest.mark.parametrize("how", ["flip", "zeros", "garbage", "cut"])
-@pytest.mark.parametrize("name", ["bfs", "tagpath", "probe", "logged"])
+@pytest.mark.parametrize("name", ["bfs", "tagpath", "probe", "again", "logged"])
 @pytest.mark.parametrize("seed", range(5))
 def test_damage_anywhere_is_found_or_harmless(
     name: str, how: str, seed: int, made: dict[str, Path], tmp_path: Path

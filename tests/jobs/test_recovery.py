@@ -30,11 +30,13 @@ from scrapy_focus.policies.tagpath.offline import TagPathOffline
 from scrapy_focus.policies.tagpath.policy import TagPath
 from tests.jobs.walks import (
     PAGES,
+    Circling,
     Divider,
     Hosts,
     Moody,
     Mover,
     Reader,
+    Rounds,
     Sampler,
     SometimesLater,
     Walk,
@@ -63,6 +65,8 @@ LEARNING = {
     "offline": partial(TagPathOffline, warmup=12),
     "branching": partial(BranchingBandit, targets=[PDF], words=["page"]),
     "pagerank": partial(Importance, epsilon=0.01, work=30),
+    "rounds": Rounds,
+    "circling": Circling,
     "hot_queue": partial(HotQueue, words=["good"], base={"opic": 1, "location": 0.5}, max_distance=2, times=1),
 }
 ALL = LEARNING | {"breadth_first": BreadthFirst, "depth_first": DepthFirst, "random": Random}
@@ -109,6 +113,7 @@ def remembered(crawl: Crawl) -> dict[str, Any]:
             place.rank,
             place.method,
             plain(place.memo),
+            place.after,
         )
         for link, place in all_waiting(frontier)
     }
@@ -118,6 +123,7 @@ def remembered(crawl: Crawl) -> dict[str, Any]:
             arm = frontier._pool.follow(arm, pick.memo.tobytes())
         waiting[pick.key] = (
             pick.url, pick.host, pick.depth, pick.payload, arm, pick.rank, pick.method, plain(pick.memo),
+            0.0,
         )  # fmt: skip
     keys = [*range(PAGES + 2), *range(1000, 1000 + PAGES)]
     # what an adapter counts is noted with the next outcome

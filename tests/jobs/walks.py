@@ -26,6 +26,7 @@ from scrapy_focus import (
     State,
     Vectors,
 )
+from scrapy_focus.frontiers.ledger import ASLEEP
 from scrapy_focus.policies.bases import Bandit, Ordering
 from tests.made import PDF, Clock
 
@@ -183,6 +184,49 @@ class Divider(Policy):
             self.frontier.divide(*self.divisions[-1])
 
 
+class Rounds(Policy):
+    """Fetches pages up to three times, some at once and some seconds later, and knows how many wait when it learns."""
+
+    frontier: Ranked
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[int, int]] = []
+
+    def place(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
+        later = [self.now + 1.5 if link.key % 5 == 0 else 0.0 for link in links]
+        return [
+            Placement(link.key % 2, link.key % 4 * 1.0, _memo(1, link.key), after=after)
+            for link, after in zip(links, later, strict=True)
+        ]
+
+    def select(self, busy: Collection[str]) -> Pick | None:
+        awake = self.frontier.awake(busy)
+        best = int(np.argmax(np.where(awake > 0, self.frontier.heads, -np.inf))) if awake.any() else -1
+        return None if best < 0 else self.frontier.pop(best, busy)
+
+    def learn(self, outcome: Outcome) -> None:
+        self.seen.append((len(self.frontier), outcome.pick.key))
+
+    def again(self, outcome: Outcome) -> Placement | None:
+        n, key = outcome.pick.memo[0], outcome.pick.key
+        if outcome.error or n >= 3:
+            return None
+        after = 0.0 if key % 4 == 0 else self.now + 2.0 + key % 3
+        return Placement(outcome.pick.arm + 1, outcome.pick.rank, _memo(n + 1, key), after=after)
+
+
+class Circling(Divider):
+    """The same with vectors: what is found again while it sleeps may wait at once."""
+
+    def place(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
+        places = super().place(links, source)
+        return [place and place._replace(after=self.now + 3.0 if place.memo[2] % 2 else 0.0) for place in places]
+
+    def again(self, outcome: Outcome) -> Placement | None:
+        vector = outcome.pick.memo + np.array([0, 0, 1], np.uint8)
+        return None if vector[2] > 4 else Placement(0, 0.0, vector, after=self.now + outcome.pick.key % 4)
+
+
 class Moody(Policy):
     """Depends on more than its inputs: where links wait, whether a HEAD comes first, and what is chosen, if anything."""
 
@@ -324,13 +368,15 @@ class Walk:
             self.crawl.add([link_to(0), link_to(1)])
             yield "add"
         while True:
+            if self.crawl.comes_back:
+                self.crawl.clock.now += 0.5  # type: ignore[attr-defined]
             step = self.rng.choice(["next", "next", "next", "send", "send", "report", "report", "reward", "odd"])
             if step == "next" and len(self.unsent) + len(self.sent) + len(self.owed) < self.at_once:
                 busy = [f"h{n}" for n in range(HOSTS) if self.at_once > 1 and self.rng.random() < 0.2]
                 pick = self.crawl.next(busy)
                 if pick is not None:
                     self.unsent.append(pick)
-                elif not (len(self.crawl.frontier) or self.unsent or self.sent or self.owed):
+                elif not (len(self.crawl.frontier) or self.crawl.asleep or self.unsent or self.sent or self.owed):
                     return
             elif step == "send" and self.unsent:
                 pick = self.unsent.pop(self.rng.randrange(len(self.unsent)))
@@ -373,7 +419,7 @@ class Walk:
 
 
 def all_waiting(frontier: Any) -> Iterator[tuple[Link, Placement]]:
-    """Yield every waiting link of a frontier of either order."""
+    """Yield every link of a frontier of either order that waits or sleeps."""
     for key, slot in frontier._known.items():
         if slot >= 0:
             record = frontier._records.read([frontier._order.record[slot]])[0]
@@ -381,6 +427,14 @@ def all_waiting(frontier: Any) -> Iterator[tuple[Link, Placement]]:
             name = frontier._order.hosts.names[host]
             link = Link(record.url, key, name, record.depth, payload=record.payload)
             yield link, Placement(arm, rank, frontier._memo(slot, record), record.method)
+        elif slot <= ASLEEP:
+            bed = ASLEEP - slot
+            _, number, _, host, arm, rank, vector = frontier._sleepers.get(bed)
+            record = frontier._records.read([number])[0]
+            link = Link(record.url, key, frontier.hosts[host], record.depth, payload=record.payload)
+            arm = frontier._pool.follow(arm, vector) if vector else arm  # it may have been divided since
+            memo = frontier._unpacked(vector or record.memo)
+            yield link, Placement(arm, rank, memo, record.method, -frontier._sleepers._down[bed])
 
 
 def finish(crawl: Crawl, rng: random.Random, *, at_once: int = 5) -> Walk:

@@ -109,7 +109,7 @@ def test_the_json_has_all_of_it(job: Path, capsys: pytest.CaptureFixture[str]) -
     }  # fmt: skip
     assert {name: type(value) for name, value in found.items()} == kinds
     assert set(found["links"]) == {
-        "waiting", "arms", "in_flight", "fetched", "given_up", "probed", "found_since", "picked_since"
+        "waiting", "arms", "asleep", "next_due", "in_flight", "fetched", "given_up", "probed", "found_since", "picked_since"
     }  # fmt: skip
     assert found["limits"] == {"requests": 100, "bytes": None, "seconds": None}
     assert found["left"] == {"requests": 70, "bytes": None, "seconds": None}

@@ -23,6 +23,7 @@ from scrapy_focus.recordings.writer import Answer, SiteWriter
 from scrapy_focus.replay.simulate import simulate
 from scrapy_focus.sites.portal.portal import Page, StatisticsPortal
 from scrapy_focus.sites.server import SiteServer
+from tests.made import EachAgain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -114,6 +115,7 @@ def live(
         (Importance, {"outside": False}),  # a recording does not tell how many links lead elsewhere
         (Importance, {"by": {"pagerank": 1, "location": 0.2}, "epsilon": 0.01, "outside": False}),
         (HotQueue, {"words": ["publication", "data"], "base": "backlinks"}),
+        (EachAgain, {"every": 0.0, "times": 2}),
     ],
 )
 def test_live_and_simulated_crawls_are_the_same(

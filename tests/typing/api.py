@@ -30,6 +30,7 @@ from scrapy_focus import (
     Plateau,
     Policy,
     Ranked,
+    Sleeping,
     State,
     StopRule,
     Vectors,
@@ -107,6 +108,12 @@ class Sweeping(Ordering):
             assert_type(placement, Placement)
         self.frontier.move([pick.key], [None])
         assert_type(self.frontier.drop(0, 3), int)
+
+    def again(self, outcome: Outcome) -> Placement | None:
+        sleeping: Sleeping = memory_frontier()
+        assert_type(sleeping.next_due, float | None)
+        assert_type(sleeping.asleep + sleeping.wake(self.now), int)
+        return None if outcome.error or outcome.once else Placement(0, 0.0, after=outcome.at + 60.0)
 
     def give_up(self, n: int) -> int:
         return self.frontier.drop_each({0: n - 1}) + super().give_up(1)

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from scrapy_focus.jobs.doctor.tail import Tail
 
+_LAST = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
 _NO_ROW = (1 << 63) - 1  # no link has this number
 _ATTEMPTS = 5  # to read between two checkpoints of a crawl that runs
 _SENSELESS = (LookupError, ValueError, TypeError, AttributeError, ArithmeticError, RecursionError)
@@ -79,7 +80,7 @@ def read_status(jobdir: Path) -> dict[str, Any]:
     }
 
 
-def _read(folder: Path, *, busy: bool) -> tuple[dict[str, int], dict[str, bytes], Tail]:
+def _read(folder: Path, *, busy: bool) -> tuple[dict[str, Any], dict[str, bytes], Tail]:
     """Read the last checkpoint, and what came since."""
     path = folder / FRONTIER
     verify(path)
@@ -103,12 +104,21 @@ def _read(folder: Path, *, busy: bool) -> tuple[dict[str, int], dict[str, bytes]
     raise StorageError(f"{folder} changes faster than it can be read; try again")
 
 
-def _count(database: sqlite3.Connection) -> dict[str, int]:
-    """Count the links of a checkpoint by what is known of them."""
-    (until,) = database.execute("SELECT max(value) FROM counters WHERE name = 'anew'").fetchone()
-    waiting, arms = database.execute(  # while links are placed anew, those that were placed are there twice
-        "SELECT count(*), count(DISTINCT arm) FROM links WHERE row NOT IN (SELECT row FROM flying) AND row < ?",
-        (until or _NO_ROW,),
+def _count(database: sqlite3.Connection) -> dict[str, Any]:
+    """Count the links of a checkpoint by what is known of them, and say when the first of those is due that sleep."""
+    counters = dict(database.execute("SELECT name, value FROM counters"))
+    woke = float(counters.get("woke", 0))
+    waits = "FROM links WHERE row NOT IN (SELECT row FROM flying) AND row < ?"
+    until = (
+        int(counters.get("anew", 0)) or _NO_ROW
+    )  # while links are placed anew, those that were placed are there twice
+    waiting, arms = database.execute(
+        f"SELECT count(*), count(DISTINCT arm) {waits} AND after <= ?",
+        (until, woke),
+    ).fetchone()
+    asleep, due = database.execute(
+        f"SELECT count(*), min(after) {waits} AND after > ?",
+        (until, woke),
     ).fetchone()
     keys = [np.fromiter(chain.from_iterable(database.execute("SELECT key FROM links")), np.int64)]
     states = [np.full(len(keys[0]), State.WAITING)]
@@ -121,6 +131,8 @@ def _count(database: sqlite3.Connection) -> dict[str, int]:
     return {
         "waiting": waiting,
         "arms": arms,
+        "asleep": asleep,
+        "next_due": None if due is None else _iso(float(due)),
         "fetched": counts[State.FETCHED],
         "probed": counts[State.PROBED],
         "given_up": counts[State.GIVEN_UP],
@@ -178,6 +190,11 @@ def _times(folder: Path, notes: dict[str, bytes]) -> dict[str, Any]:
     return said | {
         f"{name}_seconds_ago": time and max(0.0, (now - time).total_seconds()) for name, time in times.items()
     }
+
+
+def _iso(at: float) -> str:
+    """Return a time as ISO has it; beyond the year 9999, which it does not have, that year."""
+    return datetime.fromtimestamp(min(max(at, 0.0), _LAST), UTC).isoformat(timespec="seconds")
 
 
 def _files(folder: Path) -> dict[str, os.stat_result]:

@@ -59,7 +59,7 @@ def _count(tail: Tail, event: Record) -> None:
             tail.used["requests"] = requests
         case ("release", pick_id):
             tail.flying.remove(pick_id)
-        case ("recovered", _) | ("give_up", _, _):
+        case ("recovered", _) | ("give_up", _, _) | ("wake", _):
             pass
         case ("outcome", record, links, _, used, counts):
             outcome = OutcomeRecord(*record)

@@ -1,0 +1,365 @@
+"""Live crawls whose policy fetches pages again: at their times, as one link each, with the requests that they had."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections import Counter
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from copysite import CopySite
+from crawls import Follower, crawl
+from scrapy import Request
+from scrapy.core.engine import ExecutionEngine
+
+from scrapy_focus import Crawl, Placement, memory_frontier
+from scrapy_focus.engine.progress import progress
+from scrapy_focus.jobs.answers import KeptAnswers
+from scrapy_focus.policies.orderings import BreadthFirst
+from tests.made import HANG, Clock, EachAgain, Recording, link
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from mocksite import MockSite
+    from scrapy.http import Response
+
+
+EVERY = 0.5  # seconds
+LATE = 5.0  # seconds: ten times what is promised
+_HEARTBEAT = 120.0  # seconds after which the engine asks in any case
+
+
+@pytest.fixture(autouse=True)
+def _slow_heartbeat(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ExecutionEngine, "_SLOT_HEARTBEAT_INTERVAL", _HEARTBEAT)
+
+
+def again(site: MockSite, requests: int, **more: Any) -> dict[str, Any]:
+    """Return the settings of a crawl that fetches its pages again, and ends after so many requests."""
+    policy = {"FOCUS_POLICY": EachAgain, "FOCUS_POLICY_PARAMS": {"every": EVERY}}
+    return {**policy, "FOCUS_BUDGET_REQUESTS": requests, "ROBOTSTXT_OBEY": False, **more}
+
+
+def family(site: MockSite) -> None:
+    """Have a page with two others."""
+    site.pages |= {"/": '<a href="/1">1</a><a href="/2">2</a>', "/1": '<a href="/">home</a>', "/2": "2"}
+
+
+@pytest.mark.reactor
+@pytest.mark.parametrize("addon", [False, True], ids=["scheduler", "addon"])
+def test_each_page_is_fetched_at_its_time(site: MockSite, addon: bool) -> None:
+    """The engine is woken then; while all sleep the crawl is neither idle nor stuck, and only its budget ends it."""
+    family(site)
+    result = crawl(Follower, again(site, 12), addon=addon, seeds=[site.url("/")])
+    assert result.reason == "focus_budget_requests"
+    assert Counter(site.paths) == {"/": 4, "/1": 4, "/2": 4}
+    assert result.errors == {}
+    assert result.outcomes == {"ok": 12}
+    for path in ("/", "/1", "/2"):
+        visits = [seen.at for seen in site.log if seen.path == path]
+        for one, two in pairwise(visits):
+            assert EVERY <= two - one < EVERY + LATE
+    assert len(result.items) == 12
+    assert result.stats["focus/link/again"] == 12
+    assert result.stats["focus/asleep"] + result.stats["focus/waiting"] == 3
+    assert "focus/select/none" not in result.stats
+
+
+def test_what_is_due_starts_while_others_are_on_their_way(site: MockSite) -> None:
+    """A page that takes long holds up none that is due meanwhile."""
+    site.pages |= {"/": '<a href="/slow">1</a>'}
+
+    came = []
+
+    def slowly(n: int) -> Any:
+        until = time.monotonic() + _HEARTBEAT / 2
+        while site.paths.count("/") < 2 and time.monotonic() < until:
+            time.sleep(0.02)
+        came.append(site.paths.count("/"))
+        return 200, {"Content-Type": "text/html"}, b"at last"
+
+    site.answers["/slow"] = slowly
+    crawl(Follower, again(site, 3), seeds=[site.url("/")])
+    assert site.paths == ["/", "/slow", "/"]
+    assert came == [2]
+
+
+class Twice(Follower):
+    """Starts with two requests for one page, which go past the dupefilter, and asks for it twice more."""
+
+    name = "twice"
+    dont_filter = True
+
+    async def start(self) -> AsyncIterator[Any]:
+        for _ in range(2):
+            for seed in self.seeds:
+                yield Request(seed, dont_filter=True)
+
+    def parse(self, response: Response) -> Any:
+        yield from super().parse(response)
+        if response.url.endswith("/1"):
+            yield response.follow("/2", dont_filter=True)
+
+
+@pytest.mark.parametrize("jobdir", [False, True])
+def test_a_page_is_one_link(site: MockSite, jobdir: bool, tmp_path: Path) -> None:
+    """Start requests that go past the dupefilter, links to their page and other such requests come back as one; in each
+    run of a job.
+    """
+    family(site)
+    settings = again(site, 30, **({"JOBDIR": str(tmp_path)} if jobdir else {}))
+    settings["FOCUS_POLICY_PARAMS"] = {"every": EVERY, "times": 2}
+    for run in range(2 if jobdir else 1):
+        result = crawl(Twice, settings, seeds=[site.url("/")])
+        assert result.reason == "finished"
+        visits = Counter(site.paths)
+        assert (visits["/"], visits["/1"]) == (3, 3)
+        # asked for besides at each visit of the other page: that is done, but does not come back
+        assert visits["/2"] == 3 + 3
+        assert result.stats["focus/asleep"] == 0
+        assert run == 0 or result.stats["focus/selected"] == 12
+
+
+def test_without_such_a_policy_start_requests_are_what_they_were(site: MockSite) -> None:
+    """Both are sent, and the page is fetched once more for its link."""
+    family(site)
+    crawl(Twice, {"FOCUS_POLICY": BreadthFirst, "ROBOTSTXT_OBEY": False}, seeds=[site.url("/")])
+    assert Counter(site.paths) == {"/": 3, "/1": 1, "/2": 2}
+
+
+class Unstorable(Follower):
+    """Asks for its pages with what can neither be stored nor copied."""
+
+    name = "unstorable"
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.shared: list[str] = []
+
+    async def start(self) -> AsyncIterator[Any]:
+        for seed in self.seeds:
+            yield Request(seed, callback=partial(self.note), meta={"shared": self.shared})
+
+    def note(self, response: Response) -> Any:
+        assert response.meta["shared"] is self.shared
+        self.shared.append(response.url)
+        yield {"url": response.url}
+        for path in ("/1", "/retried"):
+            yield response.follow(path, callback=partial(self.note), meta={"shared": self.shared})
+
+
+@pytest.mark.parametrize("jobdir", [False, True])
+def test_a_request_that_cannot_be_stored_survives_its_outcome(site: MockSite, jobdir: bool, tmp_path: Path) -> None:
+    """It is sent again as it was, also where it was tried twice."""
+    site.pages |= {"/": "home", "/1": "1"}
+    site.answers["/retried"] = lambda n: (503 if n % 2 else 200, {"Content-Type": "text/html"}, b"busy")
+    settings = again(site, 12, **({"JOBDIR": str(tmp_path)} if jobdir else {}))
+    result = crawl(Unstorable, settings, seeds=[site.url("/")])
+    assert Counter(site.paths) == {"/": 3, "/1": 3, "/retried": 6}
+    assert Counter(result.spider.shared) == {site.url("/"): 3, site.url("/1"): 3, site.url("/retried"): 3}
+    assert result.outcomes == {"ok": 9}
+
+
+class Past(Follower):
+    """Starts with requests that go past the dupefilter."""
+
+    name = "past"
+
+    async def start(self) -> AsyncIterator[Any]:
+        for seed in self.seeds:
+            yield Request(seed, dont_filter=True)
+
+
+@pytest.mark.parametrize("spider", [Follower, Past])
+def test_a_redirect_leads_to_the_same_page_again(site: MockSite, spider: type[Follower]) -> None:
+    """Of a start request and of a link; the page where it leads is no link of its own."""
+    site.pages |= {"/": '<a href="/redirect?to=/1">1</a>', "/1": '<a href="/">home</a><a href="/1">me</a>'}
+    result = crawl(spider, again(site, 15), seeds=[site.url("/redirect?to=/")])
+    visits = Counter(site.paths)
+    assert visits["/redirect?to=/"] >= 3
+    assert visits["/redirect?to=/1"] >= 3
+    assert visits["/"] in (visits["/redirect?to=/"], visits["/redirect?to=/"] - 1)
+    assert visits["/1"] in (visits["/redirect?to=/1"], visits["/redirect?to=/1"] - 1)
+    assert set(result.outcomes) <= {"ok", "budget"}
+
+
+@pytest.mark.parametrize("spider", [Follower, Past])
+def test_a_start_request_is_tried_again(site: MockSite, spider: type[Follower]) -> None:
+    """Though its page is known by then; and so is the page to which it was redirected."""
+    busy = (503, {"Content-Type": "text/html"}, b"busy")
+    site.answers["/"] = lambda n: busy if n == 1 else None
+    site.answers["/new"] = lambda n: busy if n == 1 else None
+    site.pages |= {"/": "home", "/new": "new"}
+    settings = again(site, 20)
+    settings["FOCUS_POLICY_PARAMS"] = {"every": EVERY, "times": 1}
+    result = crawl(spider, settings, seeds=[site.url("/"), site.url("/redirect?to=/new")])
+    assert Counter(site.paths) == {"/": 3, "/redirect?to=/new": 2, "/new": 3}
+    assert result.outcomes == {"ok": 4}
+    assert result.reason == "finished"
+
+
+def test_what_sleeps_is_kept_for_the_next_run(site: MockSite, tmp_path: Path) -> None:
+    """A crawl that is stopped while all sleep resumes with the same pages and times."""
+    family(site)
+    settings = again(site, 6, JOBDIR=str(tmp_path), CLOSESPIDER_TIMEOUT=1)
+    settings["FOCUS_POLICY_PARAMS"] = {"every": 6.0}
+    first = crawl(Follower, settings, seeds=[site.url("/")])
+    assert first.reason == "closespider_timeout"
+    assert (first.stats["focus/asleep"], first.stats["focus/waiting"]) == (3, 0)
+    due = first.scheduler.crawl.next_due
+    del settings["CLOSESPIDER_TIMEOUT"]
+    second = crawl(Follower, settings, seeds=[site.url("/")])
+    assert second.logged("resumed with 0 links waiting and 3 asleep")
+    assert second.reason == "focus_budget_requests"
+    assert Counter(site.paths) == {"/": 2, "/1": 2, "/2": 2}
+    times = [at for _, at in second.scheduler.crawl.policy.learned]
+    assert due <= times[3] < due + HANG
+    for path in ("/", "/1", "/2"):
+        one, two = (seen.at for seen in site.log if seen.path == path)
+        assert 6.0 <= two - one < 6.0 + LATE
+
+
+CRAWL = """
+import json, sys
+from crawls import BASE, Follower
+from scrapy.crawler import AsyncCrawlerProcess
+from scrapy_focus import FocusScheduler
+from tests.made import EachAgain
+url, settings = sys.argv[1], json.loads(sys.argv[2])
+ours = {"SCHEDULER": FocusScheduler, "FOCUS_POLICY": EachAgain, "CONCURRENT_REQUESTS": 1, "LOG_LEVEL": "WARNING"}
+process = AsyncCrawlerProcess({**BASE, **ours, **settings})
+process.crawl(Follower, seeds=[url])
+process.start()
+"""
+
+
+def test_kills_change_no_time_and_no_order(site: MockSite, tmp_path: Path) -> None:
+    """Killed again and again, a crawl has fetched each page as often as it was to, and none of them too early, but for
+    those that were in flight.
+    """
+    family(site)
+    every, budget = 2.0, 15
+    settings = {
+        "JOBDIR": str(tmp_path), "FOCUS_BUDGET_REQUESTS": budget, "FOCUS_POLICY_PARAMS": {"every": every},
+        "FOCUS_KILL_SAFE_FETCH": True,
+    }  # fmt: skip
+    here = Path(__file__)
+    paths = os.pathsep.join([str(here.parents[2]), str(here.parent), os.environ.get("PYTHONPATH", "")])
+    command = [sys.executable, "-c", CRAWL, site.url("/"), json.dumps(settings)]
+    kills = (2, 5, 8)
+    for kill_at in (*kills, None):
+        with subprocess.Popen(command, env=os.environ | {"PYTHONPATH": paths}) as process:
+            until = time.monotonic() + HANG
+            while process.poll() is None and time.monotonic() < until:
+                if kill_at is not None and len(site.log) >= kill_at:
+                    time.sleep(0.3)  # its outcome, perhaps
+                    process.kill()
+                time.sleep(0.02)
+            assert process.poll() is not None
+    assert budget - len(kills) <= len(site.paths) <= budget
+    assert max(Counter(site.paths).values()) - min(Counter(site.paths).values()) <= 1 + len(kills)
+    too_early = 0
+    for path in ("/", "/1", "/2"):
+        visits = [seen.at for seen in site.log if seen.path == path]
+        too_early += sum(two - one < every for one, two in pairwise(visits))
+    assert too_early <= len(kills)
+
+
+def test_an_answer_is_read_once(site: MockSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What arrived before a kill is not taken for what a later visit would bring, also where it was not forgotten yet."""
+    family(site)
+    monkeypatch.setattr(KeptAnswers, "forget", lambda self, key: None)
+    settings = again(site, 6, JOBDIR=str(tmp_path), FOCUS_KILL_SAFE_FETCH=True, CLOSESPIDER_PAGECOUNT=3)
+    settings["FOCUS_POLICY_PARAMS"] = {"every": 4 * EVERY}
+    crawl(Follower, settings, seeds=[site.url("/")])
+    assert Counter(site.paths) == {"/": 1, "/1": 1, "/2": 1}
+    monkeypatch.undo()
+    second = crawl(Follower, settings, seeds=[site.url("/")])
+    assert Counter(site.paths) == {"/": 2, "/1": 2, "/2": 2}
+    assert "focus/answer/recalled" not in second.stats
+
+
+def test_near_copies_are_not_seen_in_later_visits(tmp_path: Path) -> None:
+    """A page is no copy of itself: with parameters that do not change pages, each page that came comes back."""
+    with CopySite(shelves=6, items=2, sorts=True) as shop:
+        settings = again(shop, 1000, FOCUS_IGNORE_PARAMETERS=True, FOCUS_MAX_INFLIGHT=1, JOBDIR=str(tmp_path))
+        settings["FOCUS_POLICY_PARAMS"] = {"every": 2 * EVERY, "times": 2}
+        first = crawl(Follower, {**settings, "CLOSESPIDER_PAGECOUNT": 40}, seeds=[shop.url("/")])
+        second = crawl(Follower, settings, seeds=[shop.url("/")])
+        visits = Counter(shop.paths)
+        assert second.reason == "finished"
+        assert shop.fetched() == shop.distinct()
+        assert set(visits.values()) == {3}, "copies that were fetched before anybody knew, too"
+    assert first.stats["focus/near/dropped"] > 0
+    assert first.errors == second.errors == {}
+
+
+def test_progress_says_who_sleeps() -> None:
+    """And when the first of them is due."""
+    clock = Clock()
+    inside = Crawl(
+        Recording(answer=lambda link, source: Placement(1, 0.0, after=1125.0)), frontier=memory_frontier, clock=clock
+    )
+    inside.add([link(1), link(2)])
+    host: Any = SimpleNamespace(
+        status=inside.status, put_off_hosts=(0, 0.0), ignored_parameters=list, policy=BreadthFirst
+    )
+    assert "2 links wait until a time, the next is due in 2 min 5 s" in progress(host)
+    clock.now = 2000.0
+    assert "2 links wait until a time, the next is due in 0 s" in progress(host)
+    assert inside.next() is not None
+    assert not [line for line in progress(host) if "until a time" in line]
+
+
+class Later(BreadthFirst):
+    """Lets new links sleep, for ever, or for so long as a page says."""
+
+    def place(self, links: Any, source: Any) -> Any:
+        return [
+            place._replace(after=self.now + (EVERY if source is not None else 0.0))
+            for place in super().place(links, source)
+        ]
+
+
+def test_new_links_may_sleep(site: MockSite) -> None:
+    """Without anything that comes back, the crawl ends when the last was fetched."""
+    family(site)
+    result = crawl(Follower, {"FOCUS_POLICY": Later}, seeds=[site.url("/")])
+    assert sorted(site.paths) == ["/", "/1", "/2"]
+    assert result.reason == "finished"
+    assert site.log[-1].at - site.log[0].at >= EVERY
+
+
+class Wakeless:
+    """A frontier that knows nothing of times."""
+
+    def __new__(cls, keeps: Any) -> Any:
+        from scrapy_focus import memory_frontier
+
+        frontier = memory_frontier(keeps)
+        names = [name for name in dir(frontier) if name not in ("asleep", "next_due", "wake", "__class__")]
+        wakeless = type("Wakeless", (), {name: _passed(frontier, name) for name in names if name[0] != "_"})
+        wakeless.__len__ = lambda self: len(frontier)  # type: ignore[attr-defined]
+        return wakeless()
+
+
+def _passed(frontier: Any, name: str) -> Any:
+    return property(lambda self: getattr(frontier, name))
+
+
+def test_a_frontier_without_times_says_so(site: MockSite) -> None:
+    """The pages are fetched once, and the log says why not again."""
+    family(site)
+    result = crawl(Follower, again(site, 9, FOCUS_FRONTIER=Wakeless), seeds=[site.url("/")])
+    assert sorted(site.paths) == ["/", "/1", "/2"]
+    assert result.errors == {"again": 3}
+    assert result.logged("Wakeless has no asleep, next_due and wake(): take another frontier")
