@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 _LONGEST = 500  # characters of a name
 _CONTEXTS = 10  # of a list that are looked at
-_SCHEMA_ORG = re.compile(r"(?:https?:)?(?://)?(?:www\.)?schema\.org/?#?", re.IGNORECASE)
+_SCHEMA_ORG = re.compile(r"(?:https?:)?(?://)?(?:www\.)?schema\.org(?:/#?|#)", re.IGNORECASE)
 _SEPARATED = ("/", "#", ":")
 
 
@@ -54,7 +54,9 @@ class Vocabulary(NamedTuple):
             if isinstance(terms, dict):
                 base = terms.get("@vocab", vocabulary.base)
                 base = base.strip()[:_LONGEST] if isinstance(base, str) else ""
-                vocabulary = Vocabulary("" if _SCHEMA_ORG.fullmatch(base) else base, terms, vocabulary)
+                vocabulary = Vocabulary(
+                    "" if _SCHEMA_ORG.fullmatch(base.rstrip("/#") + "/") else base, terms, vocabulary
+                )
         return vocabulary
 
     def name(self, name: str) -> str:
