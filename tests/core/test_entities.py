@@ -37,6 +37,7 @@ def types(source: str) -> list[tuple[str, ...]]:
         {"@context": {"Recette": {"@id": "schema:Recipe"}}, "@type": "Recette"},
         {"@context": ["https://w3id.org/other", "http://schema.org", {"x": "http://x.example/"}], "@type": "Recipe"},
         {"@context": 12, "@type": "Recipe"},
+        {"@context": {"schema": "http://schema.org"}, "@type": "schema:Recipe"},
         {"@type": "schema:Recipe"},
         {"@type": "http://schema.org/Recipe"},
         {"@type": "https://www.schema.org/Recipe/"},
