@@ -56,7 +56,7 @@ Task = tuple[str, str, str, int, int]  # policy, topic, cap, seed, in flight
 N_SEEDS, N_EXAMPLES = 10, 600  # pages to start from, examples of each class
 
 
-class _Capped:
+class Capped:
     """Keeps an ordering to a cap of pages per domain."""
 
     def __init__(self, **cap: Any) -> None:
@@ -78,11 +78,11 @@ class _Capped:
         self.domains.settle(self.domains.row(outcome.pick.host), outcome)
 
 
-class CappedBreadthFirst(_Capped, BreadthFirst):
+class CappedBreadthFirst(Capped, BreadthFirst):
     """Breadth-first, at most so many pages of a domain."""
 
 
-class CappedRandom(_Capped, Random):
+class CappedRandom(Capped, Random):
     """At random, at most so many pages of a domain."""
 
 
