@@ -37,12 +37,14 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 
-from hosts import CappedBreadthFirst, CappedRandom
+from hosts import Capped
 from manyhosts.flying import steps
 from manyhosts.web import MadeUpWeb
 from scrapy_focus.core.budget import Budget
 from scrapy_focus.core.crawl import Crawl
 from scrapy_focus.frontiers.memory import memory_frontier
+from scrapy_focus.policies.hostbandit.parentfirst import ParentFirst
+from scrapy_focus.policies.orderings import BreadthFirst, Random
 from scrapy_focus.web.domains import domain_of
 from structured_tables import Mark, Run, describe, read, tables, write
 
@@ -50,13 +52,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from scrapy_focus.core.policy import Policy
-    from scrapy_focus.core.types import Outcome
+    from scrapy_focus.core.types import Link, Outcome, Placement
 
 MARKS: Final = (1_000, 5_000, 20_000)  # fetches after which is counted
 CAPS: Final = ("none", "100", "10")  # pages per domain
 DECAYS: Final = ("", "hyperbolic", "exponential")
 N_SEEDS, LINKS = 50, 10  # pages to start from; links a page, about
-_EXAMPLES = 3_000  # at most, of each kind, of a static classifier
+_EXAMPLES = 1_500  # at most, of each kind, of a static classifier
 _OTHER_WEB = 10_000  # added to the seed of a web: the one that a static classifier is trained on
 Task = tuple[str, str, str, int, int]  # policy, setting, cap, seed, in flight
 
@@ -89,14 +91,31 @@ def _host_bandit(**parameters: Any) -> Policy:
     return HostBandit(**parameters)
 
 
-def _parent_first(per_domain: int | None = None) -> Policy:
-    from hosts import Capped
-    from scrapy_focus.policies.hostbandit.parentfirst import ParentFirst
+class _Swept(Capped):
+    """Keeps an ordering to a cap of pages per domain, and gives up what can never be asked for."""
 
-    class CappedParentFirst(Capped, ParentFirst):
-        """Links of pages that were worth something first, at most so many pages of a domain."""
+    def place(self: Any, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
+        places: Sequence[Placement | None] = super().place(links, source)  # type: ignore[misc]  # of the ordering
+        if self.domains.cap is None:
+            return places
+        done = self.domains.is_done(np.array([self.domains.row(link.host) for link in links], np.intp))
+        return [None if over else place for place, over in zip(places, done.tolist(), strict=True)]
 
-    return CappedParentFirst(per_domain=per_domain)
+    def learn(self: Any, outcome: Outcome) -> None:
+        super().learn(outcome)
+        self.domains.sweep(self.frontier, 0)
+
+
+class CappedBreadthFirst(_Swept, BreadthFirst):
+    """Breadth-first, at most so many pages of a domain."""
+
+
+class CappedRandom(_Swept, Random):
+    """At random, at most so many pages of a domain."""
+
+
+class CappedParentFirst(_Swept, ParentFirst):
+    """Links of pages that were worth something first, at most so many pages of a domain."""
 
 
 def _tree(**parameters: Any) -> Policy:
@@ -117,7 +136,7 @@ def _branching(per_domain: int | None = None) -> Policy:
 BASELINES: Final[dict[str, Callable[..., Policy]]] = {
     "breadth-first": CappedBreadthFirst,
     "random": CappedRandom,
-    "parent first": _parent_first,
+    "parent first": CappedParentFirst,
     "random host": partial(_host_bandit, score="posterior", explore=1.0),
     "branching": _branching,
     "tree": _tree,
