@@ -7,12 +7,12 @@ from array import array
 from collections import Counter
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
 
 import numpy as np
 
 from scrapy_focus.frontiers.keys import KeyMap
 from scrapy_focus.learn.tournament import Tournament
+from scrapy_focus.policies.branching.features import path_of
 from scrapy_focus.policies.hostbandit.scores import DRAWN, POOLED, SCORES
 from scrapy_focus.web.domains import domain_of
 
@@ -111,11 +111,16 @@ class HostTable:
         return number
 
     def shut(self, busy: Collection[str]) -> set[int]:
-        """Return arms of which all hosts are busy, as far as that is known without looking into them."""
+        """Return arms of which all hosts are busy; none where arms are sections, as that is not known of these."""
         if not busy or self.arm == "section":
             return set()
-        arms = Counter(self._near.get(host, -1) for host in busy)
+        arms = Counter(self._known(host) for host in busy)
         return {arm for arm, n in arms.items() if arm >= 0 and n >= self.hosts[arm]}
+
+    def _known(self, host: str) -> int:
+        """Return the arm of a host, -1 if it has none."""
+        near = self._near.get(host)
+        return self._hosts.get(_hashed(host), -1) if near is None else near
 
     def name(self, host: str, url: str) -> str:
         """Return what the arm of a link is called."""
@@ -276,7 +281,7 @@ def section_of(url: str) -> str:
     >>> section_of("http://example.org/recipes/cakes/1.html"), section_of("http://example.org/about.html")
     ('recipes', '')
     """
-    path = urlsplit(url).path
+    path = path_of(url).partition("?")[0]
     first, slash, _ = path.lstrip("/").partition("/")
     return first if slash else ""
 

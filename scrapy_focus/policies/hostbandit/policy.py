@@ -259,18 +259,35 @@ class HostBandit(Policy):
     def know(self, keys: Sequence[int], source: Outcome) -> None:
         page = self.pages.number(source.pick.key)
         unknown = []
-        for key in keys:
-            if child := self.pages.known(key):
+        for key in dict.fromkeys(keys):
+            child = self.pages.known(key)
+            if child == page:
+                continue
+            if child:
                 if (worth := self.pages.worth(child)) >= 0:
                     self.pages.labelled_child(page, good=worth > 0)
             else:
                 unknown.append(key)
         if not self.judges_once and unknown:
-            self._know_waiting(unknown[:_KNOWN], page)
+            unknown = unknown[:_KNOWN]
+            states = self.frontier.states(unknown)
+            self._know_waiting(
+                [key for key, state in zip(unknown, states, strict=True) if state == State.WAITING], page
+            )
+            self._know_flying([key for key, state in zip(unknown, states, strict=True) if state == State.FLYING], page)
 
-    def _know_waiting(self, keys: Sequence[int], page: int) -> None:
-        """Note that a page links to links that wait, too, if they do."""
-        waiting = [key for key, state in zip(keys, self.frontier.states(keys), strict=True) if state == State.WAITING]
+    def _know_flying(self, keys: Collection[int], page: int) -> None:
+        """Note that a page links to picks in flight, too."""
+        if not keys:
+            return
+        ids = {pick.key: pick_id for pick_id, pick in self.frontier.flying.items()}
+        for key in keys:
+            choice = self._chosen.get(ids.get(key, -1))
+            if choice is not None and page not in choice.parents and 0 in choice.parents:
+                choice.parents[choice.parents.index(0)] = page
+
+    def _know_waiting(self, waiting: Sequence[int], page: int) -> None:
+        """Note that a page links to links that wait, too."""
         vectors = self._drawn.vectors(waiting).copy()
         parents = vectors[:, -4 * PARENTS :].view(np.uint32)
         free = parents == 0
@@ -334,9 +351,9 @@ class HostBandit(Policy):
         promised: dict[int, float] = {}
         for arm, each in zip(arms, worth.tolist(), strict=True):
             promised[arm] = max(each, promised.get(arm, -math.inf))
-        best, is_in = self.hosts.best, self.hosts.is_in
+        best, waiting = self.hosts.best, self.frontier.waiting
         for arm, each in promised.items():
-            best[arm] = max(best[arm], each) if is_in(arm) else each
+            best[arm] = max(best[arm], each) if arm < len(waiting) and waiting[arm] else each
         self._enter([*promised])
 
     def _enter(self, arms: Sequence[int]) -> None:
@@ -377,10 +394,9 @@ class HostBandit(Policy):
                 return self._take(looks[arm], at_random=True)
         looks = {}
         others = [arm for _ in range(_OTHERS) if (arm := self._any(shut)) >= 0]
-        self.hosts.draw(others, self.rng)
         rounds = 0
         while rounds < _ROUNDS and (batch := self._first(_TRIED, shut | looks.keys())):
-            there = self._look([*dict.fromkeys(batch + others)], busy)
+            there = self._look([*dict.fromkeys(batch + others)], busy, anew=others)
             shut.update(arm for arm in batch if arm not in there)  # all that waits there is on busy hosts
             looks |= there
             others = []
@@ -392,8 +408,11 @@ class HostBandit(Policy):
         score = self.hosts.tournament.score
         return self._take(looks[max(looks, key=lambda arm: (score(arm), -arm))])
 
-    def _look(self, arms: list[int], busy: Collection[str]) -> dict[int, _Look]:
-        """Draw links of some arms and judge them, so that the scores of the arms are those of today."""
+    def _look(self, arms: list[int], busy: Collection[str], anew: Collection[int] = ()) -> dict[int, _Look]:
+        """Draw links of some arms and judge them, so that the scores of the arms are those of today.
+
+        What Thompson sampling draws is drawn anew for those in ``anew``.
+        """
         waiting = self.frontier.waiting
         counts = {arm: min(2 * int(waiting[arm]), self.candidates) for arm in arms if arm < len(waiting)}
         drawn = self._drawn.draw(counts, self.rng, busy=busy)
@@ -405,6 +424,7 @@ class HostBandit(Policy):
         starts = np.flatnonzero(np.concatenate([_FIRST, drawn.arms[1:] != drawn.arms[:-1]]))
         found = drawn.arms[starts]
         np.frombuffer(self.hosts.best, np.float32)[found] = self._relative(np.maximum.reduceat(worth, starts))
+        self.hosts.draw([arm for arm in found.tolist() if arm in anew], self.rng)
         self.hosts.enter(found)
         look = drawn.slots, rows, parents, worth
         ends = [*starts[1:].tolist(), len(worth)]
@@ -505,9 +525,12 @@ class HostBandit(Policy):
         arm, worth = pick.arm, min(max(outcome.reward, 0.0), 1.0)
         page, came = self.pages.number(pick.key), outcome.status is not None and not outcome.error
         self.hosts.fly(arm, -1)
-        self.pages.label(page, good=worth > 0)
+        is_news = came and self.pages.worth(page) != (worth > 0)
+        if came:
+            self.pages.label(page, good=worth > 0)
         for key in outcome.also:
-            self.pages.also(key, page)
+            if not self.pages.known(key):
+                self.pages.also(key, page)
         if came or not self.preset:
             self.hosts.earn(arm, worth, right=(choice.worth >= 0.5) == (worth >= 0.5))
         if worth > 0:
@@ -521,7 +544,7 @@ class HostBandit(Policy):
         self.hosts.draw([arm], self.rng)
         if self.hosts.is_in(arm):
             self._enter([arm])
-        if any(self.pages.children(page)):
+        if is_news or any(self.pages.children(page)):
             self._judge_again(found, page)
 
     def _judge_again(self, found: Sequence[_Found], page: int) -> None:
@@ -531,7 +554,10 @@ class HostBandit(Policy):
             parents[:, 0] = page
             worth = self._judged(rows, parents)
             self._ranked.move(keys, self._placed(rows, parents, arms, worth))
-            self._promise(arms, worth)
+            heads = self._ranked.heads
+            for arm in dict.fromkeys(arms):
+                self.hosts.best[arm] = max(float(heads[arm]), 0.0)
+            self._enter([arm for arm in dict.fromkeys(arms) if self.hosts.is_in(arm)])
 
     # Domains
 
