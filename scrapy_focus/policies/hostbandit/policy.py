@@ -260,16 +260,11 @@ class HostBandit(Policy):
 
     def know(self, keys: Sequence[int], source: Outcome) -> None:
         page = self.pages.number(source.pick.key)
-        unknown = []
-        for key in dict.fromkeys(keys):
-            child = self.pages.known(key)
-            if child == page:
-                continue
-            if child:
-                if (worth := self.pages.worth(child)) >= 0:
-                    self.pages.labelled_child(page, good=worth > 0)
-            else:
-                unknown.append(key)
+        numbers = {key: self.pages.known(key) for key in keys}
+        for child in dict.fromkeys(numbers.values()):
+            if child and child != page and (worth := self.pages.worth(child)) >= 0:
+                self.pages.labelled_child(page, good=worth > 0)
+        unknown = [key for key, child in numbers.items() if not child]
         if not self.judges_once and unknown:
             unknown = unknown[:_KNOWN]
             states = self.frontier.states(unknown)
@@ -527,7 +522,6 @@ class HostBandit(Policy):
         arm, worth = pick.arm, min(max(outcome.reward, 0.0), 1.0)
         page, came = self.pages.number(pick.key), outcome.status is not None and not outcome.error
         self.hosts.fly(arm, -1)
-        is_news = came and self.pages.worth(page) != (worth > 0)
         if came:
             self.pages.label(page, good=worth > 0)
         for key in outcome.also:
@@ -546,7 +540,7 @@ class HostBandit(Policy):
         self.hosts.draw([arm], self.rng)
         if self.hosts.is_in(arm):
             self._enter([arm])
-        if is_news or any(self.pages.children(page)):
+        if any(self.pages.children(page)):
             self._judge_again(found, page)
 
     def _judge_again(self, found: Sequence[_Found], page: int) -> None:
