@@ -51,7 +51,7 @@ def seeds_of(given: str | Sequence[str]) -> list[str]:
         if not (url.startswith(("http://", "https://")) and _host(url)):
             raise UsageError(f"{url!r} in {place} is no URL; write it as https://example.org/page")
     if not urls:
-        raise UsageError("where to start? Give pages on the topic: -a seeds=FILE, or -a seeds=https://example.org/,...")
+        raise UsageError("where to start? Give some pages: -a seeds=FILE, or -a seeds=https://example.org/,...")
     return list(dict.fromkeys(urls))
 
 

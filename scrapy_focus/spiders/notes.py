@@ -112,11 +112,11 @@ class CrawlNotes:
             why=_why(entry, outcome),
             page="" if request is None else page_of(request),
             anchor="" if request is None else str(request.meta.get("link_text", "")),
+            moved_to="" if entry.response is None or entry.response.url == pick.url else entry.response.url,
         )  # fmt: skip
         hosts, extensions = (_news(*each) for each in zip((self._elsewhere, self._left_out), self._noted, strict=True))
-        where = pick.url if entry.response is None else entry.response.url
-        links, moved_to = self._links_of(where, outcome), "" if where == pick.url else where
-        self._try(book.outcome, answer, elsewhere=hosts, left_out=extensions, links=links, moved_to=moved_to)
+        links = self._links_of(answer.moved_to or pick.url, outcome)
+        self._try(book.outcome, answer, elsewhere=hosts, left_out=extensions, links=links)
         if monotonic() >= self._due:
             self._try(self._stand)
 
