@@ -15,6 +15,7 @@ from scrapy_focus.core.errors import FocusError
 from scrapy_focus.core.printable import printable_logger, reason_of
 from scrapy_focus.engine.ending import ending_of
 from scrapy_focus.engine.failure import failure_kind, in_words
+from scrapy_focus.engine.feeds import flush_feeds
 from scrapy_focus.engine.host import host_of
 from scrapy_focus.engine.marks import page_of
 from scrapy_focus.found.folder import write_report
@@ -146,6 +147,7 @@ class CrawlNotes:
 
     def _close(self, spider: Spider, reason: str) -> None:
         self._try(self._end, reason)
+        flush_feeds(self.crawler)  # which are closed after this
         try:
             page = write_report(self.out)
         except (OSError, FocusError) as error:

@@ -134,7 +134,7 @@ class StructuredSpider(SiteSpider):
     @property
     def looks_for(self) -> str:
         """What it looks for, in words."""
-        return f"pages with {', '.join(self.goal.names) or 'structured data'}"
+        return repr(self.goal)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
