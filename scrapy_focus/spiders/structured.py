@@ -24,7 +24,7 @@ from scrapy_focus.found.crawls import Run
 from scrapy_focus.found.entities import ENTITIES
 from scrapy_focus.found.lines import read_lines
 from scrapy_focus.goals.structured import StructuredDataGoal
-from scrapy_focus.spiders.arguments import budget_of, caps_of, refuse_unknown, seeds_of, try_out
+from scrapy_focus.spiders.arguments import budget_of, number_of, refuse_unknown, seeds_of, try_out
 from scrapy_focus.spiders.items import StructuredEntity
 from scrapy_focus.spiders.middlewares import LongDataPagesAreCut, RedirectsAreLinks, redirect_of, refresh_of
 from scrapy_focus.spiders.notes import CrawlNotes
@@ -87,7 +87,7 @@ class StructuredSpider(SiteSpider):
 
     name = "structured"
     custom_settings = {
-        "SCHEDULER": "scrapy_focus.TreeFrontierScheduler",
+        "SCHEDULER": "scrapy_focus.AnthelionScheduler",
         "FOCUS_EXPLAIN": True,
         "FOCUS_OBEY": ["retry-after", "robots-errors", "crawl-delay", "nofollow", "noindex"],
         "FOCUS_BLOCKED_MIMES": [*BLOCKED_MIMES, "font/*", *sorted(_NO_PAGES)],
@@ -113,8 +113,8 @@ class StructuredSpider(SiteSpider):
         self.stay = stay == "yes"
         if not self.stay:
             self.allowed_domains = []
-        self.caps = caps_of(per_domain)
-        if self.is_one_host and self.caps:
+        self.per_domain = number_of(per_domain, "per_domain", "pages", example=10)
+        if self.is_one_host and self.per_domain:
             raise UsageError(f"per_domain is {per_domain!r}, on one host; limit that crawl by a budget: -a budget=100")
         self.budget = budget_of(budget)
         self.folder = Path(folder).absolute() if folder else None
@@ -125,6 +125,11 @@ class StructuredSpider(SiteSpider):
         self._ignored = blocked_extensions() | FILE_TYPES.keys()
         self._listed: dict[str, set[int]] = {}  # by URL: numbers of the entities that an earlier run listed
         self._read: dict[str, None] = {}  # URLs of pages whose entities this run listed
+
+    @property
+    def n_listed(self) -> int:
+        """Pages whose entities are listed, by this run or an earlier one."""
+        return len(self._listed.keys() | self._read.keys())
 
     @property
     def is_one_host(self) -> bool:
@@ -162,9 +167,9 @@ class StructuredSpider(SiteSpider):
             settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", RedirectsAreLinks, 610)
         if self.budget:
             settings.set("FOCUS_BUDGET_REQUESTS", self.budget, "spider")
-            if "per_domain_least" in self.caps:
-                self.caps["falls_every"] = -(-self.budget // 3)
-        settings.set("FOCUS_POLICY_PARAMS", {**self.caps, **settings.getdict("FOCUS_POLICY_PARAMS")}, "cmdline")
+        if self.per_domain:
+            params = {"per_domain": self.per_domain, **settings.getdict("FOCUS_POLICY_PARAMS")}
+            settings.set("FOCUS_POLICY_PARAMS", params, "cmdline")
         if self.out is None:
             settings.setdefault_in_component_priority_dict("ITEM_PIPELINES", PrintUrls, 300)
             return
@@ -200,10 +205,9 @@ class StructuredSpider(SiteSpider):
 
     def facts(self) -> dict[str, Any]:
         """Return what the crawl is asked to do, as JSON holds it."""
-        caps = [str(self.caps[name]) for name in ("per_domain", "per_domain_least") if name in self.caps]
         return {
             "spider": self.name, "roots": self.seeds, "budget": self.budget, "types": self.looks_for,
-            "per_domain": " falling to ".join(caps),
+            "per_domain": self.per_domain,
         }  # fmt: skip
 
     def request_scheduled(self, request: scrapy.Request) -> None:
@@ -296,13 +300,11 @@ def goal_of(types: str, least: str, syntaxes: str) -> StructuredDataGoal:
     """Return what is looked for; ``UsageError`` if that cannot be meant."""
     if least and types:
         raise UsageError(f"least is {least!r}, and types are given; it is for crawls without types: leave one of them")
-    if least and not least.isdecimal():
-        raise UsageError(f"least is {least!r}; it takes a number of facts: -a least=6")
     given: dict[str, Any] = {}
     if types:
         given["types"] = [word.strip() for word in types.split(",")]
     else:
-        given["least"] = int(least) if least else _LEAST
+        given["least"] = number_of(least, "least", "facts", example=_LEAST) or _LEAST
     if syntaxes:
         given["syntaxes"] = [word.strip() for word in syntaxes.split(",")]
     try:
