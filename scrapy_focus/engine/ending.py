@@ -178,7 +178,7 @@ def _nothing_asked(facts: Facts) -> Ending:
 
 
 def _nothing(facts: Facts) -> Ending:
-    asked = f"No {facts.wanted or _called(facts)} in {facts.requests:,} requests"
+    asked = f"No {printable(facts.wanted, _LONGEST) or _called(facts)} in {facts.requests:,} requests"
     if facts.wanted:
         asked += f"; seen: {seen(facts.types)}"
     advice = "try other types, or another start URL" if facts.wanted else "try another start URL"
@@ -218,7 +218,7 @@ def _counted(facts: Facts) -> str:
 
 def _called(facts: Facts) -> str:
     noun = facts.noun.removesuffix("s") if facts.found == 1 else facts.noun
-    return f"{noun} {printable(facts.described)}" if facts.described else noun
+    return f"{noun} {printable(facts.described, _LONGEST)}" if facts.described else noun
 
 
 def _kept(facts: Facts, before: str) -> str:

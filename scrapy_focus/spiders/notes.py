@@ -18,6 +18,7 @@ from scrapy_focus.engine.failure import failure_kind, in_words
 from scrapy_focus.engine.feeds import flush_feeds
 from scrapy_focus.engine.host import host_of
 from scrapy_focus.engine.marks import page_of
+from scrapy_focus.engine.structured import types_seen
 from scrapy_focus.found.folder import write_report
 from scrapy_focus.found.notes import Answer, NoteBook, link_key
 
@@ -142,6 +143,8 @@ class CrawlNotes:
                 "in_flight": status.in_flight, "left": status.left, "cost": status.cost,
                 "parameters": [each._asdict() for each in host.ignored_parameters()[:_PARAMETERS]],
             }  # fmt: skip
+            if seen := types_seen(status.counts):
+                facts["seen"] = seen
         if self._book is not None:
             self._book.state(facts)
 
