@@ -76,11 +76,13 @@ def soup(n: int, **more: Any) -> dict[str, Any]:
     return {"@context": "http://schema.org/", "@type": "Recipe", "name": f"Soup {n}", "author": author, **more}
 
 
-def page(*links: str, things: Any = (), text: str = "") -> Page:
+def page(*links: str, things: Any = (), text: str = "", before: str = "") -> Page:
     """Return a page that describes things; a link is a URL, or a URL and its anchor after a blank."""
     scripts = "".join(f'<script type="application/ld+json">{json.dumps(each)}</script>' for each in things)
     anchors = "".join(f'<p><a href="{link.partition(" ")[0]}">{link.partition(" ")[2]}</a>' for link in links)
-    return Page.of(f"<html><title>x</title>{scripts}<body>{text}{anchors}".encode(), mime="text/html; charset=utf-8")
+    return Page.of(
+        f"<html><title>x</title><!--{before}-->{scripts}<body>{text}{anchors}".encode(), mime="text/html; charset=utf-8"
+    )
 
 
 MICRODATA = '<div itemscope itemtype="https://schema.org/Recipe"><b itemprop="name">Soup in a div</b></div>'
@@ -222,6 +224,16 @@ def test_a_seed_that_redirects_elsewhere(tmp_path: Path) -> None:
         assert ending_of(find(tmp_path, job, budget="2", **given).crawler).kind == "nothing_found"
         find(tmp_path, job, budget="30", **given)
         assert [line["url"] for line in lines(tmp_path)] == [other.url("/1")]
+
+
+def test_a_page_is_read_far_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scripts stand at the end of pages: what is behind two megabytes is read, and what is behind five is not."""
+    pages = {f"http://a.test/{n}": page(things=[soup(n)], before="x" * (n << 20)) for n in (2, 5)}
+    with Handmade({SEED: page(*pages)} | pages) as server:
+        monkeypatch.setenv("http_proxy", server.url)
+        monkeypatch.setenv("no_proxy", "")
+        find(tmp_path)
+    assert [line["url"] for line in lines(tmp_path)] == ["http://a.test/2"]
 
 
 def test_pages_of_a_domain_are_limited(hosts: Handmade, tmp_path: Path) -> None:
