@@ -234,7 +234,8 @@ class MadeUpWeb:
         self.hosts = hosts
         _check_markup(hosts, markup, pages, links)
         self.markup = markup
-        self._parameters = {"markup": markup, "pages": pages, "links": links}
+        self.pages = pages
+        self.links = links
         self._plan: Plan = plans.Plan(seed=seed, hosts=hosts, pages=pages)
         self._writer = Writer(self._plan)
         self._marked: MarkedWriter | None = None
@@ -242,7 +243,8 @@ class MadeUpWeb:
             self._writer = self._marked = MarkedWriter(self._plan, Markup(self._plan, SETTINGS[markup]), links or LINKS)
 
     def __repr__(self) -> str:
-        given = "".join(f", {name}={value!r}" for name, value in self._parameters.items() if value is not None)
+        parameters = {"markup": self.markup, "pages": self.pages, "links": self.links}
+        given = "".join(f", {name}={value!r}" for name, value in parameters.items() if value is not None)
         return f"MadeUpWeb(seed={self.seed}, hosts={self.hosts}{given})"
 
     @property
@@ -361,7 +363,7 @@ class MadeUpWeb:
         ValueError
             If this web has no markup or no bound.
         """
-        if self._marked is None or self._parameters["pages"] is None:
+        if self._marked is None or self.pages is None:
             raise ValueError(f"{self!r} has no markup, or no bound of its pages; give markup= and pages=")
         pages = entities = 0
         hosts: set[int] = set()
