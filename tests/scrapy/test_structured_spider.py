@@ -36,30 +36,35 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = Path(__file__).parents[2]
-#: Runs the spider, and ends the process like a kill when so many outcomes are in the journal.
+#: Runs the spider, and ends the process like a kill when it has yielded so many entities.
 RUN = """
 import os, signal, sys
+from scrapy import signals
 from scrapy.crawler import AsyncCrawlerProcess
-from scrapy_focus.core.events import Concluded
-from scrapy_focus.jobs.job import Job
 from scrapy_focus.spiders.structured import StructuredSpider
 
 seeds, out, until = *sys.argv[1:3], int(sys.argv[3])
-tell, told = Job.tell, [0]
 
-def tell_and_die(self, event):
-    told[0] += isinstance(event, Concluded)
-    if until and told[0] == until:
-        os.kill(os.getpid(), signal.SIGKILL)
-    tell(self, event)
+class Killed(StructuredSpider):
+    n = 0
 
-Job.tell = tell_and_die
+    @classmethod
+    def from_crawler(cls, crawler, *args, **kwargs):
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        crawler.signals.connect(spider.count, signals.item_scraped)
+        return spider
+
+    def count(self):
+        self.n += 1
+        if self.n == until:
+            os.kill(os.getpid(), signal.SIGKILL)
+
 process = AsyncCrawlerProcess({
     "ADDONS": {"scrapy_focus.Addon": 500}, "JOBDIR": out + "/.focus/job", "FOCUS_SEED": 1, "FOCUS_MAX_INFLIGHT": 1,
     "TELNETCONSOLE_ENABLED": False, "REMOTE_CONTROL_ENABLED": False, "TWISTED_REACTOR_ENABLED": False,
     "FOCUS_PROGRESS": "off", "DOWNLOAD_DELAY": 0, "CONCURRENT_REQUESTS_PER_DOMAIN": 8,
 })
-process.crawl(StructuredSpider, seeds=seeds, types="Recipe", folder=out)
+process.crawl(Killed, seeds=seeds, types="Recipe", folder=out)
 process.start()
 """
 SEED = "http://start.test/"
@@ -314,16 +319,18 @@ def test_killed_and_resumed(tmp_path: Path) -> None:
         "http://h1.test/list": page(*(f"http://h{n % 5}.test/{n} soup {n}" for n in range(40, 60))),
     }
     pages |= {
-        f"http://h{n % 5}.test/{n}": page(things=[soup(100 * n + k) for k in range(30)] if n % 3 else [SITE])
+        f"http://h{n % 5}.test/{n}": page(
+            things=[soup(100 * n + k, description="x" * 1000) for k in range(30)] if n % 3 else [SITE]
+        )
         for n in range(60)
     }
     with Handmade(pages) as server:
         assert run(server, tmp_path / "whole") == 0
-        for until in (7, 25):
+        for until in (110, 415):
             assert run(server, tmp_path / "killed", until) == -signal.SIGKILL
-            cut = tmp_path / "killed" / "entities.jsonl"
-            cut.write_bytes(cut.read_bytes()[:-5_000])  # as if the kill had come between the lines of a page
             page_of = write_report(tmp_path / "killed")
+            n_listed = Counter(entity.url for entity in read_entities(tmp_path / "killed"))
+            assert {*n_listed.values()} - {30}, "the kill came between the lines of a page"
             assert "It runs, or it was killed" in Reader(page_of.read_text()).text
         assert run(server, tmp_path / "killed") == 0
         assert run(server, tmp_path / "killed") == 0, "nothing is added to what has ended"
