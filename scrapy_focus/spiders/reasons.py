@@ -24,7 +24,7 @@ def reason(said: Mapping[str, Any], *, depth: int) -> str:
     ----------
     said
         What :meth:`scrapy_focus.Policy.explain` returned for the page. That of TRES and of a bandit of hosts is put
-        into words; of other policies the names and values stand there as they are.
+        into words; others may say it themselves (``why``), or their names and values stand there as they are.
     depth
         Clicks from a seed.
 
@@ -36,11 +36,17 @@ def reason(said: Mapping[str, Any], *, depth: int) -> str:
     >>> reason({"host": "a.test", "pages": 14.0, "worth": 6.0, "parents worth": 1, "siblings not": 2, "link": 0.43},
     ...     depth=2)
     '6 of 14 pages of a.test were finds; linked on 1 find; 0 of 2 links beside it led to finds; probability 43 %'
+    >>> reason({"arm": 7, "score": 0.87, "why": "a link to a page at html/body/a: its arm earned 1 target in 2 pulls"},
+    ...     depth=0)
+    'a seed; a link to a page at html/body/a: its arm earned 1 target in 2 pulls'
     >>> reason({"kind": "most probable", "score": 0.5}, depth=0)
     'a seed; kind most probable; score 0.5'
     """
     left = dict(said)
-    pieces = [*_words(left), *_way(left, depth), *_host(left), *_finds(left), *_judgement(left)]
+    if isinstance(left.get("why"), str):
+        pieces = [*_way(left, depth), left["why"]]
+    else:
+        pieces = [*_words(left), *_way(left, depth), *_host(left), *_finds(left), *_judgement(left)]
     return printable("; ".join(pieces), _LONGEST) or "the next in line"
 
 
