@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections import Counter
 from hashlib import blake2b
@@ -26,6 +27,7 @@ MOST: Final = 1_000_000  # arms; further hosts share them
 _NEAR = 100_000  # hosts whose arms are remembered for a quick answer
 _NAMED = 1_000  # arms whose names are remembered
 _FIRST_RATE = 1.0  # pages of either kind that are taken for granted before the first
+_MOST_CERTAIN = 1 - 1e-9
 _COLUMNS = {
     "good": "f",
     "bad": "f",
@@ -149,6 +151,12 @@ class HostTable:
         self.all_good += worth
         self.all_bad += 1 - worth
 
+    def odds(self, arm: int) -> float:
+        """Return the log-odds with which a page of an arm is worth something, by its record and the rate of all."""
+        rate = self.rate
+        mean = (self.good[arm] + self.strength * rate) / (self.good[arm] + self.bad[arm] + self.strength)
+        return math.log(mean / (1 - mean))
+
     def call(self, arm: int, name: str) -> None:
         """Remember what an arm that was worth something is called."""
         if len(self.names) < _NAMED:
@@ -242,6 +250,13 @@ class _Some:
     def share(self) -> NDArray[np.float64]:
         in_flight = self._hosts.in_flight
         return (self._column("flying") + 1) / (in_flight + 1) if in_flight else np.zeros(len(self._arms))
+
+    @property
+    def odds(self) -> NDArray[np.float64]:
+        rate = self._hosts.rate
+        mean = np.minimum(self.posterior * rate, _MOST_CERTAIN)
+        odds: NDArray[np.float64] = np.log(mean / (1 - mean)) - math.log(rate / (1 - rate))
+        return odds
 
     @property
     def success(self) -> NDArray[np.float64]:
