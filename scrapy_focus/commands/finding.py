@@ -78,12 +78,14 @@ class FindCommand(FocusCommand):
         parser.add_argument(
             "--out", metavar="FOLDER", default=self.folder,
             help=f"folder for what is found (default {self.folder}); the same command with the same folder resumes a "
-            "crawl that was interrupted. -: store nothing, and print the URLs that are found, one a line",
+            f"crawl that was interrupted. -: store nothing, and print {self.prints}, one a line",
         )  # fmt: skip
         parser.add_argument("--dry-run", action="store_true", help="say what would be asked for, and send nothing")
 
     #: The folder where none is given.
     folder: ClassVar[str]
+    #: What goes to standard output, where that is asked for.
+    prints: ClassVar[str] = "the URLs that are found"
 
     def check(self, args: list[str], opts: argparse.Namespace) -> None:
         read_numbers(opts, "budget")
@@ -144,7 +146,7 @@ class FindCommand(FocusCommand):
 
     def _first_words(self, plan: Plan, budget: int | None) -> str:
         """Say what is about to be done, and what is obeyed."""
-        where = "; their URLs are printed" if plan.out is None else f"; they go to {plan.where}"
+        where = f"; it prints {self.prints}" if plan.out is None else f"; they go to {plan.where}"
         limit = f"at most {budget:,} requests" if budget else "no limit of requests"
         return (
             f"Looking for {plan.looks_for} from {', '.join(plan.urls)}, on {plan.stays_on}; {limit}{where}. "

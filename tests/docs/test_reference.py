@@ -123,7 +123,7 @@ def raised_stats() -> set[str]:
                     assert ast.unparse(counted) == "name", f"{path}:{node.lineno}"  # type: ignore[attr-defined]
             elif isinstance(node, ast.Call) and _name(node.func) in GUARDS and isinstance(node.args[0], ast.Constant):
                 names.add(f"focus/error/{node.args[0].value}")
-    families = {"error/", "failure/", "outcome/", "trap/", "browser/refused/"}
+    families = {"error/", "failure/", "outcome/", "trap/", "browser/refused/", "structured/type/"}
     assert prefixes == families, "another family of stats: teach this test what may be in it"
     refusals = {f"focus/browser/refused/{refusal}" for refusal in get_args(Refusal) if refusal}
     traps = {f"focus/trap/{trap}" for trap in Limits._fields}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from crawls import crawl
 from mocksite import MockSite
 from scrapy.exceptions import UsageError
 
+from scrapy_focus.__main__ import main
 from scrapy_focus.commands.finding import url_of
 from scrapy_focus.sites.portal.portal import StatisticsPortal
 from scrapy_focus.sites.server import SiteServer
@@ -193,6 +195,52 @@ def test_a_topic_has_a_page_too(tmp_path: Path) -> None:
     assert (found / "pages.csv").read_text() == table
 
 
+def test_structured_data_by_a_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``focus-structured`` says what it is about to do, resumes by the same command with a larger budget, and prints
+    lines of JSON if it is told to; what a page says comes out in one line each.
+    """
+    monkeypatch.chdir(tmp_path)
+
+    def here(*words: str) -> str:
+        """Run a command that sends nothing in this process, and return what it said."""
+        with pytest.raises(SystemExit):
+            main([*words])
+        shown = capsys.readouterr()
+        return shown.out + shown.err
+
+    names = ["Soup", "=1+1", "\x1b[31m\u202e\n<script>", "é" * 20_000]
+    soups = [{"@context": "https://schema.org", "@type": "Recipe", "name": name} for name in names]
+    script = json.dumps(soups).replace("<", "\\u003c")
+    pages = {"/": '<a href="/soups">soups</a>', "/soups": f'<script type="application/ld+json">{script}</script>'}
+    with MockSite(pages=pages) as site:
+        words = ["structured", site.url("/"), "--types", "Recipe", "--stay", *FAST]
+        said = here(*words, "--dry-run")
+        for fact in (site.url("/robots.txt"), "pages with Recipe in json-ld or microdata", "127.0.0.1", "entities"):
+            assert fact in said
+        assert not site.log
+        assert not list(tmp_path.iterdir())
+        run(tmp_path, *words, "--budget", "2", expect=3)
+        said, _ = run(tmp_path, *words)
+        assert "the last crawl resumes" in said.splitlines()[0]
+        assert said.splitlines()[-1].startswith("Done: 1 page with Recipe found in 4 requests")
+        printed, logged = run(tmp_path, *words, "--out", "-")
+        assert "it prints the entities that are found, as JSON" in logged
+    found = tmp_path / "entities"
+    assert {"index.html", "hosts.csv", "entities.jsonl"} <= {path.name for path in found.iterdir()}
+    stored = (found / "entities.jsonl").read_text(encoding="utf-8")
+    for text in (stored, printed):
+        lines = [json.loads(line) for line in text.split("\n")[:-1]]
+        assert [line["values"]["name"] for line in lines] == [*names[:3], "é" * 10_000]
+    assert not {"\x1b", "\u202e"} & {*printed}
+    (found / "hosts.csv").unlink()
+    here("report", "entities")
+    assert "127.0.0.1" in (found / "hosts.csv").read_text()
+    shutil.rmtree(found / ".focus")
+    assert "entities has the results of another crawl" in here(*words)
+
+
 def test_sitemaps_are_left_alone_if_somebody_says_so(files: MockSite, tmp_path: Path) -> None:
     """The sitemap that robots.txt names is asked for, and not with ``--no-sitemaps``."""
     robots = f"User-agent: *\nDisallow:\nSitemap: {files.url('/sitemap.xml')}".encode()
@@ -222,6 +270,14 @@ def test_sitemaps_are_left_alone_if_somebody_says_so(files: MockSite, tmp_path: 
         (["topic", "example.org"], "--examples DIR"),
         (["topic", "example.org", "--keywords", "a", "--per-domain", "2-3"], "--per-domain is '2-3'"),
         (["topic", "file", "--keywords", "a"], "'nothing here' in file is no URL"),
+        (["structured"], "where to start"),
+        (["structured", "example.org", "--types", "Recip"], "did you mean Recipe?"),
+        (["structured", "example.org", "--syntaxes", "x"], "there is no syntax 'x'"),
+        (["structured", "example.org", "--least", "x"], "--least is 'x'; it takes a number of facts: --least 6"),
+        (["structured", "example.org", "--types", "Event", "--least", "3"], "--least is '3', and types are given"),
+        (["structured", "example.org", "--per-domain", "0"], "--per-domain is '0'"),
+        (["structured", "example.org", "--stay", "--per-domain", "5"], "limit that crawl by a budget: --budget 100"),
+        (["structured", "example.org", "--out", "file"], "--out is 'file', which is a file"),
     ],
 )
 def test_a_wrong_argument_ends_in_one_sentence(
@@ -230,8 +286,6 @@ def test_a_wrong_argument_ends_in_one_sentence(
     """Status 2, one line, in the words of the command line, and nothing is made."""
     (tmp_path / "file").write_text("nothing here")
     monkeypatch.chdir(tmp_path)
-    from scrapy_focus.__main__ import main
-
     with pytest.raises(SystemExit) as ended:
         main(words)
     shown = capsys.readouterr()
