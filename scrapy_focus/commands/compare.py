@@ -60,6 +60,11 @@ class CompareCommand(FocusCommand):
             help="of a request, or 'recorded', or 'lognormal:0.2' with the median (default 0)",
         )  # fmt: skip
         add("--targets", metavar="TYPES", default="", help="what to look for, as csv,pdf,image/* (default data)")
+        add(
+            "--structured", metavar="TYPES", default="",
+            help="look for pages that describe such things, as Recipe,Event, instead of --targets; it takes sites that "
+            "were recorded with --bodies",
+        )  # fmt: skip
         add("--goal", metavar="PATH", default="", help="import path of a goal, instead of --targets")
         add("--words", metavar="WORDS", default="", help="words that speak for a target, as price,inflation rate")
         add(
@@ -85,8 +90,10 @@ class CompareCommand(FocusCommand):
     def check(self, args: list[str], opts: argparse.Namespace) -> None:
         if not args:
             raise UsageError("name at least one recorded site; scrapy focus-record makes one")
-        if opts.targets and opts.goal:
-            raise UsageError("--targets and --goal both say what to look for; give one")
+        given = {"--targets": opts.targets, "--structured": opts.structured, "--goal": opts.goal}
+        said = [option for option, value in given.items() if value]
+        if len(said) > 1:
+            raise UsageError(f"{' and '.join(said[:2])} both say what to look for; give one")
         if opts.hot is not None and opts.importance is None:
             raise UsageError("--hot says how many important pages count; say which ones are, as --importance pagerank")
         opts.hot = _hot(opts.hot)
@@ -106,7 +113,7 @@ class CompareCommand(FocusCommand):
             check_metric(metric, KNOWN_METRICS if judged else METRICS)
         if not opts.no_plots:
             require_matplotlib()
-        goal = _goal(opts.goal, opts.targets)
+        goal = _goal(opts.goal, opts.targets, opts.structured)
         check_folder(Path(opts.out))
         with _progress(metrics[0]) as progress:
             comparison = compare(
@@ -243,15 +250,18 @@ def _latency(text: str) -> float | str:
         return text
 
 
-def _goal(path: str, targets: str) -> Goal | None:
+def _goal(path: str, targets: str, structured: str) -> Goal | None:
     from scrapy_focus.goals.files import FilesGoal
+    from scrapy_focus.goals.structured import StructuredDataGoal
     from scrapy_focus.web.wanted import split_words
 
     if not path:
         try:
+            if structured:
+                return StructuredDataGoal(split_words(structured))
             return FilesGoal(types=split_words(targets)) if targets else None
         except ConfigError as error:
-            raise ConfigError(f"--targets: {error}") from error
+            raise ConfigError(f"{'--structured' if structured else '--targets'}: {error}") from error
     goal = make(f"--goal {path}", path)
     if not callable(goal):
         raise ConfigError(f"--goal {path} is no goal: it takes a callable from an Outcome to a number")

@@ -16,7 +16,7 @@ from unittest.mock import patch
 import pytest
 from scrapy.cmdline import execute
 
-from scrapy_focus.recordings.importers.folder import record_site
+from scrapy_focus.recordings.importers.folder import FolderSite, record_site
 from scrapy_focus.sites.portal.portal import StatisticsPortal
 from tests.made import HANG
 
@@ -86,6 +86,32 @@ def call(*words: str) -> int:
     with patch.dict(os.environ), pytest.raises(SystemExit) as ended:  # Scrapy notes there in which project it is
         execute(["scrapy", "focus-compare", *words])
     return int(ended.value.code or 0)
+
+
+def test_pages_that_describe_things_of_a_type_are_looked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In recorded pages, in other processes: three of nine describe a wanted type, and a site without pages says so."""
+    thing = '<script type="application/ld+json">{"@context": "https://schema.org", "@type": "%s"}</script>'
+    links = "".join(f'<a href="{name}.html">{name}</a>' for name in range(8))
+    folder = tmp_path / "site"
+    folder.mkdir()
+    (folder / "index.html").write_text(f"<html>{thing % 'WebSite'}<body>{links}</body></html>")
+    for name in range(8):
+        (folder / f"{name}.html").write_text(
+            f"<html><body>{thing % ('Recipe' if name > 4 else 'WebPage')}</body></html>"
+        )
+    for name in ("with", "without"):
+        root = "http://a.example/index.html"
+        record_site(FolderSite(folder), tmp_path / f"{name}.sqlite", root=root, bodies=name == "with")
+    out = tmp_path / "out"
+    options = ["--structured", "Recipe,schema:Event", "--policy", "BFS", "--metric", "found", "--seeds", "1"]
+    options += ["--no-plots", "--out", str(out)]
+    assert call(str(tmp_path / "with.sqlite"), *options, "--jobs", "2") == 0
+    assert "pages with Recipe, Event" in (out / "index.html").read_text()
+    assert "with, BFS, seed 0: found 3\n" in capsys.readouterr().err
+    assert call(str(tmp_path / "without.sqlite"), *options, "--jobs", "1") == 1
+    assert "record the site again with --bodies" in " ".join(capsys.readouterr().out.split())
 
 
 def test_policies_of_a_project_are_compared(project: Path, tmp_path: Path) -> None:
@@ -225,6 +251,7 @@ def _read(terminal: int) -> bytes:
         (["--budget", "-5"], "--budget"),
         (["--jobs", "none"], "--jobs is 'none'; it takes a number from 1"),
         (["--targets", "csv", "--goal", "a.b"], "--targets and --goal both say what to look for"),
+        (["--targets", "csv", "--structured", "Event"], "--targets and --structured both say what to look for"),
         (["--hot", "0.1"], "--hot says how many important pages count; say which ones are, as --importance pagerank"),
         (["--importance", "pagerank", "--hot", "few"], "--hot is 'few'; it takes a share of the pages, as 0.008, or a"),
     ],
@@ -244,6 +271,10 @@ def test_bad_options_are_explained(words: list[str], message: str, capsys: pytes
         (["one.sqlite", "--metric", "request_90"], "did you mean requests_90?"),
         (["one.sqlite", "--latency", "slow"], "the latency is 'slow'; give seconds, 'recorded'"),
         (["one.sqlite", "--targets", "no such"], "--targets: 'no such' is not a file type"),
+        (
+            ["one.sqlite", "--structured", "Jobposting"],
+            "--structured: 'Jobposting' is no type of schema.org; did you mean",
+        ),
         (["one.sqlite", "--goal", "no.such"], "--goal no.such cannot be made: ModuleNotFoundError"),
         (["one.sqlite", "--goal", "os.sep"], "--goal os.sep is no goal"),
         (["one.sqlite", "--out", "mine"], "mine holds something that is no comparison"),
