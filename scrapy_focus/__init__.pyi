@@ -48,9 +48,12 @@ from scrapy_focus.jobs.job import Job as Job
 from scrapy_focus.pipelines import RewardPipeline as RewardPipeline
 from scrapy_focus.policies.bases import Bandit as Bandit
 from scrapy_focus.policies.bases import Ordering as Ordering
+from scrapy_focus.policies.hostbandit import HostBandit as HostBandit
+from scrapy_focus.policies.hostbandit import ParentFirst as ParentFirst
 from scrapy_focus.policies.hotqueue import HotQueue as HotQueue
 from scrapy_focus.policies.importance import Importance as Importance
 from scrapy_focus.scheduler import FocusScheduler as FocusScheduler
+from scrapy_focus.schedulers import AnthelionScheduler as AnthelionScheduler
 from scrapy_focus.schedulers import ImportanceScheduler as ImportanceScheduler
 from scrapy_focus.schedulers import SleepingBanditScheduler as SleepingBanditScheduler
 from scrapy_focus.schedulers import TreeFrontierScheduler as TreeFrontierScheduler

@@ -1,0 +1,248 @@
+"""What a link says before it is fetched, and what is known of the pages that link to it.
+
+The words of a link never change, and are read once. What its parents (the pages on which it was found) and siblings
+(the other links of these pages) were worth becomes known while it waits. So a waiting link carries its words and the
+numbers of its parents, and what these say by now is looked up when the link is judged.
+
+References
+----------
+Meusel, Mika, Blanco: Focused Crawling for Structured Data. CIKM 2014, section 4.1.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+import numpy as np
+
+from scrapy_focus.frontiers.keys import KeyMap
+from scrapy_focus.learn.hashed import N_FEATURES, Remembered, feature
+from scrapy_focus.policies.branching.features import path_of, shape_of
+from scrapy_focus.web.words import words_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from scrapy_focus.core.types import Link
+
+WIDTH = 24  # features of a link itself
+PARENTS = 3  # pages of which it is remembered that they link to it
+
+_TOKENS = 10
+_ANCHOR_WORDS = 5
+_ANCHOR = 200  # characters of an anchor that are read
+_FRAGMENT = 100  # characters of a fragment that are read
+_SHORTEST, _LONGEST = 3, 30  # letters of a token
+_SHOWN = 80  # characters of a tag path, from its end, that are read
+_TOKEN = re.compile(r"[^\W_]+")
+_DIGITS = re.compile(r"\d+")
+_NUMBER = "0"
+_PLAIN = str.maketrans("123456789", "000000000")
+_ANY = 1  # a feature that every link has
+
+_COUNTS = 8  # kinds of counts that are told apart: 0, 1, 2, up to 4, 8, 16, 32, and more
+_SHARES = 7  # kinds of shares: none known, and six parts
+
+
+def tokens_of(url: str) -> list[str]:
+    """Return the tokens of the path, the query and the fragment of a URL: lower case, without repetition, in order.
+
+    All numbers are one token, ``0``. Of a token with letters and digits the letters stay. Of what remains, tokens of
+    less than three letters or more than thirty are left out.
+
+    Examples
+    --------
+    >>> tokens_of("http://shop.example/Cakes/a4711b-2024-lemon_tart.html?page=2#the-top")
+    ['cakes', '0', 'lemon', 'tart', 'html', 'page', 'the', 'top']
+    """
+    return _tokens_in(path_of(url), url)
+
+
+def _tokens_in(path: str, url: str) -> list[str]:
+    text = path
+    if "#" in url:
+        text = f"{text} {url.partition('#')[2][:_FRAGMENT]}"
+    if "%" in text:
+        text = unquote(text)
+    found = []
+    for token in _TOKEN.findall(text.lower()):
+        if token.isalpha():
+            word = token
+        else:
+            word = _DIGITS.sub("", token)
+            if not word:
+                found.append(_NUMBER)
+                continue
+        if _SHORTEST <= len(word) <= _LONGEST:
+            found.append(word)
+    return list(dict.fromkeys(found))
+
+
+class LinkFeatures:
+    """Hashes links: the tokens of their URLs, their hosts, and where wanted what their places say.
+
+    A place is the text of the link, and where it stands on its page: on any host, and on this one. The shape of a URL
+    (its folders, its extension, the names in its query, numbers left out) is hashed in the same two ways.
+
+    Parameters
+    ----------
+    published
+        Only what the paper reads: the tokens, and the host.
+    places
+        Whether anchors and tag paths are read.
+    """
+
+    def __init__(self, *, published: bool, places: bool) -> None:
+        self.published = published
+        self.places = places
+        self._make()
+
+    def _make(self) -> None:
+        self._tokens = Remembered(lambda token: feature("token", token))
+        self._hosts = Remembered(lambda host: feature("host", f"{host} "))
+        self._anchors = Remembered(_read_anchor)
+        self._shapes = Remembered(lambda text: feature("shape", text))
+        self._places = Remembered(lambda text: feature("place", text))
+
+    def rows(self, links: Sequence[Link]) -> NDArray[np.uint16]:
+        """Return the features of some links, shape (n, 24), 0 where one has fewer."""
+        found = array("H")
+        tokens, hosts, published = self._tokens, self._hosts, self.published
+        for link in links:
+            path, host = path_of(link.url), hosts[link.host]
+            row = [tokens[token] for token in _tokens_in(path, link.url)[:_TOKENS]]
+            row += host, _ANY
+            if not published:
+                folder, extension, names = shape_of(path.lower())
+                shape = self._shapes[f"{folder}|{extension}|{names}".translate(_PLAIN)]
+                row += shape, _both(host, shape)
+                if self.places:
+                    row += self._anchors[link.anchor[:_ANCHOR].translate(_PLAIN)]
+                    if link.tag_path:
+                        place = self._places[link.tag_path[-_SHOWN:]]
+                        row += place, _both(host, place)
+            found.extend(row)
+            found.extend(_ZEROS[len(row)])
+        return np.frombuffer(found, np.uint16).reshape(-1, WIDTH)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"published": self.published, "places": self.places}  # the rest is found again from the texts
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        LinkFeatures.__init__(self, **state)
+
+
+class Pages:
+    """What fetched pages were worth, and what was found of the pages that they link to.
+
+    *Memory*: 21 bytes a page.
+    """
+
+    def __init__(self) -> None:
+        self._numbers = KeyMap()  # by key
+        self._worth = array("b", (0,))  # -1: not known; page 0 stands where there is none
+        self._good = array("i", (0,))  # children that were worth something
+        self._bad = array("i", (0,))
+
+    def __len__(self) -> int:
+        return len(self._worth)
+
+    def number(self, key: int) -> int:
+        """Return the number of a page, a new one if it has none."""
+        number = self._numbers.get(key, 0)
+        if not number:
+            number = len(self._worth)
+            self._numbers.set(key, number)
+            self._worth.append(-1)
+            self._good.append(0)
+            self._bad.append(0)
+        return number
+
+    def also(self, key: int, page: int) -> None:
+        """Let a page be known under another key, too."""
+        self._numbers.set(key, page)
+
+    def known(self, key: int) -> int:
+        """Return the number of a page, 0 if it has none."""
+        return self._numbers.get(key, 0)
+
+    def worth(self, page: int) -> int:
+        """Return 1 for a page that was worth something, 0 for one that was not, -1 where that is not known."""
+        return self._worth[page]
+
+    def label(self, page: int, *, good: bool) -> None:
+        """Note what a page was worth."""
+        self._worth[page] = good
+
+    def labelled_child(self, page: int, *, good: bool) -> None:
+        """Note what a page was worth to which a page links."""
+        if good:
+            self._good[page] += 1
+        else:
+            self._bad[page] += 1
+
+    def children(self, page: int) -> tuple[int, int]:
+        """Return of how many pages to which a page links it is known that they were worth something, and nothing."""
+        return self._good[page], self._bad[page]
+
+    def evidence(self, parents: NDArray[np.uint32]) -> NDArray[np.int64]:
+        """Return what is known around links, shape (n, 4), for the numbers of their parents, shape (n, 3), 0 for none.
+
+        How many parents were worth something and how many nothing, and how many siblings.
+        """
+        worth = np.frombuffer(self._worth, np.int8)[parents]
+        there = parents > 0
+        counts = np.empty((len(parents), 4), np.int64)
+        counts[:, 0] = (worth == 1).sum(axis=1)
+        counts[:, 1] = ((worth == 0) & there).sum(axis=1)
+        counts[:, 2] = np.frombuffer(self._good, np.int32)[parents].sum(axis=1)
+        counts[:, 3] = np.frombuffer(self._bad, np.int32)[parents].sum(axis=1)
+        return counts
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_numbers": self._numbers.arrays()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _numbers=KeyMap())
+        self._numbers.update_many(*state["_numbers"])
+
+
+def evidence_features(counts: NDArray[np.int64]) -> NDArray[np.uint16]:
+    """Return features of what :meth:`Pages.evidence` says, shape (n, 7).
+
+    Each of the four counts, whether any parent and any sibling was worth something, and the share of the siblings that
+    were, beside whether the first parent was.
+    """
+    grades = _GRADES[np.minimum(counts, len(_GRADES) - 1)]
+    known = counts[:, 2] + counts[:, 3]
+    shares = np.where(known > 0, 1 + (counts[:, 2] * (_SHARES - 2) + known // 2) // np.maximum(known, 1), 0)
+    row = np.empty((len(counts), 7), np.uint16)
+    row[:, :4] = _COUNTED[np.arange(4), grades]
+    row[:, 4] = _ANY_PARENT[(counts[:, 0] > 0).astype(np.intp)]
+    row[:, 5] = _ANY_SIBLING[(counts[:, 2] > 0).astype(np.intp)]
+    row[:, 6] = _SHARED[np.minimum(counts[:, 0], 1), shares]
+    return row
+
+
+def _both(one: int, other: int) -> int:
+    """Return the feature of two that come together."""
+    return (one * 40_503 + other * 27_644_437) % (N_FEATURES - 1) + 1
+
+
+def _read_anchor(anchor: str) -> tuple[int, ...]:
+    return tuple(feature("anchor", word) for word in words_of(anchor)[:_ANCHOR_WORDS])
+
+
+_ZEROS = [[0] * (WIDTH - n) for n in range(WIDTH + 1)]
+_GRADES = np.array([0, 1, 2, *(int(n).bit_length() + (n & (n - 1) > 0) for n in range(3, 34))], np.intp).clip(0, 7)
+_COUNTED = np.array([[feature(f"count {k}", "i" * n) for n in range(_COUNTS)] for k in range(4)], np.uint16)
+_ANY_PARENT = np.array([feature("any parent", word) for word in ("no", "yes")], np.uint16)
+_ANY_SIBLING = np.array([feature("any sibling", word) for word in ("no", "yes")], np.uint16)
+_SHARED = np.array(
+    [[feature(f"share {parent}", "i" * n) for n in range(_SHARES)] for parent in ("bad", "good")], np.uint16
+)

@@ -1,0 +1,205 @@
+"""The hosts of a crawl as arms: what their pages were worth, and which of them is the best one now."""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from scrapy_focus.frontiers.keys import KeyMap
+from scrapy_focus.learn.tournament import Tournament
+from scrapy_focus.policies.hostbandit.scores import DRAWN, POOLED, SCORES, Records
+from scrapy_focus.web.domains import domain_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from numpy.typing import NDArray
+
+ARMS: Final = ("domain", "host", "section")
+MOST: Final = 1_000_000  # arms; further hosts share them
+
+_NEAR = 100_000  # hosts whose arms are remembered for a quick answer
+_NAMED = 1_000  # arms whose names are remembered
+_FIRST_RATE = 1.0  # pages of either kind that are taken for granted before the first
+_COLUMNS = {
+    "good": "f",
+    "bad": "f",
+    "right": "f",
+    "best": "f",
+    "drawn": "f",
+    "flying": "i",
+    "hosts": "i",
+    "domain": "i",
+}
+
+
+class HostTable:
+    """What is known of hosts, and a tournament of those in which links wait.
+
+    Parameters
+    ----------
+    score
+        One of :data:`~scrapy_focus.policies.hostbandit.scores.SCORES`.
+    arm
+        What an arm is: a registered domain, a host, or a host with the first folder of its paths.
+    prior, strength
+        See :class:`~scrapy_focus.policies.hostbandit.scores.Records`.
+
+    Notes
+    -----
+    *Memory*: 32 bytes an arm, 16 to 32 in the tournament, and 12 for each host and each arm by which these are found.
+    """
+
+    good: array[float]
+    bad: array[float]
+    right: array[float]
+    best: array[float]
+    drawn: array[float]
+    flying: array[int]
+    hosts: array[int]  # that were seen of an arm
+    domain: array[int]
+
+    def __init__(self, *, score: str, arm: str, prior: float, strength: float) -> None:
+        self.score = score
+        self.arm = arm
+        self.prior = prior
+        self.strength = strength
+        self.tournament = Tournament()
+        self.in_flight = 0
+        self.all_good = self.all_bad = 0.0
+        self.names: dict[int, str] = {}  # of arms that were worth something
+        self._arms = KeyMap()  # by a hash of the name of the arm
+        self._hosts = KeyMap()  # the arm by a hash of the name of the host, or of host and section
+        self._near: dict[str, int] = {}
+        for name, kind in _COLUMNS.items():
+            setattr(self, name, array(kind))
+
+    def __len__(self) -> int:
+        return len(self.good)
+
+    @property
+    def rate(self) -> float:
+        """The share of pages that were worth something, on all hosts."""
+        return (self.all_good + _FIRST_RATE) / (self.all_good + self.all_bad + 2 * _FIRST_RATE)
+
+    def number(self, host: str, url: str) -> int:
+        """Return the arm of a link, a new one if it has none."""
+        name = host if self.arm != "section" else f"{host}/{section_of(url)}"
+        near = self._near.get(name)
+        if near is not None:
+            return near
+        key = _hashed(name)
+        number = self._hosts.get(key, -1)
+        if number < 0:
+            number = self._named(domain_of(host) if self.arm == "domain" else name)
+            self._hosts.set(key, number)
+            self.hosts[number] += 1
+        if len(self._near) >= _NEAR:
+            self._near.clear()
+        self._near[name] = number
+        return number
+
+    def shut(self, busy: Collection[str]) -> set[int]:
+        """Return arms of which all hosts are busy, as far as that is known without looking into them."""
+        if not busy or self.arm == "section":
+            return set()
+        arms = Counter(self._near.get(host, -1) for host in busy)
+        return {arm for arm, n in arms.items() if arm >= 0 and n >= self.hosts[arm]}
+
+    def name(self, host: str, url: str) -> str:
+        """Return what the arm of a link is called."""
+        return {"domain": domain_of(host), "host": host, "section": f"{host}/{section_of(url)}"}[self.arm]
+
+    def _named(self, name: str) -> int:
+        key = _hashed(name)
+        number = self._arms.get(key, -1)
+        if number < 0:
+            number = len(self) if len(self) < MOST else key % MOST
+            self._arms.set(key, number)
+            if number == len(self):
+                self.add()
+        return number
+
+    def add(self) -> None:
+        """There is one more arm."""
+        for column in _COLUMNS:
+            getattr(self, column).append(0)
+        self.domain[-1] = -1
+
+    def fly(self, arm: int, n: int) -> None:
+        """So many more picks of an arm are in flight."""
+        self.flying[arm] += n
+        self.in_flight += n
+
+    def earn(self, arm: int, worth: float, *, right: bool) -> None:
+        """A page of an arm was worth something, from 0 to 1; it was predicted rightly or not."""
+        self.good[arm] += worth
+        self.bad[arm] += 1 - worth
+        self.right[arm] += right
+        self.all_good += worth
+        self.all_bad += 1 - worth
+
+    def call(self, arm: int, name: str) -> None:
+        """Remember what an arm that was worth something is called."""
+        if len(self.names) < _NAMED:
+            self.names.setdefault(arm, name)
+
+    def draw(self, arms: Sequence[int] | NDArray[np.integer], rng: np.random.Generator) -> None:
+        """Draw what a page of some arms may be worth, where the score says so."""
+        if self.score not in DRAWN or not len(arms):
+            return
+        if self.score in POOLED:
+            good, bad = self.strength * self.rate, self.strength * (1 - self.rate)
+        else:
+            good = bad = self.prior
+        arms = np.asarray(arms)
+        drawn = rng.beta(self._of("good", arms) + good, self._of("bad", arms) + bad)
+        np.frombuffer(self.drawn, np.float32)[arms] = drawn
+
+    def rescore(self, arms: Sequence[int] | NDArray[np.integer]) -> None:
+        """Let arms stand in the tournament where they belong by now."""
+        arms = np.asarray(arms, np.intp)
+        records = Records(
+            good=self._of("good", arms), bad=self._of("bad", arms), right=self._of("right", arms),
+            best=self._of("best", arms), drawn=self._of("drawn", arms),
+            share=(self._of("flying", arms) + 1) / (self.in_flight + 1) if self.in_flight else np.zeros(len(arms)),
+            rate=self.rate, prior=self.prior, strength=self.strength,
+        )  # fmt: skip
+        put = self.tournament.put
+        for arm, score in zip(arms.tolist(), SCORES[self.score](records).tolist(), strict=True):
+            put(arm, score)
+
+    def _of(self, column: str, arms: NDArray[np.integer]) -> NDArray[np.float64]:
+        values = getattr(self, column)
+        found: NDArray[np.float64] = np.frombuffer(values, values.typecode)[arms].astype(np.float64)
+        return found
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_near": {}, "_arms": self._arms.arrays(), "_hosts": self._hosts.arrays()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _arms=KeyMap(), _hosts=KeyMap())
+        self._arms.update_many(*state["_arms"])
+        self._hosts.update_many(*state["_hosts"])
+
+
+def section_of(url: str) -> str:
+    """Return the first folder of the path of a URL, ``""`` where it has none.
+
+    Examples
+    --------
+    >>> section_of("http://example.org/recipes/cakes/1.html"), section_of("http://example.org/about.html")
+    ('recipes', '')
+    """
+    path = urlsplit(url).path
+    first, slash, _ = path.lstrip("/").partition("/")
+    return first if slash else ""
+
+
+def _hashed(name: str) -> int:
+    return int.from_bytes(blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big") >> 1
