@@ -42,10 +42,12 @@ from scrapy_focus.engine.priorities import Priorities
 from scrapy_focus.engine.requests import MissingCallback, Requests, project_of
 from scrapy_focus.engine.slots import Slots, slot_name
 from scrapy_focus.engine.stats import Stats, persistence, summary
+from scrapy_focus.engine.structured import CountStructured
 from scrapy_focus.engine.traps import Traps
 from scrapy_focus.engine.turns import Turns, has_more
 from scrapy_focus.frontiers.memory import memory_frontier
 from scrapy_focus.goals.files import FilesGoal
+from scrapy_focus.goals.structured import StructuredDataGoal
 from scrapy_focus.jobs.answers import ANSWERS, KeptAnswers
 from scrapy_focus.jobs.job import Job
 from scrapy_focus.policies.branching.policy import BranchingBandit
@@ -171,6 +173,8 @@ class FocusScheduler(BaseScheduler):
         self.seeds: set[str] = set()  # hosts of start requests
         self.when_earned: list[Callable[[Entry, Outcome, float], None]] = []
         self.listeners: list[Callable[[Entry, Outcome], None]] = []  # told of each outcome before the crawl is
+        if isinstance(config.goal, StructuredDataGoal):
+            self.listeners.append(CountStructured(self, config.goal))
         self.when_seen: list[Callable[[Entry, Outcome], None]] = []  # the same, when its links have places
         self._notes_priority = self.priorities is None
         self._never = False  # what waits is due at no time, as the policy said when it was asked last

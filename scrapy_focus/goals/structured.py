@@ -77,8 +77,13 @@ class StructuredDataGoal:
         self._readings: WeakKeyDictionary[Any, Reading] = WeakKeyDictionary()  # by the root of the page
 
     def __call__(self, outcome: Outcome) -> float:
+        page = self.page_of(outcome)
+        return float(page is not None and self.finds(self.reading(page)))
+
+    def page_of(self, outcome: Outcome) -> Page | None:
+        """Return the page of an outcome if it is one that is read, ``None`` for a failure and what is no HTML."""
         fetched = outcome.status is not None and 200 <= outcome.status < 300 and outcome.is_html
-        return float(fetched and outcome.page is not None and self.finds(self.reading(outcome.page)))
+        return outcome.page if fetched else None
 
     def reading(self, page: Page) -> Reading:
         """Return what a page describes. Its tree is used where it has one as ``root``, and else made of its text."""

@@ -74,7 +74,7 @@ def test_documented_default_is_the_default(name: str) -> None:
     default = ast.literal_eval(documented_settings()[name]["Default"].strip("`"))
     unset = Config.from_settings(Settings(), load_object(_policy_default()))
     same = Config.from_settings(Settings({name: default}), load_object(_policy_default()))
-    if name in ("FOCUS_GOAL", "FOCUS_TARGETS", "FOCUS_TOPIC"):
+    if name in ("FOCUS_GOAL", "FOCUS_STRUCTURED", "FOCUS_TARGETS", "FOCUS_TOPIC"):
         assert not default
         assert type(unset.goal) is type(same.goal) is ItemsGoal
         return
