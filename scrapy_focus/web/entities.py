@@ -40,7 +40,8 @@ class Entity(NamedTuple):
 
     ``types`` are names of schema.org (``Recipe``), and of other vocabularies whole addresses. ``values`` is the thing
     as JSON-LD writes it, without its context, whatever the syntax was: properties with a text, a number, another
-    thing, or a list of them; ``@type`` and ``@id``, where it has them. It can be written as JSON.
+    thing, or a list of them; ``@type`` and ``@id``, where it has them. It can be written as JSON. What is several
+    properties of another thing is whole in the first of them. Texts end after 10,000 characters.
     """
 
     types: tuple[str, ...]
@@ -119,6 +120,7 @@ class _Reader:
         self.facts = 0
         self.broken = 0
         self.cut = False
+        self._known: dict[int, dict[str, Any]] = {}  # what was read of each item, by its id; all of them are held
 
     def read_scripts(self, root: _Element) -> None:
         """Read the JSON-LD of a page."""
@@ -160,7 +162,7 @@ class _Reader:
             return None
         if isinstance(value, list):
             found = [self._take(each, vocabulary, depth + 1) for each in self._some(value)]
-            return [each for each in found if each is not None]
+            return [each for each in found if each is not None] or None
         if "@context" in value:
             vocabulary = vocabulary.within(value["@context"])
         types = [vocabulary.name(name) for name in _texts(value.get("@type"))]
@@ -171,18 +173,20 @@ class _Reader:
             names_it = name == "@id" and len(value) > 1
             kept = _bounded(each) if names_it else self._take(each, vocabulary, depth + 1)
             if kept is not None:
-                values[_clean(plain_name(name) if ":" in name else name[:_NAME])] = kept
+                values[_property(name)] = kept
         return values
 
     def _item(self, item: Any, depth: int) -> Any:
         """Note what an item of microdata describes, and return it as JSON-LD writes it."""
         if not isinstance(item, dict):
             return self._fact(item)
+        if id(item) in self._known:  # it is several properties of another: whole in all, it grew beyond all bounds
+            known = self._known[id(item)]
+            return {name: known[name] for name in ("@type", "@id") if name in known}
         if depth >= _DEPTH:
             self.cut = True
             return None
-        types = item.get("type") or []
-        values = self._entity(map(plain_name, _texts(types)), "microdata")
+        values = self._known[id(item)] = self._entity(map(plain_name, _texts(item.get("type"))), "microdata")
         if "id" in item:
             values["@id"] = _bounded(item["id"])
         if item.get("value"):
@@ -191,9 +195,7 @@ class _Reader:
             found = [self._item(each, depth + 1) for each in (given if isinstance(given, list) else [given])]
             found = [each for each in found if each is not None]
             if found:
-                values[_clean(plain_name(name) if ":" in name else name[:_NAME])] = (
-                    found if isinstance(given, list) else found[0]
-                )
+                values[_property(name)] = found if isinstance(given, list) else found[0]
         return values
 
     def _entity(self, types: Any, syntax: str) -> dict[str, Any]:
@@ -224,6 +226,10 @@ class _Reader:
                 self.cut = True
                 return
             yield value
+
+
+def _property(name: str) -> str:
+    return _clean(plain_name(name) if ":" in name else name[:_NAME])
 
 
 def _texts(value: Any) -> list[str]:

@@ -19,12 +19,12 @@ from urllib.parse import unquote
 import numpy as np
 
 from scrapy_focus.frontiers.keys import KeyMap
-from scrapy_focus.learn.hashed import N_FEATURES, Remembered, feature
+from scrapy_focus.learn.hashed import N_FEATURES, NOTHING, Remembered, feature
 from scrapy_focus.policies.branching.features import path_of, shape_of
 from scrapy_focus.web.words import words_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from numpy.typing import NDArray
 
@@ -42,10 +42,11 @@ _SHOWN = 80  # characters of a tag path, from its end, that are read
 _TOKEN = re.compile(r"[^\W_]+")
 _DIGITS = re.compile(r"\d+")
 _NUMBER = "0"
-_PLAIN = str.maketrans("123456789", "000000000")
+_ZEROS = str.maketrans("123456789", "000000000")
 _ANY = 1  # a feature that every link has
+_UNKNOWN = -1
 
-_COUNTS = 8  # kinds of counts that are told apart: 0, 1, 2, up to 4, 8, 16, 32, and more
+_COUNTS = 7  # kinds of counts that are told apart: 0, 1, 2, 3, up to 7, up to 15, and more
 _SHARES = 7  # kinds of shares: none known, and six parts
 
 
@@ -60,27 +61,23 @@ def tokens_of(url: str) -> list[str]:
     >>> tokens_of("http://shop.example/Cakes/a4711b-2024-lemon_tart.html?page=2#the-top")
     ['cakes', '0', 'lemon', 'tart', 'html', 'page', 'the', 'top']
     """
-    return _tokens_in(path_of(url), url)
+    return list(dict.fromkeys(filter(None, map(_plain, _TOKEN.findall(_text_of(url))))))
 
 
-def _tokens_in(path: str, url: str) -> list[str]:
-    text = path
+def _text_of(url: str) -> str:
+    """Return what tokens are looked for in: the path, the query and the fragment, lower case, each digit a zero."""
+    text = path_of(url)
     if "#" in url:
         text = f"{text} {url.partition('#')[2][:_FRAGMENT]}"
     if "%" in text:
         text = unquote(text)
-    found = []
-    for token in _TOKEN.findall(text.lower()):
-        if token.isalpha():
-            word = token
-        else:
-            word = _DIGITS.sub("", token)
-            if not word:
-                found.append(_NUMBER)
-                continue
-        if _SHORTEST <= len(word) <= _LONGEST:
-            found.append(word)
-    return list(dict.fromkeys(found))
+    return text.lower().translate(_ZEROS)
+
+
+def _plain(token: str) -> str:
+    """Return a token without its digits, ``0`` for a number, and ``""`` for one that is left out."""
+    word = token if token.isalpha() else _DIGITS.sub("", token)
+    return word if _SHORTEST <= len(word) <= _LONGEST else "" if word else _NUMBER
 
 
 class LinkFeatures:
@@ -103,7 +100,7 @@ class LinkFeatures:
         self._make()
 
     def _make(self) -> None:
-        self._tokens = Remembered(lambda token: feature("token", token))
+        self._tokens = Remembered(_read_token)
         self._hosts = Remembered(lambda host: feature("host", f"{host} "))
         self._anchors = Remembered(_read_anchor)
         self._shapes = Remembered(lambda text: feature("shape", text))
@@ -112,22 +109,22 @@ class LinkFeatures:
     def rows(self, links: Sequence[Link]) -> NDArray[np.uint16]:
         """Return the features of some links, shape (n, 24), 0 where one has fewer."""
         found = array("H")
-        tokens, hosts, published = self._tokens, self._hosts, self.published
+        tokens, hosts, published, find = self._tokens, self._hosts, self.published, _TOKEN.findall
         for link in links:
-            path, host = path_of(link.url), hosts[link.host]
-            row = [tokens[token] for token in _tokens_in(path, link.url)[:_TOKENS]]
+            text, host = _text_of(link.url), hosts[link.host]
+            row = list(dict.fromkeys([tokens[token] for token in find(text)]))[:_TOKENS]
             row += host, _ANY
             if not published:
-                folder, extension, names = shape_of(path.lower())
-                shape = self._shapes[f"{folder}|{extension}|{names}".translate(_PLAIN)]
+                folder, extension, names = shape_of(text)
+                shape = self._shapes[f"{folder}|{extension}|{names}"]
                 row += shape, _both(host, shape)
                 if self.places:
-                    row += self._anchors[link.anchor[:_ANCHOR].translate(_PLAIN)]
+                    row += self._anchors[link.anchor[:_ANCHOR].translate(_ZEROS)]
                     if link.tag_path:
                         place = self._places[link.tag_path[-_SHOWN:]]
                         row += place, _both(host, place)
             found.extend(row)
-            found.extend(_ZEROS[len(row)])
+            found.extend(_REST[len(row)])
         return np.frombuffer(found, np.uint16).reshape(-1, WIDTH)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -140,14 +137,15 @@ class LinkFeatures:
 class Pages:
     """What fetched pages were worth, and what was found of the pages that they link to.
 
-    *Memory*: 21 bytes a page.
+    *Memory*: 35 bytes a page.
     """
 
     def __init__(self) -> None:
         self._numbers = KeyMap()  # by key
-        self._worth = array("b", (0,))  # -1: not known; page 0 stands where there is none
+        self._worth = array("b", (_UNKNOWN,))  # page 0 stands where there is none
         self._good = array("i", (0,))  # children that were worth something
         self._bad = array("i", (0,))
+        self._said = array("H", _NONE)  # features of what is known around a link with this parent alone
 
     def __len__(self) -> int:
         return len(self._worth)
@@ -158,9 +156,10 @@ class Pages:
         if not number:
             number = len(self._worth)
             self._numbers.set(key, number)
-            self._worth.append(-1)
+            self._worth.append(_UNKNOWN)
             self._good.append(0)
             self._bad.append(0)
+            self._said.extend(_NONE)
         return number
 
     def also(self, key: int, page: int) -> None:
@@ -177,7 +176,9 @@ class Pages:
 
     def label(self, page: int, *, good: bool) -> None:
         """Note what a page was worth."""
-        self._worth[page] = good
+        if self._worth[page] != good:
+            self._worth[page] = good
+            self._say(page)
 
     def labelled_child(self, page: int, *, good: bool) -> None:
         """Note what a page was worth to which a page links."""
@@ -185,24 +186,36 @@ class Pages:
             self._good[page] += 1
         else:
             self._bad[page] += 1
+        self._say(page)
 
     def children(self, page: int) -> tuple[int, int]:
         """Return of how many pages to which a page links it is known that they were worth something, and nothing."""
         return self._good[page], self._bad[page]
 
-    def evidence(self, parents: NDArray[np.uint32]) -> NDArray[np.int64]:
-        """Return what is known around links, shape (n, 4), for the numbers of their parents, shape (n, 3), 0 for none.
+    def evidence(self, parents: Collection[int]) -> tuple[int, int, int, int]:
+        """Return what is known around a link with these parents, 0 standing for none.
 
         How many parents were worth something and how many nothing, and how many siblings.
         """
-        worth = np.frombuffer(self._worth, np.int8)[parents]
-        there = parents > 0
-        counts = np.empty((len(parents), 4), np.int64)
-        counts[:, 0] = (worth == 1).sum(axis=1)
-        counts[:, 1] = ((worth == 0) & there).sum(axis=1)
-        counts[:, 2] = np.frombuffer(self._good, np.int32)[parents].sum(axis=1)
-        counts[:, 3] = np.frombuffer(self._bad, np.int32)[parents].sum(axis=1)
-        return counts
+        worth = [self._worth[page] for page in parents]
+        good, bad = sum(self._good[page] for page in parents), sum(self._bad[page] for page in parents)
+        return worth.count(1), worth.count(0), good, bad
+
+    def features(self, parents: NDArray[np.uint32]) -> NDArray[np.uint16]:
+        """Return features of what is known around links, shape (n, 7), for the numbers of their parents, shape (n, 3).
+
+        Each count of :meth:`evidence`, whether any parent and any sibling was worth something, and the share of the
+        siblings that were, beside whether a parent was.
+        """
+        rows = np.frombuffer(self._said, np.uint16).reshape(-1, len(_NONE))[parents[:, 0]]
+        if parents[:, 1].any():
+            for at in np.flatnonzero(parents[:, 1]).tolist():
+                rows[at] = _said_of(*self.evidence(parents[at].tolist()))
+        return rows
+
+    def _say(self, page: int) -> None:
+        width = len(_NONE)
+        self._said[page * width : (page + 1) * width] = array("H", _said_of(*self.evidence((page,))))
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_numbers": self._numbers.arrays()}
@@ -212,21 +225,12 @@ class Pages:
         self._numbers.update_many(*state["_numbers"])
 
 
-def evidence_features(counts: NDArray[np.int64]) -> NDArray[np.uint16]:
-    """Return features of what :meth:`Pages.evidence` says, shape (n, 7).
-
-    Each of the four counts, whether any parent and any sibling was worth something, and the share of the siblings that
-    were, beside whether the first parent was.
-    """
-    grades = _GRADES[np.minimum(counts, len(_GRADES) - 1)]
-    known = counts[:, 2] + counts[:, 3]
-    shares = np.where(known > 0, 1 + (counts[:, 2] * (_SHARES - 2) + known // 2) // np.maximum(known, 1), 0)
-    row = np.empty((len(counts), 7), np.uint16)
-    row[:, :4] = _COUNTED[np.arange(4), grades]
-    row[:, 4] = _ANY_PARENT[(counts[:, 0] > 0).astype(np.intp)]
-    row[:, 5] = _ANY_SIBLING[(counts[:, 2] > 0).astype(np.intp)]
-    row[:, 6] = _SHARED[np.minimum(counts[:, 0], 1), shares]
-    return row
+def _said_of(*counts: int) -> tuple[int, ...]:
+    """Return the features of what :meth:`Pages.evidence` says."""
+    parents, _, good, bad = counts
+    share = 1 + (good * (_SHARES - 2) + (good + bad) // 2) // (good + bad) if good + bad else 0
+    grades = [_COUNTED[k][min(n if n < 3 else n.bit_length() + 1, _COUNTS - 1)] for k, n in enumerate(counts)]
+    return (*grades, _ANY_PARENT[parents > 0], _ANY_SIBLING[good > 0], _SHARED[parents > 0][share])
 
 
 def _both(one: int, other: int) -> int:
@@ -234,15 +238,18 @@ def _both(one: int, other: int) -> int:
     return (one * 40_503 + other * 27_644_437) % (N_FEATURES - 1) + 1
 
 
+def _read_token(token: str) -> int:
+    word = _plain(token)
+    return feature("token", word) if word else NOTHING
+
+
 def _read_anchor(anchor: str) -> tuple[int, ...]:
     return tuple(feature("anchor", word) for word in words_of(anchor)[:_ANCHOR_WORDS])
 
 
-_ZEROS = [[0] * (WIDTH - n) for n in range(WIDTH + 1)]
-_GRADES = np.array([0, 1, 2, *(int(n).bit_length() + (n & (n - 1) > 0) for n in range(3, 34))], np.intp).clip(0, 7)
-_COUNTED = np.array([[feature(f"count {k}", "i" * n) for n in range(_COUNTS)] for k in range(4)], np.uint16)
-_ANY_PARENT = np.array([feature("any parent", word) for word in ("no", "yes")], np.uint16)
-_ANY_SIBLING = np.array([feature("any sibling", word) for word in ("no", "yes")], np.uint16)
-_SHARED = np.array(
-    [[feature(f"share {parent}", "i" * n) for n in range(_SHARES)] for parent in ("bad", "good")], np.uint16
-)
+_REST = [[NOTHING] * (WIDTH - n) for n in range(WIDTH + 1)]
+_COUNTED = [[feature(f"count {k}", "i" * n) for n in range(_COUNTS)] for k in range(4)]
+_ANY_PARENT = [feature("any parent", word) for word in ("no", "yes")]
+_ANY_SIBLING = [feature("any sibling", word) for word in ("no", "yes")]
+_SHARED = [[feature(f"share {parent}", "i" * n) for n in range(_SHARES)] for parent in ("no", "yes")]
+_NONE = _said_of(0, 0, 0, 0)

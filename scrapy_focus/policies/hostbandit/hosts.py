@@ -12,7 +12,7 @@ import numpy as np
 
 from scrapy_focus.frontiers.keys import KeyMap
 from scrapy_focus.learn.tournament import Tournament
-from scrapy_focus.policies.hostbandit.scores import DRAWN, POOLED, SCORES, Records
+from scrapy_focus.policies.hostbandit.scores import DRAWN, POOLED, SCORES
 from scrapy_focus.web.domains import domain_of
 
 if TYPE_CHECKING:
@@ -47,12 +47,14 @@ class HostTable:
         One of :data:`~scrapy_focus.policies.hostbandit.scores.SCORES`.
     arm
         What an arm is: a registered domain, a host, or a host with the first folder of its paths.
-    prior, strength
-        See :class:`~scrapy_focus.policies.hostbandit.scores.Records`.
+    prior
+        Pages of either kind that the published scores begin with.
+    strength
+        Pages that the rate of all hosts counts for.
 
     Notes
     -----
-    *Memory*: 32 bytes an arm, 16 to 32 in the tournament, and 12 for each host and each arm by which these are found.
+    *Memory*: 36 bytes an arm, 20 to 36 in the tournament, and 12 for each host and each arm by which these are found.
     """
 
     good: array[float]
@@ -72,10 +74,12 @@ class HostTable:
         self.tournament = Tournament()
         self.in_flight = 0
         self.all_good = self.all_bad = 0.0
+        self.awake = array("i")  # arms in the tournament, in no order
         self.names: dict[int, str] = {}  # of arms that were worth something
         self._arms = KeyMap()  # by a hash of the name of the arm
         self._hosts = KeyMap()  # the arm by a hash of the name of the host, or of host and section
         self._near: dict[str, int] = {}
+        self._place = array("i")  # by arm: where it stands in awake, -1 where it is out
         for name, kind in _COLUMNS.items():
             setattr(self, name, array(kind))
 
@@ -130,6 +134,7 @@ class HostTable:
         for column in _COLUMNS:
             getattr(self, column).append(0)
         self.domain[-1] = -1
+        self._place.append(-1)
 
     def fly(self, arm: int, n: int) -> None:
         """So many more picks of an arm are in flight."""
@@ -158,23 +163,38 @@ class HostTable:
         else:
             good = bad = self.prior
         arms = np.asarray(arms)
-        drawn = rng.beta(self._of("good", arms) + good, self._of("bad", arms) + bad)
+        drawn = rng.beta(self.of("good", arms) + good, self.of("bad", arms) + bad)
         np.frombuffer(self.drawn, np.float32)[arms] = drawn
 
-    def rescore(self, arms: Sequence[int] | NDArray[np.integer]) -> None:
-        """Let arms stand in the tournament where they belong by now."""
-        arms = np.asarray(arms, np.intp)
-        records = Records(
-            good=self._of("good", arms), bad=self._of("bad", arms), right=self._of("right", arms),
-            best=self._of("best", arms), drawn=self._of("drawn", arms),
-            share=(self._of("flying", arms) + 1) / (self.in_flight + 1) if self.in_flight else np.zeros(len(arms)),
-            rate=self.rate, prior=self.prior, strength=self.strength,
-        )  # fmt: skip
-        put = self.tournament.put
-        for arm, score in zip(arms.tolist(), SCORES[self.score](records).tolist(), strict=True):
+    def enter(self, arms: Sequence[int] | NDArray[np.integer]) -> None:
+        """Let arms in which links wait stand in the tournament where they belong by now."""
+        numbers: NDArray[np.int64] = np.asarray(arms, np.int64)
+        scores = SCORES[self.score](_Some(self, numbers))
+        put, place = self.tournament.put, self._place
+        for arm, score in zip(numbers.tolist(), scores.tolist(), strict=True):
             put(arm, score)
+            if place[arm] < 0:
+                place[arm] = len(self.awake)
+                self.awake.append(arm)
 
-    def _of(self, column: str, arms: NDArray[np.integer]) -> NDArray[np.float64]:
+    def leave(self, arm: int) -> None:
+        """Let an arm be out of the tournament."""
+        place = self._place[arm]
+        if place < 0:
+            return
+        self.tournament.drop(arm)
+        last = self.awake.pop()
+        if last != arm:
+            self.awake[place] = last
+            self._place[last] = place
+        self._place[arm] = -1
+
+    def is_in(self, arm: int) -> bool:
+        """Whether an arm is in the tournament."""
+        return self._place[arm] >= 0
+
+    def of(self, column: str, arms: NDArray[np.integer]) -> NDArray[np.float64]:
+        """Return what is known of some arms."""
         values = getattr(self, column)
         found: NDArray[np.float64] = np.frombuffer(values, values.typecode)[arms].astype(np.float64)
         return found
@@ -186,6 +206,51 @@ class HostTable:
         self.__dict__.update(state, _arms=KeyMap(), _hosts=KeyMap())
         self._arms.update_many(*state["_arms"])
         self._hosts.update_many(*state["_hosts"])
+
+
+class _Some:
+    """What is known of some arms, as the scores read it."""
+
+    def __init__(self, hosts: HostTable, arms: NDArray[np.int64]) -> None:
+        self._hosts = hosts
+        self._arms = arms
+
+    def _column(self, name: str) -> NDArray[np.float64]:
+        return self._hosts.of(name, self._arms)
+
+    @property
+    def good(self) -> NDArray[np.float64]:
+        return self._column("good")
+
+    @property
+    def bad(self) -> NDArray[np.float64]:
+        return self._column("bad")
+
+    @property
+    def right(self) -> NDArray[np.float64]:
+        return self._column("right")
+
+    @property
+    def best(self) -> NDArray[np.float64]:
+        return self._column("best")
+
+    @property
+    def drawn(self) -> NDArray[np.float64]:
+        return self._column("drawn")
+
+    @property
+    def share(self) -> NDArray[np.float64]:
+        in_flight = self._hosts.in_flight
+        return (self._column("flying") + 1) / (in_flight + 1) if in_flight else np.zeros(len(self._arms))
+
+    @property
+    def success(self) -> NDArray[np.float64]:
+        return (self.good + self._hosts.prior) / (self.bad + self._hosts.prior)
+
+    @property
+    def posterior(self) -> NDArray[np.float64]:
+        good, strength, rate = self.good, self._hosts.strength, self._hosts.rate
+        return (good / rate + strength) / (good + self.bad + strength)
 
 
 def section_of(url: str) -> str:

@@ -27,7 +27,6 @@ from scrapy_focus.policies.hostbandit.features import (
     WIDTH,
     LinkFeatures,
     Pages,
-    evidence_features,
     tokens_of,
 )
 from scrapy_focus.policies.hostbandit.hosts import ARMS, HostTable
@@ -53,9 +52,11 @@ _BYTES = _TOKENS + _ARM + 4 * PARENTS
 _KNOWN = 100  # links of a page that wait already, and of which it is noted that it links to them, too
 _TRIED = 6  # of the best hosts, of which links are drawn together ...
 _OTHERS = 2  # ... with those of so many at random ...
-_ROUNDS = 4  # ... as long as a better one comes up, so often at most
+_ROUNDS = 2  # ... as long as a better one comes up, so often at most
 _LOOKED = 64  # draws for a host at random, after which all are looked through
+_AVERAGED = 200.0  # links over which the probability of links is averaged
 _GIVEN_UP = 200  # links that are given up after an outcome
+_FIRST = np.ones(1, np.bool_)
 _NO_PARENT = np.zeros((1, PARENTS), np.uint32)
 
 
@@ -199,6 +200,7 @@ class HostBandit(Policy):
         self.steps = 0
         self._features = LinkFeatures(published=published, places=self.places)
         self._judge = judge_of("hashed" if self.model else self.classifier)  # of no use beside a static model
+        self._average = 0.5  # probability of the links that were found lately
         self._chosen: dict[int, _Choice] = {}  # picks in flight
         self._found: dict[int, list[_Found]] = {}  # by pick: links of its page, where they are judged once
         self._arms_of: dict[int, list[int]] = {}  # by domain, where there is a cap
@@ -214,12 +216,12 @@ class HostBandit(Policy):
             page = self.pages.number(source.pick.key)
             self.pages.label(page, good=source.reward > 0)
         arms = [self._arm(link) for link in links]
-        rows_of = np.array([self.hosts.domain[arm] for arm in arms], np.intp)
-        wanted = np.flatnonzero(~self.domains.is_done(rows_of)).tolist()
         places: list[Placement | None] = [None] * len(links)
+        wanted = self._open(arms)
         if not wanted:
             return places
-        links, arms = [links[at] for at in wanted], [arms[at] for at in wanted]
+        if len(wanted) < len(links):
+            links, arms = [links[at] for at in wanted], [arms[at] for at in wanted]
         rows, parents = self._features.rows(links), _NO_PARENT.repeat(len(links), axis=0)
         parents[:, 0] = page
         worth = self._judged(rows, parents) if self._static is None else self._read(self._static, links)
@@ -227,8 +229,18 @@ class HostBandit(Policy):
             places[at] = place
         if self.judges_once and source is not None and self._static is None:
             self._found.setdefault(source.pick.id, []).append(_Found([link.key for link in links], arms, rows))
+        if not self.judges_once:
+            self._average += len(links) / (len(links) + _AVERAGED) * (float(worth.mean()) - self._average)
+            worth = worth / self._average
         self._promise(arms, worth)
         return places
+
+    def _open(self, arms: list[int]) -> Sequence[int]:
+        """Return the places of those arms in a list of whose domains more pages may ever be asked for."""
+        if self.per_domain is None:
+            return range(len(arms))
+        rows = np.array([self.hosts.domain[arm] for arm in arms], np.intp)
+        return np.flatnonzero(~self.domains.is_done(rows)).tolist()
 
     def know(self, keys: Sequence[int], source: Outcome) -> None:
         page = self.pages.number(source.pick.key)
@@ -280,15 +292,12 @@ class HostBandit(Policy):
 
     def _memos(self, rows: NDArray[np.uint16], parents: NDArray[np.uint32]) -> NDArray[np.float32]:
         """Return what links that are judged once are remembered by: all features, and their parents, as numbers."""
-        parts = (rows, self._evidence(parents), parents[:, :1] >> 12, parents[:, :1] & 0xFFF)
+        parts = (rows, self.pages.features(parents), parents[:, :1] >> 12, parents[:, :1] & 0xFFF)
         return np.concatenate(parts, axis=1).astype(np.float32)
-
-    def _evidence(self, parents: NDArray[np.uint32]) -> NDArray[np.uint16]:
-        return evidence_features(self.pages.evidence(parents))
 
     def _judged(self, rows: NDArray[np.uint16], parents: NDArray[np.uint32]) -> NDArray[np.float64]:
         """Return the probabilities with which links are worth something, by today's model."""
-        return probabilities(self._judge.decide(np.concatenate([rows, self._evidence(parents)], axis=1)))
+        return probabilities(self._judge.decide(np.concatenate([rows, self.pages.features(parents)], axis=1)))
 
     def _read(self, model: Topic, links: Sequence[Link]) -> NDArray[np.float64]:
         """Return what a static model says of links."""
@@ -299,16 +308,16 @@ class HostBandit(Policy):
         promised: dict[int, float] = {}
         for arm, each in zip(arms, worth.tolist(), strict=True):
             promised[arm] = max(each, promised.get(arm, 0.0))
-        best, is_in = self.hosts.best, self.hosts.tournament.score
+        best, is_in = self.hosts.best, self.hosts.is_in
         for arm, each in promised.items():
-            best[arm] = max(best[arm], each) if is_in(arm) > -math.inf else each
+            best[arm] = max(best[arm], each) if is_in(arm) else each
         self._enter([*promised])
 
     def _enter(self, arms: Sequence[int]) -> None:
         """Let arms in which links wait, or will in a moment, be in the tournament, with their scores by now."""
         if self._closed:
             arms = [arm for arm in arms if self.hosts.domain[arm] not in self._closed]
-        self.hosts.rescore(arms)
+        self.hosts.enter(arms)
 
     # Choosing
 
@@ -344,18 +353,14 @@ class HostBandit(Policy):
         others = [arm for _ in range(_OTHERS) if (arm := self._any(shut)) >= 0]
         self.hosts.draw(others, self.rng)
         rounds = 0
-        while rounds < _ROUNDS:
-            batch = self._first(_TRIED, shut | looks.keys())
-            if not batch:
-                break
+        while rounds < _ROUNDS and (batch := self._first(_TRIED, shut | looks.keys())):
             there = self._look([*dict.fromkeys(batch + others)], busy)
             shut.update(arm for arm in batch if arm not in there)  # all that waits there is on busy hosts
             looks |= there
             others = []
-            if looks:
-                rounds += 1
-                if next((arm for arm in self.hosts.tournament.best_first() if arm not in shut), -1) in looks:
-                    break
+            rounds += bool(looks)
+            if looks and next(arm for arm in self.hosts.tournament.best_first() if arm not in shut) in looks:
+                break
         if not looks:
             return None
         score = self.hosts.tournament.score
@@ -369,28 +374,27 @@ class HostBandit(Policy):
         if not len(drawn.slots):
             return {}
         rows, parents = _unpacked(drawn.vectors)
-        rows = np.concatenate([rows, self._evidence(parents)], axis=1)
+        rows = np.concatenate([rows, self.pages.features(parents)], axis=1)
         worth = probabilities(self._judge.decide(rows))
-        starts = np.flatnonzero(np.diff(drawn.arms, prepend=-1))
+        starts = np.flatnonzero(np.concatenate([_FIRST, drawn.arms[1:] != drawn.arms[:-1]]))
         found = drawn.arms[starts]
-        np.frombuffer(self.hosts.best, np.float32)[found] = np.maximum.reduceat(worth, starts)
-        self.hosts.rescore(found)
+        np.frombuffer(self.hosts.best, np.float32)[found] = np.maximum.reduceat(worth, starts) / self._average
+        self.hosts.enter(found)
+        look = drawn.slots, rows, parents, worth
         ends = [*starts[1:].tolist(), len(worth)]
-        return {
-            arm: _Look(drawn.slots[start:end], rows[start:end], parents[start:end], worth[start:end])
-            for arm, start, end in zip(found.tolist(), starts.tolist(), ends, strict=True)
-        }
+        return {arm: _Look(*look, *ends) for arm, *ends in zip(found.tolist(), starts.tolist(), ends, strict=True)}
 
     def _take(self, look: _Look, *, at_random: bool = False) -> tuple[Pick, _Choice] | None:
-        at = int(np.argmax(look.worth))
-        pick = self._drawn.take_drawn(int(look.slots[at]))
+        worth, slots = look.worth[look.start : look.end], look.slots[look.start : look.end]
+        at = int(np.argmax(worth))
+        pick = self._drawn.take_drawn(int(slots[at]))
         if pick is None:
             return None
-        others = look.worth[look.slots != look.slots[at]]
+        others = worth[slots != slots[at]]
         if len(others):
-            self.hosts.best[pick.arm] = others.max()
-        choice = _Choice(look.rows[at].copy(), look.parents[at].tolist(), float(look.worth[at]), at_random)
-        return pick, choice
+            self.hosts.best[pick.arm] = others.max() / self._average
+        row = look.start + at
+        return pick, _Choice(look.rows[row].copy(), look.parents[row].tolist(), float(worth[at]), at_random)
 
     def _choose_once(self, busy: Collection[str]) -> tuple[Pick, _Choice] | None:
         """Take the best link of the best host, by what was said of the links when they were found."""
@@ -413,19 +417,14 @@ class HostBandit(Policy):
         return pick, _Choice(np.asarray(numbers[:-2]).astype(np.uint16), [parent], pick.rank, at_random)
 
     def _first(self, n: int, without: Collection[int]) -> list[int]:
-        """Return the best arms in which links wait, but for some; others are out from now on."""
+        """Return the best arms in which links wait, but for some."""
         waiting = self.frontier.waiting
         found: list[int] = []
-        empty: list[int] = []
         for arm in self.hosts.tournament.best_first():
-            if arm >= len(waiting) or not waiting[arm]:
-                empty.append(arm)
-            elif arm not in without:
+            if arm not in without and arm < len(waiting) and waiting[arm]:
                 found.append(arm)
                 if len(found) == n:
                     break
-        for arm in empty:
-            self.hosts.tournament.drop(arm)
         if not found and not without and len(self.frontier):
             return self._enter_all()
         return found
@@ -440,17 +439,20 @@ class HostBandit(Policy):
 
     def _any(self, without: Collection[int]) -> int:
         """Return an arm at random of those in which links wait, each as likely as another; -1 where there is none."""
-        waiting, scores = self.frontier.waiting, self.hosts.tournament.scores()
-        n = min(len(waiting), len(self.hosts))
-        if not n:
-            return -1
-        for _ in range(_LOOKED):
-            arm = int(self.rng.integers(n))
-            if waiting[arm] and scores[arm] > -math.inf and arm not in without:
+        waiting, awake = self.frontier.waiting, self.hosts.awake
+        for _ in range(_LOOKED if awake else 0):
+            arm = awake[int(self.rng.integers(len(awake)))]
+            if arm not in without and arm < len(waiting) and waiting[arm]:
                 return arm
-        awake = np.flatnonzero((waiting[:n] > 0) & (scores[:n] > -math.inf))
-        awake = awake[~np.isin(awake, [*without])]
-        return int(self.rng.choice(awake)) if len(awake) else -1
+        left = [arm for arm in awake if arm not in without and arm < len(waiting) and waiting[arm]]
+        return left[int(self.rng.integers(len(left)))] if left else -1
+
+    def give_up(self, n: int) -> int:
+        gone = super().give_up(n)
+        waiting = self.frontier.waiting
+        for arm in [arm for arm in self.hosts.awake if arm >= len(waiting) or not waiting[arm]]:
+            self.hosts.leave(arm)
+        return gone
 
     def release(self, pick: Pick) -> None:
         choice = self._chosen.pop(pick.id, None)
@@ -458,7 +460,8 @@ class HostBandit(Policy):
             return
         self.steps -= 1
         self.hosts.fly(pick.arm, -1)
-        self.hosts.best[pick.arm] = max(self.hosts.best[pick.arm], choice.worth)
+        worth = choice.worth if self.judges_once else choice.worth / self._average
+        self.hosts.best[pick.arm] = max(self.hosts.best[pick.arm], worth)
         row = self.hosts.domain[pick.arm]
         self.domains.release(row)
         self._reopen(row)
@@ -488,7 +491,7 @@ class HostBandit(Policy):
                 self.pages.labelled_child(parent, good=worth > 0)
         self._settle(outcome)
         self.hosts.draw([arm], self.rng)
-        if self.hosts.tournament.score(arm) > -math.inf:
+        if self.hosts.is_in(arm):
             self._enter([arm])
         if any(self.pages.children(page)):
             self._judge_again(found, page)
@@ -511,11 +514,11 @@ class HostBandit(Policy):
         if self.per_domain is not None and self._is_full(row):
             self._closed.add(row)
             for arm in self._arms_of[row]:
-                self.hosts.tournament.drop(arm)
+                self.hosts.leave(arm)
         elif self.frontier.waiting[pick.arm]:
             self._enter([pick.arm])
         else:
-            self.hosts.tournament.drop(pick.arm)
+            self.hosts.leave(pick.arm)
 
     def _settle(self, outcome: Outcome) -> None:
         row = self.hosts.domain[outcome.pick.arm]
@@ -564,7 +567,7 @@ class HostBandit(Policy):
             "pages": round(hosts.good[arm] + hosts.bad[arm], 2), "worth": round(hosts.good[arm], 2),
             "link": round(choice.worth, 3),
         }  # fmt: skip
-        counts = self.pages.evidence(np.array([choice.parents], np.uint32))[0].tolist()
+        counts = self.pages.evidence(choice.parents)
         names = ("parents worth", "parents not", "siblings worth", "siblings not")
         return said | {name: n for name, n in zip(names, counts, strict=True) if n}
 
@@ -592,12 +595,14 @@ class _Choice(NamedTuple):
 
 
 class _Look(NamedTuple):
-    """Links of an arm that were drawn, row by row."""
+    """Links that were drawn, row by row; those of one arm are from ``start`` to ``end``."""
 
     slots: NDArray[np.int32]
     rows: NDArray[np.uint16]
     parents: NDArray[np.uint32]
     worth: NDArray[np.float64]
+    start: int
+    end: int
 
 
 class _Found(NamedTuple):

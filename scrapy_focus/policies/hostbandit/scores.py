@@ -10,7 +10,7 @@ Meusel, Mika, Blanco: Focused Crawling for Structured Data. CIKM 2014, section 4
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
 
@@ -22,28 +22,40 @@ if TYPE_CHECKING:
 _MOST_OF_FLIGHT = 0.5  # of all picks in flight that one host may have, with the holistic score
 
 
-class Records(NamedTuple):
+class Records(Protocol):
     """What is known of some hosts, shape (n,) each."""
 
-    good: NDArray[np.float64]
-    bad: NDArray[np.float64]
-    right: NDArray[np.float64]  # pages of which it was predicted whether they are worth something
-    best: NDArray[np.float64]  # from 0 to 1
-    drawn: NDArray[np.float64]  # by Thompson sampling, when something happened to the host last
-    share: NDArray[np.float64]  # of all picks in flight that it would have with one more
-    rate: float  # of pages that were worth something, on all hosts
-    prior: float  # pages of either kind that the published scores begin with
-    strength: float  # pages that the rate counts for
+    @property
+    def good(self) -> NDArray[np.float64]:
+        """What its pages were worth."""
+
+    @property
+    def bad(self) -> NDArray[np.float64]:
+        """How many of them were worth nothing."""
+
+    @property
+    def right(self) -> NDArray[np.float64]:
+        """Pages of which it was predicted whether they are worth something."""
+
+    @property
+    def best(self) -> NDArray[np.float64]:
+        """What the best of its waiting links promises: a probability, or how many times that of the average link."""
+
+    @property
+    def drawn(self) -> NDArray[np.float64]:
+        """What was drawn by Thompson sampling when something happened to the host last."""
+
+    @property
+    def share(self) -> NDArray[np.float64]:
+        """The part of all picks in flight that it would have with one more; 0 where none is in flight."""
 
     @property
     def success(self) -> NDArray[np.float64]:
         """Pages that were worth something for each that was not, with the prior."""
-        return (self.good + self.prior) / (self.bad + self.prior)
 
     @property
     def posterior(self) -> NDArray[np.float64]:
-        """The mean of what a page is worth, where the rate of all hosts is the prior."""
-        return (self.good + self.strength * self.rate) / (self.good + self.bad + self.strength)
+        """The mean of what a page is worth, where the rate of all hosts is the prior, in units of this rate."""
 
 
 def _holistic(records: Records) -> NDArray[np.float64]:

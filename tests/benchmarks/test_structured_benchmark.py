@@ -1,0 +1,125 @@
+"""The benchmark of crawls for structured data: it counts what a crawl found, and resumes where it was."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+import structured
+from structured_tables import Run, read, tables
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from manyhosts.web import MadeUpWeb
+
+WEB = {"budget": 1_200, "web_seed": 1, "n_hosts": 2_000, "n_pages": 30_000}
+COMMAND = ["--hosts", "2000", "--pages", "30000", "--budget", "300", "--runs", "1", "--settings", "2022 any"]
+
+
+def breadth_first(web: MadeUpWeb, setting: structured.Setting, seed: int, budget: int) -> tuple[int, int]:
+    """Return how many pages are wanted among the first in the order in which they are found, and entities on them."""
+    urls = web.some_pages(structured.N_SEEDS, np.random.default_rng(seed))
+    seen, pages, entities, asked, at = {*urls}, 0, 0, 0, 0
+    while asked < budget:
+        page = web.page(urls[at])
+        at, asked = at + 1, asked + 1
+        if page.location and page.location not in seen and asked < budget:
+            seen.add(page.location)
+            page, asked = web.page(page.location), asked + 1
+        found = sum(name in setting.types for name in page.entities) if setting.types else len(page.entities)
+        if found and page.facts >= setting.least:
+            pages, entities = pages + 1, entities + found
+        new = [link.url for link in page.links if link.url not in seen]
+        urls += new
+        seen.update(new)
+    return pages, entities
+
+
+@pytest.mark.parametrize("setting", ["2012 any", "2022 any", "one type"])
+def test_counts_what_a_crawl_found(setting: str) -> None:
+    """Precision and entities are those of the pages that breadth-first search asks for, failures in the number of pages."""
+    run = structured.do(("breadth-first", setting, "none", 3, 1), **WEB)
+    web = structured.open_web(4, structured.SETTINGS[setting].markup, 2_000, 30_000)
+    pages, entities = breadth_first(web, structured.SETTINGS[setting], 3, 1_200)
+    last = run.marks[-1]
+    assert [mark.fetches for mark in run.marks] == [1_000, 1_200]
+    assert (last.pages, last.entities) == (pages, entities)
+    assert run.precision == pages / 1_200
+    assert run.there == web.described(structured.SETTINGS[setting].types, structured.SETTINGS[setting].least)
+    assert 0 < last.domains <= last.hosts < last.seen_hosts
+
+
+def test_caps_and_requests_in_flight() -> None:
+    """With a cap fewer pages of more domains are found; with many in flight other pages, and about as many."""
+    free, capped, flying = (
+        structured.do(("parent first", "2022 any", cap, 0, n), **WEB)
+        for cap, n in (("none", 1), ("10", 1), ("none", 16))
+    )
+    assert capped.marks[-1].seen_hosts > free.marks[-1].seen_hosts
+    assert free.pages / free.marks[-1].domains > capped.pages / capped.marks[-1].domains < 10
+    assert flying.precision == pytest.approx(free.precision, rel=0.25)
+    assert flying.pages != free.pages
+
+
+@pytest.mark.parametrize(
+    "name", ["random", "random host", "tree", "branching", "thompson, 0.1 hyperbolic", "published best, 0"]
+)
+def test_policies_are_made_by_name(name: str) -> None:
+    """Each kind of name makes a policy that crawls to the end of its budget."""
+    run = structured.do((name, "one type", "none", 0, 1), **WEB | {"budget": 150})
+    assert (run.fetches, run.ended) == (150, "budget_requests")
+
+
+def test_a_static_classifier_knows_another_web() -> None:
+    """It was trained elsewhere, and finds more than breadth-first search from the start."""
+    runs = [structured.do((name, "one type", "none", 0, 1), **WEB) for name in (structured.STATIC, "breadth-first")]
+    assert runs[0].pages > 1.5 * runs[1].pages
+
+
+@pytest.mark.parametrize("name", ["breadth", "posterior", "posterior, 2", "best, 0.1 slow", "published random"])
+def test_a_name_that_is_none_is_said(name: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """A wrong name of a policy ends the command with a sentence, before anything is run."""
+    with pytest.raises(SystemExit):
+        structured.main(["--policies", name, "--output", str(tmp_path / "runs.json")])
+    assert f"{name!r} is no policy" in capsys.readouterr().err
+
+
+def test_resumes_and_prints_tables(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Each run is kept, those that are there are not done again, and the table has a row for each policy."""
+    output = tmp_path / "runs.json"
+    structured.main([*COMMAND, "--policies", "breadth-first", "--output", str(output)])
+    assert capsys.readouterr().out.count("* - breadth-first") == 1
+    first = json.loads(output.read_text())["runs"]
+    structured.main([*COMMAND, "--policies", "breadth-first", "random", "--output", str(output)])
+    printed = capsys.readouterr()
+    assert "random 2022 any" in printed.err
+    assert "breadth-first" not in printed.err
+    runs = read(output)
+    assert [run.policy for run in runs] == ["breadth-first", "random"]
+    assert json.loads(output.read_text())["runs"][0] == first[0]
+    structured.main([*COMMAND, "--tables-only", "--output", str(output)])
+    assert capsys.readouterr().out == printed.out == tables(runs, [*structured.SETTINGS]) + "\n"
+    with pytest.raises(SystemExit):
+        structured.main(["--output", str(output)])
+    assert "another budget" in capsys.readouterr().err
+
+
+def test_says_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
+    """The webs can be described without a crawl, and the policies be listed."""
+    structured.main([*COMMAND, "--describe"])
+    web = structured.open_web(1, "2022", 2_000, 30_000)
+    assert f"{web.described(least=6).pages:,}" in capsys.readouterr().out
+    structured.main(["--list-policies"])
+    assert "posterior x best, 0.1 hyperbolic" in capsys.readouterr().out
+
+
+def test_tables_have_means_and_spreads() -> None:
+    """Runs of several seeds make one row, of means and standard deviations."""
+    runs = [structured.do(("random", "2022 any", "none", seed, 1), **WEB | {"budget": 200}) for seed in range(2)]
+    values = [run.pages / 200 for run in runs]
+    assert f"{np.mean(values):.3f} ± {np.std(values, ddof=1):.3f}" in tables(runs, [*structured.SETTINGS])
+    assert isinstance(runs[0], Run)
