@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from lxml.etree import _Element
 
 _MARKED = 5_000  # elements with microdata
-_NESTED = 32  # of them within one another
+_NESTED = 32  # of them within one another, or reached from one another
 _DEEPEST = 256  # elements within one another: copies are made by recursion
 _WORK = 300_000  # about as many microseconds; what follows is in the same unit
 _PROPERTY = 10  # to read one, besides what is within it
@@ -46,7 +46,9 @@ def read_items(root: _Element, base: str) -> tuple[list[dict[str, Any]], int, bo
     extractor = _extractor()()
     try:
         return extractor.extract_items(root, base), extractor.broken, False
-    except Exception:  # whatever a library does with what a site sent: items that refer to one another nest without end
+    except _TooDeep:
+        return types_of(root), extractor.broken, True
+    except Exception:  # whatever a library does with what a site sent
         return types_of(root), extractor.broken + 1, False
 
 
@@ -81,17 +83,28 @@ def is_too_much(root: _Element) -> bool:
     for element in marked:
         for name in (element.get("itemref") or "").split():
             if name not in costs:
-                costs[name] = _REFERENCE + sum(_cost(target, properties) for target in _named(element, name=name))
+                costs[name] = _REFERENCE + sum(_cost(target, properties) for target in _target(element, name))
             work += costs[name]
             if work > _WORK:
                 return True
     return False
 
 
+def _target(element: _Element, name: str) -> list[_Element]:
+    try:
+        return list(_named(element, name=name))
+    except ValueError:  # characters that XML does not have
+        return []
+
+
 def _cost(target: _Element, properties: dict[_Element, float]) -> float:
     """Return what it takes to read the properties within an element once more."""
     found = sum(properties.get(each, _PROPERTY) + _PROPERTY for each in _properties(target))
     return found + float(_weight(target)) * _LOOKED
+
+
+class _TooDeep(Exception):
+    """Items refer to one another without end, nearly."""
 
 
 @cache
@@ -106,6 +119,17 @@ def _extractor() -> Any:
         def __init__(self) -> None:
             super().__init__()
             self.broken = 0
+            self._depth = 0
+
+        def _extract_item(self, *args: Any, **kwargs: Any) -> Any:
+            # a RecursionError within an XPath of lxml leaves it locked, and whoever uses it next waits for ever
+            if self._depth >= _NESTED:
+                raise _TooDeep
+            self._depth += 1
+            try:
+                return super()._extract_item(*args, **kwargs)
+            finally:
+                self._depth -= 1
 
         def _extract_property_value(self, node: _Element, *args: Any, **kwargs: Any) -> Any:
             try:
