@@ -81,7 +81,7 @@ SETTINGS: Final = {
 
 SCORES: Final = (
     "negative bad", "best", "success rate", "thompson", "good x best", "thompson x best", "success rate x best", "good",
-    "holistic", "posterior", "posterior x best", "pooled thompson", "pooled thompson x best",
+    "holistic", "posterior", "posterior x best", "joint", "pooled thompson", "pooled thompson x best",
 )  # fmt: skip
 
 

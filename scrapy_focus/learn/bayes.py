@@ -47,7 +47,7 @@ class HashedBayes:
         odds: NDArray[np.float64] = np.where(known, tells[..., 1] - tells[..., 0], 0.0).sum(axis=1) + classes
         return odds
 
-    def learn(self, row: NDArray[np.uint16], label: float) -> None:
+    def learn(self, row: NDArray[np.uint16], label: float, *, offset: float = 0.0) -> None:
         """Learn from one example, shape (width,), with a label from 0 to 1: one between counts in part for both."""
         weights = 1 - label, label
         self._seen += weights

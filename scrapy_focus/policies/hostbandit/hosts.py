@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections import Counter
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
 
 import numpy as np
 
 from scrapy_focus.frontiers.keys import KeyMap
 from scrapy_focus.learn.tournament import Tournament
+from scrapy_focus.policies.branching.features import path_of
 from scrapy_focus.policies.hostbandit.scores import DRAWN, POOLED, SCORES
 from scrapy_focus.web.domains import domain_of
 
@@ -26,6 +27,11 @@ MOST: Final = 1_000_000  # arms; further hosts share them
 _NEAR = 100_000  # hosts whose arms are remembered for a quick answer
 _NAMED = 1_000  # arms whose names are remembered
 _FIRST_RATE = 1.0  # pages of either kind that are taken for granted before the first
+_MOST_CERTAIN = 1 - 1e-9
+_HALF = 0.5
+_FIRST_STRENGTH = 2.0  # pages that the rate of all hosts counts for before anything is known ...
+_TAKEN = 10.0  # ... which counts as so many hosts
+_LEAST, _MOST_STRENGTH = 0.1, 20.0
 _COLUMNS = {
     "good": "f",
     "bad": "f",
@@ -50,7 +56,7 @@ class HostTable:
     prior
         Pages of either kind that the published scores begin with.
     strength
-        Pages that the rate of all hosts counts for.
+        Pages that the rate of all hosts counts for; ``None``: as many as follow from how alike the pages of hosts are.
 
     Notes
     -----
@@ -66,11 +72,12 @@ class HostTable:
     hosts: array[int]  # that were seen of an arm
     domain: array[int]
 
-    def __init__(self, *, score: str, arm: str, prior: float, strength: float) -> None:
+    def __init__(self, *, score: str, arm: str, prior: float, strength: float | None) -> None:
         self.score = score
         self.arm = arm
         self.prior = prior
-        self.strength = strength
+        self._strength = strength
+        self._after_good = array("d", (0.0, 0.0))  # second pages of hosts whose first was worth something: no, yes
         self.tournament = Tournament()
         self.in_flight = 0
         self.all_good = self.all_bad = 0.0
@@ -91,6 +98,21 @@ class HostTable:
         """The share of pages that were worth something, on all hosts."""
         return (self.all_good + _FIRST_RATE) / (self.all_good + self.all_bad + 2 * _FIRST_RATE)
 
+    @property
+    def strength(self) -> float:
+        """Pages that the rate of all hosts counts for, where it is the prior of each.
+
+        With a Beta prior, the second page of a host whose first one was worth something is so with the probability
+        (strength x rate + 1) / (strength + 1).
+        """
+        if self._strength is not None:
+            return self._strength
+        rate = self.rate
+        taken = (_FIRST_STRENGTH * rate + 1) / (_FIRST_STRENGTH + 1)
+        bad, good = self._after_good
+        again = (good + _TAKEN * taken) / (good + bad + _TAKEN)
+        return min(max((1 - again) / max(again - rate, _LEAST), _LEAST), _MOST_STRENGTH)
+
     def number(self, host: str, url: str) -> int:
         """Return the arm of a link, a new one if it has none."""
         name = host if self.arm != "section" else f"{host}/{section_of(url)}"
@@ -109,11 +131,16 @@ class HostTable:
         return number
 
     def shut(self, busy: Collection[str]) -> set[int]:
-        """Return arms of which all hosts are busy, as far as that is known without looking into them."""
+        """Return arms of which all hosts are busy; none where arms are sections, as that is not known of these."""
         if not busy or self.arm == "section":
             return set()
-        arms = Counter(self._near.get(host, -1) for host in busy)
+        arms = Counter(self._known(host) for host in busy)
         return {arm for arm, n in arms.items() if arm >= 0 and n >= self.hosts[arm]}
+
+    def _known(self, host: str) -> int:
+        """Return the arm of a host, -1 if it has none."""
+        near = self._near.get(host)
+        return self._hosts.get(_hashed(host), -1) if near is None else near
 
     def name(self, host: str, url: str) -> str:
         """Return what the arm of a link is called."""
@@ -143,11 +170,20 @@ class HostTable:
 
     def earn(self, arm: int, worth: float, *, right: bool) -> None:
         """A page of an arm was worth something, from 0 to 1; it was predicted rightly or not."""
+        good, bad = self.good[arm], self.bad[arm]
+        if good >= _HALF and good + bad == 1:
+            self._after_good[worth >= _HALF] += 1
         self.good[arm] += worth
         self.bad[arm] += 1 - worth
         self.right[arm] += right
         self.all_good += worth
         self.all_bad += 1 - worth
+
+    def odds(self, arm: int) -> float:
+        """Return the log-odds with which a page of an arm is worth something, by its record and the rate of all."""
+        rate = self.rate
+        mean = (self.good[arm] + self.strength * rate) / (self.good[arm] + self.bad[arm] + self.strength)
+        return math.log(mean / (1 - mean))
 
     def call(self, arm: int, name: str) -> None:
         """Remember what an arm that was worth something is called."""
@@ -244,6 +280,13 @@ class _Some:
         return (self._column("flying") + 1) / (in_flight + 1) if in_flight else np.zeros(len(self._arms))
 
     @property
+    def odds(self) -> NDArray[np.float64]:
+        rate = self._hosts.rate
+        mean = np.minimum(self.posterior * rate, _MOST_CERTAIN)
+        odds: NDArray[np.float64] = np.log(mean / (1 - mean)) - math.log(rate / (1 - rate))
+        return odds
+
+    @property
     def success(self) -> NDArray[np.float64]:
         return (self.good + self._hosts.prior) / (self.bad + self._hosts.prior)
 
@@ -261,7 +304,7 @@ def section_of(url: str) -> str:
     >>> section_of("http://example.org/recipes/cakes/1.html"), section_of("http://example.org/about.html")
     ('recipes', '')
     """
-    path = urlsplit(url).path
+    path = path_of(url).partition("?")[0]
     first, slash, _ = path.lstrip("/").partition("/")
     return first if slash else ""
 

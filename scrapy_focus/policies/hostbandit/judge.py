@@ -22,8 +22,8 @@ class Judge(Protocol):
     def decide(self, rows: NDArray[np.uint16]) -> NDArray[np.floating]:
         """Return the log-odds of rows, shape (n, width), as an array of shape (n,)."""
 
-    def learn(self, row: NDArray[np.uint16], label: float) -> None:
-        """Learn from one example, with a label from 0 to 1."""
+    def learn(self, row: NDArray[np.uint16], label: float, *, offset: float = 0.0) -> None:
+        """Learn from one example, with a label from 0 to 1; ``offset``: log-odds known otherwise."""
 
 
 class Descent:
@@ -36,7 +36,7 @@ class Descent:
         """Return the log-odds of rows, shape (n, width), as an array of shape (n,)."""
         return self._model.decide([row[row != NOTHING].astype(np.intp) for row in rows])
 
-    def learn(self, row: NDArray[np.uint16], label: float) -> None:
+    def learn(self, row: NDArray[np.uint16], label: float, *, offset: float = 0.0) -> None:
         """Learn from one example; from half on it is a good one."""
         self._model.observe(row[row != NOTHING].astype(np.intp), label >= 0.5)
 

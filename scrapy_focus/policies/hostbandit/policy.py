@@ -31,7 +31,7 @@ from scrapy_focus.policies.hostbandit.features import (
 )
 from scrapy_focus.policies.hostbandit.hosts import ARMS, HostTable
 from scrapy_focus.policies.hostbandit.judge import judge_of, probabilities
-from scrapy_focus.policies.hostbandit.scores import SCORES
+from scrapy_focus.policies.hostbandit.scores import JOINT, SCORES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -46,6 +46,8 @@ Decay = Literal["none", "hyperbolic", "exponential"]
 Classifier = Literal["hashed", "bayes", "sgd", "static"]
 
 PUBLISHED = "cikm-2014"
+
+_HASHED, _STATIC = "hashed", "static"  # classifiers
 
 _TOKENS, _ARM = 2 * WIDTH, 4  # bytes of a waiting link: its own features, the number of its arm, its parents
 _BYTES = _TOKENS + _ARM + 4 * PARENTS
@@ -67,8 +69,9 @@ class HostBandit(Policy):
     ----------
     score
         What makes a host the best one, one of
-        :data:`~scrapy_focus.policies.hostbandit.scores.SCORES`; by default ``"posterior x best"``, and
-        ``"success rate x best"`` as published.
+        :data:`~scrapy_focus.policies.hostbandit.scores.SCORES`. By default ``"joint"``, for which the record of a host
+        is the prior of each of its links, and the classifier learns what is beyond it; ``"posterior x best"`` where the
+        classifier cannot do so, and ``"success rate x best"`` where links are judged once.
     arm
         What counts as a host: its registered ``"domain"``, the ``"host"`` itself, or a host with the first folder of
         the path (``"section"``).
@@ -91,7 +94,8 @@ class HostBandit(Policy):
     candidates
         Links of a host that are drawn and judged when a host is chosen.
     strength
-        Pages that the rate of all hosts counts for, where it is the prior of each.
+        Pages that the rate of all hosts counts for, where it is the prior of each; by default what follows from how
+        alike the pages of a host are.
     preset
         ``"cikm-2014"``: as published. Links are judged once, when they are found, by tokens, host, parents and
         siblings, and leave their hosts in this order; a page that fails counts for nothing.
@@ -138,32 +142,39 @@ class HostBandit(Policy):
         score: str | None = None,
         arm: str = "domain",
         explore: float = 0.05,
-        decay: Decay = "none",
+        decay: Decay = "hyperbolic",
         decay_every: int = 1000,
         classifier: Classifier = "hashed",
         model: str = "",
         places: bool = True,
         per_domain: int | None = None,
         candidates: int = 12,
-        strength: float = 2.0,
+        strength: float | None = None,
         preset: str = "",
     ) -> None:
         check_kinds(
             self, score=(score, one_of(SCORES).or_none()), arm=(arm, one_of(ARMS)), explore=(explore, NUMBER),
             decay=(decay, one_of(get_args(Decay))), decay_every=(decay_every, WHOLE),
             classifier=(classifier, one_of(get_args(Classifier))), model=(model, TEXT), places=(places, FLAG),
-            candidates=(candidates, WHOLE), strength=(strength, NUMBER), preset=(preset, one_of(("", PUBLISHED))),
+            candidates=(candidates, WHOLE), strength=(strength, NUMBER.or_none()),
+            preset=(preset, one_of(("", PUBLISHED))),
         )  # fmt: skip
         who = type(self).__qualname__
-        if not (0 <= explore <= 1 and decay_every >= 1 and candidates >= 1 and strength > 0):
+        if not (0 <= explore <= 1 and decay_every >= 1 and candidates >= 1 and (strength is None or strength > 0)):
             raise ConfigError(
                 f"{who}(explore={explore}, decay_every={decay_every}, candidates={candidates}, strength={strength}): "
                 "explore is from 0 to 1, decay_every and candidates are at least 1, strength is above 0"
             )
-        if (classifier == "static") != bool(model):
+        if (classifier == _STATIC) != bool(model):
             raise ConfigError(
                 f"{who}(classifier={classifier!r}, model={model!r}): a static classifier takes the file of a model "
                 "that scrapy focus-train wrote, and no other one does"
+            )
+        if score == JOINT and (classifier != _HASHED or preset):
+            raise ConfigError(
+                f"{who}(score={score!r}, classifier={classifier!r}, preset={preset!r}): the joint score takes "
+                f"the classifier {_HASHED!r}, which learns what is beyond the record of a host, and no preset; choose "
+                "another score, such as 'posterior x best'"
             )
         self.score = score
         self.arm = arm
@@ -188,19 +199,24 @@ class HostBandit(Policy):
         """Whether links are judged when they are found, and never again."""
         return bool(self.preset or self.model)
 
+    @property
+    def _score(self) -> str:
+        by_default = "success rate x best" if self.judges_once else JOINT
+        return self.score or (by_default if self.classifier in (_HASHED, _STATIC) else "posterior x best")
+
     def keeps(self, mission: Mission) -> Keeps:
         return Ranks() if self.judges_once else Vectors(_BYTES)
 
     def open(self, frontier: Frontier, rng: np.random.Generator, mission: Mission) -> None:
         published = bool(self.preset)
-        score = self.score or ("success rate x best" if published else "posterior x best")
-        self.hosts = HostTable(score=score, arm=self.arm, prior=1.0, strength=self.strength)
+        self.hosts = HostTable(score=self._score, arm=self.arm, prior=1.0, strength=self.strength)
         self.pages = Pages()
         self.domains = Domains(self.per_domain)
         self.steps = 0
         self._features = LinkFeatures(published=published, places=self.places)
         self._judge = judge_of("hashed" if self.model else self.classifier)  # of no use beside a static model
-        self._average = 0.5  # probability of the links that were found lately
+        self._is_joint = self._score == JOINT
+        self._average = 0.0 if self._is_joint else 0.5  # of what is said of the links that were found lately
         self._chosen: dict[int, _Choice] = {}  # picks in flight
         self._found: dict[int, list[_Found]] = {}  # by pick: links of its page, where they are judged once
         self._arms_of: dict[int, list[int]] = {}  # by domain, where there is a cap
@@ -231,7 +247,7 @@ class HostBandit(Policy):
             self._found.setdefault(source.pick.id, []).append(_Found([link.key for link in links], arms, rows))
         if not self.judges_once:
             self._average += len(links) / (len(links) + _AVERAGED) * (float(worth.mean()) - self._average)
-            worth = worth / self._average
+            worth = self._relative(worth)
         self._promise(arms, worth)
         return places
 
@@ -244,19 +260,31 @@ class HostBandit(Policy):
 
     def know(self, keys: Sequence[int], source: Outcome) -> None:
         page = self.pages.number(source.pick.key)
-        unknown = []
-        for key in keys:
-            if child := self.pages.known(key):
-                if (worth := self.pages.worth(child)) >= 0:
-                    self.pages.labelled_child(page, good=worth > 0)
-            else:
-                unknown.append(key)
+        numbers = {key: self.pages.known(key) for key in keys}
+        for child in dict.fromkeys(numbers.values()):
+            if child and child != page and (worth := self.pages.worth(child)) >= 0:
+                self.pages.labelled_child(page, good=worth > 0)
+        unknown = [key for key, child in numbers.items() if not child]
         if not self.judges_once and unknown:
-            self._know_waiting(unknown[:_KNOWN], page)
+            unknown = unknown[:_KNOWN]
+            states = self.frontier.states(unknown)
+            self._know_waiting(
+                [key for key, state in zip(unknown, states, strict=True) if state == State.WAITING], page
+            )
+            self._know_flying([key for key, state in zip(unknown, states, strict=True) if state == State.FLYING], page)
 
-    def _know_waiting(self, keys: Sequence[int], page: int) -> None:
-        """Note that a page links to links that wait, too, if they do."""
-        waiting = [key for key, state in zip(keys, self.frontier.states(keys), strict=True) if state == State.WAITING]
+    def _know_flying(self, keys: Collection[int], page: int) -> None:
+        """Note that a page links to picks in flight, too."""
+        if not keys:
+            return
+        ids = {pick.key: pick_id for pick_id, pick in self.frontier.flying.items()}
+        for key in keys:
+            choice = self._chosen.get(ids.get(key, -1))
+            if choice is not None and page not in choice.parents and 0 in choice.parents:
+                choice.parents[choice.parents.index(0)] = page
+
+    def _know_waiting(self, waiting: Sequence[int], page: int) -> None:
+        """Note that a page links to links that wait, too."""
         vectors = self._drawn.vectors(waiting).copy()
         parents = vectors[:, -4 * PARENTS :].view(np.uint32)
         free = parents == 0
@@ -297,7 +325,19 @@ class HostBandit(Policy):
 
     def _judged(self, rows: NDArray[np.uint16], parents: NDArray[np.uint32]) -> NDArray[np.float64]:
         """Return the probabilities with which links are worth something, by today's model."""
-        return probabilities(self._judge.decide(np.concatenate([rows, self.pages.features(parents)], axis=1)))
+        return self._said(np.concatenate([rows, self.pages.features(parents)], axis=1))
+
+    def _said(self, rows: NDArray[np.uint16]) -> NDArray[np.float64]:
+        """Return what the model says of rows: probabilities, or log-odds beyond those of their hosts."""
+        odds = self._judge.decide(rows)
+        return odds.astype(np.float64) if self._is_joint else probabilities(odds)
+
+    def _relative(self, worth: Any) -> Any:
+        """Return how much more links promise than the average one does by now: in log-odds, or how many times as much.
+
+        So what was said of a host by yesterday's model can be compared with what today's says.
+        """
+        return worth - self._average if self._is_joint else worth / self._average
 
     def _read(self, model: Topic, links: Sequence[Link]) -> NDArray[np.float64]:
         """Return what a static model says of links."""
@@ -307,10 +347,10 @@ class HostBandit(Policy):
         """Let hosts stand where the links that were found on them let them stand."""
         promised: dict[int, float] = {}
         for arm, each in zip(arms, worth.tolist(), strict=True):
-            promised[arm] = max(each, promised.get(arm, 0.0))
-        best, is_in = self.hosts.best, self.hosts.is_in
+            promised[arm] = max(each, promised.get(arm, -math.inf))
+        best, waiting = self.hosts.best, self.frontier.waiting
         for arm, each in promised.items():
-            best[arm] = max(best[arm], each) if is_in(arm) else each
+            best[arm] = max(best[arm], each) if arm < len(waiting) and waiting[arm] else each
         self._enter([*promised])
 
     def _enter(self, arms: Sequence[int]) -> None:
@@ -351,10 +391,9 @@ class HostBandit(Policy):
                 return self._take(looks[arm], at_random=True)
         looks = {}
         others = [arm for _ in range(_OTHERS) if (arm := self._any(shut)) >= 0]
-        self.hosts.draw(others, self.rng)
         rounds = 0
         while rounds < _ROUNDS and (batch := self._first(_TRIED, shut | looks.keys())):
-            there = self._look([*dict.fromkeys(batch + others)], busy)
+            there = self._look([*dict.fromkeys(batch + others)], busy, anew=others)
             shut.update(arm for arm in batch if arm not in there)  # all that waits there is on busy hosts
             looks |= there
             others = []
@@ -366,8 +405,11 @@ class HostBandit(Policy):
         score = self.hosts.tournament.score
         return self._take(looks[max(looks, key=lambda arm: (score(arm), -arm))])
 
-    def _look(self, arms: list[int], busy: Collection[str]) -> dict[int, _Look]:
-        """Draw links of some arms and judge them, so that the scores of the arms are those of today."""
+    def _look(self, arms: list[int], busy: Collection[str], anew: Collection[int] = ()) -> dict[int, _Look]:
+        """Draw links of some arms and judge them, so that the scores of the arms are those of today.
+
+        What Thompson sampling draws is drawn anew for those in ``anew``.
+        """
         waiting = self.frontier.waiting
         counts = {arm: min(2 * int(waiting[arm]), self.candidates) for arm in arms if arm < len(waiting)}
         drawn = self._drawn.draw(counts, self.rng, busy=busy)
@@ -375,10 +417,11 @@ class HostBandit(Policy):
             return {}
         rows, parents = _unpacked(drawn.vectors)
         rows = np.concatenate([rows, self.pages.features(parents)], axis=1)
-        worth = probabilities(self._judge.decide(rows))
+        worth = self._said(rows)
         starts = np.flatnonzero(np.concatenate([_FIRST, drawn.arms[1:] != drawn.arms[:-1]]))
         found = drawn.arms[starts]
-        np.frombuffer(self.hosts.best, np.float32)[found] = np.maximum.reduceat(worth, starts) / self._average
+        np.frombuffer(self.hosts.best, np.float32)[found] = self._relative(np.maximum.reduceat(worth, starts))
+        self.hosts.draw([arm for arm in found.tolist() if arm in anew], self.rng)
         self.hosts.enter(found)
         look = drawn.slots, rows, parents, worth
         ends = [*starts[1:].tolist(), len(worth)]
@@ -392,9 +435,11 @@ class HostBandit(Policy):
             return None
         others = worth[slots != slots[at]]
         if len(others):
-            self.hosts.best[pick.arm] = others.max() / self._average
+            self.hosts.best[pick.arm] = self._relative(others.max())
         row = look.start + at
-        return pick, _Choice(look.rows[row].copy(), look.parents[row].tolist(), float(worth[at]), at_random)
+        said, prior = float(worth[at]), self.hosts.odds(pick.arm) if self._is_joint else 0.0
+        chance = float(probabilities(np.array([said + prior]))[0]) if self._is_joint else said
+        return pick, _Choice(look.rows[row].copy(), look.parents[row].tolist(), chance, said, prior, at_random)
 
     def _choose_once(self, busy: Collection[str]) -> tuple[Pick, _Choice] | None:
         """Take the best link of the best host, by what was said of the links when they were found."""
@@ -414,7 +459,7 @@ class HostBandit(Policy):
         self.hosts.best[pick.arm] = max(float(self._ranked.heads[pick.arm]), 0.0)
         numbers = np.zeros(WIDTH + 9) if pick.memo is None else pick.memo
         parent = int(numbers[-2]) << 12 | int(numbers[-1])
-        return pick, _Choice(np.asarray(numbers[:-2]).astype(np.uint16), [parent], pick.rank, at_random)
+        return pick, _Choice(np.asarray(numbers[:-2]).astype(np.uint16), [parent], pick.rank, pick.rank, 0.0, at_random)
 
     def _first(self, n: int, without: Collection[int]) -> list[int]:
         """Return the best arms in which links wait, but for some."""
@@ -460,7 +505,7 @@ class HostBandit(Policy):
             return
         self.steps -= 1
         self.hosts.fly(pick.arm, -1)
-        worth = choice.worth if self.judges_once else choice.worth / self._average
+        worth = choice.worth if self.judges_once else self._relative(choice.said)
         self.hosts.best[pick.arm] = max(self.hosts.best[pick.arm], worth)
         row = self.hosts.domain[pick.arm]
         self.domains.release(row)
@@ -477,16 +522,18 @@ class HostBandit(Policy):
         arm, worth = pick.arm, min(max(outcome.reward, 0.0), 1.0)
         page, came = self.pages.number(pick.key), outcome.status is not None and not outcome.error
         self.hosts.fly(arm, -1)
-        self.pages.label(page, good=worth > 0)
+        if came:
+            self.pages.label(page, good=worth > 0)
         for key in outcome.also:
-            self.pages.also(key, page)
+            if not self.pages.known(key):
+                self.pages.also(key, page)
         if came or not self.preset:
             self.hosts.earn(arm, worth, right=(choice.worth >= 0.5) == (worth >= 0.5))
         if worth > 0:
             self.hosts.call(arm, self.hosts.name(pick.host, pick.url))
         if came:
             if self._static is None:
-                self._judge.learn(choice.row, worth)
+                self._judge.learn(choice.row, worth, offset=choice.prior)
             for parent in filter(None, choice.parents):
                 self.pages.labelled_child(parent, good=worth > 0)
         self._settle(outcome)
@@ -503,7 +550,10 @@ class HostBandit(Policy):
             parents[:, 0] = page
             worth = self._judged(rows, parents)
             self._ranked.move(keys, self._placed(rows, parents, arms, worth))
-            self._promise(arms, worth)
+            heads = self._ranked.heads
+            for arm in dict.fromkeys(arms):
+                self.hosts.best[arm] = max(float(heads[arm]), 0.0)
+            self._enter([arm for arm in dict.fromkeys(arms) if self.hosts.is_in(arm)])
 
     # Domains
 
@@ -591,6 +641,8 @@ class _Choice(NamedTuple):
     row: NDArray[np.uint16]  # features, from which is learned
     parents: list[int]
     worth: float  # its probability then
+    said: float  # what the model said of it
+    prior: float  # log-odds of its host, where the model says what is beyond them
     at_random: bool
 
 

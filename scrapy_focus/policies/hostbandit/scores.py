@@ -50,6 +50,10 @@ class Records(Protocol):
         """The part of all picks in flight that it would have with one more; 0 where none is in flight."""
 
     @property
+    def odds(self) -> NDArray[np.float64]:
+        """Log-odds of what a page is worth where the rate of all hosts is the prior, less those of this rate."""
+
+    @property
     def success(self) -> NDArray[np.float64]:
         """Pages that were worth something for each that was not, with the prior."""
 
@@ -79,9 +83,12 @@ SCORES: Final[dict[str, Callable[[Records], NDArray[np.float64]]]] = {
     # with a prior from all hosts
     "posterior": lambda records: records.posterior,
     "posterior x best": lambda records: records.posterior * records.best,
+    "joint": lambda records: records.odds + records.best,
     "pooled thompson": lambda records: records.drawn,
     "pooled thompson x best": lambda records: records.drawn * records.best,
 }
+#: The one for which the record of a host is a part of what a link promises: the classifier learns what is beyond it.
+JOINT: Final = "joint"
 #: Those that are drawn at random.
 DRAWN: Final = frozenset(name for name in SCORES if "thompson" in name)
 #: Those with a prior from all hosts.
