@@ -46,7 +46,6 @@ WISHES = frozenset({"crawl-delay", "nofollow", "noindex", "retry-after", "robots
 
 _LIMITS = Limits()
 _LONGEST = 300  # characters of a reason
-_ANY = "*"  # of a list of types
 _LONGEST_PATH = 4096  # bytes
 _MOST = 1 << 62  # of any number
 
@@ -499,15 +498,7 @@ def _structured(settings: BaseSettings) -> StructuredDataGoal | None:
     given = settings.get(name)
     if given is None or given is False or (isinstance(given, str) and not given):
         return None
-    words = [word.strip() for word in _list(settings, name, [], "types of schema.org, or '*' for any,")]
-    if not words or (len(words) > 1 and _ANY in words):
-        raise ConfigError(
-            f"{name} is {brief(given)}; it takes types of schema.org, such as ['Recipe', 'Event'], or '*' alone for any"
-        )
-    try:
-        return StructuredDataGoal([] if words == [_ANY] else words)
-    except ConfigError as error:
-        raise ConfigError(f"{name}: {reason_of(error, _LONGEST)}") from error
+    return StructuredDataGoal.of(_list(settings, name, [], "types of schema.org, or '*' for any,"), name)
 
 
 def _goal(value: Any, targets: FilesGoal | None, topic: Any, structured: StructuredDataGoal | None) -> Goal:

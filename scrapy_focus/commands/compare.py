@@ -60,12 +60,11 @@ class CompareCommand(FocusCommand):
             help="of a request, or 'recorded', or 'lognormal:0.2' with the median (default 0)",
         )  # fmt: skip
         add("--targets", metavar="TYPES", default="", help="what to look for, as csv,pdf,image/* (default data)")
+        add("--goal", metavar="PATH", default="", help="import path of a goal, instead of --targets")
         add(
             "--structured", metavar="TYPES", default="",
-            help="look for pages that describe such things, as Recipe,Event, instead of --targets; it takes sites that "
-            "were recorded with --bodies",
+            help="pages with structured data, as Recipe,Event, instead of --targets; for recordings with --bodies",
         )  # fmt: skip
-        add("--goal", metavar="PATH", default="", help="import path of a goal, instead of --targets")
         add("--words", metavar="WORDS", default="", help="words that speak for a target, as price,inflation rate")
         add(
             "--metric", metavar="NAME", action="append", default=[],
@@ -90,10 +89,9 @@ class CompareCommand(FocusCommand):
     def check(self, args: list[str], opts: argparse.Namespace) -> None:
         if not args:
             raise UsageError("name at least one recorded site; scrapy focus-record makes one")
-        given = {"--targets": opts.targets, "--structured": opts.structured, "--goal": opts.goal}
-        said = [option for option, value in given.items() if value]
-        if len(said) > 1:
-            raise UsageError(f"{' and '.join(said[:2])} both say what to look for; give one")
+        wanted = [name for name in ("targets", "goal", "structured") if getattr(opts, name)]
+        if len(wanted) > 1:
+            raise UsageError(f"--{wanted[0]} and --{wanted[1]} both say what to look for; give one")
         if opts.hot is not None and opts.importance is None:
             raise UsageError("--hot says how many important pages count; say which ones are, as --importance pagerank")
         opts.hot = _hot(opts.hot)
@@ -255,13 +253,13 @@ def _goal(path: str, targets: str, structured: str) -> Goal | None:
     from scrapy_focus.goals.structured import StructuredDataGoal
     from scrapy_focus.web.wanted import split_words
 
+    if structured:
+        return StructuredDataGoal.of(structured.split(","), "--structured")
     if not path:
         try:
-            if structured:
-                return StructuredDataGoal(split_words(structured))
             return FilesGoal(types=split_words(targets)) if targets else None
         except ConfigError as error:
-            raise ConfigError(f"{'--structured' if structured else '--targets'}: {error}") from error
+            raise ConfigError(f"--targets: {error}") from error
     goal = make(f"--goal {path}", path)
     if not callable(goal):
         raise ConfigError(f"--goal {path} is no goal: it takes a callable from an Outcome to a number")

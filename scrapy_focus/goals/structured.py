@@ -16,9 +16,12 @@ from scrapy_focus.web.schemaorg import plain_name
 
 if TYPE_CHECKING:
     from collections.abc import Collection
+    from typing import Self
 
     from scrapy_focus.core.types import Outcome, Page
     from scrapy_focus.web.entities import Entity
+
+ANY = "*"  # in place of types
 
 
 class StructuredDataGoal:
@@ -70,11 +73,32 @@ class StructuredDataGoal:
                 "structured data is read with the package extruct, which is not installed; pip install "
                 '"scrapy-focus[structured]" installs it'
             )
+        self.given = tuple(types)
         self.names = tuple(dict.fromkeys(_checked(name) for name in types))
         self.syntaxes = tuple(syntax for syntax in SYNTAXES if syntax in [_syntax(each) for each in syntaxes])
         self.least = least
         self._wanted = frozenset(self.names)
         self._readings: WeakKeyDictionary[Any, Reading] = WeakKeyDictionary()  # by the root of the page
+
+    @classmethod
+    def of(cls, words: Collection[str], name: str) -> Self:
+        """Return the goal that a setting or option of this name stands for: its words are types, or ``*`` for any.
+
+        Raises
+        ------
+        ConfigError
+            If there are no words, or they are no types; it names the setting.
+        """
+        types = [word.strip() for word in words]
+        if not types or (ANY in types and len(types) > 1):
+            raise ConfigError(
+                f"{name} is {brief(list(words))}; it takes types of schema.org, such as ['Recipe', 'Event'], or "
+                f"{ANY!r} alone for any"
+            )
+        try:
+            return cls(() if types == [ANY] else types)
+        except ConfigError as error:
+            raise ConfigError(f"{name}: {error}") from error
 
     def __call__(self, outcome: Outcome) -> float:
         page = self.page_of(outcome)

@@ -66,10 +66,14 @@ class Reading(NamedTuple):
 
 def may_have_entities(source: str, syntaxes: Collection[str] = SYNTAXES) -> bool:
     """Whether a page may describe anything, by what its source contains; a fraction of the time of parsing it."""
+    return bool(_likely(source, syntaxes))
+
+
+def _likely(source: str, syntaxes: Collection[str]) -> list[str]:
+    """Return the syntaxes that a page may have."""
     lowered = source.lower()
-    if "json-ld" in syntaxes and ("ld+json" in lowered or "ld&#" in lowered):  # some frameworks write &#x2B; for +
-        return True
-    return "microdata" in syntaxes and "itemscope" in lowered
+    signs = {"json-ld": ("ld+json", "ld&#"), "microdata": ("itemscope",)}  # some frameworks write &#x2B; for +
+    return [syntax for syntax in syntaxes if any(sign in lowered for sign in signs[syntax])]
 
 
 def read_entities(root: _Element, source: str, url: str, *, syntaxes: Collection[str] = SYNTAXES) -> Reading:
@@ -91,7 +95,7 @@ def read_entities(root: _Element, source: str, url: str, *, syntaxes: Collection
     ImportError
         If ``extruct`` is not installed, and there is anything to be read.
     """
-    given = [syntax for syntax in syntaxes if may_have_entities(source, (syntax,))]
+    given = _likely(source, syntaxes)
     if not given:
         return Reading()
     if len(source) > _PAGE:

@@ -1,8 +1,8 @@
 """Reading microdata with ``extruct``, within bounds.
 
-What ``extruct`` does takes time that grows with the square of some pages: it copies what is within each property, and
-compares each property of an item with each of the items in it. So the work is estimated first, and where it is too much
-only the types of items are read.
+What ``extruct`` does takes time that grows with the square of some pages: it copies and cleans what is within each
+property, and compares each property of an item with those of the items in it. So the work is estimated first, and where
+it is too much only the types of items are read.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from lxml.etree import _Element
 
 _MARKED = 5_000  # elements with microdata
-_NESTED = 32  # of them within one another, or reached from one another
+_NESTED = 32  # items within one another, or reached from one another
 _DEEPEST = 256  # elements within one another: copies are made by recursion
 _WORK = 300_000  # about as many microseconds; what follows is in the same unit
 _PROPERTY = 10  # to read one, besides what is within it
@@ -28,8 +28,14 @@ _PLAIN = frozenset("a area audio data embed iframe img link meta meter object so
 _marked = etree.XPath(f"(descendant-or-self::*[@itemscope or @itemprop or @itemref])[position() <= {_MARKED + 1}]")
 _scopes = etree.XPath(f"(descendant-or-self::*[@itemscope])[position() <= {_NAMED}]")
 _properties = etree.XPath("descendant-or-self::*[@itemprop]")
-_around = etree.XPath("count(ancestor::*[@itemscope or @itemprop])")
-_weight = etree.XPath("1 + count(descendant::node()) + string-length(.) div 20")  # a node takes as long as 20 letters
+_dropped = " + ".join(
+    f"count(descendant::{kind})"
+    for kind in ("script", "style", "link", "meta", "comment()", "processing-instruction()")
+)
+_weight = etree.XPath(  # of a copy that is cleaned: what is dropped gives its tail to the text before, which grows
+    "1 + count(descendant::node()) + count(descendant-or-self::*/@*) div 3 + string-length(.) div 20 + "
+    f"({_dropped}) * string-length(.) div 300"
+)
 _inner = etree.XPath("count(descendant::*[@itemprop])")
 _named = etree.XPath("id($name)[1]")
 _too_deep = etree.XPath("boolean(" + "/*" * (_DEEPEST + 1) + ")")
@@ -64,30 +70,37 @@ def is_too_much(root: _Element) -> bool:
     marked = _marked(root)
     if len(marked) > _MARKED:
         return True
+    refers = [element for element in marked if element.get("itemref")]
+    if not refers and len(marked) * (_weight(root) + _PROPERTY) < _WORK:
+        return False  # whatever is in what
     work = 0.0
     properties: dict[_Element, float] = {}  # what each takes
     for element in marked:
-        if _around(element) >= _NESTED:
-            return True
         inner = 0.0
         if element.get("itemscope") is not None:
             inner = _inner(element)
-            work += _weight(element) / 3 + inner * inner / 200
+            work += inner * inner / 200 + (_copied(element) if inner else 0)  # which may have none of these itself
         if not inner:
-            copied = 0.0 if element.tag in _PLAIN else _weight(element)
-            work += copied + _PROPERTY
-            properties[element] = copied + _PROPERTY
+            properties[element] = _PROPERTY + (0.0 if element.tag in _PLAIN else _copied(element))
+            work += properties[element]
         if work > _WORK:
             return True
     costs: dict[str, float] = {}  # of a reference to an element
-    for element in marked:
-        for name in (element.get("itemref") or "").split():
+    for element in refers:
+        for name in element.get("itemref").split():
             if name not in costs:
                 costs[name] = _REFERENCE + sum(_cost(target, properties) for target in _target(element, name))
             work += costs[name]
             if work > _WORK:
                 return True
     return False
+
+
+def _copied(element: _Element) -> float:
+    """Return what it takes to copy and clean an element."""
+    if len(element):
+        return float(_weight(element))
+    return 1 + len(element.attrib) / 3 + len(element.text or "") / 20
 
 
 def _target(element: _Element, name: str) -> list[_Element]:
@@ -100,7 +113,7 @@ def _target(element: _Element, name: str) -> list[_Element]:
 def _cost(target: _Element, properties: dict[_Element, float]) -> float:
     """Return what it takes to read the properties within an element once more."""
     found = sum(properties.get(each, _PROPERTY) + _PROPERTY for each in _properties(target))
-    return found + float(_weight(target)) * _LOOKED
+    return found + _copied(target) * _LOOKED
 
 
 class _TooDeep(Exception):

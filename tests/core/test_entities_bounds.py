@@ -78,12 +78,15 @@ def test_a_script_that_is_no_json_is_counted_as_broken(source: str) -> None:
         (SCOPE * 31 + "<b><i></i></b>" * 300_000, 31, 0),
         ("<div itemscope>" + "<div itemprop=x>" * 30 + PROPERTY * 4_000, 0, 0),
         ("<div itemscope>" + "<div itemprop=x>" * 30 + "x " * 2_500_000, 0, 0),
+        (f"{SCOPE}<b itemprop=x>" + "<script></script>some text" * 60_000, 1, 0),
+        (SCOPE + "<div itemprop=x>" * 30 + f"<b {' '.join(f'a{i}=x' for i in range(200))}>x</b>" * 1_000, 1, 0),
+        ('<div itemscope itemtype="http://schema.org/Event">' * 30 + PROPERTY + "<p>text" * 10_000, 30, 0),
         ("<div>" * 300 + f"{SCOPE}{PROPERTY}</div>", 1, 0),
         (REFERS.format("b " * 50) + f"<div id=b>{PROPERTY * 4_000}</div>", 1, 0),
         (REFERS.format("b " * 5_000) + f"<div id=b>{'<b>y</b>' * 100_000}</div>", 1, 0),
         (REFERS.format("b " * 2_000_000) + f"<div id=b>{PROPERTY}</div>", 1, 0),
     ],
-    ids=range(18),
+    ids=range(21),
 )
 def test_too_much_is_cut(source: str, entities: int, facts: int) -> None:
     """Of JSON-LD what comes first is kept, and of microdata all types; the reading says that something is missing."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import pty
@@ -16,7 +17,8 @@ from unittest.mock import patch
 import pytest
 from scrapy.cmdline import execute
 
-from scrapy_focus.recordings.importers.folder import FolderSite, record_site
+from scrapy_focus.recordings.importers.base import record
+from scrapy_focus.recordings.importers.folder import FolderImporter, record_site
 from scrapy_focus.sites.portal.portal import StatisticsPortal
 from tests.made import HANG
 
@@ -88,32 +90,6 @@ def call(*words: str) -> int:
     return int(ended.value.code or 0)
 
 
-def test_pages_that_describe_things_of_a_type_are_looked_for(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """In recorded pages, in other processes: three of nine describe a wanted type, and a site without pages says so."""
-    thing = '<script type="application/ld+json">{"@context": "https://schema.org", "@type": "%s"}</script>'
-    links = "".join(f'<a href="{name}.html">{name}</a>' for name in range(8))
-    folder = tmp_path / "site"
-    folder.mkdir()
-    (folder / "index.html").write_text(f"<html>{thing % 'WebSite'}<body>{links}</body></html>")
-    for name in range(8):
-        (folder / f"{name}.html").write_text(
-            f"<html><body>{thing % ('Recipe' if name > 4 else 'WebPage')}</body></html>"
-        )
-    for name in ("with", "without"):
-        root = "http://a.example/index.html"
-        record_site(FolderSite(folder), tmp_path / f"{name}.sqlite", root=root, bodies=name == "with")
-    out = tmp_path / "out"
-    options = ["--structured", "Recipe,schema:Event", "--policy", "BFS", "--metric", "found", "--seeds", "1"]
-    options += ["--no-plots", "--out", str(out)]
-    assert call(str(tmp_path / "with.sqlite"), *options, "--jobs", "2") == 0
-    assert "pages with Recipe, Event" in (out / "index.html").read_text()
-    assert "with, BFS, seed 0: found 3\n" in capsys.readouterr().err
-    assert call(str(tmp_path / "without.sqlite"), *options, "--jobs", "1") == 1
-    assert "record the site again with --bodies" in " ".join(capsys.readouterr().out.split())
-
-
 def test_policies_of_a_project_are_compared(project: Path, tmp_path: Path) -> None:
     """In other processes, with their parameters; there is a table, a line for each run, and the page."""
     out = tmp_path / "out"
@@ -140,6 +116,29 @@ def test_policies_of_a_project_are_compared(project: Path, tmp_path: Path) -> No
     run(project, *words, "--out", str(again), "--no-plots", "--jobs", "1")
     assert strip(again) == strip(out)
     assert not list(again.glob("*.png"))
+
+
+def test_structured_data_is_looked_for_in_the_text_of_pages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of a recording with bodies; the same command is told again. Without bodies it says what is missing."""
+    monkeypatch.chdir(tmp_path)
+    pages = tmp_path / "pages"
+    pages.mkdir()
+    event = '<p itemscope itemtype="https://schema.org/Event"><b itemprop="name">x</b></p>'
+    (pages / "index.html").write_text("".join(f"<a href=/{i}.html>{i}</a>" for i in range(6)))
+    for i in range(6):
+        (pages / f"{i}.html").write_text(f"<p>{i}{event * (i % 2)}")
+    words = ["--structured", "schema:Event", "--policy", "BFS", "--seeds", "1", "--jobs", "1", "--no-plots"]
+    for name, bodies in (("with", True), ("without", False)):
+        record(FolderImporter(pages), f"{name}.sqlite", root="http://a.example/", bodies=bodies)
+    assert call("with.sqlite", *words, "--metric", "found", "--out", "found") == 0
+    data = json.loads((tmp_path / "found" / "summary.json").read_text())
+    assert "--structured schema:Event" in data["command"]
+    [run_] = csv.DictReader((tmp_path / "found" / "runs.csv").read_text().splitlines())
+    assert float(run_["found"]) == 3
+    assert call("without.sqlite", *words, "--out", "none") == 1
+    assert "record the site again with --bodies" in " ".join(capsys.readouterr().out.split())
 
 
 def test_crawls_are_judged_by_important_pages(project: Path, tmp_path: Path) -> None:
@@ -271,10 +270,7 @@ def test_bad_options_are_explained(words: list[str], message: str, capsys: pytes
         (["one.sqlite", "--metric", "request_90"], "did you mean requests_90?"),
         (["one.sqlite", "--latency", "slow"], "the latency is 'slow'; give seconds, 'recorded'"),
         (["one.sqlite", "--targets", "no such"], "--targets: 'no such' is not a file type"),
-        (
-            ["one.sqlite", "--structured", "Jobposting"],
-            "--structured: 'Jobposting' is no type of schema.org; did you mean",
-        ),
+        (["one.sqlite", "--structured", "Evnt"], "--structured: 'Evnt' is no type of schema.org; did you mean Event?"),
         (["one.sqlite", "--goal", "no.such"], "--goal no.such cannot be made: ModuleNotFoundError"),
         (["one.sqlite", "--goal", "os.sep"], "--goal os.sep is no goal"),
         (["one.sqlite", "--out", "mine"], "mine holds something that is no comparison"),
