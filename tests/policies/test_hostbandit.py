@@ -12,11 +12,9 @@ import numpy as np
 import pytest
 from scipy.stats import beta, kstest
 
-from scrapy_focus import ConfigError, Crawl, HostBandit, Link, State
-from scrapy_focus.policies.hostbandit import ParentFirst
+from scrapy_focus import Crawl, HostBandit, Link, State
 from scrapy_focus.policies.hostbandit.hosts import HostTable
 from scrapy_focus.policies.hostbandit.scores import SCORES
-from scrapy_focus.policies.orderings import BreadthFirst
 from tests.made import failure, fetch, link, links, page
 from tests.policies.manyhosts import ManyHosts, crawl_of, steps
 
