@@ -34,7 +34,8 @@ class _Flight:
     __slots__ = ("also", "error", "page", "pick", "requests", "seconds")
 
     def __init__(self, pick: Pick, crawl: Crawl, web: MadeUpWeb) -> None:
-        self.pick, self.also, self.error = pick, [], ""
+        self.pick, self.error = pick, ""
+        self.also: list[int] = []
         self.page = web.page(pick.url, depth=pick.depth + 1)
         self.requests, self.seconds = 1, self.page.seconds
         crawl.sent(pick.id)
@@ -53,10 +54,11 @@ class _Flight:
     def outcome(self) -> Outcome:
         page: WebPage = self.page
         if self.error or not page.status:
-            return Outcome(pick=self.pick, error=self.error or page.error, seconds=self.seconds)
+            return Outcome(pick=self.pick, error=self.error or page.error, seconds=self.seconds, also=tuple(self.also))
         return Outcome(
-            pick=self.pick, status=page.status, mime=page.mime, error=page.error, seconds=self.seconds, page=page
-        )
+            pick=self.pick, status=page.status, mime=page.mime, error=page.error, seconds=self.seconds, page=page,
+            also=tuple(self.also),
+        )  # fmt: skip
 
 
 def _no_seconds() -> float:
@@ -93,7 +95,7 @@ def steps(
         outcome = flight.outcome()
         links = flight.page.links if outcome.is_html else []
         judged, rewards, clock = judging(), crawl.rewards, time.thread_time()
-        crawl.report(outcome, links, flight.also)
+        crawl.report(outcome, links)
         took = time.thread_time() - clock - (judging() - judged)
         yield Step(outcome, flight.page, flight.requests, crawl.rewards - rewards, spent + took, max(longest, took))
         spent, longest = 0.0, 0.0

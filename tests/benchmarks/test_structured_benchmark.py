@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 import structured
+from manyhosts.flying import steps
+from manyhosts.web import MadeUpWeb
+from scrapy_focus.core.crawl import Crawl
+from scrapy_focus.frontiers.memory import memory_frontier
+from scrapy_focus.policies.orderings import BreadthFirst
 from structured_tables import Run, read, tables
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from pathlib import Path
 
-    from manyhosts.web import MadeUpWeb
+    from manyhosts.web import WebPage
+    from scrapy_focus.core.types import Outcome, Pick
 
 WEB = {"budget": 1_200, "web_seed": 1, "n_hosts": 2_000, "n_pages": 30_000}
 COMMAND = ["--hosts", "2000", "--pages", "30000", "--budget", "300", "--runs", "1", "--settings", "2022 any"]
@@ -123,3 +132,46 @@ def test_tables_have_means_and_spreads() -> None:
     values = [run.pages / 200 for run in runs]
     assert f"{np.mean(values):.3f} ± {np.std(values, ddof=1):.3f}" in tables(runs, [*structured.SETTINGS])
     assert isinstance(runs[0], Run)
+
+
+class Polite(BreadthFirst):
+    """Breadth-first, with a look at which hosts are asked at the same time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.flying: Counter[str] = Counter()
+        self.most = 0
+
+    def select(self, busy: Collection[str]) -> Pick | None:
+        pick = super().select(busy)
+        if pick is not None:
+            self.flying[pick.host] += 1
+            self.most = max(self.most, self.flying[pick.host])
+        return pick
+
+    def learn(self, outcome: Outcome) -> None:
+        self.flying[outcome.pick.host] -= 1
+
+
+def polite(in_flight: int) -> tuple[Polite, list[WebPage]]:
+    """Crawl 3,000 pages and return by what, and the pages."""
+    web, policy = MadeUpWeb(seed=1, hosts=2_000, markup="2022", pages=20_000, links=10), Polite()
+    goal = structured.Wanted(structured.Setting("2022"))
+    crawl = Crawl(policy, frontier=memory_frontier, goal=goal, seed=0, strict=True)
+    crawl.add([web.link(url) for url in web.some_pages(50, np.random.default_rng(0))])
+    return policy, [step.page for step in islice(steps(crawl, web, in_flight), 3_000)]
+
+
+def test_asks_for_no_page_twice() -> None:
+    """Where a redirect led is not asked for again; a redirect to what is known is not followed."""
+    _, pages = polite(1)
+    assert len({page.url for page in pages}) == len(pages) == 3_000
+    assert 0 < sum(page.location != "" for page in pages) < len(pages) / 50
+
+
+def test_asks_for_one_page_of_a_host_at_a_time() -> None:
+    """A host has one request in flight, whatever others have."""
+    policy, pages = polite(16)
+    assert policy.most == 1
+    assert policy.flying.total() == 15  # when the last page came, the others were on their way
+    assert len(pages) == 3_000

@@ -28,6 +28,10 @@ _NEAR = 100_000  # hosts whose arms are remembered for a quick answer
 _NAMED = 1_000  # arms whose names are remembered
 _FIRST_RATE = 1.0  # pages of either kind that are taken for granted before the first
 _MOST_CERTAIN = 1 - 1e-9
+_HALF = 0.5
+_FIRST_STRENGTH = 2.0  # pages that the rate of all hosts counts for before anything is known ...
+_TAKEN = 10.0  # ... which counts as so many hosts
+_LEAST, _MOST_STRENGTH = 0.1, 20.0
 _COLUMNS = {
     "good": "f",
     "bad": "f",
@@ -52,7 +56,7 @@ class HostTable:
     prior
         Pages of either kind that the published scores begin with.
     strength
-        Pages that the rate of all hosts counts for.
+        Pages that the rate of all hosts counts for; ``None``: as many as follow from how alike the pages of hosts are.
 
     Notes
     -----
@@ -68,11 +72,12 @@ class HostTable:
     hosts: array[int]  # that were seen of an arm
     domain: array[int]
 
-    def __init__(self, *, score: str, arm: str, prior: float, strength: float) -> None:
+    def __init__(self, *, score: str, arm: str, prior: float, strength: float | None) -> None:
         self.score = score
         self.arm = arm
         self.prior = prior
-        self.strength = strength
+        self._strength = strength
+        self._after_good = array("d", (0.0, 0.0))  # second pages of hosts whose first was worth something: no, yes
         self.tournament = Tournament()
         self.in_flight = 0
         self.all_good = self.all_bad = 0.0
@@ -93,6 +98,21 @@ class HostTable:
     def rate(self) -> float:
         """The share of pages that were worth something, on all hosts."""
         return (self.all_good + _FIRST_RATE) / (self.all_good + self.all_bad + 2 * _FIRST_RATE)
+
+    @property
+    def strength(self) -> float:
+        """Pages that the rate of all hosts counts for, where it is the prior of each.
+
+        With a Beta prior, the second page of a host whose first one was worth something is so with the probability
+        (strength x rate + 1) / (strength + 1).
+        """
+        if self._strength is not None:
+            return self._strength
+        rate = self.rate
+        taken = (_FIRST_STRENGTH * rate + 1) / (_FIRST_STRENGTH + 1)
+        bad, good = self._after_good
+        again = (good + _TAKEN * taken) / (good + bad + _TAKEN)
+        return min(max((1 - again) / max(again - rate, _LEAST), _LEAST), _MOST_STRENGTH)
 
     def number(self, host: str, url: str) -> int:
         """Return the arm of a link, a new one if it has none."""
@@ -151,6 +171,9 @@ class HostTable:
 
     def earn(self, arm: int, worth: float, *, right: bool) -> None:
         """A page of an arm was worth something, from 0 to 1; it was predicted rightly or not."""
+        good, bad = self.good[arm], self.bad[arm]
+        if good >= _HALF and good + bad == 1:
+            self._after_good[worth >= _HALF] += 1
         self.good[arm] += worth
         self.bad[arm] += 1 - worth
         self.right[arm] += right

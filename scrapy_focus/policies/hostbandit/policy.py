@@ -94,7 +94,8 @@ class HostBandit(Policy):
     candidates
         Links of a host that are drawn and judged when a host is chosen.
     strength
-        Pages that the rate of all hosts counts for, where it is the prior of each.
+        Pages that the rate of all hosts counts for, where it is the prior of each; by default what follows from how
+        alike the pages of a host are.
     preset
         ``"cikm-2014"``: as published. Links are judged once, when they are found, by tokens, host, parents and
         siblings, and leave their hosts in this order; a page that fails counts for nothing.
@@ -148,17 +149,18 @@ class HostBandit(Policy):
         places: bool = True,
         per_domain: int | None = None,
         candidates: int = 12,
-        strength: float = 2.0,
+        strength: float | None = None,
         preset: str = "",
     ) -> None:
         check_kinds(
             self, score=(score, one_of(SCORES).or_none()), arm=(arm, one_of(ARMS)), explore=(explore, NUMBER),
             decay=(decay, one_of(get_args(Decay))), decay_every=(decay_every, WHOLE),
             classifier=(classifier, one_of(get_args(Classifier))), model=(model, TEXT), places=(places, FLAG),
-            candidates=(candidates, WHOLE), strength=(strength, NUMBER), preset=(preset, one_of(("", PUBLISHED))),
+            candidates=(candidates, WHOLE), strength=(strength, NUMBER.or_none()),
+            preset=(preset, one_of(("", PUBLISHED))),
         )  # fmt: skip
         who = type(self).__qualname__
-        if not (0 <= explore <= 1 and decay_every >= 1 and candidates >= 1 and strength > 0):
+        if not (0 <= explore <= 1 and decay_every >= 1 and candidates >= 1 and (strength is None or strength > 0)):
             raise ConfigError(
                 f"{who}(explore={explore}, decay_every={decay_every}, candidates={candidates}, strength={strength}): "
                 "explore is from 0 to 1, decay_every and candidates are at least 1, strength is above 0"
