@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 _LONGEST = 500  # characters of a name
 _CONTEXTS = 10  # of a list that are looked at
-_SCHEMA_ORG = re.compile(r"(?:https?:)?(?://)?(?:www\.)?schema\.org/?#?", re.IGNORECASE)
+_SCHEMA_ORG = re.compile(r"(?:https?:)?(?://)?(?:www\.)?schema\.org(?:/#?|#)", re.IGNORECASE)
 _SEPARATED = ("/", "#", ":")
 
 
@@ -54,7 +54,7 @@ class Vocabulary(NamedTuple):
             if isinstance(terms, dict):
                 base = terms.get("@vocab", vocabulary.base)
                 base = base.strip()[:_LONGEST] if isinstance(base, str) else ""
-                vocabulary = Vocabulary("" if _SCHEMA_ORG.fullmatch(base) else base, terms, vocabulary)
+                vocabulary = Vocabulary("" if _is_schema_org(base) else base, terms, vocabulary)
         return vocabulary
 
     def name(self, name: str) -> str:
@@ -71,7 +71,7 @@ class Vocabulary(NamedTuple):
         if meant is None:
             prefix, colon, rest = name.partition(":")
             if colon and not rest.startswith("//") and (before := self._term(prefix)) is not None:
-                meant = before + rest
+                meant = rest if _is_schema_org(before) else before + rest
             elif colon:
                 meant = name
             else:
@@ -89,6 +89,11 @@ class Vocabulary(NamedTuple):
                 return meant.strip()[:_LONGEST]
             vocabulary = vocabulary.outer
         return None
+
+
+def _is_schema_org(iri: str) -> bool:
+    """Whether an address is that of schema.org, with or without a slash."""
+    return _SCHEMA_ORG.fullmatch(iri.rstrip("/#") + "/") is not None
 
 
 def _ending(iri: str) -> str:
