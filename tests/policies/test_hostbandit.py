@@ -351,11 +351,13 @@ def test_links_in_flight_are_told_of_later_parents() -> None:
 def test_what_redirects_to_a_page_is_that_page() -> None:
     """Unless it is known as a page of its own, which stays what it is."""
     policy = HostBandit(explore=0)
-    crawl = crawl_of(policy, *links(1, 2, 3))
+    crawl = crawl_of(policy, *links(1, 2, 3, 4))
     crawl.report(page(pick_of(crawl, 1), items=1.0, also=(101,)))
     crawl.report(failure(pick_of(crawl, 2), None)._replace(error="redirect_seen", also=(1,)))
-    crawl.report(page(pick_of(crawl, 3)), links(101, 1, 4))
-    assert said(policy, crawl.next()) == (0, 1, 1, 0)
+    crawl.report(page(pick_of(crawl, 3)), links(101, 1, 5))
+    assert said(policy, pick_of(crawl, 5)) == (0, 1, 1, 0)
+    crawl.report(page(pick_of(crawl, 4)), links(1, 6))
+    assert said(policy, pick_of(crawl, 6)) == (0, 1, 1, 0)
 
 
 @pytest.mark.parametrize("preset", ["", PRESET])
@@ -549,6 +551,23 @@ def test_ten_failures_count_as_a_page() -> None:
         asked += 1
         crawl.report(failure(pick))
     assert asked == 20
+
+
+@pytest.mark.parametrize("preset", ["", PRESET])
+def test_the_best_domain_is_the_best_again_when_it_is_full_no_more(preset: str) -> None:
+    """Though links of others wait, and whatever made room: a failure, or a pick that was never sent."""
+    for release in (True, False):
+        policy = HostBandit(per_domain=3, score="success rate", explore=0, preset=preset)
+        crawl = crawl_of(policy, *links(1, 2, 3, 4, 5), *links(*range(10, 20), host="other"))
+        assert [fetch(crawl, items=1.0).host for _ in range(2)] == ["h", "h"]
+        third, other = crawl.next(), crawl.next()
+        assert (third.host, other.host) == ("h", "other")
+        if release:
+            crawl.release(third.id)
+        else:
+            crawl.report(failure(third))
+        assert crawl.next().host == "h"
+        assert crawl.next().host == "other"
 
 
 @pytest.mark.parametrize("preset", ["", PRESET])
