@@ -574,7 +574,7 @@ def test_the_best_domain_is_the_best_again_when_it_is_full_no_more(preset: str) 
 def test_a_domain_that_is_full_is_asked_again_when_a_page_fails(preset: str) -> None:
     """By its best link then, though links were found while it was full."""
     crawl = crawl_of(HostBandit(per_domain=2, preset=preset, explore=0), *links(1, 2, 3), link(9, host="other"))
-    first, other = pick_of(crawl, 1), pick_of(crawl, 9)
+    first, other = crawl.next({"other"}), crawl.next({"h"})
     second = crawl.next()
     assert crawl.next() is None
     crawl.report(page(other), links(5, 6))
@@ -584,3 +584,37 @@ def test_a_domain_that_is_full_is_asked_again_when_a_page_fails(preset: str) -> 
     crawl.report(page(second))
     assert crawl.next() is None
     assert len(crawl.frontier) == 0
+
+
+# Busy hosts
+
+
+@pytest.mark.parametrize("preset", ["", PRESET])
+@pytest.mark.parametrize("arm", ["domain", "host", "section"])
+def test_links_of_busy_hosts_are_left_where_they_are(arm: str, preset: str) -> None:
+    """A domain of which one host is busy is asked by the other; one of which all are is passed over, however good."""
+    policy = HostBandit(arm=arm, score="good", explore=0, preset=preset)
+    seeds = [link(n, host=host) for n, host in enumerate(["a.x.test", "b.x.test", "y.test"] * 4, 1)]
+    crawl = crawl_of(policy, *seeds)
+    for _ in range(3):
+        fetch(crawl, busy={"b.x.test", "y.test"}, items=1.0)
+    assert fetch(crawl, busy={"y.test"}).host in ("a.x.test", "b.x.test")
+    assert {fetch(crawl, busy={"a.x.test", "y.test"}).host for _ in range(2)} == {"b.x.test"}
+    assert fetch(crawl, busy={"a.x.test", "b.x.test", "never.test"}).host == "y.test"
+    flying = crawl.next()
+    assert crawl.next({"a.x.test", "b.x.test", "y.test"}) is None
+    crawl.report(page(flying))
+    left = [fetch(crawl).host for _ in range(len(crawl.frontier))]
+    assert Counter([*left, flying.host])["y.test"] == 3
+
+
+@pytest.mark.parametrize("preset", ["", PRESET])
+def test_one_free_host_is_found_among_many_busy_ones(preset: str) -> None:
+    """Though it is the last by its record, and sections do not tell whose hosts are busy."""
+    for arm in ("host", "section"):
+        crawl = crawl_of(
+            HostBandit(arm=arm, explore=0.5, score="negative bad", preset=preset),
+            *[link(n, host=f"{n % 50}.test", url=f"http://{n % 50}.test/x/{n}") for n in range(1, 251)],
+        )
+        busy = {f"{n}.test" for n in range(50)} - {"17.test"}
+        assert [fetch(crawl, busy=busy).host for _ in range(4)] == ["17.test"] * 4
