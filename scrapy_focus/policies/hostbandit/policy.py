@@ -247,7 +247,7 @@ class HostBandit(Policy):
         if self.judges_once and source is not None and self._static is None:
             self._found.setdefault(source.pick.id, []).append(_Found([link.key for link in links], arms, rows))
         if not self.judges_once:
-            self._average += len(links) / (len(links) + _AVERAGED) * (float(worth.mean()) - self._average)
+            self._average += len(links) / (len(links) + _AVERAGED) * (float(worth.sum()) / len(links) - self._average)
             worth = self._relative(worth)
         self._promise(arms, worth)
         return places
