@@ -10,10 +10,11 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from scrapy_focus import HostBandit, Link
-from scrapy_focus.policies.hostbandit.features import LinkFeatures, tokens_of
+from scrapy_focus.policies.hostbandit.features import LinkFeatures, Pages, tokens_of
 from scrapy_focus.policies.hostbandit.hosts import HostTable, section_of
 from tests.made import fetch
 from tests.policies.manyhosts import crawl_of
@@ -121,6 +122,59 @@ def test_rows_are_the_same_in_every_process() -> None:
         stdout=subprocess.PIPE, text=True, check=True,
     )  # fmt: skip
     assert json.loads(done.stdout) == digests()
+
+
+# Parents and siblings
+
+
+def known(pages: Pages, *parents: int) -> list[int]:
+    """Return the features of a link with these parents."""
+    found: list[int] = pages.features(np.array([[*parents, 0, 0, 0][:3]], np.uint32))[0].tolist()
+    return found
+
+
+def page_with(pages: Pages, key: int, good: int, bad: int, *, worth: bool | None = None) -> int:
+    """Return a page to which so many good and bad pages are linked."""
+    page = pages.number(key)
+    for at in range(good + bad):
+        pages.labelled_child(page, good=at < good)
+    if worth is not None:
+        pages.label(page, good=worth)
+    return page
+
+
+def test_several_parents_say_what_one_with_all_of_their_links_says() -> None:
+    """In whatever order they stand; what became known of a page later is in it."""
+    pages = Pages()
+    one, other, both = page_with(pages, 1, 1, 0), page_with(pages, 2, 1, 3), page_with(pages, 3, 2, 3)
+    assert known(pages, one, other) == known(pages, other, one) == known(pages, both)
+    assert len({tuple(known(pages, page)) for page in (one, other, both)}) == 3
+    pages.label(one, good=True)
+    pages.label(other, good=False)
+    good_and_bad = known(pages, one, other)
+    pages.label(other, good=True)
+    assert len({tuple(good_and_bad), tuple(known(pages, one, other)), tuple(known(pages, both))}) == 3
+    assert pages.evidence((one, other, 0)) == (2, 0, 2, 3)
+
+
+def test_counts_are_told_apart_in_steps() -> None:
+    """None, 1, 2, 3, up to 7, up to 15, and more."""
+    pages = Pages()
+    rows = [tuple(known(pages, page_with(pages, 100 + n, n, 0))) for n in range(40)]
+    assert [rows.index(row) for row in rows] == [0, 1, 2, 3, *[4] * 4, *[8] * 8, *[16] * 24]
+    misses = [tuple(known(pages, page_with(pages, 200 + n, 0, n))) for n in range(40)]
+    assert [misses.index(row) for row in misses] == [0, 1, 2, 3, *[4] * 4, *[8] * 8, *[16] * 24]
+    assert not set(rows[1:]) & set(misses)
+
+
+def test_a_good_parent_says_something_beside_each_share_of_its_links() -> None:
+    """Whether a page was worth something and nothing is known, it was not, or it was: three kinds for each share."""
+    pages, kinds = Pages(), set()
+    for worth in (None, False, True):
+        for good in range(11):
+            page = page_with(pages, len(pages) + 1_000, 2 * good, 20 - 2 * good, worth=worth)
+            kinds.add((known(pages, page)[-1], bool(worth)))
+    assert len(kinds) == 12  # six shares, each with a good parent and without
 
 
 # Arms
