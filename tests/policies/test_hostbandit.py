@@ -157,6 +157,22 @@ def test_how_alike_pages_may_be_has_bounds() -> None:
         assert low <= table.strength <= high
 
 
+@pytest.mark.parametrize("score", ["thompson", "pooled thompson"])
+@pytest.mark.parametrize("preset", ["", PRESET])
+def test_what_was_drawn_for_a_host_is_drawn_anew_when_a_page_of_it_comes(score: str, preset: str) -> None:
+    """So of two hosts, one always good and one never, the good one is soon asked alone, whatever was drawn first."""
+    for seed in range(6):
+        seeds = [link(n, host=("good", "bad")[n % 2]) for n in range(1, 141)]
+        crawl = crawl_of(HostBandit(score=score, explore=0, preset=preset), *seeds, seed=seed)
+        hosts = []
+        for _ in range(60):
+            pick = crawl.next()
+            hosts.append(pick.host)
+            crawl.report(page(pick, items=float(pick.host == "good")))
+        assert hosts[-40:].count("good") >= 37, seed
+        assert hosts.count("bad") < 20
+
+
 # Choices against a crawl in plain Python
 
 RULES = {
@@ -436,6 +452,21 @@ def test_a_host_comes_up_when_its_links_are_worth_more_than_when_it_was_seen_las
     assert "z.test" in hosts
 
 
+@pytest.mark.parametrize("score", ["best", "joint"])
+def test_what_was_promised_before_pages_turned_out_to_be_rare_does_not_come_first(score: str) -> None:
+    """Five hundred hosts were found when any page was as likely as not; by now cakes are better than most, by less."""
+    early = [link(n, host=f"n{n}.test", url=f"http://n{n}.test/news/{n}") for n in range(1, 501)]
+    others = {each.host for each in early}
+    crawl = crawl_of(HostBandit(explore=0, score=score), *early)
+    for n in range(1_000, 1_300):
+        word = "cakes" if n % 6 == 0 else "news"
+        crawl.add([link(n, host="w.test", url=f"http://w.test/{word}/{n}")])
+        fetch(crawl, busy=others, items=float(n % 12 == 0))
+    crawl.add([link(n, host="w.test", url=f"http://w.test/cakes/{n}") for n in range(2_000, 2_040)])
+    hosts = Counter(fetch(crawl, items=float(at % 2)).host for at in range(20))
+    assert hosts["w.test"] >= 15
+
+
 class Watching(HostBandit):
     """Notes what its classifier is asked and told."""
 
@@ -445,14 +476,17 @@ class Watching(HostBandit):
         super().open(frontier, rng, mission)
         self.asked: set[bytes] = set()
         self.told: list[bytes] = []
+        self.offsets: list[float] = []
         judge = self._judge
 
         def decide(rows: Any) -> Any:
             self.asked.update(row.tobytes() for row in rows)
-            return judge.decide(rows)
+            self.most = float(max(odds := judge.decide(rows)))
+            return odds
 
         def learn(row: Any, label: float, **rest: Any) -> None:
             self.told.append(row.tobytes())
+            self.offsets.append(rest.get("offset", 0.0))
             judge.learn(row, label, **rest)
 
         self._judge = SimpleNamespace(decide=decide, learn=learn)
@@ -478,6 +512,29 @@ def test_what_a_page_was_chosen_by_is_learned(preset: str) -> None:
         flying.append(pick := crawl.next())
         rows[pick.id], said_then[pick.id] = set(policy.asked), said(policy, pick)
     assert changed > 50
+
+
+def logit(share: float) -> float:
+    return math.log(share / (1 - share))
+
+
+@pytest.mark.parametrize("score", ["joint", "posterior x best"])
+def test_the_record_of_a_host_is_the_prior_of_its_links(score: str) -> None:
+    """With the joint score, what is known of a host is told to the classifier as known, and added to what that says."""
+    policy = Watching(score=score, explore=0, strength=2)
+    crawl = crawl_of(policy, *links(*range(1, 31)))
+    good = 0
+    for at in range(30):
+        rate = (good + 1) / (at + 2)
+        prior = logit((good + 2 * rate) / (at + 2)) if score == "joint" else 0.0
+        pick = crawl.next()
+        said_by_both = 1 / (1 + math.exp(-policy.most - prior))
+        assert policy.explain(pick)["link"] == pytest.approx(said_by_both, abs=1e-3)
+        worth = float(at % 3 == 0)
+        crawl.report(page(pick, items=worth))
+        assert policy.offsets[-1] == pytest.approx(prior)
+        good += worth
+    assert len(policy.offsets) == 30
 
 
 # Failures and releases
