@@ -577,6 +577,21 @@ def test_a_release_undoes_a_choice() -> None:
     assert len(crawl.frontier) == 0
 
 
+def test_a_link_that_was_released_is_promised_again() -> None:
+    """As published: its host stands where it stood, above one whose links are worth less than it and more than others."""
+    taught = [link(n, host="w", url=f"http://w/{('news', 'cakes')[n % 2]}/{n}") for n in range(1, 41)]
+    crawl = crawl_of(HostBandit(score="best", explore=0, preset=PRESET), *taught)
+    for _ in taught:
+        pick = crawl.next()
+        crawl.report(page(pick, items=float("cakes" in pick.url)))
+    crawl.add([link(51, host="x", url="http://x/cakes/1"), link(52, host="x", url="http://x/news/1")])
+    crawl.add([link(53, host="y", url="http://y/other/1")])
+    pick = crawl.next()
+    assert pick.key == 51
+    crawl.release(pick.id)
+    assert [crawl.next().key for _ in range(3)] == [51, 53, 52]
+
+
 def test_a_failure_is_a_page_worth_nothing_but_teaches_nothing_of_links() -> None:
     """A host of dead links is left for another one. As published, it is not."""
     found = {}
