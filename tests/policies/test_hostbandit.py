@@ -623,6 +623,16 @@ def test_no_domain_is_asked_for_more_than_its_pages(arm: str, preset: str) -> No
     assert crawl.counts["link/given_up"] <= 158
 
 
+@pytest.mark.parametrize("preset", ["", PRESET])
+def test_later_links_of_a_domain_that_had_its_pages_are_not_kept(preset: str) -> None:
+    crawl = crawl_of(HostBandit(per_domain=1, preset=preset), link(1), link(2, host="other"), link(3))
+    crawl.report(page(crawl.next({"other"})))
+    assert fetch(crawl, *links(4, 5), link(6, host="third")).host == "other"
+    assert crawl.frontier.states([1, 3, 4, 5]).count(State.GIVEN_UP) == 3
+    assert fetch(crawl).key == 6
+    assert len(crawl.frontier) == 0
+
+
 def test_ten_failures_count_as_a_page() -> None:
     crawl = crawl_of(HostBandit(per_domain=2), *links(*range(1, 40)))
     asked = 0
@@ -697,3 +707,14 @@ def test_one_free_host_is_found_among_many_busy_ones(preset: str) -> None:
         )
         busy = {f"{n}.test" for n in range(50)} - {"17.test"}
         assert [fetch(crawl, busy=busy).host for _ in range(4)] == ["17.test"] * 4
+
+
+@pytest.mark.parametrize("preset", ["", PRESET])
+def test_a_host_at_random_is_one_that_takes_something(preset: str) -> None:
+    """So lambda's share is the same while most hosts are busy."""
+    policy = HostBandit(explore=1, decay="none", preset=preset)
+    crawl = crawl_of(policy, *[link(n, host=f"{n % 20}.test") for n in range(200)])
+    busy = {f"{n}.test" for n in range(17)}
+    picks = [crawl.next(busy) for _ in range(20)]
+    assert all(policy.explain(pick)["at random"] for pick in picks)
+    assert {pick.host for pick in picks} == {"17.test", "18.test", "19.test"}
