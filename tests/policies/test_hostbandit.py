@@ -123,9 +123,8 @@ def test_what_thompson_sampling_draws(score: str, good: float, bad: float) -> No
     table = HostTable(score=score, arm="host", prior=1.0, strength=2.0)
     for at in range(4_000):
         arm = table.number(f"{at}.test", "")
-        table.earn(arm, 1.0, right=True)
-        for _ in range(4):
-            table.earn(arm, 0.0, right=True)
+        for n in range(5):
+            table.earn(arm, float(n == at % 5), right=True)
     assert table.rate == pytest.approx(0.2, abs=1e-3)
     table.draw(range(2_000), np.random.default_rng(3))
     assert kstest(np.array(table.drawn[:2_000]), beta(1 + good, 4 + bad).cdf).pvalue > 0.01
@@ -155,6 +154,22 @@ def test_how_alike_pages_may_be_has_bounds() -> None:
             table.earn(at, first, right=True)
             table.earn(at, first * other, right=True)
         assert low <= table.strength <= high
+
+
+@pytest.mark.parametrize("score", ["thompson", "pooled thompson"])
+@pytest.mark.parametrize("preset", ["", PRESET])
+def test_what_was_drawn_for_a_host_is_drawn_anew_when_a_page_of_it_comes(score: str, preset: str) -> None:
+    """So of two hosts, one always good and one never, the good one is soon asked alone, whatever was drawn first."""
+    for seed in range(6):
+        seeds = [link(n, host=("good", "bad")[n % 2]) for n in range(1, 141)]
+        crawl = crawl_of(HostBandit(score=score, explore=0, preset=preset), *seeds, seed=seed)
+        hosts = []
+        for _ in range(60):
+            pick = crawl.next()
+            hosts.append(pick.host)
+            crawl.report(page(pick, items=float(pick.host == "good")))
+        assert hosts[-40:].count("good") >= 37, seed
+        assert hosts.count("bad") < 20
 
 
 # Choices against a crawl in plain Python
@@ -220,8 +235,7 @@ def test_hosts_alternate_by_their_records(score: str, order: tuple[int, ...]) ->
     crawl = crawl_of(HostBandit(score=score, explore=0, strength=2), *seeds)
     counts, left = {host: [0, 0] for host in order}, {host: list(good[host]) for host in order}
     while len(crawl.frontier):
-        n_good, n = sum(g for g, _ in counts.values()), sum(map(sum, counts.values()))
-        rate = (n_good + 1) / (n + 2)
+        rate = crawl.policy.hosts.rate
         rule = {
             "negative bad": lambda g, b: -b, "success rate": lambda g, b: (g + 1) / (b + 1), "good": lambda g, b: g,
             "posterior": lambda g, b, rate=rate: (g + 2 * rate) / (g + b + 2) / rate,
@@ -436,6 +450,21 @@ def test_a_host_comes_up_when_its_links_are_worth_more_than_when_it_was_seen_las
     assert "z.test" in hosts
 
 
+@pytest.mark.parametrize("score", ["best", "joint"])
+def test_what_was_promised_before_pages_turned_out_to_be_rare_does_not_come_first(score: str) -> None:
+    """Five hundred hosts were found when any page was as likely as not; by now cakes are better than most, by less."""
+    early = [link(n, host=f"n{n}.test", url=f"http://n{n}.test/news/{n}") for n in range(1, 501)]
+    others = {each.host for each in early}
+    crawl = crawl_of(HostBandit(explore=0, score=score), *early)
+    for n in range(1_000, 1_300):
+        word = "cakes" if n % 6 == 0 else "news"
+        crawl.add([link(n, host="w.test", url=f"http://w.test/{word}/{n}")])
+        fetch(crawl, busy=others, items=float(n % 12 == 0))
+    crawl.add([link(n, host="w.test", url=f"http://w.test/cakes/{n}") for n in range(2_000, 2_040)])
+    hosts = Counter(fetch(crawl, items=float(at % 2)).host for at in range(20))
+    assert hosts["w.test"] >= 15
+
+
 class Watching(HostBandit):
     """Notes what its classifier is asked and told."""
 
@@ -445,14 +474,17 @@ class Watching(HostBandit):
         super().open(frontier, rng, mission)
         self.asked: set[bytes] = set()
         self.told: list[bytes] = []
+        self.offsets: list[float] = []
         judge = self._judge
 
         def decide(rows: Any) -> Any:
             self.asked.update(row.tobytes() for row in rows)
-            return judge.decide(rows)
+            self.most = float(max(odds := judge.decide(rows)))
+            return odds
 
         def learn(row: Any, label: float, **rest: Any) -> None:
             self.told.append(row.tobytes())
+            self.offsets.append(rest.get("offset", 0.0))
             judge.learn(row, label, **rest)
 
         self._judge = SimpleNamespace(decide=decide, learn=learn)
@@ -478,6 +510,29 @@ def test_what_a_page_was_chosen_by_is_learned(preset: str) -> None:
         flying.append(pick := crawl.next())
         rows[pick.id], said_then[pick.id] = set(policy.asked), said(policy, pick)
     assert changed > 50
+
+
+def logit(share: float) -> float:
+    return math.log(share / (1 - share))
+
+
+@pytest.mark.parametrize("score", ["joint", "posterior x best"])
+def test_the_record_of_a_host_is_the_prior_of_its_links(score: str) -> None:
+    """With the joint score, what is known of a host is told to the classifier as known, and added to what that says."""
+    policy = Watching(score=score, explore=0, strength=2)
+    crawl = crawl_of(policy, *links(*range(1, 31)))
+    good = 0
+    for at in range(30):
+        rate = policy.hosts.rate
+        prior = logit((good + 2 * rate) / (at + 2)) if score == "joint" else 0.0
+        pick = crawl.next()
+        said_by_both = 1 / (1 + math.exp(-policy.most - prior))
+        assert policy.explain(pick)["link"] == pytest.approx(said_by_both, abs=1e-3)
+        worth = float(at % 3 == 0)
+        crawl.report(page(pick, items=worth))
+        assert policy.offsets[-1] == pytest.approx(prior)
+        good += worth
+    assert len(policy.offsets) == 30
 
 
 # Failures and releases
@@ -520,6 +575,21 @@ def test_a_release_undoes_a_choice() -> None:
     assert fetch(crawl).host == "h"
     assert crawl.next() is None
     assert len(crawl.frontier) == 0
+
+
+def test_a_link_that_was_released_is_promised_again() -> None:
+    """As published: its host stands where it stood, above one whose links are worth less than it and more than others."""
+    taught = [link(n, host="w", url=f"http://w/{('news', 'cakes')[n % 2]}/{n}") for n in range(1, 41)]
+    crawl = crawl_of(HostBandit(score="best", explore=0, preset=PRESET), *taught)
+    for _ in taught:
+        pick = crawl.next()
+        crawl.report(page(pick, items=float("cakes" in pick.url)))
+    crawl.add([link(51, host="x", url="http://x/cakes/1"), link(52, host="x", url="http://x/news/1")])
+    crawl.add([link(53, host="y", url="http://y/other/1")])
+    pick = crawl.next()
+    assert pick.key == 51
+    crawl.release(pick.id)
+    assert [crawl.next().key for _ in range(3)] == [51, 53, 52]
 
 
 def test_a_failure_is_a_page_worth_nothing_but_teaches_nothing_of_links() -> None:
