@@ -96,7 +96,11 @@ class HostTable:
 
     @property
     def rate(self) -> float:
-        """The share of pages that were worth something, on all hosts."""
+        """The share of pages that were worth something, on all hosts.
+
+        As the good hosts are asked most, it is more than that of a host at random: a new host gets the benefit of the
+        doubt, so that new ones are tried while known ones still have links that promise less.
+        """
         return (self.all_good + _FIRST_RATE) / (self.all_good + self.all_bad + 2 * _FIRST_RATE)
 
     @property
