@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from scrapy_focus import HostBandit, Link
-from scrapy_focus.policies.hostbandit.features import LinkFeatures, Pages, tokens_of
+from scrapy_focus.policies.hostbandit.features import LinkFeatures, Pages, size_features, tokens_of
 from scrapy_focus.policies.hostbandit.hosts import HostTable, section_of
 from tests.made import fetch
 from tests.policies.manyhosts import crawl_of
@@ -259,3 +259,28 @@ def test_more_hosts_than_there_is_room_for_share_arms(preset: str) -> None:
     assert all(len(numbers) == 1 for numbers in arms.values())
     assert len(arms) == 100
     assert max(Counter(arm for (arm,) in arms.values()).values()) < 40
+
+
+def test_the_size_of_a_host_is_read_in_powers_of_two() -> None:
+    sizes = [0, 1, 2, 3, 6, 7, 14, 15, 8190, 8191, 1_000_000]
+    found = size_features(np.array(sizes, np.float64))[:, 0].tolist()
+    assert [found.index(each) for each in found] == [0, 1, 1, 3, 3, 5, 5, 7, 8, 9, 9]
+
+
+def test_a_new_host_that_is_large_comes_first_where_large_hosts_were_worth_something() -> None:
+    """Nothing else tells these hosts apart: their names, and what they link to, are made of numbers alone."""
+
+    def links(host: int, n: int) -> list[Link]:
+        name = f"{host}.test"
+        return [Link(f"http://{name}/{at}", host * 1000 + at, name) for at in range(n)]
+
+    goal = lambda outcome: float(int(outcome.pick.host[:-5]) % 2 == 0)  # noqa: E731
+    crawl = crawl_of(HostBandit(explore=0.0), goal=goal)
+    for host in range(20, 60):
+        crawl.add(links(host, 24 if host % 2 == 0 else 2))
+    for _ in range(20 * 24 + 20 * 2):
+        fetch(crawl)
+    assert crawl.next() is None
+    for host in (*range(101, 121, 2), 122):
+        crawl.add(links(host, 24 if host == 122 else 2))
+    assert fetch(crawl).host == "122.test"
