@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy_focus.found.listed import Listed, lines_of, number_in, parts_of, text_in
-from scrapy_focus.web.domains import domain_of
+from scrapy_focus.found.listed import Listed, domain_at, lines_of, number_in, parts_of, text_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -43,7 +42,7 @@ class FoundEntity(NamedTuple):
 class HostSum(NamedTuple):
     """What came of a host."""
 
-    host: str
+    host: str  # with the port
     domain: str
     pages: int  # that were read
     with_entities: int  # of these
@@ -139,7 +138,7 @@ def host_sums(entities: Sequence[FoundEntity], answers: Iterable[Answer]) -> lis
     for host, n_pages in pages.items():
         alike = by_host.get(host, [])
         urls = {entity.url for entity in alike}
-        sums.append(HostSum(host, domain_of(host), n_pages, len(urls), len(alike), dict(types_of(alike))))
+        sums.append(HostSum(host, domain_at(host), n_pages, len(urls), len(alike), dict(types_of(alike))))
     return sorted(sums, key=lambda each: (-each.entities, -each.pages, each.host))
 
 

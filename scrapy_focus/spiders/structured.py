@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 import scrapy
 from scrapy.exceptions import UsageError
@@ -23,6 +22,7 @@ from scrapy_focus.engine.pages import can_be_read
 from scrapy_focus.found.crawls import Run
 from scrapy_focus.found.entities import ENTITIES
 from scrapy_focus.found.lines import read_lines
+from scrapy_focus.found.listed import domain_at, parts_of
 from scrapy_focus.goals.structured import StructuredDataGoal
 from scrapy_focus.spiders.arguments import budget_of, number_of, refuse_unknown, seeds_of, try_out
 from scrapy_focus.spiders.items import StructuredEntity
@@ -31,7 +31,6 @@ from scrapy_focus.spiders.notes import CrawlNotes
 from scrapy_focus.spiders.printing import PrintUrls
 from scrapy_focus.spiders.reasons import reason
 from scrapy_focus.spiders.sites import SiteSpider
-from scrapy_focus.web.domains import domain_of
 from scrapy_focus.web.html import link_text, page_links
 from scrapy_focus.web.mime import BLOCKED_MIMES, DATA_TYPES, FILE_TYPES, blocked_extensions, extension
 
@@ -238,13 +237,13 @@ class StructuredSpider(SiteSpider):
         if len(self._read) >= _PAGES:
             del self._read[next(iter(self._read))]
         self._read[url] = None
-        listed, host = self._listed.pop(url, set()), urlsplit(url).hostname or ""
+        listed, host = self._listed.pop(url, set()), parts_of(url)[0]
         wanted = self.goal.wanted(reading)
         for number, entity in enumerate(within(wanted if self.goal.names else outermost(wanted)), 1):
             if number not in listed:
                 yield StructuredEntity(
                     url=url, number=number, types=[*entity.types], syntax=entity.syntax, values=entity.values,
-                    host=host, domain=domain_of(host), depth=meta.get("depth", 0), page=meta.get(FOUND_ON, ""),
+                    host=host, domain=domain_at(host), depth=meta.get("depth", 0), page=meta.get(FOUND_ON, ""),
                     anchor=printable(meta.get("link_text", "")),
                     why=reason(meta.get("focus_why") or {}, depth=meta.get("depth", 0)),
                     fetched_at=datetime.now(UTC).isoformat(timespec="seconds"),

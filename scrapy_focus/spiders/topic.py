@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 import scrapy
 from scrapy.exceptions import UsageError
@@ -21,6 +20,7 @@ from scrapy_focus.engine.failure import in_one_line
 from scrapy_focus.engine.marks import FOUND_ON
 from scrapy_focus.engine.pages import can_be_read
 from scrapy_focus.found.crawls import Run
+from scrapy_focus.found.listed import domain_at, parts_of
 from scrapy_focus.found.pages import PAGES
 from scrapy_focus.learn.examples import read_examples
 from scrapy_focus.learn.keywords import KeywordRelevance
@@ -32,7 +32,6 @@ from scrapy_focus.spiders.middlewares import redirect_of, refresh_of
 from scrapy_focus.spiders.notes import CrawlNotes
 from scrapy_focus.spiders.printing import PrintUrls
 from scrapy_focus.spiders.reasons import reason
-from scrapy_focus.web.domains import domain_of
 from scrapy_focus.web.html import link_text, page_links, page_text
 from scrapy_focus.web.mime import BLOCKED_MIMES, DATA_TYPES, FILE_TYPES, blocked_extensions, extension
 
@@ -255,14 +254,14 @@ class TopicSpider(scrapy.Spider):
         """Return the item for a page."""
         meta, root = response.meta, response.selector.root
         self.remember(response.url, meta.get(FOUND_ON, ""), meta.get("link_text", ""))
-        host = urlsplit(response.url).hostname or ""
+        host = parts_of(response.url)[0]
         title = root.find(".//title")
         return TopicPage(
             url=response.url,
             title="" if title is None else printable(" ".join("".join(title.itertext()).split()), _TEXT),
             relevance=round(float(self.relevance.score([page_text(root)[:_READ]])[0]), 6),
             host=host,
-            domain=domain_of(host),
+            domain=domain_at(host),
             depth=meta.get("depth", 0),
             path=self.path(response.url),
             why=reason(meta.get("focus_why") or {}, depth=meta.get("depth", 0)),

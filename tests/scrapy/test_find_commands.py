@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import shutil
@@ -11,6 +12,7 @@ import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import pytest
 from crawls import crawl
@@ -193,6 +195,8 @@ def test_a_topic_has_a_page_too(tmp_path: Path) -> None:
     assert said.strip() == f"What was found is in {Path('pages', 'index.html')}"
     assert "3 pages were read; 2 of them are on the topic" in (found / "index.html").read_text()
     assert (found / "pages.csv").read_text() == table
+    hosts = {(row["host"], row["domain"]) for row in csv.DictReader(table.removeprefix("\ufeff").splitlines())}
+    assert hosts == {(urlsplit(site.url("/")).netloc, "127.0.0.1")}, "as in the table of what was asked for"
 
 
 def test_structured_data_by_a_command(
@@ -233,10 +237,13 @@ def test_structured_data_by_a_command(
     for text in (stored, printed):
         lines = [json.loads(line) for line in text.split("\n")[:-1]]
         assert [line["values"]["name"] for line in lines] == [*names[:3], "é" * 10_000]
+        assert {(line["host"], line["domain"]) for line in lines} == {(urlsplit(site.url("/")).netloc, "127.0.0.1")}
     assert not {"\x1b", "\u202e"} & {*printed}
     (found / "hosts.csv").unlink()
     here("report", "entities")
-    assert "127.0.0.1" in (found / "hosts.csv").read_text()
+    [row] = csv.DictReader((found / "hosts.csv").read_text(encoding="utf-8-sig").splitlines())
+    assert (row["host"], row["domain"]) == (lines[0]["host"], lines[0]["domain"])
+    assert row["host"] in (found / "index.html").read_text()
     shutil.rmtree(found / ".focus")
     assert "entities has the results of another crawl" in here(*words)
 
