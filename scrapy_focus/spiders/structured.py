@@ -24,7 +24,7 @@ from scrapy_focus.found.entities import ENTITIES
 from scrapy_focus.found.lines import read_lines
 from scrapy_focus.found.listed import domain_at, parts_of
 from scrapy_focus.goals.structured import StructuredDataGoal
-from scrapy_focus.spiders.arguments import budget_of, number_of, refuse_unknown, seeds_of, try_out
+from scrapy_focus.spiders.arguments import budget_of, number_of, refuse_unknown, seeds_of, try_out, words_in
 from scrapy_focus.spiders.items import StructuredEntity
 from scrapy_focus.spiders.middlewares import LongDataPagesAreCut, RedirectsAreLinks, redirect_of, refresh_of
 from scrapy_focus.spiders.notes import CrawlNotes
@@ -301,11 +301,11 @@ def goal_of(types: str, least: str, syntaxes: str) -> StructuredDataGoal:
         raise UsageError(f"least is {least!r}, and types are given; it is for crawls without types: leave one of them")
     given: dict[str, Any] = {}
     if types:
-        given["types"] = [word.strip() for word in types.split(",")]
+        given["types"] = words_in(types, "types", "Recipe,Event")
     else:
         given["least"] = number_of(least, "least", "facts", example=_LEAST) or _LEAST
     if syntaxes:
-        given["syntaxes"] = [word.strip() for word in syntaxes.split(",")]
+        given["syntaxes"] = words_in(syntaxes, "syntaxes", "json-ld,microdata")
     try:
         return StructuredDataGoal(**given)
     except ConfigError as error:

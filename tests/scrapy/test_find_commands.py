@@ -279,6 +279,10 @@ def test_sitemaps_are_left_alone_if_somebody_says_so(files: MockSite, tmp_path: 
         (["topic", "file", "--keywords", "a"], "'nothing here' in file is no URL"),
         (["structured"], "where to start"),
         (["structured", "example.org", "--types", "Recip"], "did you mean Recipe?"),
+        (
+            ["structured", "example.org", "--types", ","],
+            "--types is ','; it takes words separated by commas: --types Recipe",
+        ),
         (["structured", "example.org", "--syntaxes", "x"], "there is no syntax 'x'"),
         (["structured", "example.org", "--least", "x"], "--least is 'x'; it takes a number of facts: --least 6"),
         (["structured", "example.org", "--types", "Event", "--least", "3"], "--least is '3', and types are given"),

@@ -273,8 +273,8 @@ def test_lines_go_to_a_pipe(hosts: Handmade, tmp_path: Path, capfd: pytest.Captu
 
 
 def test_a_file_for_the_lines(hosts: Handmade, tmp_path: Path) -> None:
-    """With ``out`` there are the lines alone."""
-    find(tmp_path, folder="", out=str(tmp_path / "x" / "soups.jsonl"))
+    """With ``out`` there are the lines alone; an empty entry among the types is none."""
+    find(tmp_path, types=" Recipe,,", folder="", out=str(tmp_path / "x" / "soups.jsonl"))
     assert [path.name for path in (tmp_path / "x").iterdir()] == ["soups.jsonl"]
     assert len((tmp_path / "x" / "soups.jsonl").read_text().splitlines()) == len(FOUND)
 
@@ -346,7 +346,8 @@ def test_killed_and_resumed(tmp_path: Path) -> None:
     [
         ({"seeds": ""}, "where to start?"),
         ({"types": "Recip"}, "'Recip' is no type of schema.org; did you mean Recipe?"),
-        ({"types": ","}, "'' is no type of schema.org"),
+        ({"types": ", ,"}, "types is ', ,'; it takes words separated by commas: -a types=Recipe,Event"),
+        ({"types": "HowToStep,,Recip"}, "'Recip' is no type of schema.org; did you mean Recipe? Newer types"),
         ({"syntaxes": "rdfa"}, "there is no syntax 'rdfa'"),
         ({"syntaxes": "jsonld"}, "did you mean json-ld?"),
         ({"types": "", "least": "0"}, "least is '0'; it takes a number of facts: -a least=6"),
