@@ -25,7 +25,8 @@ from scrapy.utils.log import get_scrapy_root_handler
 from scrapy_focus.config import Config
 from scrapy_focus.core.crawl import PART, Crawl
 from scrapy_focus.core.errors import FocusError, StorageError
-from scrapy_focus.core.printable import printable_elsewhere, printable_logger, reason_of
+from scrapy_focus.core.goal import noun_of
+from scrapy_focus.core.printable import printable, printable_elsewhere, printable_logger, reason_of
 from scrapy_focus.core.types import State
 from scrapy_focus.downloadermiddlewares import install
 from scrapy_focus.dupefilters import Seen
@@ -80,6 +81,7 @@ _BETWEEN = 100  # outcomes between two looks at how many wait
 _LONGEST = 60.0  # seconds until the policy is asked again that has nothing yet
 _STUCK = 5.0  # seconds after which the links of a page whose callback still runs are placed, if all else is done
 _LONGEST_REASON = 1000  # characters
+_LONGEST_NOUN = 60
 _SHOWN_ERRORS = 3  # with traceback; after that they are only counted
 _WRITTEN = ("close", "log", "save")  # errors of what is written when a crawl is closed
 _MOST_ERRORS = 100  # of the question whether there is anything to do
@@ -290,6 +292,11 @@ class FocusScheduler(BaseScheduler):
     def policy(self) -> type[Policy]:
         """The class of who decides."""
         return self.config.policy
+
+    @property
+    def noun(self) -> str:
+        """What several things that are looked for are called: ``"files"``."""
+        return printable(noun_of(self.config.goal), _LONGEST_NOUN)
 
     @property
     def progress(self) -> str:

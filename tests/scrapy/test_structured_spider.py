@@ -169,6 +169,8 @@ def test_each_entity_is_a_line(hosts: Handmade, tmp_path: Path) -> None:
     n_pages = len({url for url, _ in FOUND})
     assert done.scheduler.crawl.status().rewards == n_pages, "one a page, however many entities it has"
     assert ending_of(done.crawler).sentence.startswith(f"Done: {n_pages} pages with Recipe found in ")
+    [said] = done.logged("Finished (")
+    assert f" requests, {n_pages} pages with structured data; " in said
     assert "http://start.test/recipes.pdf" not in hosts.asked_for
 
 
