@@ -32,7 +32,7 @@ from scrapy_focus.downloadermiddlewares import install
 from scrapy_focus.dupefilters import Seen
 from scrapy_focus.engine.answers import answer_of, question_of, response_of
 from scrapy_focus.engine.closing import Closing, connection_kind
-from scrapy_focus.engine.failure import said_already
+from scrapy_focus.engine.failure import in_words_of_command, said_already
 from scrapy_focus.engine.feeds import flush_feeds, mend_feeds
 from scrapy_focus.engine.garbage import freeze, thaw
 from scrapy_focus.engine.inflight import BudgetExhausted, Entry, Errback, InFlight, engine_slot, unwrap
@@ -209,7 +209,7 @@ class FocusScheduler(BaseScheduler):
         try:
             return cls(crawler, Config.from_settings(crawler.settings, cls.default_policy))
         except Exception as error:
-            logger.error("scrapy_focus cannot start: %s", error)
+            logger.error("scrapy_focus cannot start: %s", in_words_of_command(error))
             if isinstance(error, FocusError):
                 said_already(error)
             crawler.engine.spider = None  # nothing is opened yet, and Scrapy 2.19 fails when it closes what is not

@@ -140,6 +140,15 @@ class StructuredSpider(SiteSpider):
         """What it looks for, in words."""
         return repr(self.goal)
 
+    @property
+    def fixed(self) -> dict[str, str]:
+        """The arguments with which alone a job of this crawl resumes, in one way to write them."""
+        least = "" if self.goal.names else str(self.goal.least)
+        return {
+            "types": ",".join(self.goal.names), "least": least, "syntaxes": ",".join(self.goal.syntaxes),
+            "per_domain": str(self.per_domain or ""), "stay": "yes" if self.is_one_host else "",
+        }  # fmt: skip
+
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
         with in_one_line():
@@ -206,7 +215,7 @@ class StructuredSpider(SiteSpider):
         """Return what the crawl is asked to do, as JSON holds it."""
         return {
             "spider": self.name, "roots": self.seeds, "budget": self.budget, "types": self.looks_for,
-            "per_domain": self.per_domain,
+            "per_domain": self.per_domain, "fixed": self.fixed,
         }  # fmt: skip
 
     def request_scheduled(self, request: scrapy.Request) -> None:

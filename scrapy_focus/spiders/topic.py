@@ -136,6 +136,21 @@ class TopicSpider(scrapy.Spider):
         ] = {}  # URL of a page that was had: the page before, and the anchor there
         self.relevance: Topic
 
+    @property
+    def fixed(self) -> dict[str, str]:
+        """The arguments with which alone a job of this crawl resumes, in one way to write them."""
+        falls = len(self._limits) > 1 and self.budget  # by its thirds
+        return {
+            "examples": "DIR" if self.examples else "", "keywords": ",".join(self.keywords),
+            "model": f"with the digest {load_relevance(self.model).digest[:12]}" if self.model else "",
+            "per_domain": "-".join(self._limits) + (f" with --budget {self.budget}" if falls else ""),
+        }  # fmt: skip
+
+    @property
+    def _limits(self) -> list[str]:
+        """How many pages of a domain there may be at first, and in the end."""
+        return [str(self.caps[name]) for name in ("per_domain", "per_domain_least") if name in self.caps]
+
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
         with in_one_line():
@@ -212,10 +227,10 @@ class TopicSpider(scrapy.Spider):
         """Return what the crawl is asked to do, as JSON holds it."""
         given = [f"the {name} {value}" for name in ("examples", "model") if (value := getattr(self, name))]
         given += [f"the words {', '.join(self.keywords)}"] if self.keywords else []
-        caps = [str(self.caps[name]) for name in ("per_domain", "per_domain_least") if name in self.caps]
         return {
             "spider": self.name, "roots": self.seeds, "budget": self.budget,
-            "types": f"pages on the topic of {' and '.join(given)}", "per_domain": " falling to ".join(caps),
+            "types": f"pages on the topic of {' and '.join(given)}", "per_domain": " falling to ".join(self._limits),
+            "fixed": self.fixed,
         }  # fmt: skip
 
     async def start(self) -> AsyncIterator[Any]:
