@@ -21,6 +21,7 @@ from scrapy_focus.spiders import polite
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Mapping
     from pathlib import Path
 
     from scrapy import Spider
@@ -47,6 +48,8 @@ class Plan(NamedTuple):
     stays_on: str
     out: Path | None  # None: standard output
     state: str  # which crawl of the folder it is, "" for the first
+    fixed: Mapping[str, str]  # the arguments with which alone a crawl that was interrupted resumes
+    resumes: bool = False  # such a crawl
 
     @property
     def where(self) -> str:
@@ -84,6 +87,8 @@ class FindCommand(FocusCommand):
 
     #: The folder where none is given.
     folder: ClassVar[str]
+    #: Options that are called otherwise than the arguments of the spider, by these.
+    renamed: ClassVar[Mapping[str, str]] = {}
     #: What goes to standard output, where that is asked for.
     prints: ClassVar[str] = "the URLs that are found"
 
@@ -95,6 +100,8 @@ class FindCommand(FocusCommand):
             opts.plan = plan = self.plan(args, opts)
             if plan.out is not None:
                 _check_out(plan.out, dry=opts.dry_run)
+                if plan.resumes:
+                    self._check_same(plan.out, plan.fixed)
         except UsageError as error:
             raise UsageError(in_options(str(error))) from error
         self.requires_crawler_process = not opts.dry_run
@@ -129,6 +136,31 @@ class FindCommand(FocusCommand):
         if not (ending.status or self.exitcode):  # the others are warnings, which a quiet log has
             print(one_line(ending.sentence), file=sys.stderr if plan.out is None else sys.stdout, flush=True)
         return self.exitcode or ending.status
+
+    def _check_same(self, out: Path, now: Mapping[str, str]) -> None:
+        """Raise ``UsageError`` for a crawl that resumes if what it began with is not what is asked for now."""
+        from scrapy_focus.found.notes import began_with
+
+        try:
+            then = began_with(out)
+        except OSError:
+            return  # the crawl says so
+        changed = [name for name in then if name in now and then[name] != now[name]]
+        if changed:
+            before, after = (", ".join(self._option(name, each[name]) for name in changed) for each in (then, now))
+            raise UsageError(
+                f"the crawl in {out} began with {before}, and cannot resume with {after}; give the same, or another "
+                "folder with --out"
+            )
+
+    def _option(self, argument: str, value: str) -> str:
+        """Return an argument of the spider as it is given to the command."""
+        option = f"--{self.renamed.get(argument, argument).replace('_', '-')}"
+        return f"{option} {value}".removesuffix(" yes") if value else f"no {option}"
+
+    def in_my_words(self, message: str) -> str:
+        """Return what a crawl says of its job in the words of the command: its JOBDIR is in the folder."""
+        return message.replace("another JOBDIR", "another folder with --out")
 
     def _set_up(self, opts: argparse.Namespace) -> None:
         from scrapy_focus.addon import Addon
@@ -195,6 +227,16 @@ def _check_out(out: Path, *, dry: bool) -> None:
         from scrapy_focus.spiders.arguments import try_out
 
         try_out(out / "manifest.jsonl")
+
+
+def has_job(out: Path) -> bool:
+    """Whether a crawl began in a folder that resumes there."""
+    return (out / ".focus" / "job" / "focus").exists()
+
+
+def has_lines(path: Path) -> bool:
+    """Whether a list has anything in it."""
+    return path.exists() and path.stat().st_size > 0
 
 
 def url_of(word: str) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from scrapy.exceptions import UsageError
 
-from scrapy_focus.commands.finding import PIPE, FindCommand, Plan, url_of
+from scrapy_focus.commands.finding import PIPE, FindCommand, Plan, has_job, has_lines, url_of
 
 if TYPE_CHECKING:
     import argparse
@@ -57,8 +57,8 @@ class StructuredCommand(FindCommand):
             "out": PIPE if out is None else "", "folder": "" if out is None else str(out),
         }  # fmt: skip
         spider = StructuredSpider(**arguments)
-        resumes = out is not None and (out / ".focus" / "job" / "focus").exists()
-        if spider.out is not None and not resumes and spider.out.exists() and spider.out.stat().st_size:
+        resumes = out is not None and has_job(out)
+        if spider.out is not None and has_lines(spider.out) and not resumes:
             raise UsageError(f"{opts.out} has the results of another crawl; name another folder with --out")
         return Plan(
             spider=StructuredSpider,
@@ -68,4 +68,6 @@ class StructuredCommand(FindCommand):
             stays_on=", ".join(dict.fromkeys(spider.allowed_domains)) or "any host",
             out=out,
             state="the last crawl resumes" if resumes else "",
+            fixed=spider.fixed,
+            resumes=resumes,
         )

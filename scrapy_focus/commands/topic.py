@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from scrapy.exceptions import UsageError
 
-from scrapy_focus.commands.finding import PIPE, FindCommand, Plan, url_of
+from scrapy_focus.commands.finding import PIPE, FindCommand, Plan, has_job, has_lines, url_of
 
 if TYPE_CHECKING:
     import argparse
@@ -59,7 +59,8 @@ class TopicCommand(FindCommand):
             "out": PIPE if out is None else "", "folder": "" if out is None else str(out),
         }  # fmt: skip
         spider = TopicSpider(**arguments)
-        if spider.out is not None and _has_lines(spider.out) and not _has_job(Path(opts.out)):
+        resumes = out is not None and has_job(out)
+        if spider.out is not None and has_lines(spider.out) and not resumes:
             raise UsageError(f"{opts.out} has the results of another crawl; name another folder with --out")
         known = [name for name in ("examples", "model") if arguments[name]]
         words = f"pages on the topic of {', '.join(f'{name} {arguments[name]}' for name in known)}"
@@ -70,13 +71,7 @@ class TopicCommand(FindCommand):
             looks_for=words if known else f"pages with the words {', '.join(spider.keywords)}",
             stays_on="any host",
             out=out,
-            state="the last crawl resumes" if out is not None and _has_job(out) else "",
+            state="the last crawl resumes" if resumes else "",
+            fixed=spider.fixed,
+            resumes=resumes,
         )
-
-
-def _has_job(out: Path) -> bool:
-    return (out / ".focus" / "job" / "focus").exists()
-
-
-def _has_lines(path: Path) -> bool:
-    return path.exists() and path.stat().st_size > 0

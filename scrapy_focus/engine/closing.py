@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from scrapy import signals
 
 from scrapy_focus.core.errors import StorageError
-from scrapy_focus.core.goal import ItemsGoal
+from scrapy_focus.core.goal import noun_of
 from scrapy_focus.core.printable import printable_logger, reason_of
 from scrapy_focus.engine.ending import (
     Ending,
@@ -22,7 +22,6 @@ from scrapy_focus.engine.ending import (
 from scrapy_focus.engine.failure import failure_kind, in_words, running_command
 from scrapy_focus.engine.structured import types_seen
 from scrapy_focus.goals.files import FilesGoal
-from scrapy_focus.goals.pages import PagesGoal
 from scrapy_focus.goals.structured import StructuredDataGoal
 
 if TYPE_CHECKING:
@@ -161,13 +160,7 @@ def _described(goal: Goal) -> str:
 
 
 def _noun(goal: Goal) -> str:
-    if isinstance(goal, ItemsGoal):
-        return "items"
-    if isinstance(goal, StructuredDataGoal):
-        return "pages"
-    if isinstance(goal, PagesGoal):
-        return goal.noun
-    return "files" if isinstance(goal, FilesGoal) else "pages" if hasattr(goal, "relevance") else "targets"
+    return "pages" if isinstance(goal, StructuredDataGoal) else noun_of(goal)
 
 
 def connection_kind(entry: Entry) -> str:

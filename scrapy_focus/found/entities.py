@@ -6,10 +6,10 @@ Types and values come from pages, and the list may come from somebody else: noth
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy_focus.found.listed import Listed, lines_of, number_in, parts_of, text_in
-from scrapy_focus.web.domains import domain_of
+from scrapy_focus.found.listed import Listed, domain_at, lines_of, number_in, parts_of, text_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from scrapy_focus.found.notes import Answer
 
 ENTITIES = "entities.jsonl"
-_NAMES = ("name", "headline", "title", "alternateName", "legalName", "identifier", "@id", "url")
+_NAMES = ("name", "headline", "title", "alternateName", "legalName", "@value", "text", "caption", "description")
+_ADDRESSES = ("identifier", "@id", "url")
+_SHORT = 100  # characters of a value that stands for a name
+_LOOKED_AT = 50  # values of an entity
 _DEPTH = 4  # lists and entities in which a name may stand
 _TYPES = 20  # of an entity that are counted
 _LONGEST = 500  # characters of a name
@@ -43,7 +46,7 @@ class FoundEntity(NamedTuple):
 class HostSum(NamedTuple):
     """What came of a host."""
 
-    host: str
+    host: str  # with the port
     domain: str
     pages: int  # that were read
     with_entities: int  # of these
@@ -75,23 +78,34 @@ def read_entities(folder: Path) -> list[FoundEntity]:
 
 
 def name_of(values: Any) -> str:
-    """Return what the values of an entity call it, ``""`` if they do not.
+    """Return what the values of an entity call it, or else the first short one with its property; ``""`` for none.
 
     Examples
     --------
-    >>> name_of({"headline": [{"@value": "Soup"}]}), name_of({"url": "/soup", "name": " "}), name_of({"name": 7})
-    ('Soup', '/soup', '')
+    >>> [name_of(said) for said in ({"headline": [{"@value": "Soup"}]}, {"url": "/s", "text": "Stir."}, {"url": "/s"})]
+    ['Soup', 'Stir.', '/s']
+    >>> name_of({"@type": "Rating", "ratingValue": 4.5, "url": "/7"}), name_of({"@type": "Rating"})
+    ('ratingValue: 4.5', '')
     """
-    for name in _NAMES if isinstance(values, dict) else ():
-        value = values.get(name)
-        for _ in range(_DEPTH):
-            if isinstance(value, list) and value:
-                value = value[0]
-            elif isinstance(value, dict):
-                value = value.get("@value", value.get("name"))
-        if isinstance(value, str) and (said := " ".join(value[:_LONGEST].split())):
-            return said
-    return ""
+    if not isinstance(values, dict):
+        return ""
+    if called := next(filter(None, (_said(values.get(name)) for name in _NAMES)), ""):
+        return called
+    for name, value in islice(values.items(), _LOOKED_AT):
+        short = str(value) if isinstance(value, (int, float)) else _said(value)
+        if short and len(short) <= _SHORT and not name.startswith("@") and name not in _ADDRESSES:
+            return f"{name}: {short}"[:_LONGEST]
+    return next(filter(None, (_said(values.get(name)) for name in _ADDRESSES)), "")
+
+
+def _said(value: Any) -> str:
+    """Return the text of a value, or of the first one in it, in one line; ``""`` if it has none."""
+    for _ in range(_DEPTH):
+        if isinstance(value, list) and value:
+            value = value[0]
+        elif isinstance(value, dict):
+            value = value.get("@value", value.get("name"))
+    return " ".join(value[:_LONGEST].split()) if isinstance(value, str) else ""
 
 
 def n_values(values: Any) -> int:
@@ -139,7 +153,7 @@ def host_sums(entities: Sequence[FoundEntity], answers: Iterable[Answer]) -> lis
     for host, n_pages in pages.items():
         alike = by_host.get(host, [])
         urls = {entity.url for entity in alike}
-        sums.append(HostSum(host, domain_of(host), n_pages, len(urls), len(alike), dict(types_of(alike))))
+        sums.append(HostSum(host, domain_at(host), n_pages, len(urls), len(alike), dict(types_of(alike))))
     return sorted(sums, key=lambda each: (-each.entities, -each.pages, each.host))
 
 

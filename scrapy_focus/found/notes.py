@@ -193,6 +193,23 @@ def read_notes(folder: Path) -> Notes:
     )  # fmt: skip
 
 
+def began_with(folder: Path) -> dict[str, str]:
+    """Return the arguments with which alone the last crawl of a folder resumes; ``{}`` where they were not noted.
+
+    Raises
+    ------
+    OSError
+        If the notes cannot be read.
+    """
+    there = sorted(_runs_in(folder))
+    crawl = max((number for number, _, _ in there), default=0)
+    for _, _, path in (run for run in there if run[0] == crawl):
+        fields = _fields(next(_lines_of(path), b""))
+        if isinstance(fixed := fields.get("fixed"), dict):
+            return {str(name): str(value) for name, value in fixed.items()}
+    return {}
+
+
 @lru_cache(maxsize=1 << 14)
 def link_key(url: str) -> str:
     """Return what pages call a link with this URL: 40 bits of a digest."""

@@ -34,7 +34,7 @@ from scrapy_focus.found.tables import (
     web_link,
     words_table,
 )
-from scrapy_focus.found.words import counted, ending, outlook, plural, size_text
+from scrapy_focus.found.words import counted, ending, number_of, outlook, plural, size_text
 from scrapy_focus.sheets.environment import environment
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
     from scrapy_focus.found.listed import Listed
+    from scrapy_focus.found.notes import Notes
     from scrapy_focus.found.ranking import Through
     from scrapy_focus.found.report import Report
 
@@ -186,12 +187,24 @@ def _results(report: Report) -> list[str]:
             f"{ordinal} followed {counted(len(notes.answers), 'link')} with {counted(requests, 'request')}, and found "
             f"{counted(found, report.noun)}{_FOUND.get(report.about, '')}{rate}."
         )
+        said += _all_sent(notes, requests)
     said += _best(report)
     said.append(ending(notes))
     for url, why in report.unread[:_UNREAD]:
         if printable(url, 300) not in said[-1]:
             said.append(f"The crawl was to begin at {printable(url, _LONGEST)}, too, which could not be read: {why}.")
     return [*said, *outlook(notes, report.noun)]
+
+
+def _all_sent(notes: Notes, counted_here: int) -> list[str]:
+    """Say how many requests were sent in all, where that is more than those for links that were followed once."""
+    used = notes.state.get("used")
+    sent = int(number_of(used.get("requests")) or 0) if isinstance(used, dict) else 0
+    if sent <= counted_here:
+        return []
+    more = ["robots.txt"] if notes.runs and notes.runs[-1].get("robots") else []
+    more += ["what was asked again after an interruption"] if len(notes.runs) > 1 else []
+    return [f"It sent {counted(sent, 'request')} in all{', with ' if more else ''}{' and '.join(more)}."]
 
 
 def _best(report: Report) -> list[str]:

@@ -148,17 +148,19 @@ class StructuredDataGoal:
 def _checked(name: str) -> str:
     """Return the name of a type, as :attr:`~scrapy_focus.web.entities.Entity.types` has it."""
     plain = plain_name(name)
-    if "://" in name and plain:
+    if not plain:
+        raise ConfigError(f"one of the types is {brief(name)}, which names none; leave it out, or write Recipe, say")
+    if "://" in name:
         return plain
     names = _names()
     if plain in names:
         return plain
     near = {each.lower(): each for each in names}
     close = difflib.get_close_matches(plain.lower(), near, n=1, cutoff=0.6)
-    meant = f"did you mean {near[close[0]]}? " if close else ""
+    meant = f"did you mean {near[close[0]]}? Newer" if close else "newer"
     raise ConfigError(
-        f"{brief(name)} is no type of schema.org; {meant}Newer types, and those of other vocabularies, are given by "
-        "their whole address, such as https://schema.org/Recipe"
+        f"{brief(name)} is no type of schema.org; {meant} types, and those of other vocabularies, are given by their "
+        "whole address, such as https://schema.org/Recipe"
     )
 
 
@@ -166,8 +168,8 @@ def _syntax(name: str) -> str:
     if name in SYNTAXES:
         return name
     close = difflib.get_close_matches(str(name).lower(), SYNTAXES, n=1, cutoff=0.4)
-    meant = f"did you mean {close[0]}? " if close else ""
-    raise ConfigError(f"there is no syntax {brief(name)}; {meant}It is one of {', '.join(SYNTAXES)}")
+    meant = f"did you mean {close[0]}? It" if close else "it"
+    raise ConfigError(f"there is no syntax {brief(name)}; {meant} is one of {', '.join(SYNTAXES)}")
 
 
 @cache

@@ -74,6 +74,14 @@ def keywords_of(given: str) -> list[str]:
     return found
 
 
+def words_in(given: str, name: str, example: str) -> list[str]:
+    """Return words that are separated by commas, without empty ones; ``UsageError`` if there is no other."""
+    found = [word for each in given.split(",") if (word := each.strip())]
+    if not found:
+        raise UsageError(f"{name} is {given!r}; it takes words separated by commas: -a {name}={example}")
+    return found
+
+
 def budget_of(given: str) -> int | None:
     """Return a number of requests, ``None`` for ``""``; ``UsageError`` if it is none."""
     return number_of(given, "budget", "requests", example=1000)

@@ -121,6 +121,11 @@ class DatasetsSpider(SiteSpider):
         self.ignored = blocked_extensions(self.goal.types)
         self.left_out: set[str] = set()  # extensions of links that were not followed
 
+    @property
+    def fixed(self) -> dict[str, str]:
+        """The arguments with which alone a job of this crawl resumes, in one way to write them."""
+        return {"targets": str(self.goal.wanted)}
+
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
         with in_one_line():
@@ -139,11 +144,13 @@ class DatasetsSpider(SiteSpider):
         if spider.budget:
             settings.set("FOCUS_BUDGET_REQUESTS", spider.budget, "spider")
         if spider.again is not None:
-            facts = {"spider": spider.name, "roots": spider.roots, "types": str(spider.goal.wanted)}
+            facts = {
+                "spider": spider.name, "roots": spider.roots, "types": str(spider.goal.wanted), "budget": spider.budget,
+                "fixed": spider.fixed,
+            }  # fmt: skip
             spider.notes = CrawlNotes(
-                crawler, out=spider.again.out, run=spider.again.run, facts=facts | {"budget": spider.budget},
-                left_out=spider.left_out,
-            )  # fmt: skip
+                crawler, out=spider.again.out, run=spider.again.run, facts=facts, left_out=spider.left_out
+            )
         for word, meant in slips(spider.words):
             spider.logger.warning("%s is taken as an extension; did you mean %s?", brief(word), meant)
         for name in _CHATTY:

@@ -111,6 +111,11 @@ class ImportantSpider(SiteSpider):
         topic = f", those with the words {', '.join(self.words)} first" if self.words else ""
         return f"the most important pages by {self.by}{topic}"
 
+    @property
+    def fixed(self) -> dict[str, str]:
+        """The arguments with which alone a job of this crawl resumes, in one way to write them."""
+        return {"by": self.by, "words": ",".join(self.words)}
+
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
         with in_one_line():
@@ -147,7 +152,10 @@ class ImportantSpider(SiteSpider):
         self.follow_roots(out)
         feed = {"format": "jsonlines", "encoding": "utf-8", "overwrite": False}
         settings.set("FEEDS", {**settings.getdict("FEEDS"), str(out / PAGES): feed}, "cmdline")
-        facts = {"spider": "important", "roots": self.roots, "types": self.looks_for, "budget": self.budget}
+        facts = {
+            "spider": "important", "roots": self.roots, "types": self.looks_for, "budget": self.budget,
+            "fixed": self.fixed,
+        }  # fmt: skip
         self.notes = CrawlNotes(crawler, out=out, run=Run(1, resumes, 0), facts=facts, left_out=self.left_out)
         self.linked = LinkNotes(crawler, out=out, resumes=resumes)
 

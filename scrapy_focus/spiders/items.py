@@ -55,7 +55,7 @@ class TopicPage:
     url: str
     title: str
     relevance: float  # how likely it is on the topic: 0.5 or more counts as relevant
-    host: str
+    host: str  # with its port, if the URL names one
     domain: str  # the registered domain of the host, within which per_domain counts
     depth: int  # clicks from a seed
     path: list[
@@ -88,7 +88,7 @@ class StructuredEntity:
     types: list[str]  # names of schema.org, or full names of others
     syntax: str  # json-ld or microdata
     values: dict[str, Any]  # what the page says of it, entities in it included
-    host: str
+    host: str  # with its port, if the URL names one
     domain: str  # the registered domain of the host, within which per_domain counts
     depth: int  # clicks from a seed
     page: str  # URL of the page that led there

@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 import scrapy
 from scrapy.exceptions import UsageError
@@ -23,15 +22,15 @@ from scrapy_focus.engine.pages import can_be_read
 from scrapy_focus.found.crawls import Run
 from scrapy_focus.found.entities import ENTITIES
 from scrapy_focus.found.lines import read_lines
+from scrapy_focus.found.listed import domain_at, parts_of
 from scrapy_focus.goals.structured import StructuredDataGoal
-from scrapy_focus.spiders.arguments import budget_of, number_of, refuse_unknown, seeds_of, try_out
+from scrapy_focus.spiders.arguments import budget_of, number_of, refuse_unknown, seeds_of, try_out, words_in
 from scrapy_focus.spiders.items import StructuredEntity
 from scrapy_focus.spiders.middlewares import LongDataPagesAreCut, RedirectsAreLinks, redirect_of, refresh_of
 from scrapy_focus.spiders.notes import CrawlNotes
 from scrapy_focus.spiders.printing import PrintUrls
 from scrapy_focus.spiders.reasons import reason
 from scrapy_focus.spiders.sites import SiteSpider
-from scrapy_focus.web.domains import domain_of
 from scrapy_focus.web.html import link_text, page_links
 from scrapy_focus.web.mime import BLOCKED_MIMES, DATA_TYPES, FILE_TYPES, blocked_extensions, extension
 
@@ -141,6 +140,15 @@ class StructuredSpider(SiteSpider):
         """What it looks for, in words."""
         return repr(self.goal)
 
+    @property
+    def fixed(self) -> dict[str, str]:
+        """The arguments with which alone a job of this crawl resumes, in one way to write them."""
+        least = "" if self.goal.names else str(self.goal.least)
+        return {
+            "types": ",".join(self.goal.names), "least": least, "syntaxes": ",".join(self.goal.syntaxes),
+            "per_domain": str(self.per_domain or ""), "stay": "yes" if self.is_one_host else "",
+        }  # fmt: skip
+
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
         with in_one_line():
@@ -207,7 +215,7 @@ class StructuredSpider(SiteSpider):
         """Return what the crawl is asked to do, as JSON holds it."""
         return {
             "spider": self.name, "roots": self.seeds, "budget": self.budget, "types": self.looks_for,
-            "per_domain": self.per_domain,
+            "per_domain": self.per_domain, "fixed": self.fixed,
         }  # fmt: skip
 
     def request_scheduled(self, request: scrapy.Request) -> None:
@@ -238,13 +246,13 @@ class StructuredSpider(SiteSpider):
         if len(self._read) >= _PAGES:
             del self._read[next(iter(self._read))]
         self._read[url] = None
-        listed, host = self._listed.pop(url, set()), urlsplit(url).hostname or ""
+        listed, host = self._listed.pop(url, set()), parts_of(url)[0]
         wanted = self.goal.wanted(reading)
         for number, entity in enumerate(within(wanted if self.goal.names else outermost(wanted)), 1):
             if number not in listed:
                 yield StructuredEntity(
                     url=url, number=number, types=[*entity.types], syntax=entity.syntax, values=entity.values,
-                    host=host, domain=domain_of(host), depth=meta.get("depth", 0), page=meta.get(FOUND_ON, ""),
+                    host=host, domain=domain_at(host), depth=meta.get("depth", 0), page=meta.get(FOUND_ON, ""),
                     anchor=printable(meta.get("link_text", "")),
                     why=reason(meta.get("focus_why") or {}, depth=meta.get("depth", 0)),
                     fetched_at=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -302,11 +310,11 @@ def goal_of(types: str, least: str, syntaxes: str) -> StructuredDataGoal:
         raise UsageError(f"least is {least!r}, and types are given; it is for crawls without types: leave one of them")
     given: dict[str, Any] = {}
     if types:
-        given["types"] = [word.strip() for word in types.split(",")]
+        given["types"] = words_in(types, "types", "Recipe,Event")
     else:
         given["least"] = number_of(least, "least", "facts", example=_LEAST) or _LEAST
     if syntaxes:
-        given["syntaxes"] = [word.strip() for word in syntaxes.split(",")]
+        given["syntaxes"] = words_in(syntaxes, "syntaxes", "json-ld,microdata")
     try:
         return StructuredDataGoal(**given)
     except ConfigError as error:

@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 import scrapy
 from scrapy.exceptions import UsageError
@@ -21,6 +20,7 @@ from scrapy_focus.engine.failure import in_one_line
 from scrapy_focus.engine.marks import FOUND_ON
 from scrapy_focus.engine.pages import can_be_read
 from scrapy_focus.found.crawls import Run
+from scrapy_focus.found.listed import domain_at, parts_of
 from scrapy_focus.found.pages import PAGES
 from scrapy_focus.learn.examples import read_examples
 from scrapy_focus.learn.keywords import KeywordRelevance
@@ -32,7 +32,6 @@ from scrapy_focus.spiders.middlewares import redirect_of, refresh_of
 from scrapy_focus.spiders.notes import CrawlNotes
 from scrapy_focus.spiders.printing import PrintUrls
 from scrapy_focus.spiders.reasons import reason
-from scrapy_focus.web.domains import domain_of
 from scrapy_focus.web.html import link_text, page_links, page_text
 from scrapy_focus.web.mime import BLOCKED_MIMES, DATA_TYPES, FILE_TYPES, blocked_extensions, extension
 
@@ -137,6 +136,21 @@ class TopicSpider(scrapy.Spider):
         ] = {}  # URL of a page that was had: the page before, and the anchor there
         self.relevance: Topic
 
+    @property
+    def fixed(self) -> dict[str, str]:
+        """The arguments with which alone a job of this crawl resumes, in one way to write them."""
+        falls = len(self._limits) > 1 and self.budget  # by its thirds
+        return {
+            "examples": "DIR" if self.examples else "", "keywords": ",".join(self.keywords),
+            "model": f"with the digest {load_relevance(self.model).digest[:12]}" if self.model else "",
+            "per_domain": "-".join(self._limits) + (f" with --budget {self.budget}" if falls else ""),
+        }  # fmt: skip
+
+    @property
+    def _limits(self) -> list[str]:
+        """How many pages of a domain there may be at first, and in the end."""
+        return [str(self.caps[name]) for name in ("per_domain", "per_domain_least") if name in self.caps]
+
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
         with in_one_line():
@@ -213,10 +227,10 @@ class TopicSpider(scrapy.Spider):
         """Return what the crawl is asked to do, as JSON holds it."""
         given = [f"the {name} {value}" for name in ("examples", "model") if (value := getattr(self, name))]
         given += [f"the words {', '.join(self.keywords)}"] if self.keywords else []
-        caps = [str(self.caps[name]) for name in ("per_domain", "per_domain_least") if name in self.caps]
         return {
             "spider": self.name, "roots": self.seeds, "budget": self.budget,
-            "types": f"pages on the topic of {' and '.join(given)}", "per_domain": " falling to ".join(caps),
+            "types": f"pages on the topic of {' and '.join(given)}", "per_domain": " falling to ".join(self._limits),
+            "fixed": self.fixed,
         }  # fmt: skip
 
     async def start(self) -> AsyncIterator[Any]:
@@ -255,14 +269,14 @@ class TopicSpider(scrapy.Spider):
         """Return the item for a page."""
         meta, root = response.meta, response.selector.root
         self.remember(response.url, meta.get(FOUND_ON, ""), meta.get("link_text", ""))
-        host = urlsplit(response.url).hostname or ""
+        host = parts_of(response.url)[0]
         title = root.find(".//title")
         return TopicPage(
             url=response.url,
             title="" if title is None else printable(" ".join("".join(title.itertext()).split()), _TEXT),
             relevance=round(float(self.relevance.score([page_text(root)[:_READ]])[0]), 6),
             host=host,
-            domain=domain_of(host),
+            domain=domain_at(host),
             depth=meta.get("depth", 0),
             path=self.path(response.url),
             why=reason(meta.get("focus_why") or {}, depth=meta.get("depth", 0)),

@@ -210,7 +210,7 @@ def test_crawl_raises_documented_stats_only(tmp_path: Path) -> None:
         r"scrapy_focus: policy BranchingBandit, goal files: csv, xlsx, each content once, budget 150 requests",
         done.stderr,
     )
-    assert re.search(r"Finished \(focus_budget_requests\): 150 of 150 requests, \d+ targets; per 100 req", done.stderr)
+    assert re.search(r"Finished \(focus_budget_requests\): 150 of 150 requests, \d+ files; per 100 req", done.stderr)
 
 
 # API and names

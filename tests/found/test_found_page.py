@@ -78,6 +78,7 @@ def test_the_page_says_how_the_crawl_went(tmp_path: Path) -> None:
         "What was found on statistics.example.org",
         "5 files, 15.0 kB, of 1 type, on 1 host.",
         "The crawl followed 10 links with 12 requests, and found 5 files (41.7 in 100 requests).",
+        "It sent 14 requests in all, with robots.txt.",
         "Its budget of requests is used up.",
         "About 2 files are left to be found: between 1 and 30, with a probability of 90 %.",
         "The next file is expected to cost about 7 requests.",
@@ -327,6 +328,7 @@ def test_the_page_of_structured_data(tmp_path: Path) -> None:
     """It lists the entities with the number of their values; types and hosts are counted, in the table, too."""
     lines = [entity_line(n, "Recipe") for n in range(3)]
     lines += [entity_line(0, "Recipe", "NewsArticle", number=2, values={"headline": "Two soups"})]
+    lines[2]["values"] = {"@type": "Recipe", "@value": "Soup of leeks"}
     lines += [entity_line(1, "Recipe", page="", anchor="")]  # the last line counts
     answers = [Answer(url=each["url"], status=200, mime="text/html", sent=1, page=f"{SITE}/list", anchor="Soups 1")
                for each in lines[:2]]  # fmt: skip
@@ -342,6 +344,7 @@ def test_the_page_of_structured_data(tmp_path: Path) -> None:
         "7 pages were read; 3 of them have 4 entities of what is looked for, on 3 hosts.",
         "The crawl followed 8 links with 9 requests, and found 3 pages with entities (33.3 in 100 requests).",
         "Soup 0 h0.example/soup/0 Recipe 2 h0.example Soups 0 on statistics.example.org/list",
+        "Soup of leeks h2.example/soup/2 Recipe",
         "Two soups h0.example/soup/0 Recipe, NewsArticle 1 h0.example",
         "Recipe 4 3 3 NewsArticle 1 1 1",
         "h0.example 1 1 2 h1.example 5 1 1 h2.example 1 1 1",

@@ -87,6 +87,7 @@ def run(server: SiteServer, folder: Path, until: int = 0) -> int:
 def timeless(path: Path) -> str:
     """Return a page or table without the times in it, how often it was started, and what it asked for again."""
     text = re.sub(r"\d{4}-\d\d-\d\dT[\d:]+\+00:00|\d+ \w+ \d{4}, \d\d:\d\d UTC", "then", path.read_text())
+    text = re.sub(r"<li>It sent [\d,]+ requests in all, with .*?\.</li>\n?", "", text)
     text = re.sub(r"found in \d+ requests", "found", text)
     return re.sub(r"<dt>(Runs|Requests in all)</dt>\s*<dd>.*?</dd>", r"<dt>\1</dt>", text)
 

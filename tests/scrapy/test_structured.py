@@ -57,6 +57,8 @@ def test_pages_of_a_wanted_type_are_the_reward(pages: MockSite, policy: str | No
         "focus/structured/pages": 12,
         "focus/structured/entities": 16,
         "focus/structured/wanted": 4,
+        "focus/structured/type/Event": 4,
+        "focus/structured/type/Place": 12,
         "focus/structured/broken": 2,
     }
     assert result.errors == {}

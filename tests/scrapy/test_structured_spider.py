@@ -169,6 +169,8 @@ def test_each_entity_is_a_line(hosts: Handmade, tmp_path: Path) -> None:
     n_pages = len({url for url, _ in FOUND})
     assert done.scheduler.crawl.status().rewards == n_pages, "one a page, however many entities it has"
     assert ending_of(done.crawler).sentence.startswith(f"Done: {n_pages} pages with Recipe found in ")
+    [said] = done.logged("Finished (")
+    assert f" requests, {n_pages} pages with structured data; " in said
     assert "http://start.test/recipes.pdf" not in hosts.asked_for
 
 
@@ -210,6 +212,7 @@ def test_it_stays_if_it_is_told_to(hosts: Handmade, tmp_path: Path) -> None:
     done = find(tmp_path / "one", stay="yes", seeds="http://www.soups.test/0,http://soups.test/")
     assert {line["host"] for line in lines(tmp_path / "one")} == {"soups.test", "www.soups.test"}
     assert done.scheduler.crawl.policy.__class__.__name__ == "BranchingBandit"
+    assert not [line["why"] for line in lines(tmp_path / "one") if "a link to" not in line["why"]], "in words"
     assert type(done.scheduler).__name__ == "FocusScheduler"
     hosts.log.clear()
     done = find(tmp_path / "two", stay="yes", seeds=f"{SEED},http://far.test/soup")
@@ -272,8 +275,8 @@ def test_lines_go_to_a_pipe(hosts: Handmade, tmp_path: Path, capfd: pytest.Captu
 
 
 def test_a_file_for_the_lines(hosts: Handmade, tmp_path: Path) -> None:
-    """With ``out`` there are the lines alone."""
-    find(tmp_path, folder="", out=str(tmp_path / "x" / "soups.jsonl"))
+    """With ``out`` there are the lines alone; an empty entry among the types is none."""
+    find(tmp_path, types=" Recipe,,", folder="", out=str(tmp_path / "x" / "soups.jsonl"))
     assert [path.name for path in (tmp_path / "x").iterdir()] == ["soups.jsonl"]
     assert len((tmp_path / "x" / "soups.jsonl").read_text().splitlines()) == len(FOUND)
 
@@ -345,7 +348,8 @@ def test_killed_and_resumed(tmp_path: Path) -> None:
     [
         ({"seeds": ""}, "where to start?"),
         ({"types": "Recip"}, "'Recip' is no type of schema.org; did you mean Recipe?"),
-        ({"types": ","}, "'' is no type of schema.org"),
+        ({"types": ", ,"}, "types is ', ,'; it takes words separated by commas: -a types=Recipe,Event"),
+        ({"types": "HowToStep,,Recip"}, "'Recip' is no type of schema.org; did you mean Recipe? Newer types"),
         ({"syntaxes": "rdfa"}, "there is no syntax 'rdfa'"),
         ({"syntaxes": "jsonld"}, "did you mean json-ld?"),
         ({"types": "", "least": "0"}, "least is '0'; it takes a number of facts: -a least=6"),
