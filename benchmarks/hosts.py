@@ -33,9 +33,10 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 
-from hosts_tables import CAPS, Marks, Run, read, tables, write
+from hosts_tables import CAPS, Marks, Run, read, tables
 from manyhosts.flying import steps
 from manyhosts.web import MadeUpWeb
+from runfiles import write
 from scrapy_focus.core.budget import Budget
 from scrapy_focus.core.crawl import Crawl
 from scrapy_focus.frontiers.memory import memory_frontier

@@ -40,13 +40,14 @@ import numpy as np
 from hosts import Capped
 from manyhosts.flying import steps
 from manyhosts.web import MadeUpWeb
+from runfiles import write
 from scrapy_focus.core.budget import Budget
 from scrapy_focus.core.crawl import Crawl
 from scrapy_focus.frontiers.memory import memory_frontier
 from scrapy_focus.policies.hostbandit.parentfirst import ParentFirst
 from scrapy_focus.policies.orderings import BreadthFirst, Random
 from scrapy_focus.web.domains import domain_of
-from structured_tables import Mark, Run, describe, read, tables, write
+from structured_tables import Mark, Run, describe, read, tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

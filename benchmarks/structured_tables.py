@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
-from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from manyhosts.web import Found
+from runfiles import mean, stored
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -86,13 +86,13 @@ def _row(name: str, runs: Sequence[Run], marks: Sequence[int]) -> list[str]:
     last = [(run.marks[-1], run.there) for run in runs if run.marks]
     return [
         name,
-        *(_mean([mark.pages / at for run in runs for mark in run.marks if mark.fetches == at], 3) for at in marks),
-        _mean([mark.entities / there.entities for mark, there in last], 3),
-        _mean([mark.hosts / there.hosts for mark, there in last], 3),
-        _mean([mark.domains / there.domains for mark, there in last], 3),
-        _mean([mark.seen_hosts for mark, _ in last]),
-        _mean([_weighted(run.marks) for run in runs if run.marks]),
-        _mean([max(mark.worst_ms for mark in run.marks) for run in runs if run.marks], 1),
+        *(mean([mark.pages / at for run in runs for mark in run.marks if mark.fetches == at], 3) for at in marks),
+        mean([mark.entities / there.entities for mark, there in last], 3),
+        mean([mark.hosts / there.hosts for mark, there in last], 3),
+        mean([mark.domains / there.domains for mark, there in last], 3),
+        mean([mark.seen_hosts for mark, _ in last]),
+        mean([_weighted(run.marks) for run in runs if run.marks]),
+        mean([max(mark.worst_ms for mark in run.marks) for run in runs if run.marks], 1),
         str(len(runs)),
     ]
 
@@ -124,27 +124,9 @@ def _table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> li
     return [*lines, ""]
 
 
-def _mean(values: Sequence[float], digits: int = 0) -> str:
-    if not values:
-        return ""
-    spread = f" ± {np.std(values, ddof=1):.{digits}f}" if len(values) > 1 else ""
-    return f"{np.mean(values):,.{digits}f}{spread}"
-
-
 def read(path: Path) -> list[Run]:
     """Return the runs in a file; none where there is no file."""
-    if not path.exists():
-        return []
     return [
         Run(**{**fields, "marks": [Mark(**mark) for mark in fields["marks"]], "there": Found(*fields["there"])})
-        for fields in json.loads(path.read_text(encoding="utf-8"))["runs"]
+        for fields in stored(path)
     ]
-
-
-def write(path: Path, runs: Sequence[Run], parameters: dict[str, Any]) -> None:
-    """Write runs to a file, at once."""
-    new = path.with_suffix(".new")
-    new.write_text(
-        json.dumps({"parameters": parameters, "runs": [asdict(run) for run in runs]}, indent=1), encoding="utf-8"
-    )
-    new.replace(path)

@@ -276,17 +276,24 @@ class MadeUpWeb:
         traits = plan.traits(*_one(host, page or 0))
         if page is None or self._url(host, page, traits) != f"http://{name}/{path}" or not plan.exists(host, page):
             return WebPage(url, host=name, status=404, error="http_error", mime=HTML, seconds=seconds)
+        if (other := self._other_answer(url, name, host, page)) is not None:
+            return other
+        return WebPage(
+            url, host=name, status=200, mime=HTML, topics=partial(self._topics, traits), seconds=seconds,
+            write=partial(self._writer.write, host, page, traits, depth),
+            paths=self._writer.templates[plan.template[host]], language=words.LANGUAGES[plan.language[host]],
+        )  # fmt: skip
+
+    def _other_answer(self, url: str, name: str, host: int, page: int) -> WebPage | None:
+        """Return what comes for a page of a host that moved, or forbids it; ``None``: the page itself."""
+        plan, seconds = self._plan, float(self._plan.seconds[host])
         if plan.fate[host] == plans.MOVED:
             to = int(plan.moved_to[host])
             location = self._url(to, page if plan.exists(to, page) and plan.kind[to] != plans.TRAP else 0)
             return WebPage(url, host=name, status=301, location=location, mime=HTML, seconds=seconds)
         if page == -4:
             return WebPage(url, host=name, status=403, error="http_error", mime=HTML, seconds=seconds)
-        return WebPage(
-            url, host=name, status=200, mime=HTML, topics=partial(self._topics, traits), seconds=seconds,
-            write=partial(self._writer.write, host, page, traits, depth),
-            paths=self._writer.templates[plan.template[host]], language=words.LANGUAGES[plan.language[host]],
-        )  # fmt: skip
+        return None
 
     def _marked_page(self, writer: MarkedWriter, url: str, depth: int) -> WebPage:
         """The same in a web with markup, where text and HTML are made when asked for, and links without them."""
@@ -303,12 +310,8 @@ class MadeUpWeb:
         if where is None or not plan.exists(*where):
             return WebPage(url, host=name, status=404, error="http_error", mime=HTML, seconds=seconds)
         page = where[1]
-        if plan.fate[host] == plans.MOVED:
-            to = int(plan.moved_to[host])
-            location = self._url(to, page if plan.exists(to, page) and plan.kind[to] != plans.TRAP else 0)
-            return WebPage(url, host=name, status=301, location=location, mime=HTML, seconds=seconds)
-        if page == -4:
-            return WebPage(url, host=name, status=403, error="http_error", mime=HTML, seconds=seconds)
+        if (other := self._other_answer(url, name, host, page)) is not None:
+            return other
         return WebPage(
             url, host=name, status=200, mime=HTML, seconds=seconds, paths=writer.templates[plan.template[host]],
             language=words.LANGUAGES[plan.language[host]], topics=partial(self._topics_of, host, page),

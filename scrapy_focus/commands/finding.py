@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import sys
 from abc import abstractmethod
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from urllib.parse import urlsplit
 
@@ -21,8 +22,7 @@ from scrapy_focus.spiders import polite
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Mapping
-    from pathlib import Path
+    from collections.abc import Iterable, Mapping
 
     from scrapy import Spider
     from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
@@ -237,6 +237,20 @@ def has_job(out: Path) -> bool:
 def has_lines(path: Path) -> bool:
     """Whether a list has anything in it."""
     return path.exists() and path.stat().st_size > 0
+
+
+def seeds_in(words: Iterable[str]) -> list[str]:
+    """Return the URLs that are given, each once; a word that is the name of a file stands for those in it.
+
+    Raises
+    ------
+    UsageError
+        If one is none, or a file has none.
+    """
+    from scrapy_focus.spiders.arguments import seeds_of
+
+    urls = (url for word in words for url in (seeds_of(word) if Path(word).is_file() else [url_of(word)]))
+    return list(dict.fromkeys(urls))
 
 
 def url_of(word: str) -> str:

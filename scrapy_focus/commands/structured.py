@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from scrapy.exceptions import UsageError
 
-from scrapy_focus.commands.finding import PIPE, FindCommand, Plan, has_job, has_lines, url_of
+from scrapy_focus.commands.finding import PIPE, FindCommand, Plan, has_job, has_lines, seeds_in
 
 if TYPE_CHECKING:
     import argparse
@@ -44,15 +44,13 @@ class StructuredCommand(FindCommand):
         parser.add_argument("--stay", action="store_true", help="stay on the hosts of the URLs")
 
     def plan(self, args: list[str], opts: argparse.Namespace) -> Plan:
-        from scrapy_focus.spiders.arguments import seeds_of
         from scrapy_focus.spiders.structured import StructuredSpider
 
         if not args:
             raise UsageError(f"where to start? Give some pages: scrapy {self.command} https://example.org/ ...")
-        seeds = [url for word in args for url in (seeds_of(word) if Path(word).is_file() else [url_of(word)])]
         out = None if opts.out == PIPE else Path(opts.out)
         arguments = {
-            "seeds": list(dict.fromkeys(seeds)), "types": opts.types, "least": opts.least, "syntaxes": opts.syntaxes,
+            "seeds": seeds_in(args), "types": opts.types, "least": opts.least, "syntaxes": opts.syntaxes,
             "per_domain": opts.per_domain, "stay": "yes" if opts.stay else "no", "budget": str(opts.budget or ""),
             "out": PIPE if out is None else "", "folder": "" if out is None else str(out),
         }  # fmt: skip

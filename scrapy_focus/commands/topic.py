@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from scrapy.exceptions import UsageError
 
-from scrapy_focus.commands.finding import PIPE, FindCommand, Plan, has_job, has_lines, url_of
+from scrapy_focus.commands.finding import PIPE, FindCommand, Plan, has_job, has_lines, seeds_in
 
 if TYPE_CHECKING:
     import argparse
@@ -46,15 +46,13 @@ class TopicCommand(FindCommand):
         )  # fmt: skip
 
     def plan(self, args: list[str], opts: argparse.Namespace) -> Plan:
-        from scrapy_focus.spiders.arguments import seeds_of
         from scrapy_focus.spiders.topic import TopicSpider
 
         if not args:
             raise UsageError(f"where to start? Give pages on the topic: scrapy {self.command} https://example.org/ ...")
-        seeds = [url for word in args for url in (seeds_of(word) if Path(word).is_file() else [url_of(word)])]
         out = None if opts.out == PIPE else Path(opts.out)
         arguments = {
-            "seeds": list(dict.fromkeys(seeds)), "examples": opts.examples, "model": opts.model,
+            "seeds": seeds_in(args), "examples": opts.examples, "model": opts.model,
             "keywords": opts.keywords, "per_domain": opts.per_domain, "budget": str(opts.budget or ""),
             "out": PIPE if out is None else "", "folder": "" if out is None else str(out),
         }  # fmt: skip

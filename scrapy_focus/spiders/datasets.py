@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import mimetypes
 import re
 from itertools import islice
@@ -25,6 +24,7 @@ from scrapy_focus.engine.pages import can_be_read
 from scrapy_focus.goals.files import FilesGoal, file_mime
 from scrapy_focus.spiders.again import NOT_MODIFIED, Again
 from scrapy_focus.spiders.arguments import refuse_unknown, try_out
+from scrapy_focus.spiders.following import be_quiet
 from scrapy_focus.spiders.items import DataFile, GoneFile, SkippedFile
 from scrapy_focus.spiders.listings import NamedSitemaps, links_of_listing
 from scrapy_focus.spiders.middlewares import LongPagesAreCut
@@ -49,7 +49,6 @@ if TYPE_CHECKING:
 
 _LONGEST_HEADER = 500  # characters
 _LINKS = 10_000  # of a page that are looked at
-_CHATTY = ("scrapy.addons", "scrapy.middleware", "scrapy.spidermiddlewares.httperror")  # loggers
 
 
 class DatasetsSpider(SiteSpider):
@@ -153,8 +152,7 @@ class DatasetsSpider(SiteSpider):
             )
         for word, meant in slips(spider.words):
             spider.logger.warning("%s is taken as an extension; did you mean %s?", brief(word), meant)
-        for name in _CHATTY:
-            logging.getLogger(name).setLevel(logging.WARNING)
+        be_quiet()
         return spider
 
     def parse(self, response: Response, **kwargs: Any) -> Iterator[Any]:

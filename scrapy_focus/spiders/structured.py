@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import logging
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import scrapy
 from scrapy.exceptions import UsageError
 from scrapy.http import HtmlResponse
 from scrapy.utils.response import get_base_url
 
 from scrapy_focus.core.errors import ConfigError
-from scrapy_focus.core.printable import brief, printable
+from scrapy_focus.core.printable import printable
 from scrapy_focus.engine.failure import in_one_line
 from scrapy_focus.engine.inflight import ResponsePage
 from scrapy_focus.engine.marks import FOUND_ON
@@ -25,6 +23,7 @@ from scrapy_focus.found.lines import read_lines
 from scrapy_focus.found.listed import domain_at, parts_of
 from scrapy_focus.goals.structured import StructuredDataGoal
 from scrapy_focus.spiders.arguments import budget_of, number_of, refuse_unknown, seeds_of, try_out, words_in
+from scrapy_focus.spiders.following import MANY_HOSTS, FollowingSpider, be_quiet
 from scrapy_focus.spiders.items import StructuredEntity
 from scrapy_focus.spiders.middlewares import LongDataPagesAreCut, RedirectsAreLinks, redirect_of, refresh_of
 from scrapy_focus.spiders.notes import CrawlNotes
@@ -32,19 +31,18 @@ from scrapy_focus.spiders.printing import PrintUrls
 from scrapy_focus.spiders.reasons import reason
 from scrapy_focus.spiders.sites import SiteSpider
 from scrapy_focus.web.html import link_text, page_links
-from scrapy_focus.web.mime import BLOCKED_MIMES, DATA_TYPES, FILE_TYPES, blocked_extensions, extension
+from scrapy_focus.web.mime import FILE_TYPES, blocked_extensions, extension
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from typing import Self
 
+    import scrapy
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
     from scrapy_focus.web.entities import Entity
 
-_CHATTY = ("scrapy.addons", "scrapy.middleware", "scrapy.spidermiddlewares.httperror")  # loggers
-_NO_PAGES = DATA_TYPES - {"text/plain", "application/octet-stream"}  # which redirects and errors may be
 _LINKS = 10_000  # of a page that are looked at
 _LEAST = 6  # facts
 _ROOM = 5_000_000  # characters of the values of a page that are listed
@@ -52,7 +50,7 @@ _EACH = 10  # characters of what is no text
 _PAGES = 200_000  # with entities whose URLs are remembered
 
 
-class StructuredSpider(SiteSpider):
+class StructuredSpider(FollowingSpider, SiteSpider):
     """Finds pages that describe things in a form that machines read (JSON-LD, microdata), and what they say of them.
 
     The crawl leaves the hosts of its seeds, with the scheduler :class:`scrapy_focus.AnthelionScheduler`. With ``stay``
@@ -87,16 +85,7 @@ class StructuredSpider(SiteSpider):
     name = "structured"
     custom_settings = {
         "SCHEDULER": "scrapy_focus.AnthelionScheduler",
-        "FOCUS_EXPLAIN": True,
-        "FOCUS_OBEY": ["retry-after", "robots-errors", "crawl-delay", "nofollow", "noindex"],
-        "FOCUS_BLOCKED_MIMES": [*BLOCKED_MIMES, "font/*", *sorted(_NO_PAGES)],
-        "DOWNLOAD_TIMEOUT": 30,
-        "DOWNLOAD_MAXSIZE": 10_000_000,
-        "METAREFRESH_ENABLED": False,
-        "REDIRECT_MAX_TIMES": 5,
-        "RETRY_TIMES": 1,
-        "FOCUS_IGNORE_PARAMETERS": True,
-        "LOG_LEVEL": "INFO",
+        **MANY_HOSTS,
     }
 
     def __init__(
@@ -120,7 +109,6 @@ class StructuredSpider(SiteSpider):
         self.out = self.folder / ENTITIES if self.folder else None if out == "-" else Path(out).absolute()
         if self.out is not None and self.out.is_dir():
             raise UsageError(f"out is {out!r}, a folder; it takes the name of a file")
-        self.notes: CrawlNotes | None = None
         self._ignored = blocked_extensions() | FILE_TYPES.keys()
         self._listed: dict[str, set[int]] = {}  # by URL: numbers of the entities that an earlier run listed
         self._read: dict[str, None] = {}  # URLs of pages whose entities this run listed
@@ -154,8 +142,7 @@ class StructuredSpider(SiteSpider):
         with in_one_line():
             spider = super().from_crawler(crawler, *args, **kwargs)
             spider.set_up(crawler)
-        for name in _CHATTY:
-            logging.getLogger(name).setLevel(logging.WARNING)
+        be_quiet()
         return spider
 
     def set_up(self, crawler: Crawler) -> None:
@@ -257,17 +244,6 @@ class StructuredSpider(SiteSpider):
                     why=reason(meta.get("focus_why") or {}, depth=meta.get("depth", 0)),
                     fetched_at=datetime.now(UTC).isoformat(timespec="seconds"),
                 )  # fmt: skip
-
-    def link(self, response: Response, url: str, anchor: str) -> Iterator[scrapy.Request]:
-        """Yield the request for a link of a page, unless it is no URL."""
-        try:
-            request = scrapy.Request(url, meta={FOUND_ON: response.url, "link_text": anchor})
-        except ValueError:
-            self.logger.debug("No URL: %s on %s", brief(url), brief(response.url))
-        else:
-            if self.notes is not None:
-                self.notes.link(response.url, request.url)
-            yield request
 
 
 def outermost(entities: Iterable[Entity]) -> Iterator[Entity]:

@@ -147,7 +147,7 @@ def test_pages_that_scrapy_cannot_parse_do_no_harm(site: MockSite) -> None:
         ({"FOCUS_STRUCTURED": ["*", "Recipe"]}, r"or '\*' alone"),
         ({"FOCUS_STRUCTURED": True}, "FOCUS_STRUCTURED is True; it takes types"),
         ({"FOCUS_STRUCTURED": [5]}, r"FOCUS_STRUCTURED is \[5\]"),
-        ({"FOCUS_STRUCTURED": ["Recipe", ""]}, "FOCUS_STRUCTURED: '' is no type"),
+        ({"FOCUS_STRUCTURED": ["Recipe", ""]}, "FOCUS_STRUCTURED: one of the types is ''"),
         ({"FOCUS_STRUCTURED": "Recipe", "FOCUS_TARGETS": "csv"}, "FOCUS_STRUCTURED and FOCUS_TARGETS both say what to look for"),
         ({"FOCUS_STRUCTURED": "Recipe", "FOCUS_GOAL": "scrapy_focus.ItemsGoal"}, "FOCUS_STRUCTURED and FOCUS_GOAL both"),
         ({"FOCUS_STRUCTURED": "Recipe", "FOCUS_TOPIC": "x.npz"}, "FOCUS_STRUCTURED and FOCUS_TOPIC both"),

@@ -212,7 +212,9 @@ def test_it_stays_if_it_is_told_to(hosts: Handmade, tmp_path: Path) -> None:
     done = find(tmp_path / "one", stay="yes", seeds="http://www.soups.test/0,http://soups.test/")
     assert {line["host"] for line in lines(tmp_path / "one")} == {"soups.test", "www.soups.test"}
     assert done.scheduler.crawl.policy.__class__.__name__ == "BranchingBandit"
-    assert not [line["why"] for line in lines(tmp_path / "one") if "a link to" not in line["why"]], "in words"
+    said = {line["why"] for line in lines(tmp_path / "one") if line["depth"]}
+    assert said
+    assert all(re.search(r"links? at \S+ (brought|was known)", why) for why in said), said
     assert type(done.scheduler).__name__ == "FocusScheduler"
     hosts.log.clear()
     done = find(tmp_path / "two", stay="yes", seeds=f"{SEED},http://far.test/soup")
