@@ -272,8 +272,9 @@ def test_a_search_for_a_topic_has_a_page(tmp_path: Path) -> None:
 def test_with_scrapys_own_scheduler_there_is_a_list(server: SiteServer, tmp_path: Path) -> None:
     """Without a scheduler that tells of outcomes, the page has the files."""
     out = tmp_path / "out"
-    settings = {"SCHEDULER": "scrapy.core.scheduler.Scheduler", "CLOSESPIDER_PAGECOUNT": 40}
+    settings = {"SCHEDULER": "scrapy.core.scheduler.Scheduler", "CLOSESPIDER_ITEMCOUNT": 5}
     crawl(DatasetsSpider, settings, root=server.url, out=str(out))
+    assert read_list(out)
     assert counted(len(read_list(out)), "file") in Reader((out / "index.html").read_text()).text
 
 
