@@ -204,8 +204,8 @@ def make_policy(name: str, setting: str, cap: str, web: MadeUpWeb) -> Policy:
 
 def _parsed(name: str) -> tuple[str, float, str, dict[str, str]]:
     """Return score, share at random, decay and what else is said of ``published bayes SCORE, LAMBDA DECAY``."""
-    words, _, rest = name.partition(", ")
-    score, others = words, {}
+    score, _, rest = name.partition(", ")
+    others: dict[str, str] = {}
     for prefix, parameters in _PREFIXES.items():
         if score.startswith(f"{prefix} "):
             score, others = score.removeprefix(f"{prefix} "), others | parameters
