@@ -82,6 +82,7 @@ class HostTable:
         self.in_flight = 0
         self.all_good = self.all_bad = 0.0
         self.awake = array("i")  # arms in the tournament, in no order
+        self.most = MOST
         self.names: dict[int, str] = {}  # of arms that were worth something
         self._arms = KeyMap()  # by a hash of the name of the arm
         self._hosts = KeyMap()  # the arm by a hash of the name of the host, or of host and section
@@ -150,7 +151,7 @@ class HostTable:
         key = _hashed(name)
         number = self._arms.get(key, -1)
         if number < 0:
-            number = len(self) if len(self) < MOST else key % MOST
+            number = len(self) if len(self) < self.most else key % self.most
             self._arms.set(key, number)
             if number == len(self):
                 self.add()

@@ -157,7 +157,7 @@ class HostBandit(Policy):
             decay=(decay, one_of(get_args(Decay))), decay_every=(decay_every, WHOLE),
             classifier=(classifier, one_of(get_args(Classifier))), model=(model, TEXT), places=(places, FLAG),
             candidates=(candidates, WHOLE), strength=(strength, NUMBER.or_none()),
-            preset=(preset, one_of(("", PUBLISHED))),
+            preset=(preset, one_of(("", PUBLISHED))), per_domain=(per_domain, WHOLE.or_none()),
         )  # fmt: skip
         who = type(self).__qualname__
         if not (0 <= explore <= 1 and decay_every >= 1 and candidates >= 1 and (strength is None or strength > 0)):
@@ -165,6 +165,8 @@ class HostBandit(Policy):
                 f"{who}(explore={explore}, decay_every={decay_every}, candidates={candidates}, strength={strength}): "
                 "explore is from 0 to 1, decay_every and candidates are at least 1, strength is above 0"
             )
+        if per_domain is not None and per_domain < 1:
+            raise ConfigError(f"{who}(per_domain={per_domain}): per_domain is a number of pages from 1, or None")
         if (classifier == _STATIC) != bool(model):
             raise ConfigError(
                 f"{who}(classifier={classifier!r}, model={model!r}): a static classifier takes the file of a model "
@@ -188,7 +190,6 @@ class HostBandit(Policy):
         self.candidates = candidates
         self.strength = strength
         self.preset = preset
-        Domains(per_domain)  # which says what is wrong with it
         self._static: Topic | None = None
         if model:
             with parameter(self, "model", model):
@@ -211,7 +212,7 @@ class HostBandit(Policy):
         published = bool(self.preset)
         self.hosts = HostTable(score=self._score, arm=self.arm, prior=1.0, strength=self.strength)
         self.pages = Pages()
-        self.domains = Domains(self.per_domain)
+        self.domains = Domains(None if self.per_domain is None else int(self.per_domain))
         self.steps = 0
         self._features = LinkFeatures(published=published, places=self.places)
         self._judge = judge_of("hashed" if self.model else self.classifier)  # of no use beside a static model
@@ -246,7 +247,7 @@ class HostBandit(Policy):
         if self.judges_once and source is not None and self._static is None:
             self._found.setdefault(source.pick.id, []).append(_Found([link.key for link in links], arms, rows))
         if not self.judges_once:
-            self._average += len(links) / (len(links) + _AVERAGED) * (float(worth.mean()) - self._average)
+            self._average += len(links) / (len(links) + _AVERAGED) * (float(worth.sum()) / len(links) - self._average)
             worth = self._relative(worth)
         self._promise(arms, worth)
         return places
