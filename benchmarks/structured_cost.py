@@ -114,7 +114,7 @@ def main() -> None:
     parser.add_argument("--links", type=int, default=500_000)
     parser.add_argument("--choices", type=int, default=5_000)
     parser.add_argument("--in-flight", type=int, default=1)
-    parser.add_argument("--policies", nargs="+", default=["breadth-first", "posterior x best", "thompson x best"])
+    parser.add_argument("--policies", nargs="+", default=["breadth-first", "joint", "thompson x best"])
     options = parser.parse_args()
     for name in options.policies:
         with multiprocessing.get_context("spawn").Pool(1) as pool:

@@ -51,7 +51,7 @@ class HashedBayes:
         """Learn from one example, shape (width,), with a label from 0 to 1: one between counts in part for both."""
         weights = 1 - label, label
         self._seen += weights
-        self._counts[np.unique(row[row != NOTHING])] += weights
+        self._counts[row[row != NOTHING]] += weights  # a feature that is there twice counts once
 
     def __getstate__(self) -> dict[str, Any]:
         used = np.flatnonzero(self._counts.any(axis=1))

@@ -123,9 +123,8 @@ def test_what_thompson_sampling_draws(score: str, good: float, bad: float) -> No
     table = HostTable(score=score, arm="host", prior=1.0, strength=2.0)
     for at in range(4_000):
         arm = table.number(f"{at}.test", "")
-        table.earn(arm, 1.0, right=True)
-        for _ in range(4):
-            table.earn(arm, 0.0, right=True)
+        for n in range(5):
+            table.earn(arm, float(n == at % 5), right=True)
     assert table.rate == pytest.approx(0.2, abs=1e-3)
     table.draw(range(2_000), np.random.default_rng(3))
     assert kstest(np.array(table.drawn[:2_000]), beta(1 + good, 4 + bad).cdf).pvalue > 0.01
@@ -155,6 +154,22 @@ def test_how_alike_pages_may_be_has_bounds() -> None:
             table.earn(at, first, right=True)
             table.earn(at, first * other, right=True)
         assert low <= table.strength <= high
+
+
+@pytest.mark.parametrize("score", ["thompson", "pooled thompson"])
+@pytest.mark.parametrize("preset", ["", PRESET])
+def test_what_was_drawn_for_a_host_is_drawn_anew_when_a_page_of_it_comes(score: str, preset: str) -> None:
+    """So of two hosts, one always good and one never, the good one is soon asked alone, whatever was drawn first."""
+    for seed in range(6):
+        seeds = [link(n, host=("good", "bad")[n % 2]) for n in range(1, 141)]
+        crawl = crawl_of(HostBandit(score=score, explore=0, preset=preset), *seeds, seed=seed)
+        hosts = []
+        for _ in range(60):
+            pick = crawl.next()
+            hosts.append(pick.host)
+            crawl.report(page(pick, items=float(pick.host == "good")))
+        assert hosts[-40:].count("good") >= 37, seed
+        assert hosts.count("bad") < 20
 
 
 # Choices against a crawl in plain Python
@@ -220,8 +235,7 @@ def test_hosts_alternate_by_their_records(score: str, order: tuple[int, ...]) ->
     crawl = crawl_of(HostBandit(score=score, explore=0, strength=2), *seeds)
     counts, left = {host: [0, 0] for host in order}, {host: list(good[host]) for host in order}
     while len(crawl.frontier):
-        n_good, n = sum(g for g, _ in counts.values()), sum(map(sum, counts.values()))
-        rate = (n_good + 1) / (n + 2)
+        rate = crawl.policy.hosts.rate
         rule = {
             "negative bad": lambda g, b: -b, "success rate": lambda g, b: (g + 1) / (b + 1), "good": lambda g, b: g,
             "posterior": lambda g, b, rate=rate: (g + 2 * rate) / (g + b + 2) / rate,
@@ -351,11 +365,13 @@ def test_links_in_flight_are_told_of_later_parents() -> None:
 def test_what_redirects_to_a_page_is_that_page() -> None:
     """Unless it is known as a page of its own, which stays what it is."""
     policy = HostBandit(explore=0)
-    crawl = crawl_of(policy, *links(1, 2, 3))
+    crawl = crawl_of(policy, *links(1, 2, 3, 4))
     crawl.report(page(pick_of(crawl, 1), items=1.0, also=(101,)))
     crawl.report(failure(pick_of(crawl, 2), None)._replace(error="redirect_seen", also=(1,)))
-    crawl.report(page(pick_of(crawl, 3)), links(101, 1, 4))
-    assert said(policy, crawl.next()) == (0, 1, 1, 0)
+    crawl.report(page(pick_of(crawl, 3)), links(101, 1, 5))
+    assert said(policy, pick_of(crawl, 5)) == (0, 1, 1, 0)
+    crawl.report(page(pick_of(crawl, 4)), links(1, 6))
+    assert said(policy, pick_of(crawl, 6)) == (0, 1, 1, 0)
 
 
 @pytest.mark.parametrize("preset", ["", PRESET])
@@ -414,15 +430,39 @@ def test_links_that_are_worth_more_by_now_come_up() -> None:
 
 
 def test_a_host_comes_up_when_its_links_are_worth_more_than_when_it_was_seen_last() -> None:
-    """Its place is that of its links on that day; one of a few hosts at random is looked at with each choice."""
-    policy = HostBandit(explore=0, score="best")
-    news = [link(n, host=f"n{n % 30}.test", url=f"http://n{n % 30}.test/news/{n}") for n in range(1, 601)]
-    crawl = crawl_of(policy, *news, link(900, host="z.test", url="http://z.test/cakes/1"))
-    for n in range(1_000, 1_040):  # cakes elsewhere: none of these is on z.test, which nobody touched since
-        crawl.add([link(n, host="y.test", url=f"http://y.test/cakes/{n}")])
-        crawl.report(page(pick := crawl.next(), items=float("cakes" in pick.url)))
-    left = next((at for at in range(80) if fetch(crawl).host == "z.test"), None)
-    assert left is not None or crawl.frontier.states([900]) == [State.FETCHED]
+    """It stands by what its links promised then, below thirty others; two hosts at random are looked at each time."""
+    others = {f"n{n}.test" for n in range(30)}
+    crawl = crawl_of(HostBandit(explore=0, score="best"))
+
+    def teach(word: str, worth: float, first: int) -> None:
+        for n in range(first, first + 40):
+            crawl.add([link(n, host="w.test", url=f"http://w.test/{word}/{n}")])
+            fetch(crawl, busy=others | {"z.test"}, items=worth)
+
+    teach("cakes", 0.0, 1_000)
+    teach("news", 1.0, 2_000)
+    crawl.add([link(1, host="z.test", url="http://z.test/cakes/1")])
+    crawl.add([link(n, host=f"n{n % 30}.test", url=f"http://n{n % 30}.test/news/{n}") for n in range(10, 610)])
+    assert fetch(crawl, items=1.0).host in others
+    teach("cakes", 1.0, 3_000)
+    teach("cakes", 1.0, 4_000)
+    hosts = [fetch(crawl, items=0.7).host for _ in range(100)]
+    assert "z.test" in hosts
+
+
+@pytest.mark.parametrize("score", ["best", "joint"])
+def test_what_was_promised_before_pages_turned_out_to_be_rare_does_not_come_first(score: str) -> None:
+    """Five hundred hosts were found when any page was as likely as not; by now cakes are better than most, by less."""
+    early = [link(n, host=f"n{n}.test", url=f"http://n{n}.test/news/{n}") for n in range(1, 501)]
+    others = {each.host for each in early}
+    crawl = crawl_of(HostBandit(explore=0, score=score), *early)
+    for n in range(1_000, 1_300):
+        word = "cakes" if n % 6 == 0 else "news"
+        crawl.add([link(n, host="w.test", url=f"http://w.test/{word}/{n}")])
+        fetch(crawl, busy=others, items=float(n % 12 == 0))
+    crawl.add([link(n, host="w.test", url=f"http://w.test/cakes/{n}") for n in range(2_000, 2_040)])
+    hosts = Counter(fetch(crawl, items=float(at % 2)).host for at in range(20))
+    assert hosts["w.test"] >= 15
 
 
 class Watching(HostBandit):
@@ -434,14 +474,17 @@ class Watching(HostBandit):
         super().open(frontier, rng, mission)
         self.asked: set[bytes] = set()
         self.told: list[bytes] = []
+        self.offsets: list[float] = []
         judge = self._judge
 
         def decide(rows: Any) -> Any:
             self.asked.update(row.tobytes() for row in rows)
-            return judge.decide(rows)
+            self.most = float(max(odds := judge.decide(rows)))
+            return odds
 
         def learn(row: Any, label: float, **rest: Any) -> None:
             self.told.append(row.tobytes())
+            self.offsets.append(rest.get("offset", 0.0))
             judge.learn(row, label, **rest)
 
         self._judge = SimpleNamespace(decide=decide, learn=learn)
@@ -467,6 +510,29 @@ def test_what_a_page_was_chosen_by_is_learned(preset: str) -> None:
         flying.append(pick := crawl.next())
         rows[pick.id], said_then[pick.id] = set(policy.asked), said(policy, pick)
     assert changed > 50
+
+
+def logit(share: float) -> float:
+    return math.log(share / (1 - share))
+
+
+@pytest.mark.parametrize("score", ["joint", "posterior x best"])
+def test_the_record_of_a_host_is_the_prior_of_its_links(score: str) -> None:
+    """With the joint score, what is known of a host is told to the classifier as known, and added to what that says."""
+    policy = Watching(score=score, explore=0, strength=2)
+    crawl = crawl_of(policy, *links(*range(1, 31)))
+    good = 0
+    for at in range(30):
+        rate = policy.hosts.rate
+        prior = logit((good + 2 * rate) / (at + 2)) if score == "joint" else 0.0
+        pick = crawl.next()
+        said_by_both = 1 / (1 + math.exp(-policy.most - prior))
+        assert policy.explain(pick)["link"] == pytest.approx(said_by_both, abs=1e-3)
+        worth = float(at % 3 == 0)
+        crawl.report(page(pick, items=worth))
+        assert policy.offsets[-1] == pytest.approx(prior)
+        good += worth
+    assert len(policy.offsets) == 30
 
 
 # Failures and releases
@@ -511,6 +577,21 @@ def test_a_release_undoes_a_choice() -> None:
     assert len(crawl.frontier) == 0
 
 
+def test_a_link_that_was_released_is_promised_again() -> None:
+    """As published: its host stands where it stood, above one whose links are worth less than it and more than others."""
+    taught = [link(n, host="w", url=f"http://w/{('news', 'cakes')[n % 2]}/{n}") for n in range(1, 41)]
+    crawl = crawl_of(HostBandit(score="best", explore=0, preset=PRESET), *taught)
+    for _ in taught:
+        pick = crawl.next()
+        crawl.report(page(pick, items=float("cakes" in pick.url)))
+    crawl.add([link(51, host="x", url="http://x/cakes/1"), link(52, host="x", url="http://x/news/1")])
+    crawl.add([link(53, host="y", url="http://y/other/1")])
+    pick = crawl.next()
+    assert pick.key == 51
+    crawl.release(pick.id)
+    assert [crawl.next().key for _ in range(3)] == [51, 53, 52]
+
+
 def test_a_failure_is_a_page_worth_nothing_but_teaches_nothing_of_links() -> None:
     """A host of dead links is left for another one. As published, it is not."""
     found = {}
@@ -542,6 +623,16 @@ def test_no_domain_is_asked_for_more_than_its_pages(arm: str, preset: str) -> No
     assert crawl.counts["link/given_up"] <= 158
 
 
+@pytest.mark.parametrize("preset", ["", PRESET])
+def test_later_links_of_a_domain_that_had_its_pages_are_not_kept(preset: str) -> None:
+    crawl = crawl_of(HostBandit(per_domain=1, preset=preset), link(1), link(2, host="other"), link(3))
+    crawl.report(page(crawl.next({"other"})))
+    assert fetch(crawl, *links(4, 5), link(6, host="third")).host == "other"
+    assert crawl.frontier.states([1, 3, 4, 5]).count(State.GIVEN_UP) == 3
+    assert fetch(crawl).key == 6
+    assert len(crawl.frontier) == 0
+
+
 def test_ten_failures_count_as_a_page() -> None:
     crawl = crawl_of(HostBandit(per_domain=2), *links(*range(1, 40)))
     asked = 0
@@ -552,10 +643,27 @@ def test_ten_failures_count_as_a_page() -> None:
 
 
 @pytest.mark.parametrize("preset", ["", PRESET])
+def test_the_best_domain_is_the_best_again_when_it_is_full_no_more(preset: str) -> None:
+    """Though links of others wait, and whatever made room: a failure, or a pick that was never sent."""
+    for release in (True, False):
+        policy = HostBandit(per_domain=3, score="success rate", explore=0, preset=preset)
+        crawl = crawl_of(policy, *links(1, 2, 3, 4, 5), *links(*range(10, 20), host="other"))
+        assert [fetch(crawl, items=1.0).host for _ in range(2)] == ["h", "h"]
+        third, other = crawl.next(), crawl.next()
+        assert (third.host, other.host) == ("h", "other")
+        if release:
+            crawl.release(third.id)
+        else:
+            crawl.report(failure(third))
+        assert crawl.next().host == "h"
+        assert crawl.next().host == "other"
+
+
+@pytest.mark.parametrize("preset", ["", PRESET])
 def test_a_domain_that_is_full_is_asked_again_when_a_page_fails(preset: str) -> None:
     """By its best link then, though links were found while it was full."""
     crawl = crawl_of(HostBandit(per_domain=2, preset=preset, explore=0), *links(1, 2, 3), link(9, host="other"))
-    first, other = pick_of(crawl, 1), pick_of(crawl, 9)
+    first, other = crawl.next({"other"}), crawl.next({"h"})
     second = crawl.next()
     assert crawl.next() is None
     crawl.report(page(other), links(5, 6))
@@ -565,3 +673,48 @@ def test_a_domain_that_is_full_is_asked_again_when_a_page_fails(preset: str) -> 
     crawl.report(page(second))
     assert crawl.next() is None
     assert len(crawl.frontier) == 0
+
+
+# Busy hosts
+
+
+@pytest.mark.parametrize("preset", ["", PRESET])
+@pytest.mark.parametrize("arm", ["domain", "host", "section"])
+def test_links_of_busy_hosts_are_left_where_they_are(arm: str, preset: str) -> None:
+    """A domain of which one host is busy is asked by the other; one of which all are is passed over, however good."""
+    policy = HostBandit(arm=arm, score="good", explore=0, preset=preset)
+    seeds = [link(n, host=host) for n, host in enumerate(["a.x.test", "b.x.test", "y.test"] * 4, 1)]
+    crawl = crawl_of(policy, *seeds)
+    for _ in range(3):
+        fetch(crawl, busy={"b.x.test", "y.test"}, items=1.0)
+    assert fetch(crawl, busy={"y.test"}).host in ("a.x.test", "b.x.test")
+    assert {fetch(crawl, busy={"a.x.test", "y.test"}).host for _ in range(2)} == {"b.x.test"}
+    assert fetch(crawl, busy={"a.x.test", "b.x.test", "never.test"}).host == "y.test"
+    flying = crawl.next()
+    assert crawl.next({"a.x.test", "b.x.test", "y.test"}) is None
+    crawl.report(page(flying))
+    left = [fetch(crawl).host for _ in range(len(crawl.frontier))]
+    assert Counter([*left, flying.host])["y.test"] == 3
+
+
+@pytest.mark.parametrize("preset", ["", PRESET])
+def test_one_free_host_is_found_among_many_busy_ones(preset: str) -> None:
+    """Though it is the last by its record, and sections do not tell whose hosts are busy."""
+    for arm in ("host", "section"):
+        crawl = crawl_of(
+            HostBandit(arm=arm, explore=0.5, score="negative bad", preset=preset),
+            *[link(n, host=f"{n % 50}.test", url=f"http://{n % 50}.test/x/{n}") for n in range(1, 251)],
+        )
+        busy = {f"{n}.test" for n in range(50)} - {"17.test"}
+        assert [fetch(crawl, busy=busy).host for _ in range(4)] == ["17.test"] * 4
+
+
+@pytest.mark.parametrize("preset", ["", PRESET])
+def test_a_host_at_random_is_one_that_takes_something(preset: str) -> None:
+    """So lambda's share is the same while most hosts are busy."""
+    policy = HostBandit(explore=1, decay="none", preset=preset)
+    crawl = crawl_of(policy, *[link(n, host=f"{n % 20}.test") for n in range(200)])
+    busy = {f"{n}.test" for n in range(17)}
+    picks = [crawl.next(busy) for _ in range(20)]
+    assert all(policy.explain(pick)["at random"] for pick in picks)
+    assert {pick.host for pick in picks} == {"17.test", "18.test", "19.test"}

@@ -10,10 +10,11 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from scrapy_focus import HostBandit, Link
-from scrapy_focus.policies.hostbandit.features import LinkFeatures, tokens_of
+from scrapy_focus.policies.hostbandit.features import LinkFeatures, Pages, size_features, tokens_of
 from scrapy_focus.policies.hostbandit.hosts import HostTable, section_of
 from tests.made import fetch
 from tests.policies.manyhosts import crawl_of
@@ -123,6 +124,59 @@ def test_rows_are_the_same_in_every_process() -> None:
     assert json.loads(done.stdout) == digests()
 
 
+# Parents and siblings
+
+
+def known(pages: Pages, *parents: int) -> list[int]:
+    """Return the features of a link with these parents."""
+    found: list[int] = pages.features(np.array([[*parents, 0, 0, 0][:3]], np.uint32))[0].tolist()
+    return found
+
+
+def page_with(pages: Pages, key: int, good: int, bad: int, *, worth: bool | None = None) -> int:
+    """Return a page to which so many good and bad pages are linked."""
+    page = pages.number(key)
+    for at in range(good + bad):
+        pages.labelled_child(page, good=at < good)
+    if worth is not None:
+        pages.label(page, good=worth)
+    return page
+
+
+def test_several_parents_say_what_one_with_all_of_their_links_says() -> None:
+    """In whatever order they stand; what became known of a page later is in it."""
+    pages = Pages()
+    one, other, both = page_with(pages, 1, 1, 0), page_with(pages, 2, 1, 3), page_with(pages, 3, 2, 3)
+    assert known(pages, one, other) == known(pages, other, one) == known(pages, both)
+    assert len({tuple(known(pages, page)) for page in (one, other, both)}) == 3
+    pages.label(one, good=True)
+    pages.label(other, good=False)
+    good_and_bad = known(pages, one, other)
+    pages.label(other, good=True)
+    assert len({tuple(good_and_bad), tuple(known(pages, one, other)), tuple(known(pages, both))}) == 3
+    assert pages.evidence((one, other, 0)) == (2, 0, 2, 3)
+
+
+def test_counts_are_told_apart_in_steps() -> None:
+    """None, 1, 2, 3, up to 7, up to 15, and more."""
+    pages = Pages()
+    rows = [tuple(known(pages, page_with(pages, 100 + n, n, 0))) for n in range(40)]
+    assert [rows.index(row) for row in rows] == [0, 1, 2, 3, *[4] * 4, *[8] * 8, *[16] * 24]
+    misses = [tuple(known(pages, page_with(pages, 200 + n, 0, n))) for n in range(40)]
+    assert [misses.index(row) for row in misses] == [0, 1, 2, 3, *[4] * 4, *[8] * 8, *[16] * 24]
+    assert not set(rows[1:]) & set(misses)
+
+
+def test_a_good_parent_says_something_beside_each_share_of_its_links() -> None:
+    """Whether a page was worth something and nothing is known, it was not, or it was: three kinds for each share."""
+    pages, kinds = Pages(), set()
+    for worth in (None, False, True):
+        for good in range(11):
+            page = page_with(pages, len(pages) + 1_000, 2 * good, 20 - 2 * good, worth=worth)
+            kinds.add((known(pages, page)[-1], bool(worth)))
+    assert len(kinds) == 12  # six shares, each with a good parent and without
+
+
 # Arms
 
 
@@ -205,3 +259,28 @@ def test_more_hosts_than_there_is_room_for_share_arms(preset: str) -> None:
     assert all(len(numbers) == 1 for numbers in arms.values())
     assert len(arms) == 100
     assert max(Counter(arm for (arm,) in arms.values()).values()) < 40
+
+
+def test_the_size_of_a_host_is_read_in_powers_of_two() -> None:
+    sizes = [0, 1, 2, 3, 6, 7, 14, 15, 8190, 8191, 1_000_000]
+    found = size_features(np.array(sizes, np.float64))[:, 0].tolist()
+    assert [found.index(each) for each in found] == [0, 1, 1, 3, 3, 5, 5, 7, 8, 9, 9]
+
+
+def test_a_new_host_that_is_large_comes_first_where_large_hosts_were_worth_something() -> None:
+    """Nothing else tells these hosts apart: their names, and what they link to, are made of numbers alone."""
+
+    def links(host: int, n: int) -> list[Link]:
+        name = f"{host}.test"
+        return [Link(f"http://{name}/{at}", host * 1000 + at, name) for at in range(n)]
+
+    goal = lambda outcome: float(int(outcome.pick.host[:-5]) % 2 == 0)  # noqa: E731
+    crawl = crawl_of(HostBandit(explore=0.0), goal=goal)
+    for host in range(20, 60):
+        crawl.add(links(host, 24 if host % 2 == 0 else 2))
+    for _ in range(20 * 24 + 20 * 2):
+        fetch(crawl)
+    assert crawl.next() is None
+    for host in (*range(101, 121, 2), 122):
+        crawl.add(links(host, 24 if host == 122 else 2))
+    assert fetch(crawl).host == "122.test"

@@ -150,11 +150,15 @@ def test_a_choice_of_nothing_changes_nothing(score: str, arm: str, preset: str) 
 @pytest.mark.parametrize("make", [made(), made(None, PRESET), made(per_domain=30)], ids=["", PRESET, "capped"])
 def test_where_few_links_may_wait_the_crawl_goes_on(make: Any) -> None:
     """Hosts whose links were all given up are no choice, until there are new ones."""
-    web = ManyHosts(400, seed=9)
+    web = ManyHosts(400, domains=60, seed=9)
     orders = []
     for _ in range(2):
-        crawl = crawl_of(make(), *map(web.link, range(100)), most_waiting=40)
-        orders.append(keys(steps(crawl, web, in_flight=4)))
+        crawl = crawl_of(make(), *map(web.link, range(100)), most_waiting=30)
+        order = []
+        for pick in steps(crawl, web, in_flight=4):
+            order.append(pick.key)
+            assert crawl.frontier.waiting[list(crawl.policy.hosts.awake)].all()
+        orders.append(order)
         assert crawl.counts["link/dropped"] > 50
         assert len(crawl.frontier) == 0
         assert not crawl.policy.hosts.awake

@@ -230,6 +230,11 @@ class Pages:
         self._numbers.update_many(*state["_numbers"])
 
 
+def size_features(sizes: NDArray[np.float64]) -> NDArray[np.uint16]:
+    """Return a feature of how many links of its host are known, shape (n, 1): powers of two are told apart."""
+    return _SIZED[np.minimum(np.log2(sizes + 1), len(_SIZED) - 1).astype(np.intp)][:, None]
+
+
 def _said_of(*counts: int) -> tuple[int, ...]:
     """Return the features of what :meth:`Pages.evidence` says."""
     parents, _, good, bad = counts
@@ -257,4 +262,5 @@ _COUNTED = [[feature(f"count {k}", "i" * n) for n in range(_COUNTS)] for k in ra
 _ANY_PARENT = [feature("any parent", word) for word in ("no", "yes")]
 _ANY_SIBLING = [feature("any sibling", word) for word in ("no", "yes")]
 _SHARED = [[feature(f"share {parent}", "i" * n) for n in range(_SHARES)] for parent in ("no", "yes")]
+_SIZED = np.array([feature("size", "i" * n) for n in range(14)], np.uint16)
 _NONE = _said_of(0, 0, 0, 0)

@@ -31,7 +31,8 @@ _MOST_CERTAIN = 1 - 1e-9
 _HALF = 0.5
 _FIRST_STRENGTH = 2.0  # pages that the rate of all hosts counts for before anything is known ...
 _TAKEN = 10.0  # ... which counts as so many hosts
-_LEAST, _MOST_STRENGTH = 0.1, 20.0
+_LEAST_GAP = 0.1  # by which a host whose first page was good is at least better than all ...
+_LEAST_STRENGTH = 0.1  # ... so that the strength is below 10
 _COLUMNS = {
     "good": "f",
     "bad": "f",
@@ -96,7 +97,11 @@ class HostTable:
 
     @property
     def rate(self) -> float:
-        """The share of pages that were worth something, on all hosts."""
+        """The share of pages that were worth something, on all hosts.
+
+        As the good hosts are asked most, it is more than that of a host at random: a new host gets the benefit of the
+        doubt, so that new ones are tried while known ones still have links that promise less.
+        """
         return (self.all_good + _FIRST_RATE) / (self.all_good + self.all_bad + 2 * _FIRST_RATE)
 
     @property
@@ -112,7 +117,7 @@ class HostTable:
         taken = (_FIRST_STRENGTH * rate + 1) / (_FIRST_STRENGTH + 1)
         bad, good = self._after_good
         again = (good + _TAKEN * taken) / (good + bad + _TAKEN)
-        return min(max((1 - again) / max(again - rate, _LEAST), _LEAST), _MOST_STRENGTH)
+        return max((1 - again) / max(again - rate, _LEAST_GAP), _LEAST_STRENGTH)
 
     def number(self, host: str, url: str) -> int:
         """Return the arm of a link, a new one if it has none."""

@@ -27,6 +27,7 @@ from scrapy_focus.policies.hostbandit.features import (
     WIDTH,
     LinkFeatures,
     Pages,
+    size_features,
     tokens_of,
 )
 from scrapy_focus.policies.hostbandit.hosts import ARMS, HostTable
@@ -241,7 +242,7 @@ class HostBandit(Policy):
             links, arms = [links[at] for at in wanted], [arms[at] for at in wanted]
         rows, parents = self._features.rows(links), _NO_PARENT.repeat(len(links), axis=0)
         parents[:, 0] = page
-        worth = self._judged(rows, parents) if self._static is None else self._read(self._static, links)
+        worth = self._judged(rows, parents, arms) if self._static is None else self._read(self._static, links)
         for at, place in zip(wanted, self._placed(rows, parents, arms, worth), strict=True):
             places[at] = place
         if self.judges_once and source is not None and self._static is None:
@@ -324,9 +325,23 @@ class HostBandit(Policy):
         parts = (rows, self.pages.features(parents), parents[:, :1] >> 12, parents[:, :1] & 0xFFF)
         return np.concatenate(parts, axis=1).astype(np.float32)
 
-    def _judged(self, rows: NDArray[np.uint16], parents: NDArray[np.uint32]) -> NDArray[np.float64]:
-        """Return the probabilities with which links are worth something, by today's model."""
-        return self._said(np.concatenate([rows, self.pages.features(parents)], axis=1))
+    def _judged(self, rows: NDArray[np.uint16], parents: NDArray[np.uint32], arms: Any) -> NDArray[np.float64]:
+        """Return what today's model says of links."""
+        return self._said(self._whole(rows, parents, arms))
+
+    def _whole(self, rows: NDArray[np.uint16], parents: NDArray[np.uint32], arms: Any) -> NDArray[np.uint16]:
+        """Return all features of links: their own, those of what is known around them, and of their hosts."""
+        around = self.pages.features(parents)
+        if self.judges_once:
+            return np.concatenate([rows, around], axis=1)
+        return np.concatenate([rows, around, size_features(self._sizes(np.asarray(arms, np.int64)))], axis=1)
+
+    def _sizes(self, arms: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return how many links of each arm are known: those that wait, and those that came, shape (n,)."""
+        waiting, came = self.frontier.waiting, self.hosts.of("good", arms) + self.hosts.of("bad", arms)
+        known = arms < len(waiting)
+        came[known] += waiting[arms[known]]
+        return came
 
     def _said(self, rows: NDArray[np.uint16]) -> NDArray[np.float64]:
         """Return what the model says of rows: probabilities, or log-odds beyond those of their hosts."""
@@ -417,7 +432,7 @@ class HostBandit(Policy):
         if not len(drawn.slots):
             return {}
         rows, parents = _unpacked(drawn.vectors)
-        rows = np.concatenate([rows, self.pages.features(parents)], axis=1)
+        rows = self._whole(rows, parents, drawn.arms)
         worth = self._said(rows)
         starts = np.flatnonzero(np.concatenate([_FIRST, drawn.arms[1:] != drawn.arms[:-1]]))
         found = drawn.arms[starts]
@@ -480,7 +495,7 @@ class HostBandit(Policy):
         arms = np.flatnonzero(self.frontier.waiting)
         while len(self.hosts) <= arms[-1]:
             self.hosts.add()
-        self._enter([arm for arm in arms.tolist() if arm not in self._done])
+        self._enter(arms.tolist())
         return self._first(1, {-1})
 
     def _any(self, without: Collection[int]) -> int:
@@ -549,7 +564,7 @@ class HostBandit(Policy):
         for keys, arms, rows in found:
             parents = _NO_PARENT.repeat(len(rows), axis=0)
             parents[:, 0] = page
-            worth = self._judged(rows, parents)
+            worth = self._judged(rows, parents, arms)
             self._ranked.move(keys, self._placed(rows, parents, arms, worth))
             heads = self._ranked.heads
             for arm in dict.fromkeys(arms):
