@@ -25,7 +25,12 @@ _REMEMBERED = 1 << 16  # texts of each sort of which it is remembered what they 
 
 def feature(sort: str, text: str) -> int:
     """Return the feature of a text of some sort, in which all numbers are the same; the same in every process."""
-    return crc32(f"{sort}:{_NUMBER.sub('0', text)}".encode("utf-8", "surrogatepass")) % (N_FEATURES - 1) + 1
+    return exact_feature(sort, _NUMBER.sub("0", text))
+
+
+def exact_feature(sort: str, text: str) -> int:
+    """Return the feature of a text of some sort, its numbers as they are; the same in every process."""
+    return crc32(f"{sort}:{text}".encode("utf-8", "surrogatepass")) % (N_FEATURES - 1) + 1
 
 
 class Remembered(dict[str, Any]):

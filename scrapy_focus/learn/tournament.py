@@ -51,8 +51,9 @@ class Tournament:
         at = entrant + self._room
         tree[at] = score
         while at > 1:
-            score = max(score, tree[at ^ 1])
+            other = tree[at ^ 1]
             at >>= 1
+            score = score if score > other else other  # a call of max() takes as long as all the rest
             if tree[at] == score:
                 return
             tree[at] = score
@@ -68,7 +69,15 @@ class Tournament:
 
     def best(self) -> int:
         """Return who has the largest score, the smallest number among equals; -1 where all are out."""
-        return next(self.best_first(), -1)
+        tree, room = self._tree, self._room
+        score, at = tree[1], 1
+        if score == _OUT:
+            return -1
+        while at < room:
+            at *= 2
+            if tree[at] != score:
+                at += 1
+        return at - room
 
     def best_first(self) -> Iterator[int]:
         """Yield who is in, the one with the largest score first, the smallest number among equals.
@@ -79,18 +88,18 @@ class Tournament:
         ahead = [(-tree[1], 0, 1)] if tree[1] > _OUT else []  # score, smallest entrant below, node
         while ahead:
             _, first, at = heappop(ahead)
+            width = room >> (at.bit_length() - 1)  # entrants below the node
             while at < room:
                 at *= 2
+                width >>= 1
                 left, right = tree[at], tree[at + 1]
-                middle = first + room // (1 << (at.bit_length() - 1))
                 if left >= right:
                     if right > _OUT:
-                        heappush(ahead, (-right, middle, at + 1))
-                elif left > _OUT:
-                    heappush(ahead, (-left, first, at))
-                    first, at = middle, at + 1
+                        heappush(ahead, (-right, first + width, at + 1))
                 else:
-                    first, at = middle, at + 1
+                    if left > _OUT:
+                        heappush(ahead, (-left, first, at))
+                    first, at = first + width, at + 1
             yield first
 
     def scores(self) -> NDArray[np.float64]:

@@ -284,3 +284,8 @@ def test_a_new_host_that_is_large_comes_first_where_large_hosts_were_worth_somet
     for host in (*range(101, 121, 2), 122):
         crawl.add(links(host, 24 if host == 122 else 2))
     assert fetch(crawl).host == "122.test"
+
+
+def test_hosts_are_told_apart_by_their_numbers() -> None:
+    rows = LinkFeatures(published=True, places=False).rows([Link("http://h/", k, f"node{k}.test") for k in (1, 2)])
+    assert rows[0].tolist() != rows[1].tolist()

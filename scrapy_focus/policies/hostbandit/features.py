@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import re
 from array import array
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import numpy as np
 
 from scrapy_focus.frontiers.keys import KeyMap
-from scrapy_focus.learn.hashed import N_FEATURES, NOTHING, Remembered, feature
+from scrapy_focus.learn.hashed import N_FEATURES, NOTHING, Remembered, exact_feature, feature
 from scrapy_focus.policies.branching.features import path_of, shape_of
 from scrapy_focus.web.words import words_of
 
@@ -106,10 +107,10 @@ class LinkFeatures:
 
     def _make(self) -> None:
         self._tokens = Remembered(_read_token)
-        self._hosts = Remembered(lambda host: feature("host", f"{host} "))
+        self._hosts = Remembered(partial(exact_feature, "host"))
         self._anchors = Remembered(_read_anchor)
-        self._shapes = Remembered(lambda text: feature("shape", text))
-        self._places = Remembered(lambda text: feature("place", text))
+        self._shapes = Remembered(partial(feature, "shape"))
+        self._places = Remembered(partial(feature, "place"))
 
     def rows(self, links: Sequence[Link]) -> NDArray[np.uint16]:
         """Return the features of some links, shape (n, 24), 0 where one has fewer."""
@@ -250,7 +251,7 @@ def _both(one: int, other: int) -> int:
 
 def _read_token(token: str) -> int:
     word = _plain(token)
-    return feature("token", word) if word else NOTHING
+    return exact_feature("token", word) if word else NOTHING
 
 
 def _read_anchor(anchor: str) -> tuple[int, ...]:

@@ -414,12 +414,19 @@ class HostBandit(Policy):
             looks |= there
             others = []
             rounds += bool(looks)
-            if looks and next(arm for arm in self.hosts.tournament.best_first() if arm not in shut) in looks:
+            if looks and self._best(shut) in looks:
                 break
         if not looks:
             return None
         score = self.hosts.tournament.score
         return self._take(looks[max(looks, key=lambda arm: (score(arm), -arm))])
+
+    def _best(self, without: Collection[int]) -> int:
+        """Return the arm with the best score but for some, -1 where there is none."""
+        best = self.hosts.tournament.best()
+        if best not in without:
+            return best
+        return next((arm for arm in self.hosts.tournament.best_first() if arm not in without), -1)
 
     def _look(self, arms: list[int], busy: Collection[str], anew: Collection[int] = ()) -> dict[int, _Look]:
         """Draw links of some arms and judge them, so that the scores of the arms are those of today.
