@@ -169,7 +169,7 @@ BASELINES: Final[dict[str, Callable[..., Policy]]] = {
     "breadth-first": CappedBreadthFirst,
     "random": CappedRandom,
     "parent first": CappedParentFirst,
-    "random host": partial(_host_bandit, score="posterior", explore=1.0),
+    "random host": partial(_host_bandit, score="posterior", explore=1.0, decay="none"),
     "branching": _branching,
     "tree": _tree,
 }
