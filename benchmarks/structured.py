@@ -13,8 +13,9 @@ another web, of 120,000 pages on 6,000 hosts, and begins at 50 pages that somebo
     python benchmarks/structured.py --describe                        # what there is to be found
 
 A policy is a name of ``--list-policies``, or ``SCORE, LAMBDA`` or ``SCORE, LAMBDA DECAY`` for the bandit of hosts, with
-``published`` before it for its preset. Writes each run to ``structured.json`` (``--output``) as soon as it is over, and does
-not repeat those that are in it.
+``published`` before it for its preset, and ``bayes`` for naive Bayes as its classifier. ``oracle`` knows every page: about
+what could be found at most. Writes each run to ``structured.json`` (``--output``) as soon as it is over, and does not repeat
+those that are in it.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ from runfiles import write
 from scrapy_focus.core.budget import Budget
 from scrapy_focus.core.crawl import Crawl
 from scrapy_focus.frontiers.memory import memory_frontier
+from scrapy_focus.policies.bases import Ordering
 from scrapy_focus.policies.hostbandit.parentfirst import ParentFirst
 from scrapy_focus.policies.orderings import BreadthFirst, Random
 from scrapy_focus.web.domains import domain_of
@@ -119,6 +121,36 @@ class CappedParentFirst(_Swept, ParentFirst):
     """Links of pages that were worth something first, at most so many pages of a domain."""
 
 
+class Oracle(_Swept, Ordering):
+    """Knows each page: links to wanted ones first, then those to pages with most links to such, of what is waiting.
+
+    What can be reached with the links that are known at a time, about: it looks two links ahead, not further.
+    """
+
+    def __init__(self, web: MadeUpWeb, goal: Wanted, **cap: Any) -> None:
+        super().__init__(**cap)
+        self._web, self._goal = web, goal
+        self._known: dict[str, bool] = {}
+        self._found = 0
+
+    def rank(self, link: Link, source: Outcome | None) -> float:
+        """Return 1 for a wanted page, 0.9 at most for one with links to such."""
+        self._found += 1
+        early = -1e-9 * self._found
+        if self._is_wanted(link.url):
+            return 1 + early
+        links = self._web.page(link.url).links
+        return early + 0.9 * sum(self._is_wanted(each.url) for each in links) / max(len(links), 1)
+
+    def _is_wanted(self, url: str) -> bool:
+        if url not in self._known:
+            page = self._web.page(url)
+            if page.location:
+                page = self._web.page(page.location)
+            self._known[url] = page.status == 200 and self._goal.entities(page) > 0
+        return self._known[url]
+
+
 def _tree(**parameters: Any) -> Policy:
     from scrapy_focus.policies.treeq.policy import TreeQ
 
@@ -138,17 +170,19 @@ BASELINES: Final[dict[str, Callable[..., Policy]]] = {
     "breadth-first": CappedBreadthFirst,
     "random": CappedRandom,
     "parent first": CappedParentFirst,
-    "random host": partial(_host_bandit, score="posterior", explore=1.0),
+    "random host": partial(_host_bandit, score="posterior", explore=1.0, decay="none"),
     "branching": _branching,
     "tree": _tree,
 }
 STATIC: Final = "static classifier"  # trained on another web
+ORACLE: Final = "oracle"
+_PREFIXES: Final = {"published": {"preset": "cikm-2014"}, "bayes": {"classifier": "bayes"}}
 _EVERY: Final = [f"{score}, 0" for score in SCORES] + [
     f"{score}, 0.1{' ' * bool(decay)}{decay}" for score, decay in product(SCORES, DECAYS)
 ]
 #: Names that stand for several policies.
 GROUPS: Final = {
-    "baselines": [*BASELINES, STATIC],
+    "baselines": [*BASELINES, STATIC, ORACLE],
     "scores": _EVERY,
     "published": [f"published {score}, 0" for score in SCORES[:7]],
     "plain": ["breadth-first", "random", "parent first", "branching", "tree"],
@@ -163,14 +197,19 @@ def make_policy(name: str, setting: str, cap: str, web: MadeUpWeb) -> Policy:
     if name == STATIC:
         model = static_model(setting, web.seed + _OTHER_WEB, web.hosts, web.pages or 0)
         return _host_bandit(score="best", explore=0.0, classifier="static", model=str(model), **capped)
-    score, explore, decay = _parsed(name)
-    preset = {"preset": "cikm-2014"} if name.startswith("published ") else {}
-    return _host_bandit(score=score, explore=explore, decay=decay or "none", **preset, **capped)
+    if name == ORACLE:
+        return Oracle(web, Wanted(SETTINGS[setting]), **capped)
+    score, explore, decay, others = _parsed(name)
+    return _host_bandit(score=score, explore=explore, decay=decay or "none", **others, **capped)
 
 
-def _parsed(name: str) -> tuple[str, float, str]:
-    """Return score, share at random and decay of ``SCORE, LAMBDA DECAY``."""
-    score, _, rest = name.removeprefix("published ").partition(", ")
+def _parsed(name: str) -> tuple[str, float, str, dict[str, str]]:
+    """Return score, share at random, decay and what else is said of ``published bayes SCORE, LAMBDA DECAY``."""
+    score, _, rest = name.partition(", ")
+    others: dict[str, str] = {}
+    for prefix, parameters in _PREFIXES.items():
+        if score.startswith(f"{prefix} "):
+            score, others = score.removeprefix(f"{prefix} "), others | parameters
     share, _, decay = rest.partition(" ")
     try:
         explore = float(share)
@@ -181,7 +220,7 @@ def _parsed(name: str) -> tuple[str, float, str]:
             f"{name!r} is no policy: a name of --list-policies, a group ({', '.join(GROUPS)}), or a score, a share and a "
             "decay, as in 'posterior x best, 0.1 hyperbolic'"
         )
-    return score, explore, decay
+    return score, explore, decay, others
 
 
 class Wanted:
@@ -318,7 +357,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return
     policies = [name for given in options.policies for name in GROUPS.get(given, [given])]
     for name in policies:
-        if name not in (*BASELINES, STATIC):
+        if name not in (*BASELINES, STATIC, ORACLE):
             try:
                 _parsed(name)
             except ValueError as wrong:
@@ -343,7 +382,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 print(*run.key, f"{run.precision:.3f} {run.seconds:.0f} s", run.ended, file=sys.stderr, flush=True)
         if failed:
             print(f"{failed} of {len(tasks)} runs failed; the same command tries them again", file=sys.stderr)
-    order = list(dict.fromkeys([*BASELINES, STATIC, *_EVERY, *(run.policy for run in runs)]))
+    order = list(dict.fromkeys([*BASELINES, STATIC, ORACLE, *_EVERY, *(run.policy for run in runs)]))
     runs.sort(key=lambda run: (order.index(run.policy), run.seed))
     print(tables(runs, [*SETTINGS]))
 

@@ -75,7 +75,7 @@ def test_caps_and_requests_in_flight() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["random", "random host", "tree", "branching", "thompson, 0.1 hyperbolic", "published best, 0"]
+    "name", ["random", "random host", "tree", "branching", "thompson, 0.1 hyperbolic", "published bayes best, 0"]
 )
 def test_policies_are_made_by_name(name: str) -> None:
     """Each kind of name makes a policy that crawls to the end of its budget."""
@@ -87,6 +87,24 @@ def test_a_static_classifier_knows_another_web() -> None:
     """It was trained elsewhere, and finds more than breadth-first search from the start."""
     runs = [structured.do((name, "one type", "none", 0, 1), **WEB) for name in (structured.STATIC, "breadth-first")]
     assert runs[0].pages > 1.5 * runs[1].pages
+
+
+def test_names_say_what_the_bandit_is_made_with() -> None:
+    """A score with the preset and the classifier that stand before it."""
+    web = structured.open_web(1, "2022", 2_000, 30_000)
+    policy = structured.make_policy("published bayes best, 0.1 hyperbolic", "one type", "10", web)
+    made = {name: getattr(policy, name) for name in ("preset", "classifier", "score", "explore", "decay", "per_domain")}
+    assert [*made.values()] == ["cikm-2014", "bayes", "best", 0.1, "hyperbolic", 10]
+    policy = structured.make_policy("bayes posterior x best, 0", "one type", "none", web)
+    made = {name: getattr(policy, name) for name in ("preset", "classifier", "score", "explore", "decay", "per_domain")}
+    assert [*made.values()] == ["", "bayes", "posterior x best", 0.0, "none", None]
+
+
+def test_the_oracle_finds_more_than_anyone() -> None:
+    """It asks for nothing but wanted pages while it knows of some, and finds more than links of wanted pages first."""
+    oracle, other = (structured.do((name, "2022 any", "none", 0, 1), **WEB) for name in ("oracle", "parent first"))
+    assert oracle.precision > 0.9
+    assert oracle.pages > other.pages
 
 
 @pytest.mark.parametrize("name", ["breadth", "posterior", "posterior, 2", "best, 0.1 slow", "published random"])
