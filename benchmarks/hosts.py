@@ -16,7 +16,6 @@ Writes each run to ``hosts.json`` (``--output``) as soon as it is over, and does
 from __future__ import annotations
 
 import argparse
-import heapq
 import json
 import multiprocessing
 import os
@@ -34,11 +33,12 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 
-from hosts_tables import CAPS, Marks, Run, read, tables, write
+from hosts_tables import CAPS, Marks, Run, read, tables
+from manyhosts.flying import steps
 from manyhosts.web import MadeUpWeb
+from runfiles import write
 from scrapy_focus.core.budget import Budget
 from scrapy_focus.core.crawl import Crawl
-from scrapy_focus.core.types import Outcome, State
 from scrapy_focus.frontiers.memory import memory_frontier
 from scrapy_focus.learn.relevance import LinearRelevance
 from scrapy_focus.policies.domains import Domains
@@ -48,17 +48,16 @@ from scrapy_focus.web.domains import domain_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-    from manyhosts.web import WebPage
     from scrapy_focus.core.mission import Topic
     from scrapy_focus.core.policy import Policy
-    from scrapy_focus.core.types import Pick
+    from scrapy_focus.core.types import Outcome, Pick
 
 MARKS = (200, 500, 1_000, 2_000, 5_000, 10_000, 20_000)  # fetches after which is counted
 Task = tuple[str, str, str, int, int]  # policy, topic, cap, seed, in flight
 N_SEEDS, N_EXAMPLES = 10, 600  # pages to start from, examples of each class
 
 
-class _Capped:
+class Capped:
     """Keeps an ordering to a cap of pages per domain."""
 
     def __init__(self, **cap: Any) -> None:
@@ -80,11 +79,11 @@ class _Capped:
         self.domains.settle(self.domains.row(outcome.pick.host), outcome)
 
 
-class CappedBreadthFirst(_Capped, BreadthFirst):
+class CappedBreadthFirst(Capped, BreadthFirst):
     """Breadth-first, at most so many pages of a domain."""
 
 
-class CappedRandom(_Capped, Random):
+class CappedRandom(Capped, Random):
     """At random, at most so many pages of a domain."""
 
 
@@ -143,37 +142,6 @@ class Judge:
         return float(score >= self.threshold)
 
 
-class _Flight:
-    """A pick on its way, and the pages that were asked for it."""
-
-    __slots__ = ("also", "error", "page", "pick", "requests", "seconds")
-
-    def __init__(self, pick: Pick, crawl: Crawl, web: MadeUpWeb) -> None:
-        self.pick, self.also, self.error = pick, [], ""
-        self.page = web.page(pick.url, depth=pick.depth + 1)
-        self.requests, self.seconds = 1, self.page.seconds
-        crawl.sent(pick.id)
-        while self.page.location and not self.error:
-            target = web.link(self.page.location)
-            if crawl.frontier.states([target.key])[0] != State.NEW:
-                self.error = "redirect_seen"
-            elif not crawl.sent(pick.id):
-                self.error = "budget"
-            else:
-                self.requests += 1
-                self.also.append(target.key)
-                self.page = web.page(target.url, depth=pick.depth + 1)
-                self.seconds += self.page.seconds
-
-    def outcome(self) -> Outcome:
-        page: WebPage = self.page
-        if self.error or not page.status:
-            return Outcome(pick=self.pick, error=self.error or page.error, seconds=self.seconds)
-        return Outcome(
-            pick=self.pick, status=page.status, mime=page.mime, error=page.error, seconds=self.seconds, page=page
-        )
-
-
 def crawl(
     policy: Policy,
     goal: Judge,
@@ -192,47 +160,24 @@ def crawl(
     domains: set[str] = set()
     seen: set[str] = set()
     failures: Counter[str] = Counter()
-    flights: list[tuple[float, int, _Flight]] = []
-    busy: Counter[str] = Counter()
-    now, spent, worst, fetches, before = 0.0, 0.0, 0.0, 0, (0, 0.0)
+    spent, worst, fetches, before = 0.0, 0.0, 0, (0, 0.0)
     marks = [mark for mark in MARKS if mark < budget] + [budget]
     started = time.perf_counter()
-    while True:
-        pick, step = None, 0.0
-        if len(flights) < in_flight:
-            clock = time.thread_time()
-            pick = loop.next(busy.keys() if in_flight > 1 else ())
-            step += time.thread_time() - clock
-        if pick is not None:
-            flight = _Flight(pick, loop, web)
-            busy[pick.host] += 1
-            heapq.heappush(flights, (now + flight.seconds, pick.id, flight))
-            spent += step
-            if len(flights) < in_flight:
-                continue
-            step = 0.0
-        if not flights:
-            break
-        now, _, flight = heapq.heappop(flights)
-        busy -= Counter([flight.pick.host])
-        outcome = flight.outcome()
-        links = flight.page.links if outcome.is_html else []
-        judging, clock, rewards = goal.seconds, time.thread_time(), loop.rewards
-        loop.report(outcome, links, flight.also)
-        step += time.thread_time() - clock - (goal.seconds - judging)
-        spent, worst = spent + step, max(worst, step)
-        fetches += flight.requests
+    for step in steps(loop, web, in_flight, lambda: goal.seconds):
+        outcome, page = step.outcome, step.page
+        spent, worst = spent + step.seconds, max(worst, step.longest)
+        fetches += step.requests
         if outcome.status is not None:
-            seen.add(flight.page.host)
+            seen.add(page.host)
         if outcome.error:
             failures[outcome.error] += 1
         if outcome.is_html:
-            run.rewarded += loop.rewards > rewards
-            if topic in flight.page.topics:
+            run.rewarded += step.reward > 0
+            if topic in page.topics:
                 run.relevant += 1
-                run.right += loop.rewards > rewards
-                hosts.add(flight.page.host)
-                domains.add(domain_of(flight.page.host))
+                run.right += step.reward > 0
+                hosts.add(page.host)
+                domains.add(domain_of(page.host))
         while marks and fetches >= marks[0]:
             tree = getattr(policy, "tree", None)
             run.marks.append(

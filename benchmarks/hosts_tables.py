@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
-from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+from runfiles import mean, stored
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -71,7 +72,7 @@ def tables(runs: Sequence[Run]) -> str:
         of = {name: [run for run in group if run.policy == name] for name in policies}
         lines += _table(
             ["policy", *(f"HR@{mark:,}" for mark in marks), "runs"],
-            ([name, *(_mean([m.harvest for r in of[name] for m in r.marks if m.fetches == mark], 3) for mark in marks), str(len(of[name]))]
+            ([name, *(mean([m.harvest for r in of[name] for m in r.marks if m.fetches == mark], 3) for mark in marks), str(len(of[name]))]
              for name in policies),
         )  # fmt: skip
         last = {name: [run.marks[-1] for run in of[name] if run.marks] for name in policies}
@@ -88,12 +89,12 @@ def tables(runs: Sequence[Run]) -> str:
             ["policy", "harvest rate", "relevant hosts", "relevant domains", "hosts that answered", "leaves", "waiting",
              "ms a step", "worst ms", "reward: precision", "recall"],
             (
-                [name + (" *" if name in best else ""), _mean([m.harvest for m in ms], 3), _mean([m.hosts for m in ms]),
-                 _mean([m.domains for m in ms]), _mean([m.seen_hosts for m in ms]), _mean([m.leaves for m in ms]),
-                 _mean([m.waiting for m in ms]), _mean([m.step_ms for m in ms], 2),
-                 _mean([max(m.worst_ms for m in r.marks) for r in of[name]], 1),
-                 _mean([r.right / max(r.rewarded, 1) for r in of[name]], 2),
-                 _mean([r.right / max(r.relevant, 1) for r in of[name]], 2)]
+                [name + (" *" if name in best else ""), mean([m.harvest for m in ms], 3), mean([m.hosts for m in ms]),
+                 mean([m.domains for m in ms]), mean([m.seen_hosts for m in ms]), mean([m.leaves for m in ms]),
+                 mean([m.waiting for m in ms]), mean([m.step_ms for m in ms], 2),
+                 mean([max(m.worst_ms for m in r.marks) for r in of[name]], 1),
+                 mean([r.right / max(r.rewarded, 1) for r in of[name]], 2),
+                 mean([r.right / max(r.relevant, 1) for r in of[name]], 2)]
                 for name, ms in last.items() if ms
             ),
         )  # fmt: skip
@@ -105,27 +106,6 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     return [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}", *body, ""]
 
 
-def _mean(values: Sequence[float], digits: int = 0) -> str:
-    if not values:
-        return ""
-    spread = f" ± {np.std(values, ddof=1):.{digits}f}" if len(values) > 1 else ""
-    return f"{np.mean(values):,.{digits}f}{spread}"
-
-
 def read(path: Path) -> list[Run]:
     """Return the runs in a file; none where there is no file."""
-    if not path.exists():
-        return []
-    return [
-        Run(**{**fields, "marks": [Marks(**mark) for mark in fields["marks"]]})
-        for fields in json.loads(path.read_text(encoding="utf-8"))["runs"]
-    ]
-
-
-def write(path: Path, runs: Sequence[Run], parameters: dict[str, Any]) -> None:
-    """Write runs to a file, at once."""
-    new = path.with_suffix(".new")
-    new.write_text(
-        json.dumps({"parameters": parameters, "runs": [asdict(run) for run in runs]}, indent=1), encoding="utf-8"
-    )
-    new.replace(path)
+    return [Run(**{**fields, "marks": [Marks(**mark) for mark in fields["marks"]]}) for fields in stored(path)]

@@ -61,6 +61,12 @@ SITES = {
             start="/Documentation/web/index.html",
         ),
         Site(name="linuxdoc", packages=("linux-doc-6.1",), root=f"{_DOC}/linux-doc-6.1/html"),
+        Site(
+            name="lohelp",
+            packages=("libreoffice-help-en-us", "libreoffice-help-common"),
+            root="usr/share/libreoffice/help",
+            start="/en-US/text/swriter/main0000.html",
+        ),
         Site(name="petsc", packages=("petsc3.18-doc",), root=f"{_DOC}/petsc3.18-doc/docs"),
         Site(name="sagedoc", packages=("sagemath-doc",), root=f"{_DOC}/sagemath/html", start="/en/index.html"),
         Site(name="skimage", packages=("python-skimage-doc",), root=f"{_DOC}/python-skimage-doc/html"),
@@ -238,6 +244,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         subparser = commands.add_parser(command, help=words)
         many = command != "serve"
         subparser.add_argument("names", metavar="NAME", choices=sorted(SITES), nargs="+" if many else 1)
+        if command == "record":
+            subparser.add_argument("--bodies", action="store_true", help="keep the pages, for goals that read them")
         if not many:
             subparser.add_argument("--port", type=int, default=0, help="default: any free one")
     options = parser.parse_args(arguments)
@@ -250,7 +258,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             print(json.dumps(counts), flush=True)
         elif options.command == "record":
             path = options.folder / f"{name}.sqlite"
-            print(path, record_site(open_site(name, options.folder), path, root=_HOST + SITES[name].start), flush=True)
+            site, root = open_site(name, options.folder), _HOST + SITES[name].start
+            print(path, record_site(site, path, root=root, bodies=options.bodies), flush=True)
         else:
             _serve(name, options.folder, options.port)
 

@@ -24,6 +24,7 @@ from scrapy_focus.core.policy import Policy
 from scrapy_focus.core.printable import brief, printable, reason_of
 from scrapy_focus.core.stop import CostLimit, Plateau
 from scrapy_focus.goals.files import FilesGoal
+from scrapy_focus.goals.structured import StructuredDataGoal
 from scrapy_focus.goals.topic import TopicGoal
 from scrapy_focus.web.mime import BLOCKED_MIMES
 from scrapy_focus.web.traps import Limits
@@ -105,7 +106,7 @@ class Config:
         if not isinstance(progress, str) or progress not in get_args(Progress):
             raise ConfigError(f"FOCUS_PROGRESS is {brief(progress)}; it takes 'auto', 'panel', 'log' or 'off'")
         seed = _number(settings, "FOCUS_SEED", int, least=0)
-        goal = _goal(_given(settings, "FOCUS_GOAL"), targets, _given(settings, "FOCUS_TOPIC"))
+        goal = _goal(_given(settings, "FOCUS_GOAL"), targets, _given(settings, "FOCUS_TOPIC"), _structured(settings))
         named = _given(settings, "FOCUS_POLICY")
         policy = _policy_class(default_policy if named is None else named)
         _check_can(policy, settings)
@@ -275,6 +276,7 @@ SETTINGS = (
     "FOCUS_SEED",
     "FOCUS_STOP",
     "FOCUS_STORED_CLASSES",
+    "FOCUS_STRUCTURED",
     "FOCUS_TARGETS",
     "FOCUS_TOPIC",
 )
@@ -490,7 +492,21 @@ def _made(name: str, value: Any) -> Any:
         raise ConfigError(f"{name} is {brief(value)}, which cannot be made: {reason_of(error)}") from error
 
 
-def _goal(value: Any, targets: FilesGoal | None, topic: Any) -> Goal:
+def _structured(settings: BaseSettings) -> StructuredDataGoal | None:
+    """Return the goal that ``FOCUS_STRUCTURED`` names, ``None`` where it is not set, or turned off."""
+    name = "FOCUS_STRUCTURED"
+    given = settings.get(name)
+    if given is None or given is False or (isinstance(given, str) and not given):
+        return None
+    return StructuredDataGoal.of(_list(settings, name, [], "types of schema.org, or '*' for any,"), name)
+
+
+def _goal(value: Any, targets: FilesGoal | None, topic: Any, structured: StructuredDataGoal | None) -> Goal:
+    if structured is not None:
+        others = {"FOCUS_GOAL": value, "FOCUS_TARGETS": targets, "FOCUS_TOPIC": topic}
+        if named := [name for name, other in others.items() if other is not None]:
+            raise ConfigError(f"FOCUS_STRUCTURED and {named[0]} both say what to look for; set one of them")
+        return structured
     if topic is not None and (value is not None or targets):
         raise ConfigError("FOCUS_TOPIC, FOCUS_GOAL and FOCUS_TARGETS all say what to look for; set one of them")
     if topic is not None:

@@ -25,13 +25,14 @@ from scrapy.utils.log import get_scrapy_root_handler
 from scrapy_focus.config import Config
 from scrapy_focus.core.crawl import PART, Crawl
 from scrapy_focus.core.errors import FocusError, StorageError
-from scrapy_focus.core.printable import printable_elsewhere, printable_logger, reason_of
+from scrapy_focus.core.goal import noun_of
+from scrapy_focus.core.printable import printable, printable_elsewhere, printable_logger, reason_of
 from scrapy_focus.core.types import State
 from scrapy_focus.downloadermiddlewares import install
 from scrapy_focus.dupefilters import Seen
 from scrapy_focus.engine.answers import answer_of, question_of, response_of
 from scrapy_focus.engine.closing import Closing, connection_kind
-from scrapy_focus.engine.failure import said_already
+from scrapy_focus.engine.failure import in_words_of_command, said_already
 from scrapy_focus.engine.feeds import flush_feeds, mend_feeds
 from scrapy_focus.engine.garbage import freeze, thaw
 from scrapy_focus.engine.inflight import BudgetExhausted, Entry, Errback, InFlight, engine_slot, unwrap
@@ -42,10 +43,12 @@ from scrapy_focus.engine.priorities import Priorities
 from scrapy_focus.engine.requests import MissingCallback, Requests, project_of
 from scrapy_focus.engine.slots import Slots, slot_name
 from scrapy_focus.engine.stats import Stats, persistence, summary
+from scrapy_focus.engine.structured import CountStructured
 from scrapy_focus.engine.traps import Traps
 from scrapy_focus.engine.turns import Turns, has_more
 from scrapy_focus.frontiers.memory import memory_frontier
 from scrapy_focus.goals.files import FilesGoal
+from scrapy_focus.goals.structured import StructuredDataGoal
 from scrapy_focus.jobs.answers import ANSWERS, KeptAnswers
 from scrapy_focus.jobs.job import Job
 from scrapy_focus.policies.branching.policy import BranchingBandit
@@ -78,6 +81,7 @@ _BETWEEN = 100  # outcomes between two looks at how many wait
 _LONGEST = 60.0  # seconds until the policy is asked again that has nothing yet
 _STUCK = 5.0  # seconds after which the links of a page whose callback still runs are placed, if all else is done
 _LONGEST_REASON = 1000  # characters
+_LONGEST_NOUN = 60
 _SHOWN_ERRORS = 3  # with traceback; after that they are only counted
 _WRITTEN = ("close", "log", "save")  # errors of what is written when a crawl is closed
 _MOST_ERRORS = 100  # of the question whether there is anything to do
@@ -178,6 +182,8 @@ class FocusScheduler(BaseScheduler):
         self.seeds: set[str] = set()  # hosts of start requests
         self.when_earned: list[Callable[[Entry, Outcome, float], None]] = []
         self.listeners: list[Callable[[Entry, Outcome], None]] = []  # told of each outcome before the crawl is
+        if isinstance(config.goal, StructuredDataGoal):
+            self.listeners.append(CountStructured(self, config.goal))
         self.when_seen: list[Callable[[Entry, Outcome], None]] = []  # the same, when its links have places
         self._notes_priority = self.priorities is None
         self._never = False  # what waits is due at no time, as the policy said when it was asked last
@@ -210,7 +216,7 @@ class FocusScheduler(BaseScheduler):
         try:
             return cls(crawler, Config.from_settings(crawler.settings, cls.default_policy))
         except Exception as error:
-            logger.error("scrapy_focus cannot start: %s", error)
+            logger.error("scrapy_focus cannot start: %s", in_words_of_command(error))
             if isinstance(error, FocusError):
                 said_already(error)
             crawler.engine.spider = None  # nothing is opened yet, and Scrapy 2.19 fails when it closes what is not
@@ -293,6 +299,11 @@ class FocusScheduler(BaseScheduler):
     def policy(self) -> type[Policy]:
         """The class of who decides."""
         return self.config.policy
+
+    @property
+    def noun(self) -> str:
+        """What several things that are looked for are called: ``"files"``."""
+        return printable(noun_of(self.config.goal), _LONGEST_NOUN)
 
     @property
     def progress(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+from scrapy_focus.policies.hostbandit.policy import HostBandit
 from scrapy_focus.policies.importance import Importance
 from scrapy_focus.policies.tagpath.policy import TagPath
 from scrapy_focus.policies.treeq.policy import TreeQ
@@ -17,6 +18,16 @@ class SleepingBanditScheduler(FocusScheduler):
     """The scheduler of SB-CLASSIFIER, :class:`~scrapy_focus.policies.tagpath.TagPath`, whatever is default."""
 
     default_policy: ClassVar[type[Policy]] = TagPath
+
+
+class AnthelionScheduler(FocusScheduler):
+    """The scheduler for crawls of many hosts: it learns which hosts are worth asking, and for which of their pages.
+
+    With ``FOCUS_STRUCTURED`` it looks for pages with structured data. See
+    :class:`~scrapy_focus.policies.hostbandit.HostBandit`.
+    """
+
+    default_policy: ClassVar[type[Policy]] = HostBandit
 
 
 class ImportanceScheduler(FocusScheduler):

@@ -13,6 +13,7 @@ import numpy as np
 
 from manyhosts import plan as plans
 from manyhosts import words
+from manyhosts.entities import NOTHING_SHOWN
 from manyhosts.plan import SECTIONS, STEPS, Plan, Traits, scramble, unit
 from scrapy_focus.core.types import Link
 
@@ -21,15 +22,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from manyhosts.entities import Shown
     from manyhosts.plan import Ints
 
 NAV, TEXT, LIST, ASIDE, FOOT = range(5)  # blocks of a page
 _SHOWN: Final = 200  # characters of an anchor or context
-_CHOICES, _LINKS, _WORDS = (
-    512,
-    80,
-    420,
-)  # numbers drawn for a page: all but those of its words, for its anchors, its words
+_CHOICES, _LINKS = 512, 80  # numbers drawn for a page: all but those of its words, of these for its anchors
+MOST_WORDS: Final = 420  # numbers drawn for the words of a page
 
 # What lists an external link chooses from, by where it stands: chances of same topic, neighbouring topic, portal section
 # of the topic, directory of the topic, junk with the words of the topic, any topical host, any portal, trap, junk.
@@ -84,6 +83,8 @@ class Written(NamedTuple):
     title: str
     heading: str
     rows: list[Row]
+    head: str = ""  # HTML that readers do not see
+    shown: Shown = NOTHING_SHOWN  # between the heading and the rest
 
 
 class Writer:
@@ -98,7 +99,7 @@ class Writer:
     def write(self, host: int, page: int, own: Traits, depth: int) -> Written:
         """Return the page, of which the traits are known; its links get a depth, in clicks."""
         plan = self.plan
-        x = scramble(STEPS[: _CHOICES + _WORDS] + scramble(own.bits)[0])
+        x = scramble(STEPS[: _CHOICES + MOST_WORDS] + scramble(own.bits)[0])
         u = unit(x[:_CHOICES])
         language = int(plan.language[host])
         vocabulary = words.WORDS[language]
@@ -242,7 +243,7 @@ class Writer:
                 words.GENERAL,
             ]
         )
-        n = 90 + int(traits.bits[0] >> np.uint64(3)) % (_WORDS - 90 - 150)
+        n = 90 + int(traits.bits[0] >> np.uint64(3)) % (MOST_WORDS - 90 - 150)
         x = x[:n]
         source = sources[np.searchsorted(np.cumsum(shares) * 2048, x & np.uint64(0x7FF), "right")]
         text = [vocabulary[k] for k in plan.words_of(source, x).tolist()]
@@ -293,7 +294,7 @@ def text_of(page: Written) -> str:
     above = True
     for block, before, link, after in page.rows:
         if above and block >= TEXT:
-            lines.append(page.heading)
+            lines += [page.heading, page.shown.text] if page.shown.text else [page.heading]
             above = False
         lines.append(f"{before} {link.anchor if link else ''} {after}".strip())
     return "\n".join(lines)
@@ -302,7 +303,7 @@ def text_of(page: Written) -> str:
 def html_of(page: Written, paths: Sequence[str], host: str, language: str) -> str:
     """Return a page as HTML."""
     parts = [
-        f'<!DOCTYPE html>\n<html lang="{language}">\n<head><meta charset="utf-8"><title>{escape(page.title)}</title></head>\n<body>\n'
+        f'<!DOCTYPE html>\n<html lang="{language}">\n<head><meta charset="utf-8"><title>{escape(page.title)}</title>{page.head}</head>\n<body>\n'
     ]
     block, ends = -1, ""
     for row in page.rows:
@@ -312,7 +313,7 @@ def html_of(page: Written, paths: Sequence[str], host: str, language: str) -> st
             start, ends = _tags(container.split("/"))
             parts.append(start)
             if row.block >= TEXT and block < TEXT:
-                parts.append(f"<h1>{escape(page.heading)}</h1>\n")
+                parts.append(f"<h1>{escape(page.heading)}</h1>\n{page.shown.html}")
             block = row.block
         start, end = _tags([element])
         middle = f'<a href="{escape(_href(row.link.url, host))}">{escape(row.link.anchor)}</a>' if row.link else ""

@@ -35,6 +35,7 @@ STEPS: Final = np.arange(1, 4097, dtype=np.uint64) * np.uint64(_GOLDEN)
 _SHARES: Final = np.cumsum([0.36, 0.17, 0.025, 0.42, 0.025])  # of the kinds of hosts
 #: Share of each topic; the first of each group has most.
 _POPULARITY: Final = np.cumsum(np.tile([0.48, 0.20, 0.18, 0.14], N_TOPICS // 4)) * 4 / N_TOPICS
+_TAIL: Final = 1.8  # exponent of the sizes of hosts in a bounded web
 _LURES: Final = 0.22  # share of junk hosts that are stuffed with the words of a topic
 _NAMES: Final = 1 << 18  # that three syllables have
 _ODD: Final = 0x2545F
@@ -83,22 +84,24 @@ def _any_topic(u: Floats) -> Ints:
 class Plan:
     """The hosts of a made-up web, and what is on their pages."""
 
-    def __init__(self, *, seed: int, hosts: int) -> None:
+    def __init__(self, *, seed: int, hosts: int, pages: int | None = None) -> None:
         self.salt = scrambled(seed & _MASK)
         self.n_hosts = hosts
         ids = np.arange(hosts, dtype=np.int64)
         self._name_domains(ids)
         by_domain = np.where(self.platform[self.domain], ids + (1 << 32), self.domain)  # what sites of a domain share
-        self.kind = np.searchsorted(_SHARES / _SHARES[-1], self._draw("kind", by_domain), "right").astype(np.int64)
-        self.topic = _any_topic(self._draw("topic", by_domain))
-        lured = (self.kind == JUNK) & (self._draw("lure", by_domain) < _LURES)
+        self.kind = np.searchsorted(_SHARES / _SHARES[-1], self.draw("kind", by_domain), "right").astype(np.int64)
+        self.topic = _any_topic(self.draw("topic", by_domain))
+        lured = (self.kind == JUNK) & (self.draw("lure", by_domain) < _LURES)
         self.lure = np.where(lured, self.topic, -1)  # whose words are in each title on the host, and in few texts
-        self.language = (self._draw("language", self.domain) < 0.16).astype(np.int64)
-        self.size = self._sizes(self._draw("size", ids))
-        self.template = (self._draw("template", by_domain) * 6).astype(np.int64)
-        self.address = np.searchsorted([0.25, 0.4, 0.75], self._draw("address", ids), "right").astype(np.int64)
-        self.junk = (self._draw("junk", by_domain) * words.N_JUNK).astype(np.int64)
-        spread = self._draw("purity", ids)
+        self.language = (self.draw("language", self.domain) < 0.16).astype(np.int64)
+        if pages is not None:
+            self.kind[self.kind == TRAP] = JUNK  # a bounded web has none
+        self.size = self._sizes(self.draw("size", ids), pages)
+        self.template = (self.draw("template", by_domain) * 6).astype(np.int64)
+        self.address = np.searchsorted([0.25, 0.4, 0.75], self.draw("address", ids), "right").astype(np.int64)
+        self.junk = (self.draw("junk", by_domain) * words.N_JUNK).astype(np.int64)
+        spread = self.draw("purity", ids)
         purity = np.array([0.42, 0.66, 0.0, 0.0, 0.0]) + spread[:, None] * [0.43, 0.24, 0, 0, 0]
         self.purity = np.take_along_axis(purity, self.kind[:, None], 1)[:, 0]
         self.stray = np.array([0.6, 0.9, 1.0, 0.994, 1.0])[self.kind]  # above it, a page strays to another topic
@@ -108,19 +111,20 @@ class Plan:
         self.home = np.where(self.kind == TOPICAL, self.topic, -1)  # what the front page is about
         reserved = int(self.domain[-1] * 0.96) if hosts else 0
         self.public = int(np.searchsorted(self.domain, reserved))  # hosts from here on are linked from nowhere
-        fate = self._draw("fate", ids)
+        fate = self.draw("fate", ids)
         self.fate = np.where(fate < 0.012, DEAD, np.where((fate < 0.035) & (self.kind != HUB), MOVED, ALIVE))
-        slow = self._draw("slow", ids)
+        slow = self.draw("slow", ids)
         self.seconds = np.where(slow < 0.03, 4 + 8 * slow / 0.03, 0.1 + 0.6 * slow**3)  # until an answer comes
         self._make_lists(ids)
         self._names: dict[int, str] = {}  # at most one for each host
 
-    def _draw(self, what: str, of: Ints) -> Floats:
+    def draw(self, what: str, of: Ints) -> Floats:
+        """Return a number in [0, 1) for each of some things; others for each purpose."""
         base = scrambled(self.salt ^ int.from_bytes(what.encode(), "big") & _MASK)
         return unit(scramble((of.astype(np.uint64) + np.uint64(1)) * np.uint64(_GOLDEN) + np.uint64(base)))
 
     def _name_domains(self, ids: Ints) -> None:
-        u, v = self._draw("hosts of a domain", ids), self._draw("more hosts", ids)
+        u, v = self.draw("hosts of a domain", ids), self.draw("more hosts", ids)
         many = np.where(u < 0.90, 1, np.where(u < 0.995, 2 + (v * 3).astype(np.int64), 12 + (v * 60).astype(np.int64)))
         ends = np.cumsum(many)
         self.n_domains = int(np.searchsorted(ends, self.n_hosts)) + 1
@@ -128,21 +132,34 @@ class Plan:
         self.platform = many[: self.n_domains] >= 12  # where anybody may have a site
         self.first = (ends - many)[: self.n_domains]
 
-    def _sizes(self, u: Floats) -> Ints:
+    def _sizes(self, u: Floats, pages: int | None) -> Ints:
+        if pages is not None:
+            return self._bounded_sizes(u, pages)
         scale = np.array([7.0, 30.0, 30.0, 10.0, 1.0])[self.kind]
         slope = np.array([0.85, 0.9, 1.2, 1.0, 1.0])[self.kind]
         size = 3 + scale * ((1 - u) ** (-1 / slope) - 1)
         size = np.minimum(size, np.array([30_000, 60_000, 800, 20_000, 0])[self.kind]).astype(np.int64)
         return np.where(self.kind == TRAP, ENDLESS, size + np.where(self.kind == MIXED, 20, 0))
 
+    def _bounded_sizes(self, u: Floats, pages: int) -> Ints:
+        """Return sizes that sum to `pages`, or somewhat less: log-logistic, so a power law from the median on."""
+        odds = (u / (1 - u)) ** (1 / _TAIL) * np.array([0.9, 2.0, 1.5, 0.9, 1.0])[self.kind]
+        low, high = 0.0, float(pages)
+        for _ in range(60):
+            median = (low + high) / 2
+            size = 1 + np.minimum(median * odds, pages / 50).astype(np.int64)
+            low, high = (median, high) if size.sum() <= pages else (low, median)
+        sizes: Ints = 1 + np.minimum(low * odds, pages / 50).astype(np.int64)
+        return sizes
+
     def _section_topics(self, ids: Ints, by_domain: Ints) -> NDArray[np.int64]:
         own = self.topic[:, None]
         column = ids[:, None] * SECTIONS + np.arange(SECTIONS)
-        other = words.NEIGHBOURS[own, (self._draw("neighbour", column) * 3).astype(np.int64)]
-        topical = np.where(self._draw("drift", column) < 0.08, other, own)
-        u = self._draw("sections", by_domain[:, None] * SECTIONS + np.arange(SECTIONS))
+        other = words.NEIGHBOURS[own, (self.draw("neighbour", column) * 3).astype(np.int64)]
+        topical = np.where(self.draw("drift", column) < 0.08, other, own)
+        u = self.draw("sections", by_domain[:, None] * SECTIONS + np.arange(SECTIONS))
         portal = np.where(u < 0.55, _any_topic(u / 0.55), -1)
-        spread = self._draw("special", by_domain)[:, None] < 0.5  # directories of one topic, and of all
+        spread = self.draw("special", by_domain)[:, None] < 0.5  # directories of one topic, and of all
         directory = np.where(spread, own, (own + 2 * np.arange(SECTIONS)) % N_TOPICS)
         sections = np.full((len(ids), SECTIONS), -1, np.int64)
         for kind, topics in ((TOPICAL, topical), (MIXED, portal), (HUB, directory)):
@@ -151,7 +168,7 @@ class Plan:
 
     def _make_lists(self, ids: Ints) -> None:
         """Say which hosts each kind of link chooses from: the known ones first, which are rather the large ones."""
-        fame = 0.5 * np.log(np.minimum(self.size, 5000)) - np.log(-np.log(self._draw("fame", ids) + 1e-12) + 1e-12)
+        fame = 0.5 * np.log(np.minimum(self.size, 5000)) - np.log(-np.log(self.draw("fame", ids) + 1e-12) + 1e-12)
         order = np.argsort(-fame, kind="stable")
         order = order[order < self.public]
         hosts: list[Ints] = []
@@ -180,7 +197,7 @@ class Plan:
         self.list_start = np.cumsum(self.list_size) - self.list_size
         self.listed = np.concatenate(hosts)
         self.listed_section = np.concatenate(sections)
-        u = self._draw("moved to", ids)
+        u = self.draw("moved to", ids)
         which = self.language * LISTS + np.where(self.kind == TOPICAL, LIST_TOPICAL + self.topic, LIST_JUNK)
         to = self.listed[self.list_start[which] + (u * self.list_size[which]).astype(np.int64)]
         self.moved_to = np.where(self.fate[to] == ALIVE, to, self.listed[self.list_start[which]])

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from manyhosts.markup import SETTINGS
 from manyhosts.web import TOPICS, MadeUpWeb
 from scrapy_focus.sites.portal.portal import Page
 from scrapy_focus.sites.server import SiteServer
@@ -115,6 +116,13 @@ def write_examples(
             (folder / kind / f"{k:04}.txt").write_text(text + "\n", encoding="utf-8")
 
 
+def write_seeds(web: MadeUpWeb, folder: Path, *, seeds: int = 50, seed: int = 0) -> None:
+    """Write ``seeds.txt`` into a folder, with the URLs of some pages, a line each; another seed gives others."""
+    folder.mkdir(parents=True, exist_ok=True)
+    urls = web.some_pages(seeds, np.random.default_rng(seed))
+    (folder / "seeds.txt").write_text("\n".join(urls) + "\n", encoding="utf-8")
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Serve a made-up web until Ctrl-C; the first line printed is the address of the proxy."""
     parser = argparse.ArgumentParser(
@@ -125,16 +133,28 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (127.0.0.1)")
     parser.add_argument("--port", type=int, default=8000, help="port, 0 for any free one (8000)")
     parser.add_argument("--pace", type=float, default=0.0, help="share of the time of slow hosts to wait, 0 to 1 (0)")
+    parser.add_argument(
+        "--markup", choices=[*SETTINGS], help="a web in which as many pages describe things to machines"
+    )
+    parser.add_argument("--pages", type=int, help="with --markup: about how many pages there are (no bound)")
     parser.add_argument("--topic", choices=TOPICS, help="what --folder is about")
-    parser.add_argument("--folder", type=Path, help="where to write seeds, keywords and examples of the topic")
+    parser.add_argument(
+        "--folder",
+        type=Path,
+        help="where to write seeds, keywords and examples of the topic; seeds alone with --markup",
+    )
     options = parser.parse_args(arguments)
-    if (options.topic is None) != (options.folder is None):
+    if options.topic is not None and options.folder is None:
         parser.error("--topic and --folder belong together: give both, or neither")
+    if options.folder is not None and options.topic is None and options.markup is None:
+        parser.error("--topic and --folder belong together: give both, or neither; with --markup, --folder is enough")
     try:
-        web = MadeUpWeb(seed=options.seed, hosts=options.hosts)
+        web = MadeUpWeb(seed=options.seed, hosts=options.hosts, markup=options.markup, pages=options.pages)
         server = WebServer(web, options.host, options.port, options.pace)
-        if options.folder is not None:
+        if options.topic is not None:
             write_examples(web, options.topic, options.folder)
+        elif options.folder is not None:
+            write_seeds(web, options.folder)
         server.start()
     except (ValueError, OSError) as error:
         parser.error(str(error))

@@ -113,7 +113,8 @@ def _coined(name: str, n: int) -> list[str]:
     return words
 
 
-def _translated(word: str) -> str:
+def translated(word: str) -> str:
+    """Return a word in the second language."""
     return word.translate(_TO_SECOND) + _ENDINGS[zlib.crc32(word.encode()) % len(_ENDINGS)]
 
 
@@ -133,10 +134,10 @@ SIZES: Final = np.array([len(words) for words in _SOURCES], np.int64)
 STARTS: Final = np.cumsum(SIZES) - SIZES
 _FIRST: Final = [word for words in _SOURCES for word in words]
 #: All words of each language, and the same as they are spelled in addresses.
-WORDS: Final = (_FIRST, [_translated(word) for word in _FIRST])
+WORDS: Final = (_FIRST, [translated(word) for word in _FIRST])
 SLUGS: Final = tuple([_ascii(word) for word in words] for words in WORDS)
 _ENGLISH: Final = [term.strip() for term in _TERMS.split("|")]
-TERMS: Final = (_ENGLISH, [" ".join(map(_translated, term.lower().split())).capitalize() for term in _ENGLISH])
+TERMS: Final = (_ENGLISH, [" ".join(map(translated, term.lower().split())).capitalize() for term in _ENGLISH])
 HOME, ABOUT, CONTACT, PRIVACY, LOG_IN, MORE, HERE, ON, NEXT, BACK, PARTNERS, LATEST, CALENDAR, DIRECTORY, MISSING = (
     range(15)
 )

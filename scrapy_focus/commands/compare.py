@@ -61,6 +61,10 @@ class CompareCommand(FocusCommand):
         )  # fmt: skip
         add("--targets", metavar="TYPES", default="", help="what to look for, as csv,pdf,image/* (default data)")
         add("--goal", metavar="PATH", default="", help="import path of a goal, instead of --targets")
+        add(
+            "--structured", metavar="TYPES", default="",
+            help="pages with structured data, as Recipe,Event, instead of --targets; for recordings with --bodies",
+        )  # fmt: skip
         add("--words", metavar="WORDS", default="", help="words that speak for a target, as price,inflation rate")
         add(
             "--metric", metavar="NAME", action="append", default=[],
@@ -85,8 +89,9 @@ class CompareCommand(FocusCommand):
     def check(self, args: list[str], opts: argparse.Namespace) -> None:
         if not args:
             raise UsageError("name at least one recorded site; scrapy focus-record makes one")
-        if opts.targets and opts.goal:
-            raise UsageError("--targets and --goal both say what to look for; give one")
+        wanted = [name for name in ("targets", "goal", "structured") if getattr(opts, name)]
+        if len(wanted) > 1:
+            raise UsageError(f"--{wanted[0]} and --{wanted[1]} both say what to look for; give one")
         if opts.hot is not None and opts.importance is None:
             raise UsageError("--hot says how many important pages count; say which ones are, as --importance pagerank")
         opts.hot = _hot(opts.hot)
@@ -106,7 +111,7 @@ class CompareCommand(FocusCommand):
             check_metric(metric, KNOWN_METRICS if judged else METRICS)
         if not opts.no_plots:
             require_matplotlib()
-        goal = _goal(opts.goal, opts.targets)
+        goal = _goal(opts.goal, opts.targets, opts.structured)
         check_folder(Path(opts.out))
         with _progress(metrics[0]) as progress:
             comparison = compare(
@@ -243,10 +248,13 @@ def _latency(text: str) -> float | str:
         return text
 
 
-def _goal(path: str, targets: str) -> Goal | None:
+def _goal(path: str, targets: str, structured: str) -> Goal | None:
     from scrapy_focus.goals.files import FilesGoal
+    from scrapy_focus.goals.structured import StructuredDataGoal
     from scrapy_focus.web.wanted import split_words
 
+    if structured:
+        return StructuredDataGoal.of(structured.split(","), "--structured")
     if not path:
         try:
             return FilesGoal(types=split_words(targets)) if targets else None

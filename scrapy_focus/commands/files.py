@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from scrapy.exceptions import UsageError
 
@@ -11,6 +11,9 @@ from scrapy_focus.commands.finding import PIPE, FindCommand, Plan, url_of
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Mapping
+
+_RESUMES = "resumes"  # what its state says of a crawl that was interrupted
 
 
 class FilesCommand(FindCommand):
@@ -25,6 +28,7 @@ class FilesCommand(FindCommand):
         "request a second. Stop it with Ctrl-C; the same command resumes there."
     )
     folder = "found"
+    renamed: ClassVar[Mapping[str, str]] = {"targets": "types"}
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
@@ -64,6 +68,7 @@ class FilesCommand(FindCommand):
             spider = DatasetsSpider(**arguments)
         except UsageError as error:
             raise UsageError(str(error).replace("targets:", "--types:")) from error
+        state = "" if out is None else _state(out, urls)
         doubts = [f" (for {word}, did you mean {meant}?)" for word, meant in slips(split_words(opts.types))]
         return Plan(
             spider=DatasetsSpider,
@@ -72,7 +77,9 @@ class FilesCommand(FindCommand):
             looks_for=f"files of the types {spider.goal.wanted}{''.join(doubts)}",
             stays_on=", ".join(dict.fromkeys(spider.allowed_domains)),
             out=out,
-            state="" if out is None else _state(out, urls),
+            state=state,
+            fixed=spider.fixed,
+            resumes=state.endswith(_RESUMES),
         )
 
     def begin(self, plan: Plan) -> None:
@@ -97,7 +104,7 @@ def _state(out: Path, urls: list[str]) -> str:
             f"the crawl of {', '.join(began)} in {out} was interrupted; give the same URLs to resume it, or another "
             "folder with --out"
         )
-    return f"crawl {last.number} with this folder resumes"
+    return f"crawl {last.number} with this folder {_RESUMES}"
 
 
 def _positive(option: str, given: str) -> float:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import sys
 from abc import abstractmethod
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from urllib.parse import urlsplit
 
@@ -21,7 +22,7 @@ from scrapy_focus.spiders import polite
 
 if TYPE_CHECKING:
     import argparse
-    from pathlib import Path
+    from collections.abc import Iterable, Mapping
 
     from scrapy import Spider
     from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
@@ -47,6 +48,8 @@ class Plan(NamedTuple):
     stays_on: str
     out: Path | None  # None: standard output
     state: str  # which crawl of the folder it is, "" for the first
+    fixed: Mapping[str, str]  # the arguments with which alone a crawl that was interrupted resumes
+    resumes: bool = False  # such a crawl
 
     @property
     def where(self) -> str:
@@ -78,12 +81,16 @@ class FindCommand(FocusCommand):
         parser.add_argument(
             "--out", metavar="FOLDER", default=self.folder,
             help=f"folder for what is found (default {self.folder}); the same command with the same folder resumes a "
-            "crawl that was interrupted. -: store nothing, and print the URLs that are found, one a line",
+            f"crawl that was interrupted. -: store nothing, and print {self.prints}, one a line",
         )  # fmt: skip
         parser.add_argument("--dry-run", action="store_true", help="say what would be asked for, and send nothing")
 
     #: The folder where none is given.
     folder: ClassVar[str]
+    #: Options that are called otherwise than the arguments of the spider, by these.
+    renamed: ClassVar[Mapping[str, str]] = {}
+    #: What goes to standard output, where that is asked for.
+    prints: ClassVar[str] = "the URLs that are found"
 
     def check(self, args: list[str], opts: argparse.Namespace) -> None:
         read_numbers(opts, "budget")
@@ -93,6 +100,8 @@ class FindCommand(FocusCommand):
             opts.plan = plan = self.plan(args, opts)
             if plan.out is not None:
                 _check_out(plan.out, dry=opts.dry_run)
+                if plan.resumes:
+                    self._check_same(plan.out, plan.fixed)
         except UsageError as error:
             raise UsageError(in_options(str(error))) from error
         self.requires_crawler_process = not opts.dry_run
@@ -128,6 +137,31 @@ class FindCommand(FocusCommand):
             print(one_line(ending.sentence), file=sys.stderr if plan.out is None else sys.stdout, flush=True)
         return self.exitcode or ending.status
 
+    def _check_same(self, out: Path, now: Mapping[str, str]) -> None:
+        """Raise ``UsageError`` for a crawl that resumes if what it began with is not what is asked for now."""
+        from scrapy_focus.found.notes import began_with
+
+        try:
+            then = began_with(out)
+        except OSError:
+            return  # the crawl says so
+        changed = [name for name in then if name in now and then[name] != now[name]]
+        if changed:
+            before, after = (", ".join(self._option(name, each[name]) for name in changed) for each in (then, now))
+            raise UsageError(
+                f"the crawl in {out} began with {before}, and cannot resume with {after}; give the same, or another "
+                "folder with --out"
+            )
+
+    def _option(self, argument: str, value: str) -> str:
+        """Return an argument of the spider as it is given to the command."""
+        option = f"--{self.renamed.get(argument, argument).replace('_', '-')}"
+        return f"{option} {value}".removesuffix(" yes") if value else f"no {option}"
+
+    def in_my_words(self, message: str) -> str:
+        """Return what a crawl says of its job in the words of the command: its JOBDIR is in the folder."""
+        return message.replace("another JOBDIR", "another folder with --out")
+
     def _set_up(self, opts: argparse.Namespace) -> None:
         from scrapy_focus.addon import Addon
 
@@ -144,7 +178,7 @@ class FindCommand(FocusCommand):
 
     def _first_words(self, plan: Plan, budget: int | None) -> str:
         """Say what is about to be done, and what is obeyed."""
-        where = "; their URLs are printed" if plan.out is None else f"; they go to {plan.where}"
+        where = f"; it prints {self.prints}" if plan.out is None else f"; they go to {plan.where}"
         limit = f"at most {budget:,} requests" if budget else "no limit of requests"
         return (
             f"Looking for {plan.looks_for} from {', '.join(plan.urls)}, on {plan.stays_on}; {limit}{where}. "
@@ -193,6 +227,30 @@ def _check_out(out: Path, *, dry: bool) -> None:
         from scrapy_focus.spiders.arguments import try_out
 
         try_out(out / "manifest.jsonl")
+
+
+def has_job(out: Path) -> bool:
+    """Whether a crawl began in a folder that resumes there."""
+    return (out / ".focus" / "job" / "focus").exists()
+
+
+def has_lines(path: Path) -> bool:
+    """Whether a list has anything in it."""
+    return path.exists() and path.stat().st_size > 0
+
+
+def seeds_in(words: Iterable[str]) -> list[str]:
+    """Return the URLs that are given, each once; a word that is the name of a file stands for those in it.
+
+    Raises
+    ------
+    UsageError
+        If one is none, or a file has none.
+    """
+    from scrapy_focus.spiders.arguments import seeds_of
+
+    urls = (url for word in words for url in (seeds_of(word) if Path(word).is_file() else [url_of(word)]))
+    return list(dict.fromkeys(urls))
 
 
 def url_of(word: str) -> str:

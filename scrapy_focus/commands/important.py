@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from scrapy.exceptions import UsageError
 
-from scrapy_focus.commands.finding import PIPE, FindCommand, Plan, url_of
+from scrapy_focus.commands.finding import PIPE, FindCommand, Plan, has_job, has_lines, url_of
 
 if TYPE_CHECKING:
     import argparse
@@ -50,8 +50,8 @@ class ImportantCommand(FindCommand):
             "root": urls, "budget": str(opts.budget or ""), "by": opts.by, "words": opts.words, "out": opts.out,
         }  # fmt: skip
         spider = ImportantSpider(**arguments)
-        resumes = out is not None and (out / ".focus" / "job" / "focus").exists()
-        if out is not None and not resumes and (out / PAGES).exists() and (out / PAGES).stat().st_size:
+        resumes = out is not None and has_job(out)
+        if out is not None and has_lines(out / PAGES) and not resumes:
             raise UsageError(f"{opts.out} has the results of another crawl; name another folder with --out")
         return Plan(
             spider=ImportantSpider,
@@ -61,4 +61,6 @@ class ImportantCommand(FindCommand):
             stays_on=", ".join(dict.fromkeys(spider.allowed_domains)),
             out=out,
             state="the last crawl resumes" if resumes else "",
+            fixed=spider.fixed,
+            resumes=resumes,
         )

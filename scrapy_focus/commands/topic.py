@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from scrapy.exceptions import UsageError
 
-from scrapy_focus.commands.finding import PIPE, FindCommand, Plan, url_of
+from scrapy_focus.commands.finding import PIPE, FindCommand, Plan, has_job, has_lines, seeds_in
 
 if TYPE_CHECKING:
     import argparse
@@ -46,20 +46,19 @@ class TopicCommand(FindCommand):
         )  # fmt: skip
 
     def plan(self, args: list[str], opts: argparse.Namespace) -> Plan:
-        from scrapy_focus.spiders.arguments import seeds_of
         from scrapy_focus.spiders.topic import TopicSpider
 
         if not args:
             raise UsageError(f"where to start? Give pages on the topic: scrapy {self.command} https://example.org/ ...")
-        seeds = [url for word in args for url in (seeds_of(word) if Path(word).is_file() else [url_of(word)])]
         out = None if opts.out == PIPE else Path(opts.out)
         arguments = {
-            "seeds": list(dict.fromkeys(seeds)), "examples": opts.examples, "model": opts.model,
+            "seeds": seeds_in(args), "examples": opts.examples, "model": opts.model,
             "keywords": opts.keywords, "per_domain": opts.per_domain, "budget": str(opts.budget or ""),
             "out": PIPE if out is None else "", "folder": "" if out is None else str(out),
         }  # fmt: skip
         spider = TopicSpider(**arguments)
-        if spider.out is not None and _has_lines(spider.out) and not _has_job(Path(opts.out)):
+        resumes = out is not None and has_job(out)
+        if spider.out is not None and has_lines(spider.out) and not resumes:
             raise UsageError(f"{opts.out} has the results of another crawl; name another folder with --out")
         known = [name for name in ("examples", "model") if arguments[name]]
         words = f"pages on the topic of {', '.join(f'{name} {arguments[name]}' for name in known)}"
@@ -70,13 +69,7 @@ class TopicCommand(FindCommand):
             looks_for=words if known else f"pages with the words {', '.join(spider.keywords)}",
             stays_on="any host",
             out=out,
-            state="the last crawl resumes" if out is not None and _has_job(out) else "",
+            state="the last crawl resumes" if resumes else "",
+            fixed=spider.fixed,
+            resumes=resumes,
         )
-
-
-def _has_job(out: Path) -> bool:
-    return (out / ".focus" / "job" / "focus").exists()
-
-
-def _has_lines(path: Path) -> bool:
-    return path.exists() and path.stat().st_size > 0

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import scrapy_focus
 from scrapy_focus.core.policy import import_path
 from scrapy_focus.goals.files import FilesGoal
+from scrapy_focus.goals.structured import ANY, StructuredDataGoal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,10 +38,12 @@ def command_of(comparison: Comparison, metric: str) -> str:
     """Return the command that makes the same comparison, from the same folder."""
     conditions, goal = comparison.conditions, comparison.conditions.goal
     types = str(goal.wanted).replace(", ", ",") if isinstance(goal, FilesGoal) else None
+    structured = ",".join(goal.given) or ANY if type(goal) is StructuredDataGoal else None
     options = {
         "--seeds": _seeds(comparison.seeds),
         "--targets": types,
-        "--goal": goal_path(goal) if types is None else None,
+        "--structured": structured,
+        "--goal": goal_path(goal) if types is None and structured is None else None,
         "--words": ",".join(conditions.words) or None,
         "--budget": conditions.budget,
         "--concurrency": conditions.concurrency if conditions.concurrency > 1 else None,

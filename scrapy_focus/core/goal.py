@@ -18,8 +18,16 @@ class Goal(Protocol):
         """Return the reward, or ``None`` if it comes later."""
 
 
+def noun_of(goal: Goal) -> str:
+    """Return what several things that a goal looks for are called, as it says itself in ``noun``."""
+    return str(getattr(goal, "noun", "targets"))
+
+
 class ItemsGoal:
     """An outcome is worth the items that its page gave, as they came out of the item pipelines."""
+
+    #: What is counted.
+    noun = "items"
 
     #: Whether the headers of a response are enough to know what it is worth, so that a HEAD can tell.
     heads_tell = False

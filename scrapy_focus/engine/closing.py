@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from scrapy import signals
 
 from scrapy_focus.core.errors import StorageError
-from scrapy_focus.core.goal import ItemsGoal
+from scrapy_focus.core.goal import noun_of
 from scrapy_focus.core.printable import printable_logger, reason_of
 from scrapy_focus.engine.ending import (
     Ending,
@@ -20,8 +20,9 @@ from scrapy_focus.engine.ending import (
     note_ending,
 )
 from scrapy_focus.engine.failure import failure_kind, in_words, running_command
+from scrapy_focus.engine.structured import types_seen
 from scrapy_focus.goals.files import FilesGoal
-from scrapy_focus.goals.pages import PagesGoal
+from scrapy_focus.goals.structured import StructuredDataGoal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -113,17 +114,18 @@ class Closing:
             reason=reason,
             found=status.rewards or items,
             noun=_noun(self.goal) if status.rewards or not items else "items",
-            wanted=str(self.goal.wanted) if isinstance(self.goal, FilesGoal) else "",
+            wanted=_wanted(self.goal),
             read=read + self._read,
             asked=self._asked,
             requests=int(status.used["requests"]),
             failure=self._failure,
-            types=self.types,
+            types=types_seen(status.counts) if isinstance(self.goal, StructuredDataGoal) else self.types,
             error=self.error,
             resumable=self.resumable,
             where="" if out in (None, "-") else str(out),
             unread=sorted(self._unread),
             n_unread=self._n_unread,
+            described=_described(self.goal) if status.rewards or not items else "",
         )
 
     def _end(self, ending: Ending) -> None:
@@ -144,12 +146,21 @@ class Closing:
         (logger.warning if ending.status else logger.info)("%s", ending.sentence, extra=extra)
 
 
+def _wanted(goal: Goal) -> str:
+    if isinstance(goal, StructuredDataGoal) and goal.names:
+        return f"page {_described(goal)}"
+    return str(goal.wanted) if isinstance(goal, FilesGoal) else ""
+
+
+def _described(goal: Goal) -> str:
+    """Say which pages are found, ``""`` where their noun says it."""
+    if not isinstance(goal, StructuredDataGoal):
+        return ""
+    return f"with {' or '.join(goal.names) or 'structured data'}"
+
+
 def _noun(goal: Goal) -> str:
-    if isinstance(goal, ItemsGoal):
-        return "items"
-    if isinstance(goal, PagesGoal):
-        return goal.noun
-    return "files" if isinstance(goal, FilesGoal) else "pages" if hasattr(goal, "relevance") else "targets"
+    return "pages" if isinstance(goal, StructuredDataGoal) else noun_of(goal)
 
 
 def connection_kind(entry: Entry) -> str:

@@ -87,7 +87,7 @@ class Facts(NamedTuple):
 
     reason: str  # for which Scrapy closed the spider
     found: float  # rewards, or items where there are more
-    noun: str  # of what was found: "files", "items"
+    noun: str  # of what was found: "files", "items"; more than one
     wanted: str  # types that were asked for, "" for any
     read: int  # answers that are pages or files; of this run, where no server answered anything in it
     asked: int  # picks with an outcome in this run
@@ -99,6 +99,7 @@ class Facts(NamedTuple):
     where: str = ""  # the folder or file of what was found
     unread: Sequence[str] = ()  # start URLs that could not be read in this run, the first of them, with the reasons
     n_unread: int = 0  # how many there were
+    described: str = ""  # which of what the noun names: "with Recipe"
 
 
 def draw(facts: Facts) -> Ending:
@@ -139,7 +140,7 @@ def _failed(facts: Facts) -> Ending:
     if is_full(facts.error):
         return Ending(
             kind="disk_full",
-            sentence=f"The disk is full, after {_amount(facts.found)} {facts.noun}: make room, then {again}.",
+            sentence=f"The disk is full, after {_counted(facts)}: make room, then {again}.",
         )
     why = f" ({printable(str(facts.error), _LONGEST)})" if facts.error is not None else ""
     return Ending(
@@ -177,7 +178,7 @@ def _nothing_asked(facts: Facts) -> Ending:
 
 
 def _nothing(facts: Facts) -> Ending:
-    asked = f"No {facts.wanted or facts.noun} in {facts.requests:,} requests"
+    asked = f"No {printable(facts.wanted, _LONGEST) or _called(facts)} in {facts.requests:,} requests"
     if facts.wanted:
         asked += f"; seen: {seen(facts.types)}"
     advice = "try other types, or another start URL" if facts.wanted else "try another start URL"
@@ -208,8 +209,16 @@ def _budget(reason: str) -> str:
 
 
 def _found_so_far(facts: Facts) -> str:
+    return f"{_counted(facts)} found in {facts.requests:,} requests"
+
+
+def _counted(facts: Facts) -> str:
+    return f"{_amount(facts.found)} {_called(facts)}"
+
+
+def _called(facts: Facts) -> str:
     noun = facts.noun.removesuffix("s") if facts.found == 1 else facts.noun
-    return f"{_amount(facts.found)} {noun} found in {facts.requests:,} requests"
+    return f"{noun} {printable(facts.described, _LONGEST)}" if facts.described else noun
 
 
 def _kept(facts: Facts, before: str) -> str:

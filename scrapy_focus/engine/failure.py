@@ -62,6 +62,13 @@ def running_command() -> ScrapyCommand | None:
     return None
 
 
+def in_words_of_command(error: BaseException) -> str:
+    """Return what an error says, as a command of ours that crawls says it."""
+    said = str(error)
+    in_my_words: Callable[[str], str] | None = getattr(running_command(), "in_my_words", None)
+    return said if in_my_words is None else in_my_words(said)
+
+
 @contextmanager
 def in_one_line() -> Iterator[None]:
     """Let an error in an argument or setting end the crawl that starts now with one line in the log; it is raised."""

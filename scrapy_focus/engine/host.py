@@ -39,6 +39,10 @@ class Host(Protocol):
         """The class of who decides."""
 
     @property
+    def noun(self) -> str:
+        """What several things that are looked for are called: ``"files"``."""
+
+    @property
     def progress(self) -> str:
         """How to show progress: ``"auto"``, ``"panel"``, ``"log"`` or ``"off"``."""
 

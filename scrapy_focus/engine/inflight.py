@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
 from scrapy.exceptions import DownloadCancelledError, IgnoreRequest, StopDownload
+from scrapy.http import HtmlResponse
 
 from scrapy_focus.core.types import Link, Outcome, Pick
 from scrapy_focus.engine.marks import PICK
-from scrapy_focus.engine.pages import text_of
+from scrapy_focus.engine.pages import can_be_read, text_of
 from scrapy_focus.web.mime import parse_mime
 from scrapy_focus.web.sniff import sniff
 
@@ -94,6 +95,12 @@ class ResponsePage:
     @property
     def kind(self) -> str:
         return sniff(self._response.body)
+
+    @property
+    def root(self) -> Any:
+        """The tree that Scrapy parses once for all; ``None`` where it makes none."""
+        response = self._response
+        return response.selector.root if isinstance(response, HtmlResponse) and can_be_read(response) else None
 
 
 class Entry:

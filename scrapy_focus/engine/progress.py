@@ -79,10 +79,10 @@ class View(NamedTuple):
 
 
 def progress(host: Host, finds: Finds | None = None) -> list[str]:
-    """Say how a crawl stands: requests and targets, rates, bytes, and the best arms."""
+    """Say how a crawl stands: requests and finds, rates, bytes, and the best arms."""
     status = host.status(best=_BEST)
     used, limit = int(status.used["requests"]), status.limits["requests"]
-    so_far = f"{used:,}{f' of {limit:,}' if limit else ''} requests, {_amount(status.rewards)} targets"
+    so_far = f"{used:,}{f' of {limit:,}' if limit else ''} requests, {_found(host, status)}"
     best = _best(status, finds)
     return [so_far, *_details(host, status), *([f"best arms: {', '.join(best)}"] if best else [])]
 
@@ -96,7 +96,7 @@ def draw_panel(view: View, width: int) -> Panel:
     host, finds = view.host, view.finds
     status = host.status(best=_BEST)
     view.speed.note(status)
-    limit, found = status.limits["requests"], f"{_amount(status.rewards)} targets"
+    limit, found = status.limits["requests"], _found(host, status)
     if finds.kinds:
         found += f": {kinds(finds)}"
     lines = [found, *_details(host, status)]
@@ -183,13 +183,13 @@ def _details(host: Host, status: Status) -> list[str]:
 
 
 def _outlook(host: Host, status: Status) -> list[str]:
-    """Say how many targets are left, but for a crawl that could look at nothing so far."""
+    """Say how many finds are left, but for a crawl that could look at nothing so far."""
     if not any(status.counts.get(f"outcome/{label}") for label in ("ok", "mime_stop", "spider_error")):
         return []
     if status.left is not None:
         left = status.left
-        return [f"about {left.middle:,.0f} targets left to find ({left.low:,.0f} to {left.high:,.0f})"]
-    return ["targets left to find: not known"] if host.policy.can("expected_left") else []
+        return [f"about {left.middle:,.0f} {host.noun} left to find ({left.low:,.0f} to {left.high:,.0f})"]
+    return [f"{host.noun} left to find: not known"] if host.policy.can("expected_left") else []
 
 
 def _errors(status: Status) -> list[str]:
@@ -213,6 +213,13 @@ def _best(status: Status, finds: Finds | None) -> list[str]:
         names = unlike([printable(readable(name), _LONGEST) for name, _, _ in status.best_arms])
         paid = [(name, earned, pulls) for name, (_, earned, pulls) in zip(names, status.best_arms, strict=True)]
     return [f"{name} ({_amount(earned)} from {pulls:,})" for name, earned, pulls in paid]
+
+
+def _found(host: Host, status: Status) -> str:
+    """Say how much was found: "1 page with structured data"."""
+    first, blank, rest = host.noun.partition(" ")
+    noun = f"{first.removesuffix('s')}{blank}{rest}" if status.rewards == 1 else host.noun
+    return f"{_amount(status.rewards)} {noun}"
 
 
 def _amount(value: float) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from scrapy_focus.core.errors import ConfigError, StorageError
 from scrapy_focus.core.files import write_atomically
 from scrapy_focus.core.printable import reason_of
+from scrapy_focus.found.entities import ENTITIES
 from scrapy_focus.found.linkbook import GRAPH
 from scrapy_focus.found.listed import MANIFEST, SKIPPED
 from scrapy_focus.found.notes import NOTES
@@ -24,8 +25,8 @@ PAGE = "index.html"
 def write_report(folder: Path) -> Path:
     """Write ``index.html`` and a table from what is in a folder now, and return the page.
 
-    The table is ``files.csv``, ``pages.csv`` or ``importance.csv``. Each is whole after a kill at any instant: the
-    old one or the new one. A hundred thousand files take some seconds.
+    The table is ``files.csv``, ``pages.csv``, ``importance.csv`` or ``hosts.csv``. Each is whole after a kill at any
+    instant: the old one or the new one. A hundred thousand files take some seconds.
 
     Raises
     ------
@@ -36,7 +37,7 @@ def write_report(folder: Path) -> Path:
     """
     if not folder.is_dir():
         raise ConfigError(f"{folder} is no folder; name the one in which a crawl stored what it found")
-    if not any((folder / name).exists() for name in (MANIFEST, SKIPPED, PAGES, GRAPH, NOTES)):
+    if not any((folder / name).exists() for name in (MANIFEST, SKIPPED, PAGES, ENTITIES, GRAPH, NOTES)):
         raise ConfigError(
             f"no crawl has stored anything in {folder}: it has no {MANIFEST}, {PAGES} or {NOTES}; name the folder of "
             "a crawl"

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
 
 from scrapy_focus.core.errors import ConfigError, StorageError
+from scrapy_focus.web.domains import domain_of
 from scrapy_focus.web.mime import FILE_TYPES, effective_mime, extension
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ MANIFEST = "manifest.jsonl"
 SKIPPED = "skipped.jsonl"
 _BY_MIME = {mime: name for name, mimes in reversed(FILE_TYPES.items()) for mime in mimes}
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,20}://([^/?#]*)([^?#]*)")
+_PORT = re.compile(r":\d*\Z")
 _SURROGATE = re.compile("[\ud800-\udfff]")  # in a name that no file has
 _LONGEST_KIND = 40  # characters
 _FILES = "files"  # the folder of files in the folder of what was found
@@ -121,6 +123,17 @@ def parts_of(url: str) -> tuple[str, str]:
     """
     found = _URL.match(url)
     return ("", "") if found is None else (found[1].rpartition("@")[2].lower(), found[2])
+
+
+def domain_at(host: str) -> str:
+    """Return the registered domain of a host with its port, as :func:`parts_of` has it.
+
+    Examples
+    --------
+    >>> domain_at("www.example.org:81"), domain_at("127.0.0.1:8000"), domain_at("[::1]:80")
+    ('example.org', '127.0.0.1', '[::1]')
+    """
+    return domain_of(_PORT.sub("", host))
 
 
 class _Places:

@@ -36,7 +36,7 @@ _CHUNK = 1 << 16  # bytes
 _LONGEST_LINE = 1 << 20  # bytes
 _LONGEST = 1000  # characters of an anchor or a reason
 
-_TEXTS = ("url", "method", "mime", "error", "why", "page", "anchor")
+_TEXTS = ("url", "method", "mime", "error", "why", "page", "anchor", "moved_to")
 
 Kind = Literal["run", "outcome", "state"]
 
@@ -55,6 +55,7 @@ class Answer(NamedTuple):
     why: str = ""  # it was not asked for, in words
     page: str = ""  # URL of the page with the link
     anchor: str = ""  # text of the link
+    moved_to: str = ""  # URL of the page that came, if it is another one
 
 
 class Referrers(NamedTuple):
@@ -114,12 +115,12 @@ class NoteBook:
 
     def outcome(
         self, answer: Answer, *, elsewhere: Sequence[str] = (), left_out: Sequence[str] = (),
-        links: Sequence[str] = (), moved_to: str = "",
+        links: Sequence[str] = (),
     ) -> None:  # fmt: skip
         """Note what came of a link; behind this, a kill of the process does not lose it.
 
         ``elsewhere`` and ``left_out`` are hosts and extensions of links that were met first on its page, say; ``links``
-        are keys of the links of its page, and ``moved_to`` is the URL of the page if it is another one.
+        are keys of the links of its page.
         """
         short = answer._replace(anchor=answer.anchor[:_LONGEST], why=answer.why[:_LONGEST])
         fields: dict[str, Any] = {
@@ -127,7 +128,7 @@ class NoteBook:
             for name, value in zip(Answer._fields, short, strict=True)
             if value != Answer._field_defaults.get(name)
         }
-        more = {"elsewhere": [*elsewhere], "left_out": [*left_out], "moved_to": moved_to if links else ""}
+        more = {"elsewhere": [*elsewhere], "left_out": [*left_out]}
         fields |= {name: value for name, value in more.items() if value}
         if links:
             fields["links"] = " ".join(links)
@@ -190,6 +191,23 @@ def read_notes(folder: Path) -> Notes:
         crawl=crawl, runs=runs, answers=[*answers.values()], state=state, elsewhere=[*elsewhere],
         left_out=[*left_out], damaged=damaged,
     )  # fmt: skip
+
+
+def began_with(folder: Path) -> dict[str, str]:
+    """Return the arguments with which alone the last crawl of a folder resumes; ``{}`` where they were not noted.
+
+    Raises
+    ------
+    OSError
+        If the notes cannot be read.
+    """
+    there = sorted(_runs_in(folder))
+    crawl = max((number for number, _, _ in there), default=0)
+    for _, _, path in (run for run in there if run[0] == crawl):
+        fields = _fields(next(_lines_of(path), b""))
+        if isinstance(fixed := fields.get("fixed"), dict):
+            return {str(name): str(value) for name, value in fixed.items()}
+    return {}
 
 
 @lru_cache(maxsize=1 << 14)

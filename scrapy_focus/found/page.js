@@ -3,7 +3,7 @@
 (() => {
   const {about, noun, texts, rows} = JSON.parse(document.getElementById("data").textContent);
   const [NAME, FOLDER, END, SIZE, KIND, PLACE, PAGE, ANCHOR, STATE, STORED, FILE] = Array(11).keys();
-  const FIRST = 25, STEP = 100;
+  const FIRST = 25, STEP = 100, nouns = noun.replace(/y$/, "ie") + "s";
   const body = document.querySelector(".files tbody"), more = document.querySelector(".more");
   const [search, kind, state] = ["search", "kind", "state"].map(id => document.getElementById(id));
   const hits = document.getElementById("hits");
@@ -40,6 +40,7 @@
   };
   const size = bytes => {
     if (about === "topic") return bytes + " %"; // of relevance
+    if (about === "structured") return bytes.toLocaleString("en"); // values of an entity
     if (about === "importance") {
       return (bytes / 1000).toLocaleString("en", {minimumFractionDigits: 2, maximumFractionDigits: 2});
     }
@@ -78,7 +79,7 @@
     body.append(...chosen.slice(shown, until).map(show));
     shown = until;
     more.hidden = shown >= chosen.length;
-    hits.textContent = chosen.length.toLocaleString("en") + " of " + rows.length.toLocaleString("en") + " " + noun + "s";
+    hits.textContent = chosen.length.toLocaleString("en") + " of " + rows.length.toLocaleString("en") + " " + nouns;
   };
   const value = text => /^[\d,]+( pages?)?$/.test(text) ? parseInt(text.replaceAll(",", ""), 10) : text;
   const key = {

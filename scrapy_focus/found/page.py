@@ -26,6 +26,7 @@ from scrapy_focus.found.tables import (
     facts_of,
     ignored_table,
     paid_table,
+    seen_table,
     skips_of,
     sums_tables,
     traffic_table,
@@ -33,7 +34,7 @@ from scrapy_focus.found.tables import (
     web_link,
     words_table,
 )
-from scrapy_focus.found.words import counted, ending, outlook, size_text
+from scrapy_focus.found.words import counted, ending, number_of, outlook, plural, size_text
 from scrapy_focus.sheets.environment import environment
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
     from scrapy_focus.found.listed import Listed
+    from scrapy_focus.found.notes import Notes
     from scrapy_focus.found.ranking import Through
     from scrapy_focus.found.report import Report
 
@@ -53,7 +55,9 @@ _HEADS = {  # of the list
     "files": {"name": "Name", "kind": "Type", "size": "Size", "state": "State", "place": "Section"},
     "topic": {"name": "Page", "kind": "Language", "size": "Relevance", "state": "State", "place": "Host"},
     "importance": {"name": "Page", "kind": "Rank", "size": "Importance", "state": "State", "place": "Linked from"},
+    "structured": {"name": "Entity", "kind": "Type", "size": "Values", "state": "State", "place": "Host"},
 }
+_FOUND = {"topic": " on the topic", "structured": " with entities"}
 
 
 class Shown(NamedTuple):
@@ -101,6 +105,7 @@ def page(report: Report) -> bytes:
         height=HEIGHT,
         paid=paid_table(report),
         words=words_table(report),
+        seen=seen_table(report),
         waiting=waiting_table(report),
         resumable=bool(report.notes.runs) and report.notes.runs[-1].get("resumable"),
         skips=skips_of(report),
@@ -115,7 +120,7 @@ def page(report: Report) -> bytes:
 @lru_cache(maxsize=1)
 def _environment() -> Environment:
     made = environment(_PACKAGE)
-    made.filters |= {"counted": counted, "printable": printable}
+    made.filters |= {"counted": counted, "plural": plural, "printable": printable}
     return made
 
 
@@ -150,6 +155,12 @@ def _summary(report: Report) -> str:
         there = f"{counted(len(report.pages), 'page')} {'was' if len(report.pages) == 1 else 'were'} read"
         on = f", on {counted(len(report.hosts), 'host')}" if report.files else ""
         return f"{there}; {len(report.files):,} of them {'is' if len(report.files) == 1 else 'are'} on the topic{on}."
+    if report.about == "structured":
+        pages, found = (sum(getattr(host, name) for host in report.read) for name in ("pages", "with_entities"))
+        there = f"{counted(pages, 'page')} {'was' if pages == 1 else 'were'} read"
+        on = f", on {counted(len(report.hosts), 'host')}" if report.files else ""
+        what = f"{counted(len(report.files), 'entity')} of what is looked for"
+        return f"{there}; {found:,} of them {'has' if found == 1 else 'have'} {what}{on}."
     if not report.files:
         return "No file was found."
     size, kinds, hosts = sum(file.size for file in report.files), len(report.kinds), len(report.hosts)
@@ -174,14 +185,26 @@ def _results(report: Report) -> list[str]:
         ordinal = f"Crawl {notes.crawl}" if notes.crawl > 1 else "The crawl"
         said.append(
             f"{ordinal} followed {counted(len(notes.answers), 'link')} with {counted(requests, 'request')}, and found "
-            f"{counted(found, report.noun)}{' on the topic' * (report.about == 'topic')}{rate}."
+            f"{counted(found, report.noun)}{_FOUND.get(report.about, '')}{rate}."
         )
+        said += _all_sent(notes, requests)
     said += _best(report)
     said.append(ending(notes))
     for url, why in report.unread[:_UNREAD]:
         if printable(url, 300) not in said[-1]:
             said.append(f"The crawl was to begin at {printable(url, _LONGEST)}, too, which could not be read: {why}.")
     return [*said, *outlook(notes, report.noun)]
+
+
+def _all_sent(notes: Notes, counted_here: int) -> list[str]:
+    """Say how many requests were sent in all, where that is more than those for links that were followed once."""
+    used = notes.state.get("used")
+    sent = int(number_of(used.get("requests")) or 0) if isinstance(used, dict) else 0
+    if sent <= counted_here:
+        return []
+    more = ["robots.txt"] if notes.runs and notes.runs[-1].get("robots") else []
+    more += ["what was asked again after an interruption"] if len(notes.runs) > 1 else []
+    return [f"It sent {counted(sent, 'request')} in all{', with ' if more else ''}{' and '.join(more)}."]
 
 
 def _best(report: Report) -> list[str]:
@@ -200,7 +223,7 @@ def _places(report: Report) -> list[str]:
     """Return where each find is: its section, or its host, or both."""
     if report.about == "importance":
         return [counted(page.links, "page") for page in report.ranking if page.is_fetched]
-    if report.about == "topic":
+    if report.about in ("topic", "structured"):
         return [page.host for page in report.files]
     several = len(report.hosts) > 1
     return [file.host + file.section if several else file.section for file in report.files]
@@ -220,6 +243,8 @@ def _shown(report: Report, file: Listed, place: str, more: Sequence[Through]) ->
 def _size(report: Report, size: int) -> str:
     if report.about == "files":
         return size_text(size)
+    if report.about == "structured":
+        return f"{size:,}"
     return f"{size} %" if report.about == "topic" else f"{size / 1000:,.2f}"
 
 
@@ -273,7 +298,7 @@ def _data(report: Report, places: Sequence[str], more: Sequence[Sequence[Through
             *(each for other in others for each in (number(web_link(other.page)), number_shown(other.anchor))),
         ])  # fmt: skip
     text = json.dumps(
-        {"about": report.about, "noun": report.noun, "texts": [*numbers], "rows": rows}, separators=(",", ":")
+        {"about": report.about, "noun": report.listed, "texts": [*numbers], "rows": rows}, separators=(",", ":")
     )  # fmt: skip
     for char in "<>&":
         text = text.replace(char, f"\\u{ord(char):04x}")

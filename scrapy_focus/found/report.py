@@ -10,24 +10,28 @@ from collections import Counter, defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from scrapy_focus.found.entities import ENTITIES, host_sums, read_entities
+from scrapy_focus.found.entities import as_listed as as_entity
 from scrapy_focus.found.linkbook import GRAPH
 from scrapy_focus.found.listed import parts_of, read_list, read_skipped
 from scrapy_focus.found.notes import Referrers, link_key, read_notes, read_referrers
 from scrapy_focus.found.pages import PAGES, as_listed, read_pages
 from scrapy_focus.found.ranking import as_listed as as_ranked
 from scrapy_focus.found.ranking import read_ranking
-from scrapy_focus.found.words import failure
+from scrapy_focus.found.words import failure, number_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
+    from scrapy_focus.found.entities import FoundEntity, HostSum
     from scrapy_focus.found.listed import Listed, Skipped
     from scrapy_focus.found.notes import Answer, Notes
     from scrapy_focus.found.pages import Page
     from scrapy_focus.found.ranking import RankedPage
 
 _PAGES = 20  # that have a broken link, which are named
+About = Literal["files", "topic", "importance", "structured"]
 STATES = ("new", "changed", "same", "gone", "unseen")
 
 
@@ -73,7 +77,7 @@ class Ignored(NamedTuple):
 class Report(NamedTuple):
     """All that a page shows."""
 
-    about: Literal["files", "topic", "importance"]  # what is looked for
+    about: About  # what is looked for
     files: list[Listed]  # what was found
     pages: list[Page]  # that were fetched in a search for a topic, on it or not
     skipped: list[Skipped]
@@ -87,11 +91,19 @@ class Report(NamedTuple):
     unread: list[tuple[str, str]]  # URLs at which the crawl was to begin, and why they could not be read
     ignored: list[Ignored]
     ranking: list[RankedPage]  # all pages that are known, in a search for the most important ones
+    entities: list[FoundEntity]  # that were found in a search for structured data
+    read: list[HostSum]  # what came of each host, in such a search
+    seen: list[tuple[str, int]]  # types of entities that were seen and not looked for, the most frequent first
 
     @property
     def noun(self) -> Literal["file", "page"]:
-        """What is found."""
+        """What is found by following a link."""
         return "file" if self.about == "files" else "page"
+
+    @property
+    def listed(self) -> Literal["file", "page", "entity"]:
+        """What is in the list: a page may describe several entities."""
+        return "entity" if self.about == "structured" else self.noun
 
     @property
     def states(self) -> dict[str, int]:
@@ -116,13 +128,15 @@ def report_of(folder: Path) -> Report:
     is_topic = about == "topic"
     pages = read_pages(folder) if is_topic else []
     ranking = read_ranking(folder) if about == "importance" else []
+    entities = read_entities(folder) if about == "structured" else []
     if about == "importance":
         files = [as_ranked(page) for page in ranking if page.is_fetched]
+    elif about == "structured":
+        files = [as_entity(entity) for entity in entities]
     else:
         files = [as_listed(page) for page in pages if page.is_relevant] if is_topic else read_list(folder)
-    if is_topic:
-        relevant = {page.url for page in files}
-        notes = replace(notes, answers=[each._replace(files=float(each.url in relevant)) for each in notes.answers])
+    if about in ("topic", "structured"):
+        notes = _with_finds(notes, {file.url for file in files})
     several = len({file.host for file in files}) > 1
     broken = _broken(folder, notes)
     return Report(
@@ -131,16 +145,32 @@ def report_of(folder: Path) -> Report:
         sections=_sums(files, lambda file: (_host(file.page or file.url) if several else "") + file.section),
         traffic=_traffic(notes.answers), reasons=_reasons(notes.answers, skipped), broken=broken,
         unread=_unread(notes), ignored=_ignored(notes.state.get("parameters")),
-        ranking=ranking,
+        ranking=ranking, entities=entities, read=host_sums(entities, notes.answers) if about == "structured" else [],
+        seen=_seen(notes.state.get("seen"), {name for entity in entities for name in entity.types}),
     )  # fmt: skip
 
 
-def _about(folder: Path, notes: Notes) -> Literal["files", "topic", "importance"]:
+def _about(folder: Path, notes: Notes) -> About:
     """Return what was looked for in a folder."""
     spider = notes.runs[-1].get("spider") if notes.runs else ""
+    if spider == "structured" or (folder / ENTITIES).exists():
+        return "structured"
     if spider == "important" or (folder / GRAPH).exists():
         return "importance"
     return "topic" if spider == "topic" or (folder / PAGES).exists() else "files"
+
+
+def _with_finds(notes: Notes, urls: set[str]) -> Notes:
+    """Return notes in which those answers brought something whose pages are on a list."""
+    found = [each._replace(files=float((each.moved_to or each.url) in urls)) for each in notes.answers]
+    return replace(notes, answers=found)
+
+
+def _seen(noted: Any, found: set[str]) -> list[tuple[str, int]]:
+    """Return the types of entities that were seen, but for those of which some were found."""
+    seen = noted.items() if isinstance(noted, dict) else ()
+    counts = {str(name): int(number_of(n) or 0) for name, n in seen if str(name) not in found}
+    return Counter(counts).most_common()
 
 
 def _sums(files: Iterable[Listed], name_of: Callable[[Listed], str]) -> list[Sum]:

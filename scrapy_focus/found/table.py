@@ -11,13 +11,17 @@ import re
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
+from scrapy_focus.found.entities import HostSum, types_of
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from scrapy_focus.found.report import Report
 
 #: The table of each kind of crawl.
-TABLES = {"files": "files.csv", "topic": "pages.csv", "importance": "importance.csv"}
+TABLES = {
+    "files": "files.csv", "topic": "pages.csv", "importance": "importance.csv", "structured": "hosts.csv",
+}  # fmt: skip
 _COLUMNS = {
     "files": (
         "name", "kind", "size", "state", "host", "section", "url", "page", "anchor", "path", "crawl", "at", "mime",
@@ -27,15 +31,17 @@ _COLUMNS = {
     "importance": (
         "rank", "importance", "links", "fetched", "url", "title", "depth", "status", "page", "anchor", "at",
     ),
+    "structured": ("host", "domain", "pages", "with_entities", "entities"),
 }  # fmt: skip
+_TYPES = 50  # of entities that have a column
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")  # the last: full width
 _LONGEST = 32_000  # characters that a cell of a spreadsheet takes
 _ODD = re.compile(rf"\x1f[^\S\x1f]*[{re.escape(''.join(_FORMULA))}]|\0")  # in cells, each behind a \x1f
 
 
 def table(report: Report) -> bytes:
-    """Return the table as CSV: a line for each file, for each page that was read in a search for a topic, or for each
-    page that is known in a search for the most important ones.
+    """Return the table as CSV: a line for each file, for each page that was read in a search for a topic, for each page
+    that is known in a search for the most important ones, or for each host in a search for structured data.
 
     It is UTF-8 with the mark by which spreadsheets know it.
     """
@@ -43,12 +49,15 @@ def table(report: Report) -> bytes:
     writer = csv.writer(text)
     columns = _COLUMNS[report.about]
     kinds: dict[str, Sequence[object]] = {
-        "files": report.files, "topic": report.pages, "importance": report.ranking,
+        "files": report.files, "topic": report.pages, "importance": report.ranking, "structured": report.read,
     }  # fmt: skip
-    writer.writerow(columns)
+    types = [name for name, _ in types_of(report.entities).most_common(_TYPES)]
+    writer.writerow([*columns, *map(harmless, types)])
     cells_of = attrgetter(*columns)
     for row_of in kinds[report.about]:
         cells = cells_of(row_of)
+        if isinstance(row_of, HostSum):
+            cells = (*cells, *(row_of.types.get(name, 0) for name in types))
         row = "\x1f".join(["", *map(str, cells)])
         is_odd = len(row) > _LONGEST or _ODD.search(row)
         writer.writerow(map(harmless, cells) if is_odd else cells)

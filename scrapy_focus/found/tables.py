@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from scrapy_focus.core.printable import printable
+from scrapy_focus.found.entities import types_of
 from scrapy_focus.found.paid import paid, words_paid
 from scrapy_focus.found.report import STATES
 from scrapy_focus.found.words import counted, number_of, size_text
@@ -15,6 +16,7 @@ from scrapy_focus.sheets.tables import Cell, Lead, Row, Table
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from scrapy_focus.found.entities import HostSum
     from scrapy_focus.found.paid import Paid
     from scrapy_focus.found.report import Broken, Report, Sum, Traffic
 
@@ -25,12 +27,15 @@ _REASONS = 25  # why something was skipped, that are listed
 _LONGEST_REASON = 120  # characters
 _ELSEWHERE = 60  # hosts that are named
 _PAID = 15  # kinds of links
+_SEEN = 30  # types that were not looked for, which are listed
 _NEXT = 50  # pages that were not fetched, which are listed
 _SAFE = "%/:=&?~#+!$,;'@()*[]"  # in an address, besides letters and digits
 _FRUITLESS = {
     "files": "links of a kind that led to no file: to other pages, for the most part",
     "topic": "links of a kind that led to no page on the topic",
+    "structured": "links of a kind that led to no page with entities",
 }
+_WORDS = {"topic": "pages on the topic", "structured": "pages with entities"}
 _LONGEST_LINK = 4000  # characters of an address that is a link
 _LONGEST = 200  # characters of a name, text or address that are shown
 _STATUSES = 12  # that have a column
@@ -50,6 +55,8 @@ def sums_tables(report: Report) -> list[Table]:
             _sums_table(report, "hosts", "By host", "Host", report.hosts),
             _sums_table(report, "kinds", "By language, as the pages declare it", "Language", report.kinds),
         ]
+    elif report.about == "structured":
+        tables = [_types_table(report), _read_table(report)]
     else:
         caption = "By section: how the address of the page begins that led there"
         tables = [
@@ -88,6 +95,47 @@ def _sums_table(report: Report, name: str, caption: str, head: str, sums: Sequen
     return Table(name, caption, [head, *heads[report.about], *(state.capitalize() for state in states)], rows)
 
 
+def _types_table(report: Report) -> Table | None:
+    """Return how many entities of each type there are; one of several types counts for each."""
+    pages: dict[str, set[str]] = defaultdict(set)
+    hosts: dict[str, set[str]] = defaultdict(set)
+    for entity in report.entities:
+        for name in entity.types:
+            pages[name].add(entity.url)
+            hosts[name].add(entity.host)
+    counts = types_of(report.entities).most_common()
+    rows = [
+        Row(printable(name, _LONGEST), [Cell(f"{n:,}"), Cell(f"{len(pages[name]):,}"), Cell(f"{len(hosts[name]):,}")])
+        for name, n in counts[:_ROWS]
+    ]
+    more = f" The first {_ROWS} of {len(counts):,} are shown." if len(counts) > _ROWS else ""
+    caption = f"By type; an entity of several types counts for each.{more}"
+    return Table("types", caption, ["Type", "Entities", "Pages", "Hosts"], rows) if rows else None
+
+
+def _read_table(report: Report) -> Table | None:
+    """Return of each host how many pages were read, how many of them had entities, and how many these were."""
+
+    def row(name: str, hosts: Sequence[HostSum]) -> Row:
+        sums = (sum(each.pages for each in hosts), sum(each.with_entities for each in hosts),
+                sum(each.entities for each in hosts))  # fmt: skip
+        return Row(name, [Cell(f"{n:,}") for n in sums])
+
+    rows = [row(printable(each.host, _LONGEST) or "(unknown)", [each]) for each in report.read[:_ROWS]]
+    if rest := report.read[_ROWS:]:
+        rows.append(row(f"{len(rest):,} others", rest))
+    heads = ["Host", "Pages read", "With entities", "Entities"]
+    return Table("hosts", "By host", heads, rows) if len(report.read) > 1 else None
+
+
+def seen_table(report: Report) -> Table | None:
+    """Return the types of entities that were seen and not looked for; ``None`` if there were none."""
+    rows = [Row(printable(name, _LONGEST), [Cell(f"{n:,}")]) for name, n in report.seen[:_SEEN]]
+    more = f" The first {_SEEN} of {len(report.seen):,} are shown." if len(report.seen) > _SEEN else ""
+    caption = f"Types of entities on the pages that were read, which were not looked for.{more}"
+    return Table("seen", caption, ["Type", "Entities"], rows) if rows else None
+
+
 def paid_table(report: Report) -> Table | None:
     """Return which links paid; ``None`` without notes, and where nearly all do, as they lead to pages."""
     kinds = [] if report.about == "importance" else paid(report.notes.answers)
@@ -99,10 +147,12 @@ def paid_table(report: Report) -> Table | None:
 
 
 def words_table(report: Report) -> Table | None:
-    """Return which words in the texts of links led to a topic; ``None`` where no topic was looked for, or none did."""
-    words = words_paid(report.notes.answers) if report.about == "topic" else []
+    """Return which words in the texts of links led to pages of the kind that is looked for; ``None`` if none did."""
+    words = words_paid(report.notes.answers) if report.about in _WORDS else []
     rows = [_paid_row(printable(each.words, _LONGEST), [each]) for each in words[:_PAID]]
-    caption = "Words in the texts of links that led to pages on the topic, and what following such links brought."
+    caption = (
+        f"Words in the texts of links that led to {_WORDS.get(report.about)}, and what following such links brought."
+    )
     return Table("words", caption, ["Word", *_paid_heads(report)], rows) if rows else None
 
 

@@ -44,8 +44,12 @@ def counted(n: float, noun: str) -> str:
     >>> counted(1, "file"), counted(1234, "address")
     ('1 file', '1,234 addresses')
     """
-    plural = f"{noun}es" if noun.endswith("s") else f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
-    return f"{n:,.0f} {noun if n == 1 else plural}"
+    return f"{n:,.0f} {noun if n == 1 else plural(noun)}"
+
+
+def plural(noun: str) -> str:
+    """Return what several are called."""
+    return f"{noun}es" if noun.endswith("s") else f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
 
 
 def size_text(size: float) -> str:

@@ -33,6 +33,8 @@ class FilesGoal:
     """
 
     heads_tell = True
+    #: What is counted.
+    noun = "files"
 
     def __init__(self, *, types: Collection[str] = DATA_TYPES, stored: bool = False) -> None:
         if isinstance(types, str):

@@ -28,6 +28,8 @@ class TopicGoal:
     """
 
     heads_tell = False
+    #: What is counted.
+    noun = "pages"
 
     def __init__(self, relevance: Topic | str | PathLike[str], *, threshold: float = 0.5) -> None:
         from scrapy_focus.learn.models import relevance_of

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
 N_FEATURES = 1 << 16  # hashed features are numbers below this, so that two bytes hold one
@@ -15,6 +19,32 @@ NOTHING = 0  # stands where an example has no further feature
 
 _FIRST_GRADIENT = 1e-2  # squared, as if seen before the first example
 _MOST_ODDS = 30.0
+_NUMBER = re.compile(r"\d+")
+_REMEMBERED = 1 << 16  # texts of each sort of which it is remembered what they hash to
+
+
+def feature(sort: str, text: str) -> int:
+    """Return the feature of a text of some sort, in which all numbers are the same; the same in every process."""
+    return exact_feature(sort, _NUMBER.sub("0", text))
+
+
+def exact_feature(sort: str, text: str) -> int:
+    """Return the feature of a text of some sort, its numbers as they are; the same in every process."""
+    return crc32(f"{sort}:{text}".encode("utf-8", "surrogatepass")) % (N_FEATURES - 1) + 1
+
+
+class Remembered(dict[str, Any]):
+    """What a function makes of texts, remembered for those that it was asked about lately."""
+
+    def __init__(self, make: Callable[[str], Any]) -> None:
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, text: str) -> Any:
+        if len(self) >= _REMEMBERED:
+            self.clear()
+        made = self[text] = self._make(text)
+        return made
 
 
 class HashedLogistic:

@@ -51,7 +51,7 @@ def seeds_of(given: str | Sequence[str]) -> list[str]:
         if not (url.startswith(("http://", "https://")) and _host(url)):
             raise UsageError(f"{url!r} in {place} is no URL; write it as https://example.org/page")
     if not urls:
-        raise UsageError("where to start? Give pages on the topic: -a seeds=FILE, or -a seeds=https://example.org/,...")
+        raise UsageError("where to start? Give some pages: -a seeds=FILE, or -a seeds=https://example.org/,...")
     return list(dict.fromkeys(urls))
 
 
@@ -74,10 +74,23 @@ def keywords_of(given: str) -> list[str]:
     return found
 
 
+def words_in(given: str, name: str, example: str) -> list[str]:
+    """Return words that are separated by commas, without empty ones; ``UsageError`` if there is no other."""
+    found = [word for each in given.split(",") if (word := each.strip())]
+    if not found:
+        raise UsageError(f"{name} is {given!r}; it takes words separated by commas: -a {name}={example}")
+    return found
+
+
 def budget_of(given: str) -> int | None:
     """Return a number of requests, ``None`` for ``""``; ``UsageError`` if it is none."""
+    return number_of(given, "budget", "requests", example=1000)
+
+
+def number_of(given: str, name: str, unit: str, *, example: int) -> int | None:
+    """Return a number from 1, ``None`` for ``""``; ``UsageError`` if it is none."""
     if given and not (given.isdecimal() and int(given) > 0):
-        raise UsageError(f"budget is {given!r}; it takes a number of requests: -a budget=1000")
+        raise UsageError(f"{name} is {given!r}; it takes a number of {unit}: -a {name}={example}")
     return int(given) if given else None
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import mimetypes
 import re
 from itertools import islice
@@ -25,6 +24,7 @@ from scrapy_focus.engine.pages import can_be_read
 from scrapy_focus.goals.files import FilesGoal, file_mime
 from scrapy_focus.spiders.again import NOT_MODIFIED, Again
 from scrapy_focus.spiders.arguments import refuse_unknown, try_out
+from scrapy_focus.spiders.following import be_quiet
 from scrapy_focus.spiders.items import DataFile, GoneFile, SkippedFile
 from scrapy_focus.spiders.listings import NamedSitemaps, links_of_listing
 from scrapy_focus.spiders.middlewares import LongPagesAreCut
@@ -49,7 +49,6 @@ if TYPE_CHECKING:
 
 _LONGEST_HEADER = 500  # characters
 _LINKS = 10_000  # of a page that are looked at
-_CHATTY = ("scrapy.addons", "scrapy.middleware", "scrapy.spidermiddlewares.httperror")  # loggers
 
 
 class DatasetsSpider(SiteSpider):
@@ -121,6 +120,11 @@ class DatasetsSpider(SiteSpider):
         self.ignored = blocked_extensions(self.goal.types)
         self.left_out: set[str] = set()  # extensions of links that were not followed
 
+    @property
+    def fixed(self) -> dict[str, str]:
+        """The arguments with which alone a job of this crawl resumes, in one way to write them."""
+        return {"targets": str(self.goal.wanted)}
+
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
         with in_one_line():
@@ -139,15 +143,16 @@ class DatasetsSpider(SiteSpider):
         if spider.budget:
             settings.set("FOCUS_BUDGET_REQUESTS", spider.budget, "spider")
         if spider.again is not None:
-            facts = {"spider": spider.name, "roots": spider.roots, "types": str(spider.goal.wanted)}
+            facts = {
+                "spider": spider.name, "roots": spider.roots, "types": str(spider.goal.wanted), "budget": spider.budget,
+                "fixed": spider.fixed,
+            }  # fmt: skip
             spider.notes = CrawlNotes(
-                crawler, out=spider.again.out, run=spider.again.run, facts=facts | {"budget": spider.budget},
-                left_out=spider.left_out,
-            )  # fmt: skip
+                crawler, out=spider.again.out, run=spider.again.run, facts=facts, left_out=spider.left_out
+            )
         for word, meant in slips(spider.words):
             spider.logger.warning("%s is taken as an extension; did you mean %s?", brief(word), meant)
-        for name in _CHATTY:
-            logging.getLogger(name).setLevel(logging.WARNING)
+        be_quiet()
         return spider
 
     def parse(self, response: Response, **kwargs: Any) -> Iterator[Any]:

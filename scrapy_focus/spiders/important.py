@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from itertools import islice
@@ -25,6 +24,7 @@ from scrapy_focus.policies.hotqueue import HotQueue
 from scrapy_focus.policies.importance import ORDERS, Importance
 from scrapy_focus.policies.treeq.features import Words
 from scrapy_focus.spiders.arguments import budget_of, refuse_unknown, try_out
+from scrapy_focus.spiders.following import NO_PAGES, be_quiet
 from scrapy_focus.spiders.items import ImportantPage
 from scrapy_focus.spiders.links import LinkNotes
 from scrapy_focus.spiders.middlewares import VeryLongPagesAreCut
@@ -32,7 +32,7 @@ from scrapy_focus.spiders.notes import CrawlNotes
 from scrapy_focus.spiders.printing import PrintUrls
 from scrapy_focus.spiders.sites import SiteSpider
 from scrapy_focus.web.html import link_text, page_links
-from scrapy_focus.web.mime import BLOCKED_MIMES, DATA_TYPES, FILE_TYPES, blocked_extensions, extension
+from scrapy_focus.web.mime import FILE_TYPES, blocked_extensions, extension
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-_CHATTY = ("scrapy.addons", "scrapy.middleware", "scrapy.spidermiddlewares.httperror")  # loggers
-_NO_PAGES = DATA_TYPES - {"text/plain", "application/octet-stream"}  # which redirects and errors may be
 _LINKS = 200_000  # of a page that are looked at
 _TEXT = 200  # characters of titles
 
@@ -82,7 +80,7 @@ class ImportantSpider(SiteSpider):
     name = "important"
     custom_settings = {
         "SCHEDULER": "scrapy_focus.ImportanceScheduler",
-        "FOCUS_BLOCKED_MIMES": [*BLOCKED_MIMES, "font/*", *sorted(_NO_PAGES)],
+        "FOCUS_BLOCKED_MIMES": [*NO_PAGES],
         "FOCUS_IGNORE_PARAMETERS": True,
         "FOCUS_MAX_LINKS": 0,
         "DOWNLOAD_MAXSIZE": 10_000_000,
@@ -111,13 +109,17 @@ class ImportantSpider(SiteSpider):
         topic = f", those with the words {', '.join(self.words)} first" if self.words else ""
         return f"the most important pages by {self.by}{topic}"
 
+    @property
+    def fixed(self) -> dict[str, str]:
+        """The arguments with which alone a job of this crawl resumes, in one way to write them."""
+        return {"by": self.by, "words": ",".join(self.words)}
+
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
         with in_one_line():
             spider = super().from_crawler(crawler, *args, **kwargs)
             spider.set_up(crawler)
-        for name in _CHATTY:
-            logging.getLogger(name).setLevel(logging.WARNING)
+        be_quiet()
         return spider
 
     def set_up(self, crawler: Crawler) -> None:
@@ -147,7 +149,10 @@ class ImportantSpider(SiteSpider):
         self.follow_roots(out)
         feed = {"format": "jsonlines", "encoding": "utf-8", "overwrite": False}
         settings.set("FEEDS", {**settings.getdict("FEEDS"), str(out / PAGES): feed}, "cmdline")
-        facts = {"spider": "important", "roots": self.roots, "types": self.looks_for, "budget": self.budget}
+        facts = {
+            "spider": "important", "roots": self.roots, "types": self.looks_for, "budget": self.budget,
+            "fixed": self.fixed,
+        }  # fmt: skip
         self.notes = CrawlNotes(crawler, out=out, run=Run(1, resumes, 0), facts=facts, left_out=self.left_out)
         self.linked = LinkNotes(crawler, out=out, resumes=resumes)
 

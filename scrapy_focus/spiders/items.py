@@ -1,6 +1,7 @@
 """What the spiders of this package yield."""
 
 from dataclasses import InitVar, dataclass
+from typing import Any
 
 
 @dataclass
@@ -54,7 +55,7 @@ class TopicPage:
     url: str
     title: str
     relevance: float  # how likely it is on the topic: 0.5 or more counts as relevant
-    host: str
+    host: str  # with its port, if the URL names one
     domain: str  # the registered domain of the host, within which per_domain counts
     depth: int  # clicks from a seed
     path: list[
@@ -75,4 +76,22 @@ class ImportantPage:
     status: int  # of HTTP
     page: str  # URL of the page on which it was found
     anchor: str  # text of the link to it
+    fetched_at: str  # ISO 8601, UTC
+
+
+@dataclass
+class StructuredEntity:
+    """One entity that a page describes, of those that are looked for."""
+
+    url: str  # of the page
+    number: int  # among these entities of its page, from 1
+    types: list[str]  # names of schema.org, or full names of others
+    syntax: str  # json-ld or microdata
+    values: dict[str, Any]  # what the page says of it, entities in it included
+    host: str  # with its port, if the URL names one
+    domain: str  # the registered domain of the host, within which per_domain counts
+    depth: int  # clicks from a seed
+    page: str  # URL of the page that led there
+    anchor: str  # text of its link
+    why: str  # the page was fetched: what was known of its link when it was chosen
     fetched_at: str  # ISO 8601, UTC

@@ -60,6 +60,13 @@ class VeryLongPagesAreCut(LongPagesAreCut):
     size = 10_000_000
 
 
+class LongDataPagesAreCut(LongPagesAreCut):
+    """The same for crawls that want what scripts of a page say: these often stand at its end."""
+
+    tags = 100_000
+    size = 4_000_000
+
+
 def end_of(body: bytes, *, tags: int = _TAGS, size: int = _BYTES) -> int:
     """Return up to where a page is read: all of it, or what stands before one tag too many or one byte too many."""
     end = min(len(body), size)

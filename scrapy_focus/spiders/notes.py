@@ -15,8 +15,10 @@ from scrapy_focus.core.errors import FocusError
 from scrapy_focus.core.printable import printable_logger, reason_of
 from scrapy_focus.engine.ending import ending_of
 from scrapy_focus.engine.failure import failure_kind, in_words
+from scrapy_focus.engine.feeds import flush_feeds
 from scrapy_focus.engine.host import host_of
 from scrapy_focus.engine.marks import page_of
+from scrapy_focus.engine.structured import types_seen
 from scrapy_focus.found.folder import write_report
 from scrapy_focus.found.notes import Answer, NoteBook, link_key
 
@@ -112,11 +114,11 @@ class CrawlNotes:
             why=_why(entry, outcome),
             page="" if request is None else page_of(request),
             anchor="" if request is None else str(request.meta.get("link_text", "")),
+            moved_to="" if entry.response is None or entry.response.url == pick.url else entry.response.url,
         )  # fmt: skip
         hosts, extensions = (_news(*each) for each in zip((self._elsewhere, self._left_out), self._noted, strict=True))
-        where = pick.url if entry.response is None else entry.response.url
-        links, moved_to = self._links_of(where, outcome), "" if where == pick.url else where
-        self._try(book.outcome, answer, elsewhere=hosts, left_out=extensions, links=links, moved_to=moved_to)
+        links = self._links_of(answer.moved_to or pick.url, outcome)
+        self._try(book.outcome, answer, elsewhere=hosts, left_out=extensions, links=links)
         if monotonic() >= self._due:
             self._try(self._stand)
 
@@ -141,11 +143,14 @@ class CrawlNotes:
                 "in_flight": status.in_flight, "left": status.left, "cost": status.cost,
                 "parameters": [each._asdict() for each in host.ignored_parameters()[:_PARAMETERS]],
             }  # fmt: skip
+            if seen := types_seen(status.counts):
+                facts["seen"] = seen
         if self._book is not None:
             self._book.state(facts)
 
     def _close(self, spider: Spider, reason: str) -> None:
         self._try(self._end, reason)
+        flush_feeds(self.crawler)  # which are closed after this
         try:
             page = write_report(self.out)
         except (OSError, FocusError) as error:

@@ -1,18 +1,19 @@
-"""Prints the URLs of what was found, for the next program in a pipe."""
+"""Prints what was found, for the next program in a pipe."""
 
 from __future__ import annotations
 
 import hashlib
 import os
 import sys
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from scrapy.exceptions import DropItem
 from scrapy.utils.defer import deferred_from_coro
 
-from scrapy_focus.core.printable import printable
+from scrapy_focus.core.printable import printable, printable_json
 from scrapy_focus.found.pages import RELEVANT
-from scrapy_focus.spiders.items import DataFile, ImportantPage, SkippedFile, TopicPage
+from scrapy_focus.spiders.items import DataFile, ImportantPage, SkippedFile, StructuredEntity, TopicPage
 
 if TYPE_CHECKING:
     from typing import Self
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 
 
 class PrintUrls:
-    """Writes the URL of each file or page to standard output at once, one a line, and stores nothing.
+    """Writes the URL of each file or page to standard output at once, one a line, or each entity as JSON in a line; it
+    stores nothing.
 
     Copies of a file under other URLs are dropped. When nobody reads any more (``| head -3``), the crawl ends with the
     reason ``focus_unread``.
@@ -42,6 +44,8 @@ class PrintUrls:
                 self._print(item.url)
         elif isinstance(item, ImportantPage):
             self._print(item.url)
+        elif isinstance(item, StructuredEntity):
+            self._print(item.url, printable_json(asdict(item)))
         elif isinstance(item, DataFile):
             digest = hashlib.sha256(item.content).digest()
             item.content = b""
@@ -54,11 +58,11 @@ class PrintUrls:
             raise DropItem(f"{item.url} was skipped: {item.reason}", log_level="DEBUG")
         return item
 
-    def _print(self, url: str) -> None:
+    def _print(self, url: str, line: str = "") -> None:
         if self._unread:
             raise DropItem(f"{url} is not read", log_level="DEBUG")
         try:
-            print(printable(url, sys.maxsize), flush=True)
+            print(line or printable(url, sys.maxsize), flush=True)
         except BrokenPipeError:
             self._stop()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from scrapy_focus.core.printable import printable
+from scrapy_focus.web.html import readable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
 _LEVELS = 63  # of the numbers from 0 to 1 that TRES goes by
 _LONGEST = 2000  # characters of a reason
 _MOST_LINKS = 36  # that are told apart
+_KNOWN = {"pulls", "earned", "revealed", "at random", "candidates"}  # of a place, by the default policy
 _UNKNOWN = (0.5, 0.51)  # the share of relevant pages of a domain of which none came back yet
 
 
@@ -23,8 +25,9 @@ def reason(said: Mapping[str, Any], *, depth: int) -> str:
     Parameters
     ----------
     said
-        What :meth:`scrapy_focus.Policy.explain` returned for the page. That of TRES is put into words; of other
-        policies the names and values stand there as they are.
+        What :meth:`scrapy_focus.Policy.explain` returned for the page. That of the default policy, of TRES and of a
+        bandit of hosts is put into words; others may say it themselves (``why``), or their names and values stand
+        there as they are.
     depth
         Clicks from a seed.
 
@@ -33,11 +36,25 @@ def reason(said: Mapping[str, Any], *, depth: int) -> str:
     >>> reason({"leaf": 3, "value": 0.812, "parent relevant": 1.0, "nearness of a relevant page": 1.0,
     ...     "keyword in the anchor": 1.0, "probability": 0.94}, depth=3)
     'keyword in the anchor; words of the link 94 % on the topic; found on a relevant page; expected gain 0.81'
+    >>> reason({"host": "a.test", "pages": 14.0, "worth": 6.0, "parents worth": 1, "siblings not": 2, "link": 0.43},
+    ...     depth=2)
+    '6 of 14 pages of a.test were finds; linked on 1 find; 0 of 2 links beside it led to finds; probability 43 %'
+    >>> reason({"tag_path": "html/body/ul/li/a", "pulls": 14.0, "earned": 2.0, "revealed": 3.0, "candidates": 8,
+    ...     "at random": False, "why": "..."}, depth=1)
+    'found on a seed; 14 links at ../ul/li/a brought 2 finds and 3 links to likely ones; the most promising of 8'
+    >>> reason({"arm": 7, "score": 0.87, "why": "a link to a page at html/body/a: its arm earned 1 target in 2 pulls"},
+    ...     depth=0)
+    'a seed; a link to a page at html/body/a: its arm earned 1 target in 2 pulls'
     >>> reason({"kind": "most probable", "score": 0.5}, depth=0)
     'a seed; kind most probable; score 0.5'
     """
     left = dict(said)
-    pieces = [*_words(left), *_way(left, depth), *_host(left), *_judgement(left)]
+    if isinstance(left.get("tag_path"), str) and left.keys() >= _KNOWN:
+        pieces = [*_way(left, depth), *_place(left)]
+    elif isinstance(left.get("why"), str):
+        pieces = [*_way(left, depth), left["why"]]
+    else:
+        pieces = [*_words(left), *_way(left, depth), *_host(left), *_finds(left), *_judgement(left)]
     return printable("; ".join(pieces), _LONGEST) or "the next in line"
 
 
@@ -75,6 +92,40 @@ def _host(left: dict[str, Any]) -> Iterator[str]:
         yield "a new domain"
     elif share is not None and share not in _UNKNOWN:
         yield f"{100 * share:.0f} % of its domain relevant"
+
+
+def _finds(left: dict[str, Any]) -> Iterator[str]:
+    """Say what a bandit of hosts knew of the host, and of the pages around the link."""
+    if "worth" not in left:
+        return
+    host, pages, worth = left.pop("host", ""), left.pop("pages", 0), left.pop("worth")
+    yield f"{worth:g} of {pages:g} pages of {host} were finds" if pages else f"no page of {host} was known"
+    if parents := left.pop("parents worth", 0):
+        yield f"linked on {parents} {'find' if parents == 1 else 'finds'}"
+    left.pop("parents not", 0)
+    finds, others = left.pop("siblings worth", 0), left.pop("siblings not", 0)
+    if finds or others:
+        yield f"{finds} of {finds + others} links beside it led to finds"
+    if "link" in left:
+        yield f"probability {100 * left.pop('link'):.0f} %"
+
+
+def _place(said: Mapping[str, Any]) -> Iterator[str]:
+    """Say what the default policy knew of the links that stand where the link does."""
+    pulls, earned, revealed = (round(said[name]) for name in ("pulls", "earned", "revealed"))
+    place = printable(readable(said["tag_path"]))
+    likely = f" and {_counted(revealed, 'link')} to likely ones" if revealed else ""
+    brought = f"{_counted(earned, 'find')}{likely}" if earned or likely else "no find"
+    if said["tag_path"]:
+        yield f"{_counted(pulls, 'link')} at {place} brought {brought}" if pulls else f"no link at {place} was known"
+    if said["at random"]:
+        yield "drawn at random"
+    elif said["candidates"] > 1:
+        yield f"the most promising of {said['candidates']}"
+
+
+def _counted(n: int, noun: str) -> str:
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
 def _judgement(left: dict[str, Any]) -> Iterator[str]:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import logging
 from datetime import UTC, datetime
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 import scrapy
 from scrapy.exceptions import UsageError
@@ -16,25 +14,26 @@ from scrapy.http import HtmlResponse
 from scrapy.utils.response import get_base_url
 
 from scrapy_focus.core.errors import ConfigError
-from scrapy_focus.core.printable import brief, printable
+from scrapy_focus.core.printable import printable
 from scrapy_focus.engine.failure import in_one_line
 from scrapy_focus.engine.marks import FOUND_ON
 from scrapy_focus.engine.pages import can_be_read
 from scrapy_focus.found.crawls import Run
+from scrapy_focus.found.listed import domain_at, parts_of
 from scrapy_focus.found.pages import PAGES
 from scrapy_focus.learn.examples import read_examples
 from scrapy_focus.learn.keywords import KeywordRelevance
 from scrapy_focus.learn.models import load_relevance
 from scrapy_focus.learn.relevance import LinearRelevance
 from scrapy_focus.spiders.arguments import budget_of, caps_of, keywords_of, refuse_unknown, seeds_of, try_out
+from scrapy_focus.spiders.following import MANY_HOSTS, FollowingSpider, be_quiet
 from scrapy_focus.spiders.items import TopicPage
 from scrapy_focus.spiders.middlewares import redirect_of, refresh_of
 from scrapy_focus.spiders.notes import CrawlNotes
 from scrapy_focus.spiders.printing import PrintUrls
 from scrapy_focus.spiders.reasons import reason
-from scrapy_focus.web.domains import domain_of
 from scrapy_focus.web.html import link_text, page_links, page_text
-from scrapy_focus.web.mime import BLOCKED_MIMES, DATA_TYPES, FILE_TYPES, blocked_extensions, extension
+from scrapy_focus.web.mime import FILE_TYPES, blocked_extensions, extension
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Sequence
@@ -45,8 +44,6 @@ if TYPE_CHECKING:
 
     from scrapy_focus.core.mission import Topic
 
-_CHATTY = ("scrapy.addons", "scrapy.middleware", "scrapy.spidermiddlewares.httperror")  # loggers
-_NO_PAGES = DATA_TYPES - {"text/plain", "application/octet-stream"}  # which redirects and errors may be
 _STEPS = 20  # of a path that are told; the seed is always among them
 _PAGES = 200_000  # of which it is remembered how they were reached: some 60 MB
 _LINKS = 10_000  # of a page that are looked at
@@ -55,7 +52,7 @@ _READ = 500_000  # characters of a page that are judged
 _FEW = 5  # examples
 
 
-class TopicSpider(scrapy.Spider):
+class TopicSpider(FollowingSpider):
     """Finds pages on a topic, wherever they are: the crawl leaves the hosts of its seeds.
 
     What is on the topic, a model says that was trained on examples. Without one, the keywords have to do: see
@@ -95,16 +92,7 @@ class TopicSpider(scrapy.Spider):
             "scrapy_focus.spiders.middlewares.LongPagesAreCut": 585,
             "scrapy_focus.spiders.middlewares.RedirectsAreLinks": 610,
         },
-        "FOCUS_EXPLAIN": True,
-        "FOCUS_OBEY": ["retry-after", "robots-errors", "crawl-delay", "nofollow", "noindex"],
-        "FOCUS_BLOCKED_MIMES": [*BLOCKED_MIMES, "font/*", *sorted(_NO_PAGES)],
-        "DOWNLOAD_TIMEOUT": 30,
-        "DOWNLOAD_MAXSIZE": 10_000_000,
-        "METAREFRESH_ENABLED": False,
-        "REDIRECT_MAX_TIMES": 5,
-        "RETRY_TIMES": 1,
-        "FOCUS_IGNORE_PARAMETERS": True,
-        "LOG_LEVEL": "INFO",
+        **MANY_HOSTS,
     }
 
     def __init__(
@@ -128,7 +116,6 @@ class TopicSpider(scrapy.Spider):
         self.budget = budget_of(budget)
         self.folder = Path(folder).absolute() if folder else None
         self.out = self.folder / PAGES if self.folder else None if out == "-" else Path(out).absolute()
-        self.notes: CrawlNotes | None = None
         if self.out is not None and self.out.is_dir():
             raise UsageError(f"out is {out!r}, a folder; it takes the name of a file")
         self.ignored = blocked_extensions() | FILE_TYPES.keys()
@@ -136,6 +123,21 @@ class TopicSpider(scrapy.Spider):
             str, tuple[str, str]
         ] = {}  # URL of a page that was had: the page before, and the anchor there
         self.relevance: Topic
+
+    @property
+    def fixed(self) -> dict[str, str]:
+        """The arguments with which alone a job of this crawl resumes, in one way to write them."""
+        falls = len(self._limits) > 1 and self.budget  # by its thirds
+        return {
+            "examples": "DIR" if self.examples else "", "keywords": ",".join(self.keywords),
+            "model": f"with the digest {load_relevance(self.model).digest[:12]}" if self.model else "",
+            "per_domain": "-".join(self._limits) + (f" with --budget {self.budget}" if falls else ""),
+        }  # fmt: skip
+
+    @property
+    def _limits(self) -> list[str]:
+        """How many pages of a domain there may be at first, and in the end."""
+        return [str(self.caps[name]) for name in ("per_domain", "per_domain_least") if name in self.caps]
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
@@ -161,8 +163,7 @@ class TopicSpider(scrapy.Spider):
         if spider.folder is not None:
             run = Run(1, bool(job) and Path(job, "focus").exists(), 0)
             spider.notes = CrawlNotes(crawler, out=spider.folder, run=run, facts=spider.facts(), left_out=set())
-        for name in _CHATTY:
-            logging.getLogger(name).setLevel(logging.WARNING)
+        be_quiet()
         return spider
 
     def prepare(self, *, resumed: bool) -> None:
@@ -213,10 +214,10 @@ class TopicSpider(scrapy.Spider):
         """Return what the crawl is asked to do, as JSON holds it."""
         given = [f"the {name} {value}" for name in ("examples", "model") if (value := getattr(self, name))]
         given += [f"the words {', '.join(self.keywords)}"] if self.keywords else []
-        caps = [str(self.caps[name]) for name in ("per_domain", "per_domain_least") if name in self.caps]
         return {
             "spider": self.name, "roots": self.seeds, "budget": self.budget,
-            "types": f"pages on the topic of {' and '.join(given)}", "per_domain": " falling to ".join(caps),
+            "types": f"pages on the topic of {' and '.join(given)}", "per_domain": " falling to ".join(self._limits),
+            "fixed": self.fixed,
         }  # fmt: skip
 
     async def start(self) -> AsyncIterator[Any]:
@@ -240,29 +241,18 @@ class TopicSpider(scrapy.Spider):
             if extension(url) not in self.ignored:
                 yield from self.link(response, url, link_text(element))
 
-    def link(self, response: Response, url: str, anchor: str, **more: str) -> Iterator[scrapy.Request]:
-        """Yield the request for a link of a page, unless it is no URL."""
-        try:
-            request = scrapy.Request(url, meta={FOUND_ON: response.url, "link_text": anchor, **more})
-        except ValueError:
-            self.logger.debug("No URL: %s on %s", brief(url), brief(response.url))
-        else:
-            if self.notes is not None:
-                self.notes.link(response.url, request.url)
-            yield request
-
     def page(self, response: HtmlResponse) -> TopicPage:
         """Return the item for a page."""
         meta, root = response.meta, response.selector.root
         self.remember(response.url, meta.get(FOUND_ON, ""), meta.get("link_text", ""))
-        host = urlsplit(response.url).hostname or ""
+        host = parts_of(response.url)[0]
         title = root.find(".//title")
         return TopicPage(
             url=response.url,
             title="" if title is None else printable(" ".join("".join(title.itertext()).split()), _TEXT),
             relevance=round(float(self.relevance.score([page_text(root)[:_READ]])[0]), 6),
             host=host,
-            domain=domain_of(host),
+            domain=domain_at(host),
             depth=meta.get("depth", 0),
             path=self.path(response.url),
             why=reason(meta.get("focus_why") or {}, depth=meta.get("depth", 0)),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urljoin
 
 from lxml import etree
+from lxml.html import HTMLParser
 from w3lib.html import strip_html5_whitespace
 from w3lib.url import canonicalize_url, safe_url_string
 
@@ -169,13 +170,19 @@ def title_and_text(source: str) -> tuple[str, str]:
     return ("", "") if root is None else (_title(root), page_text(root))
 
 
-def _root(source: str) -> _Element | None:
+def parsed(source: str) -> _Element | None:
+    """Return the root of a page as Scrapy parses it, ``None`` for one without an element."""
+    return _root(source, HTMLParser)
+
+
+def _root(source: str, parser: type = etree.HTMLParser) -> _Element | None:
+    """Parse a page; the elements of this parser lack what those of Scrapy's can do, and are walked a quarter faster."""
     from parsel.selector import create_root_node
 
     try:
-        return create_root_node(source, etree.HTMLParser)
+        return create_root_node(source, parser)
     except UnicodeEncodeError:  # lone surrogates, which some charsets allow
-        return create_root_node(source.encode("utf-8", "replace").decode(), etree.HTMLParser)
+        return create_root_node(source.encode("utf-8", "replace").decode(), parser)
 
 
 def _title(root: _Element) -> str:

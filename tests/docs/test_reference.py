@@ -74,7 +74,7 @@ def test_documented_default_is_the_default(name: str) -> None:
     default = ast.literal_eval(documented_settings()[name]["Default"].strip("`"))
     unset = Config.from_settings(Settings(), load_object(_policy_default()))
     same = Config.from_settings(Settings({name: default}), load_object(_policy_default()))
-    if name in ("FOCUS_GOAL", "FOCUS_TARGETS", "FOCUS_TOPIC"):
+    if name in ("FOCUS_GOAL", "FOCUS_STRUCTURED", "FOCUS_TARGETS", "FOCUS_TOPIC"):
         assert not default
         assert type(unset.goal) is type(same.goal) is ItemsGoal
         return
@@ -123,7 +123,7 @@ def raised_stats() -> set[str]:
                     assert ast.unparse(counted) == "name", f"{path}:{node.lineno}"  # type: ignore[attr-defined]
             elif isinstance(node, ast.Call) and _name(node.func) in GUARDS and isinstance(node.args[0], ast.Constant):
                 names.add(f"focus/error/{node.args[0].value}")
-    families = {"error/", "failure/", "outcome/", "trap/", "browser/refused/"}
+    families = {"error/", "failure/", "outcome/", "trap/", "browser/refused/", "structured/type/"}
     assert prefixes == families, "another family of stats: teach this test what may be in it"
     refusals = {f"focus/browser/refused/{refusal}" for refusal in get_args(Refusal) if refusal}
     traps = {f"focus/trap/{trap}" for trap in Limits._fields}
@@ -210,7 +210,7 @@ def test_crawl_raises_documented_stats_only(tmp_path: Path) -> None:
         r"scrapy_focus: policy BranchingBandit, goal files: csv, xlsx, each content once, budget 150 requests",
         done.stderr,
     )
-    assert re.search(r"Finished \(focus_budget_requests\): 150 of 150 requests, \d+ targets; per 100 req", done.stderr)
+    assert re.search(r"Finished \(focus_budget_requests\): 150 of 150 requests, \d+ files; per 100 req", done.stderr)
 
 
 # API and names

@@ -60,6 +60,40 @@ def make_topic(folder: Path, lines: Iterable[dict[str, Any]], answers: Iterable[
     return folder
 
 
+def entity_line(n: int, *types: str, number: int = 1, **more: Any) -> dict[str, Any]:
+    """Return a line of the list of a search for structured data."""
+    values = {"@type": [*types], "name": f"Soup {n}", "author": {"@type": "Person", "name": "Ann"}}
+    return {
+        "url": f"https://h{n}.example/soup/{n}", "number": number, "types": [*types], "syntax": "json-ld",
+        "values": values, "host": f"h{n}.example", "domain": "h.example", "depth": 2, "page": f"{SITE}/list",
+        "anchor": f"Soups {n}", "why": "a seed", "fetched_at": "2026", **more,
+    }  # fmt: skip
+
+
+def make_structured(
+    folder: Path, lines: Iterable[dict[str, Any]], answers: Iterable[Answer] = (), **state: Any
+) -> Path:
+    """Make a folder as a search for structured data leaves it."""
+    make(folder, [], answers, **state)
+    (folder / "manifest.jsonl").unlink()
+    (folder / "entities.jsonl").write_text("".join(json.dumps(each) + "\n" for each in lines))
+    return folder
+
+
+def hostile_structured(folder: Path) -> Path:
+    """Make a folder of a search for structured data in which everything is called badly."""
+    folder.mkdir(parents=True)
+    lines = []
+    for evil in EVIL:
+        lines.append(entity_line(1, evil, url=f"{SITE}/{evil}", values={"name": evil}, anchor=evil, why=evil))
+        lines.append(entity_line(2, "Recipe", evil, url=evil, page=evil, values=[evil, [[evil]]], syntax=evil))
+        lines.append(entity_line(3, url=f"http://{evil}/", number=evil, types=evil, values=evil, host=evil))
+        lines.append(entity_line(4, url=f"http://{evil}", types=[3, None, evil], values={"name": {"name": [evil]}}))
+    answers = [hit(1, url=f"{SITE}/{evil}", anchor=f"Honey {evil}", page=evil, mime="text/html") for evil in EVIL]
+    answers += [hit(2, url=f"http://{evil}/", mime="text/html", moved_to=evil) for evil in EVIL]
+    return make_structured(folder, lines, answers, reason="finished", seen={evil: evil for evil in EVIL} | {EVIL[0]: 7})
+
+
 def hit(n: int, **more: Any) -> Answer:
     """Return the outcome of a link to a file."""
     answer = Answer(

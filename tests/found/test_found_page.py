@@ -21,7 +21,20 @@ from scrapy_focus.found.page import page
 from scrapy_focus.found.paid import Paid, paid
 from scrapy_focus.found.report import Broken, report_of
 from scrapy_focus.found.tables import traffic_table
-from tests.found.foundfolders import EVIL, SITE, hit, hostile, hostile_topic, line, make, make_topic, topic_line
+from tests.found.foundfolders import (
+    EVIL,
+    SITE,
+    entity_line,
+    hit,
+    hostile,
+    hostile_structured,
+    hostile_topic,
+    line,
+    make,
+    make_structured,
+    make_topic,
+    topic_line,
+)
 from tests.pages import Reader
 
 if TYPE_CHECKING:
@@ -65,6 +78,7 @@ def test_the_page_says_how_the_crawl_went(tmp_path: Path) -> None:
         "What was found on statistics.example.org",
         "5 files, 15.0 kB, of 1 type, on 1 host.",
         "The crawl followed 10 links with 12 requests, and found 5 files (41.7 in 100 requests).",
+        "It sent 14 requests in all, with robots.txt.",
         "Its budget of requests is used up.",
         "About 2 files are left to be found: between 1 and 30, with a probability of 90 %.",
         "The next file is expected to cost about 7 requests.",
@@ -117,7 +131,7 @@ def test_it_can_be_read_without_seeing_it(tmp_path: Path) -> None:
     assert len(reader.all("h1")) == len(reader.all("main")) == 1
 
 
-@pytest.mark.parametrize("make_hostile", [hostile, hostile_topic])
+@pytest.mark.parametrize("make_hostile", [hostile, hostile_topic, hostile_structured])
 def test_names_are_only_names(tmp_path: Path, make_hostile: Callable[[Path], Path]) -> None:
     """Names, texts and addresses with markup in them are shown as they are; links lead to the web or into the folder."""
     html = write_report(make_hostile(tmp_path / "found")).read_bytes()
@@ -130,7 +144,7 @@ def test_names_are_only_names(tmp_path: Path, make_hostile: Callable[[Path], Pat
         assert href is not None
         assert set(link) <= {"href", "rel", "class"}
         if not href.startswith(("https://", "http://")):
-            assert href in ("files.csv", "pages.csv") or (
+            assert href in ("files.csv", "pages.csv", "hosts.csv", "entities.jsonl") or (
                 href.startswith("files/") and ".." not in unquote(href).split("/")
             )
     for text in ("<script>alert(1)</script>", "{{7*7}}{% raw %}", r"\u202egnp.exe\u2066", r"\x00\x1b[31m"):
@@ -210,7 +224,7 @@ def test_all_pages_with_a_broken_link_are_named(tmp_path: Path) -> None:
             book.close()
             book = NoteBook(folder, resumes=True)
             book.outcome(page_of, links=[link_key(gone.url)])
-    book.outcome(Answer(url=f"{SITE}/moved", status=200), links=[link_key(gone.url)], moved_to=f"{SITE}/330")
+    book.outcome(Answer(url=f"{SITE}/moved", status=200, moved_to=f"{SITE}/330"), links=[link_key(gone.url)])
     book.close()
     (broken,) = report_of(folder).broken
     assert broken == Broken(gone.url, "404", [f"{SITE}/{n}" for n in range(1, 21)], 310, "Imprint")
@@ -310,6 +324,61 @@ def test_a_topic_of_which_nothing_was_found(tmp_path: Path) -> None:
     assert "pages on the topic of the words bees" in read(folder).text
 
 
+def test_the_page_of_structured_data(tmp_path: Path) -> None:
+    """It lists the entities with the number of their values; types and hosts are counted, in the table, too."""
+    lines = [entity_line(n, "Recipe") for n in range(3)]
+    lines += [entity_line(0, "Recipe", "NewsArticle", number=2, values={"headline": "Two soups"})]
+    lines[2]["values"] = {"@type": "Recipe", "@value": "Soup of leeks"}
+    lines += [entity_line(1, "Recipe", page="", anchor="")]  # the last line counts
+    answers = [Answer(url=each["url"], status=200, mime="text/html", sent=1, page=f"{SITE}/list", anchor="Soups 1")
+               for each in lines[:2]]  # fmt: skip
+    answers += [Answer(url="https://www.h2.example/2", status=200, mime="text/html", sent=2, moved_to=lines[2]["url"])]
+    answers += [Answer(url=f"https://h1.example/{n}", status=200, mime="text/html", sent=1) for n in range(4)]
+    answers += [Answer(url="https://h1.example/x", status=404, sent=1, error="http_error")]
+    seen = {"Recipe": 4, "Organization": 1234, "WebSite": 2}
+    folder = make_structured(tmp_path, lines, answers, reason="finished", waiting=3, seen=seen)
+    assert write_report(folder).name == "index.html"
+    reader = read(folder)
+    for said in (
+        "What was found on h0.example and 2 other hosts",
+        "7 pages were read; 3 of them have 4 entities of what is looked for, on 3 hosts.",
+        "The crawl followed 8 links with 9 requests, and found 3 pages with entities (33.3 in 100 requests).",
+        "Soup 0 h0.example/soup/0 Recipe 2 h0.example Soups 0 on statistics.example.org/list",
+        "Soup of leeks h2.example/soup/2 Recipe",
+        "Two soups h0.example/soup/0 Recipe, NewsArticle 1 h0.example",
+        "Recipe 4 3 3 NewsArticle 1 1 1",
+        "h0.example 1 1 2 h1.example 5 1 1 h2.example 1 1 1",
+        "Organization 1,234 WebSite 2",
+        "3 pages found with 9 requests",
+    ):
+        assert said in reader.text, said
+    data = data_of((folder / "index.html").read_bytes())
+    assert (data["noun"], len(data["rows"])) == ("entity", 4)
+    rows = list(csv.DictReader((folder / "hosts.csv").read_text("utf-8-sig").splitlines()))
+    assert [row["host"] for row in rows] == ["h0.example", "h1.example", "h2.example"]
+    assert rows[0] == {
+        "host": "h0.example", "domain": "h0.example", "pages": "1", "with_entities": "1", "entities": "2", "Recipe": "2",
+        "NewsArticle": "1",
+    }  # fmt: skip
+    assert rows[1]["pages"] == "5"
+    assert not (folder / "files.csv").exists()
+
+
+def test_structured_data_of_which_nothing_was_found(tmp_path: Path) -> None:
+    """The notes of the crawl say what it was, and what there was instead."""
+    answers = [Answer(url=f"{SITE}/", status=200, mime="text/html")]
+    folder = make_structured(tmp_path, [], answers, reason="finished", seen={"Event": 3})
+    reader = read(folder)
+    assert "1 page was read; 0 of them have 0 entities of what is looked for." in reader.text
+    assert "What else the pages describe" in reader.text
+    assert "Event 3" in reader.text
+    (folder / "entities.jsonl").unlink()
+    book = NoteBook(folder)
+    book.begin({"spider": "structured", "types": "pages with Recipe"})
+    book.close()
+    assert "pages with Recipe" in read(folder).text
+
+
 def test_the_next_crawl_is_told_apart(tmp_path: Path) -> None:
     """A folder of several crawls says what the last one made of the files: the last line of each counts."""
     lines = [line(n, state="new", crawl=1) for n in range(1, 7)]
@@ -359,6 +428,19 @@ def test_the_table_opens_in_a_spreadsheet(
             assert not cell.lstrip().startswith(("=", "+", "-", "@"))
             assert not cell.startswith(("\t", "\r", "\n"))
     assert "'=1+1" in [row.get("name", row.get("title")) for row in rows]
+
+
+def test_the_table_of_hosts_opens_in_a_spreadsheet(tmp_path: Path) -> None:
+    """Types from pages head its columns; no cell is one that a spreadsheet would run."""
+    write_report(hostile_structured(tmp_path / "found"))
+    heads, *rows = csv.reader((tmp_path / "found" / "hosts.csv").read_text("utf-8-sig").splitlines(keepends=True))
+    assert {"Recipe", "'=1+1"} < {*heads}
+    assert len(rows) > len(EVIL) / 2
+    for row in [heads, *rows]:
+        assert len(row) == len(heads)
+        for cell in row:
+            assert not cell.lstrip().startswith(("=", "+", "-", "@"))
+            assert not cell.startswith(("\t", "\r", "\n"))
 
 
 def test_links_are_told_apart_by_what_they_say() -> None:

@@ -9,7 +9,14 @@ import pytest
 
 from scrapy_focus.found.folder import write_report
 from scrapy_focus.found.linkbook import LinkBook
-from tests.found.foundfolders import hostile, hostile_importance, hostile_topic, line, make
+from tests.found.foundfolders import (
+    hostile,
+    hostile_importance,
+    hostile_structured,
+    hostile_topic,
+    line,
+    make,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -56,6 +63,8 @@ def look(
         (hostile_topic, 360, "dark"),
         (hostile_importance, 360, "light"),
         (hostile_importance, 1440, "dark"),
+        (hostile_structured, 360, "dark"),
+        (hostile_structured, 768, "light"),
     ],
 )
 def test_nothing_runs_and_nothing_overflows(

@@ -123,6 +123,26 @@ def html(data: bytes) -> None:
         assert len(tag_path(element)) <= _PATH, "a long tag path"
 
 
+def entities(data: bytes) -> None:
+    """What a page says to machines: as it is, as a script, and as what is within an item."""
+    from scrapy_focus.web.entities import read_entities
+    from scrapy_focus.web.html import parsed
+
+    text = text_of(data)
+    script = f'<script type="application/ld+json">{text}</script>'
+    for source in (text, script, f'<div itemscope itemtype="http://schema.org/Event" itemref="a b">{text}</div>'):
+        root = parsed(source)
+        if root is None:
+            continue
+        reading = read_entities(root, source, _URL)
+        assert len(reading.entities) <= 5_000, "many entities"
+        assert reading.facts <= 50_000, "many facts"
+        assert reading.broken >= 0
+        for entity in reading.entities[:20]:
+            assert all(entity.types), "a type without a name"
+            json.dumps(entity.values, allow_nan=False, ensure_ascii=False).encode()
+
+
 def recorded(data: bytes) -> None:
     """A response as recordings read it."""
     from scrapy_focus.recordings.html import decompress, is_page, mime_of, read_page, redirect_of
@@ -240,6 +260,20 @@ def _listings() -> Iterator[bytes]:
     yield from (json.dumps(catalogue).encode(), json.dumps({"version": "https://jsonfeed.org/version/1"}).encode())
     yield from (b"<rss><channel><item><link>/a</link>", b'<rdf:RDF xmlns="http://purl.org/rss/1.0/"/>', urls.encode())
     yield b"csv, .DAT,image/*,/download/\\d+,[a,b]{1,3},data"
+
+
+def _marked() -> Iterator[bytes]:
+    """Yield small pages with markup to begin with."""
+    thing = {
+        "@context": ["http://schema.org", {"s": "http://schema.org/"}],
+        "@graph": [{"@type": ["s:Event", 5], "a": [1, None, {"@id": "#b"}]}],
+    }
+    script = f'<script type="application/ld+json">{json.dumps(thing)}</script>'
+    yield from (json.dumps(thing).encode(), script.encode(), b'// a\n{"@type": "Event", "n": 1e999, "a": NaN,}')
+    yield b'{"@context": {"@vocab": "x:", "Event": "a:b", "a": {"@id": "b:"}}, "@type": "Event", "@reverse": [[{}]]}'
+    scope = b'<p itemscope itemtype="http://schema.org/Event x" itemid="#i" itemref="a b" itemprop="c d">'
+    said = b'<b itemprop=a id=a>x<i itemprop=b>y</i></b><a itemprop=u href="http://[">z</a><meta itemprop=m content=n>'
+    yield from (scope + said + b"</p>", scope + said + scope + said, b'<div id="a" itemref="a">' + scope)
 
 
 def _heads() -> Iterator[bytes]:
@@ -580,6 +614,7 @@ _CRAWLS = _Crawls()
 #: What is fuzzed, by name.
 PARSERS: dict[str, Callable[[bytes], None]] = {
     "html": html,
+    "entities": entities,
     "recorded": recorded,
     "warc": warc,
     "cached": cached,
@@ -608,7 +643,7 @@ def seeds() -> list[bytes]:
         text.encode("utf-8", "surrogatepass")
         for text in (*_HREFS, *_BASES, *_FILES, *_ENCODED, *_LATER, *filter(None, _TYPES))
     ]
-    found += [*_files(), *_listings(), *_heads()]
+    found += [*_files(), *_listings(), *_marked(), *_heads()]
     for scenario in SCENARIOS:
         for number in (0, 1, 2, 7):
             answer = scenario(Asked("GET", scenario.host, f"/x/{number}.html", 1))

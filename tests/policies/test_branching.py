@@ -591,7 +591,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, limit in (("_ROOM", 1500), ("_MOST_PLACED", 3), ("_MOST_FINDS", 5), ("_MOST_CLUSTERS", 4)):
         monkeypatch.setattr(branching, name, limit)
     monkeypatch.setattr("scrapy_focus.policies.branching.arms._ENTRIES", 20)
-    monkeypatch.setattr("scrapy_focus.policies.branching.features._KNOWN", 30)
+    monkeypatch.setattr("scrapy_focus.learn.hashed._REMEMBERED", 30)
     monkeypatch.setattr("scrapy_focus.policies.branching.extensions._MOST", 3)
 
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from scrapy_focus.learn import hashed
 from scrapy_focus.learn.hashed import N_FEATURES
-from scrapy_focus.policies.branching import features as linkhashes
 from scrapy_focus.policies.branching.features import BYTES, WIDTH, LinkHasher, path_of, shape_of
 from tests.made import link
 
@@ -184,7 +184,7 @@ def test_what_is_remembered_has_an_end(known: int, monkeypatch: pytest.MonkeyPat
     """A hasher that has read more words than it remembers reads every link as a new one does."""
     links = [numbered(i) for i in range(100, 160)]
     wanted = [rows(*links[i : i + 3]) for i in range(0, 60, 3)]
-    monkeypatch.setattr(linkhashes, "_KNOWN", known)
+    monkeypatch.setattr(hashed, "_REMEMBERED", known)
     hasher = LinkHasher()
     for i, row in zip(range(0, 60, 3), wanted, strict=True):
         assert np.array_equal(hasher.rows(links[i : i + 3]), row), i
@@ -199,7 +199,7 @@ def memory_of(hasher: LinkHasher) -> int:
 
 def test_long_urls_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of URLs of 2,000 characters, each with a template and an extension of its own, no more is remembered than of anchors."""
-    monkeypatch.setattr(linkhashes, "_KNOWN", 200)
+    monkeypatch.setattr(hashed, "_REMEMBERED", 200)
     hasher = LinkHasher()
     for i in range(200, 400):
         word = numbered(i).anchor[3:]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import pty
@@ -16,7 +17,8 @@ from unittest.mock import patch
 import pytest
 from scrapy.cmdline import execute
 
-from scrapy_focus.recordings.importers.folder import record_site
+from scrapy_focus.recordings.importers.base import record
+from scrapy_focus.recordings.importers.folder import FolderImporter, record_site
 from scrapy_focus.sites.portal.portal import StatisticsPortal
 from tests.made import HANG
 
@@ -114,6 +116,29 @@ def test_policies_of_a_project_are_compared(project: Path, tmp_path: Path) -> No
     run(project, *words, "--out", str(again), "--no-plots", "--jobs", "1")
     assert strip(again) == strip(out)
     assert not list(again.glob("*.png"))
+
+
+def test_structured_data_is_looked_for_in_the_text_of_pages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of a recording with bodies; the same command is told again. Without bodies it says what is missing."""
+    monkeypatch.chdir(tmp_path)
+    pages = tmp_path / "pages"
+    pages.mkdir()
+    event = '<p itemscope itemtype="https://schema.org/Event"><b itemprop="name">x</b></p>'
+    (pages / "index.html").write_text("".join(f"<a href=/{i}.html>{i}</a>" for i in range(6)))
+    for i in range(6):
+        (pages / f"{i}.html").write_text(f"<p>{i}{event * (i % 2)}")
+    words = ["--structured", "schema:Event", "--policy", "BFS", "--seeds", "1", "--jobs", "1", "--no-plots"]
+    for name, bodies in (("with", True), ("without", False)):
+        record(FolderImporter(pages), f"{name}.sqlite", root="http://a.example/", bodies=bodies)
+    assert call("with.sqlite", *words, "--metric", "found", "--out", "found") == 0
+    data = json.loads((tmp_path / "found" / "summary.json").read_text())
+    assert "--structured schema:Event" in data["command"]
+    [run_] = csv.DictReader((tmp_path / "found" / "runs.csv").read_text().splitlines())
+    assert float(run_["found"]) == 3
+    assert call("without.sqlite", *words, "--out", "none") == 1
+    assert "record the site again with --bodies" in " ".join(capsys.readouterr().out.split())
 
 
 def test_crawls_are_judged_by_important_pages(project: Path, tmp_path: Path) -> None:
@@ -225,6 +250,7 @@ def _read(terminal: int) -> bytes:
         (["--budget", "-5"], "--budget"),
         (["--jobs", "none"], "--jobs is 'none'; it takes a number from 1"),
         (["--targets", "csv", "--goal", "a.b"], "--targets and --goal both say what to look for"),
+        (["--targets", "csv", "--structured", "Event"], "--targets and --structured both say what to look for"),
         (["--hot", "0.1"], "--hot says how many important pages count; say which ones are, as --importance pagerank"),
         (["--importance", "pagerank", "--hot", "few"], "--hot is 'few'; it takes a share of the pages, as 0.008, or a"),
     ],
@@ -244,6 +270,7 @@ def test_bad_options_are_explained(words: list[str], message: str, capsys: pytes
         (["one.sqlite", "--metric", "request_90"], "did you mean requests_90?"),
         (["one.sqlite", "--latency", "slow"], "the latency is 'slow'; give seconds, 'recorded'"),
         (["one.sqlite", "--targets", "no such"], "--targets: 'no such' is not a file type"),
+        (["one.sqlite", "--structured", "Evnt"], "--structured: 'Evnt' is no type of schema.org; did you mean Event?"),
         (["one.sqlite", "--goal", "no.such"], "--goal no.such cannot be made: ModuleNotFoundError"),
         (["one.sqlite", "--goal", "os.sep"], "--goal os.sep is no goal"),
         (["one.sqlite", "--out", "mine"], "mine holds something that is no comparison"),

@@ -321,7 +321,7 @@ def test_nothing_is_left_where_nothing_was_seen(site: MockSite) -> None:
     [said] = nothing.logged("Finished (")
     assert "left to find" not in said
     [said] = crawl(Follower, settings, addon=True, seeds=[site.url("/page/0/5")]).logged("Finished (")
-    assert "left to find" in said
+    assert "files left to find" in said
 
 
 @pytest.mark.parametrize("addon", [False, True], ids=["scheduler", "addon"])

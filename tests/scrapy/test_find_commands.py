@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import pytest
 from crawls import crawl
 from mocksite import MockSite
 from scrapy.exceptions import UsageError
 
+from scrapy_focus.__main__ import main
 from scrapy_focus.commands.finding import url_of
+from scrapy_focus.found.crawls import prepare
+from scrapy_focus.learn.relevance import LinearRelevance
 from scrapy_focus.sites.portal.portal import StatisticsPortal
 from scrapy_focus.sites.server import SiteServer
 from scrapy_focus.spiders import polite
 from scrapy_focus.spiders.datasets import DatasetsSpider
+from scrapy_focus.spiders.important import ImportantSpider
+from scrapy_focus.spiders.structured import StructuredSpider
 from scrapy_focus.spiders.topic import TopicSpider
 from tests.made import HANG
 
@@ -191,6 +199,118 @@ def test_a_topic_has_a_page_too(tmp_path: Path) -> None:
     assert said.strip() == f"What was found is in {Path('pages', 'index.html')}"
     assert "3 pages were read; 2 of them are on the topic" in (found / "index.html").read_text()
     assert (found / "pages.csv").read_text() == table
+    hosts = {(row["host"], row["domain"]) for row in csv.DictReader(table.removeprefix("\ufeff").splitlines())}
+    assert hosts == {(urlsplit(site.url("/")).netloc, "127.0.0.1")}, "as in the table of what was asked for"
+
+
+def test_structured_data_by_a_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``focus-structured`` says what it is about to do, resumes by the same command with a larger budget, and prints
+    lines of JSON if it is told to; what a page says comes out in one line each.
+    """
+    monkeypatch.chdir(tmp_path)
+
+    def here(*words: str) -> str:
+        """Run a command that sends nothing in this process, and return what it said."""
+        with pytest.raises(SystemExit):
+            main([*words])
+        shown = capsys.readouterr()
+        return shown.out + shown.err
+
+    names = ["Soup", "=1+1", "\x1b[31m\u202e\n<script>", "é" * 20_000]
+    soups = [{"@context": "https://schema.org", "@type": "Recipe", "name": name} for name in names]
+    script = json.dumps(soups).replace("<", "\\u003c")
+    pages = {"/": '<a href="/soups">soups</a>', "/soups": f'<script type="application/ld+json">{script}</script>'}
+    with MockSite(pages=pages) as site:
+        words = ["structured", site.url("/"), "--types", "Recipe", "--stay", *FAST]
+        said = here(*words, "--dry-run")
+        for fact in (site.url("/robots.txt"), "pages with Recipe in json-ld or microdata", "127.0.0.1", "entities"):
+            assert fact in said
+        assert not site.log
+        assert not list(tmp_path.iterdir())
+        run(tmp_path, *words, "--budget", "2", expect=3)
+        _, logged = run(tmp_path, *words, "-s", "FOCUS_POLICY=scrapy_focus.policies.orderings.BreadthFirst", expect=2)
+        assert "BreadthFirst; use the same settings, or another folder with --out" in logged
+        assert "JOBDIR" not in logged
+        said, _ = run(tmp_path, *words)
+        assert "the last crawl resumes" in said.splitlines()[0]
+        assert said.splitlines()[-1].startswith("Done: 1 page with Recipe found in 4 requests")
+        printed, logged = run(tmp_path, *words, "--out", "-")
+        assert "it prints the entities that are found, as JSON" in logged
+    found = tmp_path / "entities"
+    assert {"index.html", "hosts.csv", "entities.jsonl"} <= {path.name for path in found.iterdir()}
+    stored = (found / "entities.jsonl").read_text(encoding="utf-8")
+    for text in (stored, printed):
+        lines = [json.loads(line) for line in text.split("\n")[:-1]]
+        assert [line["values"]["name"] for line in lines] == [*names[:3], "é" * 10_000]
+        assert {(line["host"], line["domain"]) for line in lines} == {(urlsplit(site.url("/")).netloc, "127.0.0.1")}
+    assert not {"\x1b", "\u202e"} & {*printed}
+    (found / "hosts.csv").unlink()
+    here("report", "entities")
+    [row] = csv.DictReader((found / "hosts.csv").read_text(encoding="utf-8-sig").splitlines())
+    assert (row["host"], row["domain"]) == (lines[0]["host"], lines[0]["domain"])
+    assert row["host"] in (found / "index.html").read_text()
+    shutil.rmtree(found / ".focus")
+    assert "entities has the results of another crawl" in here(*words)
+
+
+@pytest.mark.parametrize(
+    ("command", "given", "then", "now", "said"),
+    [
+        ("structured", {"types": "Recipe"}, ["--types", "schema:Recipe,"], ["--types", "Event,Recipe"],
+         "began with --types Recipe, and cannot resume with --types Event,Recipe; give the same, or another folder"),
+        ("structured", {"least": "4"}, ["--least", "4", "--syntaxes", "microdata,json-ld"], ["--stay"],
+         "began with --least 4, no --stay, and cannot resume with --least 6, --stay; give the same"),
+        ("structured", {}, [], ["--per-domain", "9"], "no --per-domain, and cannot resume with --per-domain 9;"),
+        ("topic", {"keywords": "bees"}, ["--keywords", "bees"], ["--keywords", "steel"],
+         "began with --keywords bees, and cannot resume with --keywords steel"),
+        ("topic", {"keywords": "bees", "per_domain": "5-2", "budget": "3"},
+         ["--keywords", "bees", "--per-domain", "5-2", "--budget", "3"], ["--keywords", "bees", "--per-domain", "5"],
+         "began with --per-domain 5-2 with --budget 3, and cannot resume with --per-domain 5;"),
+        ("topic", {"keywords": "bees", "model": "MODEL"}, ["--model", "MODEL", "--keywords", "bees"],
+         ["--keywords", "bees"], "--model with the digest "),
+        ("important", {"by": "opic"}, ["--by", "opic"], [], "began with --by opic, and cannot resume with --by pagerank"),
+        ("files", {"targets": "pdf,csv"}, ["--types", "csv,pdf"], ["--types", "pdf"],
+         "began with --types csv, pdf, and cannot resume with --types pdf"),
+    ],
+)  # fmt: skip
+def test_a_crawl_resumes_with_what_it_began_with(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: str,
+    given: dict[str, str], then: list[str], now: list[str], said: str,
+) -> None:  # fmt: skip
+    """A dry run says that it resumes if it does, and the one sentence of the crawl itself if it does not."""
+    monkeypatch.chdir(tmp_path)
+    LinearRelevance().fit(["wine " * 9, "bees " * 9] * 5, [False, True] * 5).save("model.npz")
+    for words in (then, now):
+        words[:] = ["model.npz" if word == "MODEL" else word for word in words]
+    spiders = {
+        "structured": StructuredSpider, "topic": TopicSpider, "important": ImportantSpider, "files": DatasetsSpider,
+    }  # fmt: skip
+    with MockSite(pages={"/": '<a href="/1">1</a>', "/1": "bees"}) as site:
+        start = "root" if command in ("files", "important") else "seeds"
+        where = "out" if start == "root" else "folder"
+        arguments = {name: "model.npz" if value == "MODEL" else value for name, value in given.items()}
+        arguments |= {start: site.url("/"), where: "out"} | ({} if "budget" in given else {"budget": "2"})
+        settings = {"JOBDIR": "out/.focus/job"}
+        if command == "files":
+            prepare(Path("out"))
+            settings |= {"SCHEDULER": "scrapy_focus.FocusScheduler", "CLOSESPIDER_PAGECOUNT": "1"}
+        done = crawl(spiders[command], settings, addon=True, **arguments)
+        assert done.errors == {}
+        if command == "files":  # as if it had been interrupted
+            began, *_ = (tmp_path / "out" / ".focus" / "crawls.jsonl").read_text().splitlines(keepends=True)
+            (tmp_path / "out" / ".focus" / "crawls.jsonl").write_text(began)
+        asked = len(site.log)
+        for words, expected, status in ((then, "resumes)", 0), (now, said, 2)):
+            for dry in (True, False) if status else (True,):
+                with pytest.raises(SystemExit) as ended:
+                    main([command, site.url("/"), *words, "--out", "out", *(["--dry-run"] if dry else [])])
+                shown = capsys.readouterr()
+                assert expected in (shown.err if status else shown.out), shown
+                assert ended.value.code == status
+                assert shown.err.count("\n") == bool(status)
+        assert len(site.log) == asked
 
 
 def test_sitemaps_are_left_alone_if_somebody_says_so(files: MockSite, tmp_path: Path) -> None:
@@ -222,6 +342,18 @@ def test_sitemaps_are_left_alone_if_somebody_says_so(files: MockSite, tmp_path: 
         (["topic", "example.org"], "--examples DIR"),
         (["topic", "example.org", "--keywords", "a", "--per-domain", "2-3"], "--per-domain is '2-3'"),
         (["topic", "file", "--keywords", "a"], "'nothing here' in file is no URL"),
+        (["structured"], "where to start"),
+        (["structured", "example.org", "--types", "Recip"], "did you mean Recipe?"),
+        (
+            ["structured", "example.org", "--types", ","],
+            "--types is ','; it takes words separated by commas: --types Recipe",
+        ),
+        (["structured", "example.org", "--syntaxes", "x"], "there is no syntax 'x'"),
+        (["structured", "example.org", "--least", "x"], "--least is 'x'; it takes a number of facts: --least 6"),
+        (["structured", "example.org", "--types", "Event", "--least", "3"], "--least is '3', and types are given"),
+        (["structured", "example.org", "--per-domain", "0"], "--per-domain is '0'"),
+        (["structured", "example.org", "--stay", "--per-domain", "5"], "limit that crawl by a budget: --budget 100"),
+        (["structured", "example.org", "--out", "file"], "--out is 'file', which is a file"),
     ],
 )
 def test_a_wrong_argument_ends_in_one_sentence(
@@ -230,8 +362,6 @@ def test_a_wrong_argument_ends_in_one_sentence(
     """Status 2, one line, in the words of the command line, and nothing is made."""
     (tmp_path / "file").write_text("nothing here")
     monkeypatch.chdir(tmp_path)
-    from scrapy_focus.__main__ import main
-
     with pytest.raises(SystemExit) as ended:
         main(words)
     shown = capsys.readouterr()

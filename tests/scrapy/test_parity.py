@@ -13,6 +13,7 @@ from scrapy_focus import FilesGoal, Policy
 from scrapy_focus.core.log import read_log
 from scrapy_focus.policies.branching.policy import BranchingBandit
 from scrapy_focus.policies.focused import Focused
+from scrapy_focus.policies.hostbandit import HostBandit
 from scrapy_focus.policies.hotqueue import HotQueue
 from scrapy_focus.policies.importance import Importance
 from scrapy_focus.policies.orderings import BreadthFirst, DepthFirst, Random
@@ -116,6 +117,8 @@ def live(
         (Importance, {"by": {"pagerank": 1, "location": 0.2}, "epsilon": 0.01, "outside": False}),
         (HotQueue, {"words": ["publication", "data"], "base": "backlinks"}),
         (EachAgain, {"every": 0.0, "times": 2}),
+        (HostBandit, {"arm": "section"}),
+        (HostBandit, {"arm": "section", "preset": "cikm-2014", "score": "thompson x best", "explore": 0.3}),
     ],
 )
 def test_live_and_simulated_crawls_are_the_same(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,10 +14,12 @@ from rich.console import Console
 from scrapy import Request
 
 from scrapy_focus.core.crawl import Crawl
+from scrapy_focus.core.goal import ItemsGoal, noun_of
 from scrapy_focus.core.types import Outcome, Pick
 from scrapy_focus.engine.finds import Finds, unlike
 from scrapy_focus.engine.progress import Speed, View, draw_panel, kinds, progress
 from scrapy_focus.frontiers.memory import memory_frontier
+from scrapy_focus.goals.files import FilesGoal
 from scrapy_focus.policies.orderings import BreadthFirst
 
 
@@ -94,8 +97,24 @@ def test_the_time_that_is_left() -> None:
 def view(finds: Finds, advice: str = "") -> View:
     policy = BreadthFirst()
     crawl = Crawl(policy, frontier=memory_frontier)
-    host: Any = SimpleNamespace(status=crawl.status, policy=BreadthFirst, put_off_hosts=(0, 0.0))
+    host: Any = SimpleNamespace(status=crawl.status, policy=BreadthFirst, put_off_hosts=(0, 0.0), noun="files")
     return View(host, finds, Speed(1.0), advice)
+
+
+def test_what_was_found_has_a_name() -> None:
+    """That of the goal, for one find, too; without one it is a target."""
+    seen, host = Crawl(BreadthFirst(), frontier=memory_frontier).status(), view(Finds()).host
+    nouns: list[tuple[str, float, str]] = [
+        (noun_of(FilesGoal()), 2.0, "2 files"), (noun_of(ItemsGoal()), 1.0, "1 item"), ("pages of 9 kB", 1.0, "1 page of 9 kB"),
+        (noun_of(lambda _: 1.0), 0.5, "0.5 targets"),
+    ]  # fmt: skip
+    for noun, rewards, said in nouns:
+        now = replace(seen, rewards=rewards)
+        named: Any = SimpleNamespace(**{**vars(host), "noun": noun, "status": lambda best, now=now: now})
+        console = Console(file=io.StringIO(), width=100)
+        console.print(draw_panel(View(named, Finds(), Speed(1.0)), 100))
+        assert f" requests, {said}" in progress(named)[0]
+        assert said in console.file.getvalue()  # type: ignore[attr-defined]
 
 
 @settings(max_examples=40, deadline=None)

@@ -11,19 +11,22 @@ import sys
 import time
 from collections import Counter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
+from handmadehosts import Handmade, html
 
 from manyhosts.server import WebServer, write_examples
 from manyhosts.web import MadeUpWeb
 from scrapy_focus.learn.models import load_relevance
 from scrapy_focus.policies.treeq.features import Words, url_words
 from scrapy_focus.sites.portal.portal import Page
-from scrapy_focus.sites.server import SiteServer
 from scrapy_focus.web.domains import domain_of
 from scrapy_focus.web.html import html_text
 from scrapy_focus.web.words import words_of
+
+if TYPE_CHECKING:
+    from scrapy_focus.sites.server import SiteServer
 
 PROJECT = Path(__file__).parents[2] / "example_project"
 FIELDS = {
@@ -39,34 +42,6 @@ REASONS = re.compile(
     r"(about |more than )?\d+ relevant pages link there, \d+ % of all that do|a new domain|\d+ % of its domain relevant|"
     r"drawn at random|expected gain -?\d+\.\d\d"
 )
-
-
-class Handmade(SiteServer):
-    """Serves some pages by their URLs, as a proxy; ``/robots.txt`` of each host forbids ``/private/``."""
-
-    def __init__(self, pages: dict[str, Page]) -> None:
-        self.pages = pages
-        super().__init__(self)
-
-    def asked(self, target: str) -> str:
-        return target
-
-    def fetch(self, url: str) -> Page:
-        if url.endswith("/robots.txt"):
-            return Page.of(b"User-agent: *\nDisallow: /private/\n", mime="text/plain")
-        return self.pages.get(url, Page.of(b"none", status=404))
-
-    @property
-    def asked_for(self) -> list[str]:
-        """The URLs of pages that were asked for, in order."""
-        return [request.path for request in self.log if not request.path.endswith("/robots.txt")]
-
-
-def html(*links: str, text: str = "", title: str = "", lang: str = "") -> Page:
-    """Return a page with links; a link is a URL, or a URL and its anchor after a blank."""
-    anchors = "".join(f'<p><a href="{link.partition(" ")[0]}">{link.partition(" ")[2]}</a>' for link in links)
-    source = f"<html{lang and f' lang={lang}'}><title>{title}</title><body><p>{text}</p>{anchors}"
-    return Page.of(source.encode(), mime="text/html; charset=utf-8")
 
 
 class Run(NamedTuple):

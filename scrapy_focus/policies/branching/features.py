@@ -12,15 +12,14 @@ import re
 from array import array
 from functools import partial
 from typing import TYPE_CHECKING, Any
-from zlib import crc32
 
 import numpy as np
 
-from scrapy_focus.learn.hashed import N_FEATURES
+from scrapy_focus.learn.hashed import N_FEATURES, Remembered, feature
 from scrapy_focus.web.words import words_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -34,28 +33,12 @@ _NOTHING = [0] * _URL_WORDS
 _RANKS = 16
 _WORD = re.compile(r"[a-z]+|0+|\n")
 _DIGITS = str.maketrans("123456789", "000000000")
-_NUMBER = re.compile(r"\d+")
 _FOLDERS = 3  # of a path that belong to its template
 _LONGEST = 512  # characters of a path; of a longer one, the first and the last half of so many are read
 _SHAPE = 64  # characters of each part of the template of a path
 _READ = 200  # characters of an anchor that are read ...
 _NEAR = 60  # ... and of the text around it
-_KNOWN = 1 << 16  # texts of each sort of which it is remembered what they hash to
 _ANY = 1  # a feature that every link has
-
-
-class _Known(dict[str, Any]):
-    """What a function makes of texts, remembered for those that it was asked about lately."""
-
-    def __init__(self, make: Callable[[str], Any]) -> None:
-        super().__init__()
-        self._make = make
-
-    def __missing__(self, text: str) -> Any:
-        if len(self) >= _KNOWN:
-            self.clear()
-        made = self[text] = self._make(text)
-        return made
 
 
 class LinkHasher:
@@ -65,12 +48,12 @@ class LinkHasher:
     """
 
     def __init__(self) -> None:
-        self._words = _Known(_read_word)
-        self._anchor_words = _Known(partial(feature, "anchor"))
-        self._anchors = _Known(self._read_anchor)
-        self._context_words = _Known(partial(feature, "context"))
-        self._templates = _Known(partial(feature, "template"))
-        self._extensions = _Known(partial(feature, "extension"))
+        self._words = Remembered(_read_word)
+        self._anchor_words = Remembered(partial(feature, "anchor"))
+        self._anchors = Remembered(self._read_anchor)
+        self._context_words = Remembered(partial(feature, "context"))
+        self._templates = Remembered(partial(feature, "template"))
+        self._extensions = Remembered(partial(feature, "extension"))
         self._ranks = [feature("rank", "i" * rank) for rank in range(_RANKS)]
 
     def rows(self, links: Sequence[Link]) -> NDArray[np.uint16]:
@@ -161,11 +144,6 @@ def shape_of(path: str) -> tuple[str, str, str]:
 
 def _read_word(word: str) -> int:
     return feature("url", word) if word != "\n" else 0
-
-
-def feature(sort: str, text: str) -> int:
-    """Return the feature of a text of some sort, in which all numbers are the same; the same in every process."""
-    return crc32(f"{sort}:{_NUMBER.sub('0', text)}".encode("utf-8", "surrogatepass")) % (N_FEATURES - 1) + 1
 
 
 def _pairs(words: NDArray[np.uint16]) -> NDArray[np.uint16]:

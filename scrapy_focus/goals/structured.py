@@ -1,0 +1,180 @@
+"""Looking for pages that describe things to machines: recipes, events, jobs, products, data sets."""
+
+from __future__ import annotations
+
+import difflib
+from functools import cache
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.core.printable import brief, printable
+from scrapy_focus.web.entities import SYNTAXES, Reading, may_have_entities, read_entities
+from scrapy_focus.web.html import parsed
+from scrapy_focus.web.schemaorg import plain_name
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from typing import Self
+
+    from scrapy_focus.core.types import Outcome, Page
+    from scrapy_focus.web.entities import Entity
+
+ANY = "*"  # in place of types
+
+
+class StructuredDataGoal:
+    """An outcome is worth 1 if its page describes a thing of a wanted type, as JSON-LD or microdata.
+
+    Things within others count, and those in a ``@graph``. Failures, and what is no HTML, are worth nothing. Reading
+    takes the package ``extruct``: ``pip install "scrapy-focus[structured]"``.
+
+    Parameters
+    ----------
+    types
+        Names of schema.org: ``Recipe``, ``schema:Recipe`` or ``https://schema.org/Recipe``, all the same; of other
+        vocabularies, whole addresses. Without any, a page is worth 1 if it has enough facts, whatever they are about.
+    syntaxes
+        What is read: ``"json-ld"``, ``"microdata"`` or both.
+    least
+        Facts that make a page worth something where no types are given: values that are no things themselves. Many
+        pages of today have some, only to say whose site it is; 6 is what the plugin of Anthelion asks for.
+
+    Raises
+    ------
+    ConfigError
+        If a type, which is not given by its whole address, is no name of schema.org; if there is no such syntax,
+        ``least`` is no whole number from 1, or ``extruct`` is not installed.
+
+    Notes
+    -----
+    Types are compared by name. Which type is a kind of which, is not known: whoever looks for events names
+    ``MusicEvent``, ``SportsEvent`` and others besides ``Event``. Names that schema.org has had since 2022 are not
+    known, either: give their whole address.
+
+    A page in which nothing speaks for markup costs a look through its text. Others are read once, however often they
+    are asked about, and in a live crawl from the tree that Scrapy has parsed.
+    """
+
+    heads_tell = False
+    #: What is counted.
+    noun = "pages with structured data"
+
+    def __init__(self, types: Collection[str] = (), syntaxes: Collection[str] = SYNTAXES, least: int = 1) -> None:
+        if isinstance(types, str) or not all(isinstance(each, str) for each in types):
+            raise ConfigError(f"types is {brief(types)}; it takes a list of types, such as ['Recipe', 'Event']")
+        if isinstance(syntaxes, str) or not syntaxes:
+            raise ConfigError(f"syntaxes is {brief(syntaxes)}; it takes a list with any of {', '.join(SYNTAXES)}")
+        if isinstance(least, bool) or not isinstance(least, int) or least < 1:
+            raise ConfigError(f"least is {brief(least)}; it takes a number of facts from 1")
+        if find_spec("extruct") is None:
+            raise ConfigError(
+                "structured data is read with the package extruct, which is not installed; pip install "
+                '"scrapy-focus[structured]" installs it'
+            )
+        self.given = tuple(types)
+        self.names = tuple(dict.fromkeys(_checked(name) for name in types))
+        self.syntaxes = tuple(syntax for syntax in SYNTAXES if syntax in [_syntax(each) for each in syntaxes])
+        self.least = least
+        self._wanted = frozenset(self.names)
+        self._readings: WeakKeyDictionary[Any, Reading] = WeakKeyDictionary()  # by the root of the page
+
+    @classmethod
+    def of(cls, words: Collection[str], name: str) -> Self:
+        """Return the goal that a setting or option of this name stands for: its words are types, or ``*`` for any.
+
+        Raises
+        ------
+        ConfigError
+            If there are no words, or they are no types; it names the setting.
+        """
+        types = [word.strip() for word in words]
+        if not types or (ANY in types and len(types) > 1):
+            raise ConfigError(
+                f"{name} is {brief(list(words))}; it takes types of schema.org, such as ['Recipe', 'Event'], or "
+                f"{ANY!r} alone for any"
+            )
+        try:
+            return cls(() if types == [ANY] else types)
+        except ConfigError as error:
+            raise ConfigError(f"{name}: {error}") from error
+
+    def __call__(self, outcome: Outcome) -> float:
+        page = self.page_of(outcome)
+        return float(page is not None and self.finds(self.reading(page)))
+
+    def page_of(self, outcome: Outcome) -> Page | None:
+        """Return the page of an outcome if it is one that is read, ``None`` for a failure and what is no HTML."""
+        fetched = outcome.status is not None and 200 <= outcome.status < 300 and outcome.is_html
+        return outcome.page if fetched else None
+
+    def reading(self, page: Page) -> Reading:
+        """Return what a page describes. Its tree is used where it has one as ``root``, and else made of its text."""
+        source = page.text
+        if not may_have_entities(source, self.syntaxes):
+            return Reading()
+        root = getattr(page, "root", None)
+        if root is None:
+            root = parsed(source)
+        if root is None:
+            return Reading()
+        found = self._readings.get(root)
+        if found is None:
+            found = self._readings[root] = read_entities(root, source, page.url, syntaxes=self.syntaxes)
+        return found
+
+    def finds(self, reading: Reading) -> bool:
+        """Whether a page of which this was read is worth anything."""
+        return bool(self.wanted(reading)) if self.names else reading.facts >= self.least
+
+    def wanted(self, reading: Reading) -> tuple[Entity, ...]:
+        """Return the things on a page that are of a wanted type; all of them if no types are wanted."""
+        if not self.names:
+            return reading.entities
+        return tuple(entity for entity in reading.entities if not self._wanted.isdisjoint(entity.types))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_readings": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _readings=WeakKeyDictionary())
+
+    def __repr__(self) -> str:
+        what = f"pages with {', '.join(self.names)}" if self.names else f"pages with {self.least} facts or more"
+        return printable(f"{what} in {' or '.join(self.syntaxes)}", 1000)
+
+
+def _checked(name: str) -> str:
+    """Return the name of a type, as :attr:`~scrapy_focus.web.entities.Entity.types` has it."""
+    plain = plain_name(name)
+    if not plain:
+        raise ConfigError(f"one of the types is {brief(name)}, which names none; leave it out, or write Recipe, say")
+    if "://" in name:
+        return plain
+    names = _names()
+    if plain in names:
+        return plain
+    near = {each.lower(): each for each in names}
+    close = difflib.get_close_matches(plain.lower(), near, n=1, cutoff=0.6)
+    meant = f"did you mean {near[close[0]]}? Newer" if close else "newer"
+    raise ConfigError(
+        f"{brief(name)} is no type of schema.org; {meant} types, and those of other vocabularies, are given by their "
+        "whole address, such as https://schema.org/Recipe"
+    )
+
+
+def _syntax(name: str) -> str:
+    if name in SYNTAXES:
+        return name
+    close = difflib.get_close_matches(str(name).lower(), SYNTAXES, n=1, cutoff=0.4)
+    meant = f"did you mean {close[0]}? It" if close else "it"
+    raise ConfigError(f"there is no syntax {brief(name)}; {meant} is one of {', '.join(SYNTAXES)}")
+
+
+@cache
+def _names() -> frozenset[str]:
+    """Return the types of schema.org, of the end of 2021. It takes a tenth of a second."""
+    from rdflib.namespace import SDO
+
+    return frozenset(name for name in SDO.__annotations__ if name[:1].isupper()) | {"3DModel"}

@@ -1,0 +1,6 @@
+"""The bandit of hosts: which host to ask next, and for which of its pages."""
+
+from scrapy_focus.policies.hostbandit.parentfirst import ParentFirst
+from scrapy_focus.policies.hostbandit.policy import HostBandit
+
+__all__ = ["HostBandit", "ParentFirst"]

@@ -1,0 +1,694 @@
+"""A bandit of hosts: which host to ask next, and for which of its pages, for crawls of many hosts.
+
+Anthelion looked for pages with structured data: each host is an arm, an online classifier judges the links of a host,
+and what was parsed teaches both. What is worth something is for the goal to say; nothing here knows of structured data.
+
+References
+----------
+Meusel, Mika, Blanco: Focused Crawling for Structured Data. CIKM 2014.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, cast, get_args
+
+import numpy as np
+
+from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.core.frontier import Ranks, Vectors
+from scrapy_focus.core.parameters import FLAG, NUMBER, TEXT, WHOLE, check_kinds, one_of, parameter
+from scrapy_focus.core.policy import Policy
+from scrapy_focus.core.types import Link, Placement, State
+from scrapy_focus.learn.models import load_relevance
+from scrapy_focus.policies.domains import Domains
+from scrapy_focus.policies.hostbandit.features import (
+    PARENTS,
+    WIDTH,
+    LinkFeatures,
+    Pages,
+    size_features,
+    tokens_of,
+)
+from scrapy_focus.policies.hostbandit.hosts import ARMS, HostTable
+from scrapy_focus.policies.hostbandit.judge import judge_of, probabilities
+from scrapy_focus.policies.hostbandit.scores import JOINT, SCORES
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from numpy.typing import NDArray
+
+    from scrapy_focus.core.frontier import Drawn, Frontier, Keeps, Ranked
+    from scrapy_focus.core.mission import Mission, Topic
+    from scrapy_focus.core.types import Outcome, Pick
+
+Decay = Literal["none", "hyperbolic", "exponential"]
+Classifier = Literal["hashed", "bayes", "sgd", "static"]
+
+PUBLISHED = "cikm-2014"
+
+_HASHED, _STATIC = "hashed", "static"  # classifiers
+
+_TOKENS, _ARM = 2 * WIDTH, 4  # bytes of a waiting link: its own features, the number of its arm, its parents
+_BYTES = _TOKENS + _ARM + 4 * PARENTS
+_KNOWN = 100  # links of a page that wait already, and of which it is noted that it links to them, too
+_TRIED = 6  # of the best hosts, of which links are drawn together ...
+_OTHERS = 2  # ... with those of so many at random ...
+_ROUNDS = 2  # ... as long as a better one comes up, so often at most
+_LOOKED = 64  # draws for a host at random, after which all are looked through
+_AVERAGED = 200.0  # links over which the probability of links is averaged
+_GIVEN_UP = 200  # links that are given up after an outcome
+_FIRST = np.ones(1, np.bool_)
+_NO_PARENT = np.zeros((1, PARENTS), np.uint32)
+
+
+class HostBandit(Policy):
+    """Takes the best link of the best host, by what its pages were worth so far and what its links promise.
+
+    Parameters
+    ----------
+    score
+        What makes a host the best one, one of
+        :data:`~scrapy_focus.policies.hostbandit.scores.SCORES`. By default ``"joint"``, for which the record of a host
+        is the prior of each of its links, and the classifier learns what is beyond it; ``"posterior x best"`` where the
+        classifier cannot do so, and ``"success rate x best"`` where links are judged once.
+    arm
+        What counts as a host: its registered ``"domain"``, the ``"host"`` itself, or a host with the first folder of
+        the path (``"section"``).
+    explore
+        Share of the choices in which the host is drawn at random (lambda), from 0 to 1.
+    decay
+        How that falls: not (``"none"``), to a half, a third, a quarter ... after ``decay_every`` choices each
+        (``"hyperbolic"``), or to a half each time (``"exponential"``).
+    decay_every
+        Choices.
+    classifier
+        What judges a link: logistic regression (``"hashed"``), naive Bayes (``"bayes"``), both on hashed features,
+        scikit-learn's ``SGDClassifier`` (``"sgd"``), or a ``"static"`` model that learns nothing.
+    model
+        The file of the static model, as ``scrapy focus-train`` writes it: it reads the words of URLs and anchors.
+    places
+        Whether the classifier reads anchors, and where links stand on their pages.
+    per_domain
+        Pages of a registered domain at most; ``None``: as many as there are.
+    candidates
+        Links of a host that are drawn and judged when a host is chosen.
+    strength
+        Pages that the rate of all hosts counts for, where it is the prior of each; by default what follows from how
+        alike the pages of a host are.
+    preset
+        ``"cikm-2014"``: as published. Links are judged once, when they are found, by tokens, host, parents and
+        siblings, and leave their hosts in this order; a page that fails counts for nothing.
+
+    Notes
+    -----
+    *Order*: the best hosts by what was known of them when they changed last are looked at again at each choice, and
+    some at random: their links are judged by today's model. So a host whose links are worth more by now than when they
+    were found comes up after a while, and not at once. What Thompson sampling draws for a host is drawn anew when
+    something happens to the host, or when it is among those at random.
+
+    *In flight*: a pick counts for its host when its outcome comes.
+
+    *Memory*: of a waiting link, 64 bytes of features; of a host, 28 bytes here, up to 56 to find it and its score, and
+    what the frontier takes for an arm; of a fetched page 21. There are a million arms at most; further hosts share
+    them.
+
+    Raises
+    ------
+    ConfigError
+        If a parameter is not in its range, or the static model cannot be read.
+
+    Examples
+    --------
+    >>> from scrapy_focus import Crawl, Link, Outcome, memory_frontier
+    >>> crawl = Crawl(HostBandit(explore=0), frontier=memory_frontier, goal=lambda outcome: "cake" in outcome.pick.url)
+    >>> urls = [f"http://{host}.test/{n}" for n in range(3) for host in ("news", "cakes")]
+    >>> crawl.add([Link(url, key, url[7:-2]) for key, url in enumerate(urls)])
+    6
+    >>> chosen = []
+    >>> while (pick := crawl.next()) is not None:
+    ...     chosen.append(pick.host)
+    ...     crawl.report(Outcome(pick, 200, "text/html"))
+    >>> chosen
+    ['news.test', 'cakes.test', 'cakes.test', 'cakes.test', 'news.test', 'news.test']
+    """
+
+    summary: ClassVar[str] = "Learns which hosts are worth asking, and which of their links to take first."
+    may_change: ClassVar[frozenset[str]] = frozenset(("explore",))
+
+    def __init__(
+        self,
+        *,
+        score: str | None = None,
+        arm: str = "domain",
+        explore: float = 0.05,
+        decay: Decay = "hyperbolic",
+        decay_every: int = 1000,
+        classifier: Classifier = "hashed",
+        model: str = "",
+        places: bool = True,
+        per_domain: int | None = None,
+        candidates: int = 12,
+        strength: float | None = None,
+        preset: str = "",
+    ) -> None:
+        check_kinds(
+            self, score=(score, one_of(SCORES).or_none()), arm=(arm, one_of(ARMS)), explore=(explore, NUMBER),
+            decay=(decay, one_of(get_args(Decay))), decay_every=(decay_every, WHOLE),
+            classifier=(classifier, one_of(get_args(Classifier))), model=(model, TEXT), places=(places, FLAG),
+            candidates=(candidates, WHOLE), strength=(strength, NUMBER.or_none()),
+            preset=(preset, one_of(("", PUBLISHED))), per_domain=(per_domain, WHOLE.or_none()),
+        )  # fmt: skip
+        who = type(self).__qualname__
+        if not (0 <= explore <= 1 and decay_every >= 1 and candidates >= 1 and (strength is None or strength > 0)):
+            raise ConfigError(
+                f"{who}(explore={explore}, decay_every={decay_every}, candidates={candidates}, strength={strength}): "
+                "explore is from 0 to 1, decay_every and candidates are at least 1, strength is above 0"
+            )
+        if per_domain is not None and per_domain < 1:
+            raise ConfigError(f"{who}(per_domain={per_domain}): per_domain is a number of pages from 1, or None")
+        if (classifier == _STATIC) != bool(model):
+            raise ConfigError(
+                f"{who}(classifier={classifier!r}, model={model!r}): a static classifier takes the file of a model "
+                "that scrapy focus-train wrote, and no other one does"
+            )
+        if score == JOINT and (classifier != _HASHED or preset):
+            raise ConfigError(
+                f"{who}(score={score!r}, classifier={classifier!r}, preset={preset!r}): the joint score takes "
+                f"the classifier {_HASHED!r}, which learns what is beyond the record of a host, and no preset; choose "
+                "another score, such as 'posterior x best'"
+            )
+        self.score = score
+        self.arm = arm
+        self.explore = explore
+        self.decay = decay
+        self.decay_every = decay_every
+        self.classifier = classifier
+        self.model = model
+        self.places = places
+        self.per_domain = per_domain
+        self.candidates = candidates
+        self.strength = strength
+        self.preset = preset
+        self._static: Topic | None = None
+        if model:
+            with parameter(self, "model", model):
+                self._static = load_relevance(model)
+
+    @property
+    def judges_once(self) -> bool:
+        """Whether links are judged when they are found, and never again."""
+        return bool(self.preset or self.model)
+
+    @property
+    def _score(self) -> str:
+        by_default = "success rate x best" if self.judges_once else JOINT
+        return self.score or (by_default if self.classifier in (_HASHED, _STATIC) else "posterior x best")
+
+    def keeps(self, mission: Mission) -> Keeps:
+        return Ranks() if self.judges_once else Vectors(_BYTES)
+
+    def open(self, frontier: Frontier, rng: np.random.Generator, mission: Mission) -> None:
+        published = bool(self.preset)
+        self.hosts = HostTable(score=self._score, arm=self.arm, prior=1.0, strength=self.strength)
+        self.pages = Pages()
+        self.domains = Domains(None if self.per_domain is None else int(self.per_domain))
+        self.steps = 0
+        self._features = LinkFeatures(published=published, places=self.places)
+        self._judge = judge_of("hashed" if self.model else self.classifier)  # of no use beside a static model
+        self._is_joint = self._score == JOINT
+        self._average = 0.0 if self._is_joint else 0.5  # of what is said of the links that were found lately
+        self._chosen: dict[int, _Choice] = {}  # picks in flight
+        self._found: dict[int, list[_Found]] = {}  # by pick: links of its page, where they are judged once
+        self._arms_of: dict[int, list[int]] = {}  # by domain, where there is a cap
+        self._closed: set[int] = set()  # domains that may be asked for no more pages now
+        self._done: list[int] = []  # arms whose links are to be given up
+        super().open(frontier, rng, mission)
+
+    # Placing
+
+    def place(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
+        page = 0
+        if source is not None:
+            page = self.pages.number(source.pick.key)
+            self.pages.label(page, good=source.reward > 0)
+        arms = [self._arm(link) for link in links]
+        places: list[Placement | None] = [None] * len(links)
+        wanted = self._open(arms)
+        if not wanted:
+            return places
+        if len(wanted) < len(links):
+            links, arms = [links[at] for at in wanted], [arms[at] for at in wanted]
+        rows, parents = self._features.rows(links), _NO_PARENT.repeat(len(links), axis=0)
+        parents[:, 0] = page
+        worth = self._judged(rows, parents, arms) if self._static is None else self._read(self._static, links)
+        for at, place in zip(wanted, self._placed(rows, parents, arms, worth), strict=True):
+            places[at] = place
+        if self.judges_once and source is not None and self._static is None:
+            self._found.setdefault(source.pick.id, []).append(_Found([link.key for link in links], arms, rows))
+        if not self.judges_once:
+            self._average += len(links) / (len(links) + _AVERAGED) * (float(worth.sum()) / len(links) - self._average)
+            worth = self._relative(worth)
+        self._promise(arms, worth)
+        return places
+
+    def _open(self, arms: list[int]) -> Sequence[int]:
+        """Return the places of those arms in a list of whose domains more pages may ever be asked for."""
+        if self.per_domain is None:
+            return range(len(arms))
+        rows = np.array([self.hosts.domain[arm] for arm in arms], np.intp)
+        return np.flatnonzero(~self.domains.is_done(rows)).tolist()
+
+    def know(self, keys: Sequence[int], source: Outcome) -> None:
+        page = self.pages.number(source.pick.key)
+        numbers = {key: self.pages.known(key) for key in keys}
+        for child in dict.fromkeys(numbers.values()):
+            if child and child != page and (worth := self.pages.worth(child)) >= 0:
+                self.pages.labelled_child(page, good=worth > 0)
+        unknown = [key for key, child in numbers.items() if not child]
+        if not self.judges_once and unknown:
+            unknown = unknown[:_KNOWN]
+            states = self.frontier.states(unknown)
+            self._know_waiting(
+                [key for key, state in zip(unknown, states, strict=True) if state == State.WAITING], page
+            )
+            self._know_flying([key for key, state in zip(unknown, states, strict=True) if state == State.FLYING], page)
+
+    def _know_flying(self, keys: Collection[int], page: int) -> None:
+        """Note that a page links to picks in flight, too."""
+        if not keys:
+            return
+        ids = {pick.key: pick_id for pick_id, pick in self.frontier.flying.items()}
+        for key in keys:
+            choice = self._chosen.get(ids.get(key, -1))
+            if choice is not None and page not in choice.parents and 0 in choice.parents:
+                choice.parents[choice.parents.index(0)] = page
+
+    def _know_waiting(self, waiting: Sequence[int], page: int) -> None:
+        """Note that a page links to links that wait, too."""
+        vectors = self._drawn.vectors(waiting).copy()
+        parents = vectors[:, -4 * PARENTS :].view(np.uint32)
+        free = parents == 0
+        have_room = np.flatnonzero(free.any(axis=1) & (parents != page).all(axis=1))
+        parents[have_room, free[have_room].argmax(axis=1)] = page
+        arms = vectors[:, _TOKENS : _TOKENS + 4].view(np.uint32)[:, 0].tolist()
+        again = have_room.tolist()
+        self.frontier.push(
+            [Link("", waiting[at]) for at in again], [Placement(arms[at], 0.0, vectors[at]) for at in again]
+        )  # of a link that waits, only its place changes
+
+    def _arm(self, link: Link) -> int:
+        hosts = self.hosts
+        arm = hosts.number(link.host, link.url)
+        if hosts.domain[arm] < 0:
+            hosts.domain[arm] = row = self.domains.row(link.host)
+            hosts.draw([arm], self.rng)
+            if self.per_domain is not None:
+                self._arms_of.setdefault(row, []).append(arm)
+        return arm
+
+    def _placed(
+        self, rows: NDArray[np.uint16], parents: NDArray[np.uint32], arms: list[int], worth: NDArray[np.float64]
+    ) -> list[Placement]:
+        """Return the places of links, with what judges them and what they are remembered by."""
+        if self.judges_once:
+            memos = self._memos(rows, parents)
+            return [Placement(arm, rank, memo) for arm, rank, memo in zip(arms, worth.tolist(), memos, strict=True)]
+        vectors = np.concatenate(
+            [rows.view(np.uint8), np.array(arms, np.uint32)[:, None].view(np.uint8), parents.view(np.uint8)], axis=1
+        )
+        return [Placement(arm, 0.0, vector) for arm, vector in zip(arms, vectors, strict=True)]
+
+    def _memos(self, rows: NDArray[np.uint16], parents: NDArray[np.uint32]) -> NDArray[np.float32]:
+        """Return what links that are judged once are remembered by: all features, and their parents, as numbers."""
+        parts = (rows, self.pages.features(parents), parents[:, :1] >> 12, parents[:, :1] & 0xFFF)
+        return np.concatenate(parts, axis=1).astype(np.float32)
+
+    def _judged(self, rows: NDArray[np.uint16], parents: NDArray[np.uint32], arms: Any) -> NDArray[np.float64]:
+        """Return what today's model says of links."""
+        return self._said(self._whole(rows, parents, arms))
+
+    def _whole(self, rows: NDArray[np.uint16], parents: NDArray[np.uint32], arms: Any) -> NDArray[np.uint16]:
+        """Return all features of links: their own, those of what is known around them, and of their hosts."""
+        around = self.pages.features(parents)
+        if self.judges_once:
+            return np.concatenate([rows, around], axis=1)
+        return np.concatenate([rows, around, size_features(self._sizes(np.asarray(arms, np.int64)))], axis=1)
+
+    def _sizes(self, arms: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return how many links of each arm are known: those that wait, and those that came, shape (n,)."""
+        waiting, came = self.frontier.waiting, self.hosts.of("good", arms) + self.hosts.of("bad", arms)
+        known = arms < len(waiting)
+        came[known] += waiting[arms[known]]
+        return came
+
+    def _said(self, rows: NDArray[np.uint16]) -> NDArray[np.float64]:
+        """Return what the model says of rows: probabilities, or log-odds beyond those of their hosts."""
+        odds = self._judge.decide(rows)
+        return odds.astype(np.float64) if self._is_joint else probabilities(odds)
+
+    def _relative(self, worth: Any) -> Any:
+        """Return how much more links promise than the average one does by now: in log-odds, or how many times as much.
+
+        So what was said of a host by yesterday's model can be compared with what today's says.
+        """
+        return worth - self._average if self._is_joint else worth / self._average
+
+    def _read(self, model: Topic, links: Sequence[Link]) -> NDArray[np.float64]:
+        """Return what a static model says of links."""
+        return model.score([f"{' '.join(tokens_of(link.url))} {link.anchor if self.places else ''}" for link in links])
+
+    def _promise(self, arms: list[int], worth: NDArray[np.float64]) -> None:
+        """Let hosts stand where the links that were found on them let them stand."""
+        promised: dict[int, float] = {}
+        for arm, each in zip(arms, worth.tolist(), strict=True):
+            promised[arm] = max(each, promised.get(arm, -math.inf))
+        best, waiting = self.hosts.best, self.frontier.waiting
+        for arm, each in promised.items():
+            best[arm] = max(best[arm], each) if arm < len(waiting) and waiting[arm] else each
+        self._enter([*promised])
+
+    def _enter(self, arms: Sequence[int]) -> None:
+        """Let arms in which links wait, or will in a moment, be in the tournament, with their scores by now."""
+        if self._closed:
+            arms = [arm for arm in arms if self.hosts.domain[arm] not in self._closed]
+        self.hosts.enter(arms)
+
+    # Choosing
+
+    def select(self, busy: Collection[str]) -> Pick | None:
+        before = self.rng.bit_generator.state
+        found = self._choose_once(busy) if self.judges_once else self._choose(busy)
+        if found is None:
+            self.rng.bit_generator.state = before  # nothing was chosen, and so nothing was drawn
+            return None
+        pick, choice = found
+        self._chosen[pick.id] = choice
+        self.steps += 1
+        self.hosts.fly(pick.arm, 1)
+        self._ask(pick)
+        return pick
+
+    @property
+    def exploring(self) -> float:
+        """The share of the choices in which the host is drawn at random, now."""
+        periods = self.steps / self.decay_every
+        if self.decay == "hyperbolic":
+            return self.explore / (math.floor(periods) + 1)
+        return self.explore * 0.5**periods if self.decay == "exponential" else self.explore
+
+    def _choose(self, busy: Collection[str]) -> tuple[Pick, _Choice] | None:
+        """Draw links of the best hosts, judge them, and take the best link of the host that is the best one then."""
+        shut = self.hosts.shut(busy)
+        if self.rng.random() < self.exploring and (arm := self._any(shut)) >= 0:
+            looks = self._look([arm], busy)
+            if looks:
+                return self._take(looks[arm], at_random=True)
+        looks = {}
+        others = [arm for _ in range(_OTHERS) if (arm := self._any(shut)) >= 0]
+        rounds = 0
+        while rounds < _ROUNDS and (batch := self._first(_TRIED, shut | looks.keys())):
+            there = self._look([*dict.fromkeys(batch + others)], busy, anew=others)
+            shut.update(arm for arm in batch if arm not in there)  # all that waits there is on busy hosts
+            looks |= there
+            others = []
+            rounds += bool(looks)
+            if looks and self._best(shut) in looks:
+                break
+        if not looks:
+            return None
+        score = self.hosts.tournament.score
+        return self._take(looks[max(looks, key=lambda arm: (score(arm), -arm))])
+
+    def _best(self, without: Collection[int]) -> int:
+        """Return the arm with the best score but for some, -1 where there is none."""
+        best = self.hosts.tournament.best()
+        if best not in without:
+            return best
+        return next((arm for arm in self.hosts.tournament.best_first() if arm not in without), -1)
+
+    def _look(self, arms: list[int], busy: Collection[str], anew: Collection[int] = ()) -> dict[int, _Look]:
+        """Draw links of some arms and judge them, so that the scores of the arms are those of today.
+
+        What Thompson sampling draws is drawn anew for those in ``anew``.
+        """
+        waiting = self.frontier.waiting
+        counts = {arm: min(2 * int(waiting[arm]), self.candidates) for arm in arms if arm < len(waiting)}
+        drawn = self._drawn.draw(counts, self.rng, busy=busy)
+        if not len(drawn.slots):
+            return {}
+        rows, parents = _unpacked(drawn.vectors)
+        rows = self._whole(rows, parents, drawn.arms)
+        worth = self._said(rows)
+        starts = np.flatnonzero(np.concatenate([_FIRST, drawn.arms[1:] != drawn.arms[:-1]]))
+        found = drawn.arms[starts]
+        np.frombuffer(self.hosts.best, np.float32)[found] = self._relative(np.maximum.reduceat(worth, starts))
+        self.hosts.draw([arm for arm in found.tolist() if arm in anew], self.rng)
+        self.hosts.enter(found)
+        look = drawn.slots, rows, parents, worth
+        ends = [*starts[1:].tolist(), len(worth)]
+        return {arm: _Look(*look, *ends) for arm, *ends in zip(found.tolist(), starts.tolist(), ends, strict=True)}
+
+    def _take(self, look: _Look, *, at_random: bool = False) -> tuple[Pick, _Choice] | None:
+        worth, slots = look.worth[look.start : look.end], look.slots[look.start : look.end]
+        at = int(np.argmax(worth))
+        pick = self._drawn.take_drawn(int(slots[at]))
+        if pick is None:
+            return None
+        others = worth[slots != slots[at]]
+        if len(others):
+            self.hosts.best[pick.arm] = self._relative(others.max())
+        row = look.start + at
+        said, prior = float(worth[at]), self.hosts.odds(pick.arm) if self._is_joint else 0.0
+        chance = float(probabilities(np.array([said + prior]))[0]) if self._is_joint else said
+        return pick, _Choice(look.rows[row].copy(), look.parents[row].tolist(), chance, said, prior, at_random)
+
+    def _choose_once(self, busy: Collection[str]) -> tuple[Pick, _Choice] | None:
+        """Take the best link of the best host, by what was said of the links when they were found."""
+        shut = self.hosts.shut(busy)
+        if self.rng.random() < self.exploring and (arm := self._any(shut)) >= 0:
+            pick = self._ranked.pop(arm, busy)
+            if pick is not None:
+                return self._taken(pick, at_random=True)
+        while batch := self._first(1, shut):
+            pick = self._ranked.pop(batch[0], busy)
+            if pick is not None:
+                return self._taken(pick)
+            shut.add(batch[0])
+        return None
+
+    def _taken(self, pick: Pick, *, at_random: bool = False) -> tuple[Pick, _Choice]:
+        self.hosts.best[pick.arm] = max(float(self._ranked.heads[pick.arm]), 0.0)
+        numbers = np.zeros(WIDTH + 9) if pick.memo is None else pick.memo
+        parent = int(numbers[-2]) << 12 | int(numbers[-1])
+        return pick, _Choice(np.asarray(numbers[:-2]).astype(np.uint16), [parent], pick.rank, pick.rank, 0.0, at_random)
+
+    def _first(self, n: int, without: Collection[int]) -> list[int]:
+        """Return the best arms in which links wait, but for some."""
+        waiting = self.frontier.waiting
+        found: list[int] = []
+        for arm in self.hosts.tournament.best_first():
+            if arm not in without and arm < len(waiting) and waiting[arm]:
+                found.append(arm)
+                if len(found) == n:
+                    break
+        if not found and not without and len(self.frontier):
+            return self._enter_all()
+        return found
+
+    def _enter_all(self) -> list[int]:
+        """Let arms in that were out although links wait there: the crawl itself placed them. Return one of them."""
+        arms = np.flatnonzero(self.frontier.waiting)
+        while len(self.hosts) <= arms[-1]:
+            self.hosts.add()
+        self._enter(arms.tolist())
+        return self._first(1, {-1})
+
+    def _any(self, without: Collection[int]) -> int:
+        """Return an arm at random of those in which links wait, each as likely as another; -1 where there is none."""
+        waiting, awake = self.frontier.waiting, self.hosts.awake
+        for _ in range(_LOOKED if awake else 0):
+            arm = awake[int(self.rng.integers(len(awake)))]
+            if arm not in without and arm < len(waiting) and waiting[arm]:
+                return arm
+        left = [arm for arm in awake if arm not in without and arm < len(waiting) and waiting[arm]]
+        return left[int(self.rng.integers(len(left)))] if left else -1
+
+    def give_up(self, n: int) -> int:
+        gone = super().give_up(n)
+        waiting = self.frontier.waiting
+        for arm in [arm for arm in self.hosts.awake if arm >= len(waiting) or not waiting[arm]]:
+            self.hosts.leave(arm)
+        return gone
+
+    def release(self, pick: Pick) -> None:
+        choice = self._chosen.pop(pick.id, None)
+        if choice is None:
+            return
+        self.steps -= 1
+        self.hosts.fly(pick.arm, -1)
+        worth = choice.worth if self.judges_once else self._relative(choice.said)
+        self.hosts.best[pick.arm] = max(self.hosts.best[pick.arm], worth)
+        row = self.hosts.domain[pick.arm]
+        self.domains.release(row)
+        self._reopen(row)
+        self._enter([pick.arm])
+
+    # Learning
+
+    def learn(self, outcome: Outcome) -> None:
+        pick = outcome.pick
+        choice, found = self._chosen.pop(pick.id, None), self._found.pop(pick.id, [])
+        if choice is None:  # it was not chosen here
+            return
+        arm, worth = pick.arm, min(max(outcome.reward, 0.0), 1.0)
+        page, came = self.pages.number(pick.key), outcome.status is not None and not outcome.error
+        self.hosts.fly(arm, -1)
+        if came:
+            self.pages.label(page, good=worth > 0)
+        for key in outcome.also:
+            if not self.pages.known(key):
+                self.pages.also(key, page)
+        if came or not self.preset:
+            self.hosts.earn(arm, worth, right=(choice.worth >= 0.5) == (worth >= 0.5))
+        if worth > 0:
+            self.hosts.call(arm, self.hosts.name(pick.host, pick.url))
+        if came:
+            if self._static is None:
+                self._judge.learn(choice.row, worth, offset=choice.prior)
+            for parent in filter(None, choice.parents):
+                self.pages.labelled_child(parent, good=worth > 0)
+        self._settle(outcome)
+        self.hosts.draw([arm], self.rng)
+        if self.hosts.is_in(arm):
+            self._enter([arm])
+        if any(self.pages.children(page)):
+            self._judge_again(found, page)
+
+    def _judge_again(self, found: Sequence[_Found], page: int) -> None:
+        """Judge links of a page that were judged before it was known which of their siblings were worth something."""
+        for keys, arms, rows in found:
+            parents = _NO_PARENT.repeat(len(rows), axis=0)
+            parents[:, 0] = page
+            worth = self._judged(rows, parents, arms)
+            self._ranked.move(keys, self._placed(rows, parents, arms, worth))
+            heads = self._ranked.heads
+            for arm in dict.fromkeys(arms):
+                self.hosts.best[arm] = max(float(heads[arm]), 0.0)
+            self._enter([arm for arm in dict.fromkeys(arms) if self.hosts.is_in(arm)])
+
+    # Domains
+
+    def _ask(self, pick: Pick) -> None:
+        """A page of a domain is asked for: if no more may be, its arms are out."""
+        row = self.hosts.domain[pick.arm]
+        self.domains.ask(row)
+        if self.per_domain is not None and self._is_full(row):
+            self._closed.add(row)
+            for arm in self._arms_of[row]:
+                self.hosts.leave(arm)
+        elif self.frontier.waiting[pick.arm]:
+            self._enter([pick.arm])
+        else:
+            self.hosts.leave(pick.arm)
+
+    def _settle(self, outcome: Outcome) -> None:
+        row = self.hosts.domain[outcome.pick.arm]
+        self.domains.settle(row, outcome)
+        if row in self._closed:
+            if self.domains.is_done(np.array([row]))[0]:
+                self._done += self._arms_of[row]
+            self._reopen(row)
+        self._give_up_done()
+
+    def _reopen(self, row: int) -> None:
+        """Let the arms of a domain be in again, if more pages of it may be asked for."""
+        if row in self._closed and not self._is_full(row):
+            self._closed.discard(row)
+            waiting = self.frontier.waiting
+            self._enter([arm for arm in self._arms_of[row] if arm < len(waiting) and waiting[arm]])
+
+    def _is_full(self, row: int) -> bool:
+        return bool(self.domains.is_full(np.array([row]))[0])
+
+    def _give_up_done(self) -> None:
+        """Give up links of domains that have had all their pages: some, or all where nothing is in flight."""
+        waiting = self.frontier.waiting
+        left = _GIVEN_UP if self.frontier.flying else len(self.frontier)
+        while self._done and left > 0:
+            arm = self._done[-1]
+            there = int(waiting[arm]) if arm < len(waiting) else 0
+            if not there:
+                self._done.pop()
+            elif self.judges_once:
+                left -= self._ranked.drop(arm, min(there, left))
+            else:
+                drawn = self._drawn.draw({arm: min(there, left)}, np.random.default_rng(there))
+                left -= self._drawn.drop(drawn.slots)
+            waiting = self.frontier.waiting
+
+    # Saying
+
+    def explain(self, pick: Pick) -> dict[str, Any]:
+        choice = self._chosen.get(pick.id)
+        if choice is None:
+            return {}
+        hosts, arm = self.hosts, pick.arm
+        said: dict[str, Any] = {
+            "host": hosts.name(pick.host, pick.url), "at random": choice.at_random,
+            "pages": round(hosts.good[arm] + hosts.bad[arm], 2), "worth": round(hosts.good[arm], 2),
+            "link": round(choice.worth, 3),
+        }  # fmt: skip
+        counts = self.pages.evidence(choice.parents)
+        names = ("parents worth", "parents not", "siblings worth", "siblings not")
+        return said | {name: n for name, n in zip(names, counts, strict=True) if n}
+
+    def best_arms(self, k: int) -> list[tuple[str, float, int]]:
+        hosts = self.hosts
+        best = sorted(hosts.names, key=lambda arm: (-hosts.good[arm], arm))[:k]
+        return [(hosts.names[arm], hosts.good[arm], round(hosts.good[arm] + hosts.bad[arm])) for arm in best]
+
+    @property
+    def _drawn(self) -> Drawn:
+        return cast("Drawn", self.frontier)
+
+    @property
+    def _ranked(self) -> Ranked:
+        return cast("Ranked", self.frontier)
+
+
+class _Choice(NamedTuple):
+    """A pick in flight, as it was chosen."""
+
+    row: NDArray[np.uint16]  # features, from which is learned
+    parents: list[int]
+    worth: float  # its probability then
+    said: float  # what the model said of it
+    prior: float  # log-odds of its host, where the model says what is beyond them
+    at_random: bool
+
+
+class _Look(NamedTuple):
+    """Links that were drawn, row by row; those of one arm are from ``start`` to ``end``."""
+
+    slots: NDArray[np.int32]
+    rows: NDArray[np.uint16]
+    parents: NDArray[np.uint32]
+    worth: NDArray[np.float64]
+    start: int
+    end: int
+
+
+class _Found(NamedTuple):
+    """Links of a page that were placed."""
+
+    keys: list[int]
+    arms: list[int]
+    rows: NDArray[np.uint16]
+
+
+def _unpacked(vectors: NDArray[np.uint8]) -> tuple[NDArray[np.uint16], NDArray[np.uint32]]:
+    """Return the features and the parents of links, shape (n, 24) and (n, 3)."""
+    rows = np.ascontiguousarray(vectors[:, :_TOKENS]).view(np.uint16)
+    return rows, np.ascontiguousarray(vectors[:, _TOKENS + _ARM :]).view(np.uint32)

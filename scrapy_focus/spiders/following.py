@@ -1,0 +1,61 @@
+"""What the spiders have in common that follow links from page to page, wherever these lead."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+import scrapy
+
+from scrapy_focus.core.printable import brief
+from scrapy_focus.engine.marks import FOUND_ON
+from scrapy_focus.web.mime import BLOCKED_MIMES, DATA_TYPES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from scrapy.http import Response
+
+    from scrapy_focus.spiders.notes import CrawlNotes
+
+_CHATTY = ("scrapy.addons", "scrapy.middleware", "scrapy.spidermiddlewares.httperror")  # loggers
+_NO_PAGES = DATA_TYPES - {"text/plain", "application/octet-stream"}  # which redirects and errors may be
+
+#: MIME types of what is no page.
+NO_PAGES = (*BLOCKED_MIMES, "font/*", *sorted(_NO_PAGES))
+#: Settings of a crawl for pages on many hosts.
+MANY_HOSTS = {
+    "FOCUS_EXPLAIN": True,
+    "FOCUS_OBEY": ["retry-after", "robots-errors", "crawl-delay", "nofollow", "noindex"],
+    "FOCUS_BLOCKED_MIMES": [*NO_PAGES],
+    "DOWNLOAD_TIMEOUT": 30,
+    "DOWNLOAD_MAXSIZE": 10_000_000,
+    "METAREFRESH_ENABLED": False,
+    "REDIRECT_MAX_TIMES": 5,
+    "RETRY_TIMES": 1,
+    "FOCUS_IGNORE_PARAMETERS": True,
+    "LOG_LEVEL": "INFO",
+}
+
+
+class FollowingSpider(scrapy.Spider):
+    """Makes the requests for links, and notes them where notes are taken."""
+
+    notes: CrawlNotes | None = None
+
+    def link(self, response: Response, url: str, anchor: str, **more: Any) -> Iterator[scrapy.Request]:
+        """Yield the request for a link of a page, with ``more`` in its ``meta``, unless it is no URL."""
+        try:
+            request = scrapy.Request(url, meta={FOUND_ON: response.url, "link_text": anchor, **more})
+        except ValueError:
+            self.logger.debug("No URL: %s on %s", brief(url), brief(response.url))
+        else:
+            if self.notes is not None:
+                self.notes.link(response.url, request.url)
+            yield request
+
+
+def be_quiet() -> None:
+    """Let the loggers of Scrapy that say a line for each page or component say warnings only."""
+    for name in _CHATTY:
+        logging.getLogger(name).setLevel(logging.WARNING)

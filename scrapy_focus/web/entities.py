@@ -1,0 +1,258 @@
+"""What a page says to machines about what it describes: JSON-LD and microdata.
+
+``extruct`` reads both, from the tree that is parsed already. Around it are bounds: on what is read at all, so that no
+page takes more than a fraction of a second, and on what is kept. Nothing that a page holds raises.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from math import isfinite
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urljoin
+
+from scrapy_focus.web.microdata import read_items
+from scrapy_focus.web.schemaorg import Vocabulary, plain_name
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from lxml.etree import _Element
+
+#: What can be read.
+SYNTAXES = ("json-ld", "microdata")
+
+_PAGE = 10_000_000  # characters of a page that is read
+_SCRIPTS = 1_000  # of a page that are read ...
+_SCRIPTED = 2_000_000  # ... and characters of them
+_ENTITIES = 5_000  # of a page
+_FACTS = 50_000  # of a page
+_DEPTH = 32  # objects and lists within one another
+_TYPES = 20  # of an entity
+_NAME = 500  # characters of the name of a property
+_TEXT = 10_000  # characters of a value
+_LARGEST = 1 << 63  # of whole numbers, which other languages read, too
+_KEYWORDS = frozenset(("@context", "@type", "@language", "@index", "@version"))
+
+
+class Entity(NamedTuple):
+    """A thing that a page describes.
+
+    ``types`` are names of schema.org (``Recipe``), and of other vocabularies whole addresses. ``values`` is the thing
+    as JSON-LD writes it, without its context, whatever the syntax was: properties with a text, a number, another
+    thing, or a list of them; ``@type`` and ``@id``, where it has them. It can be written as JSON. What is several
+    properties of another thing is whole in the first of them. Texts end after 10,000 characters.
+    """
+
+    types: tuple[str, ...]
+    values: dict[str, Any]
+    syntax: str
+
+
+class Reading(NamedTuple):
+    """What was read of a page.
+
+    ``entities`` are in the order of the page, JSON-LD first, each before those within it. Things without a type are
+    none, but their facts count. ``facts`` are values that are no objects: texts that are not empty, numbers, yes or no,
+    references. ``broken`` is how many scripts, items and values could not be read, and ``cut`` whether anything was
+    left out as it was too much.
+    """
+
+    entities: tuple[Entity, ...] = ()
+    facts: int = 0
+    broken: int = 0
+    cut: bool = False
+
+
+def may_have_entities(source: str, syntaxes: Collection[str] = SYNTAXES) -> bool:
+    """Whether a page may describe anything, by what its source contains; a fraction of the time of parsing it."""
+    return bool(_likely(source, syntaxes))
+
+
+def _likely(source: str, syntaxes: Collection[str]) -> list[str]:
+    """Return the syntaxes that a page may have."""
+    lowered = source.lower()
+    signs = {"json-ld": ("ld+json", "ld&#"), "microdata": ("itemscope",)}  # some frameworks write &#x2B; for +
+    return [syntax for syntax in syntaxes if any(sign in lowered for sign in signs[syntax])]
+
+
+def read_entities(root: _Element, source: str, url: str, *, syntaxes: Collection[str] = SYNTAXES) -> Reading:
+    """Return what a page describes.
+
+    Parameters
+    ----------
+    root
+        The page as ``lxml.html`` parsed it; it stays as it is.
+    source
+        The page as text. A page in which nothing speaks for entities is not looked at further.
+    url
+        Of the page, to which addresses in microdata are joined, by way of its ``<base>``.
+    syntaxes
+        Which of ``"json-ld"`` and ``"microdata"`` are read.
+
+    Raises
+    ------
+    ImportError
+        If ``extruct`` is not installed, and there is anything to be read.
+    """
+    given = _likely(source, syntaxes)
+    if not given:
+        return Reading()
+    if len(source) > _PAGE:
+        return Reading(cut=True)
+    reader = _Reader()
+    if "json-ld" in given:
+        reader.read_scripts(root)
+    if "microdata" in given:
+        reader.read_microdata(root, _base(root, url))
+    return Reading(tuple(reader.entities), reader.facts, reader.broken, reader.cut)
+
+
+def _base(root: _Element, url: str) -> str:
+    base = root.find("head/base[@href]")
+    try:
+        return urljoin(url, base.get("href").strip()) if base is not None else url
+    except ValueError:
+        return url
+
+
+class _Reader:
+    """Collects what the blocks of a page say."""
+
+    def __init__(self) -> None:
+        self.entities: list[Entity] = []
+        self.facts = 0
+        self.broken = 0
+        self.cut = False
+        self._known: dict[int, dict[str, Any]] = {}  # what was read of each item, by its id; all of them are held
+
+    def read_scripts(self, root: _Element) -> None:
+        """Read the JSON-LD of a page."""
+        from extruct.jsonld import JsonLdExtractor
+
+        extractor = JsonLdExtractor()
+        scripts = (each for each in root.iter("script") if each.get("type") == "application/ld+json")
+        room = _SCRIPTED
+        for script in islice(scripts, _SCRIPTS):
+            length = sum(map(len, script.itertext()))
+            if length > room:
+                self.cut = True
+                continue
+            room -= length
+            try:
+                found = extractor.extract_items(script)
+            except Exception:  # no JSON, or nested too deeply, or whatever a library does with what a site sent
+                self.broken += 1
+                continue
+            for each in found:
+                if isinstance(each, (dict, list)):
+                    self._take(each, Vocabulary())
+        self.cut |= next(scripts, None) is not None
+
+    def read_microdata(self, root: _Element, base: str) -> None:
+        """Read the microdata of a page."""
+        items, broken, cut = read_items(root, base)
+        self.broken += broken
+        self.cut |= cut
+        for item in items:
+            self._item(item, 0)
+
+    def _take(self, value: Any, vocabulary: Vocabulary, depth: int = 0) -> Any:
+        """Note what a value of JSON-LD describes, and return it bounded; ``None`` where nothing is left of it."""
+        if not isinstance(value, (dict, list)):
+            return self._fact(value)
+        if depth >= _DEPTH:
+            self.cut = True
+            return None
+        if isinstance(value, list):
+            found = [self._take(each, vocabulary, depth + 1) for each in self._some(value)]
+            return [each for each in found if each is not None] or None
+        if "@context" in value:
+            vocabulary = vocabulary.within(value["@context"])
+        types = [vocabulary.name(name) for name in _texts(value.get("@type"))]
+        values = self._entity(types, "json-ld")
+        for name, each in self._some(value.items()):
+            if name in _KEYWORDS:
+                continue
+            names_it = name == "@id" and len(value) > 1
+            kept = _bounded(each) if names_it else self._take(each, vocabulary, depth + 1)
+            if kept is not None:
+                values[_property(name)] = kept
+        return values
+
+    def _item(self, item: Any, depth: int) -> Any:
+        """Note what an item of microdata describes, and return it as JSON-LD writes it."""
+        if not isinstance(item, dict):
+            return self._fact(item)
+        if id(item) in self._known:  # it is several properties of another: whole in all, it grew beyond all bounds
+            known = self._known[id(item)]
+            return {name: known[name] for name in ("@type", "@id") if name in known}
+        if depth >= _DEPTH:
+            self.cut = True
+            return None
+        values = self._known[id(item)] = self._entity(map(plain_name, _texts(item.get("type"))), "microdata")
+        if "id" in item:
+            values["@id"] = _bounded(item["id"])
+        if item.get("value"):
+            values["@value"] = _bounded(item["value"])
+        for name, given in self._some(item.get("properties", {}).items()):
+            found = [self._item(each, depth + 1) for each in (given if isinstance(given, list) else [given])]
+            found = [each for each in found if each is not None]
+            if found:
+                values[_property(name)] = found if isinstance(given, list) else found[0]
+        return values
+
+    def _entity(self, types: Any, syntax: str) -> dict[str, Any]:
+        """Note an entity, if it has a type, and return where its values belong."""
+        names = tuple(dict.fromkeys(_clean(name) for name in types if name))
+        if not names:
+            return {}
+        values: dict[str, Any] = {"@type": names[0] if len(names) == 1 else list(names)}
+        if len(self.entities) < _ENTITIES:
+            self.entities.append(Entity(names, values, syntax))
+        else:
+            self.cut = True
+        return values
+
+    def _fact(self, value: Any) -> Any:
+        if value is None or value == "":
+            return None
+        if self.facts >= _FACTS:
+            self.cut = True
+            return None
+        self.facts += 1
+        return _bounded(value)
+
+    def _some(self, values: Any) -> Iterator[Any]:
+        """Yield values as long as there is room for facts and entities in them."""
+        for value in values:
+            if self.facts >= _FACTS or len(self.entities) >= _ENTITIES:
+                self.cut = True
+                return
+            yield value
+
+
+def _property(name: str) -> str:
+    return _clean(plain_name(name) if ":" in name else name[:_NAME])
+
+
+def _texts(value: Any) -> list[str]:
+    """Return the texts in a value that may be one, or a list; the first twenty."""
+    given = value[:_TYPES] if isinstance(value, list) else [value]
+    return [text for text in given if isinstance(text, str) and text.strip()]
+
+
+def _bounded(value: Any) -> Any:
+    """Return a plain value such that any program reads it as JSON."""
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        return value if -_LARGEST <= value < _LARGEST else str(value)
+    if isinstance(value, float):
+        return value if isfinite(value) else str(value)
+    return _clean(value[:_TEXT]) if isinstance(value, str) else None
+
+
+def _clean(text: str) -> str:
+    """Return a text without lone surrogates, which cannot be written as UTF-8."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()

@@ -1,0 +1,154 @@
+"""Reading microdata with ``extruct``, within bounds.
+
+What ``extruct`` does takes time that grows with the square of some pages: it copies and cleans what is within each
+property, and compares each property of an item with those of the items in it. So the work is estimated first, and where
+it is too much only the types of items are read.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from lxml import etree
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element
+
+_MARKED = 5_000  # elements with microdata
+_NESTED = 32  # items within one another, or reached from one another
+_DEEPEST = 256  # elements within one another: copies are made by recursion
+_WORK = 300_000  # about as many microseconds; what follows is in the same unit
+_PROPERTY = 10  # to read one, besides what is within it
+_REFERENCE = 5  # to follow one to an element
+_LOOKED = 1 / 50  # to look at a node for what is marked
+_NAMED = 10_000  # items of which at least the types are read
+_PLAIN = frozenset("a area audio data embed iframe img link meta meter object source time track video".split())
+
+_marked = etree.XPath(f"(descendant-or-self::*[@itemscope or @itemprop or @itemref])[position() <= {_MARKED + 1}]")
+_scopes = etree.XPath(f"(descendant-or-self::*[@itemscope])[position() <= {_NAMED}]")
+_properties = etree.XPath("descendant-or-self::*[@itemprop]")
+_dropped = " + ".join(
+    f"count(descendant::{kind})"
+    for kind in ("script", "style", "link", "meta", "comment()", "processing-instruction()")
+)
+_weight = etree.XPath(  # of a copy that is cleaned: what is dropped gives its tail to the text before, which grows
+    "1 + count(descendant::node()) + count(descendant-or-self::*/@*) div 3 + string-length(.) div 20 + "
+    f"({_dropped}) * string-length(.) div 300"
+)
+_inner = etree.XPath("count(descendant::*[@itemprop])")
+_named = etree.XPath("id($name)[1]")
+_too_deep = etree.XPath("boolean(" + "/*" * (_DEEPEST + 1) + ")")
+
+
+def read_items(root: _Element, base: str) -> tuple[list[dict[str, Any]], int, bool]:
+    """Return the items of a page that are no property of others, how many could not be read, and whether it was too
+    much to read more than the types of all items.
+
+    Items are as ``extruct`` gives them: with ``type``, ``id``, ``properties`` or ``value``. The tree stays as it is.
+    """
+    if is_too_much(root):
+        return types_of(root), 0, True
+    extractor = _extractor()()
+    try:
+        return extractor.extract_items(root, base), extractor.broken, False
+    except _TooDeep:
+        return types_of(root), extractor.broken, True
+    except Exception:  # whatever a library does with what a site sent
+        return types_of(root), extractor.broken + 1, False
+
+
+def types_of(root: _Element) -> list[dict[str, Any]]:
+    """Return the items of a page in document order, nested ones too, with their types only; linear in the page."""
+    return [{"type": (scope.get("itemtype") or "").split()} for scope in _scopes(root)]
+
+
+def is_too_much(root: _Element) -> bool:
+    """Whether reading the microdata of a page would take more than some tenths of a second."""
+    if _too_deep(root):
+        return True
+    marked = _marked(root)
+    if len(marked) > _MARKED:
+        return True
+    refers = [element for element in marked if element.get("itemref")]
+    if not refers and len(marked) * (_weight(root) + _PROPERTY) < _WORK:
+        return False  # whatever is in what
+    work = 0.0
+    properties: dict[_Element, float] = {}  # what each takes
+    for element in marked:
+        inner = 0.0
+        if element.get("itemscope") is not None:
+            inner = _inner(element)
+            work += inner * inner / 200 + (_copied(element) if inner else 0)  # which may have none of these itself
+        if not inner:
+            properties[element] = _PROPERTY + (0.0 if element.tag in _PLAIN else _copied(element))
+            work += properties[element]
+        if work > _WORK:
+            return True
+    costs: dict[str, float] = {}  # of a reference to an element
+    for element in refers:
+        for name in element.get("itemref").split():
+            if name not in costs:
+                costs[name] = _REFERENCE + sum(_cost(target, properties) for target in _target(element, name))
+            work += costs[name]
+            if work > _WORK:
+                return True
+    return False
+
+
+def _copied(element: _Element) -> float:
+    """Return what it takes to copy and clean an element."""
+    if len(element):
+        return float(_weight(element))
+    return 1 + len(element.attrib) / 3 + len(element.text or "") / 20
+
+
+def _target(element: _Element, name: str) -> list[_Element]:
+    try:
+        return list(_named(element, name=name))
+    except ValueError:  # characters that XML does not have
+        return []
+
+
+def _cost(target: _Element, properties: dict[_Element, float]) -> float:
+    """Return what it takes to read the properties within an element once more."""
+    found = sum(properties.get(each, _PROPERTY) + _PROPERTY for each in _properties(target))
+    return found + _copied(target) * _LOOKED
+
+
+class _TooDeep(Exception):
+    """Items refer to one another without end, nearly."""
+
+
+@cache
+def _extractor() -> Any:
+    """Return a class that reads microdata as ``extruct`` does, and passes over values that it cannot read.
+
+    It is imported here, as it takes a quarter of a second and 26 MB.
+    """
+    from extruct.w3cmicrodata import MicrodataExtractor
+
+    class Extractor(MicrodataExtractor):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.broken = 0
+            self._depth = 0
+
+        def _extract_item(self, *args: Any, **kwargs: Any) -> Any:
+            # a RecursionError within an XPath of lxml leaves it locked, and whoever uses it next waits for ever
+            if self._depth >= _NESTED:
+                raise _TooDeep
+            self._depth += 1
+            try:
+                return super()._extract_item(*args, **kwargs)
+            finally:
+                self._depth -= 1
+
+        def _extract_property_value(self, node: _Element, *args: Any, **kwargs: Any) -> Any:
+            try:
+                return super()._extract_property_value(node, *args, **kwargs)
+            except ValueError:  # an address that is none
+                self.broken += 1
+                return ""
+
+    return Extractor

@@ -1,0 +1,100 @@
+"""Names of types and properties, as pages write them, and as everybody says them: ``Recipe`` for
+``http://www.schema.org/Recipe``, ``schema:Recipe`` and ``{"@vocab": "https://schema.org/"}`` with ``Recipe``.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+_LONGEST = 500  # characters of a name
+_CONTEXTS = 10  # of a list that are looked at
+_SCHEMA_ORG = re.compile(r"(?:https?:)?(?://)?(?:www\.)?schema\.org(?:/#?|#)", re.IGNORECASE)
+_SEPARATED = ("/", "#", ":")
+
+
+def plain_name(name: str) -> str:
+    """Return a name of schema.org without what is before it; others as they are, of 500 characters at most.
+
+    Examples
+    --------
+    >>> [plain_name(name) for name in ("https://www.schema.org/Recipe", "schema:Recipe", "Recipe")]
+    ['Recipe', 'Recipe', 'Recipe']
+    >>> plain_name("http://purl.org/goodrelations/v1#Offering")
+    'http://purl.org/goodrelations/v1#Offering'
+    """
+    name = name.strip()[:_LONGEST]
+    if name.startswith("schema:"):
+        return name[len("schema:") :]
+    found = _SCHEMA_ORG.match(name)
+    rest = name[found.end() :].rstrip("/") if found else ""
+    return rest if rest and not any(separator in rest for separator in _SEPARATED) else name
+
+
+class Vocabulary(NamedTuple):
+    """What the ``@context`` of JSON-LD says about names, as far as it says so itself: nothing is fetched.
+
+    ``base`` stands before names that are not among the ``terms``: ``""`` for schema.org, which is also what names mean
+    where nobody says anything.
+    """
+
+    base: str = ""
+    terms: dict[str, Any] | None = None
+    outer: Vocabulary | None = None  # which knows further terms
+
+    def within(self, context: Any) -> Vocabulary:
+        """Return the vocabulary in an object with this ``@context``."""
+        vocabulary = self
+        given = context[:_CONTEXTS] if isinstance(context, list) else [context]
+        names = [name for name in given if isinstance(name, str) and name.strip()]
+        if names:
+            is_schema_org = any("schema.org" in name.lower() for name in names)
+            vocabulary = vocabulary._replace(base="" if is_schema_org else _ending(names[-1].strip()[:_LONGEST]))
+        for terms in given:
+            if isinstance(terms, dict):
+                base = terms.get("@vocab", vocabulary.base)
+                base = base.strip()[:_LONGEST] if isinstance(base, str) else ""
+                vocabulary = Vocabulary("" if _is_schema_org(base) else base, terms, vocabulary)
+        return vocabulary
+
+    def name(self, name: str) -> str:
+        """Return what a name stands for: one of schema.org as it is, others with their vocabulary.
+
+        Examples
+        --------
+        >>> activity = Vocabulary().within("https://www.w3.org/ns/activitystreams")
+        >>> activity.name("Event"), activity.name("schema:Event")
+        ('https://www.w3.org/ns/activitystreams#Event', 'Event')
+        """
+        name = name.strip()[:_LONGEST]
+        meant = self._term(name)
+        if meant is None:
+            prefix, colon, rest = name.partition(":")
+            if colon and not rest.startswith("//") and (before := self._term(prefix)) is not None:
+                meant = rest if _is_schema_org(before) else before + rest
+            elif colon:
+                meant = name
+            else:
+                meant = self.base + name
+        return plain_name(meant)
+
+    def _term(self, name: str) -> str | None:
+        """Return the IRI that a term stands for, ``None`` for one that is not known."""
+        vocabulary: Vocabulary | None = self
+        while vocabulary is not None:
+            meant = (vocabulary.terms or {}).get(name)
+            if isinstance(meant, dict):
+                meant = meant.get("@id")
+            if isinstance(meant, str) and meant and not meant.startswith("@"):
+                return meant.strip()[:_LONGEST]
+            vocabulary = vocabulary.outer
+        return None
+
+
+def _is_schema_org(iri: str) -> bool:
+    """Whether an address is that of schema.org, with or without a slash."""
+    return _SCHEMA_ORG.fullmatch(iri.rstrip("/#") + "/") is not None
+
+
+def _ending(iri: str) -> str:
+    return iri if iri.endswith(_SEPARATED) else f"{iri}#"
