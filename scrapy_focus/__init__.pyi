@@ -40,6 +40,7 @@ from scrapy_focus.core.types import Outcome as Outcome
 from scrapy_focus.core.types import Page as Page
 from scrapy_focus.core.types import Pick as Pick
 from scrapy_focus.core.types import Placement as Placement
+from scrapy_focus.core.types import Signal as Signal
 from scrapy_focus.core.types import State as State
 from scrapy_focus.frontiers.memory import memory_frontier as memory_frontier
 from scrapy_focus.goals.files import FilesGoal as FilesGoal

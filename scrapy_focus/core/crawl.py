@@ -41,7 +41,7 @@ from scrapy_focus.core.contract import (
     worth,
 )
 from scrapy_focus.core.errors import ConfigError, FocusError, GoalError, PolicyError, StorageError
-from scrapy_focus.core.events import Added, Concluded, GaveUp, Picked, Recovered, Released, Sent, Woke
+from scrapy_focus.core.events import Added, Concluded, GaveUp, Heard, Picked, Recovered, Released, Sent, Woke
 from scrapy_focus.core.frontier import Ranks
 from scrapy_focus.core.giving_up import give_up
 from scrapy_focus.core.goal import ItemsGoal
@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from scrapy_focus.core.log import EventLog
     from scrapy_focus.core.policy import Left, Policy
     from scrapy_focus.core.stop import StopRule
+    from scrapy_focus.core.types import Signal
 
 logger = printable_logger(__name__)
 P = ParamSpec("P")
@@ -240,6 +241,7 @@ class Crawl:
         self.stop_reason = ""
         self._wanted = states_of(policy)
         self._knows = policy.can("know")
+        self._hears_signals = policy.can("hear")
         self.comes_back = policy.can("again")  # whether pages may wait again that were fetched
         self.picks: dict[int, Pick] = {}  # in flight, by id
         self._unsent: set[int] = set()
@@ -362,6 +364,18 @@ class Crawl:
         self._hears, self._share = True, 1.0
         return self._earn(pick_id, float(value))
 
+    def hear(self, signals: Sequence[Signal]) -> None:
+        """Let the policy see what sitemaps, feeds or pings say of pages that are known; all others are passed over."""
+        if not self._hears_signals or not signals:
+            return
+        states = self.frontier.states([signal.key for signal in signals])
+        known = [signal for signal, state in zip(signals, states, strict=True) if state != State.NEW]
+        if known:
+            event = Heard(known, self._now())
+            self.apply(event)
+            self._tell(event)
+            self.counts["signal/heard"] += len(known)
+
     def expire(self, *, everything: bool = False) -> None:
         """Give 0 to outcomes whose reward is overdue, or to all that wait for one when a crawl ends."""
         if not self._owed:
@@ -482,6 +496,9 @@ class Crawl:
                 self._last = event.at
                 if self._sleeping is not None:
                     self._sleeping.wake(event.at)
+            case Heard():
+                self.policy.now = self._last = event.at
+                self._ask("hear", self.policy.hear, event.signals)
             case Snapshot():
                 self._restore(event)
 
@@ -719,7 +736,7 @@ class Crawl:
     def _report(self, outcome: Outcome, links: Sequence[Link], known: Sequence[int]) -> Iterator[None]:
         if outcome.pick.id not in self.picks or outcome.pick.id in self._owed:
             raise PolicyError(f"pick {outcome.pick.id} ({outcome.pick.url}) is not in flight: it was reported already")
-        reward = self._ask("goal", worth, self.goal, outcome)
+        reward = 0.0 if outcome.changed is False else self._ask("goal", worth, self.goal, outcome)
         if reward is None and self._share:
             self._owed[outcome.pick.id] = _Owed(outcome, links, known, self.clock())
             return

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from scrapy_focus.core.types import Link, Outcome
+    from scrapy_focus.core.types import Link, Outcome, Signal
 
 #: Of all that is stored of a crawl. Raised by one whenever an event, a snapshot or a table changes.
 FORMAT = 7
@@ -80,4 +80,11 @@ class Woke(NamedTuple):
     at: float
 
 
-Event = Added | Picked | Sent | Released | Recovered | Concluded | GaveUp | Woke
+class Heard(NamedTuple):
+    """Somebody said of pages when they changed."""
+
+    signals: Sequence[Signal]
+    at: float
+
+
+Event = Added | Picked | Sent | Released | Recovered | Concluded | GaveUp | Woke | Heard

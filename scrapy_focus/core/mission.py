@@ -50,6 +50,7 @@ class Mission:
     words: tuple[str, ...] = ()  # words and phrases that speak for a target
     topic: Topic | None = None  # a model of the topic
     unit: Unit = "requests"  # what is to be saved
+    rate: float | None = None  # requests per second that may be used in the long run; None: as many as possible
     heads_tell: bool = False  # whether the headers of a response tell what it is worth, so that a HEAD is enough
 
     def __post_init__(self) -> None:

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
     from scrapy_focus.core.frontier import Frontier, Keeps
     from scrapy_focus.core.mission import Mission
-    from scrapy_focus.core.types import Link, Outcome, Pick, Placement, State
+    from scrapy_focus.core.types import Link, Outcome, Pick, Placement, Signal, State
 
 #: Methods that a policy may do without; what depends on them asks :meth:`Policy.can`.
-Ability = Literal["again", "due", "expected_cost", "expected_left", "know", "load", "save"]
+Ability = Literal["again", "due", "expected_cost", "expected_left", "hear", "know", "load", "save"]
 
 
 class Left(NamedTuple):
@@ -127,6 +127,13 @@ class Policy(ABC):
         budget or a stop rule, or where nothing waits or sleeps any more.
         """
         return None
+
+    def hear(self, signals: Sequence[Signal]) -> None:  # noqa: B027 (most policies do without)
+        """See what sitemaps, feeds or pings say of known pages: when they changed. Only for a policy that overrides it.
+
+        What is said may be wrong, of the future, or said again and again. Pages that sleep may be woken here (a
+        ``frontier.push`` with the key moves them); those of which nothing is known are left out by the crawl.
+        """
 
     def release(self, pick: Pick) -> None:  # noqa: B027 (nothing to undo for a policy that counts nothing)
         """A pick was released unsent: undo what ``select`` counted. ``learn`` does not come for it."""

@@ -80,6 +80,15 @@ class Placement(NamedTuple):
 NOT_NOW = Placement(-1, 0.0)
 
 
+class Signal(NamedTuple):
+    """Says of a page that is known when it changed last, other than by a visit: a sitemap, a feed, a ping."""
+
+    key: int
+    host: str  # of the page, as ``Link.host``
+    modified: float  # seconds since the epoch
+    kind: str  # who says so: "sitemap", "feed", "ping"
+
+
 class Pick(NamedTuple):
     """A link that was taken out of the frontier to be fetched; ``id`` is valid until the pick is settled.
 
@@ -138,6 +147,8 @@ class Outcome(NamedTuple):
     reward: float = 0.0  # what the goal made of it
     at: float = 0.0  # when it came, in seconds since the epoch, as the crawl is told
     also: tuple[int, ...] = ()  # keys under which the page is known besides: those that it was redirected to
+    changed: bool | None = None  # whether the page is another one than at its last visit; None: not visited before
+    max_age: float | None = None  # seconds for which the page says that it stays as it is; None: it says nothing
     outside: int = 0  # different links of the page that lead where the crawl does not go, where the adapter counts them
     payload: bytes | None = None  # of the next visit of the page, where the adapter has another one than the pick's
     once: bool = False  # whether the page is known by another key, and comes back under that

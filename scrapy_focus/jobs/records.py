@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_focus.core.errors import StorageError
-from scrapy_focus.core.events import Added, Concluded, GaveUp, Picked, Recovered, Released, Sent, Woke
+from scrapy_focus.core.events import Added, Concluded, GaveUp, Heard, Picked, Recovered, Released, Sent, Woke
 from scrapy_focus.core.noted import NotedPage
-from scrapy_focus.core.types import Link, Outcome, State
+from scrapy_focus.core.types import Link, Outcome, Signal, State
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,6 +37,8 @@ class OutcomeRecord(NamedTuple):
     reward: float
     at: float
     also: tuple[int, ...]
+    changed: bool | None
+    max_age: float | None
     outside: int
     payload: bytes | None
     once: bool
@@ -49,7 +51,7 @@ class OutcomeRecord(NamedTuple):
         return cls(
             outcome.pick.id, outcome.pick.method, outcome.status, outcome.mime, outcome.size, outcome.seconds,
             outcome.items, outcome.error, outcome.reward, outcome.at, tuple(outcome.also),
-            outcome.outside, outcome.payload, outcome.once, read,
+            outcome.changed, outcome.max_age, outcome.outside, outcome.payload, outcome.once, read,
         )  # fmt: skip
 
     def outcome(self, flying: Mapping[int, Pick]) -> Outcome:
@@ -66,7 +68,7 @@ class OutcomeRecord(NamedTuple):
         return Outcome(
             pick=pick._replace(method=self.method), status=self.status, mime=self.mime, size=self.size,
             seconds=self.seconds, items=self.items, error=self.error, reward=self.reward, at=self.at, also=self.also,
-            outside=self.outside, payload=self.payload, once=self.once,
+            changed=self.changed, max_age=self.max_age, outside=self.outside, payload=self.payload, once=self.once,
             page=None if self.read is None else NotedPage(None, self.read),
         )  # fmt: skip
 
@@ -102,6 +104,8 @@ def record_of(event: Event) -> Record:
             return "give_up", *event
         case Woke():
             return "wake", *event
+        case Heard():
+            return "heard", [tuple(signal) for signal in event.signals], event.at
 
 
 def event_of(record: Record, flying: Mapping[int, Pick]) -> Event:
@@ -137,5 +141,8 @@ def event_of(record: Record, flying: Mapping[int, Pick]) -> Event:
             return GaveUp(*values)
         case "wake":
             return Woke(*values)
+        case "heard":
+            signals, at = values
+            return Heard([Signal(*signal) for signal in signals], at)
         case _:
             raise StorageError(f"the journal has a {kind!r}, which this version does not know; see scrapy focus-check")

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from scrapy_focus import Crawl, Job, Outcome, Placement, PolicyError, State, memory_frontier
+from scrapy_focus import Crawl, Job, Link, Outcome, Placement, PolicyError, Signal, State, memory_frontier
 from scrapy_focus.policies.bases import Bandit, Ordering
 from scrapy_focus.policies.bestfirst import BestFirst
-from tests.made import Clock, Recording, link, links, page
+from tests.made import Clock, EachAgain, Recording, link, links, page
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
     from pathlib import Path
 
-    from scrapy_focus import Link, Pick, Policy
+    from scrapy_focus import Pick, Policy
 
 
 def begun(folder: Path, policy: Policy, **options: Any) -> Crawl:
@@ -236,3 +236,26 @@ def test_links_that_nobody_placed_are_forgotten_when_they_are_fetched(tmp_path: 
     crawl.checkpoint()
     assert len(crawl._stranded) <= 50
     crawl.close()
+
+
+class Listening(EachAgain):
+    """Wakes the pages of which somebody says that they changed."""
+
+    def hear(self, signals: Sequence[Signal]) -> None:
+        self.frontier.push([Link("", signal.key) for signal in signals], [Placement(0, 0.0)] * len(signals))
+
+
+def test_what_was_heard_of_pages_is_heard_again(tmp_path: Path) -> None:
+    """A page that somebody woke is awake in the next run, and what had not changed is so in both."""
+    policy = Listening()
+    crawl = begun(tmp_path / "one", policy)
+    crawl.add(links(1, 2))
+    pick = crawl.next()
+    assert pick is not None
+    crawl.sent(pick.id)
+    crawl.report(page(pick)._replace(changed=False, max_age=60.0))
+    crawl.hear([Signal(pick.key, "h", 5.0, "feed")])
+    again = killed(crawl, tmp_path / "one", Listening())
+    assert (again.status().waiting, again.asleep) == (2, 0)
+    assert again.frontier.states([1, 2]) == [State.WAITING, State.WAITING]
+    again.close()
