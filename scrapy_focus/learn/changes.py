@@ -143,8 +143,9 @@ class Changes:
 
     def changed(self, records: NDArray[np.void], seconds: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return how probable it is that pages changed, so many seconds after their last visits; shapes (n,)."""
-        chances: NDArray[np.float64] = -np.expm1(-RATES * np.maximum(seconds, 0.0)[:, None])
-        return (self.posteriors(records) * chances).sum(axis=1)
+        chances = -np.expm1(-RATES * np.maximum(seconds, 0.0)[:, None])
+        mean: NDArray[np.float64] = (self.posteriors(records) * chances).sum(axis=1)
+        return mean
 
     def births(self, record: np.void) -> float:
         """Return how many new links are expected to come up on the page, per second."""
