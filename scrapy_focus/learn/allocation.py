@@ -66,17 +66,22 @@ class Plan:
         self.changes, self.shortest, self.longest, self.worth, self.age = changes, shortest, longest, worth, age
         self.pages = 0
         self._visits = np.zeros(len(THRESHOLDS), dtype=np.int64)
-        self._read: tuple[bytes, NDArray[np.float64]] = (b"", _LOG_WAITS)
+        self._read: tuple[bytes, NDArray[np.float64]] = (b"", _VALUES[0])
 
     def replace(self, before: np.void | None, after: np.void | None) -> None:
         """Plan for a page by another record than before. ``None``: it was not, or is no longer, planned for.
 
         ``before`` must be, to the last bit, what the page was planned for with.
         """
-        for record, times in ((before, -1), (after, 1)):
-            if record is not None:
-                self.pages += times
-                self._visits += times * self._takes(record)
+        if before is not None and after is not None:
+            old, new = self._takes(before, after)
+            self._visits += new - old
+        elif after is not None:
+            self.pages += 1
+            self._visits += self._takes(after)[0]
+        elif before is not None:
+            self.pages -= 1
+            self._visits -= self._takes(before)[0]
 
     def add(self, record: np.void) -> None:
         """Plan for a page from now on."""
@@ -102,7 +107,7 @@ class Plan:
 
     def interval(self, record: np.void, threshold: float) -> float:
         """Return how many seconds after its last visit a page is to be visited again."""
-        wait = np.interp(math.log(threshold), self._log_values(record), _LOG_WAITS)
+        wait = np.interp(math.log(threshold), self._log_values(record)[0], _LOG_WAITS)
         return min(max(math.exp(wait), self.shortest), self.longest)
 
     def values(self, records: NDArray[np.void], seconds: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -113,21 +118,25 @@ class Plan:
         return self._value(records["weight"].astype(np.float64), fresh, age, births * t**2 / 2)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_read": (b"", _LOG_WAITS)}
+        return {**self.__dict__, "_read": (b"", _VALUES[0])}
 
-    def _takes(self, record: np.void) -> NDArray[np.int64]:
-        waits = np.exp(np.interp(_LOG_THRESHOLDS, self._log_values(record), _LOG_WAITS))
+    def _takes(self, *records: np.void) -> NDArray[np.int64]:
+        """Return how many visits each page takes at each threshold, in parts of a visit a second; shape (n, 73)."""
+        logs = [np.interp(_LOG_THRESHOLDS, values, _LOG_WAITS) for values in self._log_values(*records)]
+        waits = np.exp(logs)
         np.minimum(np.maximum(waits, self.shortest, out=waits), self.longest, out=waits)
         return (_PARTS / waits).astype(np.int64)
 
-    def _log_values(self, record: np.void) -> NDArray[np.float64]:
-        """Return log V after each of the waits."""
-        key = record.tobytes()
-        if self._read[0] != key:
-            fresh, age = self.changes.posterior(record) @ _VALUES
-            values = self._value(record["weight"].item(), fresh, age, self.changes.births(record) * _SQUARES)
-            self._read = (key, np.log(np.maximum(values, 1e-300)))
-        return self._read[1]
+    def _log_values(self, *records: np.void) -> NDArray[np.float64]:
+        """Return log V after each of the waits, shape (n, 57); that of the last record is remembered."""
+        if len(records) == 1 and self._read[0] == records[0].tobytes():
+            return self._read[1]
+        fresh, age = np.array([self.changes.posterior(record) for record in records]) @ _VALUES
+        births = np.array([[self.changes.births(record)] for record in records])
+        weights = np.array([[record["weight"].item()] for record in records])
+        values = np.log(np.maximum(self._value(weights, fresh, age, births * _SQUARES), 1e-300))
+        self._read = (records[-1].tobytes(), values[-1:])
+        return values
 
     def _value(
         self, weight: Any, fresh: NDArray[np.float64], age: NDArray[np.float64], births: Any

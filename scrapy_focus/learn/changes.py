@@ -12,6 +12,7 @@ counted: their rate has a Gamma posterior, and its prior is that of the pages th
 from __future__ import annotations
 
 import math
+import struct
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -42,6 +43,7 @@ WATCHED: Final = np.dtype(
     ]
 )
 
+_SCALARS = struct.Struct("<dfffiHHBB")  # of WATCHED, from byte 32: ten times as fast as by name
 _MOST = 65535  # visits that are counted
 _PRIORS = 255
 _LEAST = -60000.0  # of a log likelihood, as float16 holds
@@ -114,8 +116,8 @@ class Changes:
             self._add_prior()
             self._renew = max(self.visits + 16, self.visits * 5 // 4)
         record["prior"] = len(self._priors) - 1
-        record["visits"] = min(_MOST, int(record["visits"]) + 1)
-        record["changes"] = min(_MOST, int(record["changes"]) + changed)
+        record["visits"] = min(_MOST, record["visits"].item() + 1)
+        record["changes"] = min(_MOST, record["changes"].item() + changed)
         self._count(record, 1)
 
     def posterior(self, record: np.void) -> NDArray[np.float64]:
@@ -131,10 +133,8 @@ class Changes:
 
     def posteriors(self, records: NDArray[np.void] | np.void) -> NDArray[np.float64]:
         """Return the probability of each rate for each of n pages, shape (n, 16)."""
-        log = records["log"] + self._priors[records["prior"]]
-        log -= log.max(axis=-1, keepdims=True)
-        odds: NDArray[np.float64] = np.exp(log, out=log)
-        odds /= odds.sum(axis=-1, keepdims=True)
+        odds: NDArray[np.float64] = np.exp(records["log"] + self._priors[records["prior"]])
+        odds /= np.add.reduce(odds, axis=-1, keepdims=True)
         return odds
 
     def rate(self, record: np.void) -> float:
@@ -149,9 +149,10 @@ class Changes:
 
     def births(self, record: np.void) -> float:
         """Return how many new links are expected to come up on the page, per second."""
-        means, arm = self._means[record["prior"]], int(record["arm"])
-        mean = means[arm if 0 <= arm < len(means) - 1 else -1]
-        return float((_SHAPE + record["births"].item()) / (_SHAPE / mean + record["seen"].item()))
+        _, births, seen, _, arm, _, _, _, prior = _SCALARS.unpack_from(record.tobytes(), 32)
+        means = self._means[prior]
+        mean: float = means[arm if 0 <= arm < len(means) - 1 else -1].item()
+        return float((_SHAPE + births) / (_SHAPE / mean + seen))
 
     def interval(self, record: np.void, share: float = 0.90) -> tuple[float, float]:
         """Return between which rates, per second, that of the page is with this probability: equal tails.
@@ -179,18 +180,15 @@ class Changes:
 
     def _count(self, record: np.void, times: int) -> None:
         """Add to the sums over all pages, or take off, what is known of one."""
-        if record["visits"] < 2:
+        _, births, seen, _, arm, visits, _, _, _ = _SCALARS.unpack_from(record.tobytes(), 32)
+        if visits < 2:
             return
         self._shares += (self.posterior(record) * (times * _SHARES)).astype(np.int64)
-        births, seen = times * int(record["births"].item() * _BIRTHS), times * int(record["seen"].item())
-        self._births[-1] += births
-        self._seen[-1] += seen
-        arm = int(record["arm"])
-        if arm >= 0:
-            if arm >= len(self._births) - 1:
-                self._births, self._seen = _longer(self._births, arm), _longer(self._seen, arm)
-            self._births[arm] += births
-            self._seen[arm] += seen
+        if arm >= len(self._births) - 1:
+            self._births, self._seen = _longer(self._births, arm), _longer(self._seen, arm)
+        for place in (-1, arm) if arm >= 0 else (-1,):
+            self._births[place] += times * int(births * _BIRTHS)
+            self._seen[place] += times * int(seen)
 
     def _add_prior(self) -> None:
         """Renew the prior: the rates of all pages, some pages of which nothing is known, and neighbours smoothed."""
