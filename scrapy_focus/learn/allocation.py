@@ -110,12 +110,19 @@ class Plan:
         wait = np.interp(math.log(threshold), self._log_values(record)[0], _LOG_WAITS)
         return min(max(math.exp(wait), self.shortest), self.longest)
 
-    def values(self, records: NDArray[np.void], seconds: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return V, what a visit is worth, of n pages so many seconds after their last visits; shapes (n,)."""
+    def values(
+        self, records: NDArray[np.void], seconds: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return V of n pages so many seconds after their last visits, and what a visit is expected to find.
+
+        Both of shape (n,). What is found are copies that are no longer current, by their weight, and new links.
+        """
         t = np.maximum(seconds, 0.0)
-        fresh, age = np.einsum("kij,ij->ki", np.stack(_parts(t[:, None])), self.changes.posteriors(records))
-        births = np.array([self.changes.births(record) for record in records])
-        return self._value(records["weight"].astype(np.float64), fresh, age, births * t**2 / 2)
+        odds, births = self.changes.posteriors(records), self.worth * self.changes.all_births(records)
+        weights = records["weight"].astype(np.float64)
+        fresh, age = ((odds * part).sum(axis=1) for part in _parts(t[:, None]))
+        changed = (odds * -np.expm1(-RATES * t[:, None])).sum(axis=1)
+        return self._value(weights, fresh, age, births * t**2 / 2), weights * changed + births * t
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_read": (b"", _VALUES[0])}
@@ -134,7 +141,7 @@ class Plan:
         fresh, age = np.array([self.changes.posterior(record) for record in records]) @ _VALUES
         births = np.array([[self.changes.births(record)] for record in records])
         weights = np.array([[record["weight"].item()] for record in records])
-        values = np.log(np.maximum(self._value(weights, fresh, age, births * _SQUARES), 1e-300))
+        values = np.log(np.maximum(self._value(weights, fresh, age, self.worth * births * _SQUARES), 1e-300))
         self._read = (records[-1].tobytes(), values[-1:])
         return values
 
@@ -142,7 +149,7 @@ class Plan:
         self, weight: Any, fresh: NDArray[np.float64], age: NDArray[np.float64], births: Any
     ) -> NDArray[np.float64]:
         copies = weight / 2 * (fresh + np.sqrt(fresh * fresh + 4 * self.age * age))
-        both: NDArray[np.float64] = copies + self.worth * births
+        both: NDArray[np.float64] = copies + births
         return both
 
 

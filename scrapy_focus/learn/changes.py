@@ -141,18 +141,16 @@ class Changes:
         """Return how often the page is expected to change, per second."""
         return float(self.posterior(record) @ RATES)
 
-    def changed(self, records: NDArray[np.void], seconds: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return how probable it is that pages changed, so many seconds after their last visits; shapes (n,)."""
-        chances = -np.expm1(-RATES * np.maximum(seconds, 0.0)[:, None])
-        mean: NDArray[np.float64] = (self.posteriors(records) * chances).sum(axis=1)
-        return mean
-
     def births(self, record: np.void) -> float:
         """Return how many new links are expected to come up on the page, per second."""
         _, births, seen, _, arm, _, _, _, prior = _SCALARS.unpack_from(record.tobytes(), 32)
         means = self._means[prior]
         mean: float = means[arm if 0 <= arm < len(means) - 1 else -1].item()
         return float((_SHAPE + births) / (_SHAPE / mean + seen))
+
+    def all_births(self, records: NDArray[np.void]) -> NDArray[np.float64]:
+        """Return how many new links are expected to come up on each of n pages, per second, shape (n,)."""
+        return np.array([self.births(record) for record in records])
 
     def interval(self, record: np.void, share: float = 0.90) -> tuple[float, float]:
         """Return between which rates, per second, that of the page is with this probability: equal tails.
@@ -213,7 +211,7 @@ def memo_of(record: np.void) -> NDArray[np.uint8]:
 
 
 _SHAPE = 0.5  # of the prior of births: most pages have few, some have many
-_LIKE_ALL = 2.0  # births that an arm must show to be half as it says and half as all pages are
+_LIKE_ALL = 0.2  # births that an arm must show to be half as it says and half as all pages are
 _UNKNOWN = 4.0  # pages of which nothing is known, in the prior of rates
 _KEPT = 0.5**0.05  # of what earlier visits told, at least, at each
 _PARTS = 8  # between two rates
