@@ -90,6 +90,7 @@ class Config:
     max_inflation: float = 0.0
     stored_classes: tuple[str, ...] = ()
     request_priority: bool = False
+    unchanged: bool = False
 
     @classmethod
     def from_settings(cls, settings: BaseSettings, default_policy: type[Policy]) -> Config:
@@ -145,6 +146,7 @@ class Config:
             max_inflation=max_inflation(settings),
             stored_classes=_paths(settings, "FOCUS_STORED_CLASSES"),
             request_priority=_request_priority(settings, policy),
+            unchanged=_flag(settings, "FOCUS_UNCHANGED"),
         )
 
     def make_policy(self) -> Policy:
@@ -279,6 +281,7 @@ SETTINGS = (
     "FOCUS_STRUCTURED",
     "FOCUS_TARGETS",
     "FOCUS_TOPIC",
+    "FOCUS_UNCHANGED",
 )
 
 
