@@ -80,6 +80,8 @@ D = TypeVar("D")
 
 _MANY = 100_000  # waiting links whose objects make a garbage collection long
 _BETWEEN = 100  # outcomes between two looks at how many wait
+_CLOCK = "_FOCUS_CLOCK"  # a setting that nobody needs but who shows days in minutes: a FastClock, as text
+_PATIENCE = 60.0  # seconds that a reward may come later
 _LONGEST = 60.0  # seconds until the policy is asked again that has nothing yet
 _STUCK = 5.0  # seconds after which the links of a page whose callback still runs are placed, if all else is done
 _LONGEST_REASON = 1000  # characters
@@ -88,7 +90,6 @@ _SHOWN_ERRORS = 3  # with traceback; after that they are only counted
 _WRITTEN = ("close", "log", "save")  # errors of what is written when a crawl is closed
 _MOST_ERRORS = 100  # of the question whether there is anything to do
 _SKIPPED = 50  # links to copies that are passed over at once
-_PATIENCE = 60.0  # seconds for which a reward is waited for
 _WOKEN = 1_000  # links that slept, at once
 
 
@@ -114,9 +115,6 @@ class FocusScheduler(BaseScheduler):
     """
 
     default_policy: ClassVar[type[Policy]] = BranchingBandit
-    #: How many seconds of the crawl pass in one. More than 1 is for demonstrations and tests, in which a day passes in
-    #: a minute: times of links, budgets of seconds and rates are in seconds of the crawl, waiting for hosts is not.
-    speed: ClassVar[float] = 1.0
 
     def __init__(self, crawler: Crawler, config: Config) -> None:
         self.crawler = crawler
@@ -124,6 +122,8 @@ class FocusScheduler(BaseScheduler):
         self.counts: Counter[str] = Counter()
         policy = config.make_policy()
         config.try_files()
+        clock = FastClock.of(text) if (text := crawler.settings.get(_CLOCK)) else None
+        self._speed = 1.0 if clock is None else clock.speed  # seconds of the crawl in one of the machine's
         jobdir = job_dir(crawler.settings)
         self.job = self._make_job(Path(jobdir, "focus")) if jobdir else None
         self.resumed = self.job is not None and not self.job.is_new
@@ -142,9 +142,9 @@ class FocusScheduler(BaseScheduler):
                 seed=config.seed,
                 log=config.make_log(),
                 explain=config.explain,
+                clock=clock,
+                patience=_PATIENCE * self._speed,
                 counts=self.counts,
-                clock=None if self.speed == 1.0 else FastClock(self.speed),
-                patience=_PATIENCE * self.speed,
             )
             self.answers = self._kept_answers()
             self.requests = Requests(
@@ -826,7 +826,7 @@ class FocusScheduler(BaseScheduler):
             if not self._in_flight and status.waiting and status.due is not None and status.due > status.at:
                 self._never = status.due == math.inf
                 of_crawl.append(status.due)
-            times += [max(0.0, time - status.at) / self.speed for time in of_crawl]
+            times += [max(0.0, time - status.at) / self._speed for time in of_crawl]
         if times:
             self._set_alarm(min(*times, _LONGEST))
 
