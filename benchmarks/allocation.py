@@ -158,7 +158,7 @@ def shares(
                 )
                 print("| rule | freshness | of the way | least of the seeds | age, hours | age of the mean page |")
                 print("|---|---|---|---|---|---|")
-                best = [_best(pages_of(n, seed, zipf), visits) for seed in range(seeds)]
+                best = [best_freshness(pages_of(n, seed, zipf), visits) for seed in range(seeds)]
                 tasks = {name: [(name, n, visits, zipf, seed) for seed in range(seeds)] for name in sides}
                 told = {
                     name: [executor.submit(one, sides, *task) for task in each] for name, each in tasks.items()
@@ -180,7 +180,7 @@ def shares(
                 print(f"| best, by formula | {np.mean(best):.3f} | 100% | | | |")
 
 
-def _best(pages: Pages, per_day: float) -> float:
+def best_freshness(pages: Pages, per_day: float) -> float:
     """Return the freshness that the best intervals have on average, by the formula for true rates."""
     rule = PlanOfTruth()
     rule.begin(len(pages.rates) * per_day / DAY, pages.rates, pages.weights, np.random.default_rng(0))

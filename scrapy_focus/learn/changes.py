@@ -46,6 +46,7 @@ WATCHED: Final = np.dtype(
 _SCALARS = struct.Struct("<dfffiHHBB")  # of WATCHED, from byte 32: ten times as fast as by name
 _MOST = 65535  # visits that are counted
 _PRIORS = 255
+_MOMENT = 0.001  # seconds: two visits within it are of the same time
 _LEAST = -60000.0  # of a log likelihood, as float16 holds
 _SHARES = 2.0**32  # sums are whole numbers of these parts: what is taken off is what was added, to the last bit
 _BIRTHS = 2.0**10
@@ -108,7 +109,7 @@ class Changes:
             return
         self._count(record, -1)
         seconds = at - float(record["at"])
-        if seconds > 0:
+        if seconds > _MOMENT:
             self._weigh(record, seconds, changed, births)
             record["at"] = at
         self.visits += 1
