@@ -140,7 +140,7 @@ class Plan:
             return self._read[1]
         fresh, age = np.stack([self.changes.posterior(record) @ _VALUES for record in records], axis=1)
         births = np.array([[self.changes.births(record)] for record in records])
-        weights = np.array([[record["weight"].item()] for record in records])
+        weights = np.array([[float(record["weight"])] for record in records])
         values = np.log(np.maximum(self._value(weights, fresh, age, self.worth * births * _SQUARES), 1e-300))
         self._read = (records[-1].tobytes(), values[-1:])
         return values

@@ -122,8 +122,8 @@ class Changes:
             self._add_prior()
             self._renew = max(self.visits + 16, self.visits * 5 // 4)
         record["prior"] = len(self._priors) - 1
-        record["visits"] = min(_MOST, record["visits"].item() + 1)
-        record["changes"] = min(_MOST, record["changes"].item() + changed)
+        record["visits"] = min(_MOST, int(record["visits"]) + 1)
+        record["changes"] = min(_MOST, int(record["changes"]) + changed)
         self._count(record, 1)
 
     def posterior(self, record: np.void) -> NDArray[np.float64]:
@@ -185,8 +185,8 @@ class Changes:
         log += kept * record["log"]
         log -= log.max()
         record["log"] = np.maximum(log, _LEAST, out=log)
-        record["births"] = kept * record["births"].item() + births
-        record["seen"] = kept * record["seen"].item() + seconds
+        record["births"] = kept * float(record["births"]) + births
+        record["seen"] = kept * float(record["seen"]) + seconds
 
     def _count(self, record: np.void, times: int) -> None:
         """Add to the sums over all pages, or take off, what is known of one."""
@@ -213,7 +213,7 @@ class Changes:
 
 def record_of(memo: NDArray[np.uint8]) -> np.void:
     """Return the record that a memo holds, as a copy."""
-    record: np.void = memo.view(WATCHED)[0].copy()
+    record: np.void = memo.copy().view(WATCHED)[0]
     return record
 
 

@@ -87,6 +87,20 @@ def test_all_pages_tell_what_a_new_one_is_like() -> None:
     per_day = RATES * DAY
     assert known[per_day < 0.01].sum() == pytest.approx(0.5, abs=0.08)
     assert known[per_day > 1].sum() == pytest.approx(0.5, abs=0.08)
+    changes.visited(before, DAY, changed=False)
+    once = known * np.exp(-RATES * DAY)
+    assert changes.posterior(before) == pytest.approx(once / once.sum(), abs=0.01)
+
+
+def test_an_interval_rests_on_all_pages_too() -> None:
+    """Of a new page nearly anything is possible, and where all others are slow, it is slow."""
+    changes = Changes(half_life=math.inf)
+    wide = changes.interval(changes.new(0.0))
+    for _ in range(100):
+        visited(changes, *[(200.0, False)] * 3)
+    _, high = changes.interval(changes.new(0.0))
+    assert wide[1] / wide[0] > 10_000
+    assert high < 0.1 / DAY < wide[1]
 
 
 def test_pages_of_an_arm_have_births_in_common() -> None:
