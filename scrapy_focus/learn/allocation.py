@@ -146,9 +146,9 @@ class Plan:
         """Return log V after each of the waits, shape (n, 57); that of the last record is remembered."""
         if len(records) == 1 and self._read[0] == records[0].tobytes():
             return self._read[1]
-        fresh, age = np.array([self.changes.posterior(record) for record in records]) @ _VALUES
+        fresh, age = np.stack([self.changes.posterior(record) @ _VALUES for record in records], axis=1)
         births = np.array([[self.changes.births(record)] for record in records])
-        weights = np.array([[record["weight"].item()] for record in records])
+        weights = np.array([[float(record["weight"])] for record in records])
         values = np.log(np.maximum(self._value(weights, fresh, age, self.worth * births * _SQUARES), 1e-300))
         self._read = (records[-1].tobytes(), values[-1:])
         return values
