@@ -142,7 +142,7 @@ class FocusScheduler(BaseScheduler):
                 log=config.make_log(),
                 explain=config.explain,
                 counts=self.counts,
-                clock=None if self.speed == 1.0 else FastClock(self.speed),
+                clock=self._make_clock(),
                 patience=_PATIENCE * self.speed,
             )
             self.answers = self._kept_answers()
@@ -198,6 +198,10 @@ class FocusScheduler(BaseScheduler):
         self._freeze_from = _MANY  # waiting links
         self._dropped = 0  # links that were given up, as too many waited, when their requests were forgotten
         self._until_look = _BETWEEN  # outcomes
+
+    def _make_clock(self) -> Callable[[], float] | None:
+        """Return what says what time it is in the crawl; ``None``: the machine."""
+        return None if self.speed == 1.0 else FastClock(self.speed)
 
     def _make_job(self, folder: Path) -> Job:
         spider = cast("Spider", self.crawler.spider)
