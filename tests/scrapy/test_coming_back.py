@@ -311,7 +311,11 @@ def test_progress_says_who_sleeps() -> None:
     )
     inside.add([link(1), link(2)])
     host: Any = SimpleNamespace(
-        status=inside.status, put_off_hosts=(0, 0.0), ignored_parameters=list, policy=BreadthFirst
+        status=inside.status,
+        put_off_hosts=(0, 0.0),
+        ignored_parameters=list,
+        policy=BreadthFirst,
+        noun="pages",
     )
     assert "2 links wait until a time, the next is due in 2 min 5 s" in progress(host)
     clock.now = 2000.0
