@@ -91,7 +91,8 @@ _SHOWN_ERRORS = 3  # with traceback; after that they are only counted
 _WRITTEN = ("close", "log", "save")  # errors of what is written when a crawl is closed
 _MOST_ERRORS = 100  # of the question whether there is anything to do
 _SKIPPED = 50  # links to copies that are passed over at once
-_WOKEN = 1_000  # links that slept, at once
+_WOKEN = 100  # links that slept, at once
+_WAKING = 0.01  # seconds for which links are woken in one turn of the event loop
 
 
 class FocusScheduler(BaseScheduler):
@@ -598,12 +599,20 @@ class FocusScheduler(BaseScheduler):
 
     def _choose(self) -> Pick | None:
         """Let the crawl choose among the links of the highest priority that can be sent now; all that are due wait."""
-        if self.crawl.asleep > _WOKEN and not self.crawl.wake(_WOKEN):
+        if self.crawl.asleep > _WOKEN and not self._wake():
             self._ask_again()
             return None
         if not self.priorities:
             return self.crawl.next(self.slots.busy)
         return self.crawl.next(turns=self.priorities.turns(self.slots.busy))
+
+    def _wake(self) -> bool:
+        """Let links wait that are due, for as long as the engine can wait; whether these are all."""
+        until = monotonic() + _WAKING
+        while not self.crawl.wake(_WOKEN):
+            if monotonic() > until:
+                return False
+        return True
 
     def _note_priority(self, request: Request) -> None:
         """Say once that a priority is not looked at."""

@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from copysite import CopySite
 from crawls import Follower, crawl
+from jumping import BEGIN, Jumping
 from scrapy import Request
 from scrapy.core.engine import ExecutionEngine
 
-from scrapy_focus import Crawl, Placement, memory_frontier
+from scrapy_focus import Crawl, Placement, memory_frontier, scheduler
 from scrapy_focus.core.clock import FastClock
 from scrapy_focus.engine.progress import progress
 from scrapy_focus.jobs.answers import KeptAnswers
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
     from mocksite import MockSite
     from scrapy.http import Response
+
+    from scrapy_focus import Outcome
 
 
 EVERY = 0.5  # seconds
@@ -329,13 +332,50 @@ def test_progress_says_who_sleeps() -> None:
     )
     inside.add([link(1), link(2)])
     host: Any = SimpleNamespace(
-        status=inside.status, put_off_hosts=(0, 0.0), ignored_parameters=list, policy=BreadthFirst
+        status=inside.status,
+        put_off_hosts=(0, 0.0),
+        ignored_parameters=list,
+        policy=BreadthFirst,
+        noun="pages",
     )
     assert "2 links wait until a time, the next is due in 2 min 5 s" in progress(host)
     clock.now = 2000.0
     assert "2 links wait until a time, the next is due in 0 s" in progress(host)
     assert inside.next() is not None
     assert not [line for line in progress(host) if "until a time" in line]
+
+
+class AtOnce(EachAgain):
+    """Lets all pages be due at one time."""
+
+    def again(self, outcome: Outcome) -> Placement | None:
+        place = super().again(outcome)
+        return place and place._replace(after=self.every)
+
+
+def test_many_that_are_due_wake_in_turns_of_the_event_loop(site: MockSite, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is chosen until all are awake, so they come in the same order as if they woke together."""
+    asked, left = [], []
+
+    def wake(self: Crawl, most: int | None = None) -> bool:
+        awake = whole(self, most)
+        if most is not None and not awake:
+            left.append(self.asleep)
+        return awake
+
+    whole = Crawl.wake
+    monkeypatch.setattr(Crawl, "wake", wake)
+    for at_once in (1000, 4):
+        monkeypatch.setattr(scheduler, "_WOKEN", at_once)
+        monkeypatch.setattr(scheduler, "_WAKING", -1.0)
+        site.log.clear()
+        policy = {"FOCUS_POLICY": AtOnce, "FOCUS_POLICY_PARAMS": {"every": BEGIN + 1000.0, "times": 1}}
+        settings = {**policy, "SCHEDULER": Jumping, "FOCUS_MAX_INFLIGHT": 1, "ROBOTSTXT_OBEY": False}
+        assert crawl(Follower, settings, seeds=[site.url("/page/0/19")]).reason == "finished"
+        asked.append(site.paths)
+    assert asked[0] == asked[1]
+    assert len(asked[0]) == 2 * 19
+    assert left == [15, 11, 7, 3]
 
 
 class Later(BreadthFirst):

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from crawls import Follower, SomeHeadsFirst, crawl
+from crawls import BREADTH_FIRST, Follower, SomeHeadsFirst, crawl
 from jumping import DAY, Daily
 from killer import Nursery
 from mocksite import MockSite, tree_paths
@@ -92,6 +92,24 @@ def test_each_request_goes_out_when_its_turn_has_come(site: MockSite, addon: boo
     at = sorted(seen.at for seen in site.log)
     check_even(at, 0.25, extra=2)
     assert (len(at) - 3) * 0.25 <= at[-1] - at[0] < len(at) * 0.25 + LATE
+
+
+def test_a_turn_is_taken_while_others_are_on_their_way(site: MockSite) -> None:
+    """A page that takes long holds up none whose turn has come."""
+    site.pages["/"] = '<a href="/slow">1</a><a href="/ok?2">2</a><a href="/ok?3">3</a>'
+    came = []
+
+    def slowly(n: int) -> Any:
+        until = time.monotonic() + 30.0
+        while len(site.paths) < 4 and time.monotonic() < until:
+            time.sleep(0.02)
+        came.append(len(site.paths))
+        return 200, {"Content-Type": "text/html"}, b"at last"
+
+    site.answers["/slow"] = slowly
+    settings = {"FOCUS_BUDGET_RATE": "4/second", "FOCUS_POLICY": BREADTH_FIRST}
+    assert crawl(Follower, settings, seeds=[site.url("/")]).reason == "finished"
+    assert came == [4]
 
 
 def test_time_may_pass_faster(site: MockSite) -> None:
