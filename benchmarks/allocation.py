@@ -137,7 +137,7 @@ def crawled(policy: Revisits, pages: Pages, per_day: float, seed: int) -> list[l
         pick = crawl.next()
         if pick is None:
             continue
-        before, after = np.searchsorted(pages.changes[pick.key], ([*visits[pick.key], 0.0][-1], at), "right")
+        before, after = np.searchsorted(pages.changes[pick.key], ((visits[pick.key] or [at])[-1], at), "right")
         changed = bool(before != after) if visits[pick.key] else None
         visits[pick.key].append(at)
         crawl.report(
