@@ -3,7 +3,7 @@
 What a visit is worth depends on how long ago the last one was: V(t) below, in seconds for which a copy of weight 1 is
 current that would not be otherwise. It grows with t. A plan is one number: the threshold at which pages that are
 visited whenever their V reaches it, take the whole budget. Rates are never known, so V is the mean over what a page's
-rate may be. A plan that takes estimates for the truth is worse than equal intervals.
+rate may be. A plan that takes estimates for the truth can be worse than equal intervals.
 
 The best plan for the share of time in which copies are current gives up pages that change too fast to be kept. They
 would be months old. So V has a part that grows with the age of a copy, and that counts where the first one does not.
@@ -28,7 +28,7 @@ THRESHOLDS: Final = np.geomspace(1e-6, 1e12, 73)
 _WAITS = np.geomspace(1.0, 1e8, 57)  # seconds
 _LOG_WAITS = np.log(_WAITS)
 _LOG_THRESHOLDS = np.log(THRESHOLDS)
-_PARTS = 2.0**44  # visits a second are whole numbers of these parts: what is taken off is what was added
+_PARTS = 2.0**40  # visits a second are whole numbers of these parts: what is taken off is what was added
 
 
 class Plan:
@@ -120,8 +120,10 @@ class Plan:
         t = np.maximum(seconds, 0.0)
         odds, births = self.changes.posteriors(records), self.worth * self.changes.all_births(records)
         weights = records["weight"].astype(np.float64)
-        fresh, age = ((odds * part).sum(axis=1) for part in _parts(t[:, None]))
-        changed = (odds * -np.expm1(-RATES * t[:, None])).sum(axis=1)
+        place = np.clip(np.log(np.maximum(t, 1.0)) * _FINENESS, 0.0, len(_FINE) - 1.001)
+        low = place.astype(np.int64)
+        parts = _FINE[low] + (_FINE[low + 1] - _FINE[low]) * (place - low)[:, None, None]
+        fresh, age, changed = np.minimum(t, 1.0) * np.einsum("ikj,ij->ki", parts, odds)
         return self._value(weights, fresh, age, births * t**2 / 2), weights * changed + births * t
 
     def __getstate__(self) -> dict[str, Any]:
@@ -167,3 +169,6 @@ def _parts(seconds: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[n
 
 _VALUES = np.stack([part.T for part in _parts(_WAITS[:, None])])  # shape (2, 16, 57)
 _SQUARES = _WAITS**2 / 2
+_FINENESS = 40 / math.log(10)  # places for each step of the logarithm of the wait, in _FINE
+_FINE = np.exp(np.arange(321) / _FINENESS)[:, None]
+_FINE = np.stack([*_parts(_FINE), -np.expm1(-RATES * _FINE)], axis=1)  # shape (321, 3, 16)
