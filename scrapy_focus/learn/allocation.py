@@ -66,22 +66,19 @@ class Plan:
         self.changes, self.shortest, self.longest, self.worth, self.age = changes, shortest, longest, worth, age
         self.pages = 0
         self._visits = np.zeros(len(THRESHOLDS), dtype=np.int64)
-        self._read: tuple[bytes, NDArray[np.float64]] = (b"", _VALUES[0])
+        self._read: tuple[bytes, NDArray[np.float64]] = (b"", _LOG_WAITS)
 
     def replace(self, before: np.void | None, after: np.void | None) -> None:
         """Plan for a page by another record than before. ``None``: it was not, or is no longer, planned for.
 
         ``before`` must be, to the last bit, what the page was planned for with.
         """
-        if before is not None and after is not None:
-            old, new = self._takes(before, after)
-            self._visits += new - old
-        elif after is not None:
-            self.pages += 1
-            self._visits += self._takes(after)[0]
-        elif before is not None:
+        if before is not None:
             self.pages -= 1
-            self._visits -= self._takes(before)[0]
+            self._visits -= self._takes(before)
+        if after is not None:
+            self.pages += 1
+            self._visits += self._takes(after)
 
     def add(self, record: np.void) -> None:
         """Plan for a page from now on."""
@@ -107,8 +104,11 @@ class Plan:
 
     def interval(self, record: np.void, threshold: float) -> float:
         """Return how many seconds after its last visit a page is to be visited again."""
-        wait = np.interp(math.log(threshold), self._log_values(record)[0], _LOG_WAITS)
-        return min(max(math.exp(wait), self.shortest), self.longest)
+        if record["weight"] == 0:
+            wait = math.sqrt(2 * threshold / self._births(record))
+        else:
+            wait = math.exp(np.interp(math.log(threshold), self._log_values(record), _LOG_WAITS))
+        return min(max(wait, self.shortest), self.longest)
 
     def values(
         self, records: NDArray[np.void], seconds: NDArray[np.float64]
@@ -118,8 +118,10 @@ class Plan:
         Both of shape (n,). What is found are copies that are no longer current, by their weight, and new links.
         """
         t = np.maximum(seconds, 0.0)
-        odds, births = self.changes.posteriors(records), self.worth * self.changes.all_births(records)
-        weights = records["weight"].astype(np.float64)
+        births, weights = self.worth * self.changes.all_births(records), records["weight"].astype(np.float64)
+        if not weights.any():
+            return births * t**2 / 2, births * t
+        odds = self.changes.posteriors(records)
         place = np.clip(np.log(np.maximum(t, 1.0)) * _FINENESS, 0.0, len(_FINE) - 1.001)
         low = place.astype(np.int64)
         parts = _FINE[low] + (_FINE[low + 1] - _FINE[low]) * (place - low)[:, None, None]
@@ -127,25 +129,28 @@ class Plan:
         return self._value(weights, fresh, age, births * t**2 / 2), weights * changed + births * t
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_read": (b"", _VALUES[0])}
+        return {**self.__dict__, "_read": (b"", _LOG_WAITS)}
 
-    def _takes(self, *records: np.void) -> NDArray[np.int64]:
-        """Return how many visits each page takes at each threshold, in parts of a visit a second; shape (n, 73)."""
-        logs = [np.interp(_LOG_THRESHOLDS, values, _LOG_WAITS) for values in self._log_values(*records)]
-        waits = np.exp(logs)
+    def _takes(self, record: np.void) -> NDArray[np.int64]:
+        """Return how many visits a page takes at each threshold, in parts of a visit a second."""
+        if record["weight"] == 0:
+            waits = _ROOTS / math.sqrt(self._births(record))
+        else:
+            waits = np.exp(np.interp(_LOG_THRESHOLDS, self._log_values(record), _LOG_WAITS))
         np.minimum(np.maximum(waits, self.shortest, out=waits), self.longest, out=waits)
         return (_PARTS / waits).astype(np.int64)
 
-    def _log_values(self, *records: np.void) -> NDArray[np.float64]:
-        """Return log V after each of the waits, shape (n, 57); that of the last record is remembered."""
-        if len(records) == 1 and self._read[0] == records[0].tobytes():
-            return self._read[1]
-        fresh, age = np.stack([self.changes.posterior(record) @ _VALUES for record in records], axis=1)
-        births = np.array([[self.changes.births(record)] for record in records])
-        weights = np.array([[float(record["weight"])] for record in records])
-        values = np.log(np.maximum(self._value(weights, fresh, age, self.worth * births * _SQUARES), 1e-300))
-        self._read = (records[-1].tobytes(), values[-1:])
-        return values
+    def _births(self, record: np.void) -> float:
+        return max(self.worth * self.changes.births(record), 1e-300)
+
+    def _log_values(self, record: np.void) -> NDArray[np.float64]:
+        """Return log V after each of the waits; that of the last record is remembered."""
+        key = record.tobytes()
+        if self._read[0] != key:
+            fresh, age = self.changes.posterior(record) @ _VALUES
+            values = self._value(float(record["weight"]), fresh, age, self._births(record) * _SQUARES)
+            self._read = (key, np.log(np.maximum(values, 1e-300, out=values), out=values))
+        return self._read[1]
 
     def _value(
         self, weight: Any, fresh: NDArray[np.float64], age: NDArray[np.float64], births: Any
@@ -169,6 +174,7 @@ def _parts(seconds: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[n
 
 _VALUES = np.stack([part.T for part in _parts(_WAITS[:, None])])  # shape (2, 16, 57)
 _SQUARES = _WAITS**2 / 2
+_ROOTS = np.sqrt(2 * THRESHOLDS)
 _FINENESS = 40 / math.log(10)  # places for each step of the logarithm of the wait, in _FINE
 _FINE = np.exp(np.arange(321) / _FINENESS)[:, None]
 _FINE = np.stack([*_parts(_FINE), -np.expm1(-RATES * _FINE)], axis=1)  # shape (321, 3, 16)
