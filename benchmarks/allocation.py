@@ -21,6 +21,7 @@ import heapq
 import math
 import os
 import pickle
+import re
 import time
 from concurrent.futures import ProcessPoolExecutor
 from typing import TYPE_CHECKING, NamedTuple
@@ -137,7 +138,7 @@ def crawled(policy: Revisits, pages: Pages, per_day: float, seed: int) -> list[l
         pick = crawl.next()
         if pick is None:
             continue
-        before, after = np.searchsorted(pages.changes[pick.key], ([*visits[pick.key], 0.0][-1], at), "right")
+        before, after = np.searchsorted(pages.changes[pick.key], ((visits[pick.key] or [at])[-1], at), "right")
         changed = bool(before != after) if visits[pick.key] else None
         visits[pick.key].append(at)
         crawl.report(
@@ -301,6 +302,7 @@ def main() -> None:
     parser.add_argument("--pages", type=int, nargs="*")
     parser.add_argument("--visits", type=float, nargs="*", default=[0.3, 1.0])
     parser.add_argument("--zipf", type=float, default=1.0)
+    parser.add_argument("--only", default="", help="a regular expression of the rules")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     given = parser.parse_args()
@@ -310,6 +312,7 @@ def main() -> None:
         cost((given.pages or [1_000_000])[0], 200_000)
     else:
         sides = SIDES if given.what == "shares" else GUARDS
+        sides = {name: side for name, side in sides.items() if re.search(given.only, name)}
         shares(sides, given.pages or [300, 1000], given.visits, given.zipf, given.seeds, given.jobs)
 
 

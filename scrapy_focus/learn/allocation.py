@@ -3,7 +3,7 @@
 What a visit is worth depends on how long ago the last one was: V(t) below, in seconds for which a copy of weight 1 is
 current that would not be otherwise. It grows with t. A plan is one number: the threshold at which pages that are
 visited whenever their V reaches it, take the whole budget. Rates are never known, so V is the mean over what a page's
-rate may be. A plan that takes estimates for the truth is worse than equal intervals.
+rate may be. A plan that takes estimates for the truth can be worse than equal intervals.
 
 The best plan for the share of time in which copies are current gives up pages that change too fast to be kept. They
 would be months old. So V has a part that grows with the age of a copy, and that counts where the first one does not.
@@ -28,7 +28,7 @@ THRESHOLDS: Final = np.geomspace(1e-6, 1e12, 73)
 _WAITS = np.geomspace(1.0, 1e8, 57)  # seconds
 _LOG_WAITS = np.log(_WAITS)
 _LOG_THRESHOLDS = np.log(THRESHOLDS)
-_PARTS = 2.0**44  # visits a second are whole numbers of these parts: what is taken off is what was added
+_PARTS = 2.0**40  # visits a second are whole numbers of these parts: what is taken off is what was added
 
 
 class Plan:
@@ -66,22 +66,19 @@ class Plan:
         self.changes, self.shortest, self.longest, self.worth, self.age = changes, shortest, longest, worth, age
         self.pages = 0
         self._visits = np.zeros(len(THRESHOLDS), dtype=np.int64)
-        self._read: tuple[bytes, NDArray[np.float64]] = (b"", _VALUES[0])
+        self._read: tuple[bytes, NDArray[np.float64]] = (b"", _LOG_WAITS)
 
     def replace(self, before: np.void | None, after: np.void | None) -> None:
         """Plan for a page by another record than before. ``None``: it was not, or is no longer, planned for.
 
         ``before`` must be, to the last bit, what the page was planned for with.
         """
-        if before is not None and after is not None:
-            old, new = self._takes(before, after)
-            self._visits += new - old
-        elif after is not None:
-            self.pages += 1
-            self._visits += self._takes(after)[0]
-        elif before is not None:
+        if before is not None:
             self.pages -= 1
-            self._visits -= self._takes(before)[0]
+            self._visits -= self._takes(before)
+        if after is not None:
+            self.pages += 1
+            self._visits += self._takes(after)
 
     def add(self, record: np.void) -> None:
         """Plan for a page from now on."""
@@ -107,10 +104,10 @@ class Plan:
 
     def interval(self, record: np.void, threshold: float) -> float:
         """Return how many seconds after its last visit a page is to be visited again."""
-        if record["weight"].item() == 0:
-            wait = math.sqrt(2 * threshold / max(self.worth * self.changes.births(record), _TINY))
+        if record["weight"] == 0:
+            wait = math.sqrt(2 * threshold / self._births(record))
         else:
-            wait = math.exp(np.interp(math.log(threshold), self._log_values(record)[0], _LOG_WAITS))
+            wait = math.exp(np.interp(math.log(threshold), self._log_values(record), _LOG_WAITS))
         return min(max(wait, self.shortest), self.longest)
 
     def values(
@@ -125,33 +122,35 @@ class Plan:
         if not weights.any():
             return births * t**2 / 2, births * t
         odds = self.changes.posteriors(records)
-        fresh, age = ((odds * part).sum(axis=1) for part in _parts(t[:, None]))
-        changed = (odds * -np.expm1(-RATES * t[:, None])).sum(axis=1)
+        place = np.clip(np.log(np.maximum(t, 1.0)) * _FINENESS, 0.0, len(_FINE) - 1.001)
+        low = place.astype(np.int64)
+        parts = _FINE[low] + (_FINE[low + 1] - _FINE[low]) * (place - low)[:, None, None]
+        fresh, age, changed = np.minimum(t, 1.0) * np.einsum("ikj,ij->ki", parts, odds)
         return self._value(weights, fresh, age, births * t**2 / 2), weights * changed + births * t
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_read": (b"", _VALUES[0])}
+        return {**self.__dict__, "_read": (b"", _LOG_WAITS)}
 
-    def _takes(self, *records: np.void) -> NDArray[np.int64]:
-        """Return how many visits each page takes at each threshold, in parts of a visit a second; shape (n, 73)."""
-        if any(record["weight"].item() for record in records):
-            logs = [np.interp(_LOG_THRESHOLDS, values, _LOG_WAITS) for values in self._log_values(*records)]
-            waits = np.exp(logs)
+    def _takes(self, record: np.void) -> NDArray[np.int64]:
+        """Return how many visits a page takes at each threshold, in parts of a visit a second."""
+        if record["weight"] == 0:
+            waits = _ROOTS / math.sqrt(self._births(record))
         else:
-            waits = _ROOTS / np.sqrt([[max(self.worth * self.changes.births(record), _TINY)] for record in records])
+            waits = np.exp(np.interp(_LOG_THRESHOLDS, self._log_values(record), _LOG_WAITS))
         np.minimum(np.maximum(waits, self.shortest, out=waits), self.longest, out=waits)
         return (_PARTS / waits).astype(np.int64)
 
-    def _log_values(self, *records: np.void) -> NDArray[np.float64]:
-        """Return log V after each of the waits, shape (n, 57); that of the last record is remembered."""
-        if len(records) == 1 and self._read[0] == records[0].tobytes():
-            return self._read[1]
-        fresh, age = np.stack([self.changes.posterior(record) @ _VALUES for record in records], axis=1)
-        births = np.array([[self.changes.births(record)] for record in records])
-        weights = np.array([[float(record["weight"])] for record in records])
-        values = np.log(np.maximum(self._value(weights, fresh, age, self.worth * births * _SQUARES), 1e-300))
-        self._read = (records[-1].tobytes(), values[-1:])
-        return values
+    def _births(self, record: np.void) -> float:
+        return max(self.worth * self.changes.births(record), 1e-300)
+
+    def _log_values(self, record: np.void) -> NDArray[np.float64]:
+        """Return log V after each of the waits; that of the last record is remembered."""
+        key = record.tobytes()
+        if self._read[0] != key:
+            fresh, age = self.changes.posterior(record) @ _VALUES
+            values = self._value(float(record["weight"]), fresh, age, self._births(record) * _SQUARES)
+            self._read = (key, np.log(np.maximum(values, 1e-300, out=values), out=values))
+        return self._read[1]
 
     def _value(
         self, weight: Any, fresh: NDArray[np.float64], age: NDArray[np.float64], births: Any
@@ -175,5 +174,7 @@ def _parts(seconds: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[n
 
 _VALUES = np.stack([part.T for part in _parts(_WAITS[:, None])])  # shape (2, 16, 57)
 _SQUARES = _WAITS**2 / 2
-_TINY = 1e-300
 _ROOTS = np.sqrt(2 * THRESHOLDS)
+_FINENESS = 40 / math.log(10)  # places for each step of the logarithm of the wait, in _FINE
+_FINE = np.exp(np.arange(321) / _FINENESS)[:, None]
+_FINE = np.stack([*_parts(_FINE), -np.expm1(-RATES * _FINE)], axis=1)  # shape (321, 3, 16)

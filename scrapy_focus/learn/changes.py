@@ -46,6 +46,7 @@ WATCHED: Final = np.dtype(
 
 _SCALARS = struct.Struct("<dfffiHHBB")  # of WATCHED, from byte 32: ten times as fast as by name
 _MOST = 65535  # visits that are counted
+_MOST_ARMS = 4096  # that have a prior of births of their own; pages of others have that of all pages
 _PRIORS = 255
 _MOMENT = 0.001  # seconds: two visits within it are of the same time
 _LEAST = -60000.0  # of a log likelihood, as float16 holds
@@ -88,7 +89,7 @@ class Changes:
         self._births = np.zeros(1, dtype=np.int64)  # by arm; the last is that of all pages
         self._seen = np.zeros(1, dtype=np.int64)
         self._priors = np.zeros((0, 16))  # log
-        self._means: list[NDArray[np.float64]] = []  # births a second, by arm; the last is that of all pages
+        self._means: list[NDArray[np.float32]] = []  # births a second, by arm; the last is that of all pages
         self._read: dict[bytes, NDArray[np.float64]] = {}
         self._add_prior()
 
@@ -201,6 +202,8 @@ class Changes:
         _, births, seen, _, arm, visits, _, _, _ = _SCALARS.unpack_from(record.tobytes(), 32)
         if visits < 2:
             return
+        if arm >= _MOST_ARMS:
+            arm = -1
         self._shares += (self.posterior(record) * (times * _SHARES)).astype(np.int64)
         if arm >= len(self._births) - 1:
             self._births, self._seen = _longer(self._births, arm), _longer(self._seen, arm)
@@ -215,7 +218,7 @@ class Changes:
         self._priors = np.vstack([self._priors, np.log(smooth / smooth.sum())])
         births, seen = self._births / _BIRTHS, self._seen.astype(np.float64)
         mean = (births[-1] + _FIRST) / (seen[-1] + _FIRST * 30 * DAY)
-        self._means.append((births + _LIKE_ALL) / (seen + _LIKE_ALL / mean))
+        self._means.append(((births + _LIKE_ALL) / (seen + _LIKE_ALL / mean)).astype(np.float32))
         self._means[-1][-1] = mean
 
 

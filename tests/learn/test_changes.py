@@ -121,6 +121,15 @@ def test_pages_of_an_arm_have_births_in_common() -> None:
     assert other == none == pytest.approx(5, rel=0.1)
 
 
+def test_arms_beyond_thousands_share_a_prior() -> None:
+    """What is stored stays small, however many arms there are."""
+    changes = Changes()
+    for arm in range(0, 2_000_000_000, 50_000_000):
+        visited(changes, (1, True), births=1, arm=arm)
+    assert changes.births(changes.new(0.0, arm=50_000_000)) == changes.births(changes.new(0.0))
+    assert len(pickle.dumps(changes)) < 20_000
+
+
 def test_clocks_that_do_not_advance_tell_nothing() -> None:
     """Such visits are counted; a page of which nothing came back is as it was."""
     changes = Changes()
