@@ -15,6 +15,7 @@ import numpy as np
 from scrapy_focus.core.types import Link, Outcome, State
 from scrapy_focus.recordings.format import RecordedPage
 from scrapy_focus.recordings.html import REDIRECTING, redirect_of
+from scrapy_focus.replay.visits import Known, Versions
 from scrapy_focus.web.mime import matches
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ _UNSENT = ("failure: CannotResolveHostError", "failure: DownloadConnectionRefuse
 _FINAL = ("BadGzipFile", "DownloadCancelledError", "UnsupportedURLSchemeError", "error")  # that Scrapy does not retry
 _REDIRECTS = 20  # REDIRECT_MAX_TIMES
 _VISITED = b"visited"  # payload of the links of pages that were fetched before
+_NOT_MODIFIED = 304
 _SMALL = 64 * 1024  # bytes: smaller bodies are not stopped
 
 
@@ -59,9 +61,11 @@ class Flight:
 
     __slots__ = (
         "also",
+        "changed",
         "error",
         "final",
         "hops",
+        "is_told",
         "leads_to",
         "out",
         "page",
@@ -85,6 +89,8 @@ class Flight:
         self.error = ""
         self.also: list[int] = []  # the URLs that it was redirected to
         self.leads_to = -1  # one that was seen before, to which it was redirected last
+        self.changed: bool | None = None  # whether the page is another one than at its last visit
+        self.is_told = False  # whether that was answered with 304
 
     @property
     def is_head(self) -> bool:
@@ -113,6 +119,8 @@ class Answers:
         As of the :class:`~scrapy_focus.Policy` of the crawl.
     knows
         What the crawl knows about keys, where pages are fetched again.
+    versions
+        Which version of a page there is at a time; by default there is one.
     """
 
     def __init__(
@@ -127,6 +135,7 @@ class Answers:
         reads_page: bool,
         wants_known: bool,
         knows: Callable[[Sequence[int]], Sequence[State]] | None = None,
+        versions: Versions | None = None,
     ) -> None:
         self.site = site
         self.retries = retries
@@ -139,6 +148,7 @@ class Answers:
         self._dropped = self._ignored if wants_known else self._ignored.copy()  # no link to these gets to the policy
         self._wants_known = wants_known
         self._knows = knows
+        self._known = None if knows is None else Known(site, versions)
 
     def roots(self) -> list[Link]:
         """Return the links that a crawl starts with."""
@@ -155,7 +165,7 @@ class Answers:
             flight.end("ignored")
         return flight.page
 
-    def receive(self, flight: Flight) -> int | None:
+    def receive(self, flight: Flight, now: float = 0.0) -> int | None:
         """The request that is out was answered: decide how its pick goes on, and return the bytes received.
 
         ``None``: no connection could be made, and the request is not counted.
@@ -181,7 +191,10 @@ class Answers:
             flight.end("mime_stop")
         else:
             flight.end(final=page)
-        return int(site.header_size[page]) + (0 if flight.is_head else size)
+            if self._known is not None and not flight.is_head and 200 <= status < 300:
+                flight.changed = self._known.changed(flight.pick.key, page, now)
+                flight.is_told = flight.changed is False and self._known.can_tell(page)
+        return int(site.header_size[page]) + (0 if flight.is_head or flight.is_told else size)
 
     def outcome(self, flight: Flight, now: float) -> Outcome:
         """Return the outcome of a pick for which nothing more goes out."""
@@ -191,16 +204,25 @@ class Answers:
             return Outcome(pick=pick, error=flight.error, seconds=seconds, also=tuple(flight.also), payload=payload)
         status = int(self.site.status[page])
         well = 200 <= status < 300
-        return Outcome(
+        outcome = Outcome(
             pick=pick, status=status, mime=self.site.mimes[page], size=int(self.site.size[page]), seconds=seconds,
-            items=self._items(page) if well and not flight.is_head else 0.0,
+            items=self._items(page) if well and not flight.is_head and flight.changed is not False else 0.0,
             error="" if well or flight.is_head else "http_error", also=tuple(flight.also), payload=payload,
-            page=RecordedPage(self.site, page),
+            changed=flight.changed, page=RecordedPage(self.site, page),
         )  # fmt: skip
+        if self._known is None or flight.is_head:
+            return outcome
+        if flight.is_told:
+            outcome = outcome._replace(status=_NOT_MODIFIED, size=0, page=None)
+        return outcome._replace(
+            max_age=self._known.max_age(page) if well else None, once=self._known.is_gone(pick.key, status)
+        )
 
     def links(self, flight: Flight) -> list[Link]:
         """Return the links that the spider and the dupefilter would let through, in document order."""
         site, page = self.site, flight.final
+        if flight.changed is False:  # the spider is not called
+            return []
         places = site.links(page)
         targets = site.targets[places]
         fresh = np.flatnonzero(~self._dropped[targets])

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from scrapy_focus.core.types import Link, Pick
     from scrapy_focus.replay.answers import Items
     from scrapy_focus.replay.latency import Latency
+    from scrapy_focus.replay.visits import Versions
 
 
 class SimulatedClock:
@@ -73,6 +74,7 @@ def simulate(
     frontier: MakeFrontier = memory_frontier,
     log: EventLog | None = None,
     truth: SiteTruth | None = None,
+    versions: Versions | None = None,
 ) -> Harvest:
     """Crawl a recorded site, and return what was found when.
 
@@ -118,6 +120,9 @@ def simulate(
         What is known of the whole site, where several simulations share it: made of the same recording, with an equal
         goal, and the same ``ignored``, ``items``, ``retries`` and ``blocked_mimes``.
 
+    versions
+        Which version of a page there is at a time, for a policy that fetches pages again; by default there is one.
+
     Raises
     ------
     RecordingError
@@ -134,6 +139,9 @@ def simulate(
     <scrapy_focus.replay.harvest.Harvest.missed>`. Not simulated: robots.txt itself, which costs a live crawl a request
     for each host (URLs that it forbids are told by the recording, and cost nothing), and delays between requests to a
     host.
+
+    A page that is as it was at its last visit has no links and no items then. It costs no body where its headers have
+    an ``ETag`` or a ``Last-Modified``: the server is taken to be right, and always asked.
 
     When the budget is used up, or the stop rule says so, what is on its way arrives, but no redirect is followed and
     nothing tried again for it: such a pick is released, as in a live crawl, which would go on with it in its next run.
@@ -167,7 +175,7 @@ def simulate(
     answers = Answers(
         site, ignored=ignored, items=items, retries=retries, blocked=blocked_mimes, wanted=wanted,
         reads_page=policy.reads_page, wants_known=bool(policy.wants_known) or policy.can("know"),
-        knows=crawl.knows if crawl.comes_back else None,
+        knows=crawl.knows if crawl.comes_back else None, versions=versions,
     )  # fmt: skip
     network = np.random.default_rng(None if seed is None else [seed, 1])
     run = _Run(crawl, answers, clock, latency if callable(latency) else Constant(latency), network)
@@ -287,7 +295,7 @@ class _Run:
         return seconds
 
     def _receive(self, flight: Flight) -> None:
-        received = self.answers.receive(flight)
+        received = self.answers.receive(flight, self.clock.now)
         self.crawl.received(received)
         if received is not None:
             self._other_bytes += received
@@ -305,7 +313,8 @@ class _Run:
         outcome = self.answers.outcome(flight, self.clock.now)
         if flight.leads_to >= 0 and self.crawl.knows([flight.leads_to]) != [State.NEW]:
             outcome = outcome._replace(also=(*outcome.also, flight.leads_to))
-        self.counts[f"outcome/{outcome.error.partition(':')[0] or ('probed' if flight.is_head else 'ok')}"] += 1
+        well = "probed" if flight.is_head else "unchanged" if outcome.changed is False else "ok"
+        self.counts[f"outcome/{outcome.error.partition(':')[0] or well}"] += 1
         self.missed += outcome.error == "unrecorded"
         before, concluded = self.crawl.rewards, self.crawl.counts["outcomes"]
         has_links = not outcome.error and not flight.is_head
