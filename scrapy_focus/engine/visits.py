@@ -218,10 +218,10 @@ class Visits:
         where = _host(response)
         _put(self._right, where, self._right.get(where, 0) + 1)
 
-    def _doubt(self, coming: Coming, response: Response, what: str, why: str) -> None:
+    def _doubt(self, coming: Coming, response: Response, name: str, why: str) -> None:
         """A server was wrong: it is not asked any more whether pages have changed."""
         coming.lied = True
-        self.host.count(what)
+        self.host.count(name)
         where = _host(response)
         if where in self._wrong:
             return

@@ -88,6 +88,52 @@ def test_a_redirect_leads_to_the_same_page_again(tmp_path: Path) -> None:
     assert harvest.counts["outcome/redirect_seen"] == 0
 
 
+class Learning(EachAgain):
+    """An :class:`EachAgain` that fetches what failed again, too, and notes what it learns."""
+
+    def __init__(self, *, every: float = 100.0) -> None:
+        super().__init__(every=every)
+        self.came: list[Outcome] = []
+
+    def learn(self, outcome: Outcome) -> None:
+        super().learn(outcome)
+        self.came.append(outcome)
+
+    def again(self, outcome: Outcome) -> Placement | None:
+        return Placement(0, -float(self.visits[outcome.pick.key]), after=self.now + self.every)
+
+    def of(self, path: str) -> list[Outcome]:
+        """Return the outcomes of a path."""
+        return [outcome for outcome in self.came if outcome.pick.url.endswith(path)]
+
+
+def test_a_page_with_one_version_does_not_change(tmp_path: Path) -> None:
+    """It has neither links nor items nor a reward then, and no body where its server can say so."""
+    tagged = file("1,2" * 1000)
+    tagged["headers"] |= {"ETag": '"1"', "Cache-Control": "max-age=60"}
+    site = site_of(tmp_path, {"/": page("/tagged.csv", "/plain.csv"), "/tagged.csv": tagged, "/plain.csv": file("3")})
+    policy = Learning()
+    harvest = simulate(policy, FilesGoal(), site, budget=9)
+    for path in ("/", "/tagged.csv", "/plain.csv"):
+        assert [outcome.changed for outcome in policy.of(path)] == [None, False, False]
+    assert [(each.status, each.size, each.max_age) for each in policy.of("/tagged.csv")] == [
+        (200, 3000, 60.0), (304, 0, 60.0), (304, 0, 60.0),
+    ]  # fmt: skip
+    assert [(each.status, each.size, each.max_age) for each in policy.of("/plain.csv")] == [(200, 1, None)] * 3
+    assert harvest.found[-1] == 2
+    assert harvest.counts["outcome/unchanged"] == 6
+    assert harvest.target_bytes[-1] + harvest.other_bytes[-1] < 3000 + 3 * 500
+
+
+def test_what_is_gone_is_not_fetched_again(tmp_path: Path) -> None:
+    """After 410, or 404 three times in a row, as live."""
+    site = site_of(tmp_path, {"/": page("/gone", "/missing"), "/gone": page(status=410), "/missing": GONE})
+    policy = Learning()
+    simulate(policy, FilesGoal(), site, budget=20)
+    assert [outcome.once for outcome in policy.of("/gone")] == [True]
+    assert [outcome.once for outcome in policy.of("/missing")] == [False, False, True]
+
+
 def test_failures_are_the_business_of_the_policy(tmp_path: Path) -> None:
     """A page that fails is asked about, too; a file that is as it was is worth nothing again."""
 
@@ -98,4 +144,4 @@ def test_failures_are_the_business_of_the_policy(tmp_path: Path) -> None:
     site = site_of(tmp_path, {"/": page("/busy", "/a.csv"), "/busy": BUSY, "/a.csv": file()})
     harvest = simulate(Stubborn(), FilesGoal(), site, budget=2 * (1 + 3 + 1))
     assert course(harvest, site) == ["/", "/busy", "/busy", "/busy", "/a.csv"] * 2
-    assert harvest.found[-1] == 1
+    assert harvest.found[-1] == 1, "it is the same file"
