@@ -108,7 +108,7 @@ class AtRandom(InTurn):
     """The same, but a known page is drawn at random."""
 
     def rank(self) -> float:
-        return float(self.rng.random())
+        return -self._next() - float(self.rng.exponential(2 * len(self.visited)))
 
 
 class Restarts(Policy):
@@ -119,33 +119,30 @@ class Restarts(Policy):
     frontier: Ranked
 
     def __init__(self) -> None:
-        self.seen: set[int] = set()
-        self.seeds: list[Link] = []
+        self.seeds: set[int] = set()
+        self.seen: set[int] = set()  # in this round
         self.round = 0
         self._turn = 0
 
     def place(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
         if source is None:
-            self.seeds = list(links)
+            self.seeds = {link.key for link in links}
+        elif source.pick.key in self.seeds:
+            self.round += 1
+            self.seen = set(self.seeds)
         places: list[Placement | None] = []
         for link in links:
-            places.append(None if link.key in self.seen and link.state != State.NEW else self._next())
+            self._turn += 1
+            is_next = link.key not in self.seen or link.state == State.NEW
+            places.append(Placement(0, 1e7 * self.round - self._turn) if is_next else None)
             self.seen.add(link.key)
         return places
 
     def select(self, busy: Collection[str]) -> Pick | None:
         return self.frontier.pop(0, busy)
 
-    def learn(self, outcome: Outcome) -> None:
-        if self.now - BEGIN >= (self.round + 1) * DAY:
-            self.round += 1
-            self.seen = {link.key for link in self.seeds}
-            links = [link._replace(state=State.FETCHED) for link in self.seeds]
-            self.frontier.push(links, [self._next() for _ in links])
-
-    def _next(self) -> Placement:
-        self._turn += 1
-        return Placement(0, 1e7 * self.round - self._turn)
+    def again(self, outcome: Outcome) -> Placement | None:
+        return Placement(0, 1e12, after=BEGIN + self.round * DAY) if outcome.pick.key in self.seeds else None
 
 
 POLICIES = {
@@ -209,10 +206,10 @@ def run(folder: Path, name: str, rate: int, policy: str, seed: int) -> dict[str,
         first.setdefault(page, at)
     born = NewsSite(SITES[name], seed=seed, days=DAYS).born(BEGIN + FIRST, BEGIN + LAST)
     found = [first.get(site.ids.get(HOST + article.path, -1)) for article in born]
-    delays = [at - (article.at - BEGIN) for at, article in zip(found, born, strict=True) if at is not None]
+    delays = [at - (article.at - BEGIN) for at, article in zip(found, born, strict=True) if at is not None] or [np.nan]
     site.close()
     return {
-        "site": name, "rate": rate, "policy": policy, "seed": seed, "born": len(born), "recall": len(delays) / len(born),
+        "site": name, "rate": rate, "policy": policy, "seed": seed, "born": len(born), "recall": float(np.isfinite(delays).sum()) / len(born),
         "mean": float(np.mean(delays)) / HOUR, "median": float(np.median(delays)) / HOUR,
         "90 %": float(np.quantile(delays, 0.9)) / HOUR, "requests": harvest.requests, "rewards": float(harvest.found[-1]),
         "ms": 1000 * cpu / max(1, harvest.requests),
