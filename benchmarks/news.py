@@ -51,7 +51,12 @@ FIRST, LAST = 24 * HOUR, DAYS * DAY - 6 * HOUR  # of the births that count, in s
 LATENCY = 1.0  # seconds
 LIST = 20  # links from which on a page is taken for a list
 _APPEARED, _KNOWN, _NEW = range(3)  # arms
-SITES = {"near": Manner(), "far": Manner(far=True), "waves": Manner(waves=True), "undated": Manner(undated=1.0)}
+SITES = {
+    "near": Manner(),
+    "far": Manner(far=True, archive=1000),
+    "waves": Manner(waves=True),
+    "undated": Manner(undated=1.0),
+}
 
 
 class InTurn(Policy):
@@ -65,13 +70,15 @@ class InTurn(Policy):
     def __init__(self) -> None:
         self.visited: set[int] = set()
         self._n = 0
+        self._is_new_next = False
 
     def place(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
         has_appeared = source is not None and source.pick.key in self.visited
         return [Placement(_APPEARED if has_appeared else _NEW, -self._next()) for _ in links]
 
     def select(self, busy: Collection[str]) -> Pick | None:
-        arms = (_APPEARED, _NEW, _KNOWN) if self._n % 2 else (_APPEARED, _KNOWN, _NEW)
+        self._is_new_next = not self._is_new_next
+        arms = (_APPEARED, _NEW, _KNOWN) if self._is_new_next else (_APPEARED, _KNOWN, _NEW)
         return next((pick for arm in arms if (pick := self.frontier.pop(arm, busy)) is not None), None)
 
     def learn(self, outcome: Outcome) -> None:
@@ -98,10 +105,16 @@ class InTurn(Policy):
 class ListsInTurn(InTurn):
     """The same, but only pages with many links are fetched again."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.lists: set[int] = set()
+
     def wants(self, outcome: Outcome) -> bool:
-        assert isinstance(outcome.page, RecordedPage)
-        places = outcome.page.site.links(outcome.page.answer)
-        return bool(places.stop - places.start >= LIST)
+        if isinstance(outcome.page, RecordedPage):  # and is not as it was
+            places = outcome.page.site.links(outcome.page.answer)
+            if places.stop - places.start >= LIST:
+                self.lists.add(outcome.pick.key)
+        return outcome.pick.key in self.lists
 
 
 class AtRandom(InTurn):

@@ -16,6 +16,7 @@ from scrapy_focus.core.types import Link, Outcome, State
 from scrapy_focus.recordings.format import RecordedPage
 from scrapy_focus.recordings.html import REDIRECTING, redirect_of
 from scrapy_focus.recordings.versions import NOT_YET
+from scrapy_focus.replay.visits import Known
 from scrapy_focus.web.mime import matches
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ _UNSENT = ("failure: CannotResolveHostError", "failure: DownloadConnectionRefuse
 _FINAL = ("BadGzipFile", "DownloadCancelledError", "UnsupportedURLSchemeError", "error")  # that Scrapy does not retry
 _REDIRECTS = 20  # REDIRECT_MAX_TIMES
 _VISITED = b"visited"  # payload of the links of pages that were fetched before
+_NOT_FOUND, _NOT_MODIFIED = 404, 304
 _SMALL = 64 * 1024  # bytes: smaller bodies are not stopped
 
 
@@ -63,9 +65,11 @@ class Flight:
     __slots__ = (
         "also",
         "answer",
+        "changed",
         "error",
         "final",
         "hops",
+        "is_told",
         "leads_to",
         "out",
         "page",
@@ -90,6 +94,8 @@ class Flight:
         self.error = ""
         self.also: list[int] = []  # the URLs that it was redirected to
         self.leads_to = -1  # one that was seen before, to which it was redirected last
+        self.changed: bool | None = None  # whether the page is another one than at its last visit
+        self.is_told = False  # whether that was answered with 304
 
     @property
     def is_head(self) -> bool:
@@ -145,7 +151,7 @@ class Answers:
         self._dropped = self._ignored if wants_known else self._ignored.copy()  # no link to these gets to the policy
         self._wants_known = wants_known
         self._knows = knows
-        self._visited: dict[int, int] = {}  # the digest of each page when it was visited last, where pages are again
+        self._known = None if knows is None else Known(site)
 
     def roots(self) -> list[Link]:
         """Return the links that a crawl starts with."""
@@ -193,7 +199,10 @@ class Answers:
             flight.end("mime_stop")
         else:
             flight.end(final=page, answer=answer)
-        return int(columns.header_size[answer]) + (0 if flight.is_head else size)
+            if self._known is not None and not flight.is_head and 200 <= status < 300:
+                flight.changed = self._known.changed(flight.pick.key, answer)
+                flight.is_told = flight.changed is False and self._known.can_tell(answer)
+        return int(columns.header_size[answer]) + (0 if flight.is_head or flight.is_told else size)
 
     def outcome(self, flight: Flight, now: float) -> Outcome:
         """Return the outcome of a pick for which nothing more goes out."""
@@ -204,22 +213,31 @@ class Answers:
         answer, columns = flight.answer, self.site.answers
         if answer == NOT_YET:
             return Outcome(
-                pick=pick, status=404, seconds=seconds, error="" if flight.is_head else "http_error",
+                pick=pick, status=_NOT_FOUND, seconds=seconds, error="" if flight.is_head else "http_error",
                 also=tuple(flight.also), payload=payload,
+                once=self._known is not None and not flight.is_head and self._known.is_gone(pick.key, _NOT_FOUND),
             )  # fmt: skip
         status = int(columns.status[answer])
         well = 200 <= status < 300
-        return Outcome(
+        outcome = Outcome(
             pick=pick, status=status, mime=columns.mimes[answer], size=int(columns.size[answer]), seconds=seconds,
-            items=self._items(answer) if well and not flight.is_head else 0.0,
-            error="" if well or flight.is_head else "http_error", also=tuple(flight.also),
-            changed=self._has_changed(flight) if well else None, payload=payload,
-            page=RecordedPage(self.site, page, answer),
+            items=self._items(answer) if well and not flight.is_head and flight.changed is not False else 0.0,
+            error="" if well or flight.is_head else "http_error", also=tuple(flight.also), payload=payload,
+            changed=flight.changed, page=RecordedPage(self.site, page, answer),
         )  # fmt: skip
+        if self._known is None or flight.is_head:
+            return outcome
+        if flight.is_told:
+            outcome = outcome._replace(status=_NOT_MODIFIED, size=0, page=None)
+        return outcome._replace(
+            max_age=self._known.max_age(answer) if well else None, once=self._known.is_gone(pick.key, status)
+        )
 
     def links(self, flight: Flight) -> list[Link]:
         """Return the links that the spider and the dupefilter would let through, in document order."""
         site, page = self.site, flight.answer
+        if flight.changed is False:  # the spider is not called
+            return []
         places = site.links(page)
         targets = site.targets[places]
         fresh = np.flatnonzero(~self._dropped[targets])
@@ -272,14 +290,6 @@ class Answers:
         self._had[pages] = True
         if not self._wants_known:
             self._dropped[pages] = True
-
-    def _has_changed(self, flight: Flight) -> bool | None:
-        """Whether a page is another one than when it was visited last; ``None``: it was not."""
-        if self._knows is None or flight.is_head:
-            return None
-        before, digest = self._visited.get(flight.final), int(self.site.answers.digest[flight.answer])
-        self._visited[flight.final] = digest
-        return None if before is None else before != digest
 
     def _is_blocked(self, answer: int) -> bool:
         mime = self.site.answers.mimes[answer]

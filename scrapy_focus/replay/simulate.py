@@ -141,6 +141,9 @@ def simulate(
     with the version of that time. The totals that a crawl is compared with are those of the versions that were first.
     Elsewhere the clock begins at 0.
 
+    A page that is as it was at its last visit has no links and no items then. It costs no body where its headers have
+    an ``ETag`` or a ``Last-Modified``: the server is taken to be right, and always asked.
+
     When the budget is used up, or the stop rule says so, what is on its way arrives, but no redirect is followed and
     nothing tried again for it: such a pick is released, as in a live crawl, which would go on with it in its next run.
     """
@@ -316,7 +319,8 @@ class _Run:
         outcome = self.answers.outcome(flight, self.clock.now)
         if flight.leads_to >= 0 and self.crawl.knows([flight.leads_to]) != [State.NEW]:
             outcome = outcome._replace(also=(*outcome.also, flight.leads_to))
-        self.counts[f"outcome/{outcome.error.partition(':')[0] or ('probed' if flight.is_head else 'ok')}"] += 1
+        well = "probed" if flight.is_head else "unchanged" if outcome.changed is False else "ok"
+        self.counts[f"outcome/{outcome.error.partition(':')[0] or well}"] += 1
         self.missed += outcome.error == "unrecorded"
         before, concluded = self.crawl.rewards, self.crawl.counts["outcomes"]
         has_links = not outcome.error and not flight.is_head

@@ -26,7 +26,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("small")
 def test_all_policies_find_news(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Those that fetch again find nearly all, sooner than a draw; who starts anew each day finds nothing in the first."""
+    """Those that fetch again find nearly all, lists sooner than all pages; who starts anew each day finds nothing in the first."""
     lines = tmp_path / "runs.jsonl"
     for policy in news.POLICIES:
         done = news.run(tmp_path, "near", 2400, policy, 0)
@@ -40,7 +40,7 @@ def test_all_policies_find_news(tmp_path: Path, capsys: pytest.CaptureFixture[st
         assert runs[name]["rewards"] > 0.9 * runs[name]["born"], name
         assert runs[name]["median"] <= runs[name]["90 %"]
     assert runs["Revisits"]["mean"] < runs["equal"]["mean"] / 2
-    assert runs["lists"]["mean"] < runs["equal"]["mean"] < runs["random"]["mean"]
+    assert runs["lists"]["mean"] < runs["equal"]["mean"]
     assert runs["restarts"]["recall"] == 0
     shown = news.table(runs.values())
     assert shown.count("\n") == 1 + len(news.POLICIES)

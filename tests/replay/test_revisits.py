@@ -98,4 +98,4 @@ def test_failures_are_the_business_of_the_policy(tmp_path: Path) -> None:
     site = site_of(tmp_path, {"/": page("/busy", "/a.csv"), "/busy": BUSY, "/a.csv": file()})
     harvest = simulate(Stubborn(), FilesGoal(), site, budget=2 * (1 + 3 + 1))
     assert course(harvest, site) == ["/", "/busy", "/busy", "/busy", "/a.csv"] * 2
-    assert harvest.found[-1] == 1
+    assert harvest.found[-1] == 1, "it is the same file"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from crawls import crawl
 
-from scrapy_focus import FilesGoal, Policy
+from scrapy_focus import FilesGoal, Placement, Policy
 from scrapy_focus.core.log import read_log
 from scrapy_focus.policies.branching.policy import BranchingBandit
 from scrapy_focus.policies.focused import Focused
@@ -27,12 +27,15 @@ from scrapy_focus.sites.server import SiteServer
 from tests.made import EachAgain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
+
+    from scrapy_focus import Link, Outcome
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "example_project"))
 from scrapy_focus.spiders.datasets import DatasetsSpider
 
 BUDGET = 300
+_FEW = 60  # pages that are fetched again and again
 PRIVATE = "/private/"  # what robots.txt of the portal forbids
 LIVE = {
     "CONCURRENT_REQUESTS": 1,
@@ -63,6 +66,8 @@ class Odd:
             return Page.of(b"", status=302, location="https://elsewhere.example/")
         if "/news/" in path and odd == 4:
             return Page.of(b'<html><head><meta http-equiv="refresh" content="0; url=/about?moved"></head></html>')
+        if "/news/" in path and odd in (5, 6, 7):
+            return Page.of(b"gone", status=410 if odd == 5 else 404, mime="text/plain")
         return self.portal.fetch(path)
 
 
@@ -139,6 +144,57 @@ def test_live_and_simulated_crawls_are_the_same(
     assert [event["url"] for event in events if event["event"] == "pick"] == harvest.asked
     assert sum(event["reward"] for event in events if event["event"] == "outcome" and event["reward"]) >= 10
     assert harvest.found[-1] >= 10
+
+
+class EachNoted(EachAgain):
+    """An :class:`EachAgain` that wants failures again, too, and notes what it learns of changes."""
+
+    def __init__(self, *, every: float = 0.0) -> None:
+        super().__init__(every=every)
+        self.noted: list[tuple[Any, ...]] = []
+
+    def learn(self, outcome: Outcome) -> None:
+        super().learn(outcome)
+        status = 200 if outcome.changed is False else outcome.status  # live, a check brings the whole page
+        self.noted.append((
+            "/" + outcome.pick.url.split("/", 3)[3], status, outcome.changed, outcome.error, outcome.reward,
+            outcome.mime, outcome.once, outcome.max_age,
+        ))  # fmt: skip
+
+    def place(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
+        placements = super().place(links, source)
+        return [place if len(self.visits) < _FEW else None for place in placements]
+
+    def again(self, outcome: Outcome) -> Placement | None:
+        return Placement(0, -1e9 * self.visits[outcome.pick.key], after=self.now + self.every)
+
+
+@pytest.mark.parametrize("validators", [True, False])
+def test_visits_are_the_same_live_and_simulated(
+    recorded: tuple[SiteServer, RecordedSite], tmp_path: Path, validators: bool
+) -> None:
+    """What has changed, what has not, and what is gone; a page that is as it was earns nothing in either."""
+    server, site = recorded
+    log = tmp_path / "decisions.jsonl"
+    settings = {"FOCUS_POLICY": EachNoted, "FOCUS_SEED": 5, "FOCUS_LOG": str(log), **LIVE}
+    server.log.clear()
+    server.validators = validators
+    args = {"root": server.url, "budget": str(BUDGET), "out": str(tmp_path / "found"), "sitemaps": "no"}
+    crawled = crawl(DatasetsSpider, settings, addon=True, **args)
+    server.validators = False
+    policy = EachNoted()
+    harvest = simulate(policy, FilesGoal(stored=True), site, budget=BUDGET - 1, seed=5)
+    assert not crawled.errors
+    assert crawled.policy.noted == policy.noted
+    assert [each.path for each in server.log if each.path != "/robots.txt"] == [
+        "/" + site.urls[page].removeprefix(server.url) for page in harvest.pages[1:]
+    ]
+    assert {noted[2] for noted in policy.noted} == {None, False}
+    assert any(noted[6] for noted in policy.noted), "something is gone"
+    assert (304 in {each.status for each in server.log}) == validators
+    assert crawled.stats["focus/reward"] == harvest.found[-1] > 0
+    names = ("outcome/unchanged", "outcome/ok", "outcome/http_error")
+    assert [crawled.stats[f"focus/{name}"] for name in names] == [harvest.counts[name] for name in names]
 
 
 @pytest.mark.parametrize("policy", [BreadthFirst, BranchingBandit])

@@ -1,0 +1,400 @@
+"""Live crawls whose policy fetches pages again, and what they find out of whether these have changed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from copysite import CopySite, prose
+from crawls import Follower, crawl
+from scrapy import Request
+from versionsite import PROSE, VersionSite
+
+from scrapy_focus import FilesGoal, Placement
+from scrapy_focus.engine.lastvisit import Visit
+from scrapy_focus.spiders.datasets import DatasetsSpider
+from tests.made import EachAgain
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from mocksite import MockSite
+    from scrapy.http import Response
+    from versionsite import Validators
+
+    from scrapy_focus import Outcome
+
+EVERY = 0.02  # seconds
+
+
+class Noting(EachAgain):
+    """An :class:`EachAgain` that fetches what failed again, too, and notes what it learns."""
+
+    def __init__(self, *, every: float = EVERY, times: int = 1_000_000) -> None:
+        super().__init__(every=every, times=times)
+        self.came: list[tuple[str, Outcome]] = []
+
+    def learn(self, outcome: Outcome) -> None:
+        super().learn(outcome)
+        path = "/" + outcome.pick.url.split("/", 3)[3]
+        self.came.append((path, outcome._replace(page=None, payload=None)))
+
+    def again(self, outcome: Outcome) -> Placement | None:
+        visits = self.visits[outcome.pick.key]
+        return None if visits > self.times else Placement(0, -1e9 * visits, after=self.now + self.every)
+
+    def of(self, path: str) -> list[Outcome]:
+        """Return the outcomes of a path."""
+        return [outcome for where, outcome in self.came if where == path]
+
+    def changed(self, path: str = "/") -> list[bool | None]:
+        """Return what was learned of a path at each visit."""
+        return [outcome.changed for outcome in self.of(path)]
+
+
+class Reader(Follower):
+    """Says of each page what it reads."""
+
+    name = "reader"
+
+    def parse(self, response: Response) -> Any:
+        yield {"text": response.css("p::text").getall()[-1:], "flags": response.flags, "status": response.status}
+        yield from super().parse(response)
+
+
+def again(requests: int, **more: Any) -> dict[str, Any]:
+    """Return the settings of a crawl that fetches each page again and again, one at a time."""
+    return {
+        "FOCUS_POLICY": Noting, "FOCUS_BUDGET_REQUESTS": requests, "ROBOTSTXT_OBEY": False, "FOCUS_MAX_INFLIGHT": 1,
+        **more,
+    }  # fmt: skip
+
+
+def read(result: Any) -> list[str]:
+    """Return what the spider read of pages, in order."""
+    return [item["text"][0] for item in result.items if item.get("text")]
+
+
+@pytest.mark.reactor
+@pytest.mark.parametrize("addon", [False, True], ids=["scheduler", "addon"])
+@pytest.mark.parametrize("validators", ["right", "weak", "dated"])
+def test_an_unchanged_page_costs_no_body_and_no_callback(addon: bool, validators: Validators) -> None:
+    """Its outcome has no error and no reward; the answer is no error of Scrapy's either, and nobody is told of one."""
+    with VersionSite(lambda path, n: 0, validators, links=("/a", "/b")) as site:
+        result = crawl(Reader, again(15), addon=addon, seeds=[site.url("/")])
+    assert read(result) == ["Version 0"] * 3
+    assert result.outcomes == {"ok": 3, "unchanged": 12}
+    assert result.stats["focus/reward"] == len(result.items)
+    assert result.errors == {}
+    assert not [name for name in result.stats if name.startswith("httperror/")]
+    assert not [record for record in result.records if record.levelname == "ERROR"]
+    assert not result.logged("Ignoring response")
+    told = [size for _, status, size in site.sizes if status == 304]
+    assert len(told) >= 6
+    assert sum(told) == 0
+    assert result.stats["focus/visit/not_modified"] == len(told)
+    for outcome in [each for _, each in result.policy.came][3:]:
+        assert (outcome.changed, outcome.error, outcome.reward, outcome.mime) == (False, "", 0.0, "text/html")
+        assert (outcome.status, outcome.size) == (304, 0) or (outcome.status == 200 and outcome.size > 1000)
+
+
+@pytest.mark.parametrize("validators", ["right", "weak", "dated", "none"])
+def test_a_change_is_found_by_all_that_servers_say(validators: Validators) -> None:
+    """Also where they say nothing: then the text tells. It reaches the callback, and earns what it is worth."""
+    with VersionSite(lambda path, n: n // 4, validators) as site:
+        result = crawl(Reader, again(12), seeds=[site.url("/")])
+    assert read(result) == [f"Version {n}" for n in range(4)]
+    assert result.policy.changed() == [None, *[False] * 2, True, *[False] * 3, True, *[False] * 3, True]
+    assert result.stats["focus/visit/changed"] == 3
+    rewards = [2.0 * (changed is not False) for changed in result.policy.changed()]
+    assert [outcome.reward for outcome in result.policy.of("/")] == rewards, "two items"
+    assert (validators == "none") == (set(site.asks("/")) == {""})
+
+
+@pytest.mark.parametrize("validators", ["fixed", "deaf"])
+def test_a_server_that_is_wrong_hides_no_change_for_long(validators: Validators) -> None:
+    """It is found out, and asked for whole pages from then on: the first change comes late, and none after it."""
+    with VersionSite(lambda path, n: n // 10, validators, links=("/a",)) as site:
+        result = crawl(Reader, again(80), seeds=[site.url("/")])
+    assert set(read(result)) == {f"Version {n}" for n in range(5)}
+    assert result.stats["focus/visit/doubted"] == 1
+    assert len(result.logged("from now on its pages are fetched whole")) == 1
+    assert result.stats["focus/visit/wrong"] >= 1
+    for path in ("/", "/a"):
+        late = [n for n, condition in enumerate(site.asks(path), 1) if condition]
+        assert len(late) >= 2
+        assert max(late) <= 20
+        changes = [n for n, changed in enumerate(result.policy.changed(path), 1) if changed]
+        assert len(changes) == 4
+        assert changes[1:] == [20, 30, 40]
+        assert 10 <= changes[0] < 20
+
+
+def test_a_server_that_is_right_is_asked_ever_more() -> None:
+    """Whole pages, to see whether it is, are fetched less and less: at first one in two, in the end one in twenty."""
+    with VersionSite(lambda path, n: 0) as site:
+        result = crawl(Reader, again(250), seeds=[site.url("/")])
+    whole = [n for n, condition in enumerate(site.asks("/"), 1) if not condition]
+    assert whole[:2] in ([1, 3], [1, 4])
+    assert 8 <= len(whole) <= 25
+    assert len([n for n in whole if n > 200]) <= 3
+    assert set(result.policy.changed()[1:]) == {False}
+    assert "focus/visit/wrong" not in result.stats
+
+
+def test_a_304_to_no_question_is_an_error() -> None:
+    """It is named once, counted, and believed nowhere: nothing is known of the page then."""
+    with VersionSite(lambda path, n: 0, "unasked") as site:
+        result = crawl(Reader, again(6), seeds=[site.url("/")])
+    first, asked, *others = result.policy.of("/")
+    assert (first.changed, asked.changed, asked.error) == (None, False, "")
+    assert {(other.changed, other.error, other.status) for other in others} <= {
+        (None, "http_error", 304), (False, "", 304),
+    }  # fmt: skip
+    assert others[-1].error == "http_error"
+    assert result.stats["focus/visit/unasked"] >= 1
+    assert len(result.logged("said 304 to a question that was not asked")) == 1
+    assert read(result) == ["Version 0"]
+
+
+def test_what_changes_at_each_visit_is_no_change() -> None:
+    """Times, counters, tokens; a page of which the text itself is another each time is counted once."""
+    with VersionSite(lambda path, n: None) as site:
+        site.answers["/"] = lambda n: (
+            200, {"Content-Type": "text/html"},
+            f"<html><body><script>nonce = '{n * 7919}'</script><p>{PROSE}</p><p>12:{n:02}:17</p><i>{n} minutes ago</i>"
+            f"<b>{n} views</b><form><input type='hidden' value='{n}'></form><a href='/new?sid={n:032x}'>n</a>"
+            f"</body></html>".encode(),
+        )  # fmt: skip
+        site.answers["/new"] = lambda n: (200, {"Content-Type": "text/html"}, f"<p>{PROSE}{n} {n * 31}</p>".encode())
+        result = crawl(Reader, again(16, FOCUS_IGNORE_PARAMETERS=False), seeds=[site.url("/"), site.url("/new")])
+    assert result.policy.changed("/")[1:4] == [False] * 3
+    assert set(result.policy.changed("/new")[1:]) == {True}
+    assert result.stats["focus/visit/restless"] == 1
+
+
+class Conditional(Reader):
+    """Asks whether its pages have changed by itself."""
+
+    name = "conditional"
+
+    async def start(self) -> AsyncIterator[Any]:
+        for seed in self.seeds:
+            yield Request(seed, headers={"If-None-Match": '"/0"'})
+
+
+@pytest.mark.parametrize("changes", [False, True])
+def test_conditions_of_the_spider_stay(changes: bool) -> None:
+    """What they are answered is the business of the spider, but no error."""
+    with VersionSite(lambda path, n: int(changes and n % 2)) as site:
+        result = crawl(Conditional, again(5), seeds=[site.url("/")])
+    assert site.asks("/") == ['"/0"'] * 5
+    if changes:
+        assert result.policy.changed() == [None, False, False, False, False]
+        assert {outcome.error for outcome in result.policy.of("/")} == {""}
+    else:
+        assert result.outcomes == {"http_error": 5}, "nothing was seen that could have changed"
+    assert "focus/visit/doubted" not in result.stats
+
+
+class Stumbling(Reader):
+    """Fails on the first pages."""
+
+    name = "stumbling"
+    left = 2
+
+    def parse(self, response: Response) -> Any:
+        self.left -= 1
+        if self.left >= 0:
+            raise ValueError("not today")
+        return super().parse(response)
+
+
+def test_a_page_is_seen_when_its_callback_has_read_it() -> None:
+    """Until then nothing is asked, so that no 304 hides what nobody has."""
+    with VersionSite(lambda path, n: 0) as site:
+        result = crawl(Stumbling, again(5), seeds=[site.url("/")])
+    assert site.asks("/")[:3] == ["", "", ""]
+    assert site.asks("/")[3] == '"/0"'
+    assert result.policy.changed() == [None, None, None, False, False]
+    assert result.outcomes == {"spider_error": 2, "ok": 1, "unchanged": 2}
+    assert read(result) == ["Version 0"]
+
+
+def test_what_is_gone_is_not_fetched_again() -> None:
+    """After 410, or 404 three times in a row, whatever the policy says; a page that comes back in between is watched."""
+
+    def answer(path: str, n: int) -> int | None:
+        if path == "/two" and n in (2, 3, 5):
+            return None
+        return None if path in ("/three", "/gone") and n > 1 else 0
+
+    with VersionSite(answer, links=("/two", "/three", "/gone")) as site:
+        site.answers["/gone"] = lambda n: (410, {"Content-Type": "text/html"}, b"gone")
+        result = crawl(Reader, again(24), seeds=[site.url("/")])
+    visits = Counter(site.paths)
+    assert (visits["/three"], visits["/gone"]) == (1 + 3, 1 + 1)
+    assert result.stats["focus/visit/gone"] == 2
+    assert visits["/two"] >= 7
+    assert [outcome.once for outcome in result.policy.of("/three")] == [False, False, False, True]
+    assert result.policy.changed("/two")[:6] == [None, None, None, False, None, False], "it is what it was"
+
+
+def test_with_an_http_cache_the_cache_asks(tmp_path: Path) -> None:
+    """What it answers is compared like any other."""
+    cache = {
+        "HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path),
+        "HTTPCACHE_POLICY": "scrapy.extensions.httpcache.RFC2616Policy",
+    }  # fmt: skip
+    with VersionSite(lambda path, n: n // 4) as site:
+        site.more = {"Cache-Control": "max-age=0"}
+        settings = again(8, FOCUS_POLICY_PARAMS={"every": EVERY, "times": 7}, **cache)
+        result = crawl(Reader, settings, seeds=[site.url("/")])
+    assert site.asks("/")[1] == '"/0"'
+    assert read(result) == ["Version 0", "Version 1", "Version 2"]
+    assert result.policy.changed() == [None, False, False, True, False, False, False, True]
+    assert "focus/visit/not_modified" not in result.stats, "the cache turned it into the page"
+
+
+def test_validators_are_sent_where_they_belong() -> None:
+    """A redirect is asked for without those of its page, and the page with them."""
+    with VersionSite(lambda path, n: None if path == "/gone" else 0) as site:
+        result = crawl(Reader, again(8), seeds=[site.url("/redirect?to=/page")])
+    assert set(site.asks("/redirect?to=/page")) == {""}
+    assert site.asks("/page")[:2] == ["", '"/page0"']
+    assert result.policy.changed("/redirect?to=/page") == [None, False, False, False]
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"ETag": '"' + "x" * 6_000 + '"'},
+        {"ETag": '"a"\r\nETag: "b"'},
+        {"Last-Modified": "yesterday, or so"},
+        {"Last-Modified": "Mon, 99 Feb 20260 99:99:99 GMT" * 50},
+        {"Cache-Control": "max-age=soon", "Age": "soon"},
+    ],
+    ids=["long", "twice", "no date", "long date", "no number"],
+)
+def test_odd_headers_are_not_sent_back(headers: dict[str, str]) -> None:
+    """The page is compared then."""
+    with VersionSite(lambda path, n: 0, "none") as site:
+        site.more = headers
+        result = crawl(Reader, again(4), seeds=[site.url("/")])
+    assert site.asks("/") == [""] * 4
+    assert result.policy.changed() == [None, False, False, False]
+    assert result.errors == {}
+    assert {outcome.max_age for outcome in result.policy.of("/")} == {None}
+
+
+def test_the_policy_knows_for_how_long_a_page_is_fresh() -> None:
+    """By what it says to everybody, also with a 304; a page that says nothing has none."""
+    with VersionSite(lambda path, n: 0) as site:
+        site.more = {"Cache-Control": "public, s-maxage=5, max-age=600", "Age": "100"}
+        result = crawl(Reader, again(3), seeds=[site.url("/")])
+    assert [(outcome.status, outcome.max_age) for outcome in result.policy.of("/")][:2] == [(200, 500.0), (304, 500.0)]
+
+
+def test_a_spider_may_be_given_unchanged_pages() -> None:
+    """They say so in their flags; one that the server did not send again is an answer 304 without a body."""
+    with VersionSite(lambda path, n: 0, links=("/a",)) as site:
+        result = crawl(Reader, again(12, FOCUS_UNCHANGED=True), seeds=[site.url("/")])
+    told = [item for item in result.items if item.get("status") == 304]
+    whole = [item for item in result.items if item.get("status") == 200]
+    assert len(told) == sum(status == 304 for _, status, _ in site.sizes) > 3
+    assert {tuple(item["flags"]) for item in told} == {("unchanged",)}
+    assert [item["flags"] for item in whole[:3]] == [[], [], ["unchanged"]]
+    assert result.outcomes == {"ok": 2, "unchanged": 10}
+    assert result.stats["focus/reward"] == 4, "two items of each page"
+
+
+def test_what_is_known_of_pages_survives_the_process(tmp_path: Path) -> None:
+    """The next run asks with what the last one was told, and takes nothing that has not changed for new."""
+    with VersionSite(lambda path, n: 0, links=("/a",)) as site:
+        settings = again(20, JOBDIR=str(tmp_path), CLOSESPIDER_PAGECOUNT=2)
+        crawl(Reader, settings, seeds=[site.url("/")])
+        before = len(site.paths)
+        second = crawl(Reader, settings, seeds=[site.url("/")])
+    assert before < len(site.paths)
+    assert [seen.headers.get("if-none-match", "") != "" for seen in site.log[before:]][:1] == [True]
+    assert read(second) == []
+    assert second.outcomes.keys() == {"ok", "unchanged"}
+
+
+class Heads(Noting):
+    """Looks at each page first."""
+
+    def place(self, links: Any, source: Any) -> Any:
+        method = "GET" if source is not None and source.pick.method == "HEAD" else "HEAD"
+        return [place._replace(method=method) for place in super().place(links, source)]
+
+
+def test_a_head_says_nothing_of_changes() -> None:
+    """It has no conditions, and its outcome no answer."""
+    with VersionSite(lambda path, n: 0) as site:
+        result = crawl(Reader, again(4, FOCUS_POLICY=Heads), addon=True, seeds=[site.url("/")])
+    heads = [outcome for outcome in result.policy.of("/") if outcome.pick.method == "HEAD"]
+    assert [outcome.changed for outcome in heads] == [None]
+    assert [seen.headers.get("if-none-match") for seen in site.log if seen.method == "HEAD"] == [None]
+    assert result.policy.changed()[-2:] == [False, False]
+
+
+def test_files_are_stored_when_they_change(tmp_path: Path) -> None:
+    """Each version earns once, and the older ones stay."""
+    with VersionSite(lambda path, n: 0, links=("/f.csv",)) as site:
+        site.answers["/f.csv"] = lambda n: (200, {"Content-Type": "text/csv"}, f"a,b\n1,{n // 3}\n".encode())
+        version = site.version
+        site.version = lambda path, n: None if path == "/f.csv" else version(path, n)
+        settings = again(16, FOCUS_POLICY_PARAMS={"every": EVERY}, CONCURRENT_REQUESTS=1)
+        result = crawl(DatasetsSpider, settings, addon=True, root=site.url("/"), out=str(tmp_path), sitemaps="no")
+    versions = site.paths.count("/f.csv") // 3 + 1
+    assert versions >= 3
+    contents = sorted(file.read_text() for file in (tmp_path / "files").rglob("*.csv"))
+    assert contents == [f"a,b\n1,{n}\n" for n in range(versions)]
+    assert result.stats["focus/reward"] == versions
+    assert (result.stats["file/new"], result.stats["file/changed"]) == (1, versions - 1)
+    lines = [line for line in (tmp_path / "manifest.jsonl").read_text().splitlines() if line]
+    assert len(lines) == versions
+    goal = result.scheduler.crawl.goal
+    assert isinstance(goal, FilesGoal)
+
+
+def test_near_copies_learn_nothing_from_later_visits() -> None:
+    """A page that changes while it is watched says nothing of its parameters."""
+    with CopySite(shelves=6, items=2, sorts=True) as shop:
+        shop.own = lambda path, query: _changing(shop, path, query)
+        settings = again(400, FOCUS_IGNORE_PARAMETERS=True, FOCUS_POLICY_PARAMS={"every": EVERY, "times": 3})
+        result = crawl(Follower, settings, seeds=[shop.url("/")])
+        assert max(Counter(shop.paths).values()) >= 3
+    assert result.stats["focus/near/learned"] == 1
+    assert "focus/near/unlearned" not in result.stats
+
+
+def _changing(shop: CopySite, path: str, query: dict[str, str]) -> str | None:
+    """Return a shelf with another text at each later request for one of its URLs."""
+    kind, _, number = path[1:].partition("/")
+    if kind != "shelf":
+        return None
+    shop._where = f"{kind}{number}"
+    times = Counter(shop.paths)
+    visit = max((n for where, n in times.items() if where.partition("?")[0] == path), default=1)
+    news = prose(visit * 1000 + int(number)) if visit > 1 else ""
+    return f"<html><body>{shop.shelf(int(number), query)}<p>{news}</p></body></html>"
+
+
+def test_a_record_that_is_none_knows_nothing() -> None:
+    """What a spider puts there is no record."""
+    known = Visit(digest=5, etag='"a"', visits=3, is_stale=True)
+    assert Visit.unpack(known.pack()) == known
+    for stored in (True, None, b"", b"\x80", "text", (1, 2), known.pack()[:-1]):
+        assert Visit.unpack(stored) == Visit()
+
+
+def test_crawls_that_never_come_back_ask_nothing(site: MockSite) -> None:
+    """And have no outcome that tells of changes."""
+    site.answers["/"] = lambda n: (200, {"ETag": '"1"', "Content-Type": "text/html"}, b"home")
+    result = crawl(Follower, {"FOCUS_POLICY": "scrapy_focus.policies.orderings.BreadthFirst"}, seeds=[site.url("/")])
+    assert not [name for name in result.stats if name.startswith("focus/visit/")]
+    assert result.scheduler.visits is None
