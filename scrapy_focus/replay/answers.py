@@ -31,7 +31,7 @@ _UNSENT = ("failure: CannotResolveHostError", "failure: DownloadConnectionRefuse
 _FINAL = ("BadGzipFile", "DownloadCancelledError", "UnsupportedURLSchemeError", "error")  # that Scrapy does not retry
 _REDIRECTS = 20  # REDIRECT_MAX_TIMES
 _VISITED = b"visited"  # payload of the links of pages that were fetched before
-_NOT_MODIFIED = 304
+_NOT_FOUND, _NOT_MODIFIED = 404, 304
 _SMALL = 64 * 1024  # bytes: smaller bodies are not stopped
 
 
@@ -125,8 +125,6 @@ class Answers:
         As of the :class:`~scrapy_focus.Policy` of the crawl.
     knows
         What the crawl knows about keys, where pages are fetched again.
-    versions
-        Which version of a page there is at a time; by default there is one.
     """
 
     def __init__(
@@ -215,9 +213,9 @@ class Answers:
         answer, columns = flight.answer, self.site.answers
         if answer == NOT_YET:
             return Outcome(
-                pick=pick, status=404, seconds=seconds, error="" if flight.is_head else "http_error",
+                pick=pick, status=_NOT_FOUND, seconds=seconds, error="" if flight.is_head else "http_error",
                 also=tuple(flight.also), payload=payload,
-                once=self._known is not None and not flight.is_head and self._known.is_gone(pick.key, 404),
+                once=self._known is not None and not flight.is_head and self._known.is_gone(pick.key, _NOT_FOUND),
             )  # fmt: skip
         status = int(columns.status[answer])
         well = 200 <= status < 300

@@ -20,7 +20,7 @@ class Known:
 
     def __init__(self, site: RecordedSite) -> None:
         self.site = site
-        self._seen: dict[int, int] = {}  # by key: the digest of what came last
+        self._seen: dict[int, int] = {}  # by key: what came last
         self._misses: dict[int, int] = {}  # by key: answers 404 in a row
         self._headers: dict[int, tuple[bool, float | None]] = {}  # by answer: what they say
 
@@ -31,7 +31,7 @@ class Known:
         return None if before is None else before != version
 
     def can_tell(self, answer: int) -> bool:
-        """Whether a server that gave this answer can say that nothing has changed."""
+        """Whether a server can say that an answer is what was had."""
         return self._said(answer)[0]
 
     def max_age(self, answer: int) -> float | None:

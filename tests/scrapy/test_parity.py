@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 sys.path.insert(0, str(Path(__file__).parents[2] / "example_project"))
 from scrapy_focus.spiders.datasets import DatasetsSpider
 
-BUDGET = 400
-_FEW = 60  # pages that are fetched again and again
+BUDGET = 300
+_FEW, _VISITS = 60, 400  # pages that are fetched again and again, in so many requests
 PRIVATE = "/private/"  # what robots.txt of the portal forbids
 LIVE = {
     "CONCURRENT_REQUESTS": 1,
@@ -179,11 +179,11 @@ def test_visits_are_the_same_live_and_simulated(
     settings = {"FOCUS_POLICY": EachNoted, "FOCUS_SEED": 5, "FOCUS_LOG": str(log), **LIVE}
     server.log.clear()
     server.validators = validators
-    args = {"root": server.url, "budget": str(BUDGET), "out": str(tmp_path / "found"), "sitemaps": "no"}
+    args = {"root": server.url, "budget": str(_VISITS), "out": str(tmp_path / "found"), "sitemaps": "no"}
     crawled = crawl(DatasetsSpider, settings, addon=True, **args)
     server.validators = False
     policy = EachNoted()
-    harvest = simulate(policy, FilesGoal(stored=True), site, budget=BUDGET - 1, seed=5)
+    harvest = simulate(policy, FilesGoal(stored=True), site, budget=_VISITS - 1, seed=5)
     assert not crawled.errors
     assert crawled.policy.noted == policy.noted
     assert [each.path for each in server.log if each.path != "/robots.txt"] == [
