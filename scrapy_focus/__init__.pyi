@@ -44,6 +44,7 @@ from scrapy_focus.core.types import Signal as Signal
 from scrapy_focus.core.types import State as State
 from scrapy_focus.frontiers.memory import memory_frontier as memory_frontier
 from scrapy_focus.goals.files import FilesGoal as FilesGoal
+from scrapy_focus.goals.news import NewsGoal as NewsGoal
 from scrapy_focus.goals.structured import StructuredDataGoal as StructuredDataGoal
 from scrapy_focus.goals.topic import TopicGoal as TopicGoal
 from scrapy_focus.jobs.job import Job as Job
@@ -54,8 +55,10 @@ from scrapy_focus.policies.hostbandit import HostBandit as HostBandit
 from scrapy_focus.policies.hostbandit import ParentFirst as ParentFirst
 from scrapy_focus.policies.hotqueue import HotQueue as HotQueue
 from scrapy_focus.policies.importance import Importance as Importance
+from scrapy_focus.policies.revisits import Revisits as Revisits
 from scrapy_focus.scheduler import FocusScheduler as FocusScheduler
 from scrapy_focus.schedulers import AnthelionScheduler as AnthelionScheduler
+from scrapy_focus.schedulers import FreshScheduler as FreshScheduler
 from scrapy_focus.schedulers import ImportanceScheduler as ImportanceScheduler
 from scrapy_focus.schedulers import SleepingBanditScheduler as SleepingBanditScheduler
 from scrapy_focus.schedulers import TreeFrontierScheduler as TreeFrontierScheduler

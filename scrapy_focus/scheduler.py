@@ -23,6 +23,7 @@ from scrapy.utils.job import job_dir
 from scrapy.utils.log import get_scrapy_root_handler
 
 from scrapy_focus.config import Config
+from scrapy_focus.core.clock import FastClock
 from scrapy_focus.core.crawl import PART, Crawl
 from scrapy_focus.core.errors import FocusError, StorageError
 from scrapy_focus.core.goal import noun_of
@@ -47,6 +48,7 @@ from scrapy_focus.engine.stats import Stats, persistence, summary
 from scrapy_focus.engine.structured import CountStructured
 from scrapy_focus.engine.traps import Traps
 from scrapy_focus.engine.turns import Turns, has_more
+from scrapy_focus.engine.visits import Visits
 from scrapy_focus.frontiers.memory import memory_frontier
 from scrapy_focus.goals.files import FilesGoal
 from scrapy_focus.goals.structured import StructuredDataGoal
@@ -79,6 +81,8 @@ D = TypeVar("D")
 
 _MANY = 100_000  # waiting links whose objects make a garbage collection long
 _BETWEEN = 100  # outcomes between two looks at how many wait
+_CLOCK = "_FOCUS_CLOCK"  # a setting that nobody needs but who shows days in minutes: a FastClock, as text
+_PATIENCE = 60.0  # seconds that a reward may come later
 _LONGEST = 60.0  # seconds until the policy is asked again that has nothing yet
 _STUCK = 5.0  # seconds after which the links of a page whose callback still runs are placed, if all else is done
 _LONGEST_REASON = 1000  # characters
@@ -87,6 +91,7 @@ _SHOWN_ERRORS = 3  # with traceback; after that they are only counted
 _WRITTEN = ("close", "log", "save")  # errors of what is written when a crawl is closed
 _MOST_ERRORS = 100  # of the question whether there is anything to do
 _SKIPPED = 50  # links to copies that are passed over at once
+_WOKEN = 1_000  # links that slept, at once
 
 
 class FocusScheduler(BaseScheduler):
@@ -118,6 +123,8 @@ class FocusScheduler(BaseScheduler):
         self.counts: Counter[str] = Counter()
         policy = config.make_policy()
         config.try_files()
+        clock = FastClock.of(text) if (text := crawler.settings.get(_CLOCK)) else None
+        self._speed = 1.0 if clock is None else clock.speed  # seconds of the crawl in one of the machine's
         jobdir = job_dir(crawler.settings)
         self.job = self._make_job(Path(jobdir, "focus")) if jobdir else None
         self.resumed = self.job is not None and not self.job.is_new
@@ -136,6 +143,8 @@ class FocusScheduler(BaseScheduler):
                 seed=config.seed,
                 log=config.make_log(),
                 explain=config.explain,
+                clock=clock,
+                patience=_PATIENCE * self._speed,
                 counts=self.counts,
             )
             self.answers = self._kept_answers()
@@ -168,6 +177,7 @@ class FocusScheduler(BaseScheduler):
         self.closing = Closing(crawler, self.crawl.goal, resumable=self.job is not None)
         self.slots = Slots(crawler, limit=config.max_inflight_per_slot)
         self.inflight = InFlight(crawler, self.slots)
+        self.visits = self._make_visits()
         self.traps = Traps(config.limits(), self)
         self.near = self._make_near()
         self.turns = Turns(self._step, self._ask_again)
@@ -207,6 +217,12 @@ class FocusScheduler(BaseScheduler):
         if not self.config.ignore_parameters:
             return None
         return NearCopyFilter(self, self.links, None if self.job is None else self.job.folder / PARAMETERS)
+
+    def _make_visits(self) -> Visits | None:
+        if not self.crawl.comes_back:
+            return None
+        self.inflight.when_arrived = self._arrived
+        return Visits(self.crawler, self, shows_unchanged=self.config.unchanged)
 
     def _make_priorities(self) -> Priorities | None:
         """Return what tells priorities apart, if that is asked for, or was in the run that stored links that wait."""
@@ -372,6 +388,12 @@ class FocusScheduler(BaseScheduler):
         if entry is not None:
             entry.sent += 1
         return True
+
+    def ask(self, request: Request) -> None:
+        """Let a request on its way out ask whether its page has changed, where it was seen before."""
+        entry = None if self.visits is None else self.inflight.find(request)
+        if self.visits is not None and entry is not None and entry.request is request and entry.coming is not None:
+            self.guard("visit", None, self.visits.ask, entry, entry.coming, request)
 
     def received(self, n_bytes: int | None) -> None:
         """An answer came, of so many bytes; ``None``: its request never left, as no connection could be made."""
@@ -550,8 +572,9 @@ class FocusScheduler(BaseScheduler):
                 if any(other.request is request for other in self.inflight.entries.values()):
                     request = request.copy()
                 self._count_as_scrapy("dequeued")
-                if self.crawl.comes_back and pick.method == "GET":
+                if self.visits is not None and pick.method == "GET":
                     entry.first, entry.visited = request.copy(), VISIT in request.meta
+                    entry.coming = self.visits.begin(request)
                 if self.config.explain:
                     request.meta[WHY] = self.crawl.why
                 return self.inflight.hand_out(entry, request)
@@ -569,7 +592,10 @@ class FocusScheduler(BaseScheduler):
         return self.guard("near", False, self.near.skips, request, pick)
 
     def _choose(self) -> Pick | None:
-        """Let the crawl choose among the links of the highest priority that can be sent now."""
+        """Let the crawl choose among the links of the highest priority that can be sent now; all that are due wait."""
+        if self.crawl.asleep > _WOKEN and not self.crawl.wake(_WOKEN):
+            self._ask_again()
+            return None
         if not self.priorities:
             return self.crawl.next(self.slots.busy)
         return self.crawl.next(turns=self.priorities.turns(self.slots.busy))
@@ -607,7 +633,7 @@ class FocusScheduler(BaseScheduler):
     def _recall(self, answers: KeptAnswers, request: Request) -> Response | None:
         entry = self.inflight.find(request)
         answer = None if entry is None else answers.take(entry.pick.key, question_of(request))
-        if answer is None:
+        if answer is None or entry is None:
             return None
         self.count("answer/recalled")
         return response_of(answer)
@@ -619,6 +645,11 @@ class FocusScheduler(BaseScheduler):
             self.guard("keep", None, self.answers.keep, entry.pick.key, question_of(request), answer)
 
     # How outcomes come about
+
+    def _arrived(self, entry: Entry, response: Response, request: Request) -> None:
+        """The response of a pick is there, and the spider has not read it yet."""
+        if self.visits is not None and entry.coming is not None:
+            self.guard("visit", None, self.visits.arrived, entry.coming, response, request)
 
     def _succeed(self, entry: Entry, request: Request, seen: bool) -> bool:
         """A redirect or retry: the same pick continues with another request, unless its URL was seen before."""
@@ -673,6 +704,8 @@ class FocusScheduler(BaseScheduler):
     def _conclude(self, entry: Entry) -> None:
         """The engine is done with a pick: report its outcome, now or in some turns if its page has many links."""
         self.inflight.remove(entry)
+        if self.visits is not None and entry.coming is not None:
+            self.visits.restore(entry.coming, entry.request)
         if isinstance(entry.failure, BudgetExhausted) and not entry.sent:
             self._release(entry)
             return
@@ -710,7 +743,12 @@ class FocusScheduler(BaseScheduler):
         """Keep the request of a page so that it can be sent again, and say how it is stored."""
         if entry.first is None or self.links.key(entry.first) != entry.pick.key:  # it is lost, or a further request
             return outcome._replace(once=True)
-        entry.first.meta[VISIT] = True
+        if self.visits is not None and entry.coming is not None:
+            visits, last = self.visits, entry.coming.last
+            outcome, following = self.guard(
+                "visit", (outcome, last), visits.concluded, entry, entry.coming, outcome
+            )  # fmt: skip
+            entry.first.meta[VISIT] = following.pack()
         return outcome._replace(payload=self.requests.pack(entry.pick.key, entry.first))
 
     def _take_back(self, near: NearCopyFilter) -> None:
@@ -800,17 +838,22 @@ class FocusScheduler(BaseScheduler):
             entry.links = links
 
     def _look_when_due(self) -> None:
-        """Let the engine ask again when the policy has something, a link is due, or a host may be asked again; or let
-        the crawl end, if that is never.
+        """Let the engine ask again when the policy has something, a link is due or has its turn, or a host may be asked
+        again; or let the crawl end, if that is never.
         """
         times = [] if (changes := self.slots.changes_in()) is None else [changes]
-        if (due := self.crawl.next_due) is not None:
-            times.append(max(0.0, due - self.crawl.status().at))
-        if not self._in_flight:
+        due, turn = self.crawl.next_due, self.crawl.next_turn
+        if due is not None or turn is not None or not self._in_flight:
             status = self.crawl.status()
-            if status.waiting and status.due is not None and status.due > status.at:
+            of_crawl = []
+            if due is not None:
+                of_crawl.append(due)
+            if status.waiting and turn is not None:
+                of_crawl.append(turn)
+            if not self._in_flight and status.waiting and status.due is not None and status.due > status.at:
                 self._never = status.due == math.inf
-                times.append(status.due - status.at)
+                of_crawl.append(status.due)
+            times += [max(0.0, time - status.at) / self._speed for time in of_crawl]
         if times:
             self._set_alarm(min(*times, _LONGEST))
 

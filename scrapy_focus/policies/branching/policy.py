@@ -132,6 +132,7 @@ class BranchingBandit(Policy):
 
     frontier: Drawn
     _again: list[int]  # arms of pages that brought targets in an earlier crawl, or led to such
+    _reserved: list[int]  # arms of another policy
 
     def __init__(
         self,
@@ -189,6 +190,7 @@ class BranchingBandit(Policy):
         self._arm_of: dict[int, int] = {}  # twice the cluster, and one more for predicted targets -> the arm
         self._names: list[str] = []
         self._again = []
+        self._reserved: list[int] = []
         self._totals = np.zeros((64, 2))  # by arm: pulls, rewards
         self._places = Places()
         self._hasher = LinkHasher()
@@ -302,6 +304,7 @@ class BranchingBandit(Policy):
         waiting = self.arms.flying.copy()  # what is in flight counts as waiting
         placed = self.frontier.waiting[: len(waiting)]
         waiting[: len(placed)] += placed
+        waiting[self._reserved] = 0
         return self.coverage.left(waiting, self.arms.kinds)
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -345,6 +348,25 @@ class BranchingBandit(Policy):
 
     # Arms
 
+    def reserve(self, name: str) -> int:
+        """Return a new arm that this policy never chooses, for another one that shares the frontier with it."""
+        arm = self._new_arm(PAGES, name)
+        self._reserved.append(arm)
+        return arm
+
+    def twin(self, arm: int, prefix: str) -> int:
+        """Return a new arm of the same kind as another one, with a record of its own."""
+        return self._new_arm(int(self.arms.kinds[arm]), prefix + self._names[arm])
+
+    def promise(self, busy: Collection[str]) -> float:
+        """Return the reward per cost that is expected of the best arm that is awake; 0 where none is."""
+        awake = self._awake(busy)
+        return float(self.arms.worth(None).indices[awake].max()) if awake.any() else 0.0
+
+    def chances(self) -> NDArray[np.float64]:
+        """Return the reward that is expected of one link of each arm, shape (n_arms,)."""
+        return self.arms.worth(None).own
+
     def _cluster_of(self, path: str) -> int:
         """Return the cluster of a tag path, which joins it when it comes for the first time."""
         cluster = self.paths.get(path)
@@ -365,12 +387,16 @@ class BranchingBandit(Policy):
         """
         arm = self._arm_of.get(2 * cluster + kind)
         if arm is None:
-            arm = self._arm_of[2 * cluster + kind] = self.arms.new(kind, reader)
-            self._names.append(path[-SHOWN:])
+            arm = self._arm_of[2 * cluster + kind] = self._new_arm(kind, path[-SHOWN:], reader)
             if path.startswith(tuple(AGAIN.values())):
                 self._again = [*self._again, arm]
-            if arm == len(self._totals):
-                self._totals = np.concatenate([self._totals, np.zeros_like(self._totals)])
+        return arm
+
+    def _new_arm(self, kind: int, name: str, reader: str = "") -> int:
+        arm = self.arms.new(kind, reader)
+        self._names.append(name)
+        if arm == len(self._totals):
+            self._totals = np.concatenate([self._totals, np.zeros_like(self._totals)])
         return arm
 
     def _awake(self, busy: Collection[str]) -> NDArray[np.bool_]:
@@ -378,6 +404,7 @@ class BranchingBandit(Policy):
         awake = np.zeros(self.arms.n_arms, np.bool_)
         waiting = self.frontier.awake(busy)[: len(awake)]
         awake[: len(waiting)] = waiting > 0
+        awake[self._reserved] = False
         return awake
 
     def _look_again(self, awake: NDArray[np.bool_], best: float) -> NDArray[np.bool_] | None:

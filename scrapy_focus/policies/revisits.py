@@ -1,0 +1,339 @@
+"""Keeps a site fresh: which page to fetch again, and when, beside pages that were never fetched.
+
+Whoever follows a site has so many requests, and more pages than these. A page that is fetched too often wastes them,
+and one that is fetched too rarely is stale. How often a page changes is not known but learned, from visits that say no
+more than whether it changed since the last one, and how many new links it has.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, cast, get_args
+
+import numpy as np
+
+from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.core.frontier import Vectors
+from scrapy_focus.core.parameters import DICT, NUMBER, check_kinds, one_of, parameter
+from scrapy_focus.core.policy import Left, Policy
+from scrapy_focus.core.types import Link, Placement
+from scrapy_focus.learn.allocation import Plan
+from scrapy_focus.learn.changes import DAY, RATES, WATCHED, Changes, memo_of, record_of
+from scrapy_focus.learn.signals import Belief
+from scrapy_focus.policies.branching.features import BYTES
+from scrapy_focus.policies.branching.policy import BranchingBandit
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+    from os import PathLike
+
+    from numpy.typing import NDArray
+
+    from scrapy_focus.core.frontier import Drawn, Frontier, Keeps
+    from scrapy_focus.core.mission import Mission
+    from scrapy_focus.core.types import Memo, Outcome, Pick, Signal
+
+Purpose = Literal["news", "copies"]
+
+_WAITS = tuple(hour * 3600.0 for hour in (0.5, 2.0, 8.0, 24.0, 96.0))  # that tell arms of known pages apart
+_AHEAD = 3600.0  # seconds by which the clocks of others may be ahead; what is said of later times is wrong
+_MOST_SAID = 1 << 16  # pages of which it is remembered that somebody said that they changed
+_RARELY = 0.01  # probability of a change that is believed of any page, at least
+_DRAWN = 20  # pages of each such arm that are due, to visit the best of them
+_MARK = 0x0F0C  # of the memo of a known page
+_NEVER = 1e9  # seconds
+_RETRY = 3600.0  # seconds after which a page is asked for again that could not be had
+_SHARES = 200.0  # picks over which it is averaged what share of them are first visits
+_MOST_BORN = 4096  # pages of which it is remembered how many links appeared, until their outcome is learned
+_MORE = 1.5  # times as many visits are planned as there is a budget for: the best of those that are due are made
+
+
+class _Choice(NamedTuple):
+    """Why a page was chosen, for :meth:`Revisits.explain`."""
+
+    pick_id: int
+    gain: float  # reward that is expected of the visit
+    new: float  # reward that was expected of the best new link
+
+
+class Revisits(Policy):
+    """Fetches pages again when that pays, and new ones beside: to keep copies fresh, or to find what is new soon.
+
+    Each page that was fetched sleeps until its next visit is due, which is when enough came together that the visit
+    would put right: time for which targets that appeared on it are not known, or for which its copy is not what is
+    there. How much is enough follows from the budget: as much as uses it up. How often a page changes, and how many
+    links to targets appear on it, is learned from its visits, and before them from what pages like it did. New links
+    are for a :class:`~scrapy_focus.policies.branching.BranchingBandit`. A page that is due and a new link compete by
+    the reward that is expected of one request.
+
+    Parameters
+    ----------
+    goal
+        What is to be fresh. ``"news"``: new targets are to be known soon. ``"copies"``: targets are to be as they are
+        on the site, too. By default ``"copies"`` where MIME types are looked for, and else ``"news"``.
+    per_day
+        Requests a day for which visits are planned, where the crawl has no ``FOCUS_BUDGET_RATE``.
+    longest
+        Days after which a page is due at the latest. A copy is visited then in any case; where news is looked for, a
+        page is that promises more than any other.
+    shortest
+        Seconds between two visits of a page at least.
+    fade
+        Days after which what was learned of a page counts half; 0: it never fades.
+    explore
+        Share of the choices between a page that is due and a new link in which the worse one is taken.
+    discovery
+        Parameters of the BranchingBandit, by name.
+
+    Notes
+    -----
+    The mean delay until new targets are known is least if each page is visited when the time for which those on it are
+    not known adds up to the same, so that visits go by the square root of the rate. For copies it adds up more slowly,
+    as a page that has changed can change no more.
+
+    *Memory*: 64 bytes for each page that is known, in the frontier, in place of the features of its link.
+
+    References
+    ----------
+    Cho, Garcia-Molina: Effective page refresh policies for Web crawlers (2003). Azar, Horvitz, Lubetzky, Peres, Shahaf:
+    Tractable near-optimal policies for crawling. PNAS 115 (2018). Upadhyay, Busa-Fekete, Kotłowski, Pál, Szörényi:
+    Learning to crawl. AAAI 2020.
+    """
+
+    summary: ClassVar[str] = "Fetches pages again when enough should have changed, as often as the budget allows."
+    may_change: ClassVar[frozenset[str]] = frozenset(("per_day", "longest", "shortest", "explore"))
+
+    frontier: Drawn
+
+    def __init__(
+        self,
+        *,
+        goal: Purpose | None = None,
+        per_day: float = 2000.0,
+        longest: float = 14.0,
+        shortest: float = 60.0,
+        fade: float = 30.0,
+        explore: float = 0.1,
+        discovery: Mapping[str, Any] | None = None,
+    ) -> None:
+        check_kinds(
+            self, goal=(goal, one_of(get_args(Purpose)).or_none()), per_day=(per_day, NUMBER),
+            longest=(longest, NUMBER), shortest=(shortest, NUMBER), fade=(fade, NUMBER),
+            explore=(explore, NUMBER), discovery=(discovery, DICT.or_none()),
+        )  # fmt: skip
+        self.goal = goal
+        self.per_day = per_day
+        self.longest = longest
+        self.shortest = shortest
+        self.fade = fade
+        self.explore = explore
+        self.discovery = discovery
+        if not (per_day > 0 and 0 < shortest <= longest * DAY and fade >= 0 and 0 <= explore <= 1):
+            raise ConfigError(
+                f"Revisits(per_day={per_day}, longest={longest}, shortest={shortest}, fade={fade}, "
+                f"explore={explore}): per_day and shortest are above 0, longest (in days) is no less than shortest "
+                "(in seconds), fade is at least 0, explore is in [0, 1]"
+            )
+        with parameter(self, "discovery", discovery):
+            BranchingBandit(**(discovery or {}))
+
+    def keeps(self, mission: Mission) -> Keeps:
+        return Vectors(BYTES)
+
+    def open(self, frontier: Frontier, rng: np.random.Generator, mission: Mission) -> None:
+        self.new = BranchingBandit(**(self.discovery or {}))
+        self.new.open(frontier, rng, mission)
+        names = [f"pages that are visited within {wait / 3600:g} hours" for wait in _WAITS]
+        self.known_arms = [self.new.reserve(name) for name in [*names, "pages that are visited later"]]
+        self.keeps_copies = (self.goal or ("copies" if mission.types else "news")) == "copies"
+        self.rate = self.per_day / DAY if mission.rate is None else mission.rate
+        self.changes = Changes(half_life=self.fade * DAY if self.fade else math.inf)
+        longest = self.longest * DAY if self.keeps_copies else _NEVER
+        self.plan = Plan(self.changes, shortest=self.shortest, longest=longest)
+        self._twins: dict[int, int] = {}  # by arm of links: that of links which appeared on a known page
+        self._first = 0.5  # share of the picks that are first visits
+        self.belief = Belief()
+        self._said: dict[int, tuple[str, str]] = {}  # by key of a page that changed, as was said: the host, by whom
+        self.typical = 0.0  # what visits are expected to find
+        self._born: dict[int, float] = {}  # by pick: targets among the links that appeared on a known page
+        self._last: _Choice | None = None
+        super().open(frontier, rng, mission)
+
+    def attach(self, frontier: Frontier) -> None:
+        super().attach(frontier)
+        self.new.attach(frontier)
+
+    def importance(self, outcome: Outcome) -> float:
+        """Return what it is worth that the copy of a page is fresh: by default what the page was rewarded with."""
+        return max(outcome.reward, 0.0)
+
+    def place(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
+        if source is None or self._record(source.pick.memo) is None:
+            return self.new.place(links, source)
+        places = [self._appeared(place) for place in self.new.place(links, None)]
+        chances = self.new.chances()
+        born = sum(float(chances[place.arm]) for place in places if place is not None)
+        self._born[source.pick.id] = self._born.get(source.pick.id, 0.0) + born
+        if len(self._born) > _MOST_BORN:
+            del self._born[next(iter(self._born))]
+        return places
+
+    def select(self, busy: Collection[str]) -> Pick | None:
+        new = self.new.promise(busy)
+        waiting = self.frontier.awake(busy)
+        due = {
+            arm: min(_DRAWN, 2 * int(waiting[arm])) for arm in self.known_arms if arm < len(waiting) and waiting[arm]
+        }
+        if not due:
+            self._last = None
+            return self._count(self.new.select(busy), is_first=True)
+        drawn = self.frontier.draw(due, self.rng, busy=busy)
+        records = np.array(drawn.vectors).view(WATCHED)[:, 0]
+        records["prior"] = self.changes.newest
+        waits = self.now - records["at"]
+        values, gains = self.plan.values(records, waits)
+        if self.keeps_copies:
+            values[waits >= self.longest * DAY] = np.inf
+        best = int(np.argmax(values))
+        gain = float(gains[best])
+        takes_new = new > (gain if np.isfinite(values[best]) else np.inf)
+        if new > 0 and self.rng.random() < self.explore:
+            takes_new = not takes_new
+        if takes_new and (pick := self.new.select(busy)) is not None:
+            self._last = None
+            return self._count(pick, is_first=True)
+        pick = self._count(self.frontier.take_drawn(int(drawn.slots[best])), is_first=False)
+        self._last = None if pick is None else _Choice(pick.id, gain, new)
+        self.typical += (gain - self.typical) / _SHARES
+        return pick
+
+    def hear(self, signals: Sequence[Signal]) -> None:
+        for signal in signals:
+            record = self._record(self.frontier.vectors([signal.key])[0])
+            if record is None or not float(record["at"]) < signal.modified <= self.now + _AHEAD:
+                continue
+            self._said[signal.key] = signal.host, signal.kind
+            if len(self._said) > _MOST_SAID:
+                del self._said[next(iter(self._said))]
+            if self._found_now(record, self.belief.trust(signal.host, signal.kind)) >= self.typical:
+                self.frontier.push([Link("", signal.key)], [Placement(self.known_arms[0], 0.0, memo_of(record))])
+
+    def _found_now(self, record: np.void, trust: float) -> float:
+        """Return what a visit is expected to find now, where the page changed with this probability, or as it is."""
+        wait = self.now - float(record["at"])
+        _, found = self.plan.values(np.array([record]), np.array([wait]))
+        changed = 1 - float(self.changes.posterior(record) @ np.exp(-RATES * wait))
+        return float(found[0]) * max(1.0, trust / max(changed, _RARELY))
+
+    def release(self, pick: Pick) -> None:
+        if self._record(pick.memo) is None:
+            self.new.release(pick)
+
+    def learn(self, outcome: Outcome) -> None:
+        record = self._record(outcome.pick.memo)
+        if record is None:
+            self.new.learn(outcome)
+            return
+        self.plan.remove(record)
+        said = self._said.pop(outcome.pick.key, None)
+        if said is not None and outcome.changed is not None:
+            self.belief.said(*said, right=outcome.changed)
+
+    def again(self, outcome: Outcome) -> Placement | None:
+        pick = outcome.pick
+        born = self._born.pop(pick.id, 0.0)
+        before = self._record(pick.memo)
+        if outcome.error:
+            return self._try_again(outcome, before)
+        weight = self.importance(outcome) if self.keeps_copies and outcome.changed is not False else 0.0
+        if before is None:
+            if not (weight or outcome.is_html or "xml" in outcome.mime):
+                return None
+            record = self._new(outcome, weight)
+        else:
+            record = before.copy()
+            changed = born > 0 if outcome.changed is None else outcome.changed
+            self.changes.visited(record, outcome.at, changed, born)
+            record["weight"] = max(weight, float(record["weight"]))
+            record["misses"] = 0
+        self.plan.add(record)
+        return self._sleep(record, outcome.at)
+
+    def explain(self, pick: Pick) -> dict[str, Any]:
+        choice = self._last
+        if choice is None or choice.pick_id != pick.id:
+            return self.new.explain(pick)
+        record = self._record(pick.memo)
+        if record is None:
+            return {}
+        low, high = (round(rate * DAY, 4) for rate in self.changes.interval(record))
+        return {
+            "visit": int(record["visits"]) + 1, "hours": round((self.now - float(record["at"])) / 3600, 3),
+            "changes_a_day": round(self.changes.rate(record) * DAY, 4), "interval": [low, high],
+            "targets_a_day": round(self.changes.births(record) * DAY, 4), "expected": round(choice.gain, 4),
+            "new_link": round(choice.new, 4),
+        }  # fmt: skip
+
+    def expected_cost(self) -> float | None:
+        return self.new.expected_cost()
+
+    def best_arms(self, k: int) -> list[tuple[str, float, int]]:
+        return self.new.best_arms(k)
+
+    def expected_left(self) -> Left | None:
+        return self.new.expected_left()
+
+    def save(self, path: str | PathLike[str]) -> None:
+        self.new.save(path)
+
+    def load(self, path: str | PathLike[str]) -> None:
+        self.discovery = {**(self.discovery or {}), "learned": str(path)}
+        BranchingBandit(**self.discovery)
+
+    def _appeared(self, place: Placement | None) -> Placement | None:
+        """Let a link wait that a known page did not have before: beside those that may be old."""
+        if place is None:
+            return None
+        if place.arm not in self._twins:
+            self._twins[place.arm] = self.new.twin(place.arm, "new on a known page: ")
+        return place._replace(arm=self._twins[place.arm])
+
+    def _record(self, memo: Memo | None) -> np.void | None:
+        """Return what is known of a page that was fetched before, as a copy; ``None`` for the memo of any other."""
+        if memo is None or memo.dtype != np.uint8 or not memo.any():
+            return None
+        record = record_of(cast("NDArray[np.uint8]", memo))
+        is_known = record["mark"] == _MARK and record["log"].max() == 0 and 0 <= record["at"] <= self.now
+        return record if is_known else None
+
+    def _new(self, outcome: Outcome, weight: float) -> np.void:
+        record = self.changes.new(outcome.at, weight=weight, arm=outcome.pick.arm)
+        record["mark"] = _MARK
+        return record
+
+    def _count(self, pick: Pick | None, *, is_first: bool) -> Pick | None:
+        if pick is not None:
+            self._first += (is_first - self._first) / _SHARES
+        return pick
+
+    def _sleep(self, record: np.void, at: float) -> Placement:
+        """Let a page sleep until it is due, by what is known of it."""
+        per_second = self.rate * _MORE * max(0.5, 1 - self._first)
+        wait = min(self.plan.interval(record, self.plan.threshold(per_second)), self.longest * DAY)
+        return self._place(record, at, wait)
+
+    def _place(self, record: np.void, at: float, wait: float) -> Placement:
+        return Placement(self.known_arms[int(np.searchsorted(_WAITS, wait))], 0.0, memo_of(record), after=at + wait)
+
+    def _try_again(self, outcome: Outcome, before: np.void | None) -> Placement | None:
+        """Let a page sleep that could not be had: an hour, and twice as long each time."""
+        if before is None:
+            if outcome.status is not None and outcome.status < 500:
+                return None
+            before = self._new(outcome, 0.0)
+        wait = _RETRY * 2.0 ** int(before["misses"])
+        if wait > self.longest * DAY:
+            return None
+        before["misses"] += 1
+        self.plan.add(before)
+        return self._place(before, outcome.at, wait)
