@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 #: Bytes of a sitemap, as the protocol allows.
 LARGEST = 52_428_800
+#: Bytes of a feed that are read: what is new stands at its beginning.
+LARGEST_FEED = 10_000_000
 #: URLs of a sitemap, as the protocol allows.
 MOST = 50_000
 

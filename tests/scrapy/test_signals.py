@@ -22,9 +22,12 @@ from crawls import Follower, crawl
 from scrapy.http import HtmlResponse
 from scrapy.spiders import SitemapSpider
 
-from scrapy_focus import Link, Placement, State
+from scrapy_focus import ItemsGoal, Link, Placement, State
 from scrapy_focus.engine import signals as module
 from scrapy_focus.policies.orderings import BreadthFirst
+from scrapy_focus.recordings.format import RecordedSite
+from scrapy_focus.recordings.writer import Answer, SiteWriter
+from scrapy_focus.replay.simulate import simulate
 from scrapy_focus.spiders.datasets import DatasetsSpider
 from scrapy_focus.spiders.listings import listing_links
 from tests.docs.test_snippets import blocks
@@ -374,6 +377,69 @@ def test_a_hub_has_a_feed_fetched(site: MockSite) -> None:
     assert said[6] == (1, "before")
     assert sorted(site.paths) == ["/", "/a", "/feed.xml", "/feed.xml"]
     assert {kind for _, _, kind, _ in result.policy.heard} == {"websub"}
+
+
+class Once(Listening):
+    """Fetches listings three times, and of pages that changed each again, once for each time that it hears so."""
+
+    woken = -1e6
+
+    def __init__(self) -> None:
+        super().__init__(every=0.0)
+        self.rounds: Counter[str] = Counter()
+
+    def again(self, outcome: Outcome) -> Placement | None:
+        self.rounds[outcome.pick.url] += 1
+        listing = any(word in outcome.pick.url for word in ("sitemap", "feed")) and self.rounds[outcome.pick.url] < 3
+        return Placement(0, self.woken, after=0.0 if listing else self.now + LONG)
+
+    def hear(self, signals: Sequence[Signal]) -> None:
+        super().hear([signal for signal in signals if self.frontier.states([signal.key]) == [State.WAITING]])
+
+
+class Paths(Machines):
+    """Follows links of pages, and those of no listing, as a recording has it."""
+
+    name = "paths"
+
+    def parse(self, response: Response) -> Any:
+        yield from response.follow_all(css="a") if isinstance(response, HtmlResponse) else ()
+
+
+def test_a_simulation_hears_the_same(site: MockSite, tmp_path: Path) -> None:
+    """On a recording with bodies, in the same order, with the same requests and counts."""
+    long_ago, later, never = "1970-01-01T00:00:00Z", "1969-12-31T23:00:00+00:00", "2970-01-01"
+    entries = (
+        url(site, "/a", long_ago) + url(site, "/b?y=2&amp;x=1", later) + url(site, "/c", never) + url(site, "/d", later)
+    )
+    pages = {
+        "/": '<a href="/a">a</a><a href="/b?x=1&y=2">b</a><a href="/sitemap.xml">map</a><a href="/feed">feed</a><a href="/c">c</a>',
+        "/a": '<a href="/sitemap.xml">map</a>', "/b?x=1&y=2": "b", "/c": "c",
+    }  # fmt: skip
+    listings = {
+        "/sitemap.xml": SITEMAP.format(entries + url(site, "/a", "soon") + "<url/>"),
+        "/feed": RSS.format(item("/b?x=1&amp;y=2", "B", "Thu, 01 Jan 1970 00:00:00 GMT") + item("http://else.test/", "", long_ago)),
+    }  # fmt: skip
+    site.pages |= pages
+    for path, body in listings.items():
+        say(site, path, body)
+    settings = {"FOCUS_MAX_INFLIGHT": 1, "CONCURRENT_REQUESTS": 1, "FOCUS_POLICY": Once}
+    result = listen(site, 14, Paths, **settings)
+    with SiteWriter(tmp_path / "site.sqlite", roots=[site.url("/")], bodies=True, source="test") as writer:
+        for path, body in {**pages, **listings}.items():
+            headers = {"Content-Type": "application/xml" if path in listings else "text/html"}
+            writer.add(Answer(url=site.url(path), status=200, headers=headers, body=body.encode()))
+        writer.finish()
+    policy = Once()
+    recorded = RecordedSite(tmp_path / "site.sqlite")
+    harvest = simulate(policy, ItemsGoal(), recorded, budget=14, ignored=())
+    assert [site.url(path) for path in site.paths] == harvest.asked
+    assert [heard[::2] for heard in result.policy.heard] == [heard[::2] for heard in policy.heard]
+    assert [heard[3] for heard in result.policy.heard] == [heard[3] for heard in policy.heard]
+    assert len(policy.heard) > 2
+    assert counted(result) == {
+        name.rpartition("/")[2]: n for name, n in harvest.counts.items() if name.startswith("signal/")
+    }
 
 
 def test_what_was_heard_survives_a_stop(site: MockSite, tmp_path: Path) -> None:
