@@ -1,7 +1,7 @@
 """What sitemaps and feeds list: URLs, titles, and when pages changed, as they say it.
 
 Neither is parsed into a tree: they are read in pieces, so that one of fifty megabytes takes no more memory than its
-entries. Entities are not resolved, and nothing that a document names is fetched.
+entries. Nothing that a document names is fetched, and entities that it declares may not grow.
 """
 
 from __future__ import annotations
