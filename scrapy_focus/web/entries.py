@@ -29,7 +29,7 @@ LARGEST_FEED = 10_000_000
 #: URLs of a sitemap, as the protocol allows.
 MOST = 50_000
 
-_PIECE = 1 << 16  # bytes
+_PIECE = 1 << 14  # bytes: some milliseconds, with what is made of the entries
 _ELEMENTS = 1_000_000  # that are looked at: of 50,000 entries, 20 each
 _LONGEST = 4096  # characters of a text that are read
 _TITLE = 200  # characters that are kept
