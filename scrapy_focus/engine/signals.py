@@ -10,7 +10,7 @@ from scrapy import Request
 from scrapy_focus.core.printable import brief, printable_logger
 from scrapy_focus.core.types import Signal, State
 from scrapy_focus.engine.slots import slot_name
-from scrapy_focus.web.entries import Listed, Reading
+from scrapy_focus.web.entries import LARGEST, LARGEST_FEED, Listed, Reading
 from scrapy_focus.web.listings import beginning, listing_of
 from scrapy_focus.web.mime import parse_mime
 from scrapy_focus.web.told import Told, absolute
@@ -30,7 +30,6 @@ logger = printable_logger(__name__)
 
 _AT_ONCE = 500  # signals
 _LONG = 100_000  # bytes of a listing that is read in turns of the event loop
-_LARGEST_FEED = 10_000_000  # bytes that are read
 _SKEW = 60.0  # seconds by which a ping may be ahead
 
 _SAID: dict[str, str] = {
@@ -75,7 +74,7 @@ class Signals:
         if not kind or response is None:
             return
         self.host.count(f"signal/{kind}s")
-        reading = Reading(response.body, kind) if kind == "sitemap" else _feed(response.body)
+        reading = Reading(response.body, kind, largest=LARGEST if kind == "sitemap" else LARGEST_FEED)
         now = self.host.status().at
         waiting: list[Signal] = []
         for part in reading:
@@ -158,7 +157,3 @@ class Signals:
             self._noted.add(reason)
             shown = [brief(each) if isinstance(each, str) else each for each in what]
             logger.info(f"{said}; see focus/signal/ in the stats", *shown, extra={"spider": self.crawler.spider})
-
-
-def _feed(body: bytes) -> Reading:
-    return Reading(body, "feed", largest=_LARGEST_FEED)

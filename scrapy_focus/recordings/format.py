@@ -149,6 +149,15 @@ class RecordedSite:
         """The number of each URL, as first spelled."""
         return {url: page for page, url in enumerate(self.urls)}
 
+    def find(self, url: str) -> int:
+        """Return the number of a URL, however it is spelled; -1: nothing is known of it."""
+        with reading(self.path):
+            try:
+                row = self._database.execute("SELECT id FROM pages WHERE canonical = ?", (canonicalize_url(url),))
+            except (ValueError, UnicodeError):
+                return -1
+            return int((row.fetchone() or [-1])[0])
+
     @cached_property
     def hosts(self) -> list[str]:
         """The host name of each URL."""

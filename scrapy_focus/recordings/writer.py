@@ -38,6 +38,7 @@ from scrapy_focus.recordings.format import (
 from scrapy_focus.recordings.graph import depths, read_links
 from scrapy_focus.recordings.html import Content, first_pages, is_page, mime_of, read_page, redirect_of
 from scrapy_focus.recordings.versions import SCHEMA as VERSIONS
+from scrapy_focus.web.listings import beginning, listing_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -97,8 +98,8 @@ class SiteWriter:
         URLs from which a crawl of the site starts. Links that lead to neither their hosts nor sub-domains of them,
         ``www.`` ignored, are not recorded.
     bodies
-        Keep the bodies of pages, compressed, for goals that read their text. A recording that is there goes on as it
-        was begun.
+        Keep the bodies of pages, sitemaps and feeds, compressed, for goals that read their text. A recording that is
+        there goes on as it was begun.
     source
         What the recording is made from, in a few words.
 
@@ -305,7 +306,9 @@ class SiteWriter:
         mime, body = mime_of(headers), answer.body
         html = answer.status is not None and is_page(mime, body)
         content = read_page(answer.url, headers, body) if html else Content([], "")
-        well = html and answer.status is not None and 200 <= answer.status < 300
+        came = answer.status is not None and 200 <= answer.status < 300
+        well = html and came
+        kept = self.bodies and (well or (came and listing_of(beginning(body)) in ("sitemap", "feed")))
         values = {
             "status": answer.status,
             "error": (answer.error or "failure: unknown") if answer.status is None else None,
@@ -316,7 +319,7 @@ class SiteWriter:
             "headers": self._find_text(json.dumps(headers, sort_keys=True, ensure_ascii=False) if headers else ""),
             "header_size": sum(len(name) + len(value) + 4 for name, value in headers.items()),  # ": ", end of line
             "digest": blake2b(body, digest_size=8).digest() if body or not answer.size else None,
-            "body": zlib.compress(body, 6) if self.bodies and well else None,
+            "body": zlib.compress(body, 6) if kept else None,
         }
         if answer.since is not None:
             self._keep_versions()

@@ -26,6 +26,7 @@ from scrapy_focus.recordings.format import RecordedSite
 from scrapy_focus.replay.answers import Answers, Flight, new_files
 from scrapy_focus.replay.harvest import Harvest
 from scrapy_focus.replay.latency import Constant
+from scrapy_focus.replay.signals import RecordedSignals
 from scrapy_focus.replay.truth import SiteTruth
 from scrapy_focus.web.mime import BLOCKED_MIMES, blocked_extensions
 
@@ -137,6 +138,9 @@ def simulate(
     for each host (URLs that it forbids are told by the recording, and cost nothing), and delays between requests to a
     host.
 
+    A policy that listens hears what sitemaps and feeds say whose bodies were recorded. But a recording has the links of
+    HTML pages only, so that what they list is not found there.
+
     Where URLs of the recording have several versions, the clock begins when the first of these does, and each answers
     with the version of that time. The totals that a crawl is compared with are those of the versions that were first.
     Elsewhere the clock begins at 0.
@@ -200,6 +204,7 @@ class _Run:
         self.clock = clock
         self.latency = latency
         self.rng = rng
+        self.signals = RecordedSignals(answers.site, crawl.counts) if crawl.policy.can("hear") else None
         self.asked: list[str] = []
         self.rows: list[tuple[float, int, int, float, int, bool, float, int]] = [(0.0, 0, 0, 0.0, -1, False, 0.0, 0)]
         self.counts: Counter[str] = Counter()
@@ -325,6 +330,9 @@ class _Run:
         before, concluded = self.crawl.rewards, self.crawl.counts["outcomes"]
         has_links = not outcome.error and not flight.is_head
         links = self.answers.links(flight) if has_links else []
+        if self.signals is not None:
+            for part in self.signals.of(flight, self.clock.now):
+                self.crawl.hear(part)
         self.crawl.report(outcome, links)
         if self.crawl.counts["outcomes"] > concluded:
             self._placed(links)

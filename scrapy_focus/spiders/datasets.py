@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 import scrapy
+from scrapy import signals
 from scrapy.exceptions import DownloadCancelledError, UsageError
 from scrapy.http import HtmlResponse
 from scrapy.spidermiddlewares.httperror import HttpError
@@ -119,6 +120,7 @@ class DatasetsSpider(SiteSpider):
         self.again: Again | None = None
         self.notes: CrawlNotes | None = None
         self.ignored = blocked_extensions(self.goal.types)
+        self.comes_back = False
         self.left_out: set[str] = set()  # extensions of links that were not followed
 
     @property
@@ -134,6 +136,7 @@ class DatasetsSpider(SiteSpider):
                 try_out(Path(spider.out, "manifest.jsonl"))
                 spider.again = Again(crawler, Path(spider.out), new_only=spider.new_only)
                 spider.follow_roots(Path(spider.out))
+        crawler.signals.connect(spider.opened, signals.spider_opened)
         settings = crawler.settings
         if spider.out == "-":
             settings.set("ITEM_PIPELINES", {PrintUrls: 300}, "spider")
@@ -179,10 +182,9 @@ class DatasetsSpider(SiteSpider):
         elif not found:
             self._note(response, "other")
 
-    @property
-    def comes_back(self) -> bool:
-        """Whether pages are fetched again, so that feeds say what is new."""
-        return comes_back(self.crawler)
+    def opened(self) -> None:
+        """See whether pages are fetched again, so that feeds say what is new; handles Scrapy's ``spider_opened``."""
+        self.comes_back = comes_back(self.crawler)
 
     def _note(self, response: Response, what: What) -> None:
         if self.again is not None:

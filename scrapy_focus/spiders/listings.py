@@ -14,7 +14,7 @@ from scrapy.utils.response import get_base_url
 from scrapy_focus.engine.host import host_of
 from scrapy_focus.engine.marks import LINK
 from scrapy_focus.engine.pages import can_be_read
-from scrapy_focus.web.entries import LARGEST, MOST, feeds_of_page, read_listing
+from scrapy_focus.web.entries import LARGEST, LARGEST_FEED, MOST, feeds_of_page, read_listing
 from scrapy_focus.web.listings import beginning, listed_in, listing_of, whole
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ _NAMED = 20  # sitemaps in a robots.txt that are asked for
 _INDEXED = 1000  # in an index
 _DEPTH = 2  # indexes within each other
 _NESTED = "sitemap_depth"  # in the meta of a request
-_FEED = 10_000_000  # bytes of a feed
 _READ = 10_000_000  # bytes of a sitemap in a crawl whose pages do not come back
 
 
@@ -89,7 +88,7 @@ def feeds_named_in(response: HtmlResponse) -> Iterator[scrapy.Request]:
     for url, title in feeds_of_page(response.selector.root, get_base_url(response)):
         made = _request(response.url, url, "(page)/feed", anchor=title)
         if made is not None:
-            made.meta["download_maxsize"] = _FEED
+            made.meta["download_maxsize"] = LARGEST_FEED
             yield made
 
 
@@ -105,7 +104,7 @@ def links_of_listing(response: Response, kind: Listing, *, feeds: bool = False) 
     elif kind == "sitemap":
         yield from _links_of_sitemap(response, LARGEST if feeds else _READ)
     elif kind == "feed" and feeds:
-        for entry in read_listing(response.body, kind, largest=_FEED):
+        for entry in read_listing(response.body, kind, largest=LARGEST_FEED):
             if (made := _request(response.url, entry.url, "(feed)/entry", anchor=entry.title)) is not None:
                 yield made
 

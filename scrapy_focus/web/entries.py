@@ -1,7 +1,7 @@
 """What sitemaps and feeds list: URLs, titles, and when pages changed, as they say it.
 
 Neither is parsed into a tree: they are read in pieces, so that one of fifty megabytes takes no more memory than its
-entries. Entities are not resolved, and nothing that a document names is fetched.
+entries. Nothing that a document names is fetched, and entities that it declares may not grow.
 """
 
 from __future__ import annotations
@@ -24,11 +24,13 @@ if TYPE_CHECKING:
 
 #: Bytes of a sitemap, as the protocol allows.
 LARGEST = 52_428_800
+#: Bytes of a feed that are read: what is new stands at its beginning.
+LARGEST_FEED = 10_000_000
 #: URLs of a sitemap, as the protocol allows.
 MOST = 50_000
 
-_PIECE = 1 << 16  # bytes
-_ELEMENTS = 3_000_000  # that are looked at: of 50,000 entries, 60 each
+_PIECE = 1 << 14  # bytes: some milliseconds, with what is made of the entries
+_ELEMENTS = 1_000_000  # that are looked at: of 50,000 entries, 20 each
 _LONGEST = 4096  # characters of a text that are read
 _TITLE = 200  # characters that are kept
 _BASE = "{http://www.w3.org/XML/1998/namespace}base"
@@ -182,9 +184,10 @@ class _Entries:
         if self._elements > _ELEMENTS:
             raise _TooMany
         name = tag.rpartition("}")[2]
-        if not self._bases:
-            self._root = name
-        self._bases.append(_joined(self._bases[-1] if self._bases else "", attributes.get(_BASE, "")))
+        if not self._bases:  # also of a second one, in a broken document
+            self._root = self._root or name
+        base = self._bases[-1] if self._bases else ""
+        self._bases.append(_joined(base, attributes.get(_BASE, "")) if attributes else base)
         if self._depth:
             self._depth += 1
             if self._depth == 2:

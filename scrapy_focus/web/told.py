@@ -29,8 +29,9 @@ class Change(NamedTuple):
 class Told:
     """Tells news from what was told before.
 
-    A sitemap says the same of most pages each time that it is read, so of each page the last date is remembered as it
-    was written: of the last 200,000 at least. A listing speaks for the pages of its own registered domain only.
+    A sitemap says the same of most pages each time that it is read, so for each listing and page the last date is
+    remembered as it was written: of the last 200,000 at least. A listing speaks for the pages of its own registered
+    domain only.
 
     Examples
     --------
@@ -55,7 +56,7 @@ class Told:
             return "no_url"
         if not entry.changed:
             return "undated"
-        if not self._is_new(url, entry.changed):
+        if not self._is_new(listing, url, entry.changed):
             return "repeated"
         moment = read_moment(entry.changed)
         if moment is None:
@@ -67,9 +68,9 @@ class Told:
             return "elsewhere"
         return Change(url, modified)
 
-    def _is_new(self, url: str, said: str) -> bool:
-        """Whether something else was told of a page, or nothing; it is remembered."""
-        page, text = hash(url), hash(said)
+    def _is_new(self, listing: str, url: str, said: str) -> bool:
+        """Whether a listing told something else of a page, or nothing; it is remembered."""
+        page, text = hash((listing, url)), hash(said)
         before = self._new.get(page)
         if before is None:
             before = self._old.get(page)

@@ -112,6 +112,9 @@ def test_a_date_is_told_once() -> None:
     later = entry._replace(changed="2026-11-22")
     assert told.news(later, FEED, NOON) == Change("http://shop.h.test/a", NOON)
     assert told.news(later, FEED, NOON + HOUR) == "repeated"
+    other = "http://www.h.test/other.xml"  # which writes it otherwise
+    assert isinstance(told.news(entry, other, NOON), Change)
+    assert told.news(later, FEED, NOON) == told.news(entry, other, NOON) == "repeated"
     assert told.news(Listed("a", changed="2026"), FEED, NOON) == Change("http://www.h.test/a", absolute_year())
 
 

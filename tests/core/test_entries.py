@@ -6,6 +6,7 @@ import gzip
 import json
 import time
 import tracemalloc
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,6 +14,9 @@ from scrapy_focus.web import entries
 from scrapy_focus.web.entries import Listed, Reading, feeds_of_page, read_listing
 from scrapy_focus.web.html import parsed
 from scrapy_focus.web.listings import listing_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 SITEMAP = b'<?xml version="1.0"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">%s</urlset>'
 RSS = b'<?xml version="1.0"?><rss version="2.0" xmlns:atom="http://www.w3.org/2005/Atom"><channel>%s</channel></rss>'
@@ -118,8 +122,12 @@ def test_what_breaks_off_is_read_up_to_there() -> None:
     assert 0 < len(list(read_listing(packed[:-2000], "feed"))) < 9999
 
 
-def test_entities_neither_grow_nor_read_files(tmp_path: object) -> None:
-    """Those that a document declares are left out, in texts and in attributes."""
+def test_entities_neither_grow_nor_read_files(tmp_path: Path) -> None:
+    """A document may declare texts of its own, as long as they are short; files are left out, and so is what grows."""
+    (tmp_path / "secret").write_text("a secret")
+    for said, text in (('"n e"', "on e"), (f'SYSTEM "{(tmp_path / "secret").as_uri()}"', "o")):
+        document = f"<!DOCTYPE rss [<!ENTITY e {said}>]><rss><item><title>o&e;</title><link>/1</link></item></rss>"
+        assert list(read_listing(document.encode(), "feed")) == [Listed("/1", text)]
     laughs = b"".join(b'<!ENTITY l%d "%s">' % (n, b"&l%d;" % (n - 1) * 10) for n in range(1, 10))
     for declared in (
         b'<!ENTITY l0 "lol">' + laughs,

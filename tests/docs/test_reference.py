@@ -24,6 +24,7 @@ from scrapy_focus.engine.failure import FAILURES
 from scrapy_focus.sites.portal.portal import StatisticsPortal
 from scrapy_focus.sites.server import SiteServer
 from scrapy_focus.spiders.pipelines import FIELDS
+from scrapy_focus.web.told import Reason
 from scrapy_focus.web.traps import Limits
 from tests.made import HANG
 
@@ -123,12 +124,13 @@ def raised_stats() -> set[str]:
                     assert ast.unparse(counted) == "name", f"{path}:{node.lineno}"  # type: ignore[attr-defined]
             elif isinstance(node, ast.Call) and _name(node.func) in GUARDS and isinstance(node.args[0], ast.Constant):
                 names.add(f"focus/error/{node.args[0].value}")
-    families = {"error/", "failure/", "outcome/", "trap/", "browser/refused/", "structured/type/"}
+    families = {"error/", "failure/", "outcome/", "signal/", "trap/", "browser/refused/", "structured/type/"}
     assert prefixes == families, "another family of stats: teach this test what may be in it"
     refusals = {f"focus/browser/refused/{refusal}" for refusal in get_args(Refusal) if refusal}
     traps = {f"focus/trap/{trap}" for trap in Limits._fields}
     failures = {f"focus/failure/{kind}" for kind in FAILURES}
-    return names | refusals | traps | failures | {f"focus/outcome/{label}" for label in labels()}
+    heard = {f"focus/signal/{name}" for name in (*get_args(Reason), "feeds", "sitemaps")}
+    return names | heard | refusals | traps | failures | {f"focus/outcome/{label}" for label in labels()}
 
 
 def counted_in(node: ast.AST) -> ast.expr | None:

@@ -259,6 +259,16 @@ def _listings() -> Iterator[bytes]:
     yield from (sitemap, gzip.compress(sitemap), index % b'"http://www.sitemaps.org/schemas/sitemap/0.9"', robots)
     yield from (json.dumps(catalogue).encode(), json.dumps({"version": "https://jsonfeed.org/version/1"}).encode())
     yield from (b"<rss><channel><item><link>/a</link>", b'<rdf:RDF xmlns="http://purl.org/rss/1.0/"/>', urls.encode())
+    yield b"<rss><channel><item><link>/a</link><title>A</title><pubDate>Sun, 22 Nov 2026 10:00:00 -0000</pubDate></item>"
+    yield (
+        b'<feed xmlns="http://www.w3.org/2005/Atom" xml:base="http://["><entry xml:base="x/"><link href="a"/><updated>'
+        b'2026-11-22T10:00:00.5+14:00</updated></entry><entry><link rel="self" href="http://["/><title type="xhtml"><b>x'
+    )
+    yield b'{"version": "https://jsonfeed.org/version/1", "items": [{"url": "/a", "date_modified": "2026-11"}, []]}'
+    yield b"<urlset><url><loc>/a</loc><lastmod>9999-12-31T23:59:59-14:00</lastmod></url><url><loc>//x</loc><lastmod>0001"
+    yield b'<!DOCTYPE rss [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;"><!ENTITY c SYSTEM "file:///x">]><rss><item><link>&b;&c;'
+    yield b"2026\n2026-11\n2026-11-22\n20261122T10\nSun, 22 Nov 26 10:00 EST\n24:00:00\n-0001-01-01\n2026-W53-7"
+    yield b'<link rel=alternate type="application/rss+xml;x" href="http://["><link rel=alternate type=application/atom+xml href=a>'
     yield b"csv, .DAT,image/*,/download/\\d+,[a,b]{1,3},data"
 
 
@@ -506,9 +516,32 @@ def listing(data: bytes) -> None:
         kind = listing_of(beginning(content))
         for each, depth in ((kind, 0), ("sitemap", 2), ("catalogue", 0)):
             response = Response(_URL, body=content, request=Request(_URL, meta={"sitemap_depth": depth}))
-            for made in links_of_listing(response, each):
+            for made in links_of_listing(response, each, feeds=each == "feed"):
                 assert made.url.startswith(("http://", "https://")), f"a request for {made.url!r}"
     _named_in(data)
+
+
+def told(data: bytes) -> None:
+    """What sitemaps and feeds say of pages, the feeds that a page names, and dates."""
+    from scrapy_focus.web.changed import believed, read_moment
+    from scrapy_focus.web.entries import Reading, feeds_of_page
+    from scrapy_focus.web.html import parsed
+    from scrapy_focus.web.told import Told
+
+    _, body = message(data)
+    told = Told()
+    for content in (data, body, b"<rss>" + data, b"<urlset><url>" + data + b"</url></urlset>"):
+        for kind in ("sitemap", "feed"):
+            for entry in itertools.chain.from_iterable(Reading(content, kind, largest=1 << 20, most=1000)):
+                assert max(map(len, (entry.url, entry.changed))) <= 3 * 4096, "a long text"
+                news = told.news(entry, _URL, 1.8e9)
+                assert isinstance(news, str) or news.modified <= 1.8e9, "a date of the future"
+    for line in text_of(data).splitlines()[:50]:
+        if (moment := read_moment(line)) is not None:
+            assert moment.earliest <= moment.at, "an end before its beginning"
+            believed(moment, 1.8e9)
+    if (root := parsed(text_of(data))) is not None:
+        assert len(feeds_of_page(root, _URL)) <= 10, "too many feeds"
 
 
 def _named_in(data: bytes) -> None:
@@ -628,6 +661,7 @@ PARSERS: dict[str, Callable[[bytes], None]] = {
     "shown": shown,
     "crawl": _CRAWLS.tell,
     "listing": listing,
+    "told": told,
     "file": file,
     "asked_for": asked_for,
     "copies": _Copies().tell,

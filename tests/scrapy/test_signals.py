@@ -3,27 +3,38 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
+import hmac
+import socket
 import time
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from http.client import HTTPConnection
+from pathlib import Path
+from threading import Thread
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
 import pytest
 from crawls import Follower, crawl
 from scrapy.http import HtmlResponse
 from scrapy.spiders import SitemapSpider
 
-from scrapy_focus import Link, Placement
+from scrapy_focus import ItemsGoal, Link, Placement, State
 from scrapy_focus.engine import signals as module
 from scrapy_focus.policies.orderings import BreadthFirst
+from scrapy_focus.recordings.format import RecordedSite
+from scrapy_focus.recordings.writer import Answer, SiteWriter
+from scrapy_focus.replay.simulate import simulate
 from scrapy_focus.spiders.datasets import DatasetsSpider
 from scrapy_focus.spiders.listings import listing_links
-from tests.made import EachAgain
+from tests.docs.test_snippets import blocks
+from tests.made import HANG, EachAgain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from mocksite import MockSite
     from scrapy.http import Response
@@ -38,6 +49,8 @@ LONG = 900.0  # seconds that no crawl of these tests takes
 
 class Listening(EachAgain):
     """Asks for listings again and again, for pages when somebody says that they changed."""
+
+    woken = 1.0  # rank of those
 
     def __init__(self, *, every: float = 0.1) -> None:
         super().__init__(every=every)
@@ -58,7 +71,7 @@ class Listening(EachAgain):
     def hear(self, signals: Sequence[Signal]) -> None:
         for signal in signals:
             self.heard.append((self.urls[signal.key], signal.host, signal.kind, signal.modified))
-            self.frontier.push([Link("", signal.key)], [Placement(0, 1.0)])
+            self.frontier.push([Link("", signal.key)], [Placement(0, self.woken)])
 
 
 class Machines(Follower):
@@ -292,6 +305,141 @@ def test_somebody_else_may_say_that_a_page_changed(site: MockSite) -> None:
     assert [(kind, modified == 5.0) for _, _, kind, modified in result.policy.heard] == [("ping", False), ("hub", True)]
     assert site.paths == ["/", "/a", "/"]
     assert counted(result) == {"heard": 2, "future": 1, "no_url": 2, "unreadable": 1}
+
+
+class Woken(Listening):
+    """Fetches again only what somebody says has changed, when nothing else waits."""
+
+    woken = -1e9
+
+    def again(self, outcome: Outcome) -> Placement | None:
+        return Placement(0, 1.0, after=self.now + LONG)
+
+    def hear(self, signals: Sequence[Signal]) -> None:
+        asleep = [signal for signal in signals if self.frontier.states([signal.key]) == [State.WAITING]]
+        super().hear(asleep)
+
+
+def documented() -> Any:
+    """Return the extension for WebSub, as the documentation has it."""
+    page = Path(__file__).parents[2] / "docs" / "signals.rst"
+    [code] = [block.code for block in blocks(page.read_text(encoding="utf-8")) if "class Pings" in block.code]
+    module = ModuleType("pings")
+    exec(compile(code, str(page), "exec", dont_inherit=True), module.__dict__)
+    return module.Pings
+
+
+def test_a_hub_has_a_feed_fetched(site: MockSite) -> None:
+    """The extension of the documentation: it says what it subscribed to, and believes who knows the secret."""
+    site.pages["/"] = "<p>nothing</p>"
+    say(site, "/feed.xml", RSS.format(item("/a", "A")), mime="application/rss+xml")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    said: list[tuple[int, str]] = []
+
+    def ask(path: str, body: bytes | None = None, secret: bytes = b"secret") -> None:
+        connection = HTTPConnection("127.0.0.1", port, timeout=HANG)
+        signature = hmac.new(secret, body or b"", hashlib.sha256).hexdigest()
+        connection.request("GET" if body is None else "POST", path, body, {"X-Hub-Signature": f"sha256={signature}"})
+        answer = connection.getresponse()
+        said.append((answer.status, answer.read().decode()))
+
+    def hub() -> None:
+        topic = urlencode({"hub.mode": "subscribe", "hub.topic": site.url("/feed.xml"), "hub.challenge": "c&1"})
+        for path in (f"/0?{topic}", f"/1?{topic}", "/0?hub.topic=other&hub.challenge=x", "/0"):
+            ask(path)
+        ask("/0", b"the feed", secret=b"guessed")
+        ask("/9", b"the feed")
+        said.append((len(site.paths), "before"))
+        until = time.monotonic() + HANG
+        while site.paths.count("/feed.xml") < 2 and time.monotonic() < until:
+            ask("/0", b"the feed")
+            time.sleep(0.1)
+
+    thread = Thread(target=hub)
+
+    class Subscriber(Machines):
+        name = "subscriber"
+
+        def parse(self, response: Response) -> Any:
+            if not thread.is_alive() and not said:
+                thread.start()
+            yield from super().parse(response)
+
+    settings = {
+        "EXTENSIONS": {documented(): 500}, "PINGED_FEEDS": [site.url("/feed.xml")], "PINGED_SECRET": "secret",
+        "PINGED_PORT": port, "FOCUS_POLICY": Woken,
+    }  # fmt: skip
+    result = listen(site, 4, Subscriber, **settings)
+    thread.join(HANG)
+    assert said[:6] == [(200, "c&1"), (404, ""), (404, ""), (404, ""), (202, ""), (202, "")]
+    assert said[6] == (1, "before")
+    assert sorted(site.paths) == ["/", "/a", "/feed.xml", "/feed.xml"]
+    assert {kind for _, _, kind, _ in result.policy.heard} == {"websub"}
+
+
+class Once(Listening):
+    """Fetches listings three times, and of pages that changed each again, once for each time that it hears so."""
+
+    woken = -1e6
+
+    def __init__(self) -> None:
+        super().__init__(every=0.0)
+        self.rounds: Counter[str] = Counter()
+
+    def again(self, outcome: Outcome) -> Placement | None:
+        self.rounds[outcome.pick.url] += 1
+        listing = any(word in outcome.pick.url for word in ("sitemap", "feed")) and self.rounds[outcome.pick.url] < 3
+        return Placement(0, self.woken, after=0.0 if listing else self.now + LONG)
+
+    def hear(self, signals: Sequence[Signal]) -> None:
+        super().hear([signal for signal in signals if self.frontier.states([signal.key]) == [State.WAITING]])
+
+
+class Paths(Machines):
+    """Follows links of pages, and those of no listing, as a recording has it."""
+
+    name = "paths"
+
+    def parse(self, response: Response) -> Any:
+        yield from response.follow_all(css="a") if isinstance(response, HtmlResponse) else ()
+
+
+def test_a_simulation_hears_the_same(site: MockSite, tmp_path: Path) -> None:
+    """On a recording with bodies, in the same order, with the same requests and counts."""
+    long_ago, later, never = "1970-01-01T00:00:00Z", "1969-12-31T23:00:00+00:00", "2970-01-01"
+    entries = (
+        url(site, "/a", long_ago) + url(site, "/b?y=2&amp;x=1", later) + url(site, "/c", never) + url(site, "/d", later)
+    )
+    pages = {
+        "/": '<a href="/a">a</a><a href="/b?x=1&y=2">b</a><a href="/sitemap.xml">map</a><a href="/feed">feed</a><a href="/c">c</a>',
+        "/a": '<a href="/sitemap.xml">map</a>', "/b?x=1&y=2": "b", "/c": "c",
+    }  # fmt: skip
+    listings = {
+        "/sitemap.xml": SITEMAP.format(entries + url(site, "/a", "soon") + "<url/>"),
+        "/feed": RSS.format(item("/b?x=1&amp;y=2", "B", "Thu, 01 Jan 1970 00:00:00 GMT") + item("http://else.test/", "", long_ago)),
+    }  # fmt: skip
+    site.pages |= pages
+    for path, body in listings.items():
+        say(site, path, body)
+    settings = {"FOCUS_MAX_INFLIGHT": 1, "CONCURRENT_REQUESTS": 1, "FOCUS_POLICY": Once}
+    result = listen(site, 14, Paths, **settings)
+    with SiteWriter(tmp_path / "site.sqlite", roots=[site.url("/")], bodies=True, source="test") as writer:
+        for path, body in {**pages, **listings}.items():
+            headers = {"Content-Type": "application/xml" if path in listings else "text/html"}
+            writer.add(Answer(url=site.url(path), status=200, headers=headers, body=body.encode()))
+        writer.finish()
+    policy = Once()
+    recorded = RecordedSite(tmp_path / "site.sqlite")
+    harvest = simulate(policy, ItemsGoal(), recorded, budget=14, ignored=())
+    assert [site.url(path) for path in site.paths] == harvest.asked
+    assert [heard[::2] for heard in result.policy.heard] == [heard[::2] for heard in policy.heard]
+    assert [heard[3] for heard in result.policy.heard] == [heard[3] for heard in policy.heard]
+    assert len(policy.heard) > 2
+    assert counted(result) == {
+        name.rpartition("/")[2]: n for name, n in harvest.counts.items() if name.startswith("signal/")
+    }
 
 
 def test_what_was_heard_survives_a_stop(site: MockSite, tmp_path: Path) -> None:
