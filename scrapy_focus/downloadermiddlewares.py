@@ -525,10 +525,11 @@ _NEEDED: tuple[type[_FocusMiddleware], ...] = (
 )
 
 
-def install(crawler: Crawler) -> None:
+def install(crawler: Crawler, *, comes_back: bool) -> None:
     """Add the middlewares that a policy cannot do without to a crawl that has only our scheduler.
 
-    One that the user turned off (``None`` in ``DOWNLOADER_MIDDLEWARES``) stays off.
+    One that the user turned off (``None`` in ``DOWNLOADER_MIDDLEWARES``) stays off. ``comes_back`` says whether pages
+    are fetched again.
 
     Raises
     ------
@@ -541,6 +542,8 @@ def install(crawler: Crawler) -> None:
     for cls in _NEEDED:
         if cls not in off and not any(isinstance(middleware, cls) for middleware in manager.middlewares):
             if cls is PublicOnlyMiddleware and not crawler.settings.getbool("FOCUS_PUBLIC_ONLY"):
+                continue
+            if cls is RevisitMiddleware and not comes_back:
                 continue
             middleware = cls.from_crawler(crawler)
             add = getattr(manager, "_add_middleware", None)

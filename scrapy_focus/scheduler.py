@@ -252,7 +252,7 @@ class FocusScheduler(BaseScheduler):
         return self
 
     def open(self, spider: Spider) -> Deferred[None] | None:
-        install(self.crawler)
+        install(self.crawler, comes_back=self.crawl.comes_back)
         if (handler := get_scrapy_root_handler()) is not None:
             handler.addFilter(printable_elsewhere)
         self.inflight.connect()

@@ -157,8 +157,10 @@ class Visits:
         if response.status == _GONE or following.misses >= _MISSES:
             self.host.count("visit/gone")
             outcome = outcome._replace(once=True)
-        if coming.changed is not None:
-            self.host.count("visit/changed" if coming.changed else "visit/unchanged")
+        if coming.changed:
+            self.host.count("visit/changed")
+        elif coming.changed is False:
+            self.host.count("visit/unchanged")
         return outcome, following
 
     def _seen(self, coming: Coming, following: Visit, outcome: Outcome, response: Response) -> Visit:
@@ -182,9 +184,11 @@ class Visits:
         if coming.owns:
             coming.changed = False if coming.last.digest else None
         elif not coming.asks:
-            self._doubt(coming, response, "visit/unasked", "said 304 to a question that was not asked")
+            self.host.count("visit/unasked")
+            self._doubt(coming, response, "said 304 to a question that was not asked")
         elif coming.last.is_stale:
-            self._doubt(coming, response, "visit/wrong", "said 304 of a page that had changed")
+            self.host.count("visit/wrong")
+            self._doubt(coming, response, "said 304 of a page that had changed")
         else:
             coming.changed = False
 
@@ -203,7 +207,8 @@ class Visits:
         etag, modified = _validators(response)
         is_same = etag == last.etag if etag and last.etag else bool(modified) and modified == last.modified
         if coming.changed and is_same:
-            self._doubt(coming, response, "visit/wrong", "has another page under the same ETag or Last-Modified")
+            self.host.count("visit/wrong")
+            self._doubt(coming, response, "has another page under the same ETag or Last-Modified")
         elif coming.is_check and last.was_told:
             coming.proves = coming.changed
             if not coming.changed:
@@ -218,10 +223,9 @@ class Visits:
         where = _host(response)
         _put(self._right, where, self._right.get(where, 0) + 1)
 
-    def _doubt(self, coming: Coming, response: Response, name: str, why: str) -> None:
+    def _doubt(self, coming: Coming, response: Response, why: str) -> None:
         """A server was wrong: it is not asked any more whether pages have changed."""
         coming.lied = True
-        self.host.count(name)
         where = _host(response)
         if where in self._wrong:
             return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -415,3 +416,27 @@ def test_crawls_that_never_come_back_ask_nothing(site: MockSite) -> None:
     result = crawl(Follower, {"FOCUS_POLICY": "scrapy_focus.policies.orderings.BreadthFirst"}, seeds=[site.url("/")])
     assert not [name for name in result.stats if name.startswith("focus/visit/")]
     assert result.scheduler.visits is None
+
+
+class Known(Reader):
+    """Is given a request that cannot be stored, and keeps it."""
+
+    name = "known"
+    given: Request
+
+    async def start(self) -> AsyncIterator[Any]:
+        for seed in self.seeds:
+            self.given = Request(seed, callback=partial(self.parse))
+            yield self.given
+
+
+def test_a_request_stays_what_the_spider_made_it() -> None:
+    """Whatever was put on it for a visit is taken off again."""
+    with VersionSite(lambda path, n: 0) as site:
+        result = crawl(Known, again(6), seeds=[site.url("/")])
+    given = result.spider.given
+    assert read(result) == ["Version 0"]
+    assert site.asks("/")[1] == '"/0"'
+    assert "If-None-Match" not in given.headers
+    assert "handle_httpstatus_list" not in given.meta
+    assert isinstance(given.callback, partial)
