@@ -23,6 +23,7 @@ from scrapy.utils.job import job_dir
 from scrapy.utils.log import get_scrapy_root_handler
 
 from scrapy_focus.config import Config
+from scrapy_focus.core.clock import FastClock
 from scrapy_focus.core.crawl import PART, Crawl
 from scrapy_focus.core.errors import FocusError, StorageError
 from scrapy_focus.core.goal import noun_of
@@ -78,6 +79,8 @@ D = TypeVar("D")
 
 _MANY = 100_000  # waiting links whose objects make a garbage collection long
 _BETWEEN = 100  # outcomes between two looks at how many wait
+_CLOCK = "_FOCUS_CLOCK"  # a setting that nobody needs but who shows days in minutes: a FastClock, as text
+_PATIENCE = 60.0  # seconds that a reward may come later
 _LONGEST = 60.0  # seconds until the policy is asked again that has nothing yet
 _STUCK = 5.0  # seconds after which the links of a page whose callback still runs are placed, if all else is done
 _LONGEST_REASON = 1000  # characters
@@ -117,6 +120,8 @@ class FocusScheduler(BaseScheduler):
         self.counts: Counter[str] = Counter()
         policy = config.make_policy()
         config.try_files()
+        clock = FastClock.of(text) if (text := crawler.settings.get(_CLOCK)) else None
+        self._speed = 1.0 if clock is None else clock.speed  # seconds of the crawl in one of the machine's
         jobdir = job_dir(crawler.settings)
         self.job = self._make_job(Path(jobdir, "focus")) if jobdir else None
         self.resumed = self.job is not None and not self.job.is_new
@@ -135,6 +140,8 @@ class FocusScheduler(BaseScheduler):
                 seed=config.seed,
                 log=config.make_log(),
                 explain=config.explain,
+                clock=clock,
+                patience=_PATIENCE * self._speed,
                 counts=self.counts,
             )
             self.answers = self._kept_answers()
@@ -778,12 +785,12 @@ class FocusScheduler(BaseScheduler):
         """
         times = [] if (changes := self.slots.changes_in()) is None else [changes]
         if (due := self.crawl.next_due) is not None:
-            times.append(max(0.0, due - self.crawl.status().at))
+            times.append(max(0.0, due - self.crawl.status().at) / self._speed)
         if not self._in_flight:
             status = self.crawl.status()
             if status.waiting and status.due is not None and status.due > status.at:
                 self._never = status.due == math.inf
-                times.append(status.due - status.at)
+                times.append((status.due - status.at) / self._speed)
         if times:
             self._set_alarm(min(*times, _LONGEST))
 

@@ -258,6 +258,7 @@ class _Handler(StreamRequestHandler):
         if not is_same:
             head += f"Content-Type: {page.mime}\r\nContent-Length: {page.size}\r\n"
         head += "".join(f"{name}: {value}\r\n" for name, value in validators.items())
+        head += "".join(f"{name}: {value}\r\n" for name, value in page.headers.items())
         if page.location is not None:
             head += f"Location: {page.location}\r\n"
         if page.status == HTTPStatus.METHOD_NOT_ALLOWED:
@@ -270,9 +271,10 @@ class _Handler(StreamRequestHandler):
 
 def _validators(page: Page) -> dict[str, str]:
     """Return the headers by which a client can ask whether a page has changed."""
-    if page.status != HTTPStatus.OK or not page.etag:
+    if page.status != HTTPStatus.OK:
         return {}
-    return {"ETag": f'"{page.etag}"', "Last-Modified": formatdate(page.modified, usegmt=True)}
+    tag = {"ETag": f'"{page.etag}"'} if page.etag else {}
+    return tag | ({"Last-Modified": formatdate(page.modified, usegmt=True)} if page.modified else {})
 
 
 def _is_same(conditions: Mapping[bytes, bytes], validators: Mapping[str, str]) -> bool:
@@ -280,8 +282,8 @@ def _is_same(conditions: Mapping[bytes, bytes], validators: Mapping[str, str]) -
     if not validators:
         return False
     if (tags := conditions.get(b"if-none-match")) is not None:
-        return validators["ETag"] in [tag.strip().removeprefix("W/") for tag in tags.decode("latin-1").split(",")]
-    return conditions.get(b"if-modified-since", b"").decode("latin-1") == validators["Last-Modified"]
+        return validators.get("ETag") in [tag.strip().removeprefix("W/") for tag in tags.decode("latin-1").split(",")]
+    return conditions.get(b"if-modified-since", b"").decode("latin-1") == validators.get("Last-Modified")
 
 
 def _error(status: int) -> Page:

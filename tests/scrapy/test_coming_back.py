@@ -21,6 +21,7 @@ from scrapy import Request
 from scrapy.core.engine import ExecutionEngine
 
 from scrapy_focus import Crawl, Placement, memory_frontier
+from scrapy_focus.core.clock import FastClock
 from scrapy_focus.engine.progress import progress
 from scrapy_focus.jobs.answers import KeptAnswers
 from scrapy_focus.policies.orderings import BreadthFirst
@@ -134,6 +135,23 @@ def test_without_such_a_policy_start_requests_are_what_they_were(site: MockSite)
     family(site)
     crawl(Twice, {"FOCUS_POLICY": BreadthFirst, "ROBOTSTXT_OBEY": False}, seeds=[site.url("/")])
     assert Counter(site.paths) == {"/": 3, "/1": 1, "/2": 2}
+
+
+def test_a_crawl_may_be_told_a_faster_time(site: MockSite) -> None:
+    """Pages come back at their times by the clock that it is given, which shows an hour in less than a second."""
+    family(site)
+    speed, begin = 5000.0, 1e6
+    settings = again(site, 9, _FOCUS_CLOCK=str(FastClock(speed, begin)))
+    settings["FOCUS_POLICY_PARAMS"] = {"every": 3600.0}
+    result = crawl(Follower, settings, seeds=[site.url("/")])
+    assert Counter(site.paths) == {"/": 3, "/1": 3, "/2": 3}
+    for path in ("/", "/1", "/2"):
+        visits = [seen.at for seen in site.log if seen.path == path]
+        assert all(two - one >= 0.99 * 3600 / speed for one, two in pairwise(visits))
+    times = [at for _, at in result.scheduler.crawl.policy.learned]
+    assert begin < times[0] < times[-1] < begin + speed * HANG
+    assert times[-1] - times[0] > 2 * 3600
+    assert site.log[-1].at - site.log[0].at < HANG / 10
 
 
 class Unstorable(Follower):

@@ -31,7 +31,7 @@ from scrapy_focus.sites.portal.plan import (
 from scrapy_focus.sites.portal.words import LANGUAGES, PREFIXES, SLUGS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
 HTML: Final = "text/html"
 TARGET_MIMES: Final = frozenset(files.MIME.values())
@@ -61,6 +61,7 @@ class Page:
     location: str | None = None  # where a redirect leads, absolute or relative to the path asked for
     etag: str = ""  # names this content, without quotes; "": not known
     modified: float = 0.0  # when it changed last, in seconds since 1970; 0: not known
+    headers: Mapping[str, str] = field(default_factory=dict, compare=False)  # further ones
     make: Callable[[], bytes] = field(repr=False, compare=False)
 
     @classmethod

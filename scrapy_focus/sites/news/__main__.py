@@ -1,0 +1,56 @@
+"""Serves the synthetic news site, with a clock that may run faster than the machine's."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import fields
+from typing import TYPE_CHECKING, get_args
+
+from scrapy_focus.core.clock import FastClock
+from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.sites.news.plan import BEGIN, DAY, LastMod, Manner, Validators
+from scrapy_focus.sites.news.site import NewsSite
+from scrapy_focus.sites.server import SiteServer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Serve a synthetic news site until Ctrl-C; the first line printed is its address, the second its clock."""
+    parser = argparse.ArgumentParser(
+        prog="python -m scrapy_focus.sites.news", description="Serve a synthetic news site that changes."
+    )
+    parser.add_argument("--seed", type=int, default=0, help="another seed is another site (0)")
+    parser.add_argument("--days", type=float, default=30.0, help="for how long articles are born (30)")
+    parser.add_argument("--speed", type=float, default=1.0, help="seconds of the site in one of this machine (1)")
+    parser.add_argument("--from-day", type=float, default=1.0, help="days of the site that have passed at first (1)")
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (127.0.0.1)")
+    parser.add_argument("--port", type=int, default=8000, help="port, 0 for any free one (8000)")
+    parser.add_argument("--latency", type=float, default=0.0, help="seconds to wait before each answer (0)")
+    parser.add_argument("--per-hour", type=float, default=7.0, help="articles born in an hour (7)")
+    parser.add_argument("--archive", type=int, default=5000, help="articles that are there at first (5000)")
+    parser.add_argument("--far", action="store_true", help="new articles are listed four and five clicks away")
+    parser.add_argument("--waves", action="store_true", help="articles are born in waves, each on one topic")
+    parser.add_argument("--undated", type=float, default=0.0, help="share of the articles without a date (0)")
+    parser.add_argument("--validators", choices=get_args(Validators), default="right", help="ETag and Last-Modified")
+    parser.add_argument("--noisy", action="store_true", help="pages have a clock and a token")
+    parser.add_argument("--lastmod", choices=get_args(LastMod), default="right", help="of sitemaps")
+    parser.add_argument("--max-age", action="store_true", help="send Cache-Control")
+    options = parser.parse_args(arguments)
+    names = {field.name for field in fields(Manner)}
+    try:
+        manner = Manner(**{name: value for name, value in vars(options).items() if name in names})
+        clock = FastClock(options.speed, BEGIN + options.from_day * DAY)
+        site = NewsSite(manner, seed=options.seed, days=options.days, clock=clock)
+        server = SiteServer(site, options.host, options.port, options.latency, validators=True)
+        server.start()
+    except (ValueError, OSError, ConfigError) as error:
+        parser.error(str(error))
+    site.origin = server.url.rstrip("/")
+    print(f"{server.url}\n{clock}", flush=True)
+    server.serve_until_interrupted()
+
+
+if __name__ == "__main__":
+    main()
