@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from scrapy_focus.policies.hostbandit.policy import HostBandit
 from scrapy_focus.policies.importance import Importance
+from scrapy_focus.policies.revisits import Revisits
 from scrapy_focus.policies.tagpath.policy import TagPath
 from scrapy_focus.policies.treeq.policy import TreeQ
 from scrapy_focus.scheduler import FocusScheduler
@@ -28,6 +29,16 @@ class AnthelionScheduler(FocusScheduler):
     """
 
     default_policy: ClassVar[type[Policy]] = HostBandit
+
+
+class FreshScheduler(FocusScheduler):
+    """The scheduler that keeps a site fresh: it fetches pages again when that pays, on a budget.
+
+    With ``FOCUS_BUDGET_RATE`` it uses so many requests a day and no more. See
+    :class:`~scrapy_focus.policies.revisits.Revisits`.
+    """
+
+    default_policy: ClassVar[type[Policy]] = Revisits
 
 
 class ImportanceScheduler(FocusScheduler):

@@ -132,6 +132,7 @@ class BranchingBandit(Policy):
 
     frontier: Drawn
     _again: list[int]  # arms of pages that brought targets in an earlier crawl, or led to such
+    _reserved: list[int]  # arms of another policy
 
     def __init__(
         self,
@@ -189,6 +190,7 @@ class BranchingBandit(Policy):
         self._arm_of: dict[int, int] = {}  # twice the cluster, and one more for predicted targets -> the arm
         self._names: list[str] = []
         self._again = []
+        self._reserved: list[int] = []
         self._totals = np.zeros((64, 2))  # by arm: pulls, rewards
         self._places = Places()
         self._hasher = LinkHasher()
@@ -302,6 +304,7 @@ class BranchingBandit(Policy):
         waiting = self.arms.flying.copy()  # what is in flight counts as waiting
         placed = self.frontier.waiting[: len(waiting)]
         waiting[: len(placed)] += placed
+        waiting[self._reserved] = 0
         return self.coverage.left(waiting, self.arms.kinds)
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -345,6 +348,22 @@ class BranchingBandit(Policy):
 
     # Arms
 
+    def reserve(self, name: str) -> int:
+        """Return a new arm that this policy never chooses, for another one that shares the frontier with it."""
+        arm = self.arms.new(PAGES)
+        self._names.append(name)
+        self._reserved.append(arm)
+        return arm
+
+    def promise(self, busy: Collection[str]) -> float:
+        """Return the reward per cost that is expected of the best arm that is awake; 0 where none is."""
+        awake = self._awake(busy)
+        return float(self.arms.worth(None).indices[awake].max()) if awake.any() else 0.0
+
+    def chances(self) -> NDArray[np.float64]:
+        """Return the reward that is expected of one link of each arm, shape (n_arms,)."""
+        return self.arms.worth(None).own
+
     def _cluster_of(self, path: str) -> int:
         """Return the cluster of a tag path, which joins it when it comes for the first time."""
         cluster = self.paths.get(path)
@@ -378,6 +397,7 @@ class BranchingBandit(Policy):
         awake = np.zeros(self.arms.n_arms, np.bool_)
         waiting = self.frontier.awake(busy)[: len(awake)]
         awake[: len(waiting)] = waiting > 0
+        awake[self._reserved] = False
         return awake
 
     def _look_again(self, awake: NDArray[np.bool_], best: float) -> NDArray[np.bool_] | None:

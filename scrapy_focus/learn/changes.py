@@ -1,0 +1,209 @@
+"""How often pages change, from visits that only say whether they did, and how many new links come up on them.
+
+Three things conflict. A visit tells little: that a page changed since the last one, once or ten times. Pages are
+visited at unequal intervals, so that the share of visits with a change is no rate. And a million pages are watched,
+each with a memo of 64 bytes. So each page has the likelihood of 16 rates, from once in three years to every ten
+minutes, and the prior is what all pages together are like.
+
+A page that changes at random, with rate r, has changed within t seconds with probability 1 - exp(-r t). New links are
+counted: their rate has a Gamma posterior, and its prior is that of the pages that were found in the same arm.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+DAY: Final = 86400.0  # seconds
+
+#: Rates of change, per second, shape (16,): once in three years to every ten minutes, in equal steps of the logarithm.
+RATES: Final = np.geomspace(1 / (3 * 365 * DAY), 1 / 600, 16)
+RATES.flags.writeable = False
+
+#: What is known of a watched page, 64 bytes. A policy keeps it as the memo of the page.
+WATCHED: Final = np.dtype(
+    [
+        ("log", "<f2", (16,)),  # log likelihood of the rates, the largest 0; without the prior
+        ("at", "<f8"),  # the last visit, seconds since the epoch
+        ("births", "<f4"),  # new links that came up between visits
+        ("seen", "<f4"),  # seconds in which they came up
+        ("weight", "<f4"),  # importance of the stored copy: what a second is worth in which it is current
+        ("arm", "<i4"),  # where the page was found: pages of an arm have a prior of births; -1: nowhere
+        ("visits", "<u2"),  # those that told whether the page changed, and the first
+        ("changes", "<u2"),  # visits at which it was another one
+        ("misses", "u1"),  # for the policy: visits in a row at which nothing came back
+        ("prior", "u1"),  # number of the prior that goes with it
+        ("spare", "u1", (2,)),  # for the policy
+    ]
+)
+
+_MOST = 65535  # visits that are counted
+_PRIORS = 255
+_LEAST = -60000.0  # of a log likelihood, as float16 holds
+_SHARES = 2.0**32  # sums are whole numbers of these parts: what is taken off is what was added, to the last bit
+_BIRTHS = 2.0**10
+
+
+class Changes:
+    """What is known of how all pages of a crawl change; a page itself is a record of :data:`WATCHED`.
+
+    The prior is learned as the crawl proceeds: the rates of all pages that were visited twice or more, each counted
+    once, however often it is visited. It is renewed whenever a quarter more visits were seen. A record says by which
+    prior it is read, and is read by the same one until its next visit. So what follows from a record never changes
+    between two visits, and sums over all pages can be kept by taking off the old and adding the new.
+
+    Parameters
+    ----------
+    half_life
+        Seconds after which a visit counts half, so that pages that become quick or slow are followed. ``math.inf``:
+        all visits count alike. Of the last ten visits none counts less than half.
+    """
+
+    def __init__(self, *, half_life: float = 30 * DAY) -> None:
+        if not half_life > 0:
+            raise ValueError(f"half_life={half_life!r} is not a number of seconds above 0; use math.inf for none")
+        self.half_life = half_life
+        self.visits = 0  # that told whether a page changed
+        self._renew = 16
+        self._shares = np.zeros(16, dtype=np.int64)
+        self._births = np.zeros(1, dtype=np.int64)  # by arm; the last is that of all pages
+        self._seen = np.zeros(1, dtype=np.int64)
+        self._priors: list[NDArray[np.float64]] = []  # log, shape (16,)
+        self._means: list[NDArray[np.float32]] = []  # births a second, by arm; the last is that of all pages
+        self._add_prior()
+
+    def new(self, at: float, *, weight: float = 1.0, arm: int = -1) -> np.void:
+        """Return the record of a page that was fetched for the first time."""
+        record: np.void = np.zeros(1, dtype=WATCHED)[0]
+        record["at"], record["weight"], record["arm"] = at, weight, arm
+        record["visits"] = 1
+        record["prior"] = len(self._priors) - 1
+        return record
+
+    def visited(self, record: np.void, at: float, changed: bool | None, births: float = 0.0) -> None:
+        """Learn from a visit: whether the page changed since the last, and how many new links came up. In place.
+
+        ``None`` where nothing came back: the record stays as it is. Where no time passed since the last visit, the
+        visit is counted and tells nothing.
+        """
+        if changed is None:
+            return
+        self._count(record, -1)
+        seconds = at - float(record["at"])
+        if seconds > 0:
+            self._weigh(record, seconds, changed, births)
+            record["at"] = at
+        self.visits += 1
+        if self.visits >= self._renew and len(self._priors) < _PRIORS:
+            self._add_prior()
+            self._renew = max(self.visits + 16, self.visits * 5 // 4)
+        record["prior"] = len(self._priors) - 1
+        record["visits"] = min(_MOST, int(record["visits"]) + 1)
+        record["changes"] = min(_MOST, int(record["changes"]) + changed)
+        self._count(record, 1)
+
+    def posterior(self, record: np.void) -> NDArray[np.float64]:
+        """Return the probability of each rate, shape (16,)."""
+        log = record["log"] + self._priors[record["prior"]]
+        odds: NDArray[np.float64] = np.exp(log - log.max())
+        odds /= odds.sum()
+        return odds
+
+    def rate(self, record: np.void) -> float:
+        """Return how often the page is expected to change, per second."""
+        return float(self.posterior(record) @ RATES)
+
+    def births(self, record: np.void) -> float:
+        """Return how many new links are expected to come up on the page, per second."""
+        means, arm = self._means[record["prior"]], record["arm"]
+        mean = float(means[arm] if 0 <= arm < len(means) - 1 else means[-1])
+        return (_SHAPE + float(record["births"])) / (_SHAPE / mean + float(record["seen"]))
+
+    def interval(self, record: np.void, share: float = 0.90) -> tuple[float, float]:
+        """Return between which rates, per second, that of the page is with this probability: equal tails.
+
+        Between the 16 rates the logarithm of the posterior is interpolated, without overshooting.
+        """
+        density = np.exp(_between(record["log"] + self._priors[record["prior"]]))
+        sums = np.concatenate(([0.0], np.cumsum((density[1:] + density[:-1]) / 2)))
+        low, high = np.interp([(1 - share) / 2, (1 + share) / 2], sums / sums[-1], _FINE)
+        return math.exp(low), math.exp(high)
+
+    def _weigh(self, record: np.void, seconds: float, changed: bool, births: float) -> None:
+        kept = max(0.5 ** (seconds / self.half_life), _KEPT)
+        log = kept * record["log"] + (np.log(-np.expm1(-RATES * seconds)) if changed else -RATES * seconds)
+        record["log"] = np.maximum(log - log.max(), _LEAST)
+        record["births"] = kept * float(record["births"]) + births
+        record["seen"] = kept * float(record["seen"]) + seconds
+
+    def _count(self, record: np.void, times: int) -> None:
+        """Add to the sums over all pages, or take off, what is known of one."""
+        if record["visits"] < 2:
+            return
+        self._shares += times * np.rint(self.posterior(record) * _SHARES).astype(np.int64)
+        births, seen = times * round(float(record["births"]) * _BIRTHS), times * round(float(record["seen"]))
+        arm = int(record["arm"])
+        if arm >= len(self._births) - 1:
+            self._births, self._seen = _longer(self._births, arm), _longer(self._seen, arm)
+        for place in (arm, -1) if arm >= 0 else (-1,):
+            self._births[place] += births
+            self._seen[place] += seen
+
+    def _add_prior(self) -> None:
+        """Renew the prior: the rates of all pages, some pages of which nothing is known, and neighbours smoothed."""
+        shares = np.pad(self._shares / _SHARES, 1, mode="edge")
+        smooth = (shares[:-2] + 2 * shares[1:-1] + shares[2:]) / 4 + _UNKNOWN / 16
+        self._priors.append(np.log(smooth / smooth.sum()))
+        births, seen = self._births / _BIRTHS, self._seen.astype(np.float64)
+        mean = (births[-1] + 0.5) / (seen[-1] + 0.5 * 7 * DAY)
+        self._means.append(((births + _LIKE_ALL) / (seen + _LIKE_ALL / mean)).astype(np.float32))
+        self._means[-1][-1] = mean
+
+
+def record_of(memo: NDArray[np.uint8]) -> np.void:
+    """Return the record that a memo holds, as a copy."""
+    record: np.void = memo.view(WATCHED)[0].copy()
+    return record
+
+
+def memo_of(record: np.void) -> NDArray[np.uint8]:
+    """Return a record as the 64 bytes of a memo."""
+    return np.frombuffer(record.tobytes(), dtype=np.uint8)
+
+
+_SHAPE = 0.5  # of the prior of births: most pages have few, some have many
+_LIKE_ALL = 2.0  # births that an arm must show to be half as it says and half as all pages are
+_UNKNOWN = 4.0  # pages of which nothing is known, in the prior of rates
+_KEPT = 0.5**0.1
+_PARTS = 8  # between two rates
+_FINE = np.interp(np.arange(15 * _PARTS + 1) / _PARTS, np.arange(16), np.log(RATES))
+
+
+def _longer(sums: NDArray[np.int64], arm: int) -> NDArray[np.int64]:
+    longer = np.zeros(max(arm + 2, 2 * len(sums)), dtype=np.int64)
+    longer[: len(sums) - 1] = sums[:-1]
+    longer[-1] = sums[-1]
+    return longer
+
+
+def _between(y: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Interpolate 16 values, monotone between each two of them (Fritsch and Carlson), the largest 0; shape (121,)."""
+    y = np.maximum(y - y.max(), -50.0)
+    steps = np.diff(y)
+    product = steps[1:] * steps[:-1]
+    slopes = np.zeros(16)
+    slopes[0], slopes[-1] = steps[0], steps[-1]
+    np.divide(2 * product, steps[1:] + steps[:-1], out=slopes[1:-1], where=product > 0)
+    t = np.arange(_PARTS) / _PARTS
+    fine = (
+        y[:-1, None] * (1 + 2 * t) * (1 - t) ** 2
+        + slopes[:-1, None] * t * (1 - t) ** 2
+        + y[1:, None] * t**2 * (3 - 2 * t)
+        + slopes[1:, None] * t**2 * (t - 1)
+    )
+    return np.append(fine.ravel(), y[-1])

@@ -1,0 +1,293 @@
+"""Keeps a site fresh: which page to fetch again, and when, beside pages that were never fetched.
+
+Whoever follows a site has so many requests, and more pages than these. A page that is fetched too often wastes them, and
+one that is fetched too rarely is stale. How often a page changes is not known but learned, from visits that say no more
+than whether it changed since the last one, and how many new links it has.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, get_args
+
+import numpy as np
+
+from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.core.frontier import Vectors
+from scrapy_focus.core.parameters import DICT, NUMBER, check_kinds, one_of, parameter
+from scrapy_focus.core.policy import Left, Policy
+from scrapy_focus.core.types import Link, Placement
+from scrapy_focus.learn.changes import WATCHED, Changes, Plan
+from scrapy_focus.policies.branching.features import BYTES
+from scrapy_focus.policies.branching.policy import BranchingBandit
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+    from os import PathLike
+
+    from scrapy_focus.core.frontier import Drawn, Frontier, Keeps
+    from scrapy_focus.core.mission import Mission
+    from scrapy_focus.core.types import Outcome, Pick, Signal
+
+Purpose = Literal["news", "copies"]
+
+DAY = 86400.0
+
+_WAITS = tuple(hour * 3600.0 for hour in (0.5, 2.0, 8.0, 24.0, 96.0))  # that tell arms of known pages apart
+_DRAWN = 50  # pages of each such arm that are due, to visit the best of them
+_RETRY = 3600.0  # seconds after which a page is asked for again that could not be had
+_SHARES = 200.0  # picks over which it is averaged what share of them are first visits
+_MOST_BORN = 4096  # pages of which it is remembered how many links appeared, until their outcome is learned
+_MORE = 1.2  # times as many visits are planned as there is a budget for: the best of those that are due are made
+
+
+class _Choice(NamedTuple):
+    """Why a page was chosen, for :meth:`Revisits.explain`."""
+
+    pick_id: int
+    gain: float  # reward that is expected of the visit
+    value: float  # target-seconds that came together since the last one
+    new: float  # reward that was expected of the best new link
+
+
+class Revisits(Policy):
+    """Fetches pages again when that pays, and new ones beside: to keep copies fresh, or to find what is new soon.
+
+    Each page that was fetched sleeps until its next visit is due, which is when enough came together that the visit
+    would put right: time for which targets that appeared on it are not known, or for which its copy is not what is
+    there. How much is enough follows from the budget: as much as uses it up. How often a page changes, and how many
+    links to targets appear on it, is learned from its visits, and before them from what pages like it did. New links
+    are for a :class:`~scrapy_focus.policies.branching.BranchingBandit`. A page that is due and a new link compete by
+    the reward that is expected of one request.
+
+    Parameters
+    ----------
+    goal
+        What is to be fresh. ``"news"``: new targets are to be known soon. ``"copies"``: targets are to be as they are
+        on the site, too. By default ``"copies"`` where MIME types are looked for, and else ``"news"``.
+    per_day
+        Requests a day for which visits are planned, where the crawl has no ``FOCUS_BUDGET_RATE``.
+    longest
+        Days after which a copy is visited in any case.
+    shortest
+        Seconds between two visits of a page at least.
+    fade
+        Days after which what was learned of a page counts half; 0: it never fades.
+    least
+        Targets that a page must be expected to show in the longest wait, to be visited again where it is no target.
+    explore
+        Share of the choices between a page that is due and a new link in which the worse one is taken.
+    discovery
+        Parameters of the BranchingBandit, by name.
+
+    Notes
+    -----
+    The mean delay until new targets are known is least if each page is visited when the time for which those on it are
+    not known adds up to the same, so that visits go by the square root of the rate. For copies it adds up more slowly,
+    as a page that has changed can change no more.
+
+    *Memory*: 64 bytes for each page that is known, in the frontier, in place of the features of its link.
+
+    References
+    ----------
+    Cho, Garcia-Molina: Effective page refresh policies for Web crawlers (2003). Azar, Horvitz, Lubetzky, Peres, Shahaf:
+    Tractable near-optimal policies for crawling. PNAS 115 (2018). Upadhyay, Busa-Fekete, Kotłowski, Pál, Szörényi:
+    Learning to crawl. AAAI 2020.
+    """
+
+    summary: ClassVar[str] = "Fetches pages again when enough should have changed, as often as the budget allows."
+    may_change: ClassVar[frozenset[str]] = frozenset(("per_day", "longest", "shortest", "least", "explore"))
+
+    frontier: Drawn
+
+    def __init__(
+        self,
+        *,
+        goal: Purpose | None = None,
+        per_day: float = 2000.0,
+        longest: float = 14.0,
+        shortest: float = 60.0,
+        fade: float = 30.0,
+        least: float = 0.01,
+        explore: float = 0.1,
+        discovery: Mapping[str, Any] | None = None,
+    ) -> None:
+        check_kinds(
+            self, goal=(goal, one_of(get_args(Purpose)).or_none()), per_day=(per_day, NUMBER),
+            longest=(longest, NUMBER), shortest=(shortest, NUMBER), fade=(fade, NUMBER), least=(least, NUMBER),
+            explore=(explore, NUMBER), discovery=(discovery, DICT.or_none()),
+        )  # fmt: skip
+        self.goal = goal
+        self.per_day = per_day
+        self.longest = longest
+        self.shortest = shortest
+        self.fade = fade
+        self.least = least
+        self.explore = explore
+        self.discovery = discovery
+        if not (per_day > 0 and 0 < shortest <= longest * DAY and fade >= 0 and least >= 0 and 0 <= explore <= 1):
+            raise ConfigError(
+                f"Revisits(per_day={per_day}, longest={longest}, shortest={shortest}, fade={fade}, least={least}, "
+                f"explore={explore}): per_day and shortest are above 0, longest (in days) is no less than shortest "
+                "(in seconds), fade and least are at least 0, explore is in [0, 1]"
+            )
+        with parameter(self, "discovery", discovery):
+            BranchingBandit(**(discovery or {}))
+
+    def keeps(self, mission: Mission) -> Keeps:
+        return Vectors(BYTES)
+
+    def open(self, frontier: Frontier, rng: np.random.Generator, mission: Mission) -> None:
+        self.new = BranchingBandit(**(self.discovery or {}))
+        self.new.open(frontier, rng, mission)
+        names = [f"pages that are visited within {wait / 3600:g} hours" for wait in _WAITS]
+        self._arms = [self.new.reserve(name) for name in [*names, "pages that are visited later"]]
+        self._keeps_copies = (self.goal or ("copies" if mission.types else "news")) == "copies"
+        self._rate = self.per_day / DAY if mission.rate is None else mission.rate
+        self.changes = Changes(fade=self.fade * DAY)
+        self.plan = Plan(self.changes)
+        self._first = 0.5  # share of the picks that are first visits
+        self._born: dict[int, float] = {}  # by pick: targets among the links that appeared on a known page
+        self._last: _Choice | None = None
+        super().open(frontier, rng, mission)
+
+    def attach(self, frontier: Frontier) -> None:
+        super().attach(frontier)
+        self.new.attach(frontier)
+
+    def importance(self, outcome: Outcome) -> float:
+        """Return what it is worth that the copy of a page is fresh: by default what the page was rewarded with."""
+        return max(outcome.reward, 0.0)
+
+    def place(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
+        if source is None or not self._is_known(source.pick):
+            return self.new.place(links, source)
+        places = self.new.place(links, None)
+        chances = self.new.chances()
+        born = sum(float(chances[place.arm]) for place in places if place is not None)
+        self._born[source.pick.id] = self._born.get(source.pick.id, 0.0) + born
+        if len(self._born) > _MOST_BORN:
+            del self._born[next(iter(self._born))]
+        return places
+
+    def select(self, busy: Collection[str]) -> Pick | None:
+        new = self.new.promise(busy)
+        waiting = self.frontier.awake(busy)
+        due = {arm: min(_DRAWN, 2 * int(waiting[arm])) for arm in self._arms if arm < len(waiting) and waiting[arm]}
+        if not due:
+            self._last = None
+            return self._count(self.new.select(busy), is_first=True)
+        drawn = self.frontier.draw(due, self.rng, busy=busy)
+        records = np.ascontiguousarray(drawn.vectors).view(WATCHED)[:, 0]
+        waits = self.now - records["at"]
+        values = self.changes.value(records, waits)
+        if self._keeps_copies:
+            values[waits >= self.longest * DAY] = np.inf
+        best = int(np.argmax(values))
+        gain = float(self.changes.gain(records[best : best + 1], waits[best : best + 1])[0])
+        takes_new = new > (gain if np.isfinite(values[best]) else np.inf)
+        if new > 0 and self.rng.random() < self.explore:
+            takes_new = not takes_new
+        if takes_new and (pick := self.new.select(busy)) is not None:
+            self._last = None
+            return self._count(pick, is_first=True)
+        pick = self._count(self.frontier.take_drawn(int(drawn.slots[best])), is_first=False)
+        self._last = None if pick is None else _Choice(pick.id, gain, float(values[best]), new)
+        return pick
+
+    def release(self, pick: Pick) -> None:
+        if not self._is_known(pick):
+            self.new.release(pick)
+
+    def learn(self, outcome: Outcome) -> None:
+        if not self._is_known(outcome.pick):
+            self.new.learn(outcome)
+
+    def again(self, outcome: Outcome) -> Placement | None:
+        pick = outcome.pick
+        born = self._born.pop(pick.id, 0.0)
+        known = self._is_known(pick)
+        before = _record_of(pick) if known else None
+        if outcome.error:
+            return self._try_again(outcome, before)
+        weight = self.importance(outcome) if self._keeps_copies and outcome.changed is not False else 0.0
+        if before is None:
+            if not (weight or outcome.is_html or "xml" in outcome.mime):
+                return None
+            record = self.changes.new(outcome.at, group=pick.arm)
+        else:
+            record = before.copy()
+            self.changes.visited(record, outcome.at, outcome.changed, born)
+        record["weight"] = max(weight, float(record["weight"]))
+        wait = self._wait_of(record)
+        if not record["weight"] and self.changes.births(record) * self.longest * DAY < self.least:
+            self.plan.replace(before, None)
+            return None
+        self.plan.replace(before, record)
+        return self._sleep(record, outcome.at, wait)
+
+    def explain(self, pick: Pick) -> dict[str, Any]:
+        choice = self._last
+        if choice is None or choice.pick_id != pick.id:
+            return self.new.explain(pick)
+        record = _record_of(pick)
+        low, high = self.changes.interval(record)
+        return {
+            "visit": int(record["visits"]) + 1, "hours": round((self.now - float(record["at"])) / 3600, 3),
+            "changes_a_day": round(self.changes.rate(record) * DAY, 4), "interval": [round(low * DAY, 4), round(high * DAY, 4)],
+            "targets_a_day": round(self.changes.births(record) * DAY, 4), "expected": round(choice.gain, 4),
+            "new_link": round(choice.new, 4),
+        }  # fmt: skip
+
+    def expected_cost(self) -> float | None:
+        return self.new.expected_cost()
+
+    def best_arms(self, k: int) -> list[tuple[str, float, int]]:
+        return self.new.best_arms(k)
+
+    def expected_left(self) -> Left | None:
+        return self.new.expected_left()
+
+    def save(self, path: str | PathLike[str]) -> None:
+        self.new.save(path)
+
+    def load(self, path: str | PathLike[str]) -> None:
+        self.discovery = {**(self.discovery or {}), "learned": str(path)}
+        BranchingBandit(**self.discovery)
+
+    def _is_known(self, pick: Pick) -> bool:
+        """Whether a pick is a visit of a page that was fetched before."""
+        return pick.arm in self._arms and pick.memo is not None and bool(_record_of(pick)["visits"])
+
+    def _count(self, pick: Pick | None, *, is_first: bool) -> Pick | None:
+        if pick is not None:
+            self._first += (is_first - self._first) / _SHARES
+        return pick
+
+    def _wait_of(self, record: Any) -> float:
+        """Return after how many seconds a page is due, by what is known of it."""
+        per_second = self._rate * _MORE * max(0.5, 1 - self._first)
+        return self.plan.interval(record, self.plan.threshold(per_second), self.shortest, self.longest * DAY)
+
+    def _sleep(self, record: Any, at: float, wait: float) -> Placement:
+        record["wait"] = wait
+        arm = self._arms[int(np.searchsorted(_WAITS, wait))]
+        return Placement(arm, 0.0, np.frombuffer(record.tobytes(), np.uint8), after=at + wait)
+
+    def _try_again(self, outcome: Outcome, before: Any) -> Placement | None:
+        """Let a page wait that could not be had: an hour, and twice as long each time."""
+        if before is None:
+            if outcome.status is not None and outcome.status < 500:
+                return None
+            record, wait = self.changes.new(outcome.at, group=outcome.pick.arm), _RETRY
+            self.plan.replace(None, record)
+        else:
+            record, wait = before.copy(), max(_RETRY, 2 * float(before["wait"]))
+        if wait > self.longest * DAY:
+            self.plan.replace(record, None)
+            return None
+        return self._sleep(record, outcome.at, wait)
+
+
+def _record_of(pick: Pick) -> Any:
+    """Return what is known of the page of a pick, a record of :data:`~scrapy_focus.learn.changes.WATCHED`."""
+    return np.frombuffer(pick.memo.tobytes(), WATCHED)[0]
