@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +16,11 @@ from scrapy_focus.learn.expansion import read_keywords
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+_RATE = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,6})?) ?(?:/|per) ?(day|hour)")
+_TIME = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?) ?(s|min|h|d|w)")
+_SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
+_MOST_HOURS = 100 * 365 * 24
 
 
 def refuse_unknown(given: Iterable[str], known: str) -> None:
@@ -94,6 +100,49 @@ def number_of(given: str, name: str, unit: str, *, example: int) -> int | None:
     return int(given) if given else None
 
 
+def rate_of(given: str) -> str:
+    """Return a rate of requests as ``FOCUS_BUDGET_RATE`` has it, ``""`` for none; ``UsageError`` if it cannot be meant.
+
+    Examples
+    --------
+    >>> rate_of("2,000 / day"), rate_of("")
+    ('2000/day', '')
+    """
+    if not given:
+        return ""
+    found = _RATE.fullmatch(given.replace(",", "").strip().lower())
+    if found is None and given.strip().isdecimal():
+        raise UsageError(f"rate is {given!r}; a day or an hour? -a rate={given.strip()}/day, or {given.strip()}/hour")
+    if found is None or not float(found[1]):
+        raise UsageError(f"rate is {given!r}; it takes a number of requests above 0, by day or hour: -a rate=2000/day")
+    return f"{found[1]}/{found[2]}"
+
+
+def hours_of(given: str, *, default: float = 24.0) -> float:
+    """Return a number of hours, the default for ``""``; ``UsageError`` if it is none above 0."""
+    hours = _number(given) if given else default
+    if not 0 < hours <= _MOST_HOURS:
+        raise UsageError(f"hours is {given!r}; it takes a number of hours above 0, up to {_MOST_HOURS:,}: -a hours=24")
+    return hours
+
+
+def seconds_of(given: str, name: str = "duration") -> float | None:
+    """Return a time such as ``7d``, ``12h`` or ``30min`` in seconds, ``None`` for ``""``; ``UsageError`` if it is none.
+
+    Examples
+    --------
+    >>> seconds_of("7d"), seconds_of("1.5h"), seconds_of("")
+    (604800.0, 5400.0, None)
+    """
+    if not given:
+        return None
+    found = _TIME.fullmatch(given.strip().lower())
+    seconds = float(found[1]) * _SECONDS[found[2]] if found else 0.0
+    if not 0 < seconds < _MOST_HOURS * 3600:
+        raise UsageError(f"{name} is {given!r}; it takes a time in min, h, d or w: -a {name}=12h, -a {name}=7d")
+    return seconds
+
+
 def caps_of(given: str) -> dict[str, int]:
     """Return the parameters of a policy for a limit of pages for each domain; ``UsageError`` if it is none."""
     found = re.fullmatch(r"(\d+)(?:-(\d+))?", given, re.ASCII)
@@ -114,6 +163,14 @@ def try_out(path: Path) -> None:
         raise UsageError(
             f"out does not do: {path} cannot be written ({error}); name another one with -a out="
         ) from error
+
+
+def _number(given: str) -> float:
+    """Return a number, NaN for what is none."""
+    try:
+        return float(given)
+    except ValueError:
+        return math.nan
 
 
 def _host(url: str) -> str:

@@ -3,6 +3,8 @@
 from dataclasses import InitVar, dataclass
 from typing import Any
 
+from scrapy_focus.found.news import By
+
 
 @dataclass
 class DataFile:
@@ -106,7 +108,7 @@ class NewsArticle:
     state: str  # new or changed
     at: float  # when this version was seen, in seconds since the epoch
     published: float | None  # as it says itself, likewise; None: it does not
-    by: str  # what its link stood on: page, feed, sitemap, or start
+    by: By  # what its link stood on: page, feed, sitemap, or start
     page: str  # URL of that, "" for a start
     anchor: str  # text of the link
     first_seen: str = ""  # ISO 8601, UTC
