@@ -56,6 +56,7 @@ from scrapy_focus.policies.hotqueue import HotQueue as HotQueue
 from scrapy_focus.policies.importance import Importance as Importance
 from scrapy_focus.scheduler import FocusScheduler as FocusScheduler
 from scrapy_focus.schedulers import AnthelionScheduler as AnthelionScheduler
+from scrapy_focus.schedulers import FreshScheduler as FreshScheduler
 from scrapy_focus.schedulers import ImportanceScheduler as ImportanceScheduler
 from scrapy_focus.schedulers import SleepingBanditScheduler as SleepingBanditScheduler
 from scrapy_focus.schedulers import TreeFrontierScheduler as TreeFrontierScheduler

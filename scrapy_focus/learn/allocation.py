@@ -12,7 +12,7 @@ would be months old. So V has a part that grows with the age of a copy, and that
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
     from scrapy_focus.learn.changes import Changes
 
-THRESHOLDS: Final = np.geomspace(1e-9, 1e15, 97)  # target-seconds, shape (97,)
-_WAITS = np.geomspace(10.0, 1e9, 81)  # seconds
+#: The thresholds for which a plan knows the visits that they take, in target-seconds; shape (73,).
+THRESHOLDS: Final = np.geomspace(1e-6, 1e12, 73)
+_WAITS = np.geomspace(1.0, 1e8, 57)  # seconds
 _LOG_WAITS = np.log(_WAITS)
 _LOG_THRESHOLDS = np.log(THRESHOLDS)
 _PARTS = 2.0**44  # visits a second are whole numbers of these parts: what is taken off is what was added
@@ -65,16 +66,30 @@ class Plan:
         self.changes, self.shortest, self.longest, self.worth, self.age = changes, shortest, longest, worth, age
         self.pages = 0
         self._visits = np.zeros(len(THRESHOLDS), dtype=np.int64)
+        self._read: tuple[bytes, NDArray[np.float64]] = (b"", _VALUES[0])
+
+    def replace(self, before: np.void | None, after: np.void | None) -> None:
+        """Plan for a page by another record than before. ``None``: it was not, or is no longer, planned for.
+
+        ``before`` must be, to the last bit, what the page was planned for with.
+        """
+        if before is not None and after is not None:
+            old, new = self._takes(before, after)
+            self._visits += new - old
+        elif after is not None:
+            self.pages += 1
+            self._visits += self._takes(after)[0]
+        elif before is not None:
+            self.pages -= 1
+            self._visits -= self._takes(before)[0]
 
     def add(self, record: np.void) -> None:
         """Plan for a page from now on."""
-        self.pages += 1
-        self._visits += self._takes(record)
+        self.replace(None, record)
 
     def remove(self, record: np.void) -> None:
-        """Plan for a page no longer; its record must be what it was when it was added."""
-        self.pages -= 1
-        self._visits -= self._takes(record)
+        """Plan for a page no longer; its record must be what it was planned for with."""
+        self.replace(record, None)
 
     def threshold(self, visits: float) -> float:
         """Return the V at which to visit pages, so that all together take so many visits a second.
@@ -82,50 +97,73 @@ class Plan:
         The smallest threshold where there is more than enough for all, and the largest where there is too little even
         for the longest waits.
         """
-        taken = np.maximum(self._visits, 1) / _PARTS
-        return math.exp(np.interp(-math.log(max(visits, 1e-300)), -np.log(taken), _LOG_THRESHOLDS))
+        taken = -np.log(np.maximum(self._visits, 1) / _PARTS)
+        return math.exp(np.interp(-math.log(max(visits, 1e-300)), taken, _LOG_THRESHOLDS))
 
     def visits(self, threshold: float) -> float:
         """Return how many visits a second the pages take at a threshold."""
-        taken = np.maximum(self._visits, 1) / _PARTS
-        return math.exp(np.interp(math.log(threshold), _LOG_THRESHOLDS, np.log(taken)))
+        taken = np.log(np.maximum(self._visits, 1) / _PARTS)
+        return math.exp(np.interp(math.log(threshold), _LOG_THRESHOLDS, taken))
 
     def interval(self, record: np.void, threshold: float) -> float:
         """Return how many seconds after its last visit a page is to be visited again."""
-        wait = np.interp(math.log(threshold), self._log_values(record), _LOG_WAITS)
+        wait = np.interp(math.log(threshold), self._log_values(record)[0], _LOG_WAITS)
         return min(max(math.exp(wait), self.shortest), self.longest)
 
-    def value(self, record: np.void, seconds: float) -> float:
-        """Return V: what a visit is worth so many seconds after the last."""
-        if seconds <= 0:
-            return 0.0
-        return math.exp(np.interp(math.log(seconds), _LOG_WAITS, self._log_values(record)))
+    def values(
+        self, records: NDArray[np.void], seconds: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return V of n pages so many seconds after their last visits, and what a visit is expected to find.
 
-    def _takes(self, record: np.void) -> NDArray[np.int64]:
-        waits = np.exp(np.interp(_LOG_THRESHOLDS, self._log_values(record), _LOG_WAITS))
-        return np.rint(_PARTS / np.clip(waits, self.shortest, self.longest)).astype(np.int64)
+        Both of shape (n,). What is found are copies that are no longer current, by their weight, and new links.
+        """
+        t = np.maximum(seconds, 0.0)
+        odds, births = self.changes.posteriors(records), self.worth * self.changes.all_births(records)
+        weights = records["weight"].astype(np.float64)
+        fresh, age = ((odds * part).sum(axis=1) for part in _parts(t[:, None]))
+        changed = (odds * -np.expm1(-RATES * t[:, None])).sum(axis=1)
+        return self._value(weights, fresh, age, births * t**2 / 2), weights * changed + births * t
 
-    def _log_values(self, record: np.void) -> NDArray[np.float64]:
-        """Return log V after each of the waits."""
-        fresh, age = self.changes.posterior(record) @ _VALUES
-        values = float(record["weight"]) / 2 * (fresh + np.sqrt(fresh**2 + 4 * self.age * age))
-        values += self.worth * self.changes.births(record) * _SQUARES
-        logs: NDArray[np.float64] = np.log(np.maximum(values, 1e-300))
-        return logs
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_read": (b"", _VALUES[0])}
+
+    def _takes(self, *records: np.void) -> NDArray[np.int64]:
+        """Return how many visits each page takes at each threshold, in parts of a visit a second; shape (n, 73)."""
+        logs = [np.interp(_LOG_THRESHOLDS, values, _LOG_WAITS) for values in self._log_values(*records)]
+        waits = np.exp(logs)
+        np.minimum(np.maximum(waits, self.shortest, out=waits), self.longest, out=waits)
+        return (_PARTS / waits).astype(np.int64)
+
+    def _log_values(self, *records: np.void) -> NDArray[np.float64]:
+        """Return log V after each of the waits, shape (n, 57); that of the last record is remembered."""
+        if len(records) == 1 and self._read[0] == records[0].tobytes():
+            return self._read[1]
+        fresh, age = np.array([self.changes.posterior(record) for record in records]) @ _VALUES
+        births = np.array([[self.changes.births(record)] for record in records])
+        weights = np.array([[record["weight"].item()] for record in records])
+        values = np.log(np.maximum(self._value(weights, fresh, age, self.worth * births * _SQUARES), 1e-300))
+        self._read = (records[-1].tobytes(), values[-1:])
+        return values
+
+    def _value(
+        self, weight: Any, fresh: NDArray[np.float64], age: NDArray[np.float64], births: Any
+    ) -> NDArray[np.float64]:
+        copies = weight / 2 * (fresh + np.sqrt(fresh * fresh + 4 * self.age * age))
+        both: NDArray[np.float64] = copies + births
+        return both
 
 
-def _values() -> NDArray[np.float64]:
-    """Return what a visit is worth for each rate after each wait, to copies being current and to their age.
+def _parts(seconds: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return F and A for each wait and each rate, both of shape (n, 16), for waits of shape (n, 1).
 
-    Shape (2, 16, 81). By series where the differences would be lost in rounding.
+    By series where differences would be lost in rounding.
     """
-    r, t = RATES[:, None], _WAITS
-    x = r * t
+    x = RATES * seconds
     small = np.minimum(x, 0.01)
     fresh = np.where(x < 0.01, small**2 / 2 - small**3 / 3 + small**4 / 8, 1 - np.exp(-x) * (1 + x))
     age = np.where(x < 0.01, small**3 / 3 - small**4 / 8 + small**5 / 30, x**2 / 2 - fresh)
-    return np.stack([fresh / r, age / r**2])
+    return fresh / RATES, age / RATES**2
 
 
-_VALUES = _values()
+_VALUES = np.stack([part.T for part in _parts(_WAITS[:, None])])  # shape (2, 16, 57)
 _SQUARES = _WAITS**2 / 2

@@ -1,12 +1,13 @@
 """Keeps a site fresh: which page to fetch again, and when, beside pages that were never fetched.
 
-Whoever follows a site has so many requests, and more pages than these. A page that is fetched too often wastes them, and
-one that is fetched too rarely is stale. How often a page changes is not known but learned, from visits that say no more
-than whether it changed since the last one, and how many new links it has.
+Whoever follows a site has so many requests, and more pages than these. A page that is fetched too often wastes them,
+and one that is fetched too rarely is stale. How often a page changes is not known but learned, from visits that say no
+more than whether it changed since the last one, and how many new links it has.
 """
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -16,7 +17,8 @@ from scrapy_focus.core.frontier import Vectors
 from scrapy_focus.core.parameters import DICT, NUMBER, check_kinds, one_of, parameter
 from scrapy_focus.core.policy import Left, Policy
 from scrapy_focus.core.types import Link, Placement
-from scrapy_focus.learn.changes import WATCHED, Changes, Plan
+from scrapy_focus.learn.allocation import Plan
+from scrapy_focus.learn.changes import DAY, WATCHED, Changes, memo_of, record_of
 from scrapy_focus.policies.branching.features import BYTES
 from scrapy_focus.policies.branching.policy import BranchingBandit
 
@@ -26,18 +28,16 @@ if TYPE_CHECKING:
 
     from scrapy_focus.core.frontier import Drawn, Frontier, Keeps
     from scrapy_focus.core.mission import Mission
-    from scrapy_focus.core.types import Outcome, Pick, Signal
+    from scrapy_focus.core.types import Outcome, Pick
 
 Purpose = Literal["news", "copies"]
-
-DAY = 86400.0
 
 _WAITS = tuple(hour * 3600.0 for hour in (0.5, 2.0, 8.0, 24.0, 96.0))  # that tell arms of known pages apart
 _DRAWN = 50  # pages of each such arm that are due, to visit the best of them
 _RETRY = 3600.0  # seconds after which a page is asked for again that could not be had
 _SHARES = 200.0  # picks over which it is averaged what share of them are first visits
 _MOST_BORN = 4096  # pages of which it is remembered how many links appeared, until their outcome is learned
-_MORE = 1.2  # times as many visits are planned as there is a budget for: the best of those that are due are made
+_MORE = 1.5  # times as many visits are planned as there is a budget for: the best of those that are due are made
 
 
 class _Choice(NamedTuple):
@@ -107,7 +107,7 @@ class Revisits(Policy):
         longest: float = 14.0,
         shortest: float = 60.0,
         fade: float = 30.0,
-        least: float = 0.01,
+        least: float = 0.1,
         explore: float = 0.1,
         discovery: Mapping[str, Any] | None = None,
     ) -> None:
@@ -143,8 +143,9 @@ class Revisits(Policy):
         self._arms = [self.new.reserve(name) for name in [*names, "pages that are visited later"]]
         self._keeps_copies = (self.goal or ("copies" if mission.types else "news")) == "copies"
         self._rate = self.per_day / DAY if mission.rate is None else mission.rate
-        self.changes = Changes(fade=self.fade * DAY)
-        self.plan = Plan(self.changes)
+        self.changes = Changes(half_life=self.fade * DAY if self.fade else math.inf)
+        self.plan = Plan(self.changes, shortest=self.shortest, longest=self.longest * DAY)
+        self._twins: dict[int, int] = {}  # by arm of links: that of links which appeared on a known page
         self._first = 0.5  # share of the picks that are first visits
         self._born: dict[int, float] = {}  # by pick: targets among the links that appeared on a known page
         self._last: _Choice | None = None
@@ -159,9 +160,9 @@ class Revisits(Policy):
         return max(outcome.reward, 0.0)
 
     def place(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
-        if source is None or not self._is_known(source.pick):
+        if source is None or _known(source.pick) is None:
             return self.new.place(links, source)
-        places = self.new.place(links, None)
+        places = [self._appeared(place) for place in self.new.place(links, None)]
         chances = self.new.chances()
         born = sum(float(chances[place.arm]) for place in places if place is not None)
         self._born[source.pick.id] = self._born.get(source.pick.id, 0.0) + born
@@ -179,11 +180,11 @@ class Revisits(Policy):
         drawn = self.frontier.draw(due, self.rng, busy=busy)
         records = np.ascontiguousarray(drawn.vectors).view(WATCHED)[:, 0]
         waits = self.now - records["at"]
-        values = self.changes.value(records, waits)
+        values, gains = self.plan.values(records, waits)
         if self._keeps_copies:
             values[waits >= self.longest * DAY] = np.inf
         best = int(np.argmax(values))
-        gain = float(self.changes.gain(records[best : best + 1], waits[best : best + 1])[0])
+        gain = float(gains[best])
         takes_new = new > (gain if np.isfinite(values[best]) else np.inf)
         if new > 0 and self.rng.random() < self.explore:
             takes_new = not takes_new
@@ -195,45 +196,47 @@ class Revisits(Policy):
         return pick
 
     def release(self, pick: Pick) -> None:
-        if not self._is_known(pick):
+        if _known(pick) is None:
             self.new.release(pick)
 
     def learn(self, outcome: Outcome) -> None:
-        if not self._is_known(outcome.pick):
+        if _known(outcome.pick) is None:
             self.new.learn(outcome)
 
     def again(self, outcome: Outcome) -> Placement | None:
         pick = outcome.pick
         born = self._born.pop(pick.id, 0.0)
-        known = self._is_known(pick)
-        before = _record_of(pick) if known else None
+        before = _known(pick)
+        if before is not None:
+            self.plan.remove(before)
         if outcome.error:
             return self._try_again(outcome, before)
         weight = self.importance(outcome) if self._keeps_copies and outcome.changed is not False else 0.0
         if before is None:
             if not (weight or outcome.is_html or "xml" in outcome.mime):
                 return None
-            record = self.changes.new(outcome.at, group=pick.arm)
+            record = self.changes.new(outcome.at, weight=weight, arm=pick.arm)
         else:
             record = before.copy()
             self.changes.visited(record, outcome.at, outcome.changed, born)
-        record["weight"] = max(weight, float(record["weight"]))
-        wait = self._wait_of(record)
+            record["weight"] = max(weight, float(record["weight"]))
+            record["misses"] = 0
         if not record["weight"] and self.changes.births(record) * self.longest * DAY < self.least:
-            self.plan.replace(before, None)
             return None
-        self.plan.replace(before, record)
-        return self._sleep(record, outcome.at, wait)
+        self.plan.add(record)
+        return self._sleep(record, outcome.at)
 
     def explain(self, pick: Pick) -> dict[str, Any]:
         choice = self._last
         if choice is None or choice.pick_id != pick.id:
             return self.new.explain(pick)
-        record = _record_of(pick)
-        low, high = self.changes.interval(record)
+        record = _known(pick)
+        if record is None:
+            return {}
+        low, high = (round(rate * DAY, 4) for rate in self.changes.interval(record))
         return {
             "visit": int(record["visits"]) + 1, "hours": round((self.now - float(record["at"])) / 3600, 3),
-            "changes_a_day": round(self.changes.rate(record) * DAY, 4), "interval": [round(low * DAY, 4), round(high * DAY, 4)],
+            "changes_a_day": round(self.changes.rate(record) * DAY, 4), "interval": [low, high],
             "targets_a_day": round(self.changes.births(record) * DAY, 4), "expected": round(choice.gain, 4),
             "new_link": round(choice.new, 4),
         }  # fmt: skip
@@ -254,40 +257,45 @@ class Revisits(Policy):
         self.discovery = {**(self.discovery or {}), "learned": str(path)}
         BranchingBandit(**self.discovery)
 
-    def _is_known(self, pick: Pick) -> bool:
-        """Whether a pick is a visit of a page that was fetched before."""
-        return pick.arm in self._arms and pick.memo is not None and bool(_record_of(pick)["visits"])
+    def _appeared(self, place: Placement | None) -> Placement | None:
+        """Let a link wait that a known page did not have before: beside those that may be old."""
+        if place is None:
+            return None
+        if place.arm not in self._twins:
+            self._twins[place.arm] = self.new.twin(place.arm, "new on a known page: ")
+        return place._replace(arm=self._twins[place.arm])
 
     def _count(self, pick: Pick | None, *, is_first: bool) -> Pick | None:
         if pick is not None:
             self._first += (is_first - self._first) / _SHARES
         return pick
 
-    def _wait_of(self, record: Any) -> float:
-        """Return after how many seconds a page is due, by what is known of it."""
+    def _sleep(self, record: np.void, at: float) -> Placement:
+        """Let a page sleep until it is due, by what is known of it."""
         per_second = self._rate * _MORE * max(0.5, 1 - self._first)
-        return self.plan.interval(record, self.plan.threshold(per_second), self.shortest, self.longest * DAY)
+        wait = self.plan.interval(record, self.plan.threshold(per_second))
+        return self._place(record, at, wait)
 
-    def _sleep(self, record: Any, at: float, wait: float) -> Placement:
-        record["wait"] = wait
-        arm = self._arms[int(np.searchsorted(_WAITS, wait))]
-        return Placement(arm, 0.0, np.frombuffer(record.tobytes(), np.uint8), after=at + wait)
+    def _place(self, record: np.void, at: float, wait: float) -> Placement:
+        return Placement(self._arms[int(np.searchsorted(_WAITS, wait))], 0.0, memo_of(record), after=at + wait)
 
-    def _try_again(self, outcome: Outcome, before: Any) -> Placement | None:
-        """Let a page wait that could not be had: an hour, and twice as long each time."""
+    def _try_again(self, outcome: Outcome, before: np.void | None) -> Placement | None:
+        """Let a page sleep that could not be had: an hour, and twice as long each time."""
         if before is None:
             if outcome.status is not None and outcome.status < 500:
                 return None
-            record, wait = self.changes.new(outcome.at, group=outcome.pick.arm), _RETRY
-            self.plan.replace(None, record)
-        else:
-            record, wait = before.copy(), max(_RETRY, 2 * float(before["wait"]))
+            before = self.changes.new(outcome.at, weight=0.0, arm=outcome.pick.arm)
+        wait = _RETRY * 2.0 ** int(before["misses"])
         if wait > self.longest * DAY:
-            self.plan.replace(record, None)
             return None
-        return self._sleep(record, outcome.at, wait)
+        before["misses"] += 1
+        self.plan.add(before)
+        return self._place(before, outcome.at, wait)
 
 
-def _record_of(pick: Pick) -> Any:
-    """Return what is known of the page of a pick, a record of :data:`~scrapy_focus.learn.changes.WATCHED`."""
-    return np.frombuffer(pick.memo.tobytes(), WATCHED)[0]
+def _known(pick: Pick) -> np.void | None:
+    """Return what is known of the page of a pick that was fetched before, as a copy; ``None`` for any other."""
+    if pick.memo is None:
+        return None
+    record = record_of(pick.memo.view(np.uint8))
+    return record if record["mark"] == _MARK else None

@@ -350,10 +350,13 @@ class BranchingBandit(Policy):
 
     def reserve(self, name: str) -> int:
         """Return a new arm that this policy never chooses, for another one that shares the frontier with it."""
-        arm = self.arms.new(PAGES)
-        self._names.append(name)
+        arm = self._new_arm(PAGES, name)
         self._reserved.append(arm)
         return arm
+
+    def twin(self, arm: int, prefix: str) -> int:
+        """Return a new arm of the same kind as another one, with a record of its own."""
+        return self._new_arm(int(self.arms.kinds[arm]), prefix + self._names[arm])
 
     def promise(self, busy: Collection[str]) -> float:
         """Return the reward per cost that is expected of the best arm that is awake; 0 where none is."""
@@ -384,12 +387,16 @@ class BranchingBandit(Policy):
         """
         arm = self._arm_of.get(2 * cluster + kind)
         if arm is None:
-            arm = self._arm_of[2 * cluster + kind] = self.arms.new(kind, reader)
-            self._names.append(path[-SHOWN:])
+            arm = self._arm_of[2 * cluster + kind] = self._new_arm(kind, path[-SHOWN:], reader)
             if path.startswith(tuple(AGAIN.values())):
                 self._again = [*self._again, arm]
-            if arm == len(self._totals):
-                self._totals = np.concatenate([self._totals, np.zeros_like(self._totals)])
+        return arm
+
+    def _new_arm(self, kind: int, name: str, reader: str = "") -> int:
+        arm = self.arms.new(kind, reader)
+        self._names.append(name)
+        if arm == len(self._totals):
+            self._totals = np.concatenate([self._totals, np.zeros_like(self._totals)])
         return arm
 
     def _awake(self, busy: Collection[str]) -> NDArray[np.bool_]:
