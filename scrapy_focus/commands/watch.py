@@ -21,8 +21,8 @@ class WatchCommand(FindCommand):
     arguments = "URL... --rate 2000/day [options]"
     summary = "Watch a site for what is new, with so many requests a day"
     details = (
-        "Find what is new on a site, soon after it appears. The crawl begins at URL, learns on which pages new articles "
-        "are linked and how often, and visits these again as often as --rate allows. It writes news.jsonl (a line for "
+        "Find what is new on a site, soon after it appears. The crawl begins at URL, learns on which pages new "
+        "articles are linked and how often, and visits these again as often as --rate allows. It writes news.jsonl (a line for "
         "each article when it is seen first, and when it changes), feed.xml (for feed readers), fresh.csv (how often "
         "each page is visited) and index.html. It stays on the hosts of its URLs, and obeys robots.txt. It never ends "
         "by itself: stop it with Ctrl-C or SIGTERM, which ends it with status 130; the same command resumes there."

@@ -5,9 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from scrapy_focus.core.files import write_atomically
+from scrapy_focus.core.policy import WatchedPage
 from scrapy_focus.found.news import time_of, time_text
 from scrapy_focus.found.table import harmless
 
@@ -23,21 +24,7 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-class FreshPage(NamedTuple):
-    """One page that is watched."""
-
-    url: str
-    visits: int
-    changes: int  # that visits found
-    rate: float  # changes a day, as far as that can be known
-    low: float  # of a 90 % interval of that
-    high: float
-    targets: float  # new targets a day that are expected on it
-    last: float  # visit, in seconds since the epoch
-    next: float | None  # planned visit, likewise; None: it is due, or on its way
-
-
-def write_fresh(folder: Path, pages: Iterable[FreshPage]) -> None:
+def write_fresh(folder: Path, pages: Iterable[WatchedPage]) -> None:
     """Write ``fresh.csv``, the pages with most visits first; after a kill at any instant it is the old one or the new.
 
     Raises
@@ -55,7 +42,7 @@ def write_fresh(folder: Path, pages: Iterable[FreshPage]) -> None:
     write_atomically(folder / FRESH, text.getvalue().encode("utf-8-sig", errors="backslashreplace"))
 
 
-def read_fresh(folder: Path) -> list[FreshPage]:
+def read_fresh(folder: Path) -> list[WatchedPage]:
     """Return the pages of a folder, as they were written last; rows that make no sense are left out.
 
     Raises
@@ -71,13 +58,13 @@ def read_fresh(folder: Path) -> list[FreshPage]:
     return [page for page in found if page is not None]
 
 
-def _page(row: Mapping[str, str]) -> FreshPage | None:
+def _page(row: Mapping[str, str]) -> WatchedPage | None:
     try:
         rate, low, high, targets = (
             float(row[name]) for name in ("changes_a_day", "changes_a_day_low", "changes_a_day_high", "targets_a_day")
         )
         last = time_of(row["last_visit"])
-        page = FreshPage(
+        page = WatchedPage(
             row["url"], int(row["visits"]), int(row["changes"]), rate, low, high, targets,
             0.0 if last is None else last, time_of(row["next_visit"]),
         )  # fmt: skip

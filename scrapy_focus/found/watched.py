@@ -21,12 +21,12 @@ from scrapy_focus.found.words import number_of
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from scrapy_focus.found.fresh import FreshPage
+    from scrapy_focus.core.policy import WatchedPage
     from scrapy_focus.found.hours import Hour
     from scrapy_focus.found.news import Article
     from scrapy_focus.found.notes import Notes
 
-SHOWN = 100  # articles on the page
+SHOWN = 50  # articles on the page
 _KEPT = 1000  # lines of which the newest articles are
 _DELAYS = 100_000  # the last ones, of which the quantiles are
 
@@ -62,7 +62,7 @@ class Watched(NamedTuple):
     by: list[tuple[str, int]]  # what new articles were found on: a page, a feed, a sitemap; and how many
     hubs: list[tuple[str, int]]  # URLs of pages on which new articles were found, and how many, the most first
     hosts: list[str]
-    pages: list[FreshPage]  # that are watched
+    pages: list[WatchedPage]  # that are watched
     hours: list[Hour]
     damaged: int  # lines that could not be read
 

@@ -211,6 +211,10 @@ class ListNews:
     def from_crawler(cls, crawler: Crawler) -> Self:
         return cls(crawler.spider)  # type: ignore[arg-type]  # which named it
 
+    def close_spider(self) -> None:
+        if self.spider.watching is not None:
+            self.spider.watching.list_pages()
+
     def process_item(self, item: Any) -> Any:
         news = self.spider.news
         if not isinstance(item, NewsArticle) or news is None:

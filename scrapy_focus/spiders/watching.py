@@ -15,6 +15,7 @@ from scrapy_focus.engine.ending import ending_of
 from scrapy_focus.engine.feeds import flush_feeds
 from scrapy_focus.engine.host import host_of
 from scrapy_focus.found.folder import write_news
+from scrapy_focus.found.fresh import write_fresh
 from scrapy_focus.found.hours import HOUR, HourBook
 from scrapy_focus.found.news import time_text
 from scrapy_focus.found.notes import NoteBook
@@ -37,6 +38,7 @@ logger = printable_logger(__name__)
 _FIRST, _LAST = 15.0, 300.0  # seconds between two writings: at first, and after fifty minutes
 _SHARE = 0.1  # of the time since the beginning, in between
 _COST = 20.0  # times as long as a writing took
+_PAGES = 10_000  # that are listed in fresh.csv
 #: Counts of visits, and what they are called by the hour.
 VISITS = {name: f"visit/{name}" for name in ("first", "changed", "unchanged", "error")}
 
@@ -96,9 +98,10 @@ class WatchNotes:
 
     def _note(self, entry: Entry, outcome: Outcome) -> None:
         """Count a visit, before the crawl has its outcome, and see that it is written."""
-        host, hour = host_of(self.crawler), int(outcome.at // HOUR)
+        host = host_of(self.crawler)
         if host is None:
             return
+        hour = int(host.status().at // HOUR)
         if self._hours is not None and hour > self._hour > 0:
             self._try(self._hours.note, self._hour * HOUR, _counts(host.status()))
         self._hour = hour
@@ -115,6 +118,8 @@ class WatchNotes:
         """Write all that can be read of the watch now, and plan the next writing."""
         began = monotonic()
         self._try(self._stand, reason)
+        if reason is None:
+            self._try(self._list_pages)
         self._try(write_news, self.out, self._gathering)
         now = monotonic()
         wait = min(_LAST, max(_FIRST, _SHARE * (now - self._began)))
@@ -134,6 +139,14 @@ class WatchNotes:
             facts |= {"reason": reason, "ending": ending_of(self.crawler).sentence}
         self._book.state(facts)
         self._hours.note(status.at, _counts(status))
+
+    def list_pages(self) -> None:
+        """Write ``fresh.csv`` once more, while the frontier can still be read."""
+        self._try(self._list_pages)
+
+    def _list_pages(self) -> None:
+        if (host := host_of(self.crawler)) is not None:
+            write_fresh(self.out, host.watched(_PAGES))
 
     def _close(self, spider: Spider, reason: str) -> None:
         if self._alarm is not None:
