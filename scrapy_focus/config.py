@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from scrapy.utils.misc import load_object
 
-from scrapy_focus.core.budget import Budget
+from scrapy_focus.core.budget import Budget, Rate
 from scrapy_focus.core.contract import missing_of_stop
 from scrapy_focus.core.errors import ConfigError, FocusError
 from scrapy_focus.core.files import try_to_write
@@ -63,6 +63,7 @@ class Config:
     budget_requests: int | None = None
     budget_bytes: int | None = None
     budget_seconds: float | None = None
+    budget_rate: Rate | None = None
     stop: StopRule | None = None
     learned_from: str = ""
     learned_to: str = ""
@@ -118,6 +119,7 @@ class Config:
             budget_requests=_number(settings, "FOCUS_BUDGET_REQUESTS", int) or None,
             budget_bytes=_number(settings, "FOCUS_BUDGET_BYTES", int) or None,
             budget_seconds=_number(settings, "FOCUS_BUDGET_SECONDS", float) or None,
+            budget_rate=_rate(settings, "FOCUS_BUDGET_RATE"),
             stop=_stop(settings),
             learned_from=_path(settings, "FOCUS_LEARNED_FROM"),
             learned_to=_path(settings, "FOCUS_LEARNED_TO"),
@@ -218,7 +220,9 @@ class Config:
 
     def make_budget(self) -> Budget:
         """Return the budget, with nothing used."""
-        return Budget(requests=self.budget_requests, bytes=self.budget_bytes, seconds=self.budget_seconds)
+        return Budget(
+            requests=self.budget_requests, bytes=self.budget_bytes, seconds=self.budget_seconds, rate=self.budget_rate
+        )
 
     def mission(self) -> Mission:
         """Return what is looked for, as every policy is given it.
@@ -228,7 +232,8 @@ class Config:
         units: dict[Unit, float | None] = {"bytes": self.budget_bytes, "seconds": self.budget_seconds}
         limited = [unit for unit, limit in units.items() if limit is not None]
         unit = limited[0] if len(limited) == 1 and self.budget_requests is None else "requests"
-        return Mission.of(self.goal, words=self.keywords, unit=unit)
+        mission = Mission.of(self.goal, words=self.keywords, unit=unit)
+        return mission.at_rate(None if self.budget_rate is None else self.budget_rate.per_second)
 
 
 #: Types of resource, as Playwright names them.
@@ -243,6 +248,7 @@ SETTINGS = (
     "FOCUS_BLOCKED_MIMES",
     "FOCUS_BROWSER_OFFSITE",
     "FOCUS_BUDGET_BYTES",
+    "FOCUS_BUDGET_RATE",
     "FOCUS_BUDGET_REQUESTS",
     "FOCUS_BUDGET_SECONDS",
     "FOCUS_CHECKPOINT_EVERY",
@@ -593,6 +599,13 @@ def _paths(settings: BaseSettings, name: str) -> tuple[str, ...]:
             f"{name} has {brief(unfit[0])}; it takes a list of import paths, such as ['somelibrary.models.Model']"
         )
     return tuple(found)
+
+
+def _rate(settings: BaseSettings, name: str) -> Rate | None:
+    value = settings.get(name)
+    if value is None or (isinstance(value, str) and not value.strip()):
+        return None
+    return Rate.of(value, name)
 
 
 def _number(settings: BaseSettings, name: str, kind: type, least: float = 0) -> Any:

@@ -89,6 +89,8 @@ _SHOWN_ERRORS = 3  # with traceback; after that they are only counted
 _WRITTEN = ("close", "log", "save")  # errors of what is written when a crawl is closed
 _MOST_ERRORS = 100  # of the question whether there is anything to do
 _SKIPPED = 50  # links to copies that are passed over at once
+_PATIENCE = 60.0  # seconds for which a reward is waited for
+_WOKEN = 1_000  # links that slept, at once
 
 
 class FocusScheduler(BaseScheduler):
@@ -113,6 +115,9 @@ class FocusScheduler(BaseScheduler):
     """
 
     default_policy: ClassVar[type[Policy]] = BranchingBandit
+    #: How many seconds of the crawl pass in one. More than 1 is for demonstrations and tests, in which a day passes in
+    #: a minute: times of links, budgets of seconds and rates are in seconds of the crawl, waiting for hosts is not.
+    speed: ClassVar[float] = 1.0
 
     def __init__(self, crawler: Crawler, config: Config) -> None:
         self.crawler = crawler
@@ -120,7 +125,8 @@ class FocusScheduler(BaseScheduler):
         self.counts: Counter[str] = Counter()
         policy = config.make_policy()
         config.try_files()
-        clock = FastClock.of(text) if (text := crawler.settings.get(_CLOCK)) else None
+        clock = None if self.speed == 1.0 else FastClock(self.speed)
+        clock = FastClock.of(text) if (text := crawler.settings.get(_CLOCK)) else clock
         self._speed = 1.0 if clock is None else clock.speed  # seconds of the crawl in one of the machine's
         jobdir = job_dir(crawler.settings)
         self.job = self._make_job(Path(jobdir, "focus")) if jobdir else None
@@ -560,7 +566,10 @@ class FocusScheduler(BaseScheduler):
         return self.guard("near", False, self.near.skips, request, pick)
 
     def _choose(self) -> Pick | None:
-        """Let the crawl choose among the links of the highest priority that can be sent now."""
+        """Let the crawl choose among the links of the highest priority that can be sent now; all that are due wait."""
+        if self.crawl.asleep > _WOKEN and not self.crawl.wake(_WOKEN):
+            self._ask_again()
+            return None
         if not self.priorities:
             return self.crawl.next(self.slots.busy)
         return self.crawl.next(turns=self.priorities.turns(self.slots.busy))
@@ -784,17 +793,22 @@ class FocusScheduler(BaseScheduler):
             entry.links = links
 
     def _look_when_due(self) -> None:
-        """Let the engine ask again when the policy has something, a link is due, or a host may be asked again; or let
-        the crawl end, if that is never.
+        """Let the engine ask again when the policy has something, a link is due or has its turn, or a host may be asked
+        again; or let the crawl end, if that is never.
         """
         times = [] if (changes := self.slots.changes_in()) is None else [changes]
-        if (due := self.crawl.next_due) is not None:
-            times.append(max(0.0, due - self.crawl.status().at) / self._speed)
-        if not self._in_flight:
+        due, turn = self.crawl.next_due, self.crawl.next_turn
+        if due is not None or turn is not None or not self._in_flight:
             status = self.crawl.status()
-            if status.waiting and status.due is not None and status.due > status.at:
+            of_crawl = []
+            if due is not None:
+                of_crawl.append(due)
+            if status.waiting and turn is not None:
+                of_crawl.append(turn)
+            if not self._in_flight and status.waiting and status.due is not None and status.due > status.at:
                 self._never = status.due == math.inf
-                times.append((status.due - status.at) / self._speed)
+                of_crawl.append(status.due)
+            times += [max(0.0, time - status.at) / self._speed for time in of_crawl]
         if times:
             self._set_alarm(min(*times, _LONGEST))
 

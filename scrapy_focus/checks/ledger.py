@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from scrapy_focus.core.frontier import Drawn, Ranked, Sleeping
 
 HOSTS = ("a", "b", "c", "d")
+_WOKEN_SINGLY = 20  # links
 F = TypeVar("F", bound="Ranked | Drawn")
 
 
@@ -95,12 +96,18 @@ class LedgerMachine(ABC, Generic[F]):
         self._took(key, pick)
 
     def wake(self, now: float) -> None:
-        """Let all links wait that are due."""
+        """Let all links wait that are due, where they are many one after the other."""
         if not self.sleeping:
             return
         due = [key for key, (_, after) in self.model.asleep.items() if after <= now]
-        said = cast("Sleeping", self.frontier).wake(now)
-        require(said == len(due), f"wake({now}) woke {said} links, it should be {len(due)}")
+        frontier = cast("Sleeping", self.frontier)
+        parts = [1] * (len(due) - 2) if len(due) < _WOKEN_SINGLY else []
+        for left, part in enumerate(parts):
+            said = frontier.wake(now, part)
+            require(said == 1, f"wake({now}, 1) woke {said} links, it should be 1")
+            require(frontier.asleep == len(self.model.asleep) - left - 1, "wake(..., 1) woke more than it said")
+        said, rest = frontier.wake(now), len(due) - len(parts)
+        require(said == rest, f"wake({now}) woke {said} links, it should be {rest}")
         self.model.woke = max(self.model.woke, now)
         for key in due:
             self.model.waiting[key] = self.landed(self.model.asleep.pop(key)[0])

@@ -88,6 +88,7 @@ def rows_of(found: dict[str, Any]) -> list[tuple[str, str]]:
         ("outcomes", f"{found['outcomes']:,}, rewards {found['rewards']:,.6g}"),
     ]
     rows += [(name, _used(found, name)) for name in ("requests", "bytes", "seconds")]
+    rows += [("rate", f"at most {found['rate']}")] if found["rate"] else []
     for i, best in enumerate(found["best_arms"]):
         rows.append(
             (

@@ -2,12 +2,140 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+import re
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.core.printable import brief
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+_SECONDS = {"second": 1.0, "minute": 60.0, "hour": 3600.0, "day": 86_400.0}
+_RATE = re.compile(r"([+-]?[\d.,_e+-]+) ?(?:requests? ?)?(?:(?:/|per|an?) ?([a-z]+))?")
+_LONGEST = 100  # characters of a rate
+_MOST = 1e9  # requests a second
+_EXAMPLES = "such as '2000/day', '50/hour', '10/minute' or '2/second'"
+
+
+class Rate(NamedTuple):
+    """How many requests may go out in a time, in the long run.
+
+    Examples
+    --------
+    >>> rate = Rate.of("2000/day")
+    >>> str(rate), rate.interval
+    ('2,000 requests a day', 43.2)
+    """
+
+    requests: float
+    unit: str  # "second", "minute", "hour" or "day"
+
+    @classmethod
+    def of(cls, text: object, name: str = "rate") -> Self:
+        """Read a rate like ``2000/day``, ``2,000 requests per day`` or ``50 an hour``; ``name`` is what has it.
+
+        Raises
+        ------
+        ConfigError
+            If it is none, does not say in what time, or allows nothing.
+        """
+        words = " ".join(text.lower().split()) if isinstance(text, str) and len(text) <= _LONGEST else brief(text)
+        n, unit = _parts(words)
+        said = f"{name} is {brief(text)}"
+        if math.isnan(n) or (unit and unit not in _SECONDS):
+            raise ConfigError(f"{said}; it takes a number of requests per day, hour, minute or second, {_EXAMPLES}")
+        if not n > 0:
+            raise ConfigError(f"{said}, which allows nothing; give a positive number, or no rate at all")
+        if not unit:
+            raise ConfigError(f"{said}: requests a day or an hour? Give '{n:.15g}/day' or '{n:.15g}/hour', say")
+        if not 1 / _MOST < _SECONDS[unit] / n < math.inf:
+            raise ConfigError(f"{said}, which is no rate of requests; give one {_EXAMPLES}")
+        return cls(n, unit)
+
+    @property
+    def interval(self) -> float:
+        """Seconds from one request to the next."""
+        return _SECONDS[self.unit] / self.requests
+
+    @property
+    def per_second(self) -> float:
+        """Requests per second."""
+        return self.requests / _SECONDS[self.unit]
+
+    def __str__(self) -> str:
+        n = f"{self.requests:,.10g}" if self.requests == int(self.requests) else f"{self.requests:,g}"
+        return f"{n} request{'s' * (self.requests != 1)} {'an' if self.unit == 'hour' else 'a'} {self.unit}"
+
+
+def _parts(words: str) -> tuple[float, str]:
+    """Return the number and the unit in a text, NaN where there is no number, and ``""`` where there is no unit."""
+    found = _RATE.fullmatch(words)
+    try:
+        n = float(found[1].replace(",", "").replace("_", "")) if found else math.nan
+    except ValueError:
+        n = math.nan
+    unit = (found and found[2]) or ""
+    return n, unit.removesuffix("s")
+
+
+class Pace:
+    """Says when the next request may go out, so that no more do than a rate allows in the long run.
+
+    It is told the time, in seconds since the epoch. Each request takes a turn, and the next one is an interval later.
+    From the first request on, as many go out in any time as it has intervals, and one more, at most. Who comes late by
+    less than an interval (or a second, where that is longer) takes the turn that was his; what was missed for longer is
+    lost, so that no burst follows.
+
+    Parameters
+    ----------
+    rate
+        How many requests may go out in the long run.
+
+    Examples
+    --------
+    >>> pace = Pace(Rate.of("6/minute"))
+    >>> pace.take(1000.0), pace.take(1012.5), pace.take(5000.0)
+    (1010.0, 1020.0, 5010.0)
+    """
+
+    def __init__(self, rate: Rate) -> None:
+        self.rate = rate
+        self._begin = -math.inf  # of a row of turns, in seconds since the epoch
+        self._turns = 0  # of that row, that were taken
+
+    @property
+    def next(self) -> float:
+        """When the next turn is, in seconds since the epoch."""
+        return self._begin + self._turns * self.rate.interval
+
+    def take(self, at: float) -> float:
+        """Take a turn for a request that goes out now, or is about to, and return when the next one is."""
+        if at - self.next >= max(self.rate.interval, 1.0):
+            self._begin, self._turns = at, 0
+        self._turns += 1
+        return self.next
+
+    def give_back(self) -> None:
+        """A request that took a turn does not go out."""
+        self._turns -= 1
+
+    def waits(self, at: float) -> bool:
+        """Whether the next turn is still to come."""
+        return at < self.next
+
+    def state(self) -> dict[str, float]:
+        """Return what :meth:`restore` takes."""
+        begun = {"row": self._begin, "turns": self._turns} if math.isfinite(self._begin) else {}
+        return {**begun, "interval": self.rate.interval}
+
+    def restore(self, state: Mapping[str, float]) -> None:
+        """Be as another pace was; where that had another rate, the next turn is an interval after its last one."""
+        self._begin, self._turns = state.get("row", -math.inf), int(state.get("turns", 0))
+        interval = state.get("interval", self.rate.interval)
+        if interval != self.rate.interval and self._turns:
+            self._begin, self._turns = self._begin + (self._turns - 1) * interval, 1
 
 
 class Budget:
@@ -25,15 +153,28 @@ class Budget:
         Bytes received, headers and bodies, as sent over the network.
     seconds
         Seconds of wall-clock time since the crawl started, over all its runs.
+    rate
+        Requests of all kinds in a time, in the long run: ``"2000/day"``, or a :class:`Rate`. It ends no crawl, and
+        paces it: the next link is chosen when its turn comes (:attr:`pace`). What cannot wait, such as a redirect, a
+        retry or robots.txt, goes out at once, and takes a turn from those that are still to come.
     """
 
-    def __init__(self, *, requests: int | None = None, bytes: int | None = None, seconds: float | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        requests: int | None = None,
+        bytes: int | None = None,
+        seconds: float | None = None,
+        rate: Rate | str | None = None,
+    ) -> None:
         for name, value in (("requests", requests), ("bytes", bytes), ("seconds", seconds)):
             if value is not None and not value > 0:
                 raise ConfigError(f"a budget of {value} {name} allows nothing; give a positive number, or none at all")
         self.requests = None if requests is None else int(requests)
         self.bytes = None if bytes is None else int(bytes)
         self.seconds = None if seconds is None else float(seconds)
+        rate = Rate.of(rate, "the rate of a budget") if isinstance(rate, str) else rate
+        self.pace = None if rate is None else Pace(rate)
         self.requests_used = 0
         self.bytes_used = 0
         self.seconds_before = 0.0
@@ -54,6 +195,25 @@ class Budget:
         """Whether one more request may go out, or be handed out while ``reserved`` others wait to be sent."""
         return self.requests is None or self.requests_used + reserved < self.requests
 
+    @property
+    def rate(self) -> Rate | None:
+        """How many requests may go out in the long run; ``None``: as many as can."""
+        return None if self.pace is None else self.pace.rate
+
+    def take_turn(self, at: float) -> None:
+        """A request goes out, or is about to: where there is a rate, the next link waits for its turn."""
+        if self.pace is not None:
+            self.pace.take(at)
+
+    def give_back_turn(self) -> None:
+        """A request that took a turn does not go out."""
+        if self.pace is not None:
+            self.pace.give_back()
+
+    def next_turn(self, at: float) -> float | None:
+        """When the next link may be chosen, in seconds since the epoch; ``None``: now, as nothing else limits that."""
+        return self.pace.next if self.pace is not None and self.pace.waits(at) else None
+
     def exhausted(self) -> str:
         """Return what is used up (``"requests"``, ``"bytes"``, ``"seconds"``), or ``""``."""
         if self.requests is not None and self.requests_used >= self.requests:
@@ -71,14 +231,18 @@ class Budget:
 
     def state(self) -> dict[str, float]:
         """What was used so far, to be given to :meth:`restore` in the next run."""
-        return {"requests": self.requests_used, "bytes": self.bytes_used, "seconds": self.seconds_used}
+        used = {"requests": self.requests_used, "bytes": self.bytes_used, "seconds": self.seconds_used}
+        return used if self.pace is None else {**used, **self.pace.state()}
 
     def restore(self, state: Mapping[str, float]) -> None:
         """Count from what was used when a state was taken."""
         self.requests_used = int(state["requests"])
         self.bytes_used = int(state["bytes"])
         self.seconds_before += float(state["seconds"]) - self.seconds_used
+        if self.pace is not None:
+            self.pace.restore(state)
 
     def __repr__(self) -> str:
         limits = [f"{getattr(self, name):,} {name}" for name in ("requests", "bytes", "seconds") if getattr(self, name)]
+        limits += [] if self.rate is None else [f"at most {self.rate}"]
         return ", ".join(limits) or "unlimited"

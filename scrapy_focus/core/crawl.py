@@ -41,7 +41,7 @@ from scrapy_focus.core.contract import (
     worth,
 )
 from scrapy_focus.core.errors import ConfigError, FocusError, GoalError, PolicyError, StorageError
-from scrapy_focus.core.events import Added, Concluded, GaveUp, Heard, Picked, Recovered, Released, Sent, Woke
+from scrapy_focus.core.events import Added, Concluded, GaveUp, Heard, Paced, Picked, Recovered, Released, Sent, Woke
 from scrapy_focus.core.frontier import Ranks
 from scrapy_focus.core.giving_up import give_up
 from scrapy_focus.core.goal import ItemsGoal
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from os import PathLike
 
+    from scrapy_focus.core.budget import Rate
     from scrapy_focus.core.events import Event
     from scrapy_focus.core.frontier import Drawn, Frontier, MakeFrontier, Ranked
     from scrapy_focus.core.goal import Goal
@@ -105,6 +106,8 @@ class Status:
     at: float  # seconds since the epoch
     due: float | None  # when the next of those that wait may be chosen, likewise; None: now, or not known
     recovered: frozenset[int]  # keys that were in flight when a run was killed, and have no outcome since
+    rate: Rate | None = None  # requests that may go out in the long run; None: as many as can
+    next_turn: float | None = None  # when the rate lets the next link be chosen, likewise; None: now
     hosts: Sequence[str] = ()  # on which a link ever waited, where the frontier tells
     best_arms: Sequence[tuple[str, float, int]] = ()  # where asked for: name, reward, pulls
     left: Left | None = None  # where asked for: targets still to be found
@@ -219,8 +222,10 @@ class Crawl:
             raise ConfigError(f"frontier is the text {frontier!r}; it takes a frontier, or the callable that makes one")
         self.policy = policy
         self.goal: Goal = goal if goal is not None else ItemsGoal()
-        self.mission = mission if mission is not None else Mission.of(self.goal)
         self.budget = budget if budget is not None else Budget()
+        self.mission = mission if mission is not None else Mission.of(self.goal)
+        if self.budget.rate is not None:
+            self.mission = self.mission.at_rate(self.budget.rate.per_second)
         self.stop = stop
         self.most_waiting = most_waiting
         self.log = log
@@ -265,6 +270,7 @@ class Crawl:
         self._sleeping = sleeping_of(self.frontier)
         restored = job is not None and job.restore(self)
         if not restored:
+            policy.budget_rate = self.mission.rate
             policy.open(self.frontier, np.random.default_rng(seed), self.mission)
         if job is not None:
             self._begin_to_tell(job, is_new=not restored)
@@ -295,7 +301,7 @@ class Crawl:
         ``turns`` are several such sets in its place: the first that leaves something to choose counts.
         """
         self.expire()
-        self._wake()
+        self.wake()
         if turns is not None:
             order = cast("Ranked | Drawn", self.frontier)
             first = next((each for each in turns if order.awake(each).any()), None)
@@ -305,6 +311,8 @@ class Crawl:
         if self.finished() or not self.budget.left(len(self._unsent)) or not len(self.frontier):
             return None
         at = self._now()
+        if self.budget.next_turn(at) is not None:
+            return None
         self._chosen = choice = self._choose(busy, at)
         if choice is None:
             return None
@@ -322,7 +330,7 @@ class Crawl:
         """
         if not self.budget.left():
             return False
-        event = Sent(pick_id, self.budget.requests_used + 1)
+        event = Sent(pick_id, self.budget.requests_used + 1, self._now())
         self.apply(event)
         self._tell(event)
         return True
@@ -332,7 +340,7 @@ class Crawl:
         if n_bytes is not None:
             self.budget.bytes_used += n_bytes
             return
-        event = Sent(None, self.budget.requests_used - 1)
+        event = Sent(None, self.budget.requests_used - 1, self._now())
         self.apply(event)
         self._tell(event)
 
@@ -409,7 +417,8 @@ class Crawl:
 
     def status(self, *, best: int = 0) -> Status:
         """Return how the crawl stands; ``best``: with so many of the best arms, and what is expected to be left."""
-        waiting = self.frontier.waiting
+        waiting, at = self.frontier.waiting, self._now()
+        turn = self.budget.next_turn(at)
         due = self._ask("due", due_of, self.policy)
         best_arms = self._ask("best_arms", best_of, self.policy, best) if best else ()
         left = self._ask("expected_left", left_of, self.policy) if best else None
@@ -428,9 +437,11 @@ class Crawl:
             used=self.budget.state(),
             limits=self.budget.limits,
             finished=self.finished(),
-            at=self._now(),
-            due=None if due is FAILED else due,
+            at=at,
+            due=max((time for time in (None if due is FAILED else due, turn) if time is not None), default=None),
+            rate=self.budget.rate,
             recovered=frozenset(self.recovered),
+            next_turn=turn,
             hosts=getattr(self.frontier, "hosts", ()),
             best_arms=() if best_arms is FAILED else best_arms,
             left=None if left is FAILED else left,
@@ -451,6 +462,11 @@ class Crawl:
     def next_due(self) -> float | None:
         """When the first of these is due, in seconds since the epoch; ``None`` where nothing sleeps."""
         return None if self._sleeping is None else self._sleeping.next_due
+
+    @property
+    def next_turn(self) -> float | None:
+        """When the rate of the budget lets the next link be chosen, likewise; ``None``: now."""
+        return None if self.budget.pace is None else self.budget.next_turn(self._now())
 
     def knows(self, keys: Sequence[int]) -> list[State]:
         """Return what is known about each key."""
@@ -482,9 +498,7 @@ class Crawl:
             case Picked():
                 self._apply_picked(event)
             case Sent():
-                self.budget.requests_used = event.requests
-                if event.pick_id is not None:
-                    self._unsent.discard(event.pick_id)
+                self._apply_sent(event)
             case Concluded():
                 self._apply_concluded(event)
             case Added():
@@ -500,10 +514,12 @@ class Crawl:
             case Woke():
                 self._last = event.at
                 if self._sleeping is not None:
-                    self._sleeping.wake(event.at)
+                    self._sleeping.wake(*(event if event.most is not None else (event.at,)))
             case Heard():
                 self.policy.now = self._last = event.at
                 self._ask("hear", self.policy.hear, event.signals)
+            case Paced():
+                self.policy.budget_rate = event.rate
             case Snapshot():
                 self._restore(event)
 
@@ -512,6 +528,7 @@ class Crawl:
         pick, by_policy = self._choose_again(event) if choice is None else choice
         self.picks[pick.id] = pick
         self._unsent.add(pick.id)
+        self.budget.take_turn(event.at)
         if not by_policy:
             self._unchosen.add(pick.id)
         self.counts["selected"] += 1
@@ -521,9 +538,25 @@ class Crawl:
         if self.log is not None:
             self._ask("log", self.log.pick, pick, self.why)
 
+    def _apply_sent(self, event: Sent) -> None:
+        """Count a request; it takes a turn, unless its pick had one and this is its first."""
+        self._last = event.at
+        budget, has_turn = self.budget, event.pick_id in self._unsent
+        if event.requests > budget.requests_used and not has_turn:
+            budget.take_turn(event.at)
+        budget.requests_used = event.requests
+        if has_turn:
+            self._unsent.remove(cast("int", event.pick_id))
+
+    def _leave_unsent(self, pick_id: int) -> None:
+        """Give back the turn of a pick that is over, if no request went out for it."""
+        if pick_id in self._unsent:
+            self._unsent.remove(pick_id)
+            self.budget.give_back_turn()
+
     def _apply_released(self, event: Released) -> None:
         pick = self.picks.pop(event.pick_id)
-        self._unsent.discard(pick.id)
+        self._leave_unsent(pick.id)
         self.frontier.release(pick)
         if pick.id not in self._unchosen:
             self._ask("release", self.policy.release, pick)
@@ -538,7 +571,7 @@ class Crawl:
         if event.used:
             self.budget.restore(event.used)
         del self.picks[pick.id]
-        self._unsent.discard(pick.id)
+        self._leave_unsent(pick.id)
         self._unchosen.discard(pick.id)
         self.recovered.discard(pick.key)
         self.frontier.settle(pick, outcome.also)
@@ -641,13 +674,19 @@ class Crawl:
 
     # Choosing
 
-    def _wake(self) -> None:
-        """Let links wait that slept and are due."""
-        due = None if self._sleeping is None else self._sleeping.next_due
+    def wake(self, most: int | None = None) -> bool:
+        """Let links wait that slept and are due, so many of them at most; whether these are all.
+
+        :meth:`next` does so for all of them. Who has no time to wait for that calls this before, again and again.
+        """
+        due = self.next_due
         if due is not None and due <= (at := self._now()):
-            event = Woke(at)
+            event = Woke(at, most)
             self.apply(event)
             self._tell(event)
+            due = self.next_due if most is not None else None
+            return due is None or due > at
+        return True
 
     def _choose(self, busy: Collection[str], at: float) -> _Choice | None:
         """Let the policy choose; where it fails, any link; where it has nothing and nothing else would happen, one
@@ -848,7 +887,7 @@ class Crawl:
         self._unchosen.update(state.unchosen)
         for pick in self.frontier.flying.values():
             self.picks[pick.id] = pick._replace(chance=state.chances.get(pick.id))
-            self._unsent.add(pick.id)
+        self._unsent.update(state.unsent)
 
     def _snapshot(self) -> Snapshot:
         if len(self._stranded) > len(self.frontier) + len(self.picks):  # most of them wait no more
@@ -859,6 +898,7 @@ class Crawl:
             at=self._now(),
             used=self.budget.state(),
             limits=self.budget.limits,
+            rate="" if self.budget.rate is None else str(self.budget.rate),
             stop=None if self.stop is None else {"rule": self.stop.reason, **self.stop.state()},
             counts=dict(self.counts),
             rewards=self.rewards,
@@ -866,6 +906,7 @@ class Crawl:
             recovered=sorted(self.recovered),
             stranded=list(self._stranded),
             unchosen=sorted(self._unchosen),
+            unsent=sorted(self._unsent),
             chances={pick.id: pick.chance for pick in self.picks.values() if pick.chance is not None},
             log=None if self.log is None else self.log.mark(),
         )
@@ -888,6 +929,10 @@ class Crawl:
             self._tell(event)
         for pick_id in [*self.picks]:
             self.release(pick_id)
+        if self.policy.budget_rate != self.mission.rate:
+            paced = Paced(self.mission.rate)
+            self.apply(paced)
+            self._tell(paced)
 
     def _tell(self, event: Event) -> None:
         if self.job is not None:

@@ -43,6 +43,7 @@ class Sent(NamedTuple):
 
     pick_id: int | None  # for which it was; None: for none, or refunded
     requests: int  # used so far
+    at: float
 
 
 class Released(NamedTuple):
@@ -75,9 +76,10 @@ class GaveUp(NamedTuple):
 
 
 class Woke(NamedTuple):
-    """Links that slept until then wait from now on."""
+    """Links that slept until then wait from now on: the first of them, and so many at most."""
 
     at: float
+    most: int | None  # None: all of them
 
 
 class Heard(NamedTuple):
@@ -87,4 +89,10 @@ class Heard(NamedTuple):
     at: float
 
 
-Event = Added | Picked | Sent | Released | Recovered | Concluded | GaveUp | Woke | Heard
+class Paced(NamedTuple):
+    """From now on, so many requests may go out in the long run: another number than before."""
+
+    rate: float | None  # requests per second; None: as many as can
+
+
+Event = Added | Picked | Sent | Released | Recovered | Concluded | GaveUp | Woke | Heard | Paced

@@ -92,7 +92,7 @@ class Frontier(Protocol):
 class Sleeping(Protocol):
     """What a frontier can besides that knows :attr:`Placement.after <scrapy_focus.core.types.Placement.after>`.
 
-    A link that is placed for a time later than the last one that :meth:`wake` was given sleeps. Its state is
+    A link that is placed for a time later than the last one until which :meth:`wake` woke all sleeps. Its state is
     ``WAITING``; ``push``, ``move`` and ``vectors`` treat it as one that waits, and may wake it or let another one
     sleep. All else passes it over until it is woken: it is in no count of its arm nor in ``len()``, and is neither
     popped, taken, drawn, scanned nor dropped. When it is woken it waits in the arm and with the rank that it has, in
@@ -107,8 +107,11 @@ class Sleeping(Protocol):
     def next_due(self) -> float | None:
         """When the first of these is due, in seconds since the epoch; ``None`` where none sleeps."""
 
-    def wake(self, now: float) -> int:
-        """Let all links wait that are due, and return how many these were; O(log n) for each of them."""
+    def wake(self, now: float, most: int | None = None) -> int:
+        """Let all links wait that are due, or so many of them, and return how many these were; O(log n) for each.
+
+        With ``most``, those that have been due for longest come first, and the older first where that is equal.
+        """
 
 
 class Ranked(Frontier, Protocol):

@@ -26,6 +26,7 @@ class Snapshot:
     at: float = 0.0  # when that is, in seconds since the epoch
     used: Mapping[str, float] = field(default_factory=dict)  # of the budget
     limits: Mapping[str, float | None] = field(default_factory=dict)  # of the budget; for those who look at it
+    rate: str = ""  # the same: requests that may go out in the long run, "": as many as can
     stop: Mapping[str, Any] | None = None  # what the stop rule saw, with its reason
     counts: Mapping[str, int] = field(default_factory=dict)
     rewards: float = 0.0
@@ -33,6 +34,7 @@ class Snapshot:
     recovered: Sequence[int] = ()  # keys that were in flight when a run was killed, and have no outcome since
     stranded: Sequence[int] = ()  # keys of links that were placed for a policy that could not
     unchosen: Sequence[int] = ()  # ids of picks in flight that were chosen for a policy that could not
+    unsent: Sequence[int] = ()  # ids of picks in flight for which no request went out yet
     chances: Mapping[int, float] = field(default_factory=dict)  # by pick in flight, where it is known
     log: tuple[str, int] | None = None  # how far the decision log is written
 

@@ -7,6 +7,7 @@ policy takes from it what its own parameters leave open.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, get_args
 
@@ -63,6 +64,8 @@ class Mission:
             )
         if isinstance(self.words, str) or not all(isinstance(each, str) for each in self.words):
             raise ConfigError(f"words is {self.words!r}; it takes a list of words and phrases")
+        if self.rate is not None and not 0 < self.rate < math.inf:
+            raise ConfigError(f"rate is {self.rate!r}; it takes requests per second, above 0, or None for any")
         words = dict.fromkeys(" ".join(word.split()) for word in self.words)
         object.__setattr__(self, "types", frozenset(self.types))
         object.__setattr__(self, "words", tuple(word for word in words if word))
@@ -86,8 +89,14 @@ class Mission:
         """Return the same mission with another unit to be saved."""
         return replace(self, unit=unit)
 
+    def at_rate(self, rate: float | None) -> Self:
+        """Return the same mission with another rate, in requests per second."""
+        return replace(self, rate=rate)
+
     def describe(self) -> dict[str, Any]:
-        """Return what must be equal for a stored crawl to resume, as text. What is to be saved may change."""
+        """Return what must be equal for a stored crawl to resume, as text. What is to be saved and the rate may
+        change.
+        """
         return {
             "types": ", ".join(sorted(self.types)),
             "words": ", ".join(self.words),

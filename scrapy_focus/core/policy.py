@@ -88,6 +88,9 @@ class Policy(ABC):
     #: Seconds since the epoch, set before each call; in a simulation since its beginning. It never goes back, and a
     #: crawl that is resumed is told what it was told before.
     now: float = 0.0
+    #: Requests per second that may be used in the long run, ``None`` for as many as can (``FOCUS_BUDGET_RATE``). Set
+    #: before ``open``. A crawl that is resumed with another rate sets that before anything new happens.
+    budget_rate: float | None = None
 
     def keeps(self, mission: Mission) -> Keeps:
         """Say what is kept of waiting links: ``Ranks()``, or vectors of a width. Asked before ``open``."""

@@ -60,7 +60,9 @@ class Speed:
             if limit is None:
                 continue
             rest = max(0.0, limit - used[unit])
-            if now > began and after[0] - before[0] >= _FEW and done:
+            if unit == "requests" and status.rate is not None:
+                ends.append(rest * max(status.rate.interval, self._delay))
+            elif now > began and after[0] - before[0] >= _FEW and done:
                 ends.append(rest * (now - began) / done)
             elif unit == "requests" and self._delay:
                 ends.append(rest * self._delay)
@@ -166,6 +168,9 @@ def _details(host: Host, status: Status) -> list[str]:
         f"{status.used['bytes'] / 1e6:,.1f} MB, {status.waiting:,} links wait in {status.awake:,} arms, "
         f"{status.in_flight} in flight",
     ]
+    if status.rate:
+        turn = "" if status.next_turn is None else f", the next one in {duration(status.next_turn - status.at)}"
+        lines.append(f"at most {status.rate}{turn}")
     if status.asleep:
         due = max(0.0, (status.next_due or 0.0) - status.at)
         lines.append(f"{status.asleep:,} links wait until a time, the next is due in {duration(due)}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from itertools import islice
-from math import isfinite, isnan
+from math import inf, isfinite, isnan, nextafter
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
@@ -139,15 +139,16 @@ class Ledger(ABC):
         """When the first of these is due, in seconds since the epoch; ``None`` where none sleeps."""
         return self._sleepers.next_due
 
-    def wake(self, now: float) -> int:
-        """Let all links wait that are due, and return how many these were; O(log n) for each of them."""
-        self._woke = max(self._woke, now)
-        due, known = self._sleepers.due(now), self._known
+    def wake(self, now: float, most: int | None = None) -> int:
+        """Let all links wait that are due, or so many of them, and return how many these were; O(log n) for each."""
+        due, known = islice(self._sleepers.due(now), most), self._known
         n = 0
         while some := list(islice(due, _WOKEN_AT_ONCE)):
             for sleeper, slot in zip(some, self._let_wait(some), strict=True):
                 known.set(sleeper.key, slot)
             n += len(some)
+        left = self.next_due
+        self._woke = max(self._woke, now if left is None or left > now else nextafter(left, -inf))
         return n
 
     @property

@@ -111,7 +111,7 @@ class Sleepers:
         return sleeper
 
     def due(self, now: float) -> Iterator[Sleeper]:
-        """Yield who is to sleep no longer than until a time, the earliest first, and let them out; go to the end."""
+        """Yield who is to sleep no longer than until a time, the earliest first, and let them out as they come."""
         while self.next_due is not None and self.next_due <= now:
             bed = self._runs.best(self._down, self._age)
             sleeper = self.get(bed)

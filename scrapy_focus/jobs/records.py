@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_focus.core.errors import StorageError
-from scrapy_focus.core.events import Added, Concluded, GaveUp, Heard, Picked, Recovered, Released, Sent, Woke
+from scrapy_focus.core.events import Added, Concluded, GaveUp, Heard, Paced, Picked, Recovered, Released, Sent, Woke
 from scrapy_focus.core.noted import NotedPage
 from scrapy_focus.core.types import Link, Outcome, Signal, State
 
@@ -106,6 +106,8 @@ def record_of(event: Event) -> Record:
             return "wake", *event
         case Heard():
             return "heard", [tuple(signal) for signal in event.signals], event.at
+        case Paced():
+            return "pace", *event
 
 
 def event_of(record: Record, flying: Mapping[int, Pick]) -> Event:
@@ -144,5 +146,7 @@ def event_of(record: Record, flying: Mapping[int, Pick]) -> Event:
         case "heard":
             signals, at = values
             return Heard([Signal(*signal) for signal in signals], at)
+        case "pace":
+            return Paced(*values)
         case _:
             raise StorageError(f"the journal has a {kind!r}, which this version does not know; see scrapy focus-check")

@@ -12,7 +12,7 @@ import heapq
 import itertools
 import math
 from collections import Counter, deque
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -86,7 +86,8 @@ def simulate(
         What :class:`~scrapy_focus.recordings.writer.SiteWriter` wrote, or the path of its file.
     budget
         Requests of all kinds, or a :class:`~scrapy_focus.core.budget.Budget`, whose limits are used; without one, until
-        nothing is left. A policy that fetches pages again needs one, or a stop rule.
+        nothing is left. A policy that fetches pages again needs one, or a stop rule. At a rate, links wait for their
+        turns as they do live.
     concurrency
         Picks in flight at most. With 1, a simulation chooses what a live crawl with ``FOCUS_MAX_INFLIGHT = 1`` does,
         if goal, mission, seed and spider are equal.
@@ -161,7 +162,7 @@ def simulate(
     clock = SimulatedClock()
     crawl = Crawl(
         policy, frontier=frontier, goal=goal, mission=mission,
-        budget=Budget(requests=limits.requests, bytes=limits.bytes, seconds=limits.seconds),
+        budget=Budget(requests=limits.requests, bytes=limits.bytes, seconds=limits.seconds, rate=limits.rate),
         stop=copy.deepcopy(stop), most_waiting=most_waiting, seed=seed, log=log, strict=True, clock=clock,
     )  # fmt: skip
     answers = Answers(
@@ -216,8 +217,8 @@ class _Run:
             while len(self._waiting) < concurrency and (pick := self.crawl.next()) is not None:
                 self._start(pick)
             self._look_after_owed()
-            if self._is_due_first(concurrency):
-                self.clock.now = max(self.clock.now, cast("float", self.crawl.next_due))
+            if (chance := self._next_chance(concurrency)) is not None:
+                self.clock.now = max(self.clock.now, chance)
             elif self._waiting:
                 self.clock.now, _, flight = heapq.heappop(self._waiting)
                 self._advance(flight)
@@ -226,12 +227,17 @@ class _Run:
             elif not self._wait():
                 return
 
-    def _is_due_first(self, concurrency: int) -> bool:
-        """Whether a link that sleeps can be fetched before anything that is on its way arrives."""
-        due = self.crawl.next_due
-        if due is None or not self._waiting or len(self._waiting) >= concurrency or self.crawl.finished():
-            return False
-        return due < self._waiting[0][0]
+    def _next_chance(self, concurrency: int) -> float | None:
+        """When another link is due or has its turn, and can be fetched before anything that is on its way arrives."""
+        crawl = self.crawl
+        due, turn = crawl.next_due, crawl.next_turn
+        if (due is None and turn is None) or not 0 < len(self._waiting) < concurrency or crawl.finished():
+            return None
+        times = [] if due is None else [due]
+        if turn is not None:
+            times = [max(time, turn) for time in times] + ([turn] if len(crawl.frontier) else [])
+        first = min(times, default=math.inf)
+        return first if first < self._waiting[0][0] else None
 
     def _wait(self) -> bool:
         """Where nothing is on its way, let the time pass until something happens; ``False`` if nothing will."""

@@ -397,16 +397,14 @@ DRAWN = {
 
 
 @pytest.mark.parametrize("cls", RANKED, ids=lambda cls: cls.__name__)
-@pytest.mark.parametrize("seed", [0, 1])
-def test_a_broken_ranked_frontier_is_reported(cls: type[InMemory], seed: int) -> None:
+def test_a_broken_ranked_frontier_is_reported(cls: type[InMemory]) -> None:
     """The check fails, and its message says what is wrong."""
     with pytest.raises((AssertionError, FrontierError), match=RANKED[cls]):
-        check_ranked(cls, seed=seed)
+        check_ranked(cls, seed=0)
 
 
 @pytest.mark.parametrize("cls", DRAWN, ids=lambda cls: cls.__name__)
-@pytest.mark.parametrize("seed", [0, 1])
-def test_a_broken_drawn_frontier_is_reported(cls: type[DrawnInMemory], seed: int) -> None:
+def test_a_broken_drawn_frontier_is_reported(cls: type[DrawnInMemory]) -> None:
     """The check fails, and its message says what is wrong."""
     with pytest.raises((AssertionError, FrontierError), match=DRAWN[cls]):
-        check_drawn(cls, seed=seed)
+        check_drawn(cls, seed=0)

@@ -86,15 +86,15 @@ class Model:
 
 
 @pytest.mark.usefixtures("sizes")
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize(("hosts", "arms", "ranks"), [(1, 1, 1000), (3, 2, 5), (40, 3, 1000), (4, 60, 3)])
 def test_a_queue_is_a_set_of_sorted_lists(hosts: int, arms: int, ranks: int, seed: int) -> None:
     """Any order of insertions, removals and pops behind busy hosts gives what sorted lists give."""
     rng = random.Random(seed)
     model = Model(hosts)
-    for step in range(600):
+    for step in range(400):
         busy = {name for name in [*model.hosts, "unknown"] if rng.random() < 0.3}
-        growing = 0.65 if step < 300 else 0.3
+        growing = 0.65 if step < 200 else 0.3
         if rng.random() < growing:
             for _ in range(rng.randrange(5)):
                 model.insert(rng.randrange(arms), rng.randrange(hosts), float(rng.randrange(ranks)))

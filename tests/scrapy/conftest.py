@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from crawls import REACTOR
 from mocksite import MockSite
 from scrapy.core.engine import ExecutionEngine
 
@@ -18,6 +19,22 @@ collect_ignore = ["wrongclock"]  # a module for the Python of a crawl, see soake
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "reactor: run with a Twisted reactor too, see test_reactor.py")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With a reactor, run what is the same with the add-on and without once, with the add-on."""
+    if REACTOR:
+        given = [(item, getattr(item, "callspec", None)) for item in items]
+        twice = [
+            item for item, spec in given if spec is not None and spec.params.get("addon") is False and _has_addon(item)
+        ]
+        config.hook.pytest_deselected(items=twice)
+        items[:] = [item for item in items if item not in twice]
+
+
+def _has_addon(item: pytest.Item) -> bool:
+    """Whether a test is told of every value of ``addon`` for itself."""
+    return any("addon" in mark.args[:1] and len(mark.args[1]) > 1 for mark in item.iter_markers("parametrize"))
 
 
 @pytest.fixture(autouse=True)

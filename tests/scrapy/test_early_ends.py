@@ -101,7 +101,7 @@ def test_a_time_ends_a_crawl(
     spider: type[Spider], limit: str, items: int, settings: dict[str, Any], addon: bool
 ) -> None:
     """Also while pages are awaited that never come; what came before is there."""
-    waits = {"DOWNLOAD_DELAY": 0.05 if spider is Endless else 0, "DOWNLOAD_TIMEOUT": 4, "RETRY_ENABLED": False}
+    waits = {"DOWNLOAD_DELAY": 0.05 if spider is Endless else 0, "DOWNLOAD_TIMEOUT": 3, "RETRY_ENABLED": False}
     result = ended(spider, {**settings, **waits, limit: 2}, addon=addon)
     assert result.reason == limit.lower()
     assert len(result.items) == items

@@ -93,27 +93,32 @@ def served() -> Iterator[MockSite]:
         yield site
 
 
-@WAYS
+MISTAKES = {
+    "no URL": ((), 2, ("where to start",)),
+    "typing error": (("root=htp://example.org/",), 2, ("'htp://example.org/'", "https://example.org/")),
+    "unknown host": (("root=http://nowhere.invalid/",), 4, ("http://nowhere.invalid/", "no host of that name")),
+    "refused": (("root=http://127.0.0.1:9/",), 4, ("http://127.0.0.1:9/", "connection was refused")),
+    "404": (("root={site}nothing",), 4, ("it answers 404",)),
+    "robots": (("root={site}forbidden",), 4, ("robots.txt forbids it",)),
+    "wrong type": (
+        ("root={site}", "targets=parquet"),
+        3,
+        ("No parquet in 5 requests", "2 text/html", "1 application/pdf"),
+    ),
+    "budget 0": (("root={site}", "budget=0"), 2, ("budget is '0'", "it takes a number")),
+    "out a file": (("root={site}", "out={file}"), 2, ("out", "name a")),
+    "budget": (("root={site}", "budget=4"), 6, ("budget of requests is used up", "1 file found in 4 requests")),
+}
+BOTH = ("no URL", "404", "wrong type", "budget 0")  # ways say the same, and the command is that of most users
+
+
 @pytest.mark.parametrize(
-    ("arguments", "status", "words"),
-    [
-        ((), 2, ("where to start",)),
-        (("root=htp://example.org/",), 2, ("'htp://example.org/'", "https://example.org/")),
-        (("root=http://nowhere.invalid/",), 4, ("http://nowhere.invalid/", "no host of that name")),
-        (("root=http://127.0.0.1:9/",), 4, ("http://127.0.0.1:9/", "connection was refused")),
-        (("root={site}nothing",), 4, ("it answers 404",)),
-        (("root={site}forbidden",), 4, ("robots.txt forbids it",)),
-        (("root={site}", "targets=parquet"), 3, ("No parquet in 5 requests", "2 text/html", "1 application/pdf")),
-        (("root={site}", "budget=0"), 2, ("budget is '0'", "it takes a number")),
-        (("root={site}", "out={file}"), 2, ("out", "name a")),
-        (("root={site}", "budget=4"), 6, ("budget of requests is used up", "1 file found in 4 requests")),
-    ],
-    ids=["no URL", "typing error", "unknown host", "refused", "404", "robots", "wrong type", "budget 0", "out a file", "budget"],
-)  # fmt: skip
-def test_mistakes(
-    arguments: tuple[str, ...], status: int, words: tuple[str, ...], way: str, served: MockSite, tmp_path: Path
-) -> None:
+    ("mistake", "way"),
+    [(each, way) for each in MISTAKES for way in ("crawl", "files") if way == "files" or each in BOTH],
+)
+def test_mistakes(mistake: str, way: str, served: MockSite, tmp_path: Path) -> None:
     """Each has its status, and a last line that says what was wrong and what to do; there are three lines at most."""
+    arguments, status, words = MISTAKES[mistake]
     (tmp_path / "file").touch()
     filled = [each.format(site=served.url("/"), file=tmp_path / "file") for each in arguments]
     out = [] if any(each.startswith("out=") for each in filled) else [f"out={tmp_path / 'found'}"]

@@ -328,11 +328,11 @@ def summary(all_done: list[Done]) -> str:
 @pytest.mark.parametrize(
     ("settings", "plan"),
     [
-        (HASHED, ["after_requests", "in_a_checkpoint", "at_its_start"]),
-        (PAGES, ["sometime", "at_a_new_journal", "after_requests"]),
-        ({**HASHED, "FOCUS_KILL_SAFE_FETCH": True}, ["after_requests", "sometime", "at_its_start", "after_requests"]),
-        (TREE, ["after_requests", "in_a_checkpoint", "sometime"]),
-        (BREADTH_FIRST, ["at_its_start", "after_requests", "near_its_end"]),
+        (HASHED, ["after_requests", "in_a_checkpoint"]),
+        (PAGES, ["sometime", "at_a_new_journal"]),
+        ({**HASHED, "FOCUS_KILL_SAFE_FETCH": True}, ["after_requests", "at_its_start", "after_requests"]),
+        (TREE, ["in_a_checkpoint", "after_requests"]),
+        (BREADTH_FIRST, ["at_its_start", "near_its_end"]),
     ],
     ids=["bandit", "tagpath", "kill_safe_fetch", "tree", "breadth_first"],
 )
@@ -341,7 +341,7 @@ def test_a_killed_crawl_does_what_another_does(
 ) -> None:
     """Every page is fetched and every item is there, only what was in flight is fetched twice, and nothing is unlearned."""
     done = hunted(nursery, tmp_path / "0", settings, plan, 1, english)
-    assert len(done.hunt.kills) >= 2
+    assert len(done.hunt.kills) >= len(plan) - 1
     print(summary([done]))
 
 

@@ -76,6 +76,9 @@ VALUES: list[Any] = [
 ]  # fmt: skip
 POLICIES = [name for name, preset in known_policies().items() if not PolicySpec.parse(name).make().needs_truth]
 
+DEFAULT = next(name for name in POLICIES if PolicySpec.parse(name).load() is BranchingBandit)
+PARAMS = ["FOCUS_POLICY_PARAMS"]  # all that a policy has to do with
+
 
 def check_message(error: ConfigError, *named: str) -> None:
     """Fail unless an error is short, printable, and names what it is about."""
@@ -101,8 +104,9 @@ def read(values: dict[str, Any], policy: type[Policy], folder: Path) -> None:
         log.close()
 
 
-@pytest.mark.parametrize("name", SETTINGS)
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize(
+    ("name", "policy"), [(name, policy) for policy in POLICIES for name in (SETTINGS if policy == DEFAULT else PARAMS)]
+)
 def test_any_value_of_a_setting(name: str, policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is read, or an error of at most 500 characters names the setting, and repeats no long value."""
     monkeypatch.chdir(tmp_path)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 sys.path.insert(0, str(Path(__file__).parents[2] / "example_project"))
 from scrapy_focus.spiders.datasets import DatasetsSpider
 
-BUDGET = 400
+BUDGET = 300
 PRIVATE = "/private/"  # what robots.txt of the portal forbids
 LIVE = {
     "CONCURRENT_REQUESTS": 1,

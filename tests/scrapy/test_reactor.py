@@ -18,7 +18,9 @@ WAITS = TESTS / "test_put_off_hosts.py"  # which takes a minute, most of which i
 
 
 def test_the_same_with_a_reactor() -> None:
-    """Every test that is marked ``reactor`` passes where crawls run in Twisted's reactor."""
+    """Every test that is marked ``reactor`` passes where crawls run in Twisted's reactor, with the add-on where others
+    run it without one, too.
+    """
     run_marked("reactor and not slow and not alone", str(TESTS), f"--ignore={WAITS}")
 
 

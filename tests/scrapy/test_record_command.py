@@ -230,7 +230,7 @@ def test_verify_says_whether_a_recording_is_what_was_written(
 
 def test_a_kill_loses_nothing(tmp_path: Path) -> None:
     """A recording that is killed twice and then finished is the same as one that never was."""
-    n = 400
+    n = 250
     with MockSite(latency=0.1) as site:
         root = f"root={site.url(f'/page/0/{n}')}"
         for patience in (0.2, 2.5):  # seconds, before and after the first time that anything is written

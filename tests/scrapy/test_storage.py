@@ -101,8 +101,7 @@ def small_disk(tmp_path: Path):
     run(["umount", str(folder)])
 
 
-@pytest.mark.parametrize("addon", [False, True], ids=["scheduler", "addon"])
-@pytest.mark.parametrize("kilobytes", [40, 150, 400])
+@pytest.mark.parametrize(("kilobytes", "addon"), [(40, True), (150, False), (400, True)])
 def test_files_that_cannot_grow(site: MockSite, tmp_path: Path, kilobytes: int, addon: bool) -> None:
     """The crawl stops with ``focus_storage``; with room again it goes on, and fetches again what was in flight."""
     more = {"SCHEDULER": "", "ADDONS": '{"scrapy_focus.Addon": 500}'} if addon else {}

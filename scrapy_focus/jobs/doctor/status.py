@@ -156,6 +156,7 @@ def _say_crawl(crawl: dict[str, Any], tail: Tail) -> dict[str, Any]:
         "parameters": described,
         "used": used,
         "limits": limits,
+        "rate": str(crawl.get("rate") or ""),
         "left": {name: None if limit is None else max(0, limit - used[name]) for name, limit in limits.items()},
         "outcomes": counts.get("outcomes", 0),
         "rewards": float(crawl["rewards"]) + float(tail.rewards),
