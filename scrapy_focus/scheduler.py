@@ -42,6 +42,7 @@ from scrapy_focus.engine.marks import PICK, VISIT, WHY
 from scrapy_focus.engine.nearcopies import PARAMETERS, NearCopyFilter
 from scrapy_focus.engine.priorities import Priorities
 from scrapy_focus.engine.requests import MissingCallback, Requests, project_of
+from scrapy_focus.engine.signals import Signals
 from scrapy_focus.engine.slots import Slots, slot_name
 from scrapy_focus.engine.stats import Stats, persistence, summary
 from scrapy_focus.engine.structured import CountStructured
@@ -176,6 +177,7 @@ class FocusScheduler(BaseScheduler):
             if self.job is not None:
                 self.job.close()
             raise
+        self.signals = Signals(crawler, self, self.links, self.crawl.hear)
         self.closing = Closing(crawler, self.crawl.goal, resumable=self.job is not None)
         self.slots = Slots(crawler, limit=config.max_inflight_per_slot)
         self.inflight = InFlight(crawler, self.slots)
@@ -395,6 +397,24 @@ class FocusScheduler(BaseScheduler):
     def recall(self, request: Request) -> Response | None:
         """Return the answer to a request that had arrived when an earlier run was killed, if it did."""
         return None if self.answers is None else self.guard("recall", None, self._recall, self.answers, request)
+
+    def hear(self, url: str, modified: float | None = None, *, kind: str = "ping") -> bool:
+        """Somebody says that a page changed, in seconds since the epoch, or just now: the policy hears it.
+
+        For extensions that are told so, by a WebSub hub, say; to be called in the thread of the crawl. ``kind`` says
+        who it is, as each kind is believed as far as it proved right.
+
+        Returns
+        -------
+        bool
+            ``False`` where that does nothing: the policy does not listen, the URL was never seen, or the time is to
+            come. A URL that is not known may be crawled: ``crawler.engine.crawl(Request(url))``.
+        """
+        if self._closed or self._failed:
+            return False
+        heard = self.guard("hear", False, self.signals.ping, url, modified, kind)
+        self._ask_again()
+        return heard
 
     def reward(self, pick_id: int, value: float) -> None:
         """Say what an outcome was worth whose goal had said ``None``; may be called at any time."""
@@ -694,7 +714,8 @@ class FocusScheduler(BaseScheduler):
             self.guard("note", None, listener, entry, outcome)
         self._concluding.add(entry.pick.id)
         work = self._reporting(entry, outcome)
-        if len(entry.links) > PART and not self._stopping:
+        is_long = len(entry.links) > PART or self.guard("hear", False, self.signals.is_long, entry)
+        if is_long and not self._stopping:
             self.turns.add(work)
         else:
             deque(work, 0)
@@ -720,6 +741,7 @@ class FocusScheduler(BaseScheduler):
 
     def _reporting(self, entry: Entry, outcome: Outcome) -> Iterator[None]:
         try:
+            yield from self._hearing(entry)
             yield from self._locating(entry)
             self._tell_seen(entry, outcome)
             fresh = {link.key for link in entry.links}
@@ -745,6 +767,11 @@ class FocusScheduler(BaseScheduler):
         self.seen.forget(self.links.concluded(entry))
         if self.answers is not None:
             self.answers.forget(entry.pick.key)
+
+    def _hearing(self, entry: Entry) -> Iterator[None]:
+        steps = self.signals.hearing(entry)
+        while self.guard("hear", False, has_more, steps):
+            yield
 
     def _locating(self, entry: Entry) -> Iterator[None]:
         steps = self.links.locating(entry)

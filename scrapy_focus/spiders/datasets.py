@@ -26,7 +26,7 @@ from scrapy_focus.spiders.again import NOT_MODIFIED, Again
 from scrapy_focus.spiders.arguments import refuse_unknown, try_out
 from scrapy_focus.spiders.following import be_quiet
 from scrapy_focus.spiders.items import DataFile, GoneFile, SkippedFile
-from scrapy_focus.spiders.listings import NamedSitemaps, links_of_listing
+from scrapy_focus.spiders.listings import NamedSitemaps, comes_back, feeds_named_in, links_of_listing
 from scrapy_focus.spiders.middlewares import LongPagesAreCut
 from scrapy_focus.spiders.notes import CrawlNotes
 from scrapy_focus.spiders.printing import PrintUrls
@@ -162,7 +162,7 @@ class DatasetsSpider(SiteSpider):
         page = ResponsePage(response)
         listing = "" if "html" in mime else listing_of(beginning(response.body))
         if listing and (listing != "sitemap" or self.sitemaps):
-            for request in links_of_listing(response, listing):
+            for request in links_of_listing(response, listing, feeds=self.comes_back):
                 if self._follows(request.url):
                     yield request.replace(errback=self.skip)
         found = self.goal.finds(mime, response.url, page) and (
@@ -172,9 +172,16 @@ class DatasetsSpider(SiteSpider):
             yield self.file(response, file_mime(mime, response.url, page))
         if isinstance(response, HtmlResponse) and (not found or "html" in mime) and can_be_read(response):
             self._note(response, "page")
+            if self.comes_back:
+                yield from (feed.replace(errback=self.skip) for feed in feeds_named_in(response))
             yield from self.links(response)
         elif not found:
             self._note(response, "other")
+
+    @property
+    def comes_back(self) -> bool:
+        """Whether pages are fetched again, so that feeds say what is new."""
+        return comes_back(self.crawler)
 
     def _note(self, response: Response, what: What) -> None:
         if self.again is not None:

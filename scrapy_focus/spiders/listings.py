@@ -1,4 +1,4 @@
-"""Sitemaps and catalogues of data sets as pages of links, which wait in places of their own."""
+"""Sitemaps, feeds and catalogues of data sets as pages of links, which wait in places of their own."""
 
 from __future__ import annotations
 
@@ -7,29 +7,31 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin
 
 import scrapy
-from lxml import etree
 from scrapy import signals
-from scrapy.utils.sitemap import Sitemap
+from scrapy.http import HtmlResponse
+from scrapy.utils.response import get_base_url
 
-from scrapy_focus.core.printable import brief, printable_logger
+from scrapy_focus.engine.host import host_of
 from scrapy_focus.engine.marks import LINK
-from scrapy_focus.web.listings import listed_in, whole
+from scrapy_focus.engine.pages import can_be_read
+from scrapy_focus.web.entries import LARGEST, MOST, feeds_of_page, read_listing
+from scrapy_focus.web.listings import beginning, listed_in, listing_of, whole
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from scrapy.crawler import Crawler
     from scrapy.http import Response
     from scrapy.robotstxt import RobotParser
 
-logger = printable_logger(__name__)
+    from scrapy_focus.web.listings import Listing
 
 _NAMED = 20  # sitemaps in a robots.txt that are asked for
 _INDEXED = 1000  # in an index
-_LISTED = 50_000  # URLs of a sitemap or catalogue, as the protocol allows
 _DEPTH = 2  # indexes within each other
 _NESTED = "sitemap_depth"  # in the meta of a request
-_MAXSIZE = 52_428_800  # bytes of a sitemap, as the protocol allows
+_FEED = 10_000_000  # bytes of a feed
+_READ = 10_000_000  # bytes of a sitemap in a crawl whose pages do not come back
 
 
 class NamedSitemaps:
@@ -51,42 +53,82 @@ class NamedSitemaps:
                 self.crawler.engine.crawl(made)
 
 
-def links_of_listing(response: Response, kind: str) -> Iterator[scrapy.Request]:
-    """Yield a request for each URL of a sitemap or catalogue, lazily; none for any other kind of listing."""
-    body = whole(response.body)
+def comes_back(crawler: Crawler) -> bool:
+    """Whether the policy of a running crawl fetches pages again: then sitemaps and feeds say what is new."""
+    host = host_of(crawler)
+    return host is not None and host.policy.can("again")
+
+
+def listing_links(response: Response, callback: Callable[..., Any] | None = None) -> Iterator[scrapy.Request]:
+    """Yield a request for each feed that a page names, or for what a sitemap or feed lists; none for any other answer.
+
+    For the callbacks of spiders whose pages come back, beside their own links: each kind of listing is a place of links
+    by itself, and the title of an entry is its anchor.
+
+    Examples
+    --------
+    ::
+
+        def parse(self, response):
+            yield from listing_links(response)
+            if isinstance(response, HtmlResponse):
+                yield from response.follow_all(css="a")
+    """
+    if isinstance(response, HtmlResponse):
+        made = feeds_named_in(response)
+    else:
+        made = links_of_listing(response, listing_of(beginning(response.body)), feeds=True)
+    for request in made:
+        yield request if callback is None else request.replace(callback=callback)
+
+
+def feeds_named_in(response: HtmlResponse) -> Iterator[scrapy.Request]:
+    """Yield a request for each feed that a page names for itself, ten at most."""
+    if not can_be_read(response):
+        return
+    for url, title in feeds_of_page(response.selector.root, get_base_url(response)):
+        made = _request(response.url, url, "(page)/feed", anchor=title)
+        if made is not None:
+            made.meta["download_maxsize"] = _FEED
+            yield made
+
+
+def links_of_listing(response: Response, kind: Listing, *, feeds: bool = False) -> Iterator[scrapy.Request]:
+    """Yield a request for each URL of a sitemap or catalogue, lazily; none for any other kind of listing.
+
+    ``feeds``: as in a crawl whose pages come back: for the entries of feeds, too, and more of a large sitemap is read.
+    """
     if kind == "catalogue":
-        for url in islice(listed_in(body), _LISTED):
+        for url in islice(listed_in(whole(response.body)), MOST):
             if (made := _request(response.url, url, "(catalogue)/dataset")) is not None:
                 yield made
     elif kind == "sitemap":
-        yield from _links_of_sitemap(body, response)
-
-
-def _links_of_sitemap(body: bytes, response: Response) -> Iterator[scrapy.Request]:
-    depth = response.meta.get(_NESTED, 0)
-    try:
-        sitemap = Sitemap(body)
-        is_index = sitemap.type == "sitemapindex"
-        if is_index and depth >= _DEPTH:
-            return
-        for entry in islice(sitemap, _INDEXED if is_index else _LISTED):
-            place, nested = ("(sitemap)/sitemap", depth + 1) if is_index else ("(sitemap)/url", None)
-            made = _request(response.url, entry["loc"], place, depth=nested)
-            if made is not None:
+        yield from _links_of_sitemap(response, LARGEST if feeds else _READ)
+    elif kind == "feed" and feeds:
+        for entry in read_listing(response.body, kind, largest=_FEED):
+            if (made := _request(response.url, entry.url, "(feed)/entry", anchor=entry.title)) is not None:
                 yield made
-    except (etree.XMLSyntaxError, StopIteration, ValueError) as error:
-        logger.debug("%s is read up to where it is broken: %s", brief(response.url), error)
 
 
-def _request(base: str, href: str, place: str, *, depth: int | None = None) -> scrapy.Request | None:
+def _links_of_sitemap(response: Response, largest: int) -> Iterator[scrapy.Request]:
+    depth = response.meta.get(_NESTED, 0)
+    for n, entry in enumerate(read_listing(response.body, "sitemap", largest=largest)):
+        if entry.is_listing and (depth >= _DEPTH or n >= _INDEXED):
+            return
+        place, nested = ("(sitemap)/sitemap", depth + 1) if entry.is_listing else ("(sitemap)/url", None)
+        if (made := _request(response.url, entry.url, place, depth=nested)) is not None:
+            yield made
+
+
+def _request(base: str, href: str, place: str, *, depth: int | None = None, anchor: str = "") -> scrapy.Request | None:
     """Return a request whose link stands in this place, ``None`` where it is none that can be asked for; ``depth``: of
     a sitemap, in how many others it is named.
     """
-    meta: dict[str, Any] = {LINK: {"tag_path": place}}
+    meta: dict[str, Any] = {LINK: {"tag_path": place, "anchor": anchor} if anchor else {"tag_path": place}}
     if depth is not None:
-        meta |= {_NESTED: depth, "download_maxsize": _MAXSIZE}
+        meta |= {_NESTED: depth, "download_maxsize": LARGEST}
     try:
         url = urljoin(base, href)
-        return scrapy.Request(url, meta=meta) if url.startswith(("http://", "https://")) else None
+        return scrapy.Request(url, meta=meta) if href and url.startswith(("http://", "https://")) else None
     except ValueError:
         return None

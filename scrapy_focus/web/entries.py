@@ -1,0 +1,265 @@
+"""What sitemaps and feeds list: URLs, titles, and when pages changed, as they say it.
+
+Neither is parsed into a tree: they are read in pieces, so that one of fifty megabytes takes no more memory than its
+entries. Entities are not resolved, and nothing that a document names is fetched.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urljoin
+
+from lxml import etree
+
+from scrapy_focus.web.listings import beginning, whole
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from lxml.etree import _Element
+
+    from scrapy_focus.web.listings import Listing
+
+#: Bytes of a sitemap, as the protocol allows.
+LARGEST = 52_428_800
+#: URLs of a sitemap, as the protocol allows.
+MOST = 50_000
+
+_PIECE = 1 << 16  # bytes
+_ELEMENTS = 3_000_000  # that are looked at: of 50,000 entries, 60 each
+_LONGEST = 4096  # characters of a text that are read
+_TITLE = 200  # characters that are kept
+_BASE = "{http://www.w3.org/XML/1998/namespace}base"
+_ABOUT = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}about"
+_ENTRIES = frozenset({"url", "sitemap", "item", "entry"})
+_CHANGED = ("lastmod", "updated", "modified", "date_modified")  # what says when an entry changed ...
+_BEGAN = ("pubDate", "date", "published", "issued", "created", "date_published")  # ... and, where nothing does, began
+_FEED_TYPES = frozenset({"application/rss+xml", "application/atom+xml", "application/feed+json"})
+_FEEDS = 10  # that a page may name
+
+
+class Listed(NamedTuple):
+    """An entry of a sitemap or feed. ``url`` may be relative to the listing, and ``""`` where there is none."""
+
+    url: str
+    title: str = ""
+    changed: str = ""  # when, as it is written
+    is_listing: bool = False  # whether it is a sitemap, too
+
+
+class Reading:
+    """Reads a sitemap or feed: iterating gives the entries of each piece, so that one may pause between them.
+
+    Parameters
+    ----------
+    body
+        As it was received; it may be gzip.
+    kind
+        What :func:`~scrapy_focus.web.listings.listing_of` says of it; of any other than a sitemap or feed nothing is
+        read.
+    largest, most
+        Bytes that are read, and entries.
+
+    Attributes
+    ----------
+    cut
+        Whether there is more of it than was read.
+    """
+
+    def __init__(self, body: bytes, kind: Listing, *, largest: int = LARGEST, most: int = MOST) -> None:
+        self.body = body
+        self.kind = kind
+        self.largest = largest
+        self.most = most
+        self.cut = False
+
+    def __iter__(self) -> Iterator[list[Listed]]:
+        if self.kind not in ("sitemap", "feed"):
+            return
+        left = self.most
+        for part in self._json() if beginning(self.body).lstrip()[:1] == b"{" else self._xml():
+            if len(part) > left:
+                self.cut = True
+            yield part[:left]
+            left -= len(part)
+            if left <= 0:
+                return
+
+    def _xml(self) -> Iterator[list[Listed]]:
+        target = _Entries()
+        parser = etree.XMLParser(
+            target=target, recover=True, resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True
+        )
+        try:
+            for piece in self._pieces():
+                parser.feed(piece)
+                yield target.taken()
+            parser.close()
+        except _TooMany:
+            self.cut = True
+        except (etree.XMLSyntaxError, ValueError):  # what came before that is read
+            pass
+        yield target.taken()
+
+    def _pieces(self) -> Iterator[bytes]:
+        left = self.largest
+        for piece in _inflated(self.body) if self.body.startswith(b"\x1f\x8b") else _slices(self.body):
+            if len(piece) > left:
+                self.cut = True
+            yield piece[:left]
+            left -= len(piece)
+            if self.cut:
+                return
+
+    def _json(self) -> Iterator[list[Listed]]:
+        try:
+            items: Any = json.loads(whole(self.body))
+            items = items["items"]
+        except (ValueError, RecursionError, TypeError, KeyError):
+            return
+        if isinstance(items, list):
+            yield [_listed(_texts(item), "feed") for item in items if isinstance(item, dict)]
+
+
+def read_listing(body: bytes, kind: Listing, *, largest: int = LARGEST, most: int = MOST) -> Iterator[Listed]:
+    """Yield the entries of a sitemap or feed in its order; see :class:`Reading`.
+
+    Examples
+    --------
+    >>> list(read_listing(b"<rss><item><title>A</title><link>/a</link><pubDate>2026</pubDate></item></rss>", "feed"))
+    [Listed(url='/a', title='A', changed='2026', is_listing=False)]
+    """
+    for part in Reading(body, kind, largest=largest, most=most):
+        yield from part
+
+
+def feeds_of_page(root: _Element, base: str) -> list[tuple[str, str]]:
+    """Return the URLs of the feeds that a page names for itself, each with its title: ten at most."""
+    found: dict[str, str] = {}
+    for element in root.iter("link"):
+        rels = (element.get("rel") or "").lower().split()
+        mime = (element.get("type") or "").partition(";")[0].strip().lower()
+        if "alternate" not in rels or mime not in _FEED_TYPES:
+            continue
+        try:
+            url = urljoin(base, (element.get("href") or "").strip())
+        except ValueError:
+            continue
+        if element.get("href") and url.startswith(("http://", "https://")):
+            found.setdefault(url, " ".join((element.get("title") or "").split())[:_TITLE])
+        if len(found) == _FEEDS:
+            break
+    return list(found.items())
+
+
+class _TooMany(Exception):
+    """There are more elements than are looked at."""
+
+
+class _Entries:
+    """What an XML parser tells its events to: keeps the entries of a sitemap or feed, and nothing else."""
+
+    def __init__(self) -> None:
+        self._found: list[Listed] = []
+        self._elements = 0
+        self._root = ""
+        self._bases: list[str] = []  # of the open elements
+        self._depth = 0  # within an entry
+        self._entry: dict[str, str] = {}
+        self._kind: Listing = ""
+        self._texts: list[str] = []
+        self._room = 0  # characters
+
+    def taken(self) -> list[Listed]:
+        """Return the entries that came since this was asked last."""
+        found, self._found = self._found, []
+        return found
+
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        self._elements += 1
+        if self._elements > _ELEMENTS:
+            raise _TooMany
+        name = tag.rpartition("}")[2]
+        if not self._bases:
+            self._root = name
+        self._bases.append(_joined(self._bases[-1] if self._bases else "", attributes.get(_BASE, "")))
+        if self._depth:
+            self._depth += 1
+            if self._depth == 2:
+                self._begin(name, attributes)
+        elif name in _ENTRIES and len(self._bases) > 1:
+            self._depth = 1
+            self._entry = {"about": attributes.get(_ABOUT, "")}
+
+    def _begin(self, name: str, attributes: Mapping[str, str]) -> None:
+        self._texts, self._room = [], _LONGEST
+        if name == "link" and "href" in attributes and attributes.get("rel", "alternate") == "alternate":
+            self._entry.setdefault("href", _joined(self._bases[-1], attributes["href"].strip()[:_LONGEST]))
+        elif name == "guid" and attributes.get("isPermaLink", "true") != "true":
+            self._room = 0
+
+    def data(self, text: str) -> None:
+        if self._depth > 1 and self._room > 0:
+            self._texts.append(text[: self._room])
+            self._room -= len(text)
+
+    def end(self, tag: str) -> None:
+        base = self._bases.pop()
+        if not self._depth:
+            return
+        if self._depth == 2:
+            name, text = tag.rpartition("}")[2], "".join(self._texts).strip()
+            if text:
+                self._entry[name] = _joined(base, text) if name == "link" else text
+        self._depth -= 1
+        if not self._depth:
+            kind = self._root if self._root in ("urlset", "sitemapindex") else "feed"
+            self._found.append(_listed(self._entry, kind))
+
+    def close(self) -> None:
+        """The document is at its end."""
+
+
+def _listed(entry: Mapping[str, str], kind: str) -> Listed:
+    """Return an entry by the texts of its elements."""
+    changed = next((entry[name] for name in (*_CHANGED, *_BEGAN) if entry.get(name)), "")
+    if kind != "feed":
+        return Listed(entry.get("loc", ""), changed=changed, is_listing=kind == "sitemapindex")
+    url = next((entry[name] for name in ("link", "href", "url", "external_url", "about") if entry.get(name)), "")
+    guid = entry.get("guid", "")
+    if not url and guid.startswith(("http://", "https://")):
+        url = guid
+    return Listed(url, " ".join(entry.get("title", "").split())[:_TITLE], changed)
+
+
+def _texts(item: Mapping[Any, Any]) -> dict[str, str]:
+    return {str(name): value[:_LONGEST].strip() for name, value in item.items() if isinstance(value, str)}
+
+
+def _joined(base: str, url: str) -> str:
+    if not (base and url):
+        return url or base
+    try:
+        return urljoin(base, url)
+    except ValueError:
+        return url
+
+
+def _slices(body: bytes) -> Iterator[bytes]:
+    for at in range(0, len(body), _PIECE):
+        yield body[at : at + _PIECE]
+
+
+def _inflated(body: bytes) -> Iterator[bytes]:
+    """Yield what is in a gzip file, up to where it is broken."""
+    inflater = zlib.decompressobj(wbits=31)
+    waiting = body
+    try:
+        while waiting and not inflater.eof:
+            if piece := inflater.decompress(waiting, _PIECE):
+                yield piece
+            waiting = inflater.unconsumed_tail
+    except zlib.error:
+        return
