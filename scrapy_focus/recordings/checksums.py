@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from scrapy_focus.core.errors import RecordingError
-from scrapy_focus.recordings.format import open_recording, reading
+from scrapy_focus.recordings.format import WITH_VERSIONS, open_recording, reading
 
 if TYPE_CHECKING:
     import sqlite3
@@ -24,6 +24,12 @@ if TYPE_CHECKING:
 
 SUMS = "sums"  # the name under which they are in the table meta
 _AT_ONCE = 10_000  # rows
+_VERSIONS = {  # where URLs have several answers
+    "begins": "SELECT page, since FROM begins ORDER BY page",
+    "versions": "SELECT * FROM versions ORDER BY id",
+    "version_links": "SELECT source, position, target, tag_path, anchor, context FROM version_links ORDER BY source, "
+    "position",
+}
 _ROWS = {  # of each table, in an order that does not depend on how they are stored
     "meta": "SELECT name, value FROM meta WHERE name <> 'sums' ORDER BY name",
     "texts": "SELECT id, text FROM texts ORDER BY id",
@@ -34,7 +40,9 @@ _ROWS = {  # of each table, in an order that does not depend on how they are sto
 
 def sums_of(database: sqlite3.Connection) -> dict[str, str]:
     """Return a checksum of each table of a recording; linear in its bytes, about a microsecond a link."""
-    return {table: _sum(table, database.execute(question)) for table, question in _ROWS.items()}
+    has_versions = database.execute("PRAGMA user_version").fetchone()[0] == WITH_VERSIONS
+    questions = {**_ROWS, **(_VERSIONS if has_versions else {})}
+    return {table: _sum(table, database.execute(question)) for table, question in questions.items()}
 
 
 def verify(path: Path) -> str:
@@ -66,7 +74,7 @@ _ADVICE = "take another copy, or record the site again"
 def _sum(table: str, rows: sqlite3.Cursor) -> str:
     made = blake2b(digest_size=16)
     while some := rows.fetchmany(_AT_ONCE):
-        if table == "links":
+        if table in ("links", "version_links"):
             made.update(np.fromiter(chain.from_iterable(some), np.int64).astype("<i8").tobytes())
         else:
             _add(made, chain.from_iterable(some))

@@ -14,7 +14,6 @@ import zlib
 from contextlib import closing, contextmanager
 from functools import cached_property
 from pathlib import Path
-from sys import intern
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -24,6 +23,7 @@ from w3lib.url import canonicalize_url
 from scrapy_focus.core.errors import RecordingError
 from scrapy_focus.recordings.graph import read_links
 from scrapy_focus.recordings.html import decode
+from scrapy_focus.recordings.versions import read_columns, read_histories
 from scrapy_focus.web.mime import extension
 from scrapy_focus.web.sniff import sniff
 
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 APPLICATION = 0x53464353  # application_id of the SQLite file
 FORMAT = 1
+WITH_VERSIONS = 2  # the format of recordings in which URLs have several answers
 _LARGEST = 1 << 30  # bytes of a body, Scrapy's DOWNLOAD_MAXSIZE
 
 SCHEMA = """
@@ -95,7 +96,10 @@ class Completeness(NamedTuple):
 class RecordedSite:
     """A site as it was recorded, read-only. URLs are numbered from 0 in the order in which they were found.
 
-    Columns have shape (n_urls,). Pickled by its path, so that other processes open it again.
+    Columns have shape (n_urls,), and tell what each URL answered first. Where URLs answered otherwise later, each of
+    these answers has a number too, behind those of the URLs (:meth:`at`), by which its links, headers and body are
+    asked for, and at which its values stand in :attr:`answers`. Pickled by its path, so that other processes open it
+    again.
 
     Parameters
     ----------
@@ -116,6 +120,9 @@ class RecordedSite:
             self.meta: dict[str, Any] = {
                 name: json.loads(value) for name, value in self._database.execute("SELECT name, value FROM meta")
             }
+            version = self._database.execute("PRAGMA user_version").fetchone()[0]
+            #: Whether URLs may have several answers, each from a time on.
+            self.has_versions: bool = version == WITH_VERSIONS
             self._read_pages()
             self._read_links()
             #: Numbers of the URLs where a crawl of it starts.
@@ -154,8 +161,28 @@ class RecordedSite:
             names.append(known[netloc])
         return names
 
+    @property
+    def begin(self) -> float:
+        """When the first change of the site is, in seconds since the epoch; 0 where its pages have one version each."""
+        return 0.0 if self._histories is None else self._histories.begin
+
+    @property
+    def end(self) -> float:
+        """When the last is, likewise."""
+        return 0.0 if self._histories is None else self._histories.end
+
+    def at(self, page: int, time: float) -> int:
+        """Return the number of the answer that a URL gave at a time, in seconds since the epoch; -1: it was not there,
+        and answered 404.
+        """
+        return page if self._histories is None else self._histories.at(page, time)
+
+    def history(self, page: int) -> list[tuple[float, int]]:
+        """Return since when each answer of a URL held, and its number, in order; ``-inf``: as long as one knows."""
+        return [(-math.inf, page)] if self._histories is None else self._histories.of(page)
+
     def links(self, page: int) -> slice:
-        """Return where the links of a page stand in the columns ``targets`` and ``tag_paths``, in document order."""
+        """Return where the links of an answer stand in the columns ``targets`` and ``tag_paths``, in document order."""
         return slice(int(self._starts[page]), int(self._starts[page + 1]))
 
     def tag_path(self, link: int) -> str:
@@ -163,36 +190,35 @@ class RecordedSite:
         return self._paths[int(self.tag_paths[link])]
 
     def texts(self, page: int, links: NDArray[np.int64]) -> list[tuple[str, str]]:
-        """Return anchor and context of some links of a page, by their places in the columns."""
+        """Return anchor and context of some links of an answer, by their places in the columns."""
         positions = (links - self._starts[page]).tolist()
+        table, source = ("links", page) if page < self.n_urls else ("version_links", page - self.n_urls)
         with reading(self.path):
             rows = self._database.execute(
-                "SELECT position, a.text, c.text FROM links JOIN texts a ON a.id = anchor JOIN texts c ON c.id = "
+                f"SELECT position, a.text, c.text FROM {table} JOIN texts a ON a.id = anchor JOIN texts c ON c.id = "  # noqa: S608
                 "context WHERE source = ? AND position IN (SELECT value FROM json_each(?))",
-                (page, json.dumps(positions)),
+                (source, json.dumps(positions)),
             )
             found = {position: (anchor, context) for position, anchor, context in rows}
             return [found[position] for position in positions]
 
     def headers(self, page: int) -> dict[str, str]:
-        """Return the headers with which a URL answered."""
+        """Return the headers of an answer."""
         with reading(self.path):
-            row = self._database.execute(
-                "SELECT text FROM pages JOIN texts ON texts.id = headers WHERE pages.id = ?", (page,)
-            ).fetchone()
+            row = self._row("text", page, "JOIN texts ON texts.id = headers")
             headers: dict[str, str] = json.loads(row[0] or "{}")
         return headers
 
     def body(self, page: int) -> bytes | None:
-        """Return the body with which a URL answered, ``None`` where it was not kept."""
+        """Return the body of an answer, ``None`` where it was not kept."""
         with reading(self.path):
-            row = self._database.execute("SELECT body FROM pages WHERE id = ?", (page,)).fetchone()
+            row = self._row("body", page)
             if row[0] is None:
                 return None
             unpacker = zlib.decompressobj()
             body = unpacker.decompress(row[0], _LARGEST)
             if not unpacker.eof:  # files are passed on, and this one may come from anybody
-                raise ValueError(f"the body of {self.urls[page]} is cut off or has more than {_LARGEST:,} bytes")
+                raise ValueError(f"the body of {self.url_of(page)} is cut off or has more than {_LARGEST:,} bytes")
             return body
 
     def text(self, page: int) -> str:
@@ -206,15 +232,29 @@ class RecordedSite:
             If the site was recorded without bodies.
         """
         body = self.body(page)
-        if body is None and self.size[page] and "html" in self.mimes[page] and 200 <= self.status[page] < 300:
+        answers = self.answers
+        if body is None and answers.size[page] and "html" in answers.mimes[page] and 200 <= answers.status[page] < 300:
             raise RecordingError(
-                f"the text of {self.urls[page]} was asked for, and {self.path} has no bodies: record the site again "
+                f"the text of {self.url_of(page)} was asked for, and {self.path} has no bodies: record the site again "
                 "with --bodies, or bodies=True"
             )
         try:
             return "" if body is None else decode(body, self.headers(page))[0]
         except (LookupError, UnicodeError):  # it says that it is encoded as what is no encoding of text
             return ""
+
+    def url_of(self, answer: int) -> str:
+        """Return the URL of an answer."""
+        return self.urls[answer if answer < self.n_urls else self._row("page", answer)[0]]
+
+    def _row(self, columns: str, answer: int, joined: str = "") -> tuple[Any, ...]:
+        """Return columns of an answer."""
+        table, number = ("pages", answer) if answer < self.n_urls else ("versions", answer - self.n_urls)
+        row: tuple[Any, ...] = self._database.execute(
+            f"SELECT {columns} FROM {table} {joined} WHERE {table}.id = ?",  # noqa: S608 (constants)
+            (number,),
+        ).fetchone()
+        return row
 
     def with_extension(self, extensions: Collection[str]) -> NDArray[np.bool_]:
         """Return which URLs have one of these extensions (lower case, without the dot)."""
@@ -234,45 +274,45 @@ class RecordedSite:
         self._database.close()
 
     def _read_pages(self) -> None:
-        rows = self._database.execute(
-            "SELECT id, url, status, error, mime, size, seconds, redirect, depth, header_size, digest FROM pages ORDER "
-            "BY id"
-        ).fetchall()
-        columns: list[tuple[Any, ...]] = list(zip(*rows, strict=True)) or [()] * 11
-        page, url, status, error, mime, size, seconds, redirect, depth, header_size, digest = columns
-        if page != tuple(range(len(page))):
+        rows = self._database.execute("SELECT id, url, depth FROM pages ORDER BY id").fetchall()
+        if [page for page, _, _ in rows] != list(range(len(rows))):
             raise ValueError("pages are missing")
-        self.urls: list[str] = list(url)
-        #: HTTP status; 0 where there was no response.
-        self.status: NDArray[np.int16] = np.array([value or 0 for value in status], np.int16)
-        #: Why there was no response, by URL number.
-        self.errors: dict[int, str] = {page: text for page, text in enumerate(error) if text}
-        #: Whether the URL was asked for when the site was recorded.
-        self.recorded: NDArray[np.bool_] = np.array(
-            [value is not None or text is not None for value, text in zip(status, error, strict=True)], np.bool_
-        )
-        self.mimes: list[str] = [intern(value) for value in mime]
-        #: Bytes of the body.
-        self.size: NDArray[np.int64] = np.array(size, np.int64)
-        #: Bytes of the headers.
-        self.header_size: NDArray[np.int64] = np.array(header_size, np.int64)
-        #: Seconds that the response took; 0: unknown.
-        self.seconds: NDArray[np.float64] = np.array(seconds, np.float64)
-        #: Number of the URL that a redirect leads to; -1: it is none, or leads off the site.
-        self.redirect: NDArray[np.int64] = np.array([-1 if value is None else value for value in redirect], np.int64)
-        #: Clicks from the root; -1: unknown.
-        self.depth: NDArray[np.int64] = np.array([-1 if value is None else value for value in depth], np.int64)
-        #: Equal for equal bodies; 0 where there was none.
-        self.digest: NDArray[np.int64] = np.array(
-            [int.from_bytes(value or b"", "big", signed=True) for value in digest], np.int64
-        )
-
-        if len(self.redirect) and not -1 <= self.redirect.min() <= self.redirect.max() < self.n_urls:
+        self.urls: list[str] = [url for _, url, _ in rows]
+        #: The columns of all answers: those of the URLs as they were first, and behind them those of later versions.
+        self.answers = read_columns(self._database, has_versions=self.has_versions)
+        redirect = self.answers.redirect
+        if len(redirect) and not -1 <= redirect.min() <= redirect.max() < self.n_urls:
             raise ValueError("a page redirects to one that is not there")
+        first = self.answers.first(self.n_urls) if self.has_versions else self.answers
+        #: HTTP status; 0 where there was no response.
+        self.status: NDArray[np.int16] = first.status
+        #: Why there was no response, by URL number.
+        self.errors: dict[int, str] = first.errors
+        #: Whether the URL was asked for when the site was recorded.
+        self.recorded: NDArray[np.bool_] = first.recorded
+        self.mimes: list[str] = first.mimes
+        #: Bytes of the body.
+        self.size: NDArray[np.int64] = first.size
+        #: Bytes of the headers.
+        self.header_size: NDArray[np.int64] = first.header_size
+        #: Seconds that the response took; 0: unknown.
+        self.seconds: NDArray[np.float64] = first.seconds
+        #: Number of the URL that a redirect leads to; -1: it is none, or leads off the site.
+        self.redirect: NDArray[np.int64] = first.redirect
+        #: Clicks from the root; -1: unknown.
+        self.depth: NDArray[np.int64] = np.array([-1 if value is None else value for _, _, value in rows], np.int64)
+        #: Equal for equal bodies; 0 where there was none.
+        self.digest: NDArray[np.int64] = first.digest
+        self._histories = read_histories(self._database, self.n_urls) if self.has_versions else None
 
     def _read_links(self) -> None:
         self._starts, targets, texts = read_links(self._database, self.n_urls)
-        #: Number of the URL that each link leads to, shape (n_links,).
+        if self.has_versions:
+            n_versions = len(self.answers.mimes) - self.n_urls
+            starts, more, paths = read_links(self._database, n_versions, self.n_urls, table="version_links")
+            self._starts = np.concatenate([self._starts, len(targets) + starts[1:]])
+            targets, texts = np.concatenate([targets, more]), np.concatenate([texts, paths])
+        #: Number of the URL that each link leads to, shape (n_links,); the links of later versions stand at the end.
         self.targets: NDArray[np.int32] = targets
         last = self._database.execute("SELECT coalesce(max(id), 0) FROM texts").fetchone()[0]
         if texts.max(initial=0) > last:
@@ -292,13 +332,16 @@ class RecordedSite:
 
 
 class RecordedPage:
-    """A :class:`~scrapy_focus.core.types.Page` that is read from a recording when asked."""
+    """A :class:`~scrapy_focus.core.types.Page` that is read from a recording when asked: the first of a URL, or another
+    of its answers.
+    """
 
-    __slots__ = ("page", "site")
+    __slots__ = ("answer", "page", "site")
 
-    def __init__(self, site: RecordedSite, page: int) -> None:
+    def __init__(self, site: RecordedSite, page: int, answer: int | None = None) -> None:
         self.site = site
         self.page = page
+        self.answer = page if answer is None else answer
 
     @property
     def url(self) -> str:
@@ -308,22 +351,22 @@ class RecordedPage:
     @property
     def status(self) -> int:
         """As recorded; 0: there was no response."""
-        return int(self.site.status[self.page])
+        return int(self.site.answers.status[self.answer])
 
     @property
     def headers(self) -> Mapping[str, str]:
         """As recorded."""
-        return self.site.headers(self.page)
+        return self.site.headers(self.answer)
 
     @property
     def text(self) -> str:
         """The decoded body, ``""`` where it was not kept."""
-        return self.site.text(self.page)
+        return self.site.text(self.answer)
 
     @property
     def kind(self) -> str:
         """The MIME type that the first bytes speak for, ``""`` where they were not kept."""
-        return sniff(self.site.body(self.page) or b"")
+        return sniff(self.site.body(self.answer) or b"")
 
 
 def open_recording(path: Path, *, writable: bool) -> sqlite3.Connection:
@@ -351,11 +394,11 @@ def open_recording(path: Path, *, writable: bool) -> sqlite3.Connection:
     if application != APPLICATION:
         database.close()
         raise RecordingError(f"{path} is not a recorded site: make one with scrapy focus-record")
-    if version != FORMAT:
+    if version not in (FORMAT, WITH_VERSIONS):
         database.close()
         raise RecordingError(
-            f"{path} has format {version}, and this version of scrapy_focus reads format {FORMAT}: record the site "
-            "again, or use the version that it was made with"
+            f"{path} has format {version}, and this version of scrapy_focus reads the formats {FORMAT} and "
+            f"{WITH_VERSIONS}: record the site again, or use the version that it was made with"
         )
     return database
 

@@ -19,24 +19,26 @@ if TYPE_CHECKING:
 
 
 def read_links(
-    database: sqlite3.Connection, n_urls: int
+    database: sqlite3.Connection, n_urls: int, n_targets: int | None = None, *, table: str = "links"
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
     """Return where the links of each page start, where each link leads, and the number of its tag path.
 
-    Shapes: (n_urls + 1,), (n_links,), (n_links,). About 0.5 microseconds a link.
+    Shapes: (n_urls + 1,), (n_links,), (n_links,). About 0.5 microseconds a link. In ``table="version_links"`` they are
+    those of ``n_urls`` versions, and lead to ``n_targets`` URLs.
 
     Raises
     ------
     ValueError
         If a link belongs or leads to a page that is not there, or has a negative tag path.
     """
-    n_links = database.execute("SELECT count(*) FROM links").fetchone()[0]
-    rows = database.execute("SELECT source, target, tag_path FROM links ORDER BY source, position")
-    table = np.fromiter(chain.from_iterable(rows), np.int32, count=3 * n_links).reshape(-1, 3)
-    if len(table) and not (table.min() >= 0 and table[:, :2].max() < n_urls):
+    n_links = database.execute(f"SELECT count(*) FROM {table}").fetchone()[0]  # noqa: S608 (one of two constants)
+    rows = database.execute(f"SELECT source, target, tag_path FROM {table} ORDER BY source, position")  # noqa: S608
+    links = np.fromiter(chain.from_iterable(rows), np.int32, count=3 * n_links).reshape(-1, 3)
+    highest = np.array([n_urls, n_urls if n_targets is None else n_targets])
+    if len(links) and not (links.min() >= 0 and (links[:, :2].max(axis=0) < highest).all()):
         raise ValueError("a link belongs or leads to a page that is not there")
-    starts = np.concatenate([[0], np.cumsum(np.bincount(table[:, 0], minlength=n_urls))])
-    return starts.astype(np.int64), np.ascontiguousarray(table[:, 1]), np.ascontiguousarray(table[:, 2])
+    starts = np.concatenate([[0], np.cumsum(np.bincount(links[:, 0], minlength=n_urls))])
+    return starts.astype(np.int64), np.ascontiguousarray(links[:, 1]), np.ascontiguousarray(links[:, 2])
 
 
 def depths(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -52,6 +53,7 @@ def describe(path: Path) -> str:
         ("complete", str(site.completeness())),
         ("URLs", ", ".join(f"{count:,} {kind}" for kind, count in kinds.items() if count) or "none"),
         ("links", f"{len(site.targets):,}"),
+        *([("versions", _versions(site))] if site.has_versions else []),
         ("deepest", f"{int(site.depth.max())} clicks" if site.meta.get("finished") else "known when it is finished"),
         ("checksums", "there, --verify looks at them" if SUMS in site.meta else "none"),
         ("file", f"{path.stat().st_size / 1e6:,.1f} MB"),
@@ -66,6 +68,11 @@ def describe(path: Path) -> str:
     if len(types) > _TYPES:
         lines.append(f"    and {len(types) - _TYPES} more")
     return "\n".join(lines)
+
+
+def _versions(site: RecordedSite) -> str:
+    first, last = (f"{datetime.fromtimestamp(time, UTC):%Y-%m-%d %H:%M:%S}" for time in (site.begin, site.end))
+    return f"{len(site.answers.mimes) - site.n_urls:,} later ones, from {first} to {last} UTC"
 
 
 def explain_roots(path: Path) -> str:

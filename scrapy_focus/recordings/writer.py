@@ -8,6 +8,7 @@ follows from the file alone.
 from __future__ import annotations
 
 import json
+import math
 import os
 import sqlite3
 import zlib
@@ -25,14 +26,25 @@ from w3lib.url import canonicalize_url, safe_url_string
 
 from scrapy_focus.core.errors import RecordingError
 from scrapy_focus.recordings.checksums import SUMS, sums_of
-from scrapy_focus.recordings.format import APPLICATION, FORMAT, SCHEMA, Completeness, open_recording, reading
+from scrapy_focus.recordings.format import (
+    APPLICATION,
+    FORMAT,
+    SCHEMA,
+    WITH_VERSIONS,
+    Completeness,
+    open_recording,
+    reading,
+)
 from scrapy_focus.recordings.graph import depths, read_links
 from scrapy_focus.recordings.html import Content, first_pages, is_page, mime_of, read_page, redirect_of
+from scrapy_focus.recordings.versions import SCHEMA as VERSIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from types import TracebackType
     from typing import Self
+
+    from numpy.typing import NDArray
 
     from scrapy_focus.recordings.html import Found
 
@@ -46,6 +58,14 @@ _UPDATE = """
 UPDATE pages SET status = :status, error = :error, mime = :mime, size = :size, seconds = :seconds, redirect = :redirect,
     headers = :headers, header_size = :header_size, digest = :digest, body = :body
 WHERE id = :page
+"""
+_INSERT = """
+INSERT INTO versions (
+    id, page, since, status, error, mime, size, seconds, redirect, headers, header_size, digest, body
+) VALUES (
+    (SELECT coalesce(max(id) + 1, 0) FROM versions), :page, :since, :status, :error, :mime, :size, :seconds, :redirect,
+    :headers, :header_size, :digest, :body
+)
 """
 
 
@@ -63,6 +83,7 @@ class Answer:
     size: int | None = None  # bytes of the body as it came; None: as many as it has
     error: str = ""  # why there was no response: "ignored" was not asked for, as robots.txt forbids it
     seconds: float = 0.0  # that the response took; 0: unknown
+    since: float | None = None  # seconds since the epoch from which it answered so; None: always, as far as one knows
 
 
 class SiteWriter:
@@ -135,11 +156,21 @@ class SiteWriter:
         """Record what a URL answered. Of a URL that was recorded before, the first answer stays; one elsewhere is left
         out.
 
+        An answer with ``since`` is a version: it holds from that time until the next version of its URL. A URL may
+        have any number of them, in any order; of two with the same time, the first stays. The first that is added may
+        be without ``since``, and then held before the others. Where it has a ``since``, the URL answered 404 before.
+
         Raises
         ------
         RecordingError
-            If it cannot be written, because the disk is full, say. What was committed before stays readable.
+            If it cannot be written, because the disk is full, say. What was committed before stays readable. Also if
+            ``since`` is no number.
         """
+        if answer.since is not None and not math.isfinite(answer.since):
+            raise RecordingError(
+                f"{answer.url} has an answer since {answer.since}; a version is given the time from which it holds, in "
+                "seconds since the epoch"
+            )
         with self._writing():
             self._begin()
             self._add(answer)
@@ -267,7 +298,8 @@ class SiteWriter:
         if page == _NOWHERE:
             return
         status, error = self._database.execute("SELECT status, error FROM pages WHERE id = ?", (page,)).fetchone()
-        if status is not None or error is not None:
+        is_known = status is not None or error is not None
+        if is_known and (answer.since is None or self._is_version(page, answer.since)):
             return
         headers = {name: value.encode(errors="replace").decode() for name, value in answer.headers.items()}
         mime, body = mime_of(headers), answer.body
@@ -286,18 +318,50 @@ class SiteWriter:
             "digest": blake2b(body, digest_size=8).digest() if body or not answer.size else None,
             "body": zlib.compress(body, 6) if self.bodies and well else None,
         }
-        self._database.execute(_UPDATE, {"page": page, **values})
+        if answer.since is not None:
+            self._keep_versions()
+        if is_known:
+            values |= {"page": page, "since": answer.since}
+            source = self._database.execute(_INSERT, values).lastrowid or 0
+        else:
+            self._database.execute(_UPDATE, {"page": page, **values})
+            source = page
+            if answer.since is not None:
+                self._database.execute("INSERT INTO begins VALUES (?, ?)", (page, answer.since))
         if well:
-            self._add_links(page, content.links)
+            self._add_links(source, content.links, "version_links" if is_known else "links")
 
-    def _add_links(self, page: int, links: Sequence[Found]) -> None:
+    def _keep_versions(self) -> None:
+        """Have the tables of versions, which most recordings have not."""
+        if self._has_versions:
+            return
+        for statement in VERSIONS.split(";\n"):  # executescript would commit
+            self._database.execute(statement)
+        self._database.execute(f"PRAGMA user_version = {WITH_VERSIONS}")
+
+    @property
+    def _has_versions(self) -> bool:
+        return bool(self._database.execute("PRAGMA user_version").fetchone()[0] == WITH_VERSIONS)
+
+    def _is_version(self, page: int, since: float) -> bool:
+        """Whether there is an answer of a URL from that time on."""
+        if not self._has_versions:
+            return False
+        row = self._database.execute(
+            "SELECT EXISTS (SELECT 1 FROM begins WHERE page = ?1 AND since = ?2) OR "
+            "EXISTS (SELECT 1 FROM versions WHERE page = ?1 AND since = ?2)",
+            (page, since),
+        ).fetchone()
+        return bool(row[0])
+
+    def _add_links(self, page: int, links: Sequence[Found], table: str) -> None:
         rows: dict[int, tuple[int, ...]] = {}
         for url, place in links:
             target = self._number(url)
             if target != _NOWHERE and target not in rows:
                 texts = (self._text(place.tag_path), self._text(place.anchor), self._text(place.context))
                 rows[target] = (page, len(rows), target, *texts)
-        self._database.executemany("INSERT INTO links VALUES (?, ?, ?, ?, ?, ?)", rows.values())
+        self._database.executemany(f"INSERT INTO {table} VALUES (?, ?, ?, ?, ?, ?)", rows.values())  # noqa: S608
 
     def _redirect(self, answer: Answer, headers: Mapping[str, str], content: Content) -> int | None:
         leads = redirect_of(answer.url, answer.status, headers) or content.refresh
@@ -340,13 +404,27 @@ class SiteWriter:
 
     def _set_depths(self) -> None:
         rows = self._database.execute("SELECT coalesce(redirect, -1) FROM pages ORDER BY id").fetchall()
-        starts, targets, _ = read_links(self._database, len(rows))
+        starts, targets = self._all_links(len(rows))
         roots = [self._number(root) for root in self._meta("roots")]
         found = depths(roots, starts, targets, np.array(rows, np.int64).reshape(-1))
         self._database.executemany(  # a row is written with its body, so only where something changes
             "UPDATE pages SET depth = nullif(?1, -1) WHERE id = ?2 AND depth IS NOT nullif(?1, -1)",
             zip(found.tolist(), range(len(found)), strict=True),
         )
+
+    def _all_links(self, n: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """Return where the links of each page start and lead, those of all its versions."""
+        starts, targets, _ = read_links(self._database, n)
+        if not self._has_versions:
+            return starts, targets
+        pages = np.array(self._database.execute("SELECT page FROM versions ORDER BY id").fetchall(), np.int64)
+        begins, more, _ = read_links(self._database, len(pages), n, table="version_links")
+        source = np.concatenate(
+            [np.repeat(np.arange(n), np.diff(starts)), np.repeat(pages.reshape(-1), np.diff(begins))]
+        )
+        order = np.argsort(source, kind="stable")
+        starts = np.concatenate([[0], np.cumsum(np.bincount(source, minlength=n))])
+        return starts, np.concatenate([targets, more])[order]
 
     def _count_pages(self) -> int:
         return int(self._database.execute("SELECT count(*) FROM pages").fetchone()[0])

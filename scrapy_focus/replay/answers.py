@@ -15,6 +15,7 @@ import numpy as np
 from scrapy_focus.core.types import Link, Outcome, State
 from scrapy_focus.recordings.format import RecordedPage
 from scrapy_focus.recordings.html import REDIRECTING, redirect_of
+from scrapy_focus.recordings.versions import NOT_YET
 from scrapy_focus.web.mime import matches
 
 if TYPE_CHECKING:
@@ -36,7 +37,9 @@ class Items(Protocol):
     """Says how many items a spider would make of each page of a site, in one crawl."""
 
     def __call__(self, site: RecordedSite) -> Callable[[int], float]:
-        """Start a crawl, and return what tells the number of items of a URL, by its number."""
+        """Start a crawl, and return what tells the number of items of an answer, by its number: that of the URL, or of
+        one that the URL gave later.
+        """
 
 
 def new_files(site: RecordedSite) -> Callable[[int], float]:
@@ -44,8 +47,8 @@ def new_files(site: RecordedSite) -> Callable[[int], float]:
     stored: set[int] = set()
 
     def items(page: int) -> float:
-        digest = int(site.digest[page])
-        if "html" in site.mimes[page] or digest in stored:
+        digest = int(site.answers.digest[page])
+        if "html" in site.answers.mimes[page] or digest in stored:
             return 0.0
         if digest:
             stored.add(digest)
@@ -59,6 +62,7 @@ class Flight:
 
     __slots__ = (
         "also",
+        "answer",
         "error",
         "final",
         "hops",
@@ -82,6 +86,7 @@ class Flight:
         self.tries = 0  # times that a failure was tried again
         self.received = 0  # bytes of the last answer
         self.final = -1  # the URL that answered in the end; -1: none did
+        self.answer = -1  # the number of its answer, at that time; -1: there was none
         self.error = ""
         self.also: list[int] = []  # the URLs that it was redirected to
         self.leads_to = -1  # one that was seen before, to which it was redirected last
@@ -91,11 +96,12 @@ class Flight:
         """Whether it is only looked at."""
         return self.pick.method == "HEAD"
 
-    def end(self, error: str = "", *, final: int = -1) -> None:
+    def end(self, error: str = "", *, final: int = -1, answer: int = -1) -> None:
         """Nothing more goes out for it."""
         self.page = -1
         self.error = error
         self.final = final
+        self.answer = answer
 
 
 class Answers:
@@ -139,6 +145,7 @@ class Answers:
         self._dropped = self._ignored if wants_known else self._ignored.copy()  # no link to these gets to the policy
         self._wants_known = wants_known
         self._knows = knows
+        self._visited: dict[int, int] = {}  # the digest of each page when it was visited last, where pages are again
 
     def roots(self) -> list[Link]:
         """Return the links that a crawl starts with."""
@@ -155,33 +162,38 @@ class Answers:
             flight.end("ignored")
         return flight.page
 
-    def receive(self, flight: Flight) -> int | None:
+    def receive(self, flight: Flight, now: float | None = None) -> int | None:
         """The request that is out was answered: decide how its pick goes on, and return the bytes received.
 
-        ``None``: no connection could be made, and the request is not counted.
+        ``None``: no connection could be made, and the request is not counted. ``now`` says when, in seconds since the
+        epoch, where URLs answer otherwise at other times; without it, each answers as it did first.
         """
-        site, page = self.site, flight.out
-        if not site.recorded[page]:
+        site, page, columns = self.site, flight.out, self.site.answers
+        answer = page if now is None else site.at(page, now)
+        if answer == NOT_YET:
+            flight.end(final=page, answer=NOT_YET)
+            return 0
+        if not columns.recorded[answer]:
             flight.end("unrecorded")
             return 0
-        status, size = int(site.status[page]), int(site.size[page])
+        status, size, redirect = int(columns.status[answer]), int(columns.size[answer]), int(columns.redirect[answer])
         if not status:
-            return self._fail(flight, site.errors.get(page, "failure: unknown"))
-        blocked = not flight.is_head and self._is_blocked(page)
+            return self._fail(flight, columns.errors.get(answer, "failure: unknown"))
+        blocked = not flight.is_head and self._is_blocked(answer)
         if blocked and size >= _SMALL:
             flight.end("mime_stop")
             return 0
-        if site.redirect[page] >= 0 and not (flight.is_head and status not in REDIRECTING):  # a HEAD sees no refresh
-            self._redirect(flight, int(site.redirect[page]))
-        elif status in REDIRECTING and redirect_of(site.urls[page], status, site.headers(page)).startswith("http"):
+        if redirect >= 0 and not (flight.is_head and status not in REDIRECTING):  # a HEAD sees no refresh
+            self._redirect(flight, redirect)
+        elif status in REDIRECTING and redirect_of(site.urls[page], status, site.headers(answer)).startswith("http"):
             flight.end("ignored" if flight.is_head else "filtered")  # off the site
         elif status in RETRIED and flight.tries < self.retries:
             flight.tries += 1
         elif blocked:
             flight.end("mime_stop")
         else:
-            flight.end(final=page)
-        return int(site.header_size[page]) + (0 if flight.is_head else size)
+            flight.end(final=page, answer=answer)
+        return int(columns.header_size[answer]) + (0 if flight.is_head else size)
 
     def outcome(self, flight: Flight, now: float) -> Outcome:
         """Return the outcome of a pick for which nothing more goes out."""
@@ -189,18 +201,25 @@ class Answers:
         payload = None if self._knows is None else _VISITED
         if page < 0:
             return Outcome(pick=pick, error=flight.error, seconds=seconds, also=tuple(flight.also), payload=payload)
-        status = int(self.site.status[page])
+        answer, columns = flight.answer, self.site.answers
+        if answer == NOT_YET:
+            return Outcome(
+                pick=pick, status=404, seconds=seconds, error="" if flight.is_head else "http_error",
+                also=tuple(flight.also), payload=payload,
+            )  # fmt: skip
+        status = int(columns.status[answer])
         well = 200 <= status < 300
         return Outcome(
-            pick=pick, status=status, mime=self.site.mimes[page], size=int(self.site.size[page]), seconds=seconds,
-            items=self._items(page) if well and not flight.is_head else 0.0,
-            error="" if well or flight.is_head else "http_error", also=tuple(flight.also), payload=payload,
-            page=RecordedPage(self.site, page),
+            pick=pick, status=status, mime=columns.mimes[answer], size=int(columns.size[answer]), seconds=seconds,
+            items=self._items(answer) if well and not flight.is_head else 0.0,
+            error="" if well or flight.is_head else "http_error", also=tuple(flight.also),
+            changed=self._has_changed(flight) if well else None, payload=payload,
+            page=RecordedPage(self.site, page, answer),
         )  # fmt: skip
 
     def links(self, flight: Flight) -> list[Link]:
         """Return the links that the spider and the dupefilter would let through, in document order."""
-        site, page = self.site, flight.final
+        site, page = self.site, flight.answer
         places = site.links(page)
         targets = site.targets[places]
         fresh = np.flatnonzero(~self._dropped[targets])
@@ -254,8 +273,16 @@ class Answers:
         if not self._wants_known:
             self._dropped[pages] = True
 
-    def _is_blocked(self, page: int) -> bool:
-        mime = self.site.mimes[page]
+    def _has_changed(self, flight: Flight) -> bool | None:
+        """Whether a page is another one than when it was visited last; ``None``: it was not."""
+        if self._knows is None or flight.is_head:
+            return None
+        before, digest = self._visited.get(flight.final), int(self.site.answers.digest[flight.answer])
+        self._visited[flight.final] = digest
+        return None if before is None else before != digest
+
+    def _is_blocked(self, answer: int) -> bool:
+        mime = self.site.answers.mimes[answer]
         return matches(mime, self.blocked) and not matches(mime, self.wanted)
 
 

@@ -256,7 +256,7 @@ def _links_of(web: RecordedSite | PageLinks) -> PageLinks:
         return web
     counts = [places.stop - places.start for places in map(web.links, range(web.n_urls))]
     source = np.repeat(np.arange(web.n_urls), counts)
-    return page_links(source, web.targets, is_page=pages_of(web), redirect=web.redirect)
+    return page_links(source, web.targets[: len(source)], is_page=pages_of(web), redirect=web.redirect)
 
 
 def _checked(order: ArrayLike, importance: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.float64]]:

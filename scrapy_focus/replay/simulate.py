@@ -47,8 +47,9 @@ if TYPE_CHECKING:
 class SimulatedClock:
     """Seconds that pass when something is simulated to take time."""
 
-    def __init__(self) -> None:
-        self.now = 0.0
+    def __init__(self, begin: float = 0.0) -> None:
+        self.begin = begin
+        self.now = begin
 
     def __call__(self) -> float:
         return self.now
@@ -136,6 +137,10 @@ def simulate(
     for each host (URLs that it forbids are told by the recording, and cost nothing), and delays between requests to a
     host.
 
+    Where URLs of the recording have several versions, the clock begins when the first of these does, and each answers
+    with the version of that time. The totals that a crawl is compared with are those of the versions that were first.
+    Elsewhere the clock begins at 0.
+
     When the budget is used up, or the stop rule says so, what is on its way arrives, but no redirect is followed and
     nothing tried again for it: such a pick is released, as in a live crawl, which would go on with it in its next run.
     """
@@ -159,7 +164,7 @@ def simulate(
         raise ConfigError(f"the truth is of {truth.site.path}, and the site to be crawled is {site.path}")
     if isinstance(policy, Informed):
         policy.inform(truth)
-    clock = SimulatedClock()
+    clock = SimulatedClock(site.begin)
     crawl = Crawl(
         policy, frontier=frontier, goal=goal, mission=mission,
         budget=Budget(requests=limits.requests, bytes=limits.bytes, seconds=limits.seconds, rate=limits.rate),
@@ -293,7 +298,7 @@ class _Run:
         return seconds
 
     def _receive(self, flight: Flight) -> None:
-        received = self.answers.receive(flight)
+        received = self.answers.receive(flight, self.clock.now)
         self.crawl.received(received)
         if received is not None:
             self._other_bytes += received
@@ -303,7 +308,7 @@ class _Run:
 
     def _note(self, flight: Flight) -> None:
         self.rows.append((
-            self.crawl.rewards, self._target_bytes, self._other_bytes, self.clock.now, flight.out,
+            self.crawl.rewards, self._target_bytes, self._other_bytes, self.clock.now - self.clock.begin, flight.out,
             flight.is_head, 0.0, len(self._hosts),
         ))  # fmt: skip
 
