@@ -39,7 +39,7 @@ WATCHED: Final = np.dtype(
         ("changes", "<u2"),  # visits at which it was another one
         ("misses", "u1"),  # for the policy: visits in a row at which nothing came back
         ("prior", "u1"),  # number of the prior that goes with it
-        ("spare", "u1", (2,)),  # for the policy
+        ("mark", "<u2"),  # by which a policy knows a record
     ]
 )
 
@@ -89,6 +89,11 @@ class Changes:
         self._means: list[NDArray[np.float64]] = []  # births a second, by arm; the last is that of all pages
         self._read: dict[bytes, NDArray[np.float64]] = {}
         self._add_prior()
+
+    @property
+    def newest(self) -> int:
+        """The number of the prior that goes with what is learned from now on."""
+        return len(self._priors) - 1
 
     def new(self, at: float, *, weight: float = 1.0, arm: int = -1) -> np.void:
         """Return the record of a page that was fetched for the first time."""
@@ -150,7 +155,13 @@ class Changes:
 
     def all_births(self, records: NDArray[np.void]) -> NDArray[np.float64]:
         """Return how many new links are expected to come up on each of n pages, per second, shape (n,)."""
-        return np.array([self.births(record) for record in records])
+        known: NDArray[np.float64] = np.empty(len(records))
+        priors, arms = records["prior"], records["arm"]
+        for prior in np.unique(priors).tolist():
+            rows, means = priors == prior, self._means[prior]
+            mean = means[np.where((arms[rows] >= 0) & (arms[rows] < len(means) - 1), arms[rows], -1)]
+            known[rows] = (_SHAPE + records["births"][rows]) / (_SHAPE / mean + records["seen"][rows])
+        return known
 
     def interval(self, record: np.void, share: float = 0.90) -> tuple[float, float]:
         """Return between which rates, per second, that of the page is with this probability: equal tails.

@@ -8,7 +8,7 @@ more than whether it changed since the last one, and how many new links it has.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, cast, get_args
 
 import numpy as np
 
@@ -18,7 +18,8 @@ from scrapy_focus.core.parameters import DICT, NUMBER, check_kinds, one_of, para
 from scrapy_focus.core.policy import Left, Policy, WatchedPage
 from scrapy_focus.core.types import Link, Placement
 from scrapy_focus.learn.allocation import Plan
-from scrapy_focus.learn.changes import DAY, WATCHED, Changes, memo_of, record_of
+from scrapy_focus.learn.changes import DAY, RATES, WATCHED, Changes, memo_of, record_of
+from scrapy_focus.learn.signals import Belief
 from scrapy_focus.policies.branching.features import BYTES
 from scrapy_focus.policies.branching.policy import BranchingBandit
 
@@ -26,14 +27,21 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
     from os import PathLike
 
+    from numpy.typing import NDArray
+
     from scrapy_focus.core.frontier import Drawn, Frontier, Keeps
     from scrapy_focus.core.mission import Mission
-    from scrapy_focus.core.types import Outcome, Pick
+    from scrapy_focus.core.types import Memo, Outcome, Pick, Signal
 
 Purpose = Literal["news", "copies"]
 
 _WAITS = tuple(hour * 3600.0 for hour in (0.5, 2.0, 8.0, 24.0, 96.0))  # that tell arms of known pages apart
-_DRAWN = 50  # pages of each such arm that are due, to visit the best of them
+_AHEAD = 3600.0  # seconds by which the clocks of others may be ahead; what is said of later times is wrong
+_MOST_SAID = 1 << 16  # pages of which it is remembered that somebody said that they changed
+_RARELY = 0.01  # probability of a change that is believed of any page, at least
+_DRAWN = 20  # pages of each such arm that are due, to visit the best of them
+_MARK = 0x0F0C  # of the memo of a known page
+_NEVER = 1e9  # seconds
 _RETRY = 3600.0  # seconds after which a page is asked for again that could not be had
 _SHARES = 200.0  # picks over which it is averaged what share of them are first visits
 _MOST_BORN = 4096  # pages of which it is remembered how many links appeared, until their outcome is learned
@@ -45,7 +53,6 @@ class _Choice(NamedTuple):
 
     pick_id: int
     gain: float  # reward that is expected of the visit
-    value: float  # target-seconds that came together since the last one
     new: float  # reward that was expected of the best new link
 
 
@@ -67,13 +74,12 @@ class Revisits(Policy):
     per_day
         Requests a day for which visits are planned, where the crawl has no ``FOCUS_BUDGET_RATE``.
     longest
-        Days after which a copy is visited in any case.
+        Days after which a page is due at the latest. A copy is visited then in any case; where news is looked for, a
+        page is that promises more than any other.
     shortest
         Seconds between two visits of a page at least.
     fade
         Days after which what was learned of a page counts half; 0: it never fades.
-    least
-        Targets that a page must be expected to show in the longest wait, to be visited again where it is no target.
     explore
         Share of the choices between a page that is due and a new link in which the worse one is taken.
     discovery
@@ -95,7 +101,7 @@ class Revisits(Policy):
     """
 
     summary: ClassVar[str] = "Fetches pages again when enough should have changed, as often as the budget allows."
-    may_change: ClassVar[frozenset[str]] = frozenset(("per_day", "longest", "shortest", "least", "explore"))
+    may_change: ClassVar[frozenset[str]] = frozenset(("per_day", "longest", "shortest", "explore"))
 
     frontier: Drawn
 
@@ -107,13 +113,12 @@ class Revisits(Policy):
         longest: float = 14.0,
         shortest: float = 60.0,
         fade: float = 30.0,
-        least: float = 0.1,
         explore: float = 0.1,
         discovery: Mapping[str, Any] | None = None,
     ) -> None:
         check_kinds(
             self, goal=(goal, one_of(get_args(Purpose)).or_none()), per_day=(per_day, NUMBER),
-            longest=(longest, NUMBER), shortest=(shortest, NUMBER), fade=(fade, NUMBER), least=(least, NUMBER),
+            longest=(longest, NUMBER), shortest=(shortest, NUMBER), fade=(fade, NUMBER),
             explore=(explore, NUMBER), discovery=(discovery, DICT.or_none()),
         )  # fmt: skip
         self.goal = goal
@@ -121,14 +126,13 @@ class Revisits(Policy):
         self.longest = longest
         self.shortest = shortest
         self.fade = fade
-        self.least = least
         self.explore = explore
         self.discovery = discovery
-        if not (per_day > 0 and 0 < shortest <= longest * DAY and fade >= 0 and least >= 0 and 0 <= explore <= 1):
+        if not (per_day > 0 and 0 < shortest <= longest * DAY and fade >= 0 and 0 <= explore <= 1):
             raise ConfigError(
-                f"Revisits(per_day={per_day}, longest={longest}, shortest={shortest}, fade={fade}, least={least}, "
+                f"Revisits(per_day={per_day}, longest={longest}, shortest={shortest}, fade={fade}, "
                 f"explore={explore}): per_day and shortest are above 0, longest (in days) is no less than shortest "
-                "(in seconds), fade and least are at least 0, explore is in [0, 1]"
+                "(in seconds), fade is at least 0, explore is in [0, 1]"
             )
         with parameter(self, "discovery", discovery):
             BranchingBandit(**(discovery or {}))
@@ -144,9 +148,13 @@ class Revisits(Policy):
         self._keeps_copies = (self.goal or ("copies" if mission.types else "news")) == "copies"
         self._rate = self.per_day / DAY if mission.rate is None else mission.rate
         self.changes = Changes(half_life=self.fade * DAY if self.fade else math.inf)
-        self.plan = Plan(self.changes, shortest=self.shortest, longest=self.longest * DAY)
+        longest = self.longest * DAY if self._keeps_copies else _NEVER
+        self.plan = Plan(self.changes, shortest=self.shortest, longest=longest)
         self._twins: dict[int, int] = {}  # by arm of links: that of links which appeared on a known page
         self._first = 0.5  # share of the picks that are first visits
+        self.belief = Belief()
+        self._said: dict[int, tuple[str, str]] = {}  # by key of a page that changed, as was said: the host, by whom
+        self._typical = 0.0  # what visits are expected to find
         self._born: dict[int, float] = {}  # by pick: targets among the links that appeared on a known page
         self._last: _Choice | None = None
         super().open(frontier, rng, mission)
@@ -160,7 +168,7 @@ class Revisits(Policy):
         return max(outcome.reward, 0.0)
 
     def place(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
-        if source is None or _known(source.pick) is None:
+        if source is None or self._record(source.pick.memo) is None:
             return self.new.place(links, source)
         places = [self._appeared(place) for place in self.new.place(links, None)]
         chances = self.new.chances()
@@ -178,7 +186,8 @@ class Revisits(Policy):
             self._last = None
             return self._count(self.new.select(busy), is_first=True)
         drawn = self.frontier.draw(due, self.rng, busy=busy)
-        records = np.ascontiguousarray(drawn.vectors).view(WATCHED)[:, 0]
+        records = np.array(drawn.vectors).view(WATCHED)[:, 0]
+        records["prior"] = self.changes.newest
         waits = self.now - records["at"]
         values, gains = self.plan.values(records, waits)
         if self._keeps_copies:
@@ -192,37 +201,59 @@ class Revisits(Policy):
             self._last = None
             return self._count(pick, is_first=True)
         pick = self._count(self.frontier.take_drawn(int(drawn.slots[best])), is_first=False)
-        self._last = None if pick is None else _Choice(pick.id, gain, float(values[best]), new)
+        self._last = None if pick is None else _Choice(pick.id, gain, new)
+        self._typical += (gain - self._typical) / _SHARES
         return pick
 
+    def hear(self, signals: Sequence[Signal]) -> None:
+        for signal in signals:
+            record = self._record(self.frontier.vectors([signal.key])[0])
+            if record is None or not float(record["at"]) < signal.modified <= self.now + _AHEAD:
+                continue
+            self._said[signal.key] = signal.host, signal.kind
+            if len(self._said) > _MOST_SAID:
+                del self._said[next(iter(self._said))]
+            if self._found_now(record, self.belief.trust(signal.host, signal.kind)) >= self._typical:
+                self.frontier.push([Link("", signal.key)], [Placement(self._arms[0], 0.0, memo_of(record))])
+
+    def _found_now(self, record: np.void, trust: float) -> float:
+        """Return what a visit is expected to find now, where the page changed with this probability, or as it is."""
+        wait = self.now - float(record["at"])
+        _, found = self.plan.values(np.array([record]), np.array([wait]))
+        changed = 1 - float(self.changes.posterior(record) @ np.exp(-RATES * wait))
+        return float(found[0]) * max(1.0, trust / max(changed, _RARELY))
+
     def release(self, pick: Pick) -> None:
-        if _known(pick) is None:
+        if self._record(pick.memo) is None:
             self.new.release(pick)
 
     def learn(self, outcome: Outcome) -> None:
-        if _known(outcome.pick) is None:
+        record = self._record(outcome.pick.memo)
+        if record is None:
             self.new.learn(outcome)
+            return
+        self.plan.remove(record)
+        said = self._said.pop(outcome.pick.key, None)
+        if said is not None and outcome.changed is not None:
+            self.belief.said(*said, right=outcome.changed)
 
     def again(self, outcome: Outcome) -> Placement | None:
         pick = outcome.pick
         born = self._born.pop(pick.id, 0.0)
-        before = _known(pick)
-        if before is not None:
-            self.plan.remove(before)
+        before = self._record(pick.memo)
         if outcome.error:
             return self._try_again(outcome, before)
         weight = self.importance(outcome) if self._keeps_copies and outcome.changed is not False else 0.0
         if before is None:
             if not (weight or outcome.is_html or "xml" in outcome.mime):
                 return None
-            record = self.changes.new(outcome.at, weight=weight, arm=pick.arm)
+            record = self._new(outcome, weight)
         else:
             record = before.copy()
-            self.changes.visited(record, outcome.at, outcome.changed, born)
+            changed = born > 0 if outcome.changed is None else outcome.changed
+            self.changes.visited(record, outcome.at, changed, born)
             record["weight"] = max(weight, float(record["weight"]))
             record["misses"] = 0
-        if not record["weight"] and self.changes.births(record) * self.longest * DAY < self.least:
-            return None
         self.plan.add(record)
         return self._sleep(record, outcome.at)
 
@@ -230,7 +261,7 @@ class Revisits(Policy):
         choice = self._last
         if choice is None or choice.pick_id != pick.id:
             return self.new.explain(pick)
-        record = _known(pick)
+        record = self._record(pick.memo)
         if record is None:
             return {}
         low, high = (round(rate * DAY, 4) for rate in self.changes.interval(record))
@@ -289,6 +320,19 @@ class Revisits(Policy):
             self._twins[place.arm] = self.new.twin(place.arm, "new on a known page: ")
         return place._replace(arm=self._twins[place.arm])
 
+    def _record(self, memo: Memo | None) -> np.void | None:
+        """Return what is known of a page that was fetched before, as a copy; ``None`` for the memo of any other."""
+        if memo is None or memo.dtype != np.uint8 or not memo.any():
+            return None
+        record = record_of(cast("NDArray[np.uint8]", memo))
+        is_known = record["mark"] == _MARK and record["log"].max() == 0 and 0 <= record["at"] <= self.now
+        return record if is_known else None
+
+    def _new(self, outcome: Outcome, weight: float) -> np.void:
+        record = self.changes.new(outcome.at, weight=weight, arm=outcome.pick.arm)
+        record["mark"] = _MARK
+        return record
+
     def _count(self, pick: Pick | None, *, is_first: bool) -> Pick | None:
         if pick is not None:
             self._first += (is_first - self._first) / _SHARES
@@ -297,7 +341,7 @@ class Revisits(Policy):
     def _sleep(self, record: np.void, at: float) -> Placement:
         """Let a page sleep until it is due, by what is known of it."""
         per_second = self._rate * _MORE * max(0.5, 1 - self._first)
-        wait = self.plan.interval(record, self.plan.threshold(per_second))
+        wait = min(self.plan.interval(record, self.plan.threshold(per_second)), self.longest * DAY)
         return self._place(record, at, wait)
 
     def _place(self, record: np.void, at: float, wait: float) -> Placement:
@@ -308,18 +352,10 @@ class Revisits(Policy):
         if before is None:
             if outcome.status is not None and outcome.status < 500:
                 return None
-            before = self.changes.new(outcome.at, weight=0.0, arm=outcome.pick.arm)
+            before = self._new(outcome, 0.0)
         wait = _RETRY * 2.0 ** int(before["misses"])
         if wait > self.longest * DAY:
             return None
         before["misses"] += 1
         self.plan.add(before)
         return self._place(before, outcome.at, wait)
-
-
-def _known(pick: Pick) -> np.void | None:
-    """Return what is known of the page of a pick that was fetched before, as a copy; ``None`` for any other."""
-    if pick.memo is None:
-        return None
-    record = record_of(pick.memo.view(np.uint8))
-    return record if record["mark"] == _MARK else None
