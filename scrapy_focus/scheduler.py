@@ -90,7 +90,6 @@ _SHOWN_ERRORS = 3  # with traceback; after that they are only counted
 _WRITTEN = ("close", "log", "save")  # errors of what is written when a crawl is closed
 _MOST_ERRORS = 100  # of the question whether there is anything to do
 _SKIPPED = 50  # links to copies that are passed over at once
-_PATIENCE = 60.0  # seconds for which a reward is waited for
 _WOKEN = 1_000  # links that slept, at once
 
 

@@ -22,10 +22,11 @@ class WatchCommand(FindCommand):
     summary = "Watch a site for what is new, with so many requests a day"
     details = (
         "Find what is new on a site, soon after it appears. The crawl begins at URL, learns on which pages new "
-        "articles are linked and how often, and visits these again as often as --rate allows. It writes news.jsonl (a line for "
-        "each article when it is seen first, and when it changes), feed.xml (for feed readers), fresh.csv (how often "
-        "each page is visited) and index.html. It stays on the hosts of its URLs, and obeys robots.txt. It never ends "
-        "by itself: stop it with Ctrl-C or SIGTERM, which ends it with status 130; the same command resumes there."
+        "articles are linked and how often, and visits these again as often as --rate allows. It writes news.jsonl (a "
+        "line for each article when it is seen first, and when it changes), feed.xml (for feed readers), fresh.csv "
+        "(how often each page is visited) and index.html. It stays on the hosts of its URLs, and obeys robots.txt. It "
+        "never ends by itself: stop it with Ctrl-C or SIGTERM, which ends it with status 130; the same command resumes "
+        "there."
     )
     folder = "watched"
     renamed: ClassVar[Mapping[str, str]] = {"duration": "for"}
@@ -48,8 +49,10 @@ class WatchCommand(FindCommand):
         )
 
     def _limit(self, plan: Plan) -> str:
-        given = plan.arguments
-        limits = [given["rate"], super()._limit(plan), f"for {given['duration']}" if given["duration"] else ""]
+        from scrapy_focus.spiders.arguments import rate_of
+
+        lasts = plan.arguments["duration"]
+        limits = [f"at most {rate_of(plan.arguments['rate'])}", super()._limit(plan), lasts and f"for {lasts}"]
         return ", ".join(limit for limit in limits if limit)
 
     def _option(self, argument: str, value: str) -> str:

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from scrapy.exceptions import UsageError
 
+from scrapy_focus.core.budget import Rate
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.files import try_to_write
 from scrapy_focus.learn.expansion import read_keywords
@@ -17,7 +18,6 @@ from scrapy_focus.learn.expansion import read_keywords
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-_RATE = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,6})?) ?(?:/|per) ?(day|hour)")
 _TIME = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?) ?(s|min|h|d|w)")
 _SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
 _MOST_HOURS = 100 * 365 * 24
@@ -100,22 +100,12 @@ def number_of(given: str, name: str, unit: str, *, example: int) -> int | None:
     return int(given) if given else None
 
 
-def rate_of(given: str) -> str:
-    """Return a rate of requests as ``FOCUS_BUDGET_RATE`` has it, ``""`` for none; ``UsageError`` if it cannot be meant.
-
-    Examples
-    --------
-    >>> rate_of("2,000 / day"), rate_of("")
-    ('2000/day', '')
-    """
-    if not given:
-        return ""
-    found = _RATE.fullmatch(given.replace(",", "").strip().lower())
-    if found is None and given.strip().isdecimal():
-        raise UsageError(f"rate is {given!r}; a day or an hour? -a rate={given.strip()}/day, or {given.strip()}/hour")
-    if found is None or not float(found[1]):
-        raise UsageError(f"rate is {given!r}; it takes a number of requests above 0, by day or hour: -a rate=2000/day")
-    return f"{found[1]}/{found[2]}"
+def rate_of(given: str) -> Rate | None:
+    """Return a rate of requests, ``None`` for ``""``; ``UsageError`` if it cannot be meant."""
+    try:
+        return Rate.of(given, "rate") if given else None
+    except ConfigError as error:
+        raise UsageError(str(error)) from error
 
 
 def hours_of(given: str, *, default: float = 24.0) -> float:

@@ -21,7 +21,7 @@ from scrapy_focus.goals.news import NewsGoal
 from scrapy_focus.spiders.arguments import budget_of, hours_of, rate_of, refuse_unknown, seconds_of, try_out
 from scrapy_focus.spiders.following import NO_PAGES, FollowingSpider, be_quiet
 from scrapy_focus.spiders.items import NewsArticle
-from scrapy_focus.spiders.listings import NamedSitemaps, links_of_listing
+from scrapy_focus.spiders.listings import NamedSitemaps, feeds_named_in, links_of_listing
 from scrapy_focus.spiders.middlewares import LongPagesAreCut
 from scrapy_focus.spiders.printing import PrintUrls
 from scrapy_focus.spiders.sites import SiteSpider
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
 _LINKS = 10_000  # of a page that are looked at
 _TITLE = 300  # characters of a title
-_BY = "focus_by"  # key of request.meta: on what the link stood, where it is no page
 
 
 class NewsSpider(FollowingSpider, SiteSpider):
@@ -129,7 +128,7 @@ class NewsSpider(FollowingSpider, SiteSpider):
         settings.set("FOCUS_GOAL", self.goal, "spider")
         settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", LongPagesAreCut, 585)
         if self.rate:
-            settings.set("FOCUS_BUDGET_RATE", self.rate, "spider")
+            settings.set("FOCUS_BUDGET_RATE", str(self.rate), "spider")
         if self.duration:
             settings.set("FOCUS_BUDGET_SECONDS", self.duration, "spider")
         if self.budget:
@@ -156,20 +155,19 @@ class NewsSpider(FollowingSpider, SiteSpider):
     def facts(self) -> dict[str, Any]:
         """Return what the crawl is asked to do, as JSON holds it."""
         return {
-            "spider": self.name, "roots": self.roots, "types": repr(self.goal), "rate": self.rate, "until": self.until,
-            "budget": self.budget, "fixed": self.fixed,
+            "spider": self.name, "roots": self.roots, "types": repr(self.goal), "rate": str(self.rate or ""),
+            "until": self.until, "budget": self.budget, "fixed": self.fixed,
         }  # fmt: skip
 
     def parse(self, response: Response, **kwargs: Any) -> Iterator[Any]:
         mime = parse_mime((response.headers.get("Content-Type") or b"").decode("latin-1"))
         listing = "" if "html" in mime else listing_of(beginning(response.body))
-        if listing == "sitemap" and self.sitemaps:
-            for request in links_of_listing(response, listing):
-                request.meta[_BY] = listing
-                yield request
+        if listing != "sitemap" or self.sitemaps:
+            yield from links_of_listing(response, listing, feeds=True)
         if not isinstance(response, HtmlResponse) or not can_be_read(response):
             return
         yield from self.article(response)
+        yield from feeds_named_in(response)
         for url, element in islice(page_links(response.selector.root, get_base_url(response)), _LINKS):
             if extension(url) not in self._ignored:
                 yield from self.link(response, url, link_text(element))
@@ -231,9 +229,8 @@ class ListNews:
 
 def _by(response: Response) -> By:
     """Return what the link to a page stood on."""
-    if response.meta.get(_BY) == "sitemap":
-        return "sitemap"
     place = str((response.meta.get(LINK) or {}).get("tag_path", ""))
-    if place.startswith("(feed)"):
-        return "feed"
+    for by in ("feed", "sitemap"):
+        if place.startswith(f"({by})"):
+            return by
     return "page" if response.meta.get("depth", 0) else "start"

@@ -43,11 +43,46 @@ _PAGES = 10_000  # that are listed in fresh.csv
 VISITS = {name: f"visit/{name}" for name in ("first", "changed", "unchanged", "error")}
 
 
+class Writings:
+    """Lets something be written when something came and some time has passed.
+
+    That is a quarter of a minute at first, and five minutes later on; more where writing takes long, so that it takes
+    a twentieth of the time at most.
+    """
+
+    def __init__(self, write: Callable[[], object]) -> None:
+        self._write = write
+        self._began = monotonic()
+        self._next = self._began + _FIRST  # writing, in seconds of time.monotonic
+        self._alarm: CallLaterResult | None = None
+
+    def came(self) -> None:
+        """Something came that is to be written."""
+        if self._alarm is None:
+            self._alarm = call_later(max(0.0, self._next - monotonic()), self._on_alarm)
+
+    def now(self, *args: Any) -> None:
+        """Write it now, and plan the next writing."""
+        began = monotonic()
+        self._write(*args)
+        now = monotonic()
+        wait = min(_LAST, max(_FIRST, _SHARE * (now - self._began)))
+        self._next = now + max(wait, _COST * (now - began))
+
+    def stop(self) -> None:
+        """Nothing is written any more, but by :meth:`now`."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+
+    def _on_alarm(self) -> None:
+        self._alarm = None
+        self.now()
+
+
 class WatchNotes:
     """Notes how a watch stands in ``<out>/.focus``, and writes ``index.html``, ``feed.xml`` and ``fresh.csv``.
 
-    These are written when something came and some time has passed: a quarter of a minute at first, five minutes later
-    on; and at the end. What cannot be written is said in one line, and harms no crawl.
+    These are written while it runs (:class:`Writings`), and at the end. What cannot be written is said in one line, and harms no crawl.
 
     Parameters
     ----------
@@ -70,9 +105,7 @@ class WatchNotes:
         self._hours: HourBook | None = None
         self._gathering = Gathering(out)
         self._hour = 0  # of the last outcome, since the epoch
-        self._began = monotonic()
-        self._next = self._began + _FIRST  # writing, in seconds of time.monotonic
-        self._alarm: CallLaterResult | None = None
+        self._writings = Writings(self._write)
         self._said: set[str] = set()  # errors
         crawler.signals.connect(self._open, signals.spider_opened)
         crawler.signals.connect(self._close, signals.spider_closed)
@@ -82,7 +115,7 @@ class WatchNotes:
         self._try(self._begin)
         if host is not None:
             host.listeners.append(self._note)
-        self._write()
+        self._writings.now()
 
     def _begin(self) -> None:
         settings, host = self.crawler.settings, host_of(self.crawler)
@@ -107,23 +140,14 @@ class WatchNotes:
         self._hour = hour
         if outcome.pick.method == "GET":
             host.count(VISITS[_kind(entry, outcome)])
-        if self._alarm is None:
-            self._alarm = call_later(max(0.0, self._next - monotonic()), self._on_alarm)
-
-    def _on_alarm(self) -> None:
-        self._alarm = None
-        self._write()
+        self._writings.came()
 
     def _write(self, reason: str | None = None) -> None:
-        """Write all that can be read of the watch now, and plan the next writing."""
-        began = monotonic()
+        """Write all that can be read of the watch now."""
         self._try(self._stand, reason)
         if reason is None:
             self._try(self._list_pages)
         self._try(write_news, self.out, self._gathering)
-        now = monotonic()
-        wait = min(_LAST, max(_FIRST, _SHARE * (now - self._began)))
-        self._next = now + max(wait, _COST * (now - began))
 
     def _stand(self, reason: str | None) -> None:
         """Note how the watch stands, and why it ended if it has."""
@@ -145,12 +169,10 @@ class WatchNotes:
         self._try(self._list_pages)
 
     def _list_pages(self) -> None:
-        if (host := host_of(self.crawler)) is not None:
-            write_fresh(self.out, host.watched(_PAGES))
+        list_pages(self.crawler, self.out)
 
     def _close(self, spider: Spider, reason: str) -> None:
-        if self._alarm is not None:
-            self._alarm.cancel()
+        self._writings.stop()
         flush_feeds(self.crawler)
         self._write(reason)
         if self._book is not None:
@@ -165,6 +187,18 @@ class WatchNotes:
             if said not in self._said and ending_of(self.crawler).kind != "disk_full":
                 self._said.add(said)
                 logger.error("What is new cannot be listed: %s", said)
+
+
+def list_pages(crawler: Crawler, out: Path) -> None:
+    """Write ``fresh.csv``, where the scheduler is one of this package; before it is closed.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written.
+    """
+    if (host := host_of(crawler)) is not None:
+        write_fresh(out, host.watched(_PAGES))
 
 
 def _kind(entry: Entry, outcome: Outcome) -> str:
