@@ -10,6 +10,7 @@ from scrapy_focus.downloadermiddlewares import (
     MimeMiddleware,
     ProbeMiddleware,
     PublicOnlyMiddleware,
+    RevisitMiddleware,
     replace_stock,
 )
 from scrapy_focus.engine.failure import in_one_line
@@ -50,6 +51,7 @@ class Addon:
             ("DOWNLOADER_MIDDLEWARES", ProbeMiddleware, 110),
             ("DOWNLOADER_MIDDLEWARES", MimeMiddleware, 120),
             ("DOWNLOADER_MIDDLEWARES", PublicOnlyMiddleware, 940),
+            ("DOWNLOADER_MIDDLEWARES", RevisitMiddleware, 945),
             ("DOWNLOADER_MIDDLEWARES", MeterMiddleware, 950),
             ("ITEM_PIPELINES", RewardPipeline, 900),
             ("EXTENSIONS", FocusExtension, 500),

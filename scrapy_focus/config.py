@@ -91,6 +91,7 @@ class Config:
     max_inflation: float = 0.0
     stored_classes: tuple[str, ...] = ()
     request_priority: bool = False
+    unchanged: bool = False
 
     @classmethod
     def from_settings(cls, settings: BaseSettings, default_policy: type[Policy]) -> Config:
@@ -147,6 +148,7 @@ class Config:
             max_inflation=max_inflation(settings),
             stored_classes=_paths(settings, "FOCUS_STORED_CLASSES"),
             request_priority=_request_priority(settings, policy),
+            unchanged=_flag(settings, "FOCUS_UNCHANGED"),
         )
 
     def make_policy(self) -> Policy:
@@ -285,6 +287,7 @@ SETTINGS = (
     "FOCUS_STRUCTURED",
     "FOCUS_TARGETS",
     "FOCUS_TOPIC",
+    "FOCUS_UNCHANGED",
 )
 
 

@@ -216,6 +216,19 @@ class MeterMiddleware(_FocusMiddleware):
         return self.host
 
 
+class RevisitMiddleware(_FocusMiddleware):
+    """Asks whether a page has changed since its last visit, where pages are fetched again (``Policy.again``).
+
+    The request gets ``If-None-Match`` and ``If-Modified-Since``, with what the server said at the last visit that the
+    spider read; a 304 then saves the body. Requests with conditions of their own are left as they are, and all of them
+    are where Scrapy's HTTP cache is on, which asks itself.
+    """
+
+    def process_request(self, request: Request) -> None:
+        if (host := self.host) is not None:
+            host.ask(request)
+
+
 class PublicOnlyMiddleware(_FocusMiddleware):
     """Refuses requests to addresses that are not public, with ``FOCUS_PUBLIC_ONLY``; without, it is not there.
 
@@ -504,7 +517,12 @@ def _size(response: Response) -> int:
     return len(response.body) + len(response.headers.to_string())
 
 
-_NEEDED: tuple[type[_FocusMiddleware], ...] = (ProbeMiddleware, PublicOnlyMiddleware, MeterMiddleware)
+_NEEDED: tuple[type[_FocusMiddleware], ...] = (
+    ProbeMiddleware,
+    PublicOnlyMiddleware,
+    RevisitMiddleware,
+    MeterMiddleware,
+)
 
 
 def install(crawler: Crawler) -> None:

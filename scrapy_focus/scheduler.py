@@ -48,6 +48,7 @@ from scrapy_focus.engine.stats import Stats, persistence, summary
 from scrapy_focus.engine.structured import CountStructured
 from scrapy_focus.engine.traps import Traps
 from scrapy_focus.engine.turns import Turns, has_more
+from scrapy_focus.engine.visits import Visits
 from scrapy_focus.frontiers.memory import memory_frontier
 from scrapy_focus.goals.files import FilesGoal
 from scrapy_focus.goals.structured import StructuredDataGoal
@@ -180,6 +181,7 @@ class FocusScheduler(BaseScheduler):
         self.closing = Closing(crawler, self.crawl.goal, resumable=self.job is not None)
         self.slots = Slots(crawler, limit=config.max_inflight_per_slot)
         self.inflight = InFlight(crawler, self.slots)
+        self.visits = self._make_visits()
         self.traps = Traps(config.limits(), self)
         self.near = self._make_near()
         self.turns = Turns(self._step, self._ask_again)
@@ -219,6 +221,12 @@ class FocusScheduler(BaseScheduler):
         if not self.config.ignore_parameters:
             return None
         return NearCopyFilter(self, self.links, None if self.job is None else self.job.folder / PARAMETERS)
+
+    def _make_visits(self) -> Visits | None:
+        if not self.crawl.comes_back:
+            return None
+        self.inflight.when_arrived = self._arrived
+        return Visits(self.crawler, self, shows_unchanged=self.config.unchanged)
 
     def _make_priorities(self) -> Priorities | None:
         """Return what tells priorities apart, if that is asked for, or was in the run that stored links that wait."""
@@ -388,6 +396,12 @@ class FocusScheduler(BaseScheduler):
         if entry is not None:
             entry.sent += 1
         return True
+
+    def ask(self, request: Request) -> None:
+        """Let a request on its way out ask whether its page has changed, where it was seen before."""
+        entry = None if self.visits is None else self.inflight.find(request)
+        if self.visits is not None and entry is not None and entry.request is request and entry.coming is not None:
+            self.guard("visit", None, self.visits.ask, entry, entry.coming, request)
 
     def received(self, n_bytes: int | None) -> None:
         """An answer came, of so many bytes; ``None``: its request never left, as no connection could be made."""
@@ -566,8 +580,9 @@ class FocusScheduler(BaseScheduler):
                 if any(other.request is request for other in self.inflight.entries.values()):
                     request = request.copy()
                 self._count_as_scrapy("dequeued")
-                if self.crawl.comes_back and pick.method == "GET":
+                if self.visits is not None and pick.method == "GET":
                     entry.first, entry.visited = request.copy(), VISIT in request.meta
+                    entry.coming = self.visits.begin(request)
                 if self.config.explain:
                     request.meta[WHY] = self.crawl.why
                 return self.inflight.hand_out(entry, request)
@@ -626,7 +641,7 @@ class FocusScheduler(BaseScheduler):
     def _recall(self, answers: KeptAnswers, request: Request) -> Response | None:
         entry = self.inflight.find(request)
         answer = None if entry is None else answers.take(entry.pick.key, question_of(request))
-        if answer is None:
+        if answer is None or entry is None:
             return None
         self.count("answer/recalled")
         return response_of(answer)
@@ -638,6 +653,11 @@ class FocusScheduler(BaseScheduler):
             self.guard("keep", None, self.answers.keep, entry.pick.key, question_of(request), answer)
 
     # How outcomes come about
+
+    def _arrived(self, entry: Entry, response: Response, request: Request) -> None:
+        """The response of a pick is there, and the spider has not read it yet."""
+        if self.visits is not None and entry.coming is not None:
+            self.guard("visit", None, self.visits.arrived, entry.coming, response, request)
 
     def _succeed(self, entry: Entry, request: Request, seen: bool) -> bool:
         """A redirect or retry: the same pick continues with another request, unless its URL was seen before."""
@@ -692,6 +712,8 @@ class FocusScheduler(BaseScheduler):
     def _conclude(self, entry: Entry) -> None:
         """The engine is done with a pick: report its outcome, now or in some turns if its page has many links."""
         self.inflight.remove(entry)
+        if self.visits is not None and entry.coming is not None:
+            self.visits.restore(entry.coming, entry.request)
         if isinstance(entry.failure, BudgetExhausted) and not entry.sent:
             self._release(entry)
             return
@@ -729,7 +751,12 @@ class FocusScheduler(BaseScheduler):
         """Keep the request of a page so that it can be sent again, and say how it is stored."""
         if entry.first is None or self.links.key(entry.first) != entry.pick.key:  # it is lost, or a further request
             return outcome._replace(once=True)
-        entry.first.meta[VISIT] = True
+        if self.visits is not None and entry.coming is not None:
+            visits, last = self.visits, entry.coming.last
+            outcome, following = self.guard(
+                "visit", (outcome, last), visits.concluded, entry, entry.coming, outcome
+            )  # fmt: skip
+            entry.first.meta[VISIT] = following.pack()
         return outcome._replace(payload=self.requests.pack(entry.pick.key, entry.first))
 
     def _take_back(self, near: NearCopyFilter) -> None:

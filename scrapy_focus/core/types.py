@@ -147,11 +147,11 @@ class Outcome(NamedTuple):
     reward: float = 0.0  # what the goal made of it
     at: float = 0.0  # when it came, in seconds since the epoch, as the crawl is told
     also: tuple[int, ...] = ()  # keys under which the page is known besides: those that it was redirected to
-    changed: bool | None = None  # whether the page is another one than at its last visit; None: not visited before
+    changed: bool | None = None  # whether it is another one than was read last; None: not read before, or nothing came
     max_age: float | None = None  # seconds for which the page says that it stays as it is; None: it says nothing
     outside: int = 0  # different links of the page that lead where the crawl does not go, where the adapter counts them
     payload: bytes | None = None  # of the next visit of the page, where the adapter has another one than the pick's
-    once: bool = False  # whether the page is known by another key, and comes back under that
+    once: bool = False  # whether it does not come back: its page is gone, or known by another key, under which it does
     page: Page | None = None
 
     @property

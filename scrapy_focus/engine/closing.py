@@ -37,7 +37,9 @@ if TYPE_CHECKING:
 logger = printable_logger(__name__)
 
 _NAMED = 3  # start URLs that could not be read
-_READ = frozenset({"ok", "mime_stop", "spider_error", "too_large", "filtered", "redirect_seen"})  # a server gave a page
+_READ = frozenset(  # a server gave a page
+    {"ok", "unchanged", "mime_stop", "spider_error", "too_large", "filtered", "redirect_seen"}
+)
 _UNREAD = frozenset({"http_error", "failure", "ignored"})
 
 

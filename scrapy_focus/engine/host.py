@@ -81,6 +81,9 @@ class Host(Protocol):
         ``None`` stands for one that Scrapy does not know: a browser's.
         """
 
+    def ask(self, request: Request) -> None:
+        """Let a request on its way out ask whether its page has changed, where it was seen before."""
+
     def is_spent(self) -> bool:
         """Whether nothing more may be asked for: a budget is used up, or the crawl is over."""
 

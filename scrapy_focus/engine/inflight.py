@@ -31,8 +31,10 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from twisted.python.failure import Failure
 
+    from scrapy_focus.engine.lastvisit import Coming
     from scrapy_focus.engine.slots import Slots
 
+_WELL = ("ok", "probed", "unchanged")  # outcomes without an error
 _ITEMS = 10_000  # on their way through the pipelines at most
 
 
@@ -107,9 +109,9 @@ class Entry:
     """One pick with the engine, and what is known of it so far."""
 
     __slots__ = (
-        "also", "failure", "first", "found", "holds_slot", "is_copy", "items", "known", "leads_to", "links", "noindex",
-        "parsed_from", "pick", "request", "response", "sent", "since", "slot", "spider_error", "stopped", "verdict",
-        "visited", "yielded",
+        "also", "coming", "failure", "first", "found", "holds_slot", "is_copy", "items", "known", "leads_to", "links",
+        "noindex", "parsed_from", "pick", "request", "response", "sent", "since", "slot", "spider_error", "stopped",
+        "verdict", "visited", "yielded",
     )  # fmt: skip
 
     def __init__(self, pick: Pick, since: float) -> None:
@@ -128,6 +130,7 @@ class Entry:
         self.stopped = False  # whether its body is not wanted for its MIME type
         self.noindex = False  # whether its page asks not to be read by goals and policies
         self.visited = False  # whether its page was fetched before
+        self.coming: Coming | None = None  # what is found out of its page, where that may be fetched again
         self.verdict = ""  # why it, or its last redirect, went no further
         self.links: list[Link] = []  # that are not with the policy yet
         self.found = 0  # links that it gave to the policy, or will
@@ -153,6 +156,8 @@ class Entry:
             return "mime_stop"
         if self.spider_error:
             return "spider_error"
+        if self.coming is not None and self.coming.changed is False:
+            return "unchanged"
         if self.response is not None and not 200 <= self.response.status < 300:
             return "http_error"
         if isinstance(failure, (TooLarge, DownloadCancelledError)):
@@ -169,7 +174,7 @@ class Entry:
         """Draw the outcome from what is known; the reward is the goal's business."""
         label, pick = self.label(), self.pick
         response = self.failure.response if isinstance(self.failure, Probed) else self.response
-        error = "" if label in ("ok", "probed") else label
+        error = "" if label in _WELL else label
         if label in ("failure", "too_large"):  # as a recording has it
             error = f"failure: {type(self.failure).__name__}"
         if response is None:
@@ -217,6 +222,7 @@ class InFlight:
         self.slots = slots
         self.entries: dict[int, Entry] = {}
         self.worth: OrderedDict[int, tuple[Any, float]] = OrderedDict()
+        self.when_arrived: Callable[[Entry, Response, Request], None] | None = None  # before the spider has it
         self._pages: dict[str, list[int]] = {}  # URL of each page -> the picks that have it
 
     def connect(self) -> None:
@@ -303,6 +309,8 @@ class InFlight:
             self._pages.setdefault(_bare(response.url), []).append(entry.pick.id)
             if (latency := request.meta.get("download_latency")) is not None:
                 self.slots.observe(entry.slot, latency)
+            if self.when_arrived is not None:
+                self.when_arrived(entry, response, request)
 
     def _on_left(self, request: Request) -> None:
         if (entry := self.find(request)) is not None:

@@ -32,7 +32,7 @@ class CountStructured:
 
     def __call__(self, entry: Entry, outcome: Outcome) -> None:
         page = self.goal.page_of(outcome)
-        if page is None:
+        if page is None or outcome.changed is False:
             return
         reading = self.goal.reading(page)
         if reading.entities or reading.facts:

@@ -87,7 +87,7 @@ class FileList:
         self.now: dict[str, Known] = {}  # by URL: the last line of this crawl
         self.to_send = 0  # requests that it takes to ask for all files of earlier crawls that this one did not see
         self._earlier: dict[str, str] = {}  # where each content of earlier crawls is
-        self._seen: dict[str, str] = {}  # URL of each content that this crawl got
+        self._seen: dict[str, tuple[str, str]] = {}  # URL of each content that this crawl got, and where it is
         for path in (out / MANIFEST, out / COPIES):
             cut_line(path)
             for line in read_lines(path, **_KINDS):
@@ -116,21 +116,22 @@ class FileList:
 
     def judge(self, url: str, name: str, sha256: str) -> Verdict:
         """Return what this crawl makes of a content from a URL, and where it is, or is to be stored."""
-        before, first = self.before.get(url), self._seen.get(sha256)
-        path = self._earlier.get(sha256, "") if first is None else self.now[first].path
+        before, (first, path) = self.before.get(url), self._seen.get(sha256, ("", self._earlier.get(sha256, "")))
         is_stored = bool(path) and self.where(path).is_file()
-        is_again = first is not None and first != url
+        is_again = bool(first) and first != url
+        is_noted = url in self.now and self.now[url].sha256 == sha256
         is_same = before is not None and before.sha256 == sha256
         state: State = "changed"
-        if is_same or (before is None and sha256 in self._earlier):
-            state = "same"
-        elif before is None or before.is_copy:
-            state = "new"
+        if is_noted or url not in self.now:  # else this crawl has another version of it
+            if is_same or (before is None and sha256 in self._earlier):
+                state = "same"
+            elif before is None or before.is_copy:
+                state = "new"
         return Verdict(
             state=state,
             path=path if is_stored or _is_inside(path) else self._give(url, name, sha256),
             is_stored=is_stored,
-            is_noted=url in self.now and self.now[url].sha256 == sha256,
+            is_noted=is_noted,
             is_again=is_again,
             is_copy=is_same and before.is_copy if before is not None else is_again,
         )
@@ -160,7 +161,7 @@ class FileList:
                 self.to_send -= _requests_for(self.before[known.url])
             self.now[known.url] = known
             if known.state != "gone":
-                self._seen.setdefault(known.sha256, known.url)
+                self._seen.setdefault(known.sha256, (known.url, known.path))
 
     def _paths(self) -> Iterator[str]:
         yield from self._earlier.values()

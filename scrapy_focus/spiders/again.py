@@ -29,6 +29,7 @@ from scrapy_focus.core.types import State
 from scrapy_focus.engine.ending import ending_of
 from scrapy_focus.engine.host import host_of
 from scrapy_focus.engine.marks import FOUND_ON, LINK, page_of
+from scrapy_focus.engine.visits import NOT_MODIFIED
 from scrapy_focus.found.asked import Asked
 from scrapy_focus.found.crawls import LEARNED, next_run, note_begin, note_end, note_reached
 from scrapy_focus.found.files import FileList
@@ -50,8 +51,6 @@ if TYPE_CHECKING:
     from scrapy_focus.found.waiting import Seen
 
 logger = printable_logger(__name__)
-
-NOT_MODIFIED = "not modified"  # flag of a response: the file is as it was, and has no body here
 
 _CONDITIONAL = "focus_conditional"  # key of request.meta: the conditions in its headers are ours
 _CONDITIONS = ("If-None-Match", "If-Modified-Since")
@@ -336,6 +335,8 @@ class AskIfChanged:
         again: Again | None = getattr(self.crawler.spider, "again", None)
         if again is None or request.method != "GET" or any(name in request.headers for name in _CONDITIONS):
             return
+        if self._is_read(request):
+            return
         known = again.files.before.get(request.url)
         if known is None or not (known.etag or known.last_modified) or not again.files.where(known.path).is_file():
             return
@@ -344,6 +345,12 @@ class AskIfChanged:
         if any(name in request.headers for name in _CONDITIONS):
             request.meta[_CONDITIONAL] = True
             self._remembered[request] = remembered
+
+    def _is_read(self, request: Request) -> bool:
+        """Whether this crawl has read the page or file before, and asks itself whether it has changed since."""
+        host = host_of(self.crawler)
+        entry = None if host is None else host.inflight.find(request)
+        return entry is not None and entry.coming is not None and bool(entry.coming.last.digest)
 
     def process_response(self, request: Request, response: Response) -> Response:
         remembered = self._remembered.pop(request, None)

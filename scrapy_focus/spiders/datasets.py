@@ -21,8 +21,9 @@ from scrapy_focus.engine.failure import in_one_line
 from scrapy_focus.engine.inflight import ResponsePage, TooLarge
 from scrapy_focus.engine.marks import LINK, page_of
 from scrapy_focus.engine.pages import can_be_read
+from scrapy_focus.engine.visits import NOT_MODIFIED
 from scrapy_focus.goals.files import FilesGoal, file_mime
-from scrapy_focus.spiders.again import NOT_MODIFIED, Again
+from scrapy_focus.spiders.again import Again
 from scrapy_focus.spiders.arguments import refuse_unknown, try_out
 from scrapy_focus.spiders.following import be_quiet
 from scrapy_focus.spiders.items import DataFile, GoneFile, SkippedFile

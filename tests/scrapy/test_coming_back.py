@@ -47,7 +47,7 @@ def _slow_heartbeat(monkeypatch: pytest.MonkeyPatch) -> None:
 def again(site: MockSite, requests: int, **more: Any) -> dict[str, Any]:
     """Return the settings of a crawl that fetches its pages again, and ends after so many requests."""
     policy = {"FOCUS_POLICY": EachAgain, "FOCUS_POLICY_PARAMS": {"every": EVERY}}
-    return {**policy, "FOCUS_BUDGET_REQUESTS": requests, "ROBOTSTXT_OBEY": False, **more}
+    return {**policy, "FOCUS_BUDGET_REQUESTS": requests, "ROBOTSTXT_OBEY": False, "FOCUS_UNCHANGED": True, **more}
 
 
 def family(site: MockSite) -> None:
@@ -64,7 +64,7 @@ def test_each_page_is_fetched_at_its_time(site: MockSite, addon: bool) -> None:
     assert result.reason == "focus_budget_requests"
     assert Counter(site.paths) == {"/": 4, "/1": 4, "/2": 4}
     assert result.errors == {}
-    assert result.outcomes == {"ok": 12}
+    assert result.outcomes == {"ok": 3, "unchanged": 9}
     for path in ("/", "/1", "/2"):
         visits = [seen.at for seen in site.log if seen.path == path]
         for one, two in pairwise(visits):
@@ -184,7 +184,7 @@ def test_a_request_that_cannot_be_stored_survives_its_outcome(site: MockSite, jo
     result = crawl(Unstorable, settings, seeds=[site.url("/")])
     assert Counter(site.paths) == {"/": 3, "/1": 3, "/retried": 6}
     assert Counter(result.spider.shared) == {site.url("/"): 3, site.url("/1"): 3, site.url("/retried"): 3}
-    assert result.outcomes == {"ok": 9}
+    assert result.outcomes == {"ok": 3, "unchanged": 6}
 
 
 class Past(Follower):
@@ -207,7 +207,7 @@ def test_a_redirect_leads_to_the_same_page_again(site: MockSite, spider: type[Fo
     assert visits["/redirect?to=/1"] >= 3
     assert visits["/"] in (visits["/redirect?to=/"], visits["/redirect?to=/"] - 1)
     assert visits["/1"] in (visits["/redirect?to=/1"], visits["/redirect?to=/1"] - 1)
-    assert set(result.outcomes) <= {"ok", "budget"}
+    assert set(result.outcomes) <= {"ok", "unchanged", "budget"}
 
 
 @pytest.mark.parametrize("spider", [Follower, Past])
@@ -221,7 +221,7 @@ def test_a_start_request_is_tried_again(site: MockSite, spider: type[Follower]) 
     settings["FOCUS_POLICY_PARAMS"] = {"every": EVERY, "times": 1}
     result = crawl(spider, settings, seeds=[site.url("/"), site.url("/redirect?to=/new")])
     assert Counter(site.paths) == {"/": 3, "/redirect?to=/new": 2, "/new": 3}
-    assert result.outcomes == {"ok": 4}
+    assert result.outcomes == {"ok": 2, "unchanged": 2}
     assert result.reason == "finished"
 
 

@@ -1,0 +1,277 @@
+"""What is known of a page when it is fetched again: how to ask whether it has changed, and whether it has.
+
+A page has changed if its text and links have (:mod:`~scrapy_focus.web.digest`); an answer without a body, 304, says
+that it has not. Only what the spider has read counts as seen, so that no error of a callback hides a change.
+
+Some servers say 304 of what has changed. So now and then a page is fetched without asking. If another page comes under
+the ``ETag`` that it had, the server is wrong. If it comes under another ``ETag``, the old one is sent once more: who
+answers 304 to that is wrong, too. A host that was found out is asked for whole pages from then on.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any
+
+from scrapy.http import HtmlResponse
+from scrapy.utils.httpobj import urlparse_cached
+
+from scrapy_focus.core.printable import brief, printable_logger
+from scrapy_focus.engine.lastvisit import Coming, Visit
+from scrapy_focus.engine.marks import VISIT
+from scrapy_focus.engine.pages import can_be_read
+from scrapy_focus.web.digest import bytes_digest, page_digest
+from scrapy_focus.web.validators import etag_of, max_age_of, modified_of
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+    from scrapy_focus.core.types import Outcome
+    from scrapy_focus.engine.host import Host
+    from scrapy_focus.engine.inflight import Entry
+
+logger = printable_logger(__name__)
+
+#: In ``response.flags`` where somebody else asked whether a file has changed, and gives an answer without it.
+NOT_MODIFIED = "not modified"
+#: In ``response.flags`` of a page that is as it was at its last visit, where spiders are given such pages.
+UNCHANGED = "unchanged"
+
+_CONDITIONS = ("If-None-Match", "If-Modified-Since", "If-Match", "If-Unmodified-Since", "If-Range")
+_UNMODIFIED, _NOT_FOUND, _GONE = 304, 404, 410
+_MISSES = 3  # answers 404 in a row, after which a page is gone
+_RESTLESS = 5  # visits in a row that each found another page, after which it is counted
+_LARGE = 2_000_000  # bytes of a page, above which it is not parsed for this
+_FIRST, _LAST = 2, 20  # of so many visits one asks for the whole page: at a host that is new, that proved right
+_HOSTS = 10_000
+_SHOWN = 3  # hosts that are named in the log
+_LONGEST_TYPE = 100  # characters
+
+
+class Visits:
+    """Asks whether pages have changed, sees whether they have, and withholds those that have not from the spider.
+
+    Parameters
+    ----------
+    crawler
+        Of the crawl.
+    host
+        The scheduler.
+    shows_unchanged
+        Whether the spider is given pages that have not changed (``FOCUS_UNCHANGED``).
+    """
+
+    def __init__(self, crawler: Crawler, host: Host, *, shows_unchanged: bool) -> None:
+        self.host = host
+        self.shows_unchanged = shows_unchanged
+        self._asks = not crawler.settings.getbool("HTTPCACHE_ENABLED")  # else the cache does
+        self._right: OrderedDict[str, int] = OrderedDict()  # by host: checks that proved what it had said
+        self._wrong: OrderedDict[str, None] = OrderedDict()  # hosts that are not believed
+        self._named = 0
+
+    def begin(self, request: Request) -> Coming:
+        """Return the visit that a request is for, and take the record of the last one off it."""
+        return Coming(Visit.unpack(request.meta.get(VISIT)))
+
+    def ask(self, entry: Entry, coming: Coming, request: Request) -> None:
+        """Put conditions on a request on its way out, if its page was seen and its server may be believed.
+
+        Conditions of the spider or of another middleware stay. Redirects and retries come here, too.
+        """
+        _take_back(coming, request)
+        coming.owns = any(name in request.headers for name in _CONDITIONS)
+        last, where = coming.last, _host(request)
+        if last.is_doubted:
+            _put(self._wrong, where, None)
+        can = bool(last.digest and (last.etag or last.modified)) and request.method == "GET" and not request.body
+        if not can or coming.owns or not self._asks or request.meta.get("playwright"):
+            return
+        if request.url != (last.url or entry.pick.url) or where in self._wrong:
+            return
+        coming.is_check = not last.is_stale and self._is_due(where, last, request)
+        if coming.is_check:
+            return
+        if last.etag:
+            coming.asks["If-None-Match"] = last.etag
+        if last.modified:
+            coming.asks["If-Modified-Since"] = last.modified
+        request.headers.update(coming.asks)
+
+    def arrived(self, coming: Coming, response: Response, request: Request) -> None:
+        """A response is there, and goes to the spider next, unless it is of a page that has not changed."""
+        if response.status == _UNMODIFIED:
+            self._told(coming, response)
+        elif NOT_MODIFIED in response.flags:
+            coming.changed = False if coming.last.visits else None
+        elif 200 <= response.status < 300:
+            self._compare(coming, response)
+        if coming.changed is not False or (coming.owns and response.status == _UNMODIFIED):
+            return
+        handled = request.meta.get("handle_httpstatus_list")
+        coming.kept = request, request.callback, handled
+        if response.status == _UNMODIFIED:  # or Scrapy drops it, and says so
+            request.meta["handle_httpstatus_list"] = [*(handled or ()), _UNMODIFIED]
+        if self.shows_unchanged:
+            response.flags.append(UNCHANGED)
+        else:
+            request.callback = _read_already
+
+    def restore(self, coming: Coming, request: Request | None) -> None:
+        """Let a request be what the spider made it, when its visit is over."""
+        if request is not None:
+            _take_back(coming, request)
+        if coming.kept is None:
+            return
+        request, callback, handled = coming.kept
+        request.callback = callback
+        if handled is None:
+            request.meta.pop("handle_httpstatus_list", None)
+        else:
+            request.meta["handle_httpstatus_list"] = handled
+        coming.kept = None
+
+    def concluded(self, entry: Entry, coming: Coming, outcome: Outcome) -> tuple[Outcome, Visit]:
+        """Return the outcome of a visit with what it says of the page as it was before, and what the next has to know.
+
+        A page that is gone, by 410 or by 404 three times in a row, is not fetched again: the outcome says ``once``.
+        """
+        response, last = entry.response, coming.last
+        following = last._replace(visits=last.visits + 1)
+        if response is None:
+            return outcome, following
+        outcome = outcome._replace(changed=coming.changed)
+        if response.status == _NOT_FOUND:
+            following = following._replace(misses=last.misses + 1)
+        elif not outcome.error:
+            following = following._replace(misses=0)
+            outcome = outcome._replace(max_age=_max_age(response))
+            if response.status == _UNMODIFIED:
+                outcome = outcome._replace(mime=last.mime, size=0, page=None)
+                following = following._replace(changes=0, was_told=True)
+            elif coming.digest:
+                following = self._seen(coming, following, outcome, response)
+        if coming.lied or _host(response) in self._wrong:
+            following = following._replace(is_doubted=True, is_stale=False, etag="", modified="")
+        if response.status == _GONE or following.misses >= _MISSES:
+            self.host.count("visit/gone")
+            outcome = outcome._replace(once=True)
+        if coming.changed is not None:
+            self.host.count("visit/changed" if coming.changed else "visit/unchanged")
+        return outcome, following
+
+    def _seen(self, coming: Coming, following: Visit, outcome: Outcome, response: Response) -> Visit:
+        """The spider has read a page: remember what it said."""
+        changes = following.changes + 1 if coming.changed else 0
+        if changes == _RESTLESS:
+            self.host.count("visit/restless")
+        following = following._replace(
+            digest=coming.digest, body=coming.body, mime=outcome.mime[:_LONGEST_TYPE], changes=changes, was_told=False,
+            is_stale=coming.proves,
+        )  # fmt: skip
+        if coming.proves:
+            return following
+        url = "" if response.url == outcome.pick.url else response.url
+        etag, modified = _validators(response)
+        return following._replace(etag=etag, modified=modified, url=url)
+
+    def _told(self, coming: Coming, response: Response) -> None:
+        """The server says that nothing has changed."""
+        self.host.count("visit/not_modified")
+        if coming.owns:
+            coming.changed = False if coming.last.digest else None
+        elif not coming.asks:
+            self._doubt(coming, response, "visit/unasked", "said 304 to a question that was not asked")
+        elif coming.last.is_stale:
+            self._doubt(coming, response, "visit/wrong", "said 304 of a page that had changed")
+        else:
+            coming.changed = False
+
+    def _compare(self, coming: Coming, response: Response) -> None:
+        """The whole page is here: see whether it is as it was, and whether that is what its server says."""
+        last = coming.last
+        coming.body = bytes_digest(response.body)
+        coming.digest = last.digest if last.digest and coming.body == last.body else _digest_of(response, coming.body)
+        if not last.digest:
+            return
+        coming.changed = coming.digest != last.digest
+        if last.is_stale:
+            self._trust(response)
+        if last.is_stale or not (last.etag or last.modified):
+            return
+        etag, modified = _validators(response)
+        is_same = etag == last.etag if etag and last.etag else bool(modified) and modified == last.modified
+        if coming.changed and is_same:
+            self._doubt(coming, response, "visit/wrong", "has another page under the same ETag or Last-Modified")
+        elif coming.is_check and last.was_told:
+            coming.proves = coming.changed
+            if not coming.changed:
+                self._trust(response)
+
+    def _is_due(self, where: str, last: Visit, request: Request) -> bool:
+        """Whether to ask for the whole page, to see whether the server is right; each page has its own turn."""
+        one_in = min(_LAST, _FIRST + 2 * self._right.get(where, 0))
+        return last.was_told and (last.body + last.visits) % one_in == 0
+
+    def _trust(self, response: Response) -> None:
+        where = _host(response)
+        _put(self._right, where, self._right.get(where, 0) + 1)
+
+    def _doubt(self, coming: Coming, response: Response, what: str, why: str) -> None:
+        """A server was wrong: it is not asked any more whether pages have changed."""
+        coming.lied = True
+        self.host.count(what)
+        where = _host(response)
+        if where in self._wrong:
+            return
+        _put(self._wrong, where, None)
+        self.host.count("visit/doubted")
+        self._named += 1
+        if self._named <= _SHOWN:
+            logger.warning(
+                "%s %s (%s): from now on its pages are fetched whole (focus/visit/doubted)", where, why,
+                brief(response.url),
+            )  # fmt: skip
+
+
+def _read_already(response: Response, **kwargs: Any) -> None:
+    """Stand in for the callback of a page that is as the spider knows it."""
+
+
+def _take_back(coming: Coming, request: Request) -> None:
+    """Take the conditions off a request that :meth:`Visits.ask` put on it, or on the one that it is a copy of."""
+    for name, value in coming.asks.items():
+        if request.headers.get(name) == value.encode():
+            del request.headers[name]
+    coming.asks = {}
+
+
+def _digest_of(response: Response, body: int) -> int:
+    """Return what a page says; for what is no page, or says little, its bytes."""
+    if not isinstance(response, HtmlResponse) or len(response.body) > _LARGE or not can_be_read(response):
+        return body
+    return page_digest(response.selector.root) or body
+
+
+def _validators(response: Response) -> tuple[str, str]:
+    return etag_of(_header(response, "ETag")), modified_of(_header(response, "Last-Modified"))
+
+
+def _max_age(response: Response) -> float | None:
+    values = _header(response, "Cache-Control")
+    return max_age_of(values, next(iter(_header(response, "Age")), "")) if values else None
+
+
+def _header(response: Response, name: str) -> list[str]:
+    return [value.decode("latin-1") for value in response.headers.getlist(name)]
+
+
+def _host(carrier: Request | Response) -> str:
+    return urlparse_cached(carrier).netloc
+
+
+def _put(store: OrderedDict[str, Any], where: str, value: Any) -> None:
+    store[where] = value
+    if len(store) > _HOSTS:
+        store.popitem(last=False)

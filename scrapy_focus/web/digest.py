@@ -1,0 +1,86 @@
+"""What a page says, in a number: two visits with the same number brought the same, as a reader sees it.
+
+What changes with each request though nothing happened is left out: scripts, hidden fields, times of day, ages like
+"3 minutes ago", counters of visitors, tokens. It is gone at once, and to follow it is no use.
+"""
+
+from __future__ import annotations
+
+import re
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
+
+from lxml import etree
+
+if TYPE_CHECKING:
+    from lxml.etree import _Element
+
+_FEWEST = 100  # bytes of text, below which a page says too little
+_SHORT = 80  # bytes of the text with a counter in it
+_TOKEN_BYTES, _TOKEN_DIGITS = 16, 3  # at least
+_UNSEEN = ("script", "style", "noscript", "template", "textarea")
+_ZERO = ord("0")
+_BLANKS = b" \t\n\r\f\v"
+_DIGITS = bytes.maketrans(b"123456789", b"000000000")
+
+_texts: Any = etree.XPath("descendant::text()", smart_strings=False)
+_hrefs: Any = etree.XPath("descendant::a/@href", smart_strings=False)
+
+_UNIT = rb"(?:(?:sec(?:ond)?|min(?:ute)?|hour|hr|day|week|month|year)s?|[smhd])"
+_VISITS = rb"(?:views?|visits?|visitors?|hits|clicks|(?:users?|guests?|visitors?|people) online|online now)"
+_VOLATILE = re.compile(  # each begins with the first digit of a number, which is looked for fast
+    rb"[0-9](?<![0-9:.,][0-9])(?:"
+    rb"[0-9]?:[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]{1,6})?)?(?: ?[ap]\.?m\b)?(?![0-9:])"  # a time of day
+    rb"|[0-9]{0,3} ?" + _UNIT + rb" ago\b"  # an age
+    rb"|(?<=\bvor [0-9])[0-9]{0,3} (?:Sekunde|Minute|Stunde|Tag|Woche|Monat|Jahr)(?:e?n)?\b"
+    rb"|(?<=\bil y a [0-9])[0-9]{0,3} (?:secondes?|minutes?|heures?|jours?|semaines?|mois|ans?)\b"
+    rb"|(?<=\bhace [0-9])[0-9]{0,3} (?:segundos?|minutos?|horas?|d\S{1,2}as?|semanas?|mes(?:es)?|a\S{1,2}os?)\b"
+    rb"|[0-9.,]{0,12} ?" + _VISITS + rb"\b"  # a counter
+    rb"|(?<=\bin [0-9])[0-9]{0,3}(?:[.,][0-9]{1,6})? ?(?:msec|ms|secs?|seconds?|s)\b"  # how long the page took
+    rb")",
+    re.IGNORECASE,
+)
+_AN_AGE = re.compile(rb"\ban? " + _UNIT + rb" ago\b", re.IGNORECASE)
+_COUNTER = re.compile(rb"\s{0,20}(?:you are )?" + _VISITS + rb"[:# (]{1,3}[0-9.,]{1,20}\W{0,20}\Z", re.IGNORECASE)
+_TOKEN = re.compile(rb"(?:[A-Za-z_-]*[0-9]+[A-Za-z_-]){3}[0-9A-Za-z_-]*\Z")  # letters and digits by turns
+_VALUE = re.compile(r"=(?:\d{10,13}|[0-9A-Za-z_%-]{16,})(?=[&;#]|$)")  # in a URL: a time, a session
+
+
+def page_digest(root: _Element) -> int:
+    """Return a number that is the same for pages that show the same text and links; 0 for a page without much text.
+
+    It has 63 bits, and is the same in each process. Time is linear in the page.
+    """
+    unseen = {element.text for element in root.iter(*_UNSEEN)}
+    texts = [text for text in _texts(root) if text not in unseen] if unseen else _texts(root)
+    data = "\0".join(texts).encode("utf-8", "replace")
+    if len(data.translate(None, _BLANKS)) - len(texts) < _FEWEST:
+        return 0
+    if b" ago" in data:
+        data = _AN_AGE.sub(b"", data)
+    said = data.translate(_DIGITS, _BLANKS).split(b"\0")
+    for at, raw in enumerate(data.split(b"\0")):
+        if _ZERO in said[at]:
+            said[at] = _lasting(raw, said[at])
+    said = [text for text in said if text]
+    said.append(b"")
+    said += [(_VALUE.sub("", href) if "=" in href else href).encode("utf-8", "replace") for href in _hrefs(root)]
+    return bytes_digest(b"\0".join(said))
+
+
+def _lasting(text: bytes, bare: bytes) -> bytes:
+    """Return a text with digits, without what changes with each request, and without blanks.
+
+    ``bare`` is it without blanks, all digits 0.
+    """
+    if len(text) <= _SHORT and _COUNTER.match(text):
+        return b""
+    text = _VOLATILE.sub(b"", text)
+    if bare.count(b"0") < _TOKEN_DIGITS:
+        return text.translate(None, _BLANKS)
+    return b"".join([word for word in text.split() if len(word) < _TOKEN_BYTES or not _TOKEN.match(word)])
+
+
+def bytes_digest(data: bytes) -> int:
+    """Return the same number for the same bytes, in each process: 63 bits, and not 0."""
+    return int.from_bytes(blake2b(data, digest_size=8).digest(), "big") >> 1 or 1
