@@ -43,6 +43,7 @@ class Article(NamedTuple):
     anchor: str  # text of the link
     changed_since: float | None = None  # when the version before was seen; None: this is the first
     changes: int = 0  # so far, as far as they were seen
+    digest: str = ""  # the same for the same text, "" where nobody knows
 
     @property
     def id(self) -> str:
@@ -73,13 +74,14 @@ class NewsList:
 
     Notes
     -----
-    *Memory*: about 200 bytes an article, of the last 200,000. One that is forgotten would be listed as new if it came
+    *Memory*: about 300 bytes an article, of the last 200,000. One that is forgotten would be listed as new if it came
     again.
     """
 
     def __init__(self, out: Path) -> None:
         self.path = out / NEWS
         self._known: dict[int, _Known] = {}
+        self._texts: dict[int, None] = {}  # of articles, by their digests
         cut_line(self.path)
         for article in NewsReader(self.path).read():
             self._remember(article)
@@ -99,11 +101,12 @@ class NewsList:
     def see(self, article: Article) -> Article | None:
         """List an article that is new or has changed, and return it as it is listed.
 
-        ``None``, and no line, for a version that was listed already: of an article that came again after a kill.
+        ``None``, and no line, for a version that was listed already, as of an article that came again after a kill; and
+        for a new article whose text is that of another one.
         """
         known = self._known.get(_key(article.url))
         if article.state == "new":
-            if known is not None:
+            if known is not None or (article.digest and _key(article.digest) in self._texts):
                 return None
             listed = article._replace(first_seen=article.at, changed_since=None, changes=0)
         elif known is None or article.at <= known.last:
@@ -118,8 +121,11 @@ class NewsList:
         key = _key(article.url)
         self._known.pop(key, None)
         self._known[key] = _Known(article.first_seen, article.at, article.changes)
-        if len(self._known) > _MOST:
-            del self._known[next(iter(self._known))]
+        if article.digest:
+            self._texts[_key(article.digest)] = None
+        for remembered in (self._known, self._texts):
+            if len(remembered) > _MOST:
+                del remembered[next(iter(remembered))]
 
 
 class NewsReader:
@@ -194,6 +200,7 @@ def _line(article: Article) -> dict[str, Any]:
         "url": article.url, "title": article.title, "state": article.state, "at": time_text(article.at),
         "first_seen": time_text(article.first_seen), "published": time_text(article.published) or None,
         "by": article.by, "page": article.page, "anchor": article.anchor, "id": article.id,
+        "digest": article.digest,
     }  # fmt: skip
     if article.state == "changed":
         line |= {"changed_since": time_text(article.changed_since), "changes": article.changes}
@@ -224,6 +231,7 @@ def _article(line: bytes) -> Article | None:
         anchor=text_in(fields, "anchor"),
         changed_since=time_of(text_in(fields, "changed_since")),
         changes=number_in(fields, "changes"),
+        digest=text_in(fields, "digest"),
     )
 
 

@@ -111,5 +111,6 @@ class NewsArticle:
     by: By  # what its link stood on: page, feed, sitemap, or start
     page: str  # URL of that, "" for a start
     anchor: str  # text of the link
+    digest: str  # the same for the same text
     first_seen: str = ""  # ISO 8601, UTC
     changed_since: str = ""  # when the version before was seen, likewise

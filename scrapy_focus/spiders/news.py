@@ -185,10 +185,11 @@ class NewsSpider(FollowingSpider, SiteSpider):
             title="" if title is None else printable(" ".join("".join(title.itertext()).split()), _TITLE),
             state="changed" if is_known else "new",
             at=at,
-            published=reading.published,
+            published=self.goal.published(reading, at),
             by=_by(response),
             page="" if response.request is None else page_of(response.request),
             anchor=printable(response.meta.get("link_text", "")),
+            digest=reading.digest.hex(),
         )
 
     def _now(self) -> float:
@@ -220,6 +221,7 @@ class ListNews:
         listed = news.see(Article(
             url=item.url, title=item.title, state="changed" if item.state == "changed" else "new", at=item.at,
             first_seen=item.at, published=item.published, by=item.by, page=item.page, anchor=item.anchor,
+            digest=item.digest,
         ))  # fmt: skip
         if listed is None:
             raise DropItem(f"{item.url} is listed already", log_level="DEBUG")

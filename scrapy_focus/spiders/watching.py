@@ -82,7 +82,8 @@ class Writings:
 class WatchNotes:
     """Notes how a watch stands in ``<out>/.focus``, and writes ``index.html``, ``feed.xml`` and ``fresh.csv``.
 
-    These are written while it runs (:class:`Writings`), and at the end. What cannot be written is said in one line, and harms no crawl.
+    These are written while it runs (:class:`Writings`), and at the end. What cannot be written is said in one line, and
+    harms no crawl.
 
     Parameters
     ----------
@@ -138,8 +139,8 @@ class WatchNotes:
         if self._hours is not None and hour > self._hour > 0:
             self._try(self._hours.note, self._hour * HOUR, _counts(host.status()))
         self._hour = hour
-        if outcome.pick.method == "GET":
-            host.count(VISITS[_kind(entry, outcome)])
+        if outcome.pick.method == "GET" and (outcome.error or not entry.visited):
+            host.count(VISITS["error" if outcome.error else "first"])
         self._writings.came()
 
     def _write(self, reason: str | None = None) -> None:
@@ -199,14 +200,6 @@ def list_pages(crawler: Crawler, out: Path) -> None:
     """
     if (host := host_of(crawler)) is not None:
         write_fresh(out, host.watched(_PAGES))
-
-
-def _kind(entry: Entry, outcome: Outcome) -> str:
-    if outcome.error:
-        return "error"
-    if not entry.visited:
-        return "first"
-    return "unchanged" if outcome.changed is False else "changed"
 
 
 def _counts(status: Status) -> dict[str, int]:
