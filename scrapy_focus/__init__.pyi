@@ -54,6 +54,7 @@ from scrapy_focus.policies.hostbandit import HostBandit as HostBandit
 from scrapy_focus.policies.hostbandit import ParentFirst as ParentFirst
 from scrapy_focus.policies.hotqueue import HotQueue as HotQueue
 from scrapy_focus.policies.importance import Importance as Importance
+from scrapy_focus.policies.revisits import Revisits as Revisits
 from scrapy_focus.scheduler import FocusScheduler as FocusScheduler
 from scrapy_focus.schedulers import AnthelionScheduler as AnthelionScheduler
 from scrapy_focus.schedulers import FreshScheduler as FreshScheduler

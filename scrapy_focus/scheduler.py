@@ -116,9 +116,6 @@ class FocusScheduler(BaseScheduler):
     """
 
     default_policy: ClassVar[type[Policy]] = BranchingBandit
-    #: How many seconds of the crawl pass in one. More than 1 is for demonstrations and tests, in which a day passes in
-    #: a minute: times of links, budgets of seconds and rates are in seconds of the crawl, waiting for hosts is not.
-    speed: ClassVar[float] = 1.0
 
     def __init__(self, crawler: Crawler, config: Config) -> None:
         self.crawler = crawler

@@ -144,17 +144,17 @@ class Revisits(Policy):
         self.new = BranchingBandit(**(self.discovery or {}))
         self.new.open(frontier, rng, mission)
         names = [f"pages that are visited within {wait / 3600:g} hours" for wait in _WAITS]
-        self._arms = [self.new.reserve(name) for name in [*names, "pages that are visited later"]]
-        self._keeps_copies = (self.goal or ("copies" if mission.types else "news")) == "copies"
-        self._rate = self.per_day / DAY if mission.rate is None else mission.rate
+        self.known_arms = [self.new.reserve(name) for name in [*names, "pages that are visited later"]]
+        self.keeps_copies = (self.goal or ("copies" if mission.types else "news")) == "copies"
+        self.rate = self.per_day / DAY if mission.rate is None else mission.rate
         self.changes = Changes(half_life=self.fade * DAY if self.fade else math.inf)
-        longest = self.longest * DAY if self._keeps_copies else _NEVER
+        longest = self.longest * DAY if self.keeps_copies else _NEVER
         self.plan = Plan(self.changes, shortest=self.shortest, longest=longest)
         self._twins: dict[int, int] = {}  # by arm of links: that of links which appeared on a known page
         self._first = 0.5  # share of the picks that are first visits
         self.belief = Belief()
         self._said: dict[int, tuple[str, str]] = {}  # by key of a page that changed, as was said: the host, by whom
-        self._typical = 0.0  # what visits are expected to find
+        self.typical = 0.0  # what visits are expected to find
         self._born: dict[int, float] = {}  # by pick: targets among the links that appeared on a known page
         self._last: _Choice | None = None
         super().open(frontier, rng, mission)
@@ -181,7 +181,9 @@ class Revisits(Policy):
     def select(self, busy: Collection[str]) -> Pick | None:
         new = self.new.promise(busy)
         waiting = self.frontier.awake(busy)
-        due = {arm: min(_DRAWN, 2 * int(waiting[arm])) for arm in self._arms if arm < len(waiting) and waiting[arm]}
+        due = {
+            arm: min(_DRAWN, 2 * int(waiting[arm])) for arm in self.known_arms if arm < len(waiting) and waiting[arm]
+        }
         if not due:
             self._last = None
             return self._count(self.new.select(busy), is_first=True)
@@ -190,7 +192,7 @@ class Revisits(Policy):
         records["prior"] = self.changes.newest
         waits = self.now - records["at"]
         values, gains = self.plan.values(records, waits)
-        if self._keeps_copies:
+        if self.keeps_copies:
             values[waits >= self.longest * DAY] = np.inf
         best = int(np.argmax(values))
         gain = float(gains[best])
@@ -202,7 +204,7 @@ class Revisits(Policy):
             return self._count(pick, is_first=True)
         pick = self._count(self.frontier.take_drawn(int(drawn.slots[best])), is_first=False)
         self._last = None if pick is None else _Choice(pick.id, gain, new)
-        self._typical += (gain - self._typical) / _SHARES
+        self.typical += (gain - self.typical) / _SHARES
         return pick
 
     def hear(self, signals: Sequence[Signal]) -> None:
@@ -213,8 +215,8 @@ class Revisits(Policy):
             self._said[signal.key] = signal.host, signal.kind
             if len(self._said) > _MOST_SAID:
                 del self._said[next(iter(self._said))]
-            if self._found_now(record, self.belief.trust(signal.host, signal.kind)) >= self._typical:
-                self.frontier.push([Link("", signal.key)], [Placement(self._arms[0], 0.0, memo_of(record))])
+            if self._found_now(record, self.belief.trust(signal.host, signal.kind)) >= self.typical:
+                self.frontier.push([Link("", signal.key)], [Placement(self.known_arms[0], 0.0, memo_of(record))])
 
     def _found_now(self, record: np.void, trust: float) -> float:
         """Return what a visit is expected to find now, where the page changed with this probability, or as it is."""
@@ -243,7 +245,7 @@ class Revisits(Policy):
         before = self._record(pick.memo)
         if outcome.error:
             return self._try_again(outcome, before)
-        weight = self.importance(outcome) if self._keeps_copies and outcome.changed is not False else 0.0
+        weight = self.importance(outcome) if self.keeps_copies and outcome.changed is not False else 0.0
         if before is None:
             if not (weight or outcome.is_html or "xml" in outcome.mime):
                 return None
@@ -340,12 +342,12 @@ class Revisits(Policy):
 
     def _sleep(self, record: np.void, at: float) -> Placement:
         """Let a page sleep until it is due, by what is known of it."""
-        per_second = self._rate * _MORE * max(0.5, 1 - self._first)
+        per_second = self.rate * _MORE * max(0.5, 1 - self._first)
         wait = min(self.plan.interval(record, self.plan.threshold(per_second)), self.longest * DAY)
         return self._place(record, at, wait)
 
     def _place(self, record: np.void, at: float, wait: float) -> Placement:
-        return Placement(self._arms[int(np.searchsorted(_WAITS, wait))], 0.0, memo_of(record), after=at + wait)
+        return Placement(self.known_arms[int(np.searchsorted(_WAITS, wait))], 0.0, memo_of(record), after=at + wait)
 
     def _try_again(self, outcome: Outcome, before: np.void | None) -> Placement | None:
         """Let a page sleep that could not be had: an hour, and twice as long each time."""

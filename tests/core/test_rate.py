@@ -9,7 +9,6 @@ import pytest
 
 from scrapy_focus import Budget, ConfigError, Crawl, Mission, Placement, memory_frontier
 from scrapy_focus.core.budget import Rate
-from scrapy_focus.core.clock import FastClock
 from scrapy_focus.jobs.job import Job
 from scrapy_focus.policies.orderings import BreadthFirst
 from tests.made import Clock, EachAgain, Recording, fetch, links, page
@@ -334,10 +333,3 @@ def test_many_that_are_due_at_once_wake_in_parts(tmp_path: Path) -> None:
     crawl = Crawl(Sleepy(), seed=0, strict=True, clock=clock, frontier=memory_frontier)
     crawl.add(links(*range(100)))
     assert [fetch(crawl).key for _ in range(100)] == chosen[0] == chosen[1]
-
-
-def test_a_fast_clock() -> None:
-    """Its seconds pass faster, from the time that it is."""
-    clock = FastClock(3600.0)
-    one, two = clock(), clock()
-    assert 1.6e9 < one <= two
