@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from scrapy_focus.found.news import Article
 
 FEED = "feed.xml"
-#: Articles in the feed: the newest.
-ENTRIES = 100
 
 _ATOM = "http://www.w3.org/2005/Atom"
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # characters that XML 1.0 has not

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from scrapy_focus.core.errors import ConfigError, StorageError
 from scrapy_focus.core.files import write_atomically
 from scrapy_focus.core.printable import reason_of
-from scrapy_focus.found.atom import ENTRIES, FEED, atom
+from scrapy_focus.found.atom import FEED, atom
 from scrapy_focus.found.entities import ENTITIES
 from scrapy_focus.found.linkbook import GRAPH
 from scrapy_focus.found.listed import MANIFEST, SKIPPED
@@ -79,7 +79,7 @@ def write_news(folder: Path, gathering: Gathering) -> Path:
         watched = gathering.read()
         made, roots = time.time(), watched.notes.runs[-1].get("roots") if watched.notes.runs else None
         urls = [str(url) for url in roots] if isinstance(roots, list) else []
-        write_atomically(folder / FEED, atom(watched.articles[:ENTRIES], roots=urls, made=made))
+        write_atomically(folder / FEED, atom(watched.articles, roots=urls, made=made))
         write_atomically(folder / PAGE, news_page(watched, made))
     except OSError as error:
         raise StorageError(

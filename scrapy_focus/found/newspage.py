@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 _LEFT, _RIGHT, _TOP, _BOTTOM = 62.0, 16.0, 30.0, 44.0  # margins of a drawing
 _HOURS = 168  # that are drawn
+_SHOWN = 50  # articles
 _PAGES = 30  # watched pages that are shown
 _HUBS = 15  # pages with new articles that are shown
 _DAYS = 14  # of which the requests are shown
@@ -77,10 +78,11 @@ def news_page(watched: Watched, made: float) -> bytes:
     style = source("sheets/style.css", "page.css")
     text = made_environment().get_template("newspage.html.jinja").render(
         title=_title(watched), style=style, policy=policy_of(style), summary=_summary(watched),
-        made=datetime.fromtimestamp(made, UTC), results=_results(watched), shown=[_shown(a) for a in watched.articles],
+        made=datetime.fromtimestamp(made, UTC), results=_results(watched),
+        shown=[_shown(each) for each in watched.articles[:_SHOWN]],
         news=NEWS, feed=FEED, fresh=FRESH, bars=_bars(watched), line=_line(watched), delays=watched.delays,
         width=WIDTH, height=HEIGHT, hubs=_hubs(watched), pages=_pages(watched), requests=_requests(watched),
-        facts=_facts(watched), damaged=watched.damaged, more=max(0, watched.n_new - len(watched.articles)),
+        facts=_facts(watched), damaged=watched.damaged, more=max(0, watched.n_new - len(watched.articles[:_SHOWN])),
     )  # fmt: skip
     return text.encode(errors="backslashreplace")
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from scrapy_focus.found.news import Article
     from scrapy_focus.found.notes import Notes
 
-SHOWN = 50  # articles on the page
+NEWEST = 100  # articles that are named
 _KEPT = 1000  # lines of which the newest articles are
 _DELAYS = 100_000  # the last ones, of which the quantiles are
 
@@ -54,7 +54,7 @@ class Watched(NamedTuple):
 
     notes: Notes
     began: float | None  # when the watch did, in seconds since the epoch; None: nobody knows
-    articles: list[Article]  # the newest versions, the newest first
+    articles: list[Article]  # the newest versions of the newest ones, the newest first
     n_new: int
     n_changes: int
     arrivals: dict[int, int]  # new articles by hour since the epoch
@@ -102,7 +102,7 @@ class Gathering:
         return Watched(
             notes=notes,
             began=began,
-            articles=newest(iter(self._last), SHOWN),
+            articles=newest(iter(self._last), NEWEST),
             n_new=self._n_new,
             n_changes=self._n_changes,
             arrivals=dict(self._arrivals),
