@@ -123,8 +123,7 @@ class FocusScheduler(BaseScheduler):
         self.counts: Counter[str] = Counter()
         policy = config.make_policy()
         config.try_files()
-        clock = None if self.speed == 1.0 else FastClock(self.speed)
-        clock = FastClock.of(text) if (text := crawler.settings.get(_CLOCK)) else clock
+        clock = FastClock.of(text) if (text := crawler.settings.get(_CLOCK)) else None
         self._speed = 1.0 if clock is None else clock.speed  # seconds of the crawl in one of the machine's
         jobdir = job_dir(crawler.settings)
         self.job = self._make_job(Path(jobdir, "focus")) if jobdir else None

@@ -66,7 +66,7 @@ class FastClock:
     speed
         Its seconds in one of the machine's.
     begin
-        What it says at first; the machine's time by default.
+        What it says at first.
     since
         The machine's time at which it said so; now by default.
     machine
@@ -87,10 +87,8 @@ class FastClock:
     """
 
     def __init__(
-        self, speed: float, begin: float | None = None, since: float | None = None, *,
-        machine: Callable[[], float] = time.time,
-    ) -> None:  # fmt: skip
-        begin = machine() if begin is None else begin
+        self, speed: float, begin: float, since: float | None = None, *, machine: Callable[[], float] = time.time
+    ) -> None:
         if not (math.isfinite(speed) and speed > 0 and math.isfinite(begin)):
             raise ConfigError(f"a clock of speed {speed} from {begin}: the speed is a number above 0, such as 1440")
         self.speed = speed

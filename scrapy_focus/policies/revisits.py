@@ -284,7 +284,7 @@ class Revisits(Policy):
         return self.new.expected_left()
 
     def watched(self, most: int) -> list[WatchedPage]:
-        kept = self.frontier.kept(self._arms)
+        kept = self.frontier.kept(self.known_arms)
         records = np.array(kept.vectors).view(WATCHED)[:, 0]
         known = np.flatnonzero(records["mark"] == _MARK)
         chosen = known[np.argsort(-records["visits"][known].astype(np.int64), kind="stable")[:most]]
