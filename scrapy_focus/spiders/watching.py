@@ -140,7 +140,7 @@ class WatchNotes:
             self._try(self._hours.note, self._hour * HOUR, _counts(host.status()))
         self._hour = hour
         if outcome.pick.method == "GET" and (outcome.error or not entry.visited):
-            host.count(VISITS["error" if outcome.error else "first"])
+            host.count("visit/error") if outcome.error else host.count("visit/first")
         self._writings.came()
 
     def _write(self, reason: str | None = None) -> None:
