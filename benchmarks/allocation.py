@@ -38,6 +38,7 @@ from allocation_rules import (
     SquareRoot,
     StormCrawler,
 )
+from scrapy_focus import Crawl, Link, Mission, Outcome, Revisits, memory_frontier
 from scrapy_focus.learn.allocation import Plan
 from scrapy_focus.learn.changes import DAY, Changes, memo_of, record_of
 
@@ -48,9 +49,11 @@ if TYPE_CHECKING:
 
     from allocation_rules import Rule
 
+    Side = Callable[[], Rule | Revisits]
+
 MEDIAN, SIGMA = 0.3 / DAY, 1.6  # of the rates of change, a second
 DAYS, LEFT_OUT = 60, 20
-SIDES: dict[str, Callable[[], Rule]] = {
+SIDES: dict[str, Side] = {
     "any page": AnyPage,
     "equal intervals, round robin": RoundRobin,
     "proportional to the learned rate": Proportional,
@@ -59,9 +62,10 @@ SIDES: dict[str, Callable[[], Rule]] = {
     "square root of learned rate x importance": SquareRoot,
     "best plan by plain estimates": PlanOfEstimates,
     "**posterior and threshold**": Posterior,
+    "**Revisits, through a Crawl**": functools.partial(Revisits, goal="copies"),
     "best plan by true rates": PlanOfTruth,
 }
-GUARDS: dict[str, Callable[[], Rule]] = {
+GUARDS: dict[str, Side] = {
     "age 0, the share of time alone": functools.partial(Posterior, age=0.0),
     "the same, longest wait 30 days": functools.partial(Posterior, age=0.0, longest=30 * DAY),
     "the same, longest wait 14 days": functools.partial(Posterior, age=0.0, longest=14 * DAY),
@@ -116,6 +120,32 @@ def visits_of(rule: Rule, pages: Pages, per_day: float, seed: int) -> list[list[
     return visits
 
 
+def crawled(policy: Revisits, pages: Pages, per_day: float, seed: int) -> list[list[float]]:
+    """Return when each page is visited by a crawl, which is asked for one whenever the budget allows one.
+
+    First visits are made at once, and then none until the budget allows more: else the crawl would put them off where it
+    pays more to visit a known page again, and rules are compared here, not the order of first visits.
+    """
+    n, at = len(pages.rates), 0.0
+    crawl = Crawl(
+        policy, frontier=memory_frontier, mission=Mission(rate=n * per_day / DAY), seed=seed, strict=True, clock=lambda: at
+    )  # fmt: skip
+    crawl.add([Link(f"https://example.org/{page}", page, "example.org") for page in range(n)])
+    visits: list[list[float]] = [[] for _ in range(n)]
+    for number in range(int(n * per_day * DAYS)):
+        at = number * DAY / (n * per_day) if number >= n else number * 50 / n
+        pick = crawl.next()
+        if pick is None:
+            continue
+        before, after = np.searchsorted(pages.changes[pick.key], ([*visits[pick.key], 0.0][-1], at), "right")
+        changed = bool(before != after) if visits[pick.key] else None
+        visits[pick.key].append(at)
+        crawl.report(
+            Outcome(pick=pick, status=200, mime="text/plain", items=pages.weights[pick.key], changed=changed, at=at)
+        )
+    return visits
+
+
 def kept(pages: Pages, visits: Sequence[Sequence[float]]) -> Kept:
     """Return how current copies were, between the days that are left out and the last."""
     begin, end = LEFT_OUT * DAY, DAYS * DAY
@@ -135,14 +165,16 @@ def kept(pages: Pages, visits: Sequence[Sequence[float]]) -> Kept:
     )
 
 
-def one(sides: dict[str, Callable[[], Rule]], name: str, n: int, per_day: float, zipf: float, seed: int) -> Kept:
+def one(sides: dict[str, Side], name: str, n: int, per_day: float, zipf: float, seed: int) -> Kept:
     """Return how current one rule keeps the pages of one seed."""
-    pages = pages_of(n, seed, zipf)
-    return kept(pages, visits_of(sides[name](), pages, per_day, seed))
+    pages, side = pages_of(n, seed, zipf), sides[name]()
+    if isinstance(side, Revisits):
+        return kept(pages, crawled(side, pages, per_day, seed))
+    return kept(pages, visits_of(side, pages, per_day, seed))
 
 
 def shares(
-    sides: dict[str, Callable[[], Rule]],
+    sides: dict[str, Side],
     sizes: Sequence[int],
     per_day: Sequence[float],
     zipf: float,
@@ -158,7 +190,7 @@ def shares(
                 )
                 print("| rule | freshness | of the way | least of the seeds | age, hours | age of the mean page |")
                 print("|---|---|---|---|---|---|")
-                best = [_best(pages_of(n, seed, zipf), visits) for seed in range(seeds)]
+                best = [best_freshness(pages_of(n, seed, zipf), visits) for seed in range(seeds)]
                 tasks = {name: [(name, n, visits, zipf, seed) for seed in range(seeds)] for name in sides}
                 told = {
                     name: [executor.submit(one, sides, *task) for task in each] for name, each in tasks.items()
@@ -180,7 +212,7 @@ def shares(
                 print(f"| best, by formula | {np.mean(best):.3f} | 100% | | | |")
 
 
-def _best(pages: Pages, per_day: float) -> float:
+def best_freshness(pages: Pages, per_day: float) -> float:
     """Return the freshness that the best intervals have on average, by the formula for true rates."""
     rule = PlanOfTruth()
     rule.begin(len(pages.rates) * per_day / DAY, pages.rates, pages.weights, np.random.default_rng(0))

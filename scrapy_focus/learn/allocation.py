@@ -107,8 +107,11 @@ class Plan:
 
     def interval(self, record: np.void, threshold: float) -> float:
         """Return how many seconds after its last visit a page is to be visited again."""
-        wait = np.interp(math.log(threshold), self._log_values(record)[0], _LOG_WAITS)
-        return min(max(math.exp(wait), self.shortest), self.longest)
+        if record["weight"].item() == 0:
+            wait = math.sqrt(2 * threshold / (self.worth * self.changes.births(record)))
+        else:
+            wait = math.exp(np.interp(math.log(threshold), self._log_values(record)[0], _LOG_WAITS))
+        return min(max(wait, self.shortest), self.longest)
 
     def values(
         self, records: NDArray[np.void], seconds: NDArray[np.float64]
@@ -118,8 +121,10 @@ class Plan:
         Both of shape (n,). What is found are copies that are no longer current, by their weight, and new links.
         """
         t = np.maximum(seconds, 0.0)
-        odds, births = self.changes.posteriors(records), self.worth * self.changes.all_births(records)
-        weights = records["weight"].astype(np.float64)
+        births, weights = self.worth * self.changes.all_births(records), records["weight"].astype(np.float64)
+        if not weights.any():
+            return births * t**2 / 2, births * t
+        odds = self.changes.posteriors(records)
         fresh, age = ((odds * part).sum(axis=1) for part in _parts(t[:, None]))
         changed = (odds * -np.expm1(-RATES * t[:, None])).sum(axis=1)
         return self._value(weights, fresh, age, births * t**2 / 2), weights * changed + births * t
@@ -129,8 +134,11 @@ class Plan:
 
     def _takes(self, *records: np.void) -> NDArray[np.int64]:
         """Return how many visits each page takes at each threshold, in parts of a visit a second; shape (n, 73)."""
-        logs = [np.interp(_LOG_THRESHOLDS, values, _LOG_WAITS) for values in self._log_values(*records)]
-        waits = np.exp(logs)
+        if any(record["weight"].item() for record in records):
+            logs = [np.interp(_LOG_THRESHOLDS, values, _LOG_WAITS) for values in self._log_values(*records)]
+            waits = np.exp(logs)
+        else:
+            waits = _ROOTS / np.sqrt([[self.worth * self.changes.births(record)] for record in records])
         np.minimum(np.maximum(waits, self.shortest, out=waits), self.longest, out=waits)
         return (_PARTS / waits).astype(np.int64)
 
@@ -138,9 +146,9 @@ class Plan:
         """Return log V after each of the waits, shape (n, 57); that of the last record is remembered."""
         if len(records) == 1 and self._read[0] == records[0].tobytes():
             return self._read[1]
-        fresh, age = np.array([self.changes.posterior(record) for record in records]) @ _VALUES
+        fresh, age = np.stack([self.changes.posterior(record) @ _VALUES for record in records], axis=1)
         births = np.array([[self.changes.births(record)] for record in records])
-        weights = np.array([[record["weight"].item()] for record in records])
+        weights = np.array([[float(record["weight"])] for record in records])
         values = np.log(np.maximum(self._value(weights, fresh, age, self.worth * births * _SQUARES), 1e-300))
         self._read = (records[-1].tobytes(), values[-1:])
         return values
@@ -167,3 +175,4 @@ def _parts(seconds: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[n
 
 _VALUES = np.stack([part.T for part in _parts(_WAITS[:, None])])  # shape (2, 16, 57)
 _SQUARES = _WAITS**2 / 2
+_ROOTS = np.sqrt(2 * THRESHOLDS)

@@ -46,6 +46,7 @@ WATCHED: Final = np.dtype(
 _SCALARS = struct.Struct("<dfffiHHBB")  # of WATCHED, from byte 32: ten times as fast as by name
 _MOST = 65535  # visits that are counted
 _PRIORS = 255
+_MOMENT = 0.001  # seconds: two visits within it are of the same time
 _LEAST = -60000.0  # of a log likelihood, as float16 holds
 _SHARES = 2.0**32  # sums are whole numbers of these parts: what is taken off is what was added, to the last bit
 _BIRTHS = 2.0**10
@@ -113,7 +114,7 @@ class Changes:
             return
         self._count(record, -1)
         seconds = at - float(record["at"])
-        if seconds > 0:
+        if seconds > _MOMENT:
             self._weigh(record, seconds, changed, births)
             record["at"] = at
         self.visits += 1
@@ -121,8 +122,8 @@ class Changes:
             self._add_prior()
             self._renew = max(self.visits + 16, self.visits * 5 // 4)
         record["prior"] = len(self._priors) - 1
-        record["visits"] = min(_MOST, record["visits"].item() + 1)
-        record["changes"] = min(_MOST, record["changes"].item() + changed)
+        record["visits"] = min(_MOST, int(record["visits"]) + 1)
+        record["changes"] = min(_MOST, int(record["changes"]) + changed)
         self._count(record, 1)
 
     def posterior(self, record: np.void) -> NDArray[np.float64]:
@@ -184,8 +185,8 @@ class Changes:
         log += kept * record["log"]
         log -= log.max()
         record["log"] = np.maximum(log, _LEAST, out=log)
-        record["births"] = kept * record["births"].item() + births
-        record["seen"] = kept * record["seen"].item() + seconds
+        record["births"] = kept * float(record["births"]) + births
+        record["seen"] = kept * float(record["seen"]) + seconds
 
     def _count(self, record: np.void, times: int) -> None:
         """Add to the sums over all pages, or take off, what is known of one."""
@@ -212,7 +213,7 @@ class Changes:
 
 def record_of(memo: NDArray[np.uint8]) -> np.void:
     """Return the record that a memo holds, as a copy."""
-    record: np.void = memo.view(WATCHED)[0].copy()
+    record: np.void = memo.copy().view(WATCHED)[0]
     return record
 
 

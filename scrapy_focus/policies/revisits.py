@@ -39,7 +39,7 @@ _WAITS = tuple(hour * 3600.0 for hour in (0.5, 2.0, 8.0, 24.0, 96.0))  # that te
 _AHEAD = 3600.0  # seconds by which the clocks of others may be ahead; what is said of later times is wrong
 _MOST_SAID = 1 << 16  # pages of which it is remembered that somebody said that they changed
 _RARELY = 0.01  # probability of a change that is believed of any page, at least
-_DRAWN = 20  # pages of each such arm that are due, to visit the best of them
+_DRAWN = 8  # pages of each such arm that are due, to visit the best of them
 _MARK = 0x0F0C  # of the memo of a known page
 _NEVER = 1e9  # seconds
 _RETRY = 3600.0  # seconds after which a page is asked for again that could not be had
@@ -157,7 +157,11 @@ class Revisits(Policy):
         self.typical = 0.0  # what visits are expected to find
         self._born: dict[int, float] = {}  # by pick: targets among the links that appeared on a known page
         self._last: _Choice | None = None
+        self._read: tuple[Memo | None, np.void | None] = (None, None)
         super().open(frontier, rng, mission)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "_read": (None, None)}
 
     def attach(self, frontier: Frontier) -> None:
         super().attach(frontier)
@@ -179,14 +183,12 @@ class Revisits(Policy):
         return places
 
     def select(self, busy: Collection[str]) -> Pick | None:
-        new = self.new.promise(busy)
         waiting = self.frontier.awake(busy)
-        due = {
-            arm: min(_DRAWN, 2 * int(waiting[arm])) for arm in self.known_arms if arm < len(waiting) and waiting[arm]
-        }
+        due = {arm: min(_DRAWN, n) for arm in self.known_arms if arm < len(waiting) and (n := int(waiting[arm]))}
         if not due:
             self._last = None
             return self._count(self.new.select(busy), is_first=True)
+        new = self.new.promise(waiting)
         drawn = self.frontier.draw(due, self.rng, busy=busy)
         records = np.array(drawn.vectors).view(WATCHED)[:, 0]
         records["prior"] = self.changes.newest
@@ -234,7 +236,8 @@ class Revisits(Policy):
         if record is None:
             self.new.learn(outcome)
             return
-        self.plan.remove(record)
+        if outcome.once:  # it does not come back
+            self.plan.remove(record)
         said = self._said.pop(outcome.pick.key, None)
         if said is not None and outcome.changed is not None:
             self.belief.said(*said, right=outcome.changed)
@@ -256,7 +259,7 @@ class Revisits(Policy):
             self.changes.visited(record, outcome.at, changed, born)
             record["weight"] = max(weight, float(record["weight"]))
             record["misses"] = 0
-        self.plan.add(record)
+        self.plan.replace(before, record)
         return self._sleep(record, outcome.at)
 
     def explain(self, pick: Pick) -> dict[str, Any]:
@@ -323,12 +326,14 @@ class Revisits(Policy):
         return place._replace(arm=self._twins[place.arm])
 
     def _record(self, memo: Memo | None) -> np.void | None:
-        """Return what is known of a page that was fetched before, as a copy; ``None`` for the memo of any other."""
-        if memo is None or memo.dtype != np.uint8 or not memo.any():
+        """Return what is known of a page that was fetched before, not to be written to; ``None`` for any other memo."""
+        if memo is None or memo.dtype != np.uint8:
             return None
-        record = record_of(cast("NDArray[np.uint8]", memo))
-        is_known = record["mark"] == _MARK and record["log"].max() == 0 and 0 <= record["at"] <= self.now
-        return record if is_known else None
+        if memo is not self._read[0]:
+            record = record_of(cast("NDArray[np.uint8]", memo))
+            is_known = record["mark"].item() == _MARK and 0 <= record["at"].item() <= self.now
+            self._read = memo, record if is_known and record["log"].max() == 0 else None
+        return self._read[1]
 
     def _new(self, outcome: Outcome, weight: float) -> np.void:
         record = self.changes.new(outcome.at, weight=weight, arm=outcome.pick.arm)
@@ -354,10 +359,13 @@ class Revisits(Policy):
         if before is None:
             if outcome.status is not None and outcome.status < 500:
                 return None
-            before = self._new(outcome, 0.0)
-        wait = _RETRY * 2.0 ** int(before["misses"])
+            record = self._new(outcome, 0.0)
+        else:
+            record = before.copy()
+        wait = _RETRY * 2.0 ** int(record["misses"])
         if wait > self.longest * DAY:
+            self.plan.replace(before, None)
             return None
-        before["misses"] += 1
-        self.plan.add(before)
-        return self._place(before, outcome.at, wait)
+        record["misses"] += 1
+        self.plan.replace(before, record)
+        return self._place(record, outcome.at, wait)

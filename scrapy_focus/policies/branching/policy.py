@@ -358,9 +358,12 @@ class BranchingBandit(Policy):
         """Return a new arm of the same kind as another one, with a record of its own."""
         return self._new_arm(int(self.arms.kinds[arm]), prefix + self._names[arm])
 
-    def promise(self, busy: Collection[str]) -> float:
-        """Return the reward per cost that is expected of the best arm that is awake; 0 where none is."""
-        awake = self._awake(busy)
+    def promise(self, waiting: NDArray[np.int64]) -> float:
+        """Return the reward per cost that is expected of the best arm that is awake; 0 where none is.
+
+        ``waiting``: how many links of each arm wait on hosts that take something, shape (n_arms,).
+        """
+        awake = self._awake_of(waiting)
         return float(self.arms.worth(None).indices[awake].max()) if awake.any() else 0.0
 
     def chances(self) -> NDArray[np.float64]:
@@ -401,8 +404,11 @@ class BranchingBandit(Policy):
 
     def _awake(self, busy: Collection[str]) -> NDArray[np.bool_]:
         """Return which arms have a link on a host that takes something, shape (n_arms,)."""
+        return self._awake_of(self.frontier.awake(busy))
+
+    def _awake_of(self, waiting: NDArray[np.int64]) -> NDArray[np.bool_]:
         awake = np.zeros(self.arms.n_arms, np.bool_)
-        waiting = self.frontier.awake(busy)[: len(awake)]
+        waiting = waiting[: len(awake)]
         awake[: len(waiting)] = waiting > 0
         awake[self._reserved] = False
         return awake
