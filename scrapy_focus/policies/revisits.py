@@ -292,9 +292,12 @@ class Revisits(Policy):
         known = np.flatnonzero(records["mark"] == _MARK)
         chosen = known[np.argsort(-records["visits"][known].astype(np.int64), kind="stable")[:most]]
         urls = self.frontier.urls(kept.numbers[chosen].tolist())
-        return [
+        pages = [
             self._watched_page(url, records[at], float(kept.due[at])) for url, at in zip(urls, chosen, strict=True)
         ]
+        flying = ((pick.url, self._record(pick.memo)) for pick in self.frontier.flying.values())
+        pages += [self._watched_page(url, record, 0.0) for url, record in flying if record is not None]
+        return sorted(pages, key=lambda page: -page.visits)[:most]
 
     def _watched_page(self, url: str, record: np.void, due: float) -> WatchedPage:
         low, high = self.changes.interval(record)

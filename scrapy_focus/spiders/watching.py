@@ -139,8 +139,10 @@ class WatchNotes:
         if self._hours is not None and hour > self._hour > 0:
             self._try(self._hours.note, self._hour * HOUR, _counts(host.status()))
         self._hour = hour
-        if outcome.pick.method == "GET" and (outcome.error or not entry.visited):
-            host.count("visit/error") if outcome.error else host.count("visit/first")
+        if outcome.pick.method == "GET" and outcome.error:
+            host.count("visit/error")
+        elif outcome.pick.method == "GET" and not entry.visited:
+            host.count("visit/first")
         self._writings.came()
 
     def _write(self, reason: str | None = None) -> None:
