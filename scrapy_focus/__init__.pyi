@@ -5,6 +5,7 @@ from scrapy_focus.checks.drawn import check_drawn as check_drawn
 from scrapy_focus.checks.policy import check_policy as check_policy
 from scrapy_focus.checks.ranked import check_ranked as check_ranked
 from scrapy_focus.core.budget import Budget as Budget
+from scrapy_focus.core.budget import Rate as Rate
 from scrapy_focus.core.crawl import Crawl as Crawl
 from scrapy_focus.core.crawl import Status as Status
 from scrapy_focus.core.errors import ConfigError as ConfigError

@@ -108,7 +108,7 @@ class Plan:
     def interval(self, record: np.void, threshold: float) -> float:
         """Return how many seconds after its last visit a page is to be visited again."""
         if record["weight"].item() == 0:
-            wait = math.sqrt(2 * threshold / (self.worth * self.changes.births(record)))
+            wait = math.sqrt(2 * threshold / max(self.worth * self.changes.births(record), _TINY))
         else:
             wait = math.exp(np.interp(math.log(threshold), self._log_values(record)[0], _LOG_WAITS))
         return min(max(wait, self.shortest), self.longest)
@@ -138,7 +138,7 @@ class Plan:
             logs = [np.interp(_LOG_THRESHOLDS, values, _LOG_WAITS) for values in self._log_values(*records)]
             waits = np.exp(logs)
         else:
-            waits = _ROOTS / np.sqrt([[self.worth * self.changes.births(record)] for record in records])
+            waits = _ROOTS / np.sqrt([[max(self.worth * self.changes.births(record), _TINY)] for record in records])
         np.minimum(np.maximum(waits, self.shortest, out=waits), self.longest, out=waits)
         return (_PARTS / waits).astype(np.int64)
 
@@ -175,4 +175,5 @@ def _parts(seconds: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[n
 
 _VALUES = np.stack([part.T for part in _parts(_WAITS[:, None])])  # shape (2, 16, 57)
 _SQUARES = _WAITS**2 / 2
+_TINY = 1e-300
 _ROOTS = np.sqrt(2 * THRESHOLDS)
