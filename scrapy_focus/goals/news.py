@@ -28,6 +28,7 @@ _AT_ONCE = 60.0  # seconds: a Last-Modified that is younger says when the page w
 _SEEN = 100_000  # documents that are remembered
 _PAGES = 20_000  # pages of which it is remembered when they were visited
 _APPEARED = 20_000  # links that are remembered as new
+_PRINT = 16  # bytes that stand for a link or a text
 _BITS = 24  # of a place in the memory of links: 2 MB, for a million links
 
 
@@ -39,6 +40,13 @@ class Reading(NamedTuple):
     published: float | None = None  # as it says itself, in seconds since the epoch
     by: str = ""  # where it says so: "json-ld", "meta", "time", "header"
     digest: bytes = b""  # the same for the same text
+
+
+class Content(NamedTuple):
+    """What a :class:`NewsGoal` reads of a page."""
+
+    reading: Reading
+    links: bytes  # 16 bytes for each
 
 
 class NewsGoal:
@@ -85,17 +93,16 @@ class NewsGoal:
         self._visited: OrderedDict[int, float] = OrderedDict()  # when each page was visited last, by its key
         self._appeared: OrderedDict[bytes, float] = OrderedDict()  # not before when each new link was there
         self._links = _Links()
-        self._readings: WeakKeyDictionary[Any, Reading] = WeakKeyDictionary()  # by the root of the page
+        self._contents: WeakKeyDictionary[Any, Content] = WeakKeyDictionary()  # by the root of the page
 
     def __call__(self, outcome: Outcome) -> float:
         fetched = outcome.status is not None and 200 <= outcome.status < 300 and outcome.is_html
         page, at = outcome.page, outcome.at
-        root = None if page is None or not fetched else _root_of(page)
-        if page is None or root is None:
+        if page is None or not fetched:
             return 0.0
-        reading = self._read(page, root)
+        reading, links = self.content(page)
         is_new = not outcome.changed and self.is_news(reading, at) and not self._has(reading)
-        self._look_at_links(outcome.pick.key, page.url, root, at)
+        self._look_at_links(outcome.pick.key, links, at)
         if not is_new:
             return 0.0
         for each in (reading.digest, _print(reading.url)):
@@ -109,8 +116,18 @@ class NewsGoal:
 
     def reading(self, page: Page) -> Reading:
         """Return what a page says of itself, from its tree where that is there as ``root``."""
-        root = _root_of(page)
-        return Reading(page.url) if root is None else self._read(page, root)
+        return self.content(page).reading
+
+    def content(self, page: Page) -> Content:
+        """Return what is read of a page; it is read once, however often it is asked about."""
+        root = getattr(page, "root", None)
+        root = parsed(page.text) if root is None else root
+        if root is None:
+            return Content(Reading(page.url), b"")
+        found = self._contents.get(root)
+        if found is None:
+            found = self._contents[root] = Content(_reading(page, root), _links_of(root, page.url))
+        return found
 
     def published(self, reading: Reading, at: float) -> float | None:
         """Return when a page that was visited at a time was published; ``None`` where nothing tells.
@@ -127,29 +144,23 @@ class NewsGoal:
         published = self.published(reading, at) if reading.is_document else None
         return published is not None and at - published <= self.hours * 3600
 
-    def _read(self, page: Page, root: _Element) -> Reading:
-        found = self._readings.get(root)
-        if found is None:
-            found = self._readings[root] = _reading(page, root)
-        return found
-
     def _has(self, reading: Reading) -> bool:
         return reading.digest in self._seen or _print(reading.url) in self._seen
 
-    def _look_at_links(self, key: int, url: str, root: _Element, at: float) -> None:
+    def _look_at_links(self, key: int, links: bytes, at: float) -> None:
         """Remember the links of a page, and which of them are new on one that had been visited without them."""
         before = self._visited.get(key)
-        for link, _ in islice(page_links(root, url), _LINKS):
-            made = _print(link)
+        for start in range(0, len(links), _PRINT):
+            made = links[start : start + _PRINT]
             if self._links.add(made) and before is not None:
                 _remember(self._appeared, made, before, _APPEARED)
         _remember(self._visited, key, at, _PAGES)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_readings": None}
+        return {**self.__dict__, "_contents": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _readings=WeakKeyDictionary())
+        self.__dict__.update(state, _contents=WeakKeyDictionary())
 
     def __repr__(self) -> str:
         return f"articles of the last {self.hours:g} hours"
@@ -199,13 +210,12 @@ def _paragraphs(root: _Element) -> Iterator[str]:
             yield " ".join(words)
 
 
-def _root_of(page: Page) -> _Element | None:
-    root = getattr(page, "root", None)
-    return parsed(page.text) if root is None else root
+def _links_of(root: _Element, url: str) -> bytes:
+    return b"".join(_print(link) for link, _ in islice(page_links(root, url), _LINKS))
 
 
 def _print(text: str) -> bytes:
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=_PRINT).digest()
 
 
 def _remember(memory: OrderedDict[Any, float], each: Any, at: float, most: int) -> None:

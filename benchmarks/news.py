@@ -1,0 +1,269 @@
+"""How soon crawls on a budget know what is new on a site.
+
+Measured, on recordings of synthetic news sites that change while they are crawled: how many of the articles that are
+born were fetched, how long after their birth (mean, median, 90 %), and by how many requests. Four sites: the good
+lists near the first page; four and five clicks away; news in waves, each on one topic; and no dates. Articles are born
+for four days, and those count that are born from hour 24 on until 6 hours before the end. All begin with the first page
+and nothing else, and know the site by their own requests alone.
+
+``Revisits`` is ``FreshScheduler``. The others fetch what appears on a page that they had visited before at once. Else
+they fetch by turns a page that is new to them and one that is known: all of these in turn, at equal intervals; only
+lists in turn (pages with 20 links or more); one that is drawn at random. Breadth-first starts anew each day, from
+nothing, which is what one does without any of this. Recordings are made once, in ``--folder``; each takes 10 seconds
+and 35 MB. ::
+
+    python benchmarks/news.py                                   # all, about half an hour of CPU
+    python benchmarks/news.py --sites near far --rates 2000 --seeds 2 --policies Revisits equal
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor
+from email.utils import formatdate
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from scrapy_focus import Budget, Mission, NewsGoal, Placement, Policy, State
+from scrapy_focus.policies.revisits import Revisits
+from scrapy_focus.recordings.format import RecordedPage, RecordedSite
+from scrapy_focus.recordings.writer import Answer, SiteWriter
+from scrapy_focus.replay.simulate import simulate
+from scrapy_focus.sites.news.plan import BEGIN, DAY, HOUR, Manner
+from scrapy_focus.sites.news.site import NewsSite
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
+    from scrapy_focus.core.frontier import Ranked
+    from scrapy_focus.core.types import Link, Outcome, Page, Pick
+    from scrapy_focus.goals.news import Content
+
+HOST = "http://news.example"
+DAYS = 4.0
+FIRST, LAST = 24 * HOUR, DAYS * DAY - 6 * HOUR  # of the births that count, in seconds from the beginning
+LATENCY = 1.0  # seconds
+LIST = 20  # links from which on a page is taken for a list
+_APPEARED, _KNOWN, _NEW = range(3)  # arms
+SITES = {"near": Manner(), "far": Manner(far=True), "waves": Manner(waves=True), "undated": Manner(undated=1.0)}
+
+
+class InTurn(Policy):
+    """Fetches what appears on pages that were visited before at once, and known and other pages by turns, each of them
+    in the order in which they came.
+    """
+
+    reads_page: ClassVar[bool] = False
+    frontier: Ranked
+
+    def __init__(self) -> None:
+        self.visited: set[int] = set()
+        self._n = 0
+
+    def place(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
+        has_appeared = source is not None and source.pick.key in self.visited
+        return [Placement(_APPEARED if has_appeared else _NEW, -self._next()) for _ in links]
+
+    def select(self, busy: Collection[str]) -> Pick | None:
+        arms = (_APPEARED, _NEW, _KNOWN) if self._n % 2 else (_APPEARED, _KNOWN, _NEW)
+        return next((pick for arm in arms if (pick := self.frontier.pop(arm, busy)) is not None), None)
+
+    def learn(self, outcome: Outcome) -> None:
+        self._next()
+        if not outcome.error:
+            self.visited.add(outcome.pick.key)
+
+    def again(self, outcome: Outcome) -> Placement | None:
+        return None if outcome.error or not self.wants(outcome) else Placement(_KNOWN, self.rank())
+
+    def wants(self, outcome: Outcome) -> bool:
+        """Whether a page is fetched again."""
+        return True
+
+    def rank(self) -> float:
+        """Return the rank of a known page."""
+        return -self._next()
+
+    def _next(self) -> float:
+        self._n += 1
+        return float(self._n)
+
+
+class ListsInTurn(InTurn):
+    """The same, but only pages with many links are fetched again."""
+
+    def wants(self, outcome: Outcome) -> bool:
+        assert isinstance(outcome.page, RecordedPage)
+        places = outcome.page.site.links(outcome.page.answer)
+        return bool(places.stop - places.start >= LIST)
+
+
+class AtRandom(InTurn):
+    """The same, but a known page is drawn at random."""
+
+    def rank(self) -> float:
+        return -self._next() - float(self.rng.exponential(2 * len(self.visited)))
+
+
+class Restarts(Policy):
+    """Breadth-first, from nothing each day."""
+
+    reads_page: ClassVar[bool] = False
+    wants_known: ClassVar[frozenset[State]] = frozenset((State.WAITING, State.FETCHED))
+    frontier: Ranked
+
+    def __init__(self) -> None:
+        self.seeds: set[int] = set()
+        self.seen: set[int] = set()  # in this round
+        self.round = 0
+        self._turn = 0
+
+    def place(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
+        if source is None:
+            self.seeds = {link.key for link in links}
+        elif source.pick.key in self.seeds:
+            self.round += 1
+            self.seen = set(self.seeds)
+        places: list[Placement | None] = []
+        for link in links:
+            self._turn += 1
+            is_next = link.key not in self.seen or link.state == State.NEW
+            places.append(Placement(0, 1e7 * self.round - self._turn) if is_next else None)
+            self.seen.add(link.key)
+        return places
+
+    def select(self, busy: Collection[str]) -> Pick | None:
+        return self.frontier.pop(0, busy)
+
+    def again(self, outcome: Outcome) -> Placement | None:
+        return Placement(0, 1e12, after=BEGIN + self.round * DAY) if outcome.pick.key in self.seeds else None
+
+
+POLICIES = {
+    "Revisits": lambda: Revisits(goal="news"), "equal": InTurn, "lists": ListsInTurn, "random": AtRandom,
+    "restarts": Restarts,
+}  # fmt: skip
+
+
+class Quickly(NewsGoal):
+    """The same goal, which need not read a page again that it has read in another crawl of this process."""
+
+    read: ClassVar[dict[tuple[Path, int], Content]] = {}
+
+    def content(self, page: Page) -> Content:
+        assert isinstance(page, RecordedPage)
+        known = (page.site.path, page.answer)
+        found = self.read.get(known)
+        if found is None:
+            found = self.read[known] = super().content(page)
+        return found
+
+
+def record(folder: Path, name: str, seed: int) -> Path:
+    """Return the recording of a site, which is made if it is not there."""
+    path = folder / f"{name}-{seed}.sqlite"
+    if path.exists():
+        return path
+    folder.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_suffix(".unfinished")
+    unfinished.unlink(missing_ok=True)
+    with SiteWriter(unfinished, roots=[f"{HOST}/"], bodies=True, source=f"the synthetic news site, {name}") as writer:
+        for version in NewsSite(SITES[name], seed=seed, days=DAYS).versions():
+            page = version.page
+            headers = {"Content-Type": f"{page.mime}; charset=utf-8"}
+            if page.etag:
+                headers["ETag"] = f'"{page.etag}"'
+            if page.modified:
+                headers["Last-Modified"] = formatdate(page.modified, usegmt=True)
+            answer = Answer(
+                url=HOST + version.path, status=page.status, headers=headers, body=page.body, since=version.since
+            )
+            writer.add(answer)
+        writer.finish()
+    unfinished.rename(path)
+    return path
+
+
+def run(folder: Path, name: str, rate: int, policy: str, seed: int) -> dict[str, Any]:
+    """Crawl one site by one policy; return what came of it."""
+    site = RecordedSite(record(folder, name, seed))
+    goal = Quickly(hours=24)
+    mission = Mission.of(goal)
+    started = time.process_time()
+    harvest = simulate(
+        POLICIES[policy](), goal, site, budget=Budget(seconds=DAYS * DAY, rate=f"{rate}/day"), latency=LATENCY, seed=seed,
+        mission=Mission(types=mission.types, rate=rate / DAY), ignored=(),
+    )  # fmt: skip
+    cpu = time.process_time() - started
+    first: dict[int, float] = {}
+    for page, at in zip(harvest.pages[1:].tolist(), harvest.seconds[1:].tolist(), strict=True):
+        first.setdefault(page, at)
+    born = NewsSite(SITES[name], seed=seed, days=DAYS).born(BEGIN + FIRST, BEGIN + LAST)
+    found = [first.get(site.ids.get(HOST + article.path, -1)) for article in born]
+    delays = [at - (article.at - BEGIN) for at, article in zip(found, born, strict=True) if at is not None] or [np.nan]
+    site.close()
+    return {
+        "site": name, "rate": rate, "policy": policy, "seed": seed, "born": len(born), "recall": float(np.isfinite(delays).sum()) / len(born),
+        "mean": float(np.mean(delays)) / HOUR, "median": float(np.median(delays)) / HOUR,
+        "90 %": float(np.quantile(delays, 0.9)) / HOUR, "requests": harvest.requests, "rewards": float(harvest.found[-1]),
+        "ms": 1000 * cpu / max(1, harvest.requests),
+    }  # fmt: skip
+
+
+def table(runs: Iterable[dict[str, Any]]) -> str:
+    """Return the runs as Markdown: means over the seeds, and the spread of the mean delay."""
+    groups: dict[tuple[str, int, str], list[dict[str, Any]]] = {}
+    for each in runs:
+        groups.setdefault((each["site"], each["rate"], each["policy"]), []).append(each)
+    lines = [
+        "| site | requests a day | policy | recall | mean h | median h | 90 % h | requests | rewards | ms |",
+        "|---|--:|---|" + "--:|" * 7,
+    ]
+    for (site, rate, policy), group in groups.items():
+        mean = {key: float(np.mean([each[key] for each in group])) for key in group[0] if key not in ("site", "policy")}
+        spread = np.std([each["mean"] for each in group], ddof=1) if len(group) > 1 else 0.0
+        lines.append(
+            f"| {site} | {rate:,} | {policy} | {mean['recall']:.3f} | {mean['mean']:.2f} ± {spread:.2f} | {mean['median']:.2f} | "
+            f"{mean['90 %']:.2f} | {mean['requests']:,.0f} | {mean['rewards']:,.0f} | {mean['ms']:.2f} |"
+        )
+    return "\n".join(lines)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Crawl, and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sites", nargs="+", choices=SITES, default=[*SITES], help="which sites")
+    parser.add_argument("--rates", nargs="+", type=int, default=[500, 2000], help="requests a day (500 2000)")
+    parser.add_argument("--policies", nargs="+", choices=POLICIES, default=[*POLICIES], help="which policies")
+    parser.add_argument("--seeds", type=int, default=5, help="how many sites of each kind (5)")
+    parser.add_argument("--folder", type=Path, default=Path("news-sites"), help="where recordings are (news-sites)")
+    parser.add_argument("--jobs", type=int, default=1, help="crawls at a time (1)")
+    parser.add_argument("--lines", type=Path, help="file to which each run is appended as JSON")
+    options = parser.parse_args(arguments)
+    tasks = [
+        (options.folder, site, rate, policy, seed)
+        for seed, site, rate, policy in product(range(options.seeds), options.sites, options.rates, options.policies)
+    ]
+    for site, seed in product(options.sites, range(options.seeds)):
+        record(options.folder, site, seed)
+    runs = []
+    with ProcessPoolExecutor(options.jobs) as pool:
+        for done in pool.map(run, *zip(*tasks, strict=True)):
+            runs.append(done)
+            print(json.dumps(done), file=sys.stderr, flush=True)
+            if options.lines:
+                with options.lines.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(done) + "\n")
+    order = {name: i for i, name in enumerate([*SITES, *POLICIES])}
+    runs.sort(key=lambda each: (order[each["site"]], each["rate"], order[each["policy"]]))
+    print(table(runs))
+
+
+if __name__ == "__main__":
+    main()
