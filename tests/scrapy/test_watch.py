@@ -11,6 +11,7 @@ import sys
 import time
 from collections import Counter
 from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
 
@@ -25,8 +26,10 @@ from scrapy_focus.found.news import time_of
 from scrapy_focus.sites.news.plan import BEGIN, DAY, HOUR, Manner
 from scrapy_focus.sites.news.site import NewsSite
 from scrapy_focus.sites.server import SiteServer
+from scrapy_focus.spiders import watching
 from scrapy_focus.spiders.datasets import DatasetsSpider
 from scrapy_focus.spiders.news import NewsSpider
+from scrapy_focus.spiders.watching import Writings
 from tests.made import HANG
 
 if TYPE_CHECKING:
@@ -87,7 +90,7 @@ def test_a_day_in_seconds(tmp_path: Path) -> None:
     assert "It may send 80 requests an hour." in page
     assert crawled.stats["focus/visit/first"] > 0
     hours = [line["hour"] for line in lines_of(tmp_path / ".focus" / "hours.jsonl")]
-    assert len(set(hours)) > 1, "a line for each hour in which something came"
+    assert any(hours[0] < hour < hours[-1] for hour in hours), "a line when an hour is over in which something came"
     assert len(crawled.items) == len(lines)
 
 
@@ -253,6 +256,66 @@ def test_files_are_kept_current(tmp_path: Path) -> None:
     assert site.url("/c.csv") not in rows
     page = (tmp_path / "index.html").read_text()
     assert "3 files" in page
+
+
+def test_files_of_earlier_crawls_are_kept_current(tmp_path: Path) -> None:
+    """A crawl at a rate fetches what an earlier one found, and sees what has changed since, and what changes later."""
+    csv_type = {"Content-Type": "text/csv"}
+    with MockSite(pages={"/": '<a href="/a.csv">a</a><a href="/b.csv">b</a>'}) as site:
+        site.answers = {
+            "/a.csv": lambda n: (200, csv_type, b"version,%d" % min(n, 3)),
+            "/b.csv": lambda n: (200, {**csv_type, "ETag": '"b"'}, b"always,the,same"),
+        }
+        words: dict[str, Any] = {"root": site.url("/"), "targets": "csv", "out": str(tmp_path), "sitemaps": "no"}
+        crawl(DatasetsSpider, {**SETTINGS, "ROBOTSTXT_OBEY": False}, addon=True, **words)
+        settings = {**SETTINGS, "_FOCUS_CLOCK": str(FastClock(50_000.0, BEGIN)), "ROBOTSTXT_OBEY": False}
+        crawled = crawl(DatasetsSpider, settings, addon=True, rate="100/day", budget="30", **words)
+    assert crawled.errors == {}
+    lines = lines_of(tmp_path / "manifest.jsonl")
+    seen = [(line["crawl"], line["state"]) for line in lines if line["url"] == site.url("/a.csv")]
+    assert seen == [(1, "new"), (2, "changed"), (2, "changed")]
+    assert [line["state"] for line in lines if line["url"] == site.url("/b.csv")] == ["new", "same"]
+
+
+def test_what_came_is_written_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once, not at each thing that comes; the longer it runs, and the longer writing takes, the later."""
+    clock, planned, written = [100.0], [], []
+
+    def later(seconds: float, call: Any) -> Any:
+        planned.append((seconds, call))
+        return SimpleNamespace(cancel=planned.clear)
+
+    monkeypatch.setattr(watching, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(watching, "call_later", later)
+
+    def write(*args: Any) -> None:
+        written.append((clock[0], *args))
+        clock[0] += 1.0 if len(written) == 3 else 30.0 if len(written) == 4 else 0.0
+
+    writings = Writings(write)
+    for _ in range(3):
+        writings.came()
+    assert [seconds for seconds, _ in planned] == [15.0]
+    clock[0] += 15.0
+    planned.pop()[1]()
+    assert written == [(115.0,)]
+    writings.came()
+    assert planned[0][0] == 15.0
+    clock[0] += 2000.0
+    planned.pop()[1]()
+    writings.came()
+    assert planned[0][0] == pytest.approx(201.5), "a tenth of the time since the beginning"
+    clock[0] += 10_000.0
+    planned.pop()[1]()
+    writings.came()
+    assert planned[0][0] == pytest.approx(300.0), "five minutes at most"
+    planned.pop()[1]()
+    writings.came()
+    assert planned[0][0] == pytest.approx(600.0), "but for what takes long"
+    writings.stop()
+    assert not planned
+    writings.now("at the end")
+    assert written[-1][1:] == ("at the end",)
 
 
 def test_files_at_a_rate_take_no_new_only() -> None:
