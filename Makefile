@@ -1,5 +1,5 @@
 # Two commands: `make demo` crawls a site that it serves itself, `make test` passes the tests; `make demo-topic` looks for a
-# topic on many hosts, `make demo-structured` for pages that describe recipes, `make demo-important` for the most important pages of a web, `make soak KILLS=1000 SEED=1` kills crawls. They make their own environment in .venv. pip is the
+# topic on many hosts, `make demo-structured` for pages that describe recipes, `make demo-important` for the most important pages of a web, `make demo-news` watches a news site for a day in a minute, `make soak KILLS=1000 SEED=1` kills crawls. They make their own environment in .venv. pip is the
 # caller's (--python), so that Debian's python3-venv is not needed.
 PYTHON ?= python3
 VENV ?= .venv
@@ -8,7 +8,7 @@ KILLS ?= 100
 SEED ?= 0
 PIP = $(PYTHON) -m pip --python $(PY) --disable-pip-version-check install --quiet
 
-.PHONY: demo demo-topic demo-important demo-structured test test-slow soak fuzz docs clean
+.PHONY: demo demo-topic demo-important demo-structured demo-news test test-slow soak fuzz docs clean
 
 demo: $(VENV)/installed
 	$(PY) example_project/demo.py
@@ -21,6 +21,9 @@ demo-important: $(VENV)/installed
 
 demo-structured: $(VENV)/installed-structured
 	$(PY) example_project/structured_demo.py
+
+demo-news: $(VENV)/installed
+	$(PY) example_project/news_demo.py
 
 # One more than there are cores, as many tests wait for servers and processes.
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print(os.cpu_count() + 1)')

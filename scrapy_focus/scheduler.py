@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
 
     from scrapy_focus.core.crawl import Status
-    from scrapy_focus.core.policy import Policy
+    from scrapy_focus.core.policy import Policy, WatchedPage
     from scrapy_focus.core.types import Link, Outcome, Pick
     from scrapy_focus.engine.host import Host
     from scrapy_focus.web.nearcopies import Ignored
@@ -355,6 +355,10 @@ class FocusScheduler(BaseScheduler):
     def status(self, *, best: int = 0) -> Status:
         """Return how the crawl stands; ``best``: with so many of the best arms, and what is expected to be left."""
         return self.crawl.status(best=best)
+
+    def watched(self, most: int) -> list[WatchedPage]:
+        """Return up to so many of the pages that come back, those with most visits first."""
+        return self.crawl.watched(most)
 
     def knows(self, keys: Sequence[int]) -> list[State]:
         """Return what the crawl knows about each key."""

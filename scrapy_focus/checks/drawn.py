@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scrapy_focus.checks.ledger import LedgerMachine, as_tuple, host_of, require, some_hosts
+from scrapy_focus.checks.ledger import LedgerMachine, as_tuple, host_of, link, require, some_hosts
 from scrapy_focus.core.frontier import Drawn, Vectors
 from scrapy_focus.core.types import Placement
 
@@ -160,6 +160,17 @@ class DrawnMachine(LedgerMachine[Drawn]):
         vectors = [list(each.memo or ()) for each in [*self.model.waiting.values(), *asleep.values()]] + [[0] * WIDTH]
         require(self.frontier.vectors(keys).tolist() == vectors, "vectors() does not say what was pushed last")
         self.draw_all()
+        self._compare_kept([arm for arm in range(len(self.frontier.waiting)) if arm % 2])
+
+    def _compare_kept(self, arms: Sequence[int]) -> None:
+        """What waits in some arms and what sleeps is kept, with its URL, its time and its vector."""
+        kept = self.frontier.kept(arms)
+        urls = self.frontier.urls(kept.numbers.tolist())
+        got = sorted(zip(urls, kept.due.tolist(), map(tuple, kept.vectors.tolist()), strict=True))
+        waiting, asleep = self.model.waiting.items(), self.model.asleep.items()
+        wanted = [(link(key).url, 0.0, waits.memo) for key, waits in waiting if waits.arm in arms]
+        wanted += [(link(key).url, after, waits.memo) for key, (waits, after) in asleep]
+        require(got == sorted(wanted), f"kept({arms}) gave {got}, it should be {sorted(wanted)}")
 
     def step(self, rng: np.random.Generator) -> None:
         action = int(rng.integers(0, 12))

@@ -45,8 +45,20 @@ class FilesCommand(FindCommand):
             "--new-only", action="store_true", help="ask for no file that an earlier crawl with the same folder found"
         )
         parser.add_argument(
+            "--rate", metavar="N/day", default="",
+            help="keep what is found current, with so many requests by day or hour (200/day): pages and files are "
+            "fetched again as often as they are expected to change, and the crawl does not end by itself",
+        )  # fmt: skip
+        parser.add_argument(
             "--no-sitemaps", action="store_true", help="do not ask for the sitemaps that robots.txt names"
         )
+
+    def _limit(self, plan: Plan) -> str:
+        from scrapy_focus.spiders.arguments import rate_of
+
+        rate = rate_of(plan.arguments.get("rate", ""))
+        limits = [f"at most {rate}" if rate else "", super()._limit(plan)]
+        return ", ".join(limit for limit in limits if limit)
 
     def plan(self, args: list[str], opts: argparse.Namespace) -> Plan:
         from scrapy_focus.spiders.datasets import DatasetsSpider
@@ -62,6 +74,8 @@ class FilesCommand(FindCommand):
         arguments = {"root": urls, "targets": opts.types, "budget": str(opts.budget or ""), "out": opts.out}
         if opts.new_only:
             arguments["new_only"] = "1"
+        if opts.rate:
+            arguments["rate"] = opts.rate
         if opts.no_sitemaps:
             arguments["sitemaps"] = "no"
         try:

@@ -10,6 +10,7 @@ import re
 import sys
 from abc import abstractmethod
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from urllib.parse import urlsplit
 
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 #: What ``--out`` is for standard output.
 PIPE = "-"
 
+_WATCH = "focus-watch"
+_LISTS = ("manifest.jsonl", "pages.jsonl", "entities.jsonl", ".focus/graph.jsonl")  # of other crawls
+_NEWS = "news.jsonl"
 _BARE = re.compile(r"[\w.-]+(:\d+)?([/?#].*)?")  # a URL without a scheme
 _HERE = re.compile(r"localhost|127\.[\d.]+")
 _OPTION = re.compile(r"-a (\w+)=")  # in what a spider says of its arguments
@@ -99,11 +103,12 @@ class FindCommand(FocusCommand):
         try:
             opts.plan = plan = self.plan(args, opts)
             if plan.out is not None:
+                self._check_mine(plan.out)
                 _check_out(plan.out, dry=opts.dry_run)
                 if plan.resumes:
                     self._check_same(plan.out, plan.fixed)
         except UsageError as error:
-            raise UsageError(in_options(str(error))) from error
+            raise UsageError(in_options(str(error), self.renamed)) from error
         self.requires_crawler_process = not opts.dry_run
         self._set_up(opts)
 
@@ -118,7 +123,7 @@ class FindCommand(FocusCommand):
                 print(one_line(f"{name:<16}{said}"))
             print("Nothing was sent: this was a dry run.")
             return 0
-        said = self._first_words(plan, opts.budget)
+        said = self._first_words(plan)
         print(one_line(said), file=sys.stderr if plan.out is None else sys.stdout, flush=True)
         self.begin(plan)
         return self._crawl(plan)
@@ -153,6 +158,14 @@ class FindCommand(FocusCommand):
                 "folder with --out"
             )
 
+    def _check_mine(self, out: Path) -> None:
+        """Raise ``UsageError`` for the folder of a watch, where this is none, and the other way round."""
+        others = [] if self.command == _WATCH else [_NEWS]
+        others += [name for name in _LISTS if self.command == _WATCH]
+        if any((out / name).exists() for name in others):
+            what = "another crawl" if self.command == _WATCH else f"scrapy {_WATCH}"
+            raise UsageError(f"--out is {brief(str(out))}, the folder of {what}; name another folder")
+
     def _option(self, argument: str, value: str) -> str:
         """Return an argument of the spider as it is given to the command."""
         option = f"--{self.renamed.get(argument, argument).replace('_', '-')}"
@@ -176,12 +189,17 @@ class FindCommand(FocusCommand):
         if (self.settings.getpriority(name) or 0) < SETTINGS_PRIORITIES["cmdline"]:
             self.settings.set(name, value, "cmdline")
 
-    def _first_words(self, plan: Plan, budget: int | None) -> str:
+    def _limit(self, plan: Plan) -> str:
+        """Say how many requests may be sent, ``""`` for any number."""
+        budget = plan.arguments.get("budget")
+        return f"at most {int(budget):,} requests" if budget else ""
+
+    def _first_words(self, plan: Plan) -> str:
         """Say what is about to be done, and what is obeyed."""
         where = f"; it prints {self.prints}" if plan.out is None else f"; they go to {plan.where}"
-        limit = f"at most {budget:,} requests" if budget else "no limit of requests"
         return (
-            f"Looking for {plan.looks_for} from {', '.join(plan.urls)}, on {plan.stays_on}; {limit}{where}. "
+            f"Looking for {plan.looks_for} from {', '.join(plan.urls)}, on {plan.stays_on}; "
+            f"{self._limit(plan) or 'no limit of requests'}{where}. "
             f"It obeys {self._robots}, {self._pace}, and calls itself {self._agent}."
         )
 
@@ -189,13 +207,12 @@ class FindCommand(FocusCommand):
         """Say all that is known of a crawl before it begins."""
         obeys = self.settings.getbool("ROBOTSTXT_OBEY")
         hosts = dict.fromkeys("{0.scheme}://{0.netloc}/robots.txt".format(urlsplit(url)) for url in plan.urls)
-        budget = plan.arguments.get("budget")
         return [
             ("Begins with", ", ".join(plan.urls)),
             ("Asks first for", ", ".join(hosts) if obeys else "no robots.txt (ROBOTSTXT_OBEY is off)"),
             ("Stays on", plan.stays_on),
             ("Looks for", plan.looks_for),
-            ("Sends", f"at most {int(budget):,} requests" if budget else "as many requests as it takes (no --budget)"),
+            ("Sends", self._limit(plan) or "as many requests as it takes (no --budget)"),
             ("Obeys", f"{self._robots}; {self._pace}"),
             ("Calls itself", self._agent),
             ("Writes to", "standard output" if plan.out is None else f"{plan.where}"),
@@ -280,13 +297,17 @@ def url_of(word: str) -> str:
     raise UsageError(f"{brief(word)} is no URL with http:// or https://; {meant}")
 
 
-def in_options(message: str) -> str:
-    """Return what a spider says of its arguments in the words of a command line.
+def in_options(message: str, renamed: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Return what a spider says of its arguments in the words of a command line; ``renamed``: options by arguments.
 
     Examples
     --------
     >>> in_options("per_domain is 'x'; it takes a number: -a per_domain=10")
     "--per-domain is 'x'; it takes a number: --per-domain 10"
     """
-    said = _OPTION.sub(lambda found: f"--{found[1].replace('_', '-')} ", message)
-    return _SUBJECT.sub(lambda found: f"--{found[1].replace('_', '-')} is ", said)
+
+    def option(argument: str) -> str:
+        return f"--{renamed.get(argument, argument).replace('_', '-')}"
+
+    said = _OPTION.sub(lambda found: f"{option(found[1])} ", message)
+    return _SUBJECT.sub(lambda found: f"{option(found[1])} is ", said)

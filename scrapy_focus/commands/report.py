@@ -22,8 +22,9 @@ class ReportCommand(FocusCommand):
     arguments = "FOLDER"
     summary = "Write the page of what a crawl found"
     details = (
-        "Write index.html, and files.csv, pages.csv, importance.csv or hosts.csv, in the folder of what a crawl found, "
-        "from what is there: while it runs, after it ended, or after a kill. Nothing else in the folder is changed."
+        "Write index.html, and files.csv, pages.csv, importance.csv, hosts.csv or feed.xml, in the folder of what a "
+        "crawl found, from what is there: while it runs, after it ended, or after a kill. Nothing else in the folder "
+        "is changed."
     )
 
     def check(self, args: list[str], opts: argparse.Namespace) -> None:

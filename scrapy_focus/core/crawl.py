@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from scrapy_focus.core.goal import Goal
     from scrapy_focus.core.keeper import Keeper
     from scrapy_focus.core.log import EventLog
-    from scrapy_focus.core.policy import Left, Policy
+    from scrapy_focus.core.policy import Left, Policy, WatchedPage
     from scrapy_focus.core.stop import StopRule
     from scrapy_focus.core.types import Signal
 
@@ -447,6 +447,11 @@ class Crawl:
             left=None if left is FAILED else left,
             cost=None if cost is FAILED else cost,
         )
+
+    def watched(self, most: int) -> list[WatchedPage]:
+        """Return up to ``most`` of the pages that come back, those with most visits first."""
+        found = self._ask("watched", self.policy.watched, most)
+        return [] if found is FAILED else found
 
     @property
     def asleep(self) -> int:

@@ -157,6 +157,14 @@ class Draw(NamedTuple):
     vectors: NDArray[np.uint8]  # shape (k, width)
 
 
+class Kept(NamedTuple):
+    """Links that wait in some arms, or sleep, row by row."""
+
+    numbers: NDArray[np.int32]  # shape (n,), for urls(), until the frontier changes
+    due: NDArray[np.float64]  # shape (n,), when each of them is, in seconds since the epoch; 0 where it waits
+    vectors: NDArray[np.uint8]  # shape (n, width)
+
+
 class Drawn(Frontier, Protocol):
     """Arms without an order: a vector of bytes in memory for each waiting link, arms that divide, and fair draws.
 
@@ -213,6 +221,12 @@ class Drawn(Frontier, Protocol):
 
     def drop(self, slots: Sequence[int] | NDArray[np.integer]) -> int:
         """Give up links that were drawn, and return how many these were; other slots are passed over."""
+
+    def kept(self, arms: Sequence[int]) -> Kept:
+        """All links that wait in some arms, and all that sleep, in whatever arm; linear in both."""
+
+    def urls(self, numbers: Sequence[int]) -> list[str]:
+        """The URLs of links of :meth:`kept`; they may be read from a disk."""
 
 
 #: Makes an empty frontier for what a policy keeps: ``scrapy_focus.memory_frontier`` is one.

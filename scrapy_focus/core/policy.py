@@ -38,6 +38,20 @@ class Left(NamedTuple):
     high: float
 
 
+class WatchedPage(NamedTuple):
+    """One page that a policy fetches again and again."""
+
+    url: str
+    visits: int
+    changes: int  # that visits found
+    rate: float  # changes a day, as far as that can be known
+    low: float  # of a 90 % interval of that
+    high: float
+    targets: float  # new targets a day that are expected on it
+    last: float  # visit, in seconds since the epoch
+    next: float | None  # planned visit, likewise; None: it is due
+
+
 class Policy(ABC):
     """Base of every policy; it can be constructed and tested without a crawl.
 
@@ -183,6 +197,13 @@ class Policy(ABC):
     def expected_left(self) -> Left | None:
         """Return how many targets are still to be found, with a 90 % interval, or ``None`` where that is not known."""
         return None
+
+    def watched(self, most: int) -> list[WatchedPage]:
+        """Return up to ``most`` of the pages that are fetched again and again, those with most visits first.
+
+        It may be linear in these pages, and is asked now and then.
+        """
+        return []
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write what was learned to a file with which another crawl can begin.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from scrapy_focus.core.crawl import Status
-    from scrapy_focus.core.policy import Policy
+    from scrapy_focus.core.policy import Policy, WatchedPage
     from scrapy_focus.core.types import Outcome, State
     from scrapy_focus.engine.inflight import Entry, InFlight
     from scrapy_focus.web.nearcopies import Ignored
@@ -59,6 +59,9 @@ class Host(Protocol):
 
     def status(self, *, best: int = 0) -> Status:
         """Return how the crawl stands; ``best``: with so many of the best arms, and what is expected to be left."""
+
+    def watched(self, most: int) -> list[WatchedPage]:
+        """Return up to so many of the pages that come back, those with most visits first."""
 
     def knows(self, keys: Sequence[int]) -> list[State]:
         """Return what the crawl knows about each key."""

@@ -39,9 +39,11 @@ NOT_MODIFIED = "not modified"
 #: In ``response.flags`` of a page that is as it was at its last visit, where spiders are given such pages.
 UNCHANGED = "unchanged"
 
+#: Answers 404 in a row, after which a page is gone.
+MISSES = 3
+
 _CONDITIONS = ("If-None-Match", "If-Modified-Since", "If-Match", "If-Unmodified-Since", "If-Range")
 _UNMODIFIED, _NOT_FOUND, _GONE = 304, 404, 410
-_MISSES = 3  # answers 404 in a row, after which a page is gone
 _RESTLESS = 5  # visits in a row that each found another page, after which it is counted
 _LARGE = 2_000_000  # bytes of a page, above which it is not parsed for this
 _FIRST, _LAST = 2, 20  # of so many visits one asks for the whole page: at a host that is new, that proved right
@@ -154,7 +156,7 @@ class Visits:
                 following = self._seen(coming, following, outcome, response)
         if coming.lied or _host(response) in self._wrong:
             following = following._replace(is_doubted=True, is_stale=False, etag="", modified="")
-        if response.status == _GONE or following.misses >= _MISSES:
+        if response.status == _GONE or following.misses >= MISSES:
             self.host.count("visit/gone")
             outcome = outcome._replace(once=True)
         if coming.changed:

@@ -100,6 +100,10 @@ class FileList:
         """Return what earlier crawls know of a URL, or of what it redirected to."""
         return self.before.get(url) or self.before.get(self._links.get(url, ""))
 
+    def last(self, url: str) -> Known | None:
+        """Return the last line of a URL, of this crawl or an earlier one."""
+        return self.now.get(url) or self.before.get(url)
+
     def is_listed(self, url: str) -> bool:
         """Whether a URL is that of a file that was there when it was asked for last."""
         known = self.find(url)

@@ -7,11 +7,8 @@ no script run but the one that is known by its hash, and lets nothing be loaded.
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
 from datetime import UTC, datetime
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
@@ -19,6 +16,7 @@ from markupsafe import Markup
 
 from scrapy_focus.core.printable import printable
 from scrapy_focus.found.curve import HEIGHT, WIDTH, curve
+from scrapy_focus.found.frame import bare, made_environment, policy_of, source
 from scrapy_focus.found.report import STATES
 from scrapy_focus.found.table import TABLES
 from scrapy_focus.found.tables import (
@@ -34,20 +32,16 @@ from scrapy_focus.found.tables import (
     web_link,
     words_table,
 )
-from scrapy_focus.found.words import counted, ending, number_of, outlook, plural, size_text
-from scrapy_focus.sheets.environment import environment
+from scrapy_focus.found.words import counted, ending, number_of, outlook, size_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from jinja2 import Environment
 
     from scrapy_focus.found.listed import Listed
     from scrapy_focus.found.notes import Notes
     from scrapy_focus.found.ranking import Through
     from scrapy_focus.found.report import Report
 
-_PACKAGE = "scrapy_focus.found"
 _SHOWN = 100  # files in the page itself, which a browser shows without a script
 _LONGEST = 200  # characters of a name, text or address that are shown
 _UNREAD = 5  # start URLs that could not be read, which are named
@@ -79,15 +73,13 @@ class Shown(NamedTuple):
 
 def page(report: Report) -> bytes:
     """Return the page; it grows by some 150 bytes a file."""
-    made = _environment()
     places, more = _places(report), _more(report)
-    style, script = (Markup(_source(made, *names)) for names in (("sheets/style.css", "page.css"), ("page.js",)))  # noqa: S704 (ours)
-    text = made.get_template("page.html.jinja").render(
+    style, script = source("sheets/style.css", "page.css"), source("page.js")
+    text = made_environment().get_template("page.html.jinja").render(
         title=_title(report),
         style=style,
         script=script,
-        policy=f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; base-uri 'none'; "
-        "form-action 'none'",
+        policy=policy_of(style, script),
         report=report,
         made=datetime.now(UTC),
         summary=_summary(report),
@@ -115,21 +107,6 @@ def page(report: Report) -> bytes:
         facts=facts_of(report),
     )  # fmt: skip
     return text.encode(errors="backslashreplace")
-
-
-@lru_cache(maxsize=1)
-def _environment() -> Environment:
-    made = environment(_PACKAGE)
-    made.filters |= {"counted": counted, "plural": plural, "printable": printable}
-    return made
-
-
-def _source(made: Environment, *names: str) -> str:
-    return "\n".join(made.get_template(name).render() for name in names)
-
-
-def _hash(text: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 def _title(report: Report) -> str:
@@ -231,12 +208,12 @@ def _places(report: Report) -> list[str]:
 
 def _shown(report: Report, file: Listed, place: str, more: Sequence[Through]) -> Shown:
     return Shown(
-        name=printable(file.name or file.url, _LONGEST), link=_quoted(file.path), url=_bare(file.url),
+        name=printable(file.name or file.url, _LONGEST), link=_quoted(file.path), url=bare(file.url),
         web=web_link(file.url), kind=printable(file.kind),
         size=_size(report, file.size),
-        place=printable(place, _LONGEST), page=_bare(file.page),
+        place=printable(place, _LONGEST), page=bare(file.page),
         page_link=web_link(file.page), anchor=printable(file.anchor, _LONGEST), state=printable(file.state, 20),
-        more=[(printable(each.anchor, _LONGEST), _bare(each.page), web_link(each.page)) for each in more],
+        more=[(printable(each.anchor, _LONGEST), bare(each.page), web_link(each.page)) for each in more],
     )  # fmt: skip
 
 
@@ -254,11 +231,6 @@ def _more(report: Report) -> list[list[Through]]:
         return [[] for _ in report.files]
     fetched = (page for page in report.ranking if page.is_fetched)
     return [[each for each in page.through if each.page != page.page] for page in fetched]
-
-
-def _bare(url: str) -> str:
-    """Return a URL as it is shown: without its scheme if a browser opens it."""
-    return printable(url.removeprefix("https://").removeprefix("http://"), _LONGEST)
 
 
 def _quoted(path: str) -> str:

@@ -66,6 +66,22 @@ def size_text(size: float) -> str:
     return f"{size:,.{int(unit > 0)}f} {_SIZES[unit]}"
 
 
+def span(seconds: float) -> str:
+    """Return a time in the unit in which it is short.
+
+    Examples
+    --------
+    >>> span(0.4), span(90), span(3600), span(200_000)
+    ('0 seconds', '2 minutes', '60 minutes', '2.3 days')
+    """
+    if seconds < 60:
+        return counted(round(seconds), "second")
+    if seconds < 2 * 3600:
+        return counted(round(seconds / 60), "minute")
+    size, name = (3600, "hours") if seconds < 2 * 86_400 else (86_400, "days")
+    return f"{seconds / size:,.1f} {name}"
+
+
 def ending(notes: Notes) -> str:
     """Say why the crawl ended, or that it did not."""
     if not notes.crawl:

@@ -93,6 +93,12 @@ class Sleepers:
             bytes(self._vectors[bed * self.width : (bed + 1) * self.width]),
         )  # fmt: skip
 
+    def everybody(self) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.uint8]]:
+        """Return record numbers, times and vectors of all who sleep, of shape (n,), (n,) and (n, width); linear."""
+        beds = np.flatnonzero(np.frombuffer(self._arm, np.int32) >= 0)
+        vectors = np.frombuffer(self._vectors, np.uint8).reshape(-1, self.width)
+        return np.frombuffer(self._record, np.int32)[beds], -np.frombuffer(self._down, np.float64)[beds], vectors[beds]
+
     def remove(self, bed: int) -> Sleeper:
         """Return who sleeps in a bed, and no longer does."""
         sleeper = self.get(bed)

@@ -15,7 +15,7 @@ import numpy as np
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.frontier import Vectors
 from scrapy_focus.core.parameters import DICT, NUMBER, check_kinds, one_of, parameter
-from scrapy_focus.core.policy import Left, Policy
+from scrapy_focus.core.policy import Left, Policy, WatchedPage
 from scrapy_focus.core.types import Link, Placement
 from scrapy_focus.learn.allocation import Plan
 from scrapy_focus.learn.changes import DAY, RATES, WATCHED, Changes, memo_of, record_of
@@ -285,6 +285,33 @@ class Revisits(Policy):
 
     def expected_left(self) -> Left | None:
         return self.new.expected_left()
+
+    def watched(self, most: int) -> list[WatchedPage]:
+        kept = self.frontier.kept(self.known_arms)
+        records = np.array(kept.vectors).view(WATCHED)[:, 0]
+        known = np.flatnonzero(records["mark"] == _MARK)
+        chosen = known[np.argsort(-records["visits"][known].astype(np.int64), kind="stable")[:most]]
+        urls = self.frontier.urls(kept.numbers[chosen].tolist())
+        pages = [
+            self._watched_page(url, records[at], float(kept.due[at])) for url, at in zip(urls, chosen, strict=True)
+        ]
+        flying = ((pick.url, self._record(pick.memo)) for pick in self.frontier.flying.values())
+        pages += [self._watched_page(url, record, 0.0) for url, record in flying if record is not None]
+        return sorted(pages, key=lambda page: -page.visits)[:most]
+
+    def _watched_page(self, url: str, record: np.void, due: float) -> WatchedPage:
+        low, high = self.changes.interval(record)
+        return WatchedPage(
+            url=url,
+            visits=int(record["visits"]),
+            changes=int(record["changes"]),
+            rate=self.changes.rate(record) * DAY,
+            low=low * DAY,
+            high=high * DAY,
+            targets=self.changes.births(record) * DAY,
+            last=float(record["at"]),
+            next=due if due > self.now else None,
+        )
 
     def save(self, path: str | PathLike[str]) -> None:
         self.new.save(path)

@@ -29,7 +29,7 @@ from scrapy_focus.core.types import State
 from scrapy_focus.engine.ending import ending_of
 from scrapy_focus.engine.host import host_of
 from scrapy_focus.engine.marks import FOUND_ON, LINK, page_of
-from scrapy_focus.engine.visits import NOT_MODIFIED
+from scrapy_focus.engine.visits import MISSES, NOT_MODIFIED
 from scrapy_focus.found.asked import Asked
 from scrapy_focus.found.crawls import LEARNED, next_run, note_begin, note_end, note_reached
 from scrapy_focus.found.files import FileList
@@ -74,6 +74,8 @@ class Again:
         The folder.
     new_only
         Ask for no file that is known.
+    comes_back
+        Whether the crawl fetches pages and files again by itself. Then links of earlier crawls are links as any others.
 
     Raises
     ------
@@ -81,10 +83,11 @@ class Again:
         If a list in the folder cannot be read.
     """
 
-    def __init__(self, crawler: Crawler, out: Path, *, new_only: bool = False) -> None:
+    def __init__(self, crawler: Crawler, out: Path, *, new_only: bool = False, comes_back: bool = False) -> None:
         self.crawler = crawler
         self.out = out
         self.new_only = new_only
+        self.comes_back = comes_back
         job = crawler.settings["JOBDIR"]
         try:
             self.run = next_run(out, Path(job) if job else None)
@@ -94,8 +97,8 @@ class Again:
         except ConfigError as error:
             raise UsageError(str(error)) from error
         self._is_reached = self.run.has_reached  # whether the site answered with something that can be read
-        looks = self.asked.again()
-        waiting = [] if self.waiting is None else list(self.waiting.offered(self._was_asked))
+        looks = [] if comes_back else self.asked.again()
+        waiting = [] if self.waiting is None or comes_back else list(self.waiting.offered(self._was_asked))
         self._later = {look.url for look in looks} | {seen.url for seen in waiting}  # is given, whatever page has it
         self._looks = {turn: self._requests_of(looks, turn) for turn in _MOST_LOOKS}
         self._n_looks = dict.fromkeys(_MOST_LOOKS, 0)  # by turn: how many wait
@@ -112,7 +115,7 @@ class Again:
 
     def is_listed(self, url: str) -> bool:
         """Whether a URL is that of a known file, which is not asked for as a link."""
-        return bool(self.files.before) and self.files.is_listed(url.partition("#")[0])
+        return not self.comes_back and bool(self.files.before) and self.files.is_listed(url.partition("#")[0])
 
     def comes_later(self, url: str) -> bool:
         """Whether an earlier crawl saw a link: the policy gets it in its turn, whatever page has it."""
@@ -124,10 +127,17 @@ class Again:
 
     def gone(self, response: Response) -> Known | None:
         """Return the known file that a response says is not there any more."""
-        if response.status not in (404, 410):
+        if response.status not in (404, 410) or (self.comes_back and not self._is_last(response)):
             return None
-        known = self.files.before.get(response.url)
+        known = self.files.last(response.url) if self.comes_back else self.files.before.get(response.url)
         return None if known is None or known.state == "gone" else known
+
+    def _is_last(self, response: Response) -> bool:
+        """Whether a page that is gone is not asked for again."""
+        host = host_of(self.crawler)
+        entry = None if host is None else host.inflight.find(response)
+        misses = 0 if entry is None or entry.coming is None else entry.coming.last.misses
+        return response.status == 410 or misses + 1 >= MISSES
 
     def note(self, response: Response, what: What) -> None:
         """Note what a URL was that was asked for, and those that redirected to it."""
@@ -289,7 +299,7 @@ class Again:
 
     def _ask(self) -> int:
         """Give some known files to the engine, and return how many."""
-        if self.new_only or not self.files.before:
+        if self.new_only or self.comes_back or not self.files.before:
             return 0
         if self._checks is None:
             self._checks = self._requests()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,12 +10,17 @@ from urllib.parse import urlsplit
 
 from scrapy.exceptions import UsageError
 
+from scrapy_focus.core.budget import Rate
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.files import try_to_write
 from scrapy_focus.learn.expansion import read_keywords
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+_TIME = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?) ?(s|min|h|d|w)")
+_SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
+_MOST_HOURS = 100 * 365 * 24
 
 
 def refuse_unknown(given: Iterable[str], known: str) -> None:
@@ -94,6 +100,39 @@ def number_of(given: str, name: str, unit: str, *, example: int) -> int | None:
     return int(given) if given else None
 
 
+def rate_of(given: str) -> Rate | None:
+    """Return a rate of requests, ``None`` for ``""``; ``UsageError`` if it cannot be meant."""
+    try:
+        return Rate.of(given, "rate") if given else None
+    except ConfigError as error:
+        raise UsageError(str(error)) from error
+
+
+def hours_of(given: str, *, default: float = 24.0) -> float:
+    """Return a number of hours, the default for ``""``; ``UsageError`` if it is none above 0."""
+    hours = _number(given) if given else default
+    if not 0 < hours <= _MOST_HOURS:
+        raise UsageError(f"hours is {given!r}; it takes a number of hours above 0, up to {_MOST_HOURS:,}: -a hours=24")
+    return hours
+
+
+def seconds_of(given: str, name: str = "duration") -> float | None:
+    """Return a time such as ``7d``, ``12h`` or ``30min`` in seconds, ``None`` for ``""``; ``UsageError`` if it is none.
+
+    Examples
+    --------
+    >>> seconds_of("7d"), seconds_of("1.5h"), seconds_of("")
+    (604800.0, 5400.0, None)
+    """
+    if not given:
+        return None
+    found = _TIME.fullmatch(given.strip().lower())
+    seconds = float(found[1]) * _SECONDS[found[2]] if found else 0.0
+    if not 0 < seconds < _MOST_HOURS * 3600:
+        raise UsageError(f"{name} is {given!r}; it takes a time in min, h, d or w: -a {name}=12h, -a {name}=7d")
+    return seconds
+
+
 def caps_of(given: str) -> dict[str, int]:
     """Return the parameters of a policy for a limit of pages for each domain; ``UsageError`` if it is none."""
     found = re.fullmatch(r"(\d+)(?:-(\d+))?", given, re.ASCII)
@@ -114,6 +153,14 @@ def try_out(path: Path) -> None:
         raise UsageError(
             f"out does not do: {path} cannot be written ({error}); name another one with -a out="
         ) from error
+
+
+def _number(given: str) -> float:
+    """Return a number, NaN for what is none."""
+    try:
+        return float(given)
+    except ValueError:
+        return math.nan
 
 
 def _host(url: str) -> str:

@@ -25,7 +25,7 @@ from scrapy_focus.engine.pages import can_be_read
 from scrapy_focus.engine.visits import NOT_MODIFIED
 from scrapy_focus.goals.files import FilesGoal, file_mime
 from scrapy_focus.spiders.again import Again
-from scrapy_focus.spiders.arguments import refuse_unknown, try_out
+from scrapy_focus.spiders.arguments import rate_of, refuse_unknown, try_out
 from scrapy_focus.spiders.following import be_quiet
 from scrapy_focus.spiders.items import DataFile, GoneFile, SkippedFile
 from scrapy_focus.spiders.listings import NamedSitemaps, comes_back, feeds_named_in, links_of_listing
@@ -73,6 +73,10 @@ class DatasetsSpider(SiteSpider):
         nothing is stored: the URLs of files go to standard output, one a line.
     new_only
         ``1``: ask for no file that an earlier crawl with this folder found.
+    rate
+        Requests of all kinds that may be sent, by day or hour: ``200/day``. Then the crawl does not end: what it found
+        is kept current, with the scheduler :class:`scrapy_focus.FreshScheduler`. Each version of a file is stored, and
+        has a line in the manifest.
     sitemaps
         ``yes``, the default: the sitemaps that robots.txt names are links, too, in a place of their own; ``no``: they
         are not asked for.
@@ -95,9 +99,9 @@ class DatasetsSpider(SiteSpider):
 
     def __init__(
         self, root: str | Sequence[str] = "", targets: str = "data", budget: str = "", out: str = "found",
-        new_only: str = "", sitemaps: str = "yes", **kwargs: Any,
+        new_only: str = "", sitemaps: str = "yes", rate: str = "", **kwargs: Any,
     ) -> None:  # fmt: skip
-        refuse_unknown(kwargs, "root, targets, budget, out, new_only and sitemaps")
+        refuse_unknown(kwargs, "root, targets, budget, out, new_only, sitemaps and rate")
         super().__init__(root, **kwargs)
         try:
             self.words = split_words(targets)
@@ -117,6 +121,9 @@ class DatasetsSpider(SiteSpider):
         if new_only not in ("", "0", "1"):
             raise UsageError(f"new_only is {new_only!r}; it takes 1 for yes, or 0")
         self.new_only = new_only == "1"
+        self.rate = rate_of(rate)
+        if self.rate and self.new_only:
+            raise UsageError("new_only and rate are given; a crawl that keeps files current asks for them: leave one")
         self.again: Again | None = None
         self.notes: CrawlNotes | None = None
         self.ignored = blocked_extensions(self.goal.types)
@@ -126,7 +133,7 @@ class DatasetsSpider(SiteSpider):
     @property
     def fixed(self) -> dict[str, str]:
         """The arguments with which alone a job of this crawl resumes, in one way to write them."""
-        return {"targets": str(self.goal.wanted)}
+        return {"targets": str(self.goal.wanted), "rate": "yes" if self.rate else ""}
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
@@ -134,7 +141,10 @@ class DatasetsSpider(SiteSpider):
             spider = super().from_crawler(crawler, *args, **kwargs)
             if spider.out != "-":
                 try_out(Path(spider.out, "manifest.jsonl"))
-                spider.again = Again(crawler, Path(spider.out), new_only=spider.new_only)
+                if spider.rate:
+                    crawler.settings.set("SCHEDULER", "scrapy_focus.FreshScheduler", "spider")
+                again = Again(crawler, Path(spider.out), new_only=spider.new_only, comes_back=bool(spider.rate))
+                spider.again = again
                 spider.follow_roots(Path(spider.out))
         crawler.signals.connect(spider.opened, signals.spider_opened)
         settings = crawler.settings
@@ -144,16 +154,20 @@ class DatasetsSpider(SiteSpider):
         settings.set("FOCUS_GOAL", spider.goal, "spider")
         if spider.sitemaps:
             spider.named_sitemaps = NamedSitemaps(crawler)
+        if spider.rate:
+            settings.set("SCHEDULER", "scrapy_focus.FreshScheduler", "spider")
+            settings.set("FOCUS_BUDGET_RATE", str(spider.rate), "spider")
         if spider.budget:
             settings.set("FOCUS_BUDGET_REQUESTS", spider.budget, "spider")
         if spider.again is not None:
             facts = {
                 "spider": spider.name, "roots": spider.roots, "types": str(spider.goal.wanted), "budget": spider.budget,
-                "fixed": spider.fixed,
+                "fixed": spider.fixed, "rate": str(spider.rate or ""),
             }  # fmt: skip
             spider.notes = CrawlNotes(
-                crawler, out=spider.again.out, run=spider.again.run, facts=facts, left_out=spider.left_out
-            )
+                crawler, out=spider.again.out, run=spider.again.run, facts=facts, left_out=spider.left_out,
+                comes_back=bool(spider.rate),
+            )  # fmt: skip
         for word, meant in slips(spider.words):
             spider.logger.warning("%s is taken as an extension; did you mean %s?", brief(word), meant)
         be_quiet()

@@ -3,6 +3,8 @@
 from dataclasses import InitVar, dataclass
 from typing import Any
 
+from scrapy_focus.found.news import By
+
 
 @dataclass
 class DataFile:
@@ -95,3 +97,20 @@ class StructuredEntity:
     anchor: str  # text of its link
     why: str  # the page was fetched: what was known of its link when it was chosen
     fetched_at: str  # ISO 8601, UTC
+
+
+@dataclass
+class NewsArticle:
+    """One article of a watched site, when it was seen first, or another version of it."""
+
+    url: str
+    title: str
+    state: str  # new or changed
+    at: float  # when this version was seen, in seconds since the epoch
+    published: float | None  # as it says itself, likewise; None: it does not
+    by: By  # what its link stood on: page, feed, sitemap, or start
+    page: str  # URL of that, "" for a start
+    anchor: str  # text of the link
+    digest: str  # the same for the same text
+    first_seen: str = ""  # ISO 8601, UTC
+    changed_since: str = ""  # when the version before was seen, likewise

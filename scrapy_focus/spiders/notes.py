@@ -19,8 +19,9 @@ from scrapy_focus.engine.feeds import flush_feeds
 from scrapy_focus.engine.host import host_of
 from scrapy_focus.engine.marks import page_of
 from scrapy_focus.engine.structured import types_seen
-from scrapy_focus.found.folder import write_report
+from scrapy_focus.found.folder import PAGE, write_report
 from scrapy_focus.found.notes import Answer, NoteBook, link_key
+from scrapy_focus.spiders.watching import Writings, list_pages
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -60,9 +61,15 @@ class CrawlNotes:
         What the spider was asked to do, as JSON holds it.
     left_out
         Extensions of links that the spider leaves out; it may add to them while it crawls.
+    comes_back
+        Whether the crawl fetches pages again, and does not end. Then the page and the table are written while it runs,
+        too, with ``fresh.csv``; of later visits of a page those are noted at which it had changed or failed.
     """
 
-    def __init__(self, crawler: Crawler, *, out: Path, run: Run, facts: Mapping[str, Any], left_out: set[str]) -> None:
+    def __init__(
+        self, crawler: Crawler, *, out: Path, run: Run, facts: Mapping[str, Any], left_out: set[str],
+        comes_back: bool = False,
+    ) -> None:  # fmt: skip
         self.crawler = crawler
         self.out = out
         self.run = run
@@ -75,6 +82,7 @@ class CrawlNotes:
         self._book: NoteBook | None = None
         self._is_broken = False  # notes could not be written
         self._due = 0.0  # seconds of time.monotonic
+        self._writings = Writings(self._write) if comes_back else None
         crawler.signals.connect(self._open, signals.spider_opened)
         crawler.signals.connect(self._close, signals.spider_closed)
 
@@ -106,7 +114,9 @@ class CrawlNotes:
     def _note(self, entry: Entry, outcome: Outcome) -> None:
         """Note an outcome, and now and then how the crawl stands."""
         book, request, pick = self._book, entry.request, outcome.pick
-        if book is None:
+        if self._writings is not None:
+            self._writings.came()
+        if book is None or outcome.changed is False:
             return
         answer = Answer(
             url=pick.url, method=pick.method, status=outcome.status, mime=outcome.mime, size=outcome.size,
@@ -148,16 +158,32 @@ class CrawlNotes:
         if self._book is not None:
             self._book.state(facts)
 
+    def list_pages(self) -> None:
+        """Write ``fresh.csv`` once more, while the frontier can still be read, if pages come back."""
+        if self._writings is not None:
+            self._try(list_pages, self.crawler, self.out)
+
+    def _write(self) -> None:
+        self._try(self._stand)
+        self.list_pages()
+        self._write_page()
+
     def _close(self, spider: Spider, reason: str) -> None:
+        if self._writings is not None:
+            self._writings.stop()
         self._try(self._end, reason)
         flush_feeds(self.crawler)  # which are closed after this
+        if self._write_page():
+            logger.info("What was found is listed in %s", self.out / PAGE)
+
+    def _write_page(self) -> bool:
         try:
-            page = write_report(self.out)
+            write_report(self.out)
         except (OSError, FocusError) as error:
             if not self._is_broken and ending_of(self.crawler).kind != "disk_full":  # or it was said already
                 logger.error("The page of what was found cannot be written: %s", reason_of(error))
-        else:
-            logger.info("What was found is listed in %s", page)
+            return False
+        return True
 
     def _end(self, reason: str) -> None:
         if self._book is not None:

@@ -63,6 +63,7 @@ class StoreFiles:
         self.skips = out / "skipped.jsonl"
         self.resumed = resumed
         self.crawl = crawl
+        self.comes_back = False  # whether files are fetched again in this crawl
         self.crawler: Crawler | None = None
         self.skipped: set[str] = set()  # URLs that stand there
         self.files: FileList
@@ -77,6 +78,7 @@ class StoreFiles:
         pipeline.crawler = crawler
         if again is not None:
             pipeline.files = again.files
+            pipeline.comes_back = again.comes_back
         return pipeline
 
     def open_spider(self) -> None:
@@ -91,6 +93,9 @@ class StoreFiles:
         self.skipped = {line.get("url", "") for line in read_lines(self.skips, url=str)}
 
     def close_spider(self) -> None:
+        notes = None if self.crawler is None else getattr(self.crawler.spider, "notes", None)
+        if notes is not None:
+            notes.list_pages()
         if self.skipped:
             logger.warning("%d files were skipped; %s says which, and why", len(self.skipped), self.skips)
 
@@ -140,8 +145,8 @@ class StoreFiles:
         DropItem
             Always: it is nothing that was found.
         """
-        known = self.files.before.get(item.url)
-        if known is not None and item.url not in self.files.now:
+        known = self.files.last(item.url) if self.comes_back else self.files.before.get(item.url)
+        if known is not None and (self.comes_back or item.url not in self.files.now):
             line = {name: getattr(known, name) for name in FIELDS}
             self.files.note({**line, "state": "gone", **self._when()}, is_copy=known.is_copy)
             if not known.is_copy:

@@ -13,7 +13,7 @@ from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_focus.core.printable import printable, printable_json
 from scrapy_focus.found.pages import RELEVANT
-from scrapy_focus.spiders.items import DataFile, ImportantPage, SkippedFile, StructuredEntity, TopicPage
+from scrapy_focus.spiders.items import DataFile, ImportantPage, NewsArticle, SkippedFile, StructuredEntity, TopicPage
 
 if TYPE_CHECKING:
     from typing import Self
@@ -42,7 +42,7 @@ class PrintUrls:
         if isinstance(item, TopicPage):
             if item.relevance >= RELEVANT:
                 self._print(item.url)
-        elif isinstance(item, ImportantPage):
+        elif isinstance(item, (ImportantPage, NewsArticle)):
             self._print(item.url)
         elif isinstance(item, StructuredEntity):
             self._print(item.url, printable_json(asdict(item)))

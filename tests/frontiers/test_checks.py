@@ -249,6 +249,22 @@ class DropsAll(DrawnInMemory):
         return super().drop(range(len(self._pool.record)))
 
 
+class KeepsOnlyWhatSleeps(DrawnInMemory):
+    def kept(self, arms):
+        return super().kept([])
+
+
+class KeepsNoTimes(DrawnInMemory):
+    def kept(self, arms):
+        kept = super().kept(arms)
+        return kept._replace(due=kept.due * 0)
+
+
+class KeepsOtherUrls(DrawnInMemory):
+    def urls(self, numbers):
+        return super().urls(sorted(numbers))
+
+
 class KeepsTheFirstVector(DrawnInMemory):
     def push(self, links, placements, *, origin=-1):
         states = self.states([link.key for link in links])
@@ -390,6 +406,9 @@ DRAWN = {
     TakesAnother: "was taken as|gave nothing",
     TakesFloats: "not bytes",
     DropsAll: r"drop\(\) of . links said",
+    KeepsOnlyWhatSleeps: "kept.* gave",
+    KeepsNoTimes: "kept.* gave",
+    KeepsOtherUrls: "kept.* gave",
     KeepsTheFirstVector: "arm . holds|does not say what was pushed last",
     WakesClosedArms: "links awake",
     ForgetsVectors: r"vectors\(\) does not say",

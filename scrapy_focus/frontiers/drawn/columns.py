@@ -184,6 +184,10 @@ class Columns:
             arm = self._arm[slot] = self.follow(arm, self.vector(slot))
         return arm
 
+    def members(self, arm: int) -> NDArray[np.int32]:
+        """Return the slots of the links that wait in an arm, the oldest first."""
+        return self._arms[arm].slots() if 0 <= arm < len(self._arms) else np.zeros(0, np.int32)
+
     def vector(self, slot: int) -> bytes:
         """Return the vector of a waiting link."""
         return bytes(self._vectors[slot * self.width : (slot + 1) * self.width])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from scrapy_focus.core.errors import FrontierError
-from scrapy_focus.core.frontier import Draw
+from scrapy_focus.core.frontier import Draw, Kept
 from scrapy_focus.frontiers.drawn.pool import Pool
 from scrapy_focus.frontiers.ledger import ASLEEP, FLYING, NEW, Ledger, Place, plain
 
@@ -115,6 +115,19 @@ class DrawnFrontier(Ledger):
             return self._give_up_slots(chosen.tolist())
         self._pool.remove_many(chosen)
         return self._gave_up(chosen)
+
+    def kept(self, arms: Sequence[int]) -> Kept:
+        pool = self._pool
+        slots = np.concatenate([np.zeros(0, np.int32), *map(pool.members, arms)])
+        numbers, due, vectors = self._sleepers.everybody()
+        return Kept(
+            numbers=np.concatenate([np.frombuffer(pool.record, np.int32)[slots], numbers]),
+            due=np.concatenate([np.zeros(len(slots)), due]),
+            vectors=np.concatenate([pool.vectors(slots), vectors]),
+        )
+
+    def urls(self, numbers: Sequence[int]) -> list[str]:
+        return [record.url for record in self._records.read([int(number) for number in numbers])]
 
     def _move(self, slot: int, place: _Place) -> None:
         """Give a waiting link another place; without a vector it keeps its own."""

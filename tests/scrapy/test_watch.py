@@ -1,0 +1,324 @@
+"""Watching a site for what is new, and keeping files current: whole days in seconds, on sites that change."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree as ET
+
+import pytest
+from crawls import crawl
+from mocksite import MockSite
+from scrapy.exceptions import UsageError
+
+from scrapy_focus.commands.finding import in_options
+from scrapy_focus.core.clock import FastClock
+from scrapy_focus.found.news import time_of
+from scrapy_focus.sites.news.plan import BEGIN, DAY, HOUR, Manner
+from scrapy_focus.sites.news.site import NewsSite
+from scrapy_focus.sites.server import SiteServer
+from scrapy_focus.spiders import watching
+from scrapy_focus.spiders.datasets import DatasetsSpider
+from scrapy_focus.spiders.news import NewsSpider
+from scrapy_focus.spiders.watching import Writings
+from tests.made import HANG
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+SPEED = 6000.0  # an hour in 0.6 s
+SMALL = Manner(sections=3, topics=6, archive=30, per_hour=7.0)
+SETTINGS: dict[str, Any] = {"DOWNLOAD_DELAY": 0, "FOCUS_PUBLIC_ONLY": False, "FOCUS_SEED": 1}
+ATOM = "{http://www.w3.org/2005/Atom}"
+
+
+@contextmanager
+def newspaper(manner: Manner = SMALL) -> Iterator[tuple[str, NewsSite, FastClock]]:
+    """Serve a news site a day old, whose clock is fast, and which begins to run now."""
+    clock = FastClock(SPEED, BEGIN + DAY)
+    site = NewsSite(manner, seed=3, days=30.0, clock=clock)
+    with SiteServer(site, validators=True) as server:
+        site.origin = server.url.rstrip("/")
+        yield server.url, site, clock
+
+
+def lines_of(path: Path) -> list[dict[str, Any]]:
+    """Return the whole lines of a list."""
+    return [json.loads(line) for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")]
+
+
+def test_a_day_in_seconds(tmp_path: Path) -> None:
+    """What is born is listed soon and once, with its date and where it was found; hubs are visited again and again."""
+    with newspaper() as (url, site, clock):
+        began = clock()
+        crawled = crawl(
+            NewsSpider, {**SETTINGS, "_FOCUS_CLOCK": str(clock)}, addon=True, root=url, rate="80/hour", duration="8h",
+            out=str(tmp_path),
+        )  # fmt: skip
+        ended = clock()
+    assert crawled.reason == "focus_budget_seconds"
+    assert crawled.errors == {}
+    status = crawled.scheduler.crawl.status()
+    assert status.used["requests"] <= 80 * (ended - began) / HOUR + 2
+    lines = lines_of(tmp_path / "news.jsonl")
+    new = [line for line in lines if line["state"] == "new"]
+    assert len({line["url"] for line in new}) == len(new) == status.rewards
+    born = {f"{site.origin}{each.path}": each.at for each in site.born(began - DAY, ended)}
+    assert {line["url"] for line in new} <= born.keys()
+    assert {abs(time_of(line["published"]) - born[line["url"]]) < 1 for line in new} == {True}
+    assert {time_of(line["at"]) >= born[line["url"]] - 1 for line in new} == {True}
+    assert any(born[line["url"]] > began for line in new), "what was born meanwhile"
+    assert {line["by"] for line in new} <= {"page", "feed", "sitemap"}
+    assert all(line["page"].startswith(site.origin) for line in new)
+    rows = {row["url"]: row for row in csv.DictReader((tmp_path / "fresh.csv").read_text("utf-8-sig").splitlines())}
+    assert int(rows[url]["visits"]) > 1
+    assert float(rows[url]["changes_a_day_low"]) <= float(rows[url]["changes_a_day_high"])
+    assert len(ET.parse(tmp_path / "feed.xml").getroot().findall(f"{ATOM}entry")) == min(100, len(new))
+    page = (tmp_path / "index.html").read_text()
+    assert f"{len(new)} new articles" in page
+    assert "The budget of seconds is used up" in page
+    assert "It may send 80 requests an hour." in page
+    assert crawled.stats["focus/visit/first"] > 0
+    hours = [line["hour"] for line in lines_of(tmp_path / ".focus" / "hours.jsonl")]
+    assert any(hours[0] < hour < hours[-1] for hour in hours), "a line when an hour is over in which something came"
+    assert len(crawled.items) == len(lines)
+
+
+def start(folder: Path, *words: str) -> subprocess.Popen[str]:
+    """Start ``python -m scrapy_focus`` in a folder."""
+    settings = [word for name, value in SETTINGS.items() for word in ("-s", f"{name}={value}")]
+    env = {name: value for name, value in os.environ.items() if not name.startswith("SCRAPY_")}
+    pipe = subprocess.PIPE
+    command = [sys.executable, "-m", "scrapy_focus", *words, *settings]
+    return subprocess.Popen(command, cwd=folder, stdout=pipe, stderr=pipe, text=True, env=env)
+
+
+def run(folder: Path, *words: str) -> tuple[int, str]:
+    """Run it to its end, and return its status and all it said."""
+    process = start(folder, *words)
+    said, logged = process.communicate(timeout=HANG)
+    return process.returncode, said + logged
+
+
+def wait_for_lines(path: Path, n: int, process: subprocess.Popen[str]) -> None:
+    """Wait until a list has so many lines."""
+    until = time.monotonic() + HANG
+    while time.monotonic() < until and process.poll() is None:
+        if path.exists() and path.read_bytes().count(b"\n") >= n:
+            return
+        time.sleep(0.02)
+    raise AssertionError(f"{path.name} has no {n} lines; status {process.poll()}")
+
+
+def test_the_same_command_resumes_a_watch(tmp_path: Path) -> None:
+    """Killed or stopped, it lists no article twice; a stop is the way it ends, with status 130 and a sentence; another
+    question, or another crawl, with its folder is refused in one line.
+    """
+    out = tmp_path / "watched"
+    news = out / "news.jsonl"
+    with newspaper() as (url, _, clock):
+        words = ["watch", url, "--rate", "400/hour", "--out", "watched", "-s", f"_FOCUS_CLOCK={clock}"]
+        process = start(tmp_path, *words)
+        wait_for_lines(news, 10, process)
+        process.kill()
+        process.communicate()
+        n = len(lines_of(news))
+        process = start(tmp_path, *words)
+        wait_for_lines(news, n + 5, process)
+        process.send_signal(signal.SIGINT)
+        said, logged = process.communicate(timeout=HANG)
+        assert process.returncode == 130
+        assert "the watch resumes" in said
+        assert "Interrupted, with" in said + logged
+        assert "the same command resumes" in said + logged
+        page = (out / "index.html").read_text()
+        assert "Interrupted, with" in page
+        status, said = run(tmp_path, *words, "--hours", "12", "--dry-run")
+        assert (status, said.count("\n")) == (2, 1)
+        assert "began with --hours 24, and cannot resume with --hours 12" in said
+        status, said = run(tmp_path, "watch", "http://127.0.0.1:1/", "--rate", "1/hour", "--out", "watched")
+        assert (status, said.count("\n")) == (2, 1)
+        assert f"began with {url}, and cannot resume with http://127.0.0.1:1/" in said
+        status, said = run(tmp_path, "files", url, "--out", "watched")
+        assert (status, said.count("\n")) == (2, 1)
+        assert "--out is 'watched', the folder of scrapy focus-watch; name another folder" in said
+    urls = Counter(line["url"] for line in lines_of(news) if line["state"] == "new")
+    assert max(urls.values()) == 1
+    assert (out / ".focus" / "job" / "focus").exists()
+    assert (out / "feed.xml").exists()
+    assert (out / "fresh.csv").exists()
+    news.rename(out / "manifest.jsonl")
+    status, said = run(tmp_path, "watch", "http://127.0.0.1:1/", "--rate", "1/hour", "--out", "watched")
+    assert status == 2
+    assert "the folder of another crawl; name another folder" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"root": ""}, "say where to start"),
+        ({"root": "example.org"}, "say where to start"),
+        ({"rate": "2000"}, "rate is '2000': requests a day or an hour?"),
+        ({"rate": "0/day"}, "allows nothing"),
+        ({"rate": "many"}, "rate is 'many'; it takes a number of requests"),
+        ({"hours": "-3"}, "hours is '-3'; it takes a number of hours above 0"),
+        ({"hours": "nan"}, "hours is 'nan'"),
+        ({"hours": "1e99"}, "hours is '1e99'"),
+        ({"duration": "7"}, "duration is '7'; it takes a time in min, h, d or w: -a duration=12h"),
+        ({"duration": "0d"}, "duration is '0d'"),
+        ({"budget": "-1"}, "budget is '-1'"),
+        ({"sitemaps": "maybe"}, "sitemaps is 'maybe'"),
+        ({"interval": "1h"}, "there is no argument interval"),
+    ],
+)
+def test_what_cannot_be_meant_is_said(arguments: dict[str, str], said: str) -> None:
+    """With what is right."""
+    with pytest.raises(UsageError) as caught:
+        NewsSpider(**{"root": "https://example.org/", "rate": "2000/day", **arguments})
+    assert said in str(caught.value)
+
+
+def test_a_command_line_has_other_words() -> None:
+    """The options, as the command has them."""
+    with pytest.raises(UsageError) as caught:
+        NewsSpider(root="https://example.org/", duration="7")
+    assert in_options(str(caught.value), {"duration": "for"}).startswith("--for is '7'; it takes a time")
+    assert "--for 12h" in in_options(str(caught.value), {"duration": "for"})
+
+
+def test_without_a_rate_or_url_the_command_says_what_is_missing(tmp_path: Path) -> None:
+    """In one line, with status 2; a dry run says what would be sent, and makes nothing."""
+    for words, said in (
+        (["watch"], "what to watch? Give a URL"),
+        (["watch", "example.org"], "how many requests may it send? Give a rate"),
+    ):
+        status, printed = run(tmp_path, *words)
+        assert (status, printed.count("\n")) == (2, 1)
+        assert said in printed
+    status, printed = run(tmp_path, "watch", "example.org", "--rate", "2000/day", "--for", "7d", "--dry-run")
+    assert status == 0
+    for fact in ("https://example.org", "at most 2,000 requests a day, for 7d", "articles of the last 24 hours"):
+        assert fact in printed
+    assert not list(tmp_path.iterdir())
+
+
+def test_lines_go_to_a_pipe(tmp_path: Path) -> None:
+    """With ``out=-`` the URLs of new articles are printed, and nothing is stored."""
+    with newspaper() as (url, _, clock):
+        status, said = run(
+            tmp_path, "watch", url, "--rate", "400/hour", "--out", "-", "--budget", "30", "-s", f"_FOCUS_CLOCK={clock}"
+        )
+    assert status == 6
+    assert said.count(f"\n{url}2026/") >= 3
+    assert not list(tmp_path.iterdir())
+
+
+def test_files_are_kept_current(tmp_path: Path) -> None:
+    """With a rate, files are fetched again: versions have lines and are stored, what is gone has a line, what is as it
+    was has none; the page and the table of visits are there.
+    """
+    csv_type = {"Content-Type": "text/csv"}
+    with MockSite(pages={"/": '<a href="/a.csv">a</a><a href="/b.csv">b</a><a href="/c.csv">c</a>'}) as site:
+        site.answers = {
+            "/a.csv": lambda n: (200, csv_type, b"version,%d" % min(n, 2)),
+            "/b.csv": lambda n: (200, csv_type, b"always,the,same"),
+            "/c.csv": lambda n: (200, csv_type, b"for,a,while") if n < 3 else (410, {}, b""),
+        }
+        settings = {**SETTINGS, "_FOCUS_CLOCK": str(FastClock(50_000.0, BEGIN)), "ROBOTSTXT_OBEY": False}
+        crawled = crawl(
+            DatasetsSpider, settings, addon=True, root=site.url("/"), targets="csv", rate="100/day", budget="40",
+            out=str(tmp_path), sitemaps="no",
+        )  # fmt: skip
+    assert crawled.errors == {}
+    assert crawled.reason == "focus_budget_requests"
+    assert type(crawled.scheduler).__name__ == "FreshScheduler"
+    lines = lines_of(tmp_path / "manifest.jsonl")
+    states = {name: [line["state"] for line in lines if line["url"] == site.url(f"/{name}.csv")] for name in "abc"}
+    assert states == {"a": ["new", "changed"], "b": ["new"], "c": ["new", "gone"]}
+    stored = {line["path"] for line in lines if line["state"] != "gone"}
+    assert len(stored) == 4
+    assert {(tmp_path / path).read_bytes() for path in stored} == {
+        b"version,1", b"version,2", b"always,the,same", b"for,a,while",
+    }  # fmt: skip
+    rows = {row["url"]: row for row in csv.DictReader((tmp_path / "fresh.csv").read_text("utf-8-sig").splitlines())}
+    assert int(rows[site.url("/b.csv")]["visits"]) >= 3
+    assert int(rows[site.url("/a.csv")]["changes"]) == 1
+    assert site.url("/c.csv") not in rows
+    page = (tmp_path / "index.html").read_text()
+    assert "3 files" in page
+
+
+def test_files_of_earlier_crawls_are_kept_current(tmp_path: Path) -> None:
+    """A crawl at a rate fetches what an earlier one found, and sees what has changed since, and what changes later."""
+    csv_type = {"Content-Type": "text/csv"}
+    with MockSite(pages={"/": '<a href="/a.csv">a</a><a href="/b.csv">b</a>'}) as site:
+        site.answers = {
+            "/a.csv": lambda n: (200, csv_type, b"version,%d" % min(n, 3)),
+            "/b.csv": lambda n: (200, {**csv_type, "ETag": '"b"'}, b"always,the,same"),
+        }
+        words: dict[str, Any] = {"root": site.url("/"), "targets": "csv", "out": str(tmp_path), "sitemaps": "no"}
+        crawl(DatasetsSpider, {**SETTINGS, "ROBOTSTXT_OBEY": False}, addon=True, **words)
+        settings = {**SETTINGS, "_FOCUS_CLOCK": str(FastClock(50_000.0, BEGIN)), "ROBOTSTXT_OBEY": False}
+        crawled = crawl(DatasetsSpider, settings, addon=True, rate="100/day", budget="30", **words)
+    assert crawled.errors == {}
+    lines = lines_of(tmp_path / "manifest.jsonl")
+    seen = [(line["crawl"], line["state"]) for line in lines if line["url"] == site.url("/a.csv")]
+    assert seen == [(1, "new"), (2, "changed"), (2, "changed")]
+    assert [line["state"] for line in lines if line["url"] == site.url("/b.csv")] == ["new", "same"]
+
+
+def test_what_came_is_written_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once, not at each thing that comes; the longer it runs, and the longer writing takes, the later."""
+    clock, planned, written = [100.0], [], []
+
+    def later(seconds: float, call: Any) -> Any:
+        planned.append((seconds, call))
+        return SimpleNamespace(cancel=planned.clear)
+
+    monkeypatch.setattr(watching, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(watching, "call_later", later)
+
+    def write(*args: Any) -> None:
+        written.append((clock[0], *args))
+        clock[0] += 1.0 if len(written) == 3 else 30.0 if len(written) == 4 else 0.0
+
+    writings = Writings(write)
+    for _ in range(3):
+        writings.came()
+    assert [seconds for seconds, _ in planned] == [15.0]
+    clock[0] += 15.0
+    planned.pop()[1]()
+    assert written == [(115.0,)]
+    writings.came()
+    assert planned[0][0] == 15.0
+    clock[0] += 2000.0
+    planned.pop()[1]()
+    writings.came()
+    assert planned[0][0] == pytest.approx(201.5), "a tenth of the time since the beginning"
+    clock[0] += 10_000.0
+    planned.pop()[1]()
+    writings.came()
+    assert planned[0][0] == pytest.approx(300.0), "five minutes at most"
+    planned.pop()[1]()
+    writings.came()
+    assert planned[0][0] == pytest.approx(600.0), "but for what takes long"
+    writings.stop()
+    assert not planned
+    writings.now("at the end")
+    assert written[-1][1:] == ("at the end",)
+
+
+def test_files_at_a_rate_take_no_new_only() -> None:
+    """Who wants files current asks for them again."""
+    with pytest.raises(UsageError, match="new_only and rate are given"):
+        DatasetsSpider(root="https://example.org/", new_only="1", rate="100/day", out="-")
