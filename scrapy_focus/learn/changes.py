@@ -128,6 +128,11 @@ class Changes:
         record["changes"] = min(_MOST, int(record["changes"]) + changed)
         self._count(record, 1)
 
+    def expect(self, record: np.void, seconds: float) -> None:
+        """Learn that a page says that it stays as it is for so long, as from half a visit that found it so. In place."""
+        log = record["log"] - RATES * (_BELIEVED * min(seconds, _LONGEST))
+        record["log"] = np.maximum(log - log.max(), _LEAST)
+
     def posterior(self, record: np.void) -> NDArray[np.float64]:
         """Return the probability of each rate, shape (16,), read-only."""
         key = record.tobytes()
@@ -236,6 +241,8 @@ def memo_of(record: np.void) -> NDArray[np.uint8]:
 _FIRST = 0.1  # births, one in a month, before any was seen
 _HUBS = math.log(0.02)  # odds that a page is a hub, though those of its arm are none
 _HUB = 0.25 * DAY  # of the prior of hubs: half a link in so many seconds
+_BELIEVED = 0.5  # of what pages say of themselves
+_LONGEST = 365 * DAY
 _SURE = 500.0  # log odds
 _SHAPE = 0.5  # of the prior of births: most pages have few, some have many
 _LIKE_ALL = 0.2  # births that an arm must show to be half as it says and half as all pages are

@@ -341,6 +341,8 @@ class Revisits(Policy):
     def _new(self, outcome: Outcome, weight: float) -> np.void:
         record = self.changes.new(outcome.at, weight=weight, arm=outcome.pick.arm)
         record["mark"] = _MARK
+        if outcome.max_age is not None:
+            self.changes.expect(record, outcome.max_age)
         return record
 
     def _count(self, pick: Pick | None, *, is_first: bool) -> Pick | None:

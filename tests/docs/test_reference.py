@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PACKAGE = ROOT / "scrapy_focus"
-SOURCES = [*sorted(PACKAGE.glob("*.py")), *sorted(PACKAGE.glob("engine/**/*.py")), PACKAGE / "core/crawl.py"]
+FOLDERS = ("*.py", "engine/**/*.py", "spiders/watching.py")
+SOURCES = [*(path for folder in FOLDERS for path in sorted(PACKAGE.glob(folder))), PACKAGE / "core/crawl.py"]
 GUARDS = ("guard", "_ask")  # their first argument is counted under error/
 
 

@@ -238,3 +238,17 @@ def test_a_kill_changes_nothing() -> None:
             memos[page] = memo_of(record)
         ends.append((b"".join(memo.tobytes() for memo in memos), changes.posterior(changes.new(0.0)).tobytes()))
     assert ends[0] == ends[1]
+
+
+def test_what_a_page_says_of_itself_is_half_a_visit() -> None:
+    """Two pages that say so for a day are known as one that was visited after a day, and not counted among all."""
+    changes = Changes(half_life=math.inf)
+    said, seen = changes.new(0.0), changes.new(0.0)
+    changes.expect(said, DAY)
+    changes.expect(said, DAY)
+    prior = changes.posterior(said)
+    changes.visited(seen, DAY, changed=False)
+    assert prior == pytest.approx(changes.posterior(seen), rel=0.01)
+    assert (said["visits"], seen["visits"]) == (1, 2)
+    changes.expect(said, 1e12)
+    assert changes.rate(said) * DAY < 0.01
