@@ -5,6 +5,7 @@ from scrapy_focus.checks.drawn import check_drawn as check_drawn
 from scrapy_focus.checks.policy import check_policy as check_policy
 from scrapy_focus.checks.ranked import check_ranked as check_ranked
 from scrapy_focus.core.budget import Budget as Budget
+from scrapy_focus.core.budget import Rate as Rate
 from scrapy_focus.core.crawl import Crawl as Crawl
 from scrapy_focus.core.crawl import Status as Status
 from scrapy_focus.core.errors import ConfigError as ConfigError
@@ -44,6 +45,7 @@ from scrapy_focus.core.types import Signal as Signal
 from scrapy_focus.core.types import State as State
 from scrapy_focus.frontiers.memory import memory_frontier as memory_frontier
 from scrapy_focus.goals.files import FilesGoal as FilesGoal
+from scrapy_focus.goals.news import NewsGoal as NewsGoal
 from scrapy_focus.goals.structured import StructuredDataGoal as StructuredDataGoal
 from scrapy_focus.goals.topic import TopicGoal as TopicGoal
 from scrapy_focus.jobs.job import Job as Job

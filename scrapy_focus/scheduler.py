@@ -123,8 +123,8 @@ class FocusScheduler(BaseScheduler):
         self.counts: Counter[str] = Counter()
         policy = config.make_policy()
         config.try_files()
-        clock = FastClock.of(text) if (text := crawler.settings.get(_CLOCK)) else None
-        self._speed = 1.0 if clock is None else clock.speed  # seconds of the crawl in one of the machine's
+        clock = self._make_clock()
+        self._speed = getattr(clock, "speed", 1.0)  # seconds of the crawl in one of the machine's
         jobdir = job_dir(crawler.settings)
         self.job = self._make_job(Path(jobdir, "focus")) if jobdir else None
         self.resumed = self.job is not None and not self.job.is_new
@@ -202,6 +202,11 @@ class FocusScheduler(BaseScheduler):
         self._freeze_from = _MANY  # waiting links
         self._dropped = 0  # links that were given up, as too many waited, when their requests were forgotten
         self._until_look = _BETWEEN  # outcomes
+
+    def _make_clock(self) -> Callable[[], float] | None:
+        """Return what says what time it is in the crawl; ``None``: the machine."""
+        text = self.crawler.settings.get(_CLOCK)
+        return FastClock.of(text) if text else None
 
     def _make_job(self, folder: Path) -> Job:
         spider = cast("Spider", self.crawler.spider)

@@ -30,13 +30,19 @@ _LARGEST = sys.float_info.max
 
 
 def worth(goal: Goal, outcome: Outcome) -> float | None:
-    """Return what a goal makes of an outcome.
+    """Return what a goal makes of an outcome; what has not changed is worth nothing, and the goal is not asked.
+
+    A goal that has a method ``unchanged`` is told of that, though.
 
     Raises
     ------
     GoalError
         If that is neither ``None`` nor a finite number.
     """
+    if outcome.changed is False:
+        if (unchanged := getattr(goal, "unchanged", None)) is not None:
+            unchanged(outcome)
+        return 0.0
     reward = goal(outcome)
     if reward is None:
         return None

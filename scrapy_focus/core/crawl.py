@@ -775,7 +775,8 @@ class Crawl:
     def _report(self, outcome: Outcome, links: Sequence[Link], known: Sequence[int]) -> Iterator[None]:
         if outcome.pick.id not in self.picks or outcome.pick.id in self._owed:
             raise PolicyError(f"pick {outcome.pick.id} ({outcome.pick.url}) is not in flight: it was reported already")
-        reward = 0.0 if outcome.changed is False else self._ask("goal", worth, self.goal, outcome)
+        outcome = outcome._replace(at=self._now())
+        reward = self._ask("goal", worth, self.goal, outcome)
         if reward is None and self._share:
             self._owed[outcome.pick.id] = _Owed(outcome, links, known, self.clock())
             return

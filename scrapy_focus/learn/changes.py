@@ -6,7 +6,8 @@ each with a memo of 64 bytes. So each page has the likelihood of 16 rates, from 
 minutes, and the prior is what all pages together are like.
 
 A page that changes at random, with rate r, has changed within t seconds with probability 1 - exp(-r t). New links are
-counted: their rate has a Gamma posterior, and its prior is that of the pages that were found in the same arm.
+counted: their rate has a posterior of two Gamma distributions, one as for pages that were found in the same arm, and
+one as for the rare hub among them.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ class Changes:
     ...     changes.visited(record, day * DAY, changed=day % 3 == 0, births=0.5)
     >>> low, high = changes.interval(record, 0.90)
     >>> [round(DAY * rate, 2) for rate in (low, changes.rate(record), high, changes.births(record))]
-    [0.13, 0.42, 0.84, 0.41]
+    [0.13, 0.42, 0.84, 0.31]
     """
 
     def __init__(self, *, half_life: float = 30 * DAY) -> None:
@@ -152,8 +153,11 @@ class Changes:
         """Return how many new links are expected to come up on the page, per second."""
         _, births, seen, _, arm, _, _, _, prior = _SCALARS.unpack_from(record.tobytes(), 32)
         means = self._means[prior]
-        mean: float = means[arm if 0 <= arm < len(means) - 1 else -1].item()
-        return float((_SHAPE + births) / (_SHAPE / mean + seen))
+        first = _SHAPE / means[arm if 0 <= arm < len(means) - 1 else -1].item()
+        like, hub = first + seen, _HUB + seen
+        odds = _HUBS + _SHAPE * math.log(_HUB / hub * like / first) - births * math.log(hub / like)
+        is_hub = 1 / (1 + math.exp(-odds)) if odds > -_SURE else 0.0
+        return float((_SHAPE + births) * (is_hub / hub + (1 - is_hub) / like))
 
     def all_births(self, records: NDArray[np.void]) -> NDArray[np.float64]:
         """Return how many new links are expected to come up on each of n pages, per second, shape (n,)."""
@@ -161,8 +165,12 @@ class Changes:
         priors, arms = records["prior"], records["arm"]
         for prior in np.unique(priors).tolist():
             rows, means = priors == prior, self._means[prior]
-            mean = means[np.where((arms[rows] >= 0) & (arms[rows] < len(means) - 1), arms[rows], -1)]
-            known[rows] = (_SHAPE + records["births"][rows]) / (_SHAPE / mean + records["seen"][rows])
+            first = _SHAPE / means[np.where((arms[rows] >= 0) & (arms[rows] < len(means) - 1), arms[rows], -1)]
+            births, seen = records["births"][rows].astype(np.float64), records["seen"][rows].astype(np.float64)
+            like, hub = first + seen, _HUB + seen
+            odds = _HUBS + _SHAPE * np.log(_HUB / hub * like / first) - births * np.log(hub / like)
+            is_hub = 1 / (1 + np.exp(-np.maximum(odds, -_SURE)))
+            known[rows] = (_SHAPE + births) * (is_hub / hub + (1 - is_hub) / like)
         return known
 
     def interval(self, record: np.void, share: float = 0.90) -> tuple[float, float]:
@@ -209,7 +217,7 @@ class Changes:
         smooth = (shares[:-2] + 2 * shares[1:-1] + shares[2:]) / 4 + _UNKNOWN / 16
         self._priors = np.vstack([self._priors, np.log(smooth / smooth.sum())])
         births, seen = self._births / _BIRTHS, self._seen.astype(np.float64)
-        mean = (births[-1] + 0.5) / (seen[-1] + 0.5 * 7 * DAY)
+        mean = (births[-1] + _FIRST) / (seen[-1] + _FIRST * 30 * DAY)
         self._means.append(((births + _LIKE_ALL) / (seen + _LIKE_ALL / mean)).astype(np.float32))
         self._means[-1][-1] = mean
 
@@ -225,6 +233,10 @@ def memo_of(record: np.void) -> NDArray[np.uint8]:
     return np.frombuffer(record.tobytes(), dtype=np.uint8)
 
 
+_FIRST = 0.1  # births, one in a month, before any was seen
+_HUBS = math.log(0.02)  # odds that a page is a hub, though those of its arm are none
+_HUB = 0.25 * DAY  # of the prior of hubs: half a link in so many seconds
+_SURE = 500.0  # log odds
 _SHAPE = 0.5  # of the prior of births: most pages have few, some have many
 _LIKE_ALL = 0.2  # births that an arm must show to be half as it says and half as all pages are
 _UNKNOWN = 4.0  # pages of which nothing is known, in the prior of rates

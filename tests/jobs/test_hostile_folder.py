@@ -169,7 +169,21 @@ def test_notes_that_make_no_sense_are_an_error_or_a_finding(
 
 
 @pytest.mark.parametrize(
-    "field", ["at", "best_arms", "counts", "description", "limits", "log", "rewards", "used", "versions", "found_at"]
+    "field",
+    [
+        "at",
+        "best_arms",
+        "counts",
+        "description",
+        "limits",
+        "log",
+        "rate",
+        "rewards",
+        "unsent",
+        "used",
+        "versions",
+        "found_at",
+    ],
 )
 @pytest.mark.parametrize("value", [None, "text", 1e400, [], [[]], [1, 2, 3], {"a": []}, {"requests": "x"}, {"": {}}])
 def test_numbers_that_make_no_sense_are_an_error_or_shown(

@@ -48,16 +48,17 @@ def test_what_a_visit_is_worth_by_hand() -> None:
     changes = Changes()
     plan = Plan(changes, worth=3.0, age=0.05)
     record, t = changes.new(0.0, weight=2.5), 0.7 * DAY
+    births = (0.5 / 15 + 0.02 * 0.5 / 0.25) / 1.02 / DAY
     fresh = age = 0.0
     for rate in RATES.tolist():
         seconds = (1 - math.exp(-rate * t) * (1 + rate * t)) / rate
         fresh += seconds / 16
         age += (t**2 / 2 - seconds / rate) / 16
-    by_hand = 2.5 / 2 * (fresh + math.sqrt(fresh**2 + 4 * 0.05 * age)) + 3.0 * (1 / 7 / DAY) * t**2 / 2
+    by_hand = 2.5 / 2 * (fresh + math.sqrt(fresh**2 + 4 * 0.05 * age)) + 3.0 * births * t**2 / 2
     values, found = plan.values(np.array([record]), np.array([t]))
     assert values == pytest.approx([by_hand], rel=0.001)
     changed = sum(1 - math.exp(-rate * t) for rate in RATES.tolist()) / 16
-    assert found == pytest.approx([2.5 * changed + 3.0 / 7 * 0.7], rel=0.001)
+    assert found == pytest.approx([2.5 * changed + 3.0 * births * t], rel=0.001)
     assert plan.interval(record, by_hand) == pytest.approx(t, rel=0.005)
 
 

@@ -48,10 +48,16 @@ def test_three_visits_by_exact_arithmetic() -> None:
 
 
 def test_births_by_hand() -> None:
-    """Of a page nothing is known: half a link in half a week. Three in two days make that 3.5 in 5.5 days."""
+    """Of a page nothing is known: half a link in half a month. One that shows three in two days is a hub or is none."""
     changes = Changes(half_life=math.inf)
-    assert changes.births(changes.new(0.0)) * DAY == pytest.approx(1 / 7)
-    assert changes.births(visited(changes, (2, True), births=3)) * DAY == pytest.approx(3.5 / 5.5)
+    plain, hub = 0.5 / 15, 0.5 / 0.25
+    share = 0.02 / 1.02
+    assert changes.births(changes.new(0.0)) * DAY == pytest.approx(share * hub + (1 - share) * plain)
+    weights = [0.98039 * (15 / 17) ** 0.5 / 17**3, 0.01961 * (0.25 / 2.25) ** 0.5 / 2.25**3]
+    by_hand = np.average([3.5 / 17, 3.5 / 2.25], weights=weights)
+    record = visited(changes, (2, True), births=3)
+    assert changes.births(record) * DAY == pytest.approx(by_hand, rel=1e-3)
+    assert changes.all_births(np.array([record] * 2)) == pytest.approx(changes.births(record))
 
 
 def test_what_is_old_counts_less() -> None:

@@ -253,7 +253,7 @@ def test_a_crawl_that_was_killed_chooses_what_it_would_have_chosen(tmp_path: Pat
 def test_it_explains_a_visit() -> None:
     """By rates a day, and by what a new link would have promised."""
     site, clock = Hubs([1.0]), Clock()
-    policy = Revisits(per_day=100.0, explore=0.0)
+    policy = Revisits(per_day=100.0)
     crawl = begun(policy, clock, explain=True)
     follow(crawl, site, clock, until=2 * DAY, each=DAY / 100)
     while True:

@@ -103,7 +103,7 @@ def test_the_json_has_all_of_it(job: Path, capsys: pytest.CaptureFixture[str]) -
     found = json.loads(call(capsys, "focus-status", "job", "--json"))
     kinds: dict[str, Any] = {
         "jobdir": str, "folder": str, "state": str, "process": type(None), "damage": str, "spider": str, "policy": str, "goal": str,
-        "mission": dict, "parameters": dict, "used": dict, "limits": dict, "left": dict, "outcomes": int, "rewards": float, "counts": dict,
+        "mission": dict, "parameters": dict, "used": dict, "limits": dict, "rate": str, "left": dict, "outcomes": int, "rewards": float, "counts": dict,
         "links": dict, "best_arms": list, "best_arms_error": str, "events_since_checkpoint": int, "events": dict,
         "versions": dict, "made": str, "made_seconds_ago": float, "written": str, "written_seconds_ago": float, "files": dict,
     }  # fmt: skip
@@ -113,7 +113,7 @@ def test_the_json_has_all_of_it(job: Path, capsys: pytest.CaptureFixture[str]) -
     }  # fmt: skip
     assert found["limits"] == {"requests": 100, "bytes": None, "seconds": None}
     assert found["left"] == {"requests": 70, "bytes": None, "seconds": None}
-    assert found["state"] == "killed"
+    assert (found["state"], found["rate"]) == ("killed", "")
 
 
 def test_a_check_says_what_is_wrong_and_repairs_it(job: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 from scrapy import Request
 
+from scrapy_focus.core.budget import Rate
 from scrapy_focus.core.crawl import Crawl
 from scrapy_focus.core.goal import ItemsGoal, noun_of
 from scrapy_focus.core.types import Outcome, Pick
@@ -34,9 +35,10 @@ def note(finds: Finds, arm: int, text: str, page: str, *, url: str = "http://a/x
     finds.note(entry, outcome(url, arm), earned)
 
 
-def status(sent: float, passed: float, **limits: float) -> Any:
+def status(sent: float, passed: float, rate: str = "", **limits: float) -> Any:
     used = {"requests": sent, "bytes": sent * 1000, "seconds": passed}
-    return SimpleNamespace(used=used, limits={"requests": None, "bytes": None, "seconds": None} | limits)
+    at_rate = Rate.of(rate) if rate else None
+    return SimpleNamespace(used=used, limits={"requests": None, "bytes": None, "seconds": None} | limits, rate=at_rate)
 
 
 def test_arms_in_words() -> None:
@@ -92,6 +94,7 @@ def test_the_time_that_is_left() -> None:
     assert speed.left(status(20, 10, requests=100, seconds=15)) == pytest.approx(5)
     speed.note(status(30, 100))
     assert speed.left(status(30, 100, requests=40)) == 20, "the minute before says nothing any more"
+    assert speed.left(status(30, 100, rate="6/minute", requests=40)) == 100, "a rate says how long it takes"
 
 
 def view(finds: Finds, advice: str = "") -> View:

@@ -38,6 +38,7 @@ _NO_ROW = (1 << 63) - 1  # no link has this number
 _ATTEMPTS = 5  # to read between two checkpoints of a crawl that runs
 _SENSELESS = (LookupError, ValueError, TypeError, AttributeError, ArithmeticError, RecursionError)
 _LIMITS: dict[str, type[float]] = {"requests": int, "bytes": int, "seconds": float}
+_LONGEST = 100  # characters of a rate
 _MISSION = "mission: "  # what the names of its fields begin with in a description
 
 
@@ -156,7 +157,7 @@ def _say_crawl(crawl: dict[str, Any], tail: Tail) -> dict[str, Any]:
         "parameters": described,
         "used": used,
         "limits": limits,
-        "rate": str(crawl.get("rate") or ""),
+        "rate": str(crawl.get("rate") or "")[:_LONGEST],
         "left": {name: None if limit is None else max(0, limit - used[name]) for name, limit in limits.items()},
         "outcomes": counts.get("outcomes", 0),
         "rewards": float(crawl["rewards"]) + float(tail.rewards),

@@ -1,0 +1,216 @@
+"""Looking for news: documents that were not there a day ago."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from hashlib import blake2b
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.core.printable import brief
+from scrapy_focus.web.dates import at_most, read_markup, seconds_of
+from scrapy_focus.web.html import page_links, page_text, parsed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from lxml.etree import _Element
+
+    from scrapy_focus.core.types import Outcome, Page
+
+_PARAGRAPH = 20  # words outside of links, from which on a paragraph is one of a document, and no teaser
+_DOCUMENT = 60  # words in such paragraphs that make a document
+_ELEMENTS = 5_000  # paragraphs of a page that are looked at
+_LINKS = 2_000  # of a page that are remembered
+_AT_ONCE = 60.0  # seconds: a Last-Modified that is younger says when the page was made, and not when it was written
+_SEEN = 100_000  # documents that are remembered
+_PAGES = 20_000  # pages of which it is remembered when they were visited
+_APPEARED = 20_000  # links that are remembered as new
+_BITS = 24  # of a place in the memory of links: 2 MB, for a million links
+
+
+class Reading(NamedTuple):
+    """What a page says of itself, as far as it may be news."""
+
+    url: str
+    is_document: bool = False  # and no list of others, or something to click at
+    published: float | None = None  # as it says itself, in seconds since the epoch
+    by: str = ""  # where it says so: "json-ld", "meta", "time", "header"
+    digest: bytes = b""  # the same for the same text
+
+
+class NewsGoal:
+    """An outcome is worth 1 if it is a document that was not seen before, and is no older than so many hours.
+
+    A page is a document if it says so (JSON-LD, Open Graph), or if it has enough text that stands in paragraphs: front
+    pages and lists of articles are none. Its age is what it says itself: by JSON-LD, by elements in its head, or by its
+    element of time; or else what the header ``Last-Modified`` says, unless that is the time of the visit.
+
+    A document without any of these dates is as old as the link to it: it is new if that appeared on a page that had
+    been visited without it, within these hours. So what a crawl finds when it begins is not news merely because it is
+    seen for the first time.
+
+    Parameters
+    ----------
+    hours
+        How old a document may be when it is visited.
+
+    Raises
+    ------
+    ConfigError
+        If ``hours`` is no positive number.
+
+    Notes
+    -----
+    A document that was visited before is not news again when it changes, and neither is one under another URL: what
+    was rewarded in these hours is remembered by its text. So are the links of pages that were visited, in 2 MB for a
+    million of them; of more, some seem to be known that are new. All this is remembered while a process runs. After a
+    restart, a copy may count once more, and documents without dates count where they appear on pages that were visited
+    since. Rewards that were given stay as they are.
+
+    Dates without a time zone are read as UTC, and those of less than a day ahead as the time of the visit.
+    """
+
+    heads_tell = False
+    #: What is counted.
+    noun = "articles"
+
+    def __init__(self, *, hours: float = 24.0) -> None:
+        if isinstance(hours, bool) or not isinstance(hours, (int, float)) or not 0 < hours <= 24 * 366:
+            raise ConfigError(f"hours is {brief(hours)}; it takes a number of hours above 0, up to a year")
+        self.hours = float(hours)
+        self._seen: OrderedDict[bytes, float] = OrderedDict()  # when each document was rewarded, by text and by URL
+        self._visited: OrderedDict[int, float] = OrderedDict()  # when each page was visited last, by its key
+        self._appeared: OrderedDict[bytes, float] = OrderedDict()  # not before when each new link was there
+        self._links = _Links()
+        self._readings: WeakKeyDictionary[Any, Reading] = WeakKeyDictionary()  # by the root of the page
+
+    def __call__(self, outcome: Outcome) -> float:
+        fetched = outcome.status is not None and 200 <= outcome.status < 300 and outcome.is_html
+        page, at = outcome.page, outcome.at
+        root = None if page is None or not fetched else _root_of(page)
+        if page is None or root is None:
+            return 0.0
+        reading = self._read(page, root)
+        is_new = not outcome.changed and self.is_news(reading, at) and not self._has(reading)
+        self._look_at_links(outcome.pick.key, page.url, root, at)
+        if not is_new:
+            return 0.0
+        for each in (reading.digest, _print(reading.url)):
+            _remember(self._seen, each, at, _SEEN)
+        return 1.0
+
+    def unchanged(self, outcome: Outcome) -> None:
+        """Take note that a page came back as it was, and so without new links."""
+        if outcome.pick.key in self._visited:
+            _remember(self._visited, outcome.pick.key, outcome.at, _PAGES)
+
+    def reading(self, page: Page) -> Reading:
+        """Return what a page says of itself, from its tree where that is there as ``root``."""
+        root = _root_of(page)
+        return Reading(page.url) if root is None else self._read(page, root)
+
+    def published(self, reading: Reading, at: float) -> float | None:
+        """Return when a page that was visited at a time was published; ``None`` where nothing tells.
+
+        All times are in seconds since the epoch.
+        """
+        said = None if reading.published is None else at_most(reading.published, at)
+        if said is not None and not (reading.by == "header" and at - said < _AT_ONCE):
+            return said
+        return self._appeared.get(_print(reading.url))
+
+    def is_news(self, reading: Reading, at: float) -> bool:
+        """Whether a page that was visited at a time is a document that is young enough; it may have been had before."""
+        published = self.published(reading, at) if reading.is_document else None
+        return published is not None and at - published <= self.hours * 3600
+
+    def _read(self, page: Page, root: _Element) -> Reading:
+        found = self._readings.get(root)
+        if found is None:
+            found = self._readings[root] = _reading(page, root)
+        return found
+
+    def _has(self, reading: Reading) -> bool:
+        return reading.digest in self._seen or _print(reading.url) in self._seen
+
+    def _look_at_links(self, key: int, url: str, root: _Element, at: float) -> None:
+        """Remember the links of a page, and which of them are new on one that had been visited without them."""
+        before = self._visited.get(key)
+        for link, _ in islice(page_links(root, url), _LINKS):
+            made = _print(link)
+            if self._links.add(made) and before is not None:
+                _remember(self._appeared, made, before, _APPEARED)
+        _remember(self._visited, key, at, _PAGES)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_readings": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _readings=WeakKeyDictionary())
+
+    def __repr__(self) -> str:
+        return f"articles of the last {self.hours:g} hours"
+
+
+class _Links:
+    """A set that may take for known what is not, once there is too much in it, and never has more than 2 MB."""
+
+    def __init__(self) -> None:
+        self._bits = bytearray((1 << _BITS) // 8)
+
+    def add(self, made: bytes) -> bool:
+        """Add a print of 16 bytes; return whether it was not in it."""
+        is_new = False
+        for start in (0, 4, 8, 12):
+            place = int.from_bytes(made[start : start + 4]) & ((1 << _BITS) - 1)
+            mask = 1 << (place & 7)
+            if not self._bits[place >> 3] & mask:
+                self._bits[place >> 3] |= mask
+                is_new = True
+        return is_new
+
+
+def _reading(page: Page, root: _Element) -> Reading:
+    markup = read_markup(root)
+    text = " ".join(_paragraphs(root))
+    is_document = markup.is_article or text.count(" ") >= _DOCUMENT
+    if not is_document:
+        return Reading(page.url)
+    published, by = markup.published or (None, "")
+    if published is None:
+        header = next((value for name, value in page.headers.items() if name.lower() == "last-modified"), "")
+        published, by = seconds_of(header), "header"
+    return Reading(page.url, True, published, by if published is not None else "", _print(text or page_text(root)))
+
+
+def _paragraphs(root: _Element) -> Iterator[str]:
+    """Yield the texts of the long paragraphs of a page, without their links."""
+    for element in islice(root.iter("p"), _ELEMENTS):
+        pieces = [element.text or ""]
+        for child in element.iter():
+            if child is not element:
+                pieces.append(" " if child.tag == "a" or not isinstance(child.tag, str) else child.text or "")
+                pieces.append(child.tail or "")
+        words = "".join(pieces).split()
+        if len(words) >= _PARAGRAPH:
+            yield " ".join(words)
+
+
+def _root_of(page: Page) -> _Element | None:
+    root = getattr(page, "root", None)
+    return parsed(page.text) if root is None else root
+
+
+def _print(text: str) -> bytes:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def _remember(memory: OrderedDict[Any, float], each: Any, at: float, most: int) -> None:
+    """Remember when something was, and forget what was remembered longest ago where there is too much."""
+    memory[each] = at
+    memory.move_to_end(each)
+    if len(memory) > most:
+        memory.popitem(last=False)

@@ -1,0 +1,194 @@
+"""When a document was published: as it says itself, in one of the many ways in which that is done.
+
+Dates on the web are wrong in every way: without a time zone, in the future, of the year 1, of the moment at which the
+page was made. So each is read by what is in use, bounded to what can be, and what is left out of doubt comes from the
+next source. All that is read of a page is bounded, and time is linear in it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from lxml.etree import _Element
+
+_LONGEST = 100  # characters of a date
+_SCRIPTS, _SCRIPT = 50, 1_000_000  # JSON-LD that is read of a page; characters of each
+_VALUES = 10_000  # of it that are looked at
+_EARLIEST = 631_152_000.0  # 1990: before the web there was nothing to be published on it
+_AHEAD = 86_400.0  # seconds that a date may lie in the future: without a time zone, it may be of any
+_DAY = timedelta(days=1) - timedelta(seconds=1)
+
+_NUMBER = re.compile(r"\d{10}(?:\d{3})?\Z", re.ASCII)  # seconds or milliseconds
+_DATE_ONLY = re.compile(r"\d{4}-?\d\d-?\d\d\Z", re.ASCII)
+_SLASHES = re.compile(r"(\d{4})[/.](\d\d?)[/.](\d\d?)(?=\D|\Z)", re.ASCII)
+_NAMED = re.compile(r"(?:(\d{1,2})\.? ([a-z]{3})[a-z]{0,6}|([a-z]{3})[a-z]{0,6}\.? (\d{1,2})),? (\d{4})\Z", re.ASCII)
+_MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
+
+_PUBLISHED = (  # names of meta elements, those that are surest first
+    "article:published_time", "og:article:published_time", "og:published_time", "datepublished", "article.published",
+    "parsely-pub-date", "sailthru.date", "citation_publication_date", "citation_online_date", "publication_date",
+    "publish_date", "publish-date", "publishdate", "pubdate", "dc.date.issued", "dcterms.issued", "dc.date.created",
+    "dcterms.created", "dc.date", "dcterms.date", "date",
+)  # fmt: skip
+_RANK = {name: rank for rank, name in enumerate(_PUBLISHED)}
+_ARTICLE_WORDS = ("article", "posting", "report")  # ends of the types of documents
+
+
+class Said(NamedTuple):
+    """When something was published, as its page says."""
+
+    at: float  # seconds since the epoch
+    by: str  # where it says so: "json-ld", "meta", "time"
+
+
+class Markup(NamedTuple):
+    """What a page says of itself to machines, as far as it is a document."""
+
+    is_article: bool = False  # whether it says that it is one, and not a list of several
+    published: Said | None = None  # None: it says nothing of it, or nothing that can be read
+
+
+def seconds_of(text: str) -> float | None:
+    """Return the time that a text of a page or header names, in seconds since the epoch; ``None`` where it names none.
+
+    A date without a time is the end of its day, and one without a time zone is of UTC. What is before 1990 is no date.
+
+    Examples
+    --------
+    >>> seconds_of("2026-01-05T10:00:00+01:00"), seconds_of("Mon, 05 Jan 2026 09:00:00 GMT")
+    (1767603600.0, 1767603600.0)
+    >>> seconds_of("Jan 5, 2026") == seconds_of("20260105") == seconds_of("2026-01-05T23:59:59")
+    True
+    >>> seconds_of("0001-01-01") is seconds_of("today") is None
+    True
+    """
+    said = " ".join(text[: _LONGEST + 1].split())
+    if not said or len(said) > _LONGEST:
+        return None
+    at = _number(said) if _NUMBER.match(said) else _moment(said)
+    return at if at is not None and at >= _EARLIEST else None
+
+
+def at_most(at: float, now: float) -> float | None:
+    """Return a time that is told at another time: what is less than a day ahead is now, and all beyond is no time."""
+    return min(at, now) if at <= now + _AHEAD else None
+
+
+def read_markup(root: _Element) -> Markup:
+    """Return what a parsed page says of itself: by JSON-LD, or else in its head, or else by its elements of time."""
+    articles = list(_json_articles(root))
+    names = dict(_metas(root))
+    is_article = names.get("og:type", "").strip().lower() == "article" or "article:published_time" in names
+    said = [(text, "json-ld") for text in (_dates_of(articles[0]) if len(articles) == 1 else ())]
+    said += [(names[name], "meta") for name in sorted(names.keys() & _RANK.keys(), key=_RANK.__getitem__)]
+    said += [(text, "time") for text in _times(root)]
+    read = (Said(at, by) for text, by in said if (at := seconds_of(text)) is not None)
+    return Markup(is_article or len(articles) == 1, next(read, None))
+
+
+def _number(said: str) -> float:
+    return int(said) / (1000 if len(said) > 10 else 1)
+
+
+def _moment(said: str) -> float | None:
+    """Return the time of a date as it is written in ISO 8601, in mails, or in words; ``None``: in none of them."""
+    when: datetime | None
+    try:
+        when = datetime.fromisoformat(said)
+    except ValueError:
+        when = _written(said)
+    if when is None:
+        return None
+    if when.tzinfo is None:
+        when = when.replace(tzinfo=UTC)
+    if _DATE_ONLY.match(said) or not any(mark in said for mark in ":T"):
+        when = when + _DAY if when.year < 9999 else when
+    try:
+        return when.timestamp()
+    except (OverflowError, ValueError):
+        return None
+
+
+def _written(said: str) -> datetime | None:
+    try:
+        if found := _SLASHES.match(said):
+            rest = said[found.end() :].strip()
+            year, month, day = found.groups()
+            return datetime.fromisoformat(f"{year}-{int(month):02}-{int(day):02} {rest}".strip())
+        if (found := _NAMED.match(said.lower())) and (name := found[2] or found[3]) in _MONTHS:
+            return datetime(int(found[5]), _MONTHS.index(name) + 1, int(found[1] or found[4]))
+        return parsedate_to_datetime(said) if ":" in said else None
+    except (ValueError, OverflowError, IndexError, TypeError):  # whatever the standard library stumbles over
+        return None
+
+
+def _json_articles(root: _Element) -> Iterator[dict[str, Any]]:
+    """Yield the documents that a page describes as JSON-LD, at the top or in a graph: of one page, that is itself."""
+    scripts = 0
+    for script in root.iter("script"):
+        if "ld+json" not in (script.get("type") or "").lower() or scripts >= _SCRIPTS:
+            continue
+        scripts += 1
+        text = script.text or ""
+        if len(text) > _SCRIPT or "date" not in text:
+            continue
+        try:
+            yield from _articles_in(json.loads(text, strict=False))
+        except (ValueError, RecursionError):
+            continue
+
+
+def _articles_in(value: Any) -> Iterator[dict[str, Any]]:
+    waiting, looked = [value], 0
+    while waiting and looked < _VALUES:
+        each = waiting.pop(0) if len(waiting) < 100 else waiting.pop()
+        looked += 1
+        if isinstance(each, list):
+            waiting += each[: _VALUES - looked]
+        elif isinstance(each, dict):
+            types = each.get("@type")
+            names = types if isinstance(types, list) else [types]
+            if any(isinstance(name, str) and name.lower().endswith(_ARTICLE_WORDS) for name in names):
+                yield each
+            else:
+                waiting += [inner for key in ("@graph", "mainEntity") if (inner := each.get(key)) is not None]
+
+
+def _dates_of(article: dict[str, Any]) -> Iterator[str]:
+    for name in ("datePublished", "dateCreated", "dateModified"):
+        said = article.get(name)
+        said = said[0] if isinstance(said, list) and said else said
+        if isinstance(said, str):
+            yield said
+
+
+def _metas(root: _Element) -> Iterator[tuple[str, str]]:
+    """Yield names and contents of the meta elements, the last of a name first, so that the first stays in a dict."""
+    for element in reversed(list(root.iter("meta"))):
+        name = element.get("property") or element.get("name") or element.get("itemprop") or ""
+        content = element.get("content") or ""
+        if name and content.strip():
+            yield name.strip().lower(), content
+
+
+def _times(root: _Element) -> list[str]:
+    """Return the dates of elements of time that say when a page was published; none where they may be of others."""
+    times = [element for element in root.iter("time") if element.get("datetime")]
+    if named := [each for each in times if _is_of_page(each)]:
+        times = named
+    elif len(articles := list(islice(root.iter("article"), 2))) == 1:
+        times = [each for each in articles[0].iter("time") if each.get("datetime")][:1] or times
+    different = list(dict.fromkeys(str(each.get("datetime")) for each in times))
+    return different if len(different) == 1 else []
+
+
+def _is_of_page(time: _Element) -> bool:
+    return "datepublished" in (time.get("itemprop") or "").lower() or time.get("pubdate") is not None
