@@ -221,13 +221,13 @@ def best_freshness(pages: Pages, per_day: float) -> float:
     return float(np.average(-np.expm1(-x) / x, weights=pages.weights))
 
 
-def intervals(n: int, seeds: int) -> None:
+def intervals(n: int, seeds: int, median: float) -> None:
     """Print on what share of pages the 90 % interval of the rate holds the truth."""
     print("| visited | half-life | after visits | all pages | slowest tenth | quickest tenth | width |")
     print("|---|---|---|---|---|---|---|")
     for how in ("at equal intervals", "by the plan", "by the plan, all pages equally important"):
         for half_life in (math.inf, 30 * DAY):
-            told = [mark for seed in range(seeds) for mark in _intervals(n, seed, how, half_life)]
+            told = [mark for seed in range(seeds) for mark in _intervals(n, seed, how, half_life, median)]
             for after in (3, 10, 30):
                 rates, low, high = np.array([mark[1:] for mark in told if mark[0] == after]).T
                 held = (low <= rates) & (rates <= high)
@@ -237,10 +237,13 @@ def intervals(n: int, seeds: int) -> None:
                       f"x{math.exp(np.log(high / low).mean()):.1f} |", flush=True)  # fmt: skip
 
 
-def _intervals(n: int, seed: int, how: str, half_life: float) -> Iterator[tuple[int, float, float, float]]:
+def _intervals(
+    n: int, seed: int, how: str, half_life: float, median: float
+) -> Iterator[tuple[int, float, float, float]]:
     """Yield, for each page when it was visited again 3, 10 and 30 times: its rate, and its 90 % interval."""
     pages, rng = pages_of(n, seed, 1.0), np.random.default_rng(seed)
     weights = pages.weights if how == "by the plan" else np.ones(n)
+    rates = pages.rates * (median / DAY / MEDIAN)
     per_second = n * 0.3 / DAY
     changes = Changes(half_life=half_life)
     plan = Plan(changes, worth=0.0)
@@ -252,11 +255,11 @@ def _intervals(n: int, seed: int, how: str, half_life: float) -> Iterator[tuple[
         at, page = heapq.heappop(due)
         record = records[page]
         before = record_of(memo_of(record))
-        changes.visited(record, at, bool(rng.random() < -math.expm1(-pages.rates[page] * (at - before["at"]))))
+        changes.visited(record, at, bool(rng.random() < -math.expm1(-rates[page] * (at - before["at"]))))
         plan.replace(before, record)
         again = int(record["visits"]) - 1
         if again in (3, 10, 30):
-            yield (again, float(pages.rates[page]), *changes.interval(record, 0.90))
+            yield (again, float(rates[page]), *changes.interval(record, 0.90))
         if again < 30:
             wait = n / per_second if how == "at equal intervals" else plan.interval(record, plan.threshold(per_second))
             heapq.heappush(due, (at + wait, page))
@@ -303,11 +306,12 @@ def main() -> None:
     parser.add_argument("--visits", type=float, nargs="*", default=[0.3, 1.0])
     parser.add_argument("--zipf", type=float, default=1.0)
     parser.add_argument("--only", default="", help="a regular expression of the rules")
+    parser.add_argument("--median", type=float, default=0.3, help="changes a day of the median page, for intervals")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     given = parser.parse_args()
     if given.what == "intervals":
-        intervals((given.pages or [1000])[0], given.seeds)
+        intervals((given.pages or [1000])[0], given.seeds, given.median)
     elif given.what == "cost":
         cost((given.pages or [1_000_000])[0], 200_000)
     else:

@@ -76,7 +76,7 @@ class Changes:
     ...     changes.visited(record, day * DAY, changed=day % 3 == 0, births=0.5)
     >>> low, high = changes.interval(record, 0.90)
     >>> [round(DAY * rate, 2) for rate in (low, changes.rate(record), high, changes.births(record))]
-    [0.13, 0.42, 0.84, 0.41]
+    [0.13, 0.42, 0.84, 0.31]
     """
 
     def __init__(self, *, half_life: float = 30 * DAY) -> None:
