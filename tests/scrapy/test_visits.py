@@ -14,6 +14,7 @@ from versionsite import PROSE, VersionSite
 
 from scrapy_focus import FilesGoal, Placement
 from scrapy_focus.engine.lastvisit import Visit
+from scrapy_focus.jobs.answers import KeptAnswers
 from scrapy_focus.spiders.datasets import DatasetsSpider
 from tests.made import EachAgain
 
@@ -440,3 +441,19 @@ def test_a_request_stays_what_the_spider_made_it() -> None:
     assert "If-None-Match" not in given.headers
     assert "handle_httpstatus_list" not in given.meta
     assert isinstance(given.callback, partial)
+
+
+def test_a_304_that_was_kept_answers_no_other_question(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether a visit asks may come out otherwise after a kill; the page is fetched then."""
+    monkeypatch.setattr(KeptAnswers, "take", lambda self, key, question: NO_PAGE)
+    with VersionSite(lambda path, n: 0) as site:
+        settings = again(4, JOBDIR=str(tmp_path), FOCUS_KILL_SAFE_FETCH=True, FOCUS_POLICY_PARAMS={"times": 1})
+        result = crawl(Reader, settings, seeds=[site.url("/")])
+    first, second = result.policy.of("/")
+    assert (first.status, first.changed, first.error) == (200, None, "")
+    assert (second.status, second.changed, second.error) == (304, False, "")
+    assert len(site.asks("/")) == 1
+    assert "focus/visit/doubted" not in result.stats
+
+
+NO_PAGE = ("http://127.0.0.1/", 304, {}, b"", [], None, None)
