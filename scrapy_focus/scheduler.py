@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter, deque
 from contextlib import suppress
+from http import HTTPStatus
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, ClassVar, ParamSpec, TypeVar, cast
@@ -48,7 +49,7 @@ from scrapy_focus.engine.stats import Stats, persistence, summary
 from scrapy_focus.engine.structured import CountStructured
 from scrapy_focus.engine.traps import Traps
 from scrapy_focus.engine.turns import Turns, has_more
-from scrapy_focus.engine.visits import Visits
+from scrapy_focus.engine.visits import Visits, has_conditions
 from scrapy_focus.frontiers.memory import memory_frontier
 from scrapy_focus.goals.files import FilesGoal
 from scrapy_focus.goals.structured import StructuredDataGoal
@@ -651,10 +652,13 @@ class FocusScheduler(BaseScheduler):
     def _recall(self, answers: KeptAnswers, request: Request) -> Response | None:
         entry = self.inflight.find(request)
         answer = None if entry is None else answers.take(entry.pick.key, question_of(request))
-        if answer is None or entry is None:
+        if answer is None:
+            return None
+        response = response_of(answer)
+        if response.status == HTTPStatus.NOT_MODIFIED and not has_conditions(request):  # it had some before the kill
             return None
         self.count("answer/recalled")
-        return response_of(answer)
+        return response
 
     def _on_downloaded(self, request: Request, response: Response) -> None:
         """Keep an answer until its page is done, before the engine does anything else."""

@@ -83,7 +83,7 @@ class Visits:
         Conditions of the spider or of another middleware stay. Redirects and retries come here, too.
         """
         _take_back(coming, request)
-        coming.owns = any(name in request.headers for name in _CONDITIONS)
+        coming.owns = has_conditions(request)
         last, where = coming.last, _host(request)
         if last.is_doubted:
             _put(self._wrong, where, None)
@@ -239,6 +239,11 @@ class Visits:
                 "%s %s (%s): from now on its pages are fetched whole (focus/visit/doubted)", where, why,
                 brief(response.url),
             )  # fmt: skip
+
+
+def has_conditions(request: Request) -> bool:
+    """Whether a request may be answered with 304."""
+    return any(name in request.headers for name in _CONDITIONS)
 
 
 def _read_already(response: Response, **kwargs: Any) -> None:
