@@ -102,7 +102,7 @@ def crawl(
 
 
 def run(
-    spider: Path, command: list[str], settings: dict[str, str], statuses: tuple[int, ...] = (0,)
+    spider: Path, command: list[str], settings: dict[str, str], statuses: tuple[int, ...] = (0, 3)
 ) -> tuple[float, int]:
     """CPU seconds and responses of a command, whose exit status has to be one of these."""
     stats = spider.with_name("stats.json")
