@@ -129,7 +129,7 @@ class Changes:
         self._count(record, 1)
 
     def expect(self, record: np.void, seconds: float) -> None:
-        """Learn that a page says that it stays as it is for so long, as from half a visit that found it so. In place."""
+        """Learn that a page says that it stays as it is so long, as from half a visit that found it so. In place."""
         log = record["log"] - RATES * (_BELIEVED * min(seconds, _LONGEST))
         record["log"] = np.maximum(log - log.max(), _LEAST)
 

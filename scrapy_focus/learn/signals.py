@@ -9,12 +9,11 @@ _MOST = 500.0  # visits of a host that count: more than these are halved, so tha
 
 
 class Belief:
-    """What a signal is worth: whether pages of which it was said really changed, and how many changes are told.
+    """What a signal is worth: how often pages really changed of which somebody said so.
 
-    Each host has a record for each kind of signal: four counts of visits, of which the two for pages that were said to
-    have changed give a Beta posterior, and so do the two for pages that did change. Its prior is what is known of all
-    hosts together. Later visits count more than those of long ago. Of the first 10,000 hosts each has records of its
-    own, the others share theirs.
+    Each host has a record for each kind of signal: visits that found a page changed that was said to have changed, and
+    visits that did not. These give a Beta posterior, whose prior is what is known of all hosts together. Later visits
+    count more than those of long ago. Of the first 10,000 hosts each has records of its own, the others share theirs.
 
     Examples
     --------
@@ -30,49 +29,33 @@ class Belief:
 
     def __init__(self) -> None:
         self._hosts: dict[str, int] = {}  # number of each host, from 1; the others are 0
-        self._counts: dict[tuple[int, str], list[float]] = {}  # right, wrong, missed, silent; by host and kind
+        self._counts: dict[tuple[int, str], list[float]] = {}  # right, wrong; by host and kind
         self._sums: dict[str, list[float]] = {}  # of the same, over all hosts
 
     def said(self, host: str, kind: str, right: bool) -> None:
         """A page was visited that was said to have changed since its last visit; ``right``: it had."""
         self._note(host, kind, 0 if right else 1)
 
-    def unsaid(self, host: str, kind: str, changed: bool) -> None:
-        """A page was visited of which signals of this kind tell something, and nothing was said since its last visit;
-        ``changed``: it had all the same.
-        """
-        self._note(host, kind, 2 if changed else 3)
-
     def trust(self, host: str, kind: str) -> float:
         """Return how probable it is that a page really changed that is said to have: the mean of the posterior."""
-        right, wrong, _, _ = self._of(host, kind)
-        all_right, all_wrong, _, _ = self._all(kind)
+        right, wrong = self._of(host, kind)
+        all_right, all_wrong = self._all(kind)
         return _mean(right, wrong, _mean(all_right, all_wrong, _FIRST))
-
-    def covers(self, host: str, kind: str) -> float:
-        """Return the share of the changes of pages that it tells: the mean of the posterior."""
-        right, _, missed, _ = self._of(host, kind)
-        all_right, _, all_missed, _ = self._all(kind)
-        return _mean(right, missed, _mean(all_right, all_missed, _FIRST))
-
-    def visits(self, host: str, kind: str) -> float:
-        """Return how many visits both rest on, those of long ago counted less."""
-        return sum(self._of(host, kind))
 
     def _note(self, host: str, kind: str, which: int) -> None:
         if host not in self._hosts and len(self._hosts) < _HOSTS:
             self._hosts[host] = len(self._hosts) + 1
-        counts = self._counts.setdefault((self._hosts.get(host, 0), kind), [0.0] * 4)
-        for each in (counts, self._sums.setdefault(kind, [0.0] * 4)):
+        counts = self._counts.setdefault((self._hosts.get(host, 0), kind), [0.0, 0.0])
+        for each in (counts, self._sums.setdefault(kind, [0.0, 0.0])):
             each[which] += 1.0
             if sum(each) > _MOST:
                 each[:] = [count / 2 for count in each]
 
     def _of(self, host: str, kind: str) -> list[float]:
-        return self._counts.get((self._hosts.get(host, 0), kind)) or [0.0] * 4
+        return self._counts.get((self._hosts.get(host, 0), kind)) or [0.0, 0.0]
 
     def _all(self, kind: str) -> list[float]:
-        return self._sums.get(kind) or [0.0] * 4
+        return self._sums.get(kind) or [0.0, 0.0]
 
 
 def _mean(yes: float, no: float, prior: float) -> float:

@@ -146,7 +146,6 @@ class Revisits(Policy):
         names = [f"pages that are visited within {wait / 3600:g} hours" for wait in _WAITS]
         self.known_arms = [self.new.reserve(name) for name in [*names, "pages that are visited later"]]
         self.keeps_copies = (self.goal or ("copies" if mission.types else "news")) == "copies"
-        self.rate = self.per_day / DAY if mission.rate is None else mission.rate
         self.changes = Changes(half_life=self.fade * DAY if self.fade else math.inf)
         longest = self.longest * DAY if self.keeps_copies else _NEVER
         self.plan = Plan(self.changes, shortest=self.shortest, longest=longest)
@@ -166,6 +165,11 @@ class Revisits(Policy):
     def attach(self, frontier: Frontier) -> None:
         super().attach(frontier)
         self.new.attach(frontier)
+
+    @property
+    def rate(self) -> float:
+        """How many requests a second visits are planned for, with those for new links."""
+        return self.per_day / DAY if self.budget_rate is None else self.budget_rate
 
     def importance(self, outcome: Outcome) -> float:
         """Return what it is worth that the copy of a page is fresh: by default what the page was rewarded with."""

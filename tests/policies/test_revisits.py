@@ -275,6 +275,7 @@ def test_what_it_plans_for_follows_from_the_mission() -> None:
     rates = {}
     for name, mission in (("files", Mission(types=frozenset({"text/csv"}), rate=0.5)), ("none", Mission())):
         policy = Revisits()
+        policy.budget_rate = mission.rate
         policy.open(memory_frontier(policy.keeps(mission)), np.random.default_rng(0), mission)
         rates[name] = (policy.keeps_copies, policy.rate)
     assert rates == {"files": (True, 0.5), "none": (False, 2000 / DAY)}
