@@ -161,11 +161,18 @@ class CrawlNotes:
     def list_pages(self) -> None:
         """Write ``fresh.csv`` once more, while the frontier can still be read, if pages come back."""
         if self._writings is not None:
-            self._try(list_pages, self.crawler, self.out)
+            self._list_pages(is_end=True)
+
+    def _list_pages(self, *, is_end: bool = False) -> None:
+        try:
+            list_pages(self.crawler, self.out, is_end)
+        except (OSError, FocusError) as error:
+            if ending_of(self.crawler).kind != "disk_full":
+                logger.error("The table of pages that come back cannot be written: %s", reason_of(error))
 
     def _write(self) -> None:
         self._try(self._stand)
-        self.list_pages()
+        self._list_pages()
         self._write_page()
 
     def _close(self, spider: Spider, reason: str) -> None:

@@ -38,7 +38,8 @@ logger = printable_logger(__name__)
 _FIRST, _LAST = 15.0, 300.0  # seconds between two writings: at first, and after fifty minutes
 _SHARE = 0.1  # of the time since the beginning, in between
 _COST = 20.0  # times as long as a writing took
-_PAGES = 10_000  # that are listed in fresh.csv
+_PAGES = 1_000  # that are listed in fresh.csv while the crawl runs, as that takes 70 microseconds for each
+_ALL = 10_000  # when it ends
 #: Counts of visits, and what they are called by the hour.
 VISITS = {name: f"visit/{name}" for name in ("first", "changed", "unchanged", "error")}
 
@@ -149,7 +150,7 @@ class WatchNotes:
         """Write all that can be read of the watch now."""
         self._try(self._stand, reason)
         if reason is None:
-            self._try(self._list_pages)
+            self._try(list_pages, self.crawler, self.out, False)
         self._try(write_news, self.out, self._gathering)
 
     def _stand(self, reason: str | None) -> None:
@@ -169,10 +170,7 @@ class WatchNotes:
 
     def list_pages(self) -> None:
         """Write ``fresh.csv`` once more, while the frontier can still be read."""
-        self._try(self._list_pages)
-
-    def _list_pages(self) -> None:
-        list_pages(self.crawler, self.out)
+        self._try(list_pages, self.crawler, self.out, True)
 
     def _close(self, spider: Spider, reason: str) -> None:
         self._writings.stop()
@@ -192,8 +190,8 @@ class WatchNotes:
                 logger.error("What is new cannot be listed: %s", said)
 
 
-def list_pages(crawler: Crawler, out: Path) -> None:
-    """Write ``fresh.csv``, where the scheduler is one of this package; before it is closed.
+def list_pages(crawler: Crawler, out: Path, is_end: bool) -> None:
+    """Write ``fresh.csv``, where the scheduler is one of this package; before it is closed, at the end.
 
     Raises
     ------
@@ -201,7 +199,7 @@ def list_pages(crawler: Crawler, out: Path) -> None:
         If it cannot be written.
     """
     if (host := host_of(crawler)) is not None:
-        write_fresh(out, host.watched(_PAGES))
+        write_fresh(out, host.watched(_ALL if is_end else _PAGES))
 
 
 def _counts(status: Status) -> dict[str, int]:
