@@ -132,14 +132,14 @@ class Restarts(Policy):
     frontier: Ranked
 
     def __init__(self) -> None:
-        self.seeds: set[int] = set()
+        self.seeds: dict[int, Link] = {}
         self.seen: set[int] = set()  # in this round
         self.round = 0
         self._turn = 0
 
     def place(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
         if source is None:
-            self.seeds = {link.key for link in links}
+            self.seeds = {link.key: link._replace(state=State.FETCHED) for link in links}
         elif source.pick.key in self.seeds:
             self.round += 1
             self.seen = set(self.seeds)
@@ -154,8 +154,12 @@ class Restarts(Policy):
     def select(self, busy: Collection[str]) -> Pick | None:
         return self.frontier.pop(0, busy)
 
-    def again(self, outcome: Outcome) -> Placement | None:
-        return Placement(0, 1e12, after=BEGIN + self.round * DAY) if outcome.pick.key in self.seeds else None
+    def learn(self, outcome: Outcome) -> None:
+        seed = self.seeds.get(outcome.pick.key)
+        if (
+            seed is not None
+        ):  # and not by again(): who starts from nothing knows no page, and not whether it has changed
+            self.frontier.push([seed], [Placement(0, 1e12, after=BEGIN + self.round * DAY)])
 
 
 POLICIES = {

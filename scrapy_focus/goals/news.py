@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _PARAGRAPH = 20  # words outside of links, from which on a paragraph is one of a document, and no teaser
 _DOCUMENT = 60  # words in such paragraphs that make a document
-_ELEMENTS = 5_000  # paragraphs of a page that are looked at
+_ELEMENTS = 20_000  # of the paragraphs of a page that are looked at: they may stand in each other
 _LINKS = 2_000  # of a page that are remembered
 _AT_ONCE = 60.0  # seconds: a Last-Modified that is younger says when the page was made, and not when it was written
 _SEEN = 100_000  # documents that are remembered
@@ -199,12 +199,15 @@ def _reading(page: Page, root: _Element) -> Reading:
 
 def _paragraphs(root: _Element) -> Iterator[str]:
     """Yield the texts of the long paragraphs of a page, without their links."""
-    for element in islice(root.iter("p"), _ELEMENTS):
+    room = _ELEMENTS
+    for element in root.iter("p"):
+        if room <= 0:
+            return
         pieces = [element.text or ""]
-        for child in element.iter():
-            if child is not element:
-                pieces.append(" " if child.tag == "a" or not isinstance(child.tag, str) else child.text or "")
-                pieces.append(child.tail or "")
+        for child in islice(element.iter(), 1, room):
+            pieces.append(" " if child.tag == "a" or not isinstance(child.tag, str) else child.text or "")
+            pieces.append(child.tail or "")
+        room -= 1 + len(pieces) // 2
         words = "".join(pieces).split()
         if len(words) >= _PARAGRAPH:
             yield " ".join(words)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import time
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -158,6 +159,17 @@ def test_its_memory_is_bounded() -> None:
         news._remember(goal._seen, i.to_bytes(16), 0.0, news._SEEN)
     assert len(goal._seen) == news._SEEN
     assert (0).to_bytes(16) not in goal._seen
+
+
+def test_odd_pages_take_no_longer_than_they_are() -> None:
+    """Paragraphs within each other, and many links."""
+    goal = NewsGoal()
+    words = "word " * 30
+    for text in (f"<p>{words}<table><tr><td>" * 5000, f'<p>{words}<a href="/{words}">x</a>' * 20_000, "<p>" * 100_000):
+        page: Any = SimpleNamespace(url="http://a.example/", headers={}, text=text, status=200)
+        start = time.process_time()
+        goal.reading(page)
+        assert time.process_time() - start < 20
 
 
 @pytest.mark.parametrize("hours", [0, -1, "24", True, float("nan"), 1e9])
