@@ -7,29 +7,39 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from scrapy_focus.core.frontier import Drawn, Frontier, Ranked
 
 
-def give_up(frontier: Frontier, n: int, rng: np.random.Generator) -> int:
-    """Give up ``n`` waiting links, or all where fewer wait; return how many these were.
+def give_up(frontier: Frontier, n: int, rng: np.random.Generator, *, spared: Sequence[int] = ()) -> int:
+    """Give up ``n`` waiting links, or all where fewer wait; return how many these were. Some arms may be spared.
 
     Each arm gives up its share of them: its least ranks, or where links have no ranks, links drawn at random.
     """
     if hasattr(frontier, "drop_each"):
-        counts = _shares(frontier.waiting, n)
+        counts = _shares(_of_others(frontier, spared), n)
         arms = np.flatnonzero(counts).tolist()
         return cast("Ranked", frontier).drop_each({arm: int(counts[arm]) for arm in arms})
     drawn, before = cast("Drawn", frontier), len(frontier)
-    most = min(n, before)
+    most = min(n, before if not spared else int(_of_others(frontier, spared).sum()))
     while (left := most - (before - len(drawn))) > 0:  # what is drawn twice is given up once
-        if 2 * left > len(drawn):
+        if not spared and 2 * left > len(drawn):
             slots = rng.permutation(drawn.draw(None, rng).slots)[:left]
         else:
-            slots = drawn.draw(_shares(drawn.waiting, left), rng).slots
+            slots = drawn.draw(_shares(_of_others(frontier, spared), left), rng).slots
         drawn.drop(slots)
     return most
+
+
+def _of_others(frontier: Frontier, spared: Sequence[int]) -> NDArray[np.int64]:
+    waiting = frontier.waiting
+    if spared:
+        waiting = waiting.copy()
+        waiting[[arm for arm in spared if arm < len(waiting)]] = 0
+    return waiting
 
 
 def _shares(waiting: NDArray[np.int64], n: int) -> NDArray[np.int64]:

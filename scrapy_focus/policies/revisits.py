@@ -14,6 +14,7 @@ import numpy as np
 
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.frontier import Vectors
+from scrapy_focus.core.giving_up import give_up
 from scrapy_focus.core.parameters import DICT, NUMBER, check_kinds, one_of, parameter
 from scrapy_focus.core.policy import Left, Policy, WatchedPage
 from scrapy_focus.core.types import Link, Placement
@@ -235,6 +236,21 @@ class Revisits(Policy):
         if self._record(pick.memo) is None:
             self.new.release(pick)
 
+    def give_up(self, n: int) -> int:
+        """Give up new links, drawn at random from each arm, before any page that is watched; of these the worst."""
+        waiting = self.frontier.waiting
+        known = sum(int(waiting[arm]) for arm in self.known_arms if arm < len(waiting))
+        given = give_up(self.frontier, min(n, len(self.frontier) - known), self.rng, spared=self.known_arms)
+        if given < n:
+            drawn = self.frontier.draw(None, self.rng)
+            records = np.array(drawn.vectors).view(WATCHED)[:, 0]
+            values, _ = self.plan.values(records, self.now - records["at"])
+            worst = np.argsort(values, kind="stable")[: n - given]
+            for record in records[worst]:
+                self.plan.remove(record)
+            given += self.frontier.drop(drawn.slots[worst])
+        return given
+
     def learn(self, outcome: Outcome) -> None:
         record = self._record(outcome.pick.memo)
         if record is None:
@@ -309,7 +325,7 @@ class Revisits(Policy):
             url=url,
             visits=int(record["visits"]),
             changes=int(record["changes"]),
-            rate=self.changes.rate(record) * DAY,
+            rate=min(max(self.changes.rate(record), low), high) * DAY,  # at the quickest, the mean is beyond
             low=low * DAY,
             high=high * DAY,
             targets=self.changes.births(record) * DAY,

@@ -196,6 +196,25 @@ def test_the_plan_holds_exactly_the_pages_that_sleep_or_wait() -> None:
     assert policy.plan.pages == crawl.asleep + due > 30
 
 
+def test_new_links_are_given_up_before_pages_that_are_watched() -> None:
+    """The plan forgets what was given up of those."""
+    site, clock = Hubs([0.2, 0.2, 50.0, 50.0], old=30), Clock()
+    policy = Revisits(per_day=100.0)
+    crawl = begun(policy, clock)
+    follow(crawl, site, clock, until=DAY, each=DAY / 100)
+    clock.now += 20 * DAY
+    crawl.wake()
+    known = sum(int(crawl.frontier.waiting[arm]) for arm in policy.known_arms)
+    new = len(crawl.frontier) - known
+    assert known == policy.plan.pages > 20
+    assert new > 5
+    assert policy.give_up(new - 1) == new - 1
+    assert (len(crawl.frontier), policy.plan.pages) == (known + 1, known)
+    assert policy.give_up(11) == 11
+    assert len(crawl.frontier) == policy.plan.pages == known - 10
+    assert crawl.next() is not None
+
+
 def test_what_is_said_of_a_page_wakes_it_as_far_as_it_proved_right() -> None:
     """A signal wakes a page that sleeps; one of the past, of the future, or of a new page does not."""
     site, clock = Hubs([1.0]), Clock()
