@@ -32,9 +32,13 @@ if TYPE_CHECKING:
 #: What ``--out`` is for standard output.
 PIPE = "-"
 
-_WATCH = "focus-watch"
-_LISTS = ("manifest.jsonl", "pages.jsonl", "entities.jsonl", ".focus/graph.jsonl")  # of other crawls
-_NEWS = "news.jsonl"
+_LISTS = {  # what each command leaves in the folder of its crawl, and no command before it
+    "focus-important": ".focus/graph.jsonl",
+    "focus-structured": "entities.jsonl",
+    "focus-watch": "news.jsonl",
+    "focus-files": "manifest.jsonl",
+    "focus-topic": "pages.jsonl",
+}
 _BARE = re.compile(r"[\w.-]+(:\d+)?([/?#].*)?")  # a URL without a scheme
 _HERE = re.compile(r"localhost|127\.[\d.]+")
 _OPTION = re.compile(r"-a (\w+)=")  # in what a spider says of its arguments
@@ -159,12 +163,10 @@ class FindCommand(FocusCommand):
             )
 
     def _check_mine(self, out: Path) -> None:
-        """Raise ``UsageError`` for the folder of a watch, where this is none, and the other way round."""
-        others = [] if self.command == _WATCH else [_NEWS]
-        others += [name for name in _LISTS if self.command == _WATCH]
-        if any((out / name).exists() for name in others):
-            what = "another crawl" if self.command == _WATCH else f"scrapy {_WATCH}"
-            raise UsageError(f"--out is {brief(str(out))}, the folder of {what}; name another folder")
+        """Raise ``UsageError`` for the folder of a crawl by another command: its job would be taken for one of this."""
+        owner = next((command for command, name in _LISTS.items() if (out / name).exists()), self.command)
+        if owner != self.command:
+            raise UsageError(f"--out is {brief(str(out))}, the folder of scrapy {owner}; name another folder")
 
     def _option(self, argument: str, value: str) -> str:
         """Return an argument of the spider as it is given to the command."""

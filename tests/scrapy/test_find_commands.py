@@ -431,3 +431,28 @@ def test_the_example_project_is_as_polite_as_the_commands() -> None:
     names = [name for name in vars(polite) if name.isupper()]
     assert names
     assert all(getattr(settings, name) == getattr(polite, name) for name in names)
+
+
+@pytest.mark.parametrize(
+    ("owner", "lists"),
+    [
+        ("files", ["manifest.jsonl"]), ("topic", ["pages.jsonl"]), ("structured", ["entities.jsonl"]),
+        ("important", ["pages.jsonl", ".focus/graph.jsonl"]), ("watch", ["news.jsonl"]),
+    ],
+)  # fmt: skip
+def test_the_folder_of_another_command_is_refused(
+    owner: str, lists: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Or its job would be removed, as one that has ended; the same command may use it."""
+    for name in lists:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    asked = {
+        "files": [], "topic": ["--keywords", "a"], "structured": ["--types", "Recipe"], "important": [],
+        "watch": ["--rate", "1/day"],
+    }  # fmt: skip
+    for command, words in asked.items():
+        with pytest.raises(SystemExit) as ended:
+            main([command, "http://127.0.0.1:1/", *words, "--out", str(tmp_path), "--dry-run"])
+        assert ended.value.code == (0 if command == owner else 2)
+        assert (f"the folder of scrapy focus-{owner}; name another" in capsys.readouterr().err) == (command != owner)

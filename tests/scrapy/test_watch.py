@@ -160,7 +160,7 @@ def test_the_same_command_resumes_a_watch(tmp_path: Path) -> None:
     news.rename(out / "manifest.jsonl")
     status, said = run(tmp_path, "watch", "http://127.0.0.1:1/", "--rate", "1/hour", "--out", "watched")
     assert status == 2
-    assert "the folder of another crawl; name another folder" in said
+    assert "the folder of scrapy focus-files; name another folder" in said
 
 
 @pytest.mark.parametrize(
