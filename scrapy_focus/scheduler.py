@@ -923,13 +923,12 @@ class FocusScheduler(BaseScheduler):
 
     def _fail(self, error: StorageError) -> None:
         """Stop at once: the files are whole, and nothing can be added to them."""
-        if self._failed:
+        if self._failed or self._closed:  # what was in flight at a stop in haste is asked for by the next run
             return
         self._failed = True
         logger.error("scrapy_focus stops the crawl: %s", error, extra={"spider": self.crawler.spider})
         self.closing.failed(error)
-        if not self._closed:
-            self._stop()
+        self._stop()
 
     @property
     def _unwritten(self) -> int:

@@ -42,7 +42,7 @@ class WatchCommand(FindCommand):
         )
         parser.add_argument(
             "--for", metavar="TIME", dest="duration", default="",
-            help="how long to watch, in all runs: 12h, 7d (default: until it is stopped)",
+            help="how long to watch, in all runs, such as 12h or 7d (by default until it is stopped)",
         )  # fmt: skip
         parser.add_argument(
             "--no-sitemaps", action="store_true", help="do not ask for the sitemaps that robots.txt names"

@@ -135,13 +135,13 @@ class Revisits(Policy):
                 "(in seconds), fade is at least 0, explore is in [0, 1]"
             )
         with parameter(self, "discovery", discovery):
-            BranchingBandit(**(discovery or {}))
+            _discovery(discovery)
 
     def keeps(self, mission: Mission) -> Keeps:
         return Vectors(BYTES)
 
     def open(self, frontier: Frontier, rng: np.random.Generator, mission: Mission) -> None:
-        self.new = BranchingBandit(**(self.discovery or {}))
+        self.new = _discovery(self.discovery)
         self.new.open(frontier, rng, mission)
         names = [f"pages that are visited within {wait / 3600:g} hours" for wait in _WAITS]
         self.known_arms = [self.new.reserve(name) for name in [*names, "pages that are visited later"]]
@@ -341,7 +341,7 @@ class Revisits(Policy):
 
     def load(self, path: str | PathLike[str]) -> None:
         self.discovery = {**(self.discovery or {}), "learned": str(path)}
-        BranchingBandit(**self.discovery)
+        _discovery(self.discovery)
 
     def _appeared(self, place: Placement | None) -> Placement | None:
         """Let a link wait that a known page did not have before: beside those that may be old."""
@@ -404,3 +404,11 @@ def _remember(memory: dict[int, Any], key: int, value: Any) -> None:
     memory[key] = value
     if len(memory) > _MOST:
         del memory[next(iter(memory))]
+
+
+def _discovery(params: Mapping[str, Any] | None) -> BranchingBandit:
+    """Return the policy for new links, made with these parameters; one that it does not take is a ConfigError."""
+    try:
+        return BranchingBandit(**(params or {}))
+    except TypeError as error:
+        raise ConfigError(f"BranchingBandit does not take this: {error}") from error

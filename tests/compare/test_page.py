@@ -210,5 +210,5 @@ def test_the_template_is_part_of_the_package() -> None:
     files = [path for path in (root / "scrapy_focus").rglob("*.*") if path.suffix not in (".py", ".pyc")]
     assert files
     for path in files:
-        patterns = data[".".join(path.parent.relative_to(root).parts)].replace(",", " ").split()
+        patterns = data.get(".".join(path.parent.relative_to(root).parts), "").replace(",", " ").split()
         assert any(path.match(pattern) for pattern in patterns), path

@@ -68,6 +68,17 @@ def test_a_stopped_crawl_goes_on(site: MockSite, tmp_path: Path, policy: str, ad
     assert second.errors == {}
 
 
+def test_an_answer_after_the_end_is_no_error(site: MockSite, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Where Ctrl-C was pressed twice, answers may come when all files are closed: nothing is lost, and nothing said."""
+    settings = {"JOBDIR": str(tmp_path), "CLOSESPIDER_PAGECOUNT": 5}
+    ended = crawl(Follower, settings, seeds=[site.url("/page/0/20")])
+    caplog.clear()
+    ended.scheduler.received(1000)
+    ended.scheduler.received(None)
+    assert not caplog.records
+    assert crawl(Follower, {"JOBDIR": str(tmp_path)}, seeds=[site.url("/page/0/20")]).reason == "finished"
+
+
 def test_what_was_learned_goes_on(site: MockSite, tmp_path: Path) -> None:
     """Arms, pulls and rewards of the first run are there in the second, which resumes from them."""
     settings = {"JOBDIR": str(tmp_path), "FOCUS_SEED": 1}

@@ -99,8 +99,8 @@ def status_of(text: str) -> dict[str, Any]:
         "jobdir": text, "folder": text, "state": "damaged", "process": None, "damage": text, "spider": text or "x",
         "policy": text, "goal": text, "mission": {text: text}, "parameters": {text: text}, "used": amounts, "limits": amounts,
         "left": amounts, "outcomes": 1, "rewards": 1.0, "counts": {}, "best_arms": [{"arm": text, "earned": 1.0, "pulls": 1}],
-        "best_arms_error": text, "links": dict.fromkeys(("waiting", "arms", "fetched", "given_up", "probed", "in_flight"), 1)
-        | {"found_since": 1, "picked_since": 1}, "events_since_checkpoint": 1, "events": {text: 1}, "made": None,
+        "best_arms_error": text, "links": dict.fromkeys(("waiting", "arms", "asleep", "fetched", "given_up", "probed", "in_flight"), 1)
+        | {"found_since": 1, "picked_since": 1, "next_due": "2026-01-02T00:00:00+00:00"}, "rate": text, "events_since_checkpoint": 1, "events": {text: 1}, "made": None,
         "written": "2026-01-01T00:00:00+00:00", "written_seconds_ago": 5.0, "versions": {"then": {text: text}, "now": {}},
         "files": {text: 1},
     }  # fmt: skip
