@@ -90,6 +90,8 @@ class Changes:
         self._seen = np.zeros(1, dtype=np.int64)
         self._priors = np.zeros((0, 16))  # log
         self._means: list[NDArray[np.float32]] = []  # births a second, by arm; the last is that of all pages
+        self._clumps: list[float] = []  # links that come up together, by the number of the prior
+        self._excess, self._expected = 1.0, 1.0  # squares of what came up beyond what was expected, and that
         self._read: dict[bytes, NDArray[np.float64]] = {}
         self._add_prior()
 
@@ -117,6 +119,7 @@ class Changes:
         self._count(record, -1)
         seconds = at - float(record["at"])
         if seconds > _MOMENT:
+            self._compare(record, self.births(record) * seconds, births)
             self._weigh(record, seconds, changed, births)
             record["at"] = at
         self.visits += 1
@@ -157,7 +160,8 @@ class Changes:
     def births(self, record: np.void) -> float:
         """Return how many new links are expected to come up on the page, per second."""
         _, births, seen, _, arm, _, _, _, prior = _SCALARS.unpack_from(record.tobytes(), 32)
-        means = self._means[prior]
+        means, clump = self._means[prior], self._clumps[prior]
+        births, seen = births / clump, seen / clump
         first = _SHAPE / means[arm if 0 <= arm < len(means) - 1 else -1].item()
         like, hub = first + seen, _HUB + seen
         odds = _HUBS + _SHAPE * math.log(_HUB / hub * like / first) - births * math.log(hub / like)
@@ -171,7 +175,7 @@ class Changes:
         for prior in np.unique(priors).tolist():
             rows, means = priors == prior, self._means[prior]
             first = _SHAPE / means[np.where((arms[rows] >= 0) & (arms[rows] < len(means) - 1), arms[rows], -1)]
-            births, seen = records["births"][rows].astype(np.float64), records["seen"][rows].astype(np.float64)
+            births, seen = (records[name][rows] / self._clumps[prior] for name in ("births", "seen"))
             like, hub = first + seen, _HUB + seen
             odds = _HUBS + _SHAPE * np.log(_HUB / hub * like / first) - births * np.log(hub / like)
             is_hub = 1 / (1 + np.exp(-np.maximum(odds, -_SURE)))
@@ -190,6 +194,12 @@ class Changes:
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_read": {}}
+
+    def _compare(self, record: np.void, expected: float, births: float) -> None:
+        """Learn whether links come up one by one or in clumps, from a page of which something is known."""
+        if record["visits"] >= _KNOWN:
+            self._excess += (births - expected) ** 2
+            self._expected += expected
 
     def _weigh(self, record: np.void, seconds: float, changed: bool, births: float) -> None:
         kept = max(0.5 ** (seconds / self.half_life), _KEPT)
@@ -221,6 +231,7 @@ class Changes:
         shares = np.pad(self._shares / _SHARES, 1, mode="edge")
         smooth = (shares[:-2] + 2 * shares[1:-1] + shares[2:]) / 4 + _UNKNOWN / 16
         self._priors = np.vstack([self._priors, np.log(smooth / smooth.sum())])
+        self._clumps.append(min(max(self._excess / self._expected, 1.0), _MOST_TOGETHER))
         births, seen = self._births / _BIRTHS, self._seen.astype(np.float64)
         mean = (births[-1] + _FIRST) / (seen[-1] + _FIRST * 30 * DAY)
         self._means.append(((births + _LIKE_ALL) / (seen + _LIKE_ALL / mean)).astype(np.float32))
@@ -243,6 +254,8 @@ _HUBS = math.log(0.02)  # odds that a page is a hub, though those of its arm are
 _HUB = 0.25 * DAY  # of the prior of hubs: half a link in so many seconds
 _BELIEVED = 0.5  # of what pages say of themselves
 _LONGEST = 365 * DAY
+_KNOWN = 4  # visits
+_MOST_TOGETHER = 100.0
 _SURE = 500.0  # log odds
 _SHAPE = 0.5  # of the prior of births: most pages have few, some have many
 _LIKE_ALL = 0.2  # births that an arm must show to be half as it says and half as all pages are

@@ -38,14 +38,13 @@ Purpose = Literal["news", "copies"]
 
 _WAITS = tuple(hour * 3600.0 for hour in (0.5, 2.0, 8.0, 24.0, 96.0))  # that tell arms of known pages apart
 _AHEAD = 3600.0  # seconds by which the clocks of others may be ahead; what is said of later times is wrong
-_MOST_SAID = 1 << 16  # pages of which it is remembered that somebody said that they changed
+_MOST = 1 << 16  # pages and links of which something is remembered beside the frontier
 _RARELY = 0.01  # probability of a change that is believed of any page, at least
 _DRAWN = 8  # pages of each such arm that are due, to visit the best of them
 _MARK = 0x0F0C  # of the memo of a known page
 _NEVER = 1e9  # seconds
 _RETRY = 3600.0  # seconds after which a page is asked for again that could not be had
 _SHARES = 200.0  # picks over which it is averaged what share of them are first visits
-_MOST_BORN = 4096  # pages of which it is remembered how many links appeared, until their outcome is learned
 _MORE = 1.5  # times as many visits are planned as there is a budget for: the best of those that are due are made
 
 
@@ -155,7 +154,9 @@ class Revisits(Policy):
         self.belief = Belief()
         self._said: dict[int, tuple[str, str]] = {}  # by key of a page that changed, as was said: the host, by whom
         self.typical = 0.0  # what visits are expected to find
-        self._born: dict[int, float] = {}  # by pick: targets among the links that appeared on a known page
+        self._shown: dict[int, tuple[int, float]] = {}  # by key of a link that appeared on a known page: that of the
+        # page, and how probably it was taken for a target
+        self._born: dict[int, float] = {}  # by key of such a page: targets that came up, as far as is known by now
         self._last: _Choice | None = None
         self._read: tuple[Memo | None, np.void | None] = (None, None)
         super().open(frontier, rng, mission)
@@ -180,11 +181,12 @@ class Revisits(Policy):
         if source is None or self._record(source.pick.memo) is None:
             return self.new.place(links, source)
         places = [self._appeared(place) for place in self.new.place(links, None)]
-        chances = self.new.chances()
-        born = sum(float(chances[place.arm]) for place in places if place is not None)
-        self._born[source.pick.id] = self._born.get(source.pick.id, 0.0) + born
-        if len(self._born) > _MOST_BORN:
-            del self._born[next(iter(self._born))]
+        page, chances = source.pick.key, np.minimum(self.new.chances(), 1.0)
+        for link, place in zip(links, places, strict=True):
+            if place is not None:
+                chance = float(chances[place.arm])
+                _remember(self._shown, link.key, (page, chance))
+                _remember(self._born, page, self._born.get(page, 0.0) + chance)
         return places
 
     def select(self, busy: Collection[str]) -> Pick | None:
@@ -219,9 +221,7 @@ class Revisits(Policy):
             record = self._record(self.frontier.vectors([signal.key])[0])
             if record is None or not float(record["at"]) < signal.modified <= self.now + _AHEAD:
                 continue
-            self._said[signal.key] = signal.host, signal.kind
-            if len(self._said) > _MOST_SAID:
-                del self._said[next(iter(self._said))]
+            _remember(self._said, signal.key, (signal.host, signal.kind))
             if self._found_now(record, self.belief.trust(signal.host, signal.kind)) >= self.typical:
                 self.frontier.push([Link("", signal.key)], [Placement(self.known_arms[0], 0.0, memo_of(record))])
 
@@ -255,6 +255,9 @@ class Revisits(Policy):
         record = self._record(outcome.pick.memo)
         if record is None:
             self.new.learn(outcome)
+            if (shown := self._shown.pop(outcome.pick.key, None)) is not None:
+                page, chance = shown
+                _remember(self._born, page, self._born.get(page, 0.0) + (outcome.reward > 0) - chance)
             return
         if outcome.once:  # it does not come back
             self.plan.remove(record)
@@ -264,7 +267,6 @@ class Revisits(Policy):
 
     def again(self, outcome: Outcome) -> Placement | None:
         pick = outcome.pick
-        born = self._born.pop(pick.id, 0.0)
         before = self._record(pick.memo)
         if outcome.error:
             return self._try_again(outcome, before)
@@ -275,6 +277,7 @@ class Revisits(Policy):
             record = self._new(outcome, weight)
         else:
             record = before.copy()
+            born = max(0.0, self._born.pop(pick.key, 0.0))
             changed = born > 0 if outcome.changed is None else outcome.changed
             self.changes.visited(record, outcome.at, changed, born)
             record["weight"] = max(weight, float(record["weight"]))
@@ -394,3 +397,10 @@ class Revisits(Policy):
         record["misses"] += 1
         self.plan.replace(before, record)
         return self._place(record, outcome.at, wait)
+
+
+def _remember(memory: dict[int, Any], key: int, value: Any) -> None:
+    """Remember something, and forget what was remembered first where there is too much."""
+    memory[key] = value
+    if len(memory) > _MOST:
+        del memory[next(iter(memory))]

@@ -233,11 +233,12 @@ def test_what_is_said_of_a_page_wakes_it_as_far_as_it_proved_right() -> None:
     for _ in range(30):
         policy.belief.said("h.test", "sitemap", right=True)
     policy.typical = 0.0
+    crawl.wake()
+    asleep = crawl.asleep
     crawl.hear([Signal(2, "h.test", clock.now - 1, "sitemap")])
     assert crawl.asleep == asleep - 1
-    pick = crawl.next()
-    assert pick is not None
-    assert pick.key == 2
+    picks = [crawl.next() for _ in range(len(crawl.frontier))]  # one of the others may be due by itself
+    pick = next(pick for pick in picks if pick is not None and pick.key == 2)
     before = policy.belief.trust("h.test", "sitemap")
     crawl.sent(pick.id)
     crawl.report(Outcome(pick=pick, status=200, mime="text/html", changed=False))
