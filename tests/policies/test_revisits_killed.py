@@ -32,7 +32,8 @@ class Site:
         if key == 1:
             return [self.link(i) for i in (*self.hubs, self.huge, *range(20, 50))]
         if key == self.huge:
-            return [self.link(100_000 + i) for i in range(1200 + int(now / DAY))]
+            first = 100_000 + 550 * int(now / DAY / 2)
+            return [self.link(first + i) for i in range(1200)]
         if key in self.hubs:
             born = int(now / HOUR / key)
             return [self.link(1000 * key + i) for i in range(max(0, born - 10), born)]
@@ -171,7 +172,7 @@ def check(tmp_path: Path, places: list[tuple[str, int]], params: dict[str, Any],
 @pytest.mark.parametrize(
     ("params", "rate", "places"),
     [
-        ({}, None, [("picked", 400), ("part", 0), ("heard", 500)]),
+        ({}, None, [("picked", 400), ("part", 0), ("part", 500), ("heard", 500)]),
         ({"goal": "copies"}, "280/day", [("sent", 700), ("woke", 300), ("reported", 450)]),
     ],
     ids=["news", "copies, with a rate"],
