@@ -172,9 +172,11 @@ class Changes:
         """Return how many new links are expected to come up on each of n pages, per second, shape (n,)."""
         known: NDArray[np.float64] = np.empty(len(records))
         priors, arms = records["prior"], records["arm"]
-        for prior in np.unique(priors).tolist():
-            rows, means = priors == prior, self._means[prior]
-            first = _SHAPE / means[np.where((arms[rows] >= 0) & (arms[rows] < len(means) - 1), arms[rows], -1)]
+        numbers = set(priors.tolist())
+        for prior in numbers:
+            rows, means = priors == prior if len(numbers) > 1 else slice(None), self._means[prior]
+            found = arms[rows]
+            first = _SHAPE / means[np.where((found >= 0) & (found < len(means) - 1), found, -1)]
             births, seen = (records[name][rows] / self._clumps[prior] for name in ("births", "seen"))
             like, hub = first + seen, _HUB + seen
             odds = _HUBS + _SHAPE * np.log(_HUB / hub * like / first) - births * np.log(hub / like)

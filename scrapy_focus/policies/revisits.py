@@ -8,6 +8,7 @@ more than whether it changed since the last one, and how many new links it has.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, cast, get_args
 
 import numpy as np
@@ -380,7 +381,7 @@ class Revisits(Policy):
         return self._place(record, at, wait)
 
     def _place(self, record: np.void, at: float, wait: float) -> Placement:
-        return Placement(self.known_arms[int(np.searchsorted(_WAITS, wait))], 0.0, memo_of(record), after=at + wait)
+        return Placement(self.known_arms[bisect_left(_WAITS, wait)], 0.0, memo_of(record), after=at + wait)
 
     def _try_again(self, outcome: Outcome, before: np.void | None) -> Placement | None:
         """Let a page sleep that could not be had: an hour, and twice as long each time."""

@@ -196,6 +196,28 @@ def test_the_plan_holds_exactly_the_pages_that_sleep_or_wait() -> None:
     assert policy.plan.pages == crawl.asleep + due > 30
 
 
+def test_a_page_that_is_gone_is_planned_for_no_more() -> None:
+    """Neither where it does not come back, nor where it does so under another key."""
+    site, clock = Hubs([1.0, 1.0]), Clock()
+    policy = Revisits(per_day=100.0, explore=0.0)
+    crawl = begun(policy, clock)
+    seen: dict[int, tuple[int, ...]] = {}
+    gone = set()
+    while len(gone) < 2:
+        clock.now += DAY / 100
+        if (pick := crawl.next()) is None:
+            continue
+        if pick.key not in seen or pick.key == 1:
+            answer(crawl, pick, site, clock, seen)
+            continue
+        planned = policy.plan.pages
+        crawl.sent(pick.id)
+        error = "http_error" if not gone else ""
+        crawl.report(Outcome(pick=pick, status=410 if error else 200, error=error, mime="text/html", once=True))
+        assert policy.plan.pages == planned - 1
+        gone.add(pick.key)
+
+
 def test_new_links_are_given_up_before_pages_that_are_watched() -> None:
     """The plan forgets what was given up of those."""
     site, clock = Hubs([0.2, 0.2, 50.0, 50.0], old=30), Clock()
