@@ -12,6 +12,7 @@ from scrapy_focus import __version__
 from scrapy_focus.core.errors import FocusError
 from scrapy_focus.core.printable import printable_logger, reason_of
 from scrapy_focus.engine.ending import ending_of
+from scrapy_focus.engine.failure import in_words
 from scrapy_focus.engine.feeds import flush_feeds
 from scrapy_focus.engine.host import host_of
 from scrapy_focus.found.folder import write_news
@@ -109,6 +110,8 @@ class WatchNotes:
         self._hour = 0  # of the last outcome, since the epoch
         self._writings = Writings(self._write)
         self._said: set[str] = set()  # errors
+        self._has_page = False  # whether a page was read in this run
+        self._said_unread = False
         crawler.signals.connect(self._open, signals.spider_opened)
         crawler.signals.connect(self._close, signals.spider_closed)
 
@@ -140,11 +143,21 @@ class WatchNotes:
         if self._hours is not None and hour > self._hour > 0:
             self._try(self._hours.note, self._hour * HOUR, _counts(host.status()))
         self._hour = hour
+        self._has_page = self._has_page or not outcome.error
         if outcome.pick.method == "GET" and outcome.error:
             host.count("visit/error")
+            self._say_unread(entry, outcome)
         elif outcome.pick.method == "GET" and not entry.visited:
             host.count("visit/first")
         self._writings.came()
+
+    def _say_unread(self, entry: Entry, outcome: Outcome) -> None:
+        """Say it once, and at once, where the first page cannot be read: the watch has nothing to do but to wait."""
+        if self._has_page or self._said_unread:
+            return
+        self._said_unread = True
+        why = f"it answers {outcome.status}" if entry.failure is None else in_words(entry.failure)
+        logger.warning("Could not read %s: %s", outcome.pick.url, why, extra={"spider": self.crawler.spider})
 
     def _write(self, reason: str | None = None) -> None:
         """Write all that can be read of the watch now."""

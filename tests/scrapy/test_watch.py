@@ -212,6 +212,17 @@ def test_without_a_rate_or_url_the_command_says_what_is_missing(tmp_path: Path) 
     assert not list(tmp_path.iterdir())
 
 
+def test_a_site_that_cannot_be_reached_is_named_at_once(tmp_path: Path) -> None:
+    """Though the watch waits for it, and ends only when it is stopped."""
+    process = start(tmp_path, "watch", "http://127.0.0.1:1/", "--rate", "100/second", "-s", "RETRY_ENABLED=0")
+    assert process.stderr is not None
+    while "Could not read http://127.0.0.1:1/: the connection was refused" not in (line := process.stderr.readline()):
+        assert line
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=HANG)
+    assert process.returncode == 130
+
+
 def test_lines_go_to_a_pipe(tmp_path: Path) -> None:
     """With ``out=-`` the URLs of new articles are printed, and nothing is stored."""
     with newspaper() as (url, _, clock):
