@@ -172,6 +172,23 @@ def test_a_page_that_could_not_be_had_is_asked_for_later_and_later(outcome: dict
     assert waits == pytest.approx(hours)
 
 
+def test_waits_after_failures_begin_anew_once_a_page_came_back() -> None:
+    """An hour after the first failure in a row, and two after the second, however many there were before."""
+    policy, clock = Revisits(), Clock()
+    crawl = begun(policy, clock)
+    waits = []
+    for is_there in (True, False, False, True, False, False):
+        pick = crawl.next()
+        assert pick is not None
+        crawl.sent(pick.id)
+        bad = {"status": 503, "error": "http_error"}
+        crawl.report(Outcome(pick=pick, mime="text/html", **({"status": 200} if is_there else bad)))
+        assert crawl.next_due is not None
+        waits.append(None if is_there else (crawl.next_due - clock.now) / HOUR)
+        clock.now = crawl.next_due
+    assert waits == [None, pytest.approx(1), pytest.approx(2)] * 2
+
+
 def test_a_page_that_failed_for_ever_is_left() -> None:
     """After the longest wait, and nothing is planned for it any more."""
     policy, clock = Revisits(longest=0.2), Clock()
