@@ -22,7 +22,7 @@ from scrapy_focus import (
     check_policy,
     memory_frontier,
 )
-from scrapy_focus.learn.changes import DAY
+from scrapy_focus.learn.changes import DAY, record_of
 from tests.made import Clock
 
 if TYPE_CHECKING:
@@ -211,6 +211,23 @@ def test_the_plan_holds_exactly_the_pages_that_sleep_or_wait() -> None:
     follow(crawl, site, clock, until=2 * DAY, each=DAY / 100)
     due = sum(int(crawl.frontier.waiting[arm]) for arm in policy.known_arms)
     assert policy.plan.pages == crawl.asleep + due > 30
+
+
+def test_a_copy_counts_as_long_as_the_page_is_there() -> None:
+    """Also where a later visit is no find any more."""
+    policy, clock = Revisits(goal="copies"), Clock()
+    rewards = iter((5.0, 0.0, 2.0))
+    crawl = Crawl(policy, frontier=memory_frontier, goal=lambda _: next(rewards), strict=True, clock=clock, seed=0)
+    crawl.add([Link("http://h.test/1", 1, "h.test")])
+    for changed in (None, True, True):
+        pick = crawl.next()
+        assert pick is not None
+        crawl.sent(pick.id)
+        crawl.report(Outcome(pick=pick, status=200, mime="text/csv", changed=changed))
+        kept = policy.frontier.kept(policy.known_arms)
+        assert record_of(kept.vectors[0])["weight"] == 5.0
+        assert crawl.next_due is not None
+        clock.now = crawl.next_due
 
 
 def test_a_page_that_is_gone_is_planned_for_no_more() -> None:
