@@ -42,8 +42,9 @@ _AHEAD = 3600.0  # seconds by which the clocks of others may be ahead; what is s
 _MOST = 1 << 16  # pages and links of which something is remembered beside the frontier
 _RARELY = 0.01  # probability of a change that is believed of any page, at least
 _DRAWN = 8  # pages of each such arm that are due, to visit the best of them
-_MARK = 0x0F0C  # of the memo of a known page
+MARK = 0x0F0C  # of the memo of a known page
 _NEVER = 1e9  # seconds
+_FOR_NOW = (408, 429)  # errors below 500 that pass
 _RETRY = 3600.0  # seconds after which a page is asked for again that could not be had
 _SHARES = 200.0  # picks over which it is averaged what share of them are first visits
 _MORE = 1.5  # times as many visits are planned as there is a budget for: the best of those that are due are made
@@ -313,7 +314,7 @@ class Revisits(Policy):
     def watched(self, most: int) -> list[WatchedPage]:
         kept = self.frontier.kept(self.known_arms)
         records = np.array(kept.vectors).view(WATCHED)[:, 0]
-        known = np.flatnonzero(records["mark"] == _MARK)
+        known = np.flatnonzero(records["mark"] == MARK)
         chosen = known[np.argsort(-records["visits"][known].astype(np.int64), kind="stable")[:most]]
         urls = self.frontier.urls(kept.numbers[chosen].tolist())
         pages = [
@@ -358,13 +359,13 @@ class Revisits(Policy):
             return None
         if memo is not self._read[0]:
             record = record_of(cast("NDArray[np.uint8]", memo))
-            is_known = record["mark"].item() == _MARK and 0 <= record["at"].item() <= self.now
+            is_known = record["mark"].item() == MARK and 0 <= record["at"].item() <= self.now
             self._read = memo, record if is_known and record["log"].max() == 0 else None
         return self._read[1]
 
     def _new(self, outcome: Outcome, weight: float) -> np.void:
         record = self.changes.new(outcome.at, weight=weight, arm=outcome.pick.arm)
-        record["mark"] = _MARK
+        record["mark"] = MARK
         if outcome.max_age is not None:
             self.changes.expect(record, outcome.max_age)
         return record
@@ -386,7 +387,7 @@ class Revisits(Policy):
     def _try_again(self, outcome: Outcome, before: np.void | None) -> Placement | None:
         """Let a page sleep that could not be had: an hour, and twice as long each time."""
         if before is None:
-            if outcome.status is not None and outcome.status < 500:
+            if outcome.status is not None and outcome.status < 500 and outcome.status not in _FOR_NOW:
                 return None
             record = self._new(outcome, 0.0)
         else:

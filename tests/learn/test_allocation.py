@@ -213,3 +213,13 @@ def test_copies_are_kept_nearly_as_well_as_by_true_rates() -> None:
     assert np.mean(ways) > 0.75
     equal_age, our_age = np.mean(ages, axis=0)
     assert our_age < 1.5 * equal_age
+
+
+def test_what_a_visit_is_worth_where_no_copy_counts() -> None:
+    """As many seconds as targets were unknown together, and as many targets as appeared."""
+    changes = Changes()
+    record = changes.new(0.0, weight=0.0)
+    values, found = Plan(changes).values(np.array([record] * 2), np.array([10.0, DAY]))
+    births = changes.births(record)
+    assert values == pytest.approx([births * 50, births * DAY**2 / 2])
+    assert found == pytest.approx([births * 10, births * DAY])

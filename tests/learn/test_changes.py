@@ -60,6 +60,22 @@ def test_births_by_hand() -> None:
     assert changes.all_births(np.array([record] * 2)) == pytest.approx(changes.births(record))
 
 
+def test_births_of_many_pages_are_those_of_each() -> None:
+    """Of pages that are read by one prior, not the first, and by several; found in arms that have a prior or none."""
+    changes = Changes()
+    records = []
+    for arm in (-1, 0, 3, 3, 900):
+        record = changes.new(0.0, arm=arm)
+        for day in range(1, 13):
+            changes.visited(record, day * DAY, changed=True, births=arm / 2 + 1)
+        records.append(record)
+    late = changes.new(0.0, arm=1 << 20)
+    assert late["prior"] > 0
+    for some in ([late], [late, late], records, [*records, late]):
+        alone = [changes.births(record) for record in some]
+        assert changes.all_births(np.array(some)) == pytest.approx(alone)
+
+
 def test_what_is_old_counts_less() -> None:
     """After its half-life a visit counts half, but for the last twenty, of which none counts less than half."""
     changes = Changes(half_life=DAY)

@@ -22,7 +22,7 @@ from scrapy_focus import (
     check_policy,
     memory_frontier,
 )
-from scrapy_focus.learn.changes import DAY
+from scrapy_focus.learn.changes import DAY, record_of
 from tests.made import Clock
 
 if TYPE_CHECKING:
@@ -152,6 +152,7 @@ def test_copies_are_visited_by_what_they_are_worth_and_none_is_forgotten() -> No
     [
         ({"status": 503, "error": "http_error"}, [1, 2, 4]),
         ({"status": None, "error": "failure: TimeoutError"}, [1, 2, 4]),
+        ({"status": 429, "error": "http_error"}, [1, 2, 4]),
         ({"status": 404, "error": "http_error"}, []),
     ],
 )
@@ -170,6 +171,23 @@ def test_a_page_that_could_not_be_had_is_asked_for_later_and_later(outcome: dict
             waits.append((crawl.next_due - clock.now) / HOUR)
             clock.now = crawl.next_due
     assert waits == pytest.approx(hours)
+
+
+def test_waits_after_failures_begin_anew_once_a_page_came_back() -> None:
+    """An hour after the first failure in a row, and two after the second, however many there were before."""
+    policy, clock = Revisits(), Clock()
+    crawl = begun(policy, clock)
+    waits = []
+    for is_there in (True, False, False, True, False, False):
+        pick = crawl.next()
+        assert pick is not None
+        crawl.sent(pick.id)
+        bad = {"status": 503, "error": "http_error"}
+        crawl.report(Outcome(pick=pick, mime="text/html", **({"status": 200} if is_there else bad)))
+        assert crawl.next_due is not None
+        waits.append(None if is_there else (crawl.next_due - clock.now) / HOUR)
+        clock.now = crawl.next_due
+    assert waits == [None, pytest.approx(1), pytest.approx(2)] * 2
 
 
 def test_a_page_that_failed_for_ever_is_left() -> None:
@@ -194,6 +212,23 @@ def test_the_plan_holds_exactly_the_pages_that_sleep_or_wait() -> None:
     follow(crawl, site, clock, until=2 * DAY, each=DAY / 100)
     due = sum(int(crawl.frontier.waiting[arm]) for arm in policy.known_arms)
     assert policy.plan.pages == crawl.asleep + due > 30
+
+
+def test_a_copy_counts_as_long_as_the_page_is_there() -> None:
+    """Also where a later visit is no find any more."""
+    policy, clock = Revisits(goal="copies"), Clock()
+    rewards = iter((5.0, 0.0, 2.0))
+    crawl = Crawl(policy, frontier=memory_frontier, goal=lambda _: next(rewards), strict=True, clock=clock, seed=0)
+    crawl.add([Link("http://h.test/1", 1, "h.test")])
+    for changed in (None, True, True):
+        pick = crawl.next()
+        assert pick is not None
+        crawl.sent(pick.id)
+        crawl.report(Outcome(pick=pick, status=200, mime="text/csv", changed=changed))
+        kept = policy.frontier.kept(policy.known_arms)
+        assert record_of(kept.vectors[0])["weight"] == 5.0
+        assert crawl.next_due is not None
+        clock.now = crawl.next_due
 
 
 def test_a_page_that_is_gone_is_planned_for_no_more() -> None:

@@ -121,7 +121,7 @@ def state_of(crawl: Crawl) -> dict[str, Any]:
     return {
         "pages": pages, "plan": (policy.plan.pages, policy.plan._visits.tolist()), "asleep": crawl.asleep,
         "priors": changes._priors.tolist(), "births": changes._births.tolist(), "seen": changes._seen.tolist(),
-        "shares": changes._shares.tolist(), "said": policy._said, "born": policy._born, "first": policy._first,
+        "shares": changes._shares.tolist(), "said": policy._said, "shown": policy._shown, "born": policy._born, "first": policy._first,
         "typical": policy.typical, "belief": vars(policy.belief), "random": policy.rng.bit_generator.state,
         "turn": crawl.next_turn, "used": crawl.budget.requests_used, "counts": crawl.counts["outcomes"],
         "waiting": np.trim_zeros(policy.frontier.waiting, "b").tolist(), "due": crawl.next_due,
