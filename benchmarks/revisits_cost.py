@@ -29,7 +29,7 @@ import numpy as np
 from scrapy_focus import Crawl, Job, Link, Outcome, Placement, Revisits, Signal, memory_frontier
 from scrapy_focus.learn.changes import DAY, memo_of
 from scrapy_focus.policies.orderings import BreadthFirst
-from scrapy_focus.policies.revisits import MARK as MARK
+from scrapy_focus.policies.revisits import MARK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
