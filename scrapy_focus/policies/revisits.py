@@ -40,7 +40,6 @@ Purpose = Literal["news", "copies"]
 _WAITS = tuple(hour * 3600.0 for hour in (0.5, 2.0, 8.0, 24.0, 96.0))  # that tell arms of known pages apart
 _AHEAD = 3600.0  # seconds by which the clocks of others may be ahead; what is said of later times is wrong
 _MOST = 1 << 16  # pages and links of which something is remembered beside the frontier
-_RARELY = 0.01  # probability of a change that is believed of any page, at least
 _DRAWN = 8  # pages of each such arm that are due, to visit the best of them
 MARK = 0x0F0C  # of the memo of a known page
 _NEVER = 1e9  # seconds
@@ -146,7 +145,8 @@ class Revisits(Policy):
         self.new = _discovery(self.discovery)
         self.new.open(frontier, rng, mission)
         names = [f"pages that are visited within {wait / 3600:g} hours" for wait in _WAITS]
-        self.known_arms = [self.new.reserve(name) for name in [*names, "pages that are visited later"]]
+        names += ["pages that are visited later", "pages that are said to have changed"]
+        self.known_arms = [self.new.reserve(name) for name in names]
         self.keeps_copies = (self.goal or ("copies" if mission.types else "news")) == "copies"
         self.changes = Changes(half_life=self.fade * DAY if self.fade else math.inf)
         longest = self.longest * DAY if self.keeps_copies else _NEVER
@@ -224,15 +224,15 @@ class Revisits(Policy):
             if record is None or not float(record["at"]) < signal.modified <= self.now + _AHEAD:
                 continue
             _remember(self._said, signal.key, (signal.host, signal.kind))
-            if self._found_now(record, self.belief.trust(signal.host, signal.kind)) >= self.typical:
-                self.frontier.push([Link("", signal.key)], [Placement(self.known_arms[0], 0.0, memo_of(record))])
+            if self._found_now(record, self.belief.trust(signal.host, signal.kind)) >= self.typical > 0:
+                self.frontier.push([Link("", signal.key)], [Placement(self.known_arms[-1], 0.0, memo_of(record))])
 
     def _found_now(self, record: np.void, trust: float) -> float:
         """Return what a visit is expected to find now, where the page changed with this probability, or as it is."""
         wait = self.now - float(record["at"])
         _, found = self.plan.values(np.array([record]), np.array([wait]))
         changed = 1 - float(self.changes.posterior(record) @ np.exp(-RATES * wait))
-        return float(found[0]) * max(1.0, trust / max(changed, _RARELY))
+        return float(found[0]) + float(record["weight"]) * max(0.0, trust - changed)
 
     def release(self, pick: Pick) -> None:
         if self._record(pick.memo) is None:

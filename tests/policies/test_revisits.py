@@ -289,7 +289,7 @@ def test_what_is_said_of_a_page_wakes_it_as_far_as_it_proved_right() -> None:
     assert crawl.asleep == asleep
     for _ in range(30):
         policy.belief.said("h.test", "sitemap", right=True)
-    policy.typical = 0.0
+    policy.typical = 1e-9
     crawl.wake()
     asleep = crawl.asleep
     crawl.hear([Signal(2, "h.test", clock.now - 1, "sitemap")])
