@@ -361,10 +361,14 @@ class BranchingBandit(Policy):
     def promise(self, waiting: NDArray[np.int64]) -> float:
         """Return the reward per cost that is expected of the best arm that is awake; 0 where none is.
 
+        It is no more than the best arm of all earns by itself, as what a page reveals has to be pulled, too.
         ``waiting``: how many links of each arm wait on hosts that take something, shape (n_arms,).
         """
         awake = self._awake_of(waiting)
-        return float(self.arms.worth(None).indices[awake].max()) if awake.any() else 0.0
+        if not awake.any():
+            return 0.0
+        worth = self.arms.worth(None)
+        return float(min(worth.indices[awake].max(), (worth.own / worth.costs).max()))
 
     def chances(self) -> NDArray[np.float64]:
         """Return the reward that is expected of one link of each arm, shape (n_arms,)."""
