@@ -18,7 +18,6 @@ from scrapy.utils.response import get_base_url
 
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.printable import brief
-from scrapy_focus.engine.failure import in_one_line
 from scrapy_focus.engine.inflight import ResponsePage, TooLarge
 from scrapy_focus.engine.marks import LINK, page_of
 from scrapy_focus.engine.pages import can_be_read
@@ -26,7 +25,6 @@ from scrapy_focus.engine.visits import NOT_MODIFIED
 from scrapy_focus.goals.files import FilesGoal, file_mime
 from scrapy_focus.spiders.again import Again
 from scrapy_focus.spiders.arguments import rate_of, refuse_unknown, try_out
-from scrapy_focus.spiders.following import be_quiet
 from scrapy_focus.spiders.items import DataFile, GoneFile, SkippedFile
 from scrapy_focus.spiders.listings import NamedSitemaps, comes_back, feeds_named_in, links_of_listing
 from scrapy_focus.spiders.middlewares import LongPagesAreCut
@@ -41,7 +39,6 @@ from scrapy_focus.web.wanted import slips, split_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from typing import Self
 
     from scrapy.crawler import Crawler
     from scrapy.http import Response
@@ -135,43 +132,43 @@ class DatasetsSpider(SiteSpider):
         """The arguments with which alone a job of this crawl resumes, in one way to write them."""
         return {"targets": str(self.goal.wanted), "rate": "yes" if self.rate else ""}
 
-    @classmethod
-    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
-        with in_one_line():
-            spider = super().from_crawler(crawler, *args, **kwargs)
-            if spider.out != "-":
-                try_out(Path(spider.out, "manifest.jsonl"))
-                if spider.rate:
-                    crawler.settings.set("SCHEDULER", "scrapy_focus.FreshScheduler", "spider")
-                again = Again(crawler, Path(spider.out), new_only=spider.new_only, comes_back=bool(spider.rate))
-                spider.again = again
-                spider.follow_roots(Path(spider.out))
-        crawler.signals.connect(spider.opened, signals.spider_opened)
+    def set_up(self, crawler: Crawler) -> None:
+        """Set what follows from the arguments, and make the folder ready.
+
+        Raises
+        ------
+        UsageError
+            If it cannot be written.
+        """
         settings = crawler.settings
-        if spider.out == "-":
+        if self.rate:
+            settings.set("SCHEDULER", "scrapy_focus.FreshScheduler", "spider")
+            settings.set("FOCUS_BUDGET_RATE", str(self.rate), "spider")
+        if self.out != "-":
+            try_out(Path(self.out, "manifest.jsonl"))
+            again = Again(crawler, Path(self.out), new_only=self.new_only, comes_back=bool(self.rate))
+            self.again = again
+            self.follow_roots(Path(self.out))
+        crawler.signals.connect(self.opened, signals.spider_opened)
+        if self.out == "-":
             settings.set("ITEM_PIPELINES", {PrintUrls: 300}, "spider")
         settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", LongPagesAreCut, 585)
-        settings.set("FOCUS_GOAL", spider.goal, "spider")
-        if spider.sitemaps:
-            spider.named_sitemaps = NamedSitemaps(crawler)
-        if spider.rate:
-            settings.set("SCHEDULER", "scrapy_focus.FreshScheduler", "spider")
-            settings.set("FOCUS_BUDGET_RATE", str(spider.rate), "spider")
-        if spider.budget:
-            settings.set("FOCUS_BUDGET_REQUESTS", spider.budget, "spider")
-        if spider.again is not None:
+        settings.set("FOCUS_GOAL", self.goal, "spider")
+        if self.sitemaps:
+            self.named_sitemaps = NamedSitemaps(crawler)
+        if self.budget:
+            settings.set("FOCUS_BUDGET_REQUESTS", self.budget, "spider")
+        if self.again is not None:
             facts = {
-                "spider": spider.name, "roots": spider.roots, "types": str(spider.goal.wanted), "budget": spider.budget,
-                "fixed": spider.fixed, "rate": str(spider.rate or ""),
+                "spider": self.name, "roots": self.roots, "types": str(self.goal.wanted), "budget": self.budget,
+                "fixed": self.fixed, "rate": str(self.rate or ""),
             }  # fmt: skip
-            spider.notes = CrawlNotes(
-                crawler, out=spider.again.out, run=spider.again.run, facts=facts, left_out=spider.left_out,
-                comes_back=bool(spider.rate),
+            self.notes = CrawlNotes(
+                crawler, out=self.again.out, run=self.again.run, facts=facts, left_out=self.left_out,
+                comes_back=bool(self.rate),
             )  # fmt: skip
-        for word, meant in slips(spider.words):
-            spider.logger.warning("%s is taken as an extension; did you mean %s?", brief(word), meant)
-        be_quiet()
-        return spider
+        for word, meant in slips(self.words):
+            self.logger.warning("%s is taken as an extension; did you mean %s?", brief(word), meant)
 
     def parse(self, response: Response, **kwargs: Any) -> Iterator[Any]:
         if self.again is not None:

@@ -14,7 +14,6 @@ from scrapy.http import HtmlResponse
 from scrapy.utils.response import get_base_url
 
 from scrapy_focus.core.printable import brief, printable
-from scrapy_focus.engine.failure import in_one_line
 from scrapy_focus.engine.marks import FOUND_ON
 from scrapy_focus.engine.pages import can_be_read
 from scrapy_focus.found.crawls import Run
@@ -24,7 +23,7 @@ from scrapy_focus.policies.hotqueue import HotQueue
 from scrapy_focus.policies.importance import ORDERS, Importance
 from scrapy_focus.policies.treeq.features import Words
 from scrapy_focus.spiders.arguments import budget_of, refuse_unknown, try_out
-from scrapy_focus.spiders.following import NO_PAGES, be_quiet
+from scrapy_focus.spiders.following import NO_PAGES
 from scrapy_focus.spiders.items import ImportantPage
 from scrapy_focus.spiders.links import LinkNotes
 from scrapy_focus.spiders.middlewares import VeryLongPagesAreCut
@@ -36,7 +35,6 @@ from scrapy_focus.web.mime import FILE_TYPES, blocked_extensions, extension
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from typing import Self
 
     from scrapy.crawler import Crawler
     from scrapy.http import Response
@@ -113,14 +111,6 @@ class ImportantSpider(SiteSpider):
     def fixed(self) -> dict[str, str]:
         """The arguments with which alone a job of this crawl resumes, in one way to write them."""
         return {"by": self.by, "words": ",".join(self.words)}
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
-        with in_one_line():
-            spider = super().from_crawler(crawler, *args, **kwargs)
-            spider.set_up(crawler)
-        be_quiet()
-        return spider
 
     def set_up(self, crawler: Crawler) -> None:
         """Set what follows from the arguments, and make the folder ready.

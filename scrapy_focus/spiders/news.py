@@ -11,7 +11,6 @@ from scrapy.http import HtmlResponse
 from scrapy.utils.response import get_base_url
 
 from scrapy_focus.core.printable import printable
-from scrapy_focus.engine.failure import in_one_line
 from scrapy_focus.engine.host import host_of
 from scrapy_focus.engine.inflight import ResponsePage
 from scrapy_focus.engine.marks import LINK, page_of
@@ -19,7 +18,7 @@ from scrapy_focus.engine.pages import can_be_read
 from scrapy_focus.found.news import Article, NewsList, time_text
 from scrapy_focus.goals.news import NewsGoal
 from scrapy_focus.spiders.arguments import budget_of, hours_of, rate_of, refuse_unknown, seconds_of, try_out
-from scrapy_focus.spiders.following import NO_PAGES, FollowingSpider, be_quiet
+from scrapy_focus.spiders.following import NO_PAGES, FollowingSpider
 from scrapy_focus.spiders.items import NewsArticle
 from scrapy_focus.spiders.listings import NamedSitemaps, feeds_named_in, links_of_listing
 from scrapy_focus.spiders.middlewares import LongPagesAreCut
@@ -107,14 +106,6 @@ class NewsSpider(FollowingSpider, SiteSpider):
     def fixed(self) -> dict[str, str]:
         """The arguments with which alone a job of this crawl resumes, in one way to write them."""
         return {"root": ",".join(sorted(set(self.roots))), "hours": f"{self.hours:g}"}
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
-        with in_one_line():
-            spider = super().from_crawler(crawler, *args, **kwargs)
-            spider.set_up(crawler)
-        be_quiet()
-        return spider
 
     def set_up(self, crawler: Crawler) -> None:
         """Set what follows from the arguments, and make the folder ready.

@@ -12,6 +12,8 @@ from scrapy.exceptions import UsageError
 
 from scrapy_focus.core.files import write_atomically
 from scrapy_focus.core.printable import brief, reason_of
+from scrapy_focus.engine.failure import in_one_line
+from scrapy_focus.spiders.following import be_quiet
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -53,9 +55,15 @@ class SiteSpider(scrapy.Spider):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
-        spider = super().from_crawler(crawler, *args, **kwargs)
-        crawler.signals.connect(spider.request_scheduled, signals.request_scheduled)  # before Scrapy refuses it
+        with in_one_line():
+            spider = super().from_crawler(crawler, *args, **kwargs)
+            crawler.signals.connect(spider.request_scheduled, signals.request_scheduled)  # before Scrapy refuses it
+            spider.set_up(crawler)
+        be_quiet()
         return spider
+
+    def set_up(self, crawler: Crawler) -> None:
+        """Set what follows from the arguments, and see whether what is found can be written."""
 
     async def start(self) -> AsyncIterator[Any]:
         for url in self.roots:

@@ -13,7 +13,6 @@ from scrapy.utils.response import get_base_url
 
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.printable import printable
-from scrapy_focus.engine.failure import in_one_line
 from scrapy_focus.engine.inflight import ResponsePage
 from scrapy_focus.engine.marks import FOUND_ON
 from scrapy_focus.engine.pages import can_be_read
@@ -23,7 +22,7 @@ from scrapy_focus.found.lines import read_lines
 from scrapy_focus.found.listed import domain_at, parts_of
 from scrapy_focus.goals.structured import StructuredDataGoal
 from scrapy_focus.spiders.arguments import budget_of, number_of, refuse_unknown, seeds_of, try_out, words_in
-from scrapy_focus.spiders.following import MANY_HOSTS, FollowingSpider, be_quiet
+from scrapy_focus.spiders.following import MANY_HOSTS, FollowingSpider
 from scrapy_focus.spiders.items import StructuredEntity
 from scrapy_focus.spiders.middlewares import LongDataPagesAreCut, RedirectsAreLinks, redirect_of, refresh_of
 from scrapy_focus.spiders.notes import CrawlNotes
@@ -35,7 +34,6 @@ from scrapy_focus.web.mime import FILE_TYPES, blocked_extensions, extension
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-    from typing import Self
 
     import scrapy
     from scrapy.crawler import Crawler
@@ -136,14 +134,6 @@ class StructuredSpider(FollowingSpider, SiteSpider):
             "types": ",".join(self.goal.names), "least": least, "syntaxes": ",".join(self.goal.syntaxes),
             "per_domain": str(self.per_domain or ""), "stay": "yes" if self.is_one_host else "",
         }  # fmt: skip
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
-        with in_one_line():
-            spider = super().from_crawler(crawler, *args, **kwargs)
-            spider.set_up(crawler)
-        be_quiet()
-        return spider
 
     def set_up(self, crawler: Crawler) -> None:
         """Set what follows from the arguments, and make the file or folder ready.
