@@ -119,6 +119,8 @@ def test_what_appears_on_a_known_page_goes_before_what_may_be_old() -> None:
     delays = [at - (key % 1000 + 1) * 2 * HOUR for key, at in first.items() if at > 3 * DAY]
     assert len(delays) > 70
     assert np.mean(delays) < 3 * HOUR
+    earned = [reward for name, reward, _ in policy.best_arms(10) if name.startswith("new on a known page: ")]
+    assert sum(earned) > 70, "they have arms of their own"
 
 
 def test_copies_are_visited_by_what_they_are_worth_and_none_is_forgotten() -> None:
