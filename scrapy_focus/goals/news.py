@@ -3,49 +3,32 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from hashlib import blake2b
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.printable import brief
-from scrapy_focus.web.dates import at_most, read_markup, seconds_of
-from scrapy_focus.web.html import page_links, page_text, parsed
+from scrapy_focus.web.documents import Document, document_of, print_of
+from scrapy_focus.web.html import page_links, parsed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from lxml.etree import _Element
 
     from scrapy_focus.core.types import Outcome, Page
 
-_PARAGRAPH = 20  # words outside of links, from which on a paragraph is one of a document, and no teaser
-_DOCUMENT = 60  # words in such paragraphs that make a document
-_ELEMENTS = 20_000  # of the paragraphs of a page that are looked at: they may stand in each other
 _LINKS = 2_000  # of a page that are remembered
-_AT_ONCE = 60.0  # seconds: a Last-Modified that is younger says when the page was made, and not when it was written
 _SEEN = 100_000  # documents that are remembered
 _PAGES = 20_000  # pages of which it is remembered when they were visited
 _APPEARED = 20_000  # links that are remembered as new
-_PRINT = 16  # bytes that stand for a link or a text
+_PRINT = 16  # bytes that stand for a link
 _BITS = 24  # of a place in the memory of links: 2 MB, for a million links
-
-
-class Reading(NamedTuple):
-    """What a page says of itself, as far as it may be news."""
-
-    url: str
-    is_document: bool = False  # and no list of others, or something to click at
-    published: float | None = None  # as it says itself, in seconds since the epoch
-    by: str = ""  # where it says so: "json-ld", "meta", "time", "header"
-    digest: bytes = b""  # the same for the same text
 
 
 class Content(NamedTuple):
     """What a :class:`NewsGoal` reads of a page."""
 
-    reading: Reading
+    reading: Document
     links: bytes  # 16 bytes for each
 
 
@@ -105,7 +88,7 @@ class NewsGoal:
         self._look_at_links(outcome.pick.key, links, at)
         if not is_new:
             return 0.0
-        for each in (reading.digest, _print(reading.url)):
+        for each in (reading.digest, print_of(reading.url)):
             _remember(self._seen, each, at, _SEEN)
         return 1.0
 
@@ -114,7 +97,7 @@ class NewsGoal:
         if outcome.pick.key in self._visited:
             _remember(self._visited, outcome.pick.key, outcome.at, _PAGES)
 
-    def reading(self, page: Page) -> Reading:
+    def reading(self, page: Page) -> Document:
         """Return what a page says of itself, from its tree where that is there as ``root``."""
         return self.content(page).reading
 
@@ -123,29 +106,27 @@ class NewsGoal:
         root = getattr(page, "root", None)
         root = parsed(page.text) if root is None else root
         if root is None:
-            return Content(Reading(page.url), b"")
+            return Content(Document(page.url), b"")
         found = self._contents.get(root)
         if found is None:
-            found = self._contents[root] = Content(_reading(page, root), _links_of(root, page.url))
+            found = self._contents[root] = Content(document_of(page, root), _links_of(root, page.url))
         return found
 
-    def published(self, reading: Reading, at: float) -> float | None:
+    def published(self, reading: Document, at: float) -> float | None:
         """Return when a page that was visited at a time was published; ``None`` where nothing tells.
 
         All times are in seconds since the epoch.
         """
-        said = None if reading.published is None else at_most(reading.published, at)
-        if said is not None and not (reading.by == "header" and at - said < _AT_ONCE):
-            return said
-        return self._appeared.get(_print(reading.url))
+        said = reading.published_at(at)
+        return self._appeared.get(print_of(reading.url)) if said is None else said
 
-    def is_news(self, reading: Reading, at: float) -> bool:
+    def is_news(self, reading: Document, at: float) -> bool:
         """Whether a page that was visited at a time is a document that is young enough; it may have been had before."""
         published = self.published(reading, at) if reading.is_document else None
         return published is not None and at - published <= self.hours * 3600
 
-    def _has(self, reading: Reading) -> bool:
-        return reading.digest in self._seen or _print(reading.url) in self._seen
+    def _has(self, reading: Document) -> bool:
+        return reading.digest in self._seen or print_of(reading.url) in self._seen
 
     def _look_at_links(self, key: int, links: bytes, at: float) -> None:
         """Remember the links of a page, and which of them are new on one that had been visited without them."""
@@ -184,41 +165,8 @@ class _Links:
         return is_new
 
 
-def _reading(page: Page, root: _Element) -> Reading:
-    markup = read_markup(root)
-    text = " ".join(_paragraphs(root))
-    is_document = markup.is_article or text.count(" ") >= _DOCUMENT
-    if not is_document:
-        return Reading(page.url)
-    published, by = markup.published or (None, "")
-    if published is None:
-        header = next((value for name, value in page.headers.items() if name.lower() == "last-modified"), "")
-        published, by = seconds_of(header), "header"
-    return Reading(page.url, True, published, by if published is not None else "", _print(text or page_text(root)))
-
-
-def _paragraphs(root: _Element) -> Iterator[str]:
-    """Yield the texts of the long paragraphs of a page, without their links."""
-    room = _ELEMENTS
-    for element in root.iter("p"):
-        if room <= 0:
-            return
-        pieces = [element.text or ""]
-        for child in islice(element.iter(), 1, room):
-            pieces.append(" " if child.tag == "a" or not isinstance(child.tag, str) else child.text or "")
-            pieces.append(child.tail or "")
-        room -= 1 + len(pieces) // 2
-        words = "".join(pieces).split()
-        if len(words) >= _PARAGRAPH:
-            yield " ".join(words)
-
-
 def _links_of(root: _Element, url: str) -> bytes:
-    return b"".join(_print(link) for link, _ in islice(page_links(root, url), _LINKS))
-
-
-def _print(text: str) -> bytes:
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=_PRINT).digest()
+    return b"".join(print_of(link) for link, _ in islice(page_links(root, url), _LINKS))
 
 
 def _remember(memory: OrderedDict[Any, float], each: Any, at: float, most: int) -> None:
