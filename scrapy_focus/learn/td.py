@@ -80,6 +80,12 @@ class Td:
         self.normalised = normalised
         self.weights: NDArray[np.float64] = np.zeros(k) if rng is None else rng.normal(0, _SPREAD, k)
 
+    def copy(self) -> Td:
+        """Return another one that knows the same."""
+        other = Td(self.k, alpha=self.alpha, gamma=self.gamma, normalised=self.normalised)
+        other.weights = self.weights.copy()
+        return other
+
     def value(self, states: NDArray[Any]) -> NDArray[np.float64]:
         """Return what states are worth, shape (n,), for shape (n, k)."""
         found: NDArray[np.float64] = states @ self.weights
