@@ -18,6 +18,7 @@ Palotai, Farkas, Lőrincz: Selection in scale-free small world. CEEMAS 2005, LNC
 
 from __future__ import annotations
 
+import copy
 import math
 from collections import defaultdict
 from dataclasses import dataclass
@@ -125,6 +126,10 @@ class SentNotes:
         """What is counted now and was not was sent when the outcome before this one came."""
         self._times += [self._before] * (self._policy.sent - len(self._times))
         self._before = at
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Goal:
+        """Return a copy of the goal alone: it is made to tell what a whole site is worth, and nothing is sent for it."""
+        return copy.deepcopy(self._goal, memo)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):

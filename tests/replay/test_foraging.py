@@ -20,7 +20,7 @@ from tests.made import EachAgain
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from scrapy_focus import Outcome
+    from scrapy_focus import Frontier, Mission, Outcome
     from scrapy_focus.replay.harvest import Harvest
 
 BEGIN = 1_767_571_200.0  # 5 January 2026, 0:00 UTC
@@ -74,6 +74,9 @@ class Visits(EachAgain):
 
     def __init__(self) -> None:
         super().__init__(every=2 * HOUR)
+
+    def open(self, frontier: Frontier, rng: np.random.Generator, mission: Mission) -> None:
+        super().open(frontier, rng, mission)
         self.sent = 0
 
     def learn(self, outcome: Outcome) -> None:
