@@ -32,6 +32,7 @@ from scrapy_focus.core.mission import Mission as Mission
 from scrapy_focus.core.mission import Topic as Topic
 from scrapy_focus.core.policy import Left as Left
 from scrapy_focus.core.policy import Policy as Policy
+from scrapy_focus.core.policy import PolicyTable as PolicyTable
 from scrapy_focus.core.policy import WatchedPage as WatchedPage
 from scrapy_focus.core.stop import CostLimit as CostLimit
 from scrapy_focus.core.stop import Plateau as Plateau

@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
 
     from scrapy_focus.core.crawl import Status
-    from scrapy_focus.core.policy import Policy, WatchedPage
+    from scrapy_focus.core.policy import Policy, PolicyTable, WatchedPage
     from scrapy_focus.core.types import Link, Outcome, Pick
     from scrapy_focus.engine.host import Host
     from scrapy_focus.web.nearcopies import Ignored
@@ -360,6 +360,10 @@ class FocusScheduler(BaseScheduler):
     def watched(self, most: int) -> list[WatchedPage]:
         """Return up to so many of the pages that come back, those with most visits first."""
         return self.crawl.watched(most)
+
+    def tables(self) -> list[PolicyTable]:
+        """Return the tables that the policy shows of itself."""
+        return self.crawl.tables()
 
     def knows(self, keys: Sequence[int]) -> list[State]:
         """Return what the crawl knows about each key."""

@@ -48,8 +48,9 @@ def check_policy(make: Callable[[], Policy], *, pages: int = 60, seed: int = 0, 
     with eight in flight; it never selects while nothing waits, nor a host that is busy; the same seed gives the same
     order; where few links may wait, it gives up as many as it is asked to, and the same ones with the same seed; it
     stays alive through failures, HEADs, and picks that are released; it can be pickled in mid-crawl and makes the same
-    choices then; ``explain`` gives what JSON can hold; it does not change the links that it is given. What the policy
-    raises itself, or the crawl on its account (:class:`~scrapy_focus.core.errors.PolicyError`), comes through as it is.
+    choices then; ``explain`` gives what JSON can hold; ``tables`` gives tables, and changes no choice; it does not
+    change the links that it is given. What the policy raises itself, or the crawl on its account
+    (:class:`~scrapy_focus.core.errors.PolicyError`), comes through as it is.
     """
     _check_parameters(make())
     site = _Site(pages)
@@ -63,6 +64,9 @@ def check_policy(make: Callable[[], Policy], *, pages: int = 60, seed: int = 0, 
     _require(again == orders[0], f"the same seed gave another order: {_first_difference(orders[0], again)}")
     stored = _crawl(make(), site, mission, seed=seed, in_flight=1, pickle_after=len(orders[0]) // 2)
     _require(stored == orders[0], f"after pickling it chose otherwise: {_first_difference(orders[0], stored)}")
+    if make().can("tables"):
+        shown = _crawl(make(), site, mission, seed=seed, in_flight=1, asks_tables=True)
+        _require(shown == orders[0], f"tables() changed its choices: {_first_difference(orders[0], shown)}")
     for k in (1, 8):
         few = [_crawl(make(), site, mission, seed=seed, in_flight=k, most_waiting=_MOST_WAITING) for _ in range(2)]
         _require(few[0] == few[1], f"where few links may wait, {_first_difference(*few)} with the same seed")
@@ -149,6 +153,7 @@ def _crawl(
     seed: int,
     in_flight: int,
     pickle_after: int = -1,
+    asks_tables: bool = False,
     most_waiting: int | None = None,
 ) -> list[tuple[str, str]]:
     clock = _Clock()
@@ -167,6 +172,8 @@ def _crawl(
         if pick is not None:
             _require(pick.host not in busy, f"select() gave a link of the busy host {pick.host}")
             _check_explanation(crawl.policy, pick)
+            if asks_tables:
+                crawl.tables()
             if len(order) % 13 == 12 and released < len(order) // 13:
                 released += 1
                 crawl.release(pick.id)

@@ -14,8 +14,8 @@ import numpy as np
 from scrapy_focus.core.errors import ConfigError, FocusError, GoalError, PolicyError
 from scrapy_focus.core.frontier import Drawn, Ranked, Ranks
 from scrapy_focus.core.frontier import Frontier as FrontierProtocol
-from scrapy_focus.core.policy import Left, Policy
-from scrapy_focus.core.printable import brief
+from scrapy_focus.core.policy import Left, Policy, PolicyTable
+from scrapy_focus.core.printable import brief, printable
 from scrapy_focus.core.types import NOT_NOW, Pick, Placement, State
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 _MOST_ARMS = 1_000_000
 _LARGEST = sys.float_info.max
+_TABLES, _COLUMNS, _ROWS = 10, 20, 1000  # that a policy may show
+_LONGEST_CELL, _LONGEST_HEAD = 1000, 100  # characters
 
 
 def worth(goal: Goal, outcome: Outcome) -> float | None:
@@ -127,6 +129,58 @@ def best_of(policy: Policy, k: int) -> list[tuple[str, float, int]]:
             )
         best.append((each[0], earned, int(pulls)))
     return best
+
+
+def tables_of(policy: Policy) -> list[PolicyTable]:
+    """Return the tables that a policy shows of itself: plain values, texts in one line, long ones cut.
+
+    Of many tables, columns or rows the first are returned.
+
+    Raises
+    ------
+    PolicyError
+        If they are no tables, a row has another length than the columns, or a value is neither a text nor a finite
+        number.
+    """
+    answer = policy.tables()
+    if not isinstance(answer, (list, tuple)) or isinstance(answer, PolicyTable):
+        raise PolicyError(f"tables() answered {brief(answer)}; return a list of PolicyTable(title, columns, rows)")
+    return [_table(each) for each in answer[:_TABLES]]
+
+
+def _table(each: object) -> PolicyTable:
+    if isinstance(each, (tuple, list)) and len(each) == len(PolicyTable._fields):
+        title, columns, rows = each
+        is_sound = isinstance(columns, (tuple, list)) and columns and isinstance(rows, (tuple, list))
+        if is_sound and all(isinstance(text, str) for text in (title, *columns)):
+            names = tuple(printable(name, _LONGEST_HEAD) for name in columns[:_COLUMNS])
+            found = [_row(row, len(columns), title)[:_COLUMNS] for row in rows[:_ROWS]]
+            return PolicyTable(printable(title, _LONGEST_HEAD), names, found)
+    raise PolicyError(
+        f"tables() has {brief(each)}; return a list of PolicyTable(title, columns, rows): a text, texts, and tuples"
+    )
+
+
+def _row(row: object, width: int, title: str) -> tuple[str | float | int, ...]:
+    if not isinstance(row, (tuple, list)) or len(row) != width:
+        raise PolicyError(f"tables() has the row {brief(row)} in {brief(title)}; it takes {width} values, one a column")
+    cells = [_cell(value) for value in row]
+    for value, cell in zip(row, cells, strict=True):
+        if cell is None:
+            raise PolicyError(
+                f"tables() has the value {brief(value)} in {brief(title)}; it takes texts and finite numbers"
+            )
+    return tuple(cell for cell in cells if cell is not None)
+
+
+def _cell(value: object) -> str | float | int | None:
+    """Return a text in one line or a number of Python's, ``None`` for what is neither."""
+    if isinstance(value, str):
+        return printable(value, _LONGEST_CELL)
+    number = _number(value)
+    if number is None or not math.isfinite(number):
+        return None
+    return int(value) if isinstance(value, (int, np.integer)) else number
 
 
 def explained(policy: Policy, pick: Pick) -> dict[str, Any]:

@@ -38,6 +38,7 @@ from scrapy_focus.core.contract import (
     selected,
     sleeping_of,
     states_of,
+    tables_of,
     worth,
 )
 from scrapy_focus.core.errors import ConfigError, FocusError, GoalError, PolicyError, StorageError
@@ -61,7 +62,7 @@ if TYPE_CHECKING:
     from scrapy_focus.core.goal import Goal
     from scrapy_focus.core.keeper import Keeper
     from scrapy_focus.core.log import EventLog
-    from scrapy_focus.core.policy import Left, Policy, WatchedPage
+    from scrapy_focus.core.policy import Left, Policy, PolicyTable, WatchedPage
     from scrapy_focus.core.stop import StopRule
     from scrapy_focus.core.types import Signal
 
@@ -70,7 +71,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _SHOWN_ERRORS = 3  # with traceback; after that they are only counted
-_SHOWN_ONCE = frozenset({"best_arms", "due", "expected_cost", "expected_left"})  # asked again and again
+_SHOWN_ONCE = frozenset({"best_arms", "due", "expected_cost", "expected_left", "tables"})  # asked again and again
 _SHORTEST = 1.0  # seconds for which a late reward is waited for, or not at all
 _LONGEST = 1000  # characters of a reason
 _RECENT = 256  # rewards of which it is remembered when they came
@@ -451,6 +452,11 @@ class Crawl:
     def watched(self, most: int) -> list[WatchedPage]:
         """Return up to ``most`` of the pages that come back, those with most visits first."""
         found = self._ask("watched", self.policy.watched, most)
+        return [] if found is FAILED else found
+
+    def tables(self) -> list[PolicyTable]:
+        """Return the tables that the policy shows of itself; none where it fails."""
+        found = self._ask("tables", tables_of, self.policy)
         return [] if found is FAILED else found
 
     @property

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from scrapy_focus.core.types import Link, Outcome, Pick, Placement, Signal, State
 
 #: Methods that a policy may do without; what depends on them asks :meth:`Policy.can`.
-Ability = Literal["again", "due", "expected_cost", "expected_left", "hear", "know", "load", "save"]
+Ability = Literal["again", "due", "expected_cost", "expected_left", "hear", "know", "load", "save", "tables"]
 
 
 class Left(NamedTuple):
@@ -50,6 +50,18 @@ class WatchedPage(NamedTuple):
     targets: float  # new targets a day that are expected on it
     last: float  # visit, in seconds since the epoch
     next: float | None  # planned visit, likewise; None: it is due
+
+
+class PolicyTable(NamedTuple):
+    """A table that a policy shows of itself: of its arms, of what it watches, of whatever it is made of.
+
+    Texts are cut where they are long, and shown in one line; a text that is a URL becomes a link on pages. Numbers are
+    finite. The rows that matter most come first, as some places show only these.
+    """
+
+    title: str  # what the rows are, in a few words
+    columns: tuple[str, ...]  # their names; the first says what a row is about
+    rows: list[tuple[str | float | int, ...]]  # a value for each column
 
 
 class Policy(ABC):
@@ -202,6 +214,13 @@ class Policy(ABC):
         """Return up to ``most`` of the pages that are fetched again and again, those with most visits first.
 
         It may be linear in these pages, and is asked now and then.
+        """
+        return []
+
+    def tables(self) -> list[PolicyTable]:
+        """Return what the policy shows of itself, for the panel of a crawl, its page and ``focus-status``.
+
+        It may be linear in what the policy knows, and is asked now and then, and at the end. It changes nothing.
         """
         return []
 

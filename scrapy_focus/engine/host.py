@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from scrapy_focus.core.crawl import Status
-    from scrapy_focus.core.policy import Policy, WatchedPage
+    from scrapy_focus.core.policy import Policy, PolicyTable, WatchedPage
     from scrapy_focus.core.types import Outcome, State
     from scrapy_focus.engine.inflight import Entry, InFlight
     from scrapy_focus.web.nearcopies import Ignored
@@ -62,6 +62,9 @@ class Host(Protocol):
 
     def watched(self, most: int) -> list[WatchedPage]:
         """Return up to so many of the pages that come back, those with most visits first."""
+
+    def tables(self) -> list[PolicyTable]:
+        """Return the tables that the policy shows of itself."""
 
     def knows(self, keys: Sequence[int]) -> list[State]:
         """Return what the crawl knows about each key."""

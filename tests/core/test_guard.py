@@ -8,7 +8,17 @@ from itertools import count
 import numpy as np
 import pytest
 
-from scrapy_focus import Crawl, EventLog, FocusError, GoalError, Outcome, Placement, PolicyError, memory_frontier
+from scrapy_focus import (
+    Crawl,
+    EventLog,
+    FocusError,
+    GoalError,
+    Outcome,
+    Placement,
+    PolicyError,
+    PolicyTable,
+    memory_frontier,
+)
 from scrapy_focus.core.stop import CostLimit
 from tests.made import Clock, Recording, fetch, links
 
@@ -215,6 +225,46 @@ def test_best_arms_may_have_any_numbers() -> None:
     best = (("a", np.float32(0.5), np.int64(i)) for i in count())
     crawl = Crawl(Answering(best_arms=best), frontier=memory_frontier, strict=True)
     assert crawl.status(best=2).best_arms == [("a", 0.5, 0), ("a", 0.5, 1)]
+
+
+TABLES = [
+    "tables", 5, None, [None], [("a", ("b",))], [(1, ("b",), [])], [("a", "b", [])], [("a", (), [])], [("a", (1,), [])],
+    [("a", ("b",), "c")], [("a", ("b",), [("c", "d")])], [("a", ("b",), ["c"])], [("a", ("b",), [(None,)])],
+    [("a", ("b",), [(math.nan,)])], [("a", ("b",), [(np.inf,)])], [("a", ("b",), [(10**400,)])],
+    [("a", ("b",), [(b"c",)])], PolicyTable("a", ("b",), [("c",)]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("tables", TABLES, ids=kind)
+def test_tables_that_are_none_are_not_shown(tables, caplog) -> None:
+    """There is none then; the log says once what is wrong, and what is expected."""
+    crawl = Crawl(Answering(tables=tables), frontier=memory_frontier)
+    assert [crawl.tables() for _ in range(5)] == [[]] * 5
+    assert crawl.counts["error/tables"] == 5
+    [record] = [record for record in caplog.records if "tables of Answering failed" in record.getMessage()]
+    assert any(said in record.getMessage() for said in ("return a list of PolicyTable", "values", "finite numbers"))
+
+
+def test_tables_come_as_plain_values_of_a_bounded_size() -> None:
+    """Numbers are those of Python, texts stand in one line and are cut, and only the first of many things come."""
+    row = ("=1\n\x1b" + "x" * 9000, np.int64(3), np.float32(0.5), True, 10**300)
+    table = PolicyTable("t\n" * 900, ["a\n", *"bcde"], [row] * 3000)
+    [*tables, last] = Crawl(Answering(tables=(table,) * 30), frontier=memory_frontier, strict=True).tables()
+    assert len(tables) == 9
+    assert isinstance(last, PolicyTable)
+    assert (last.columns, len(last.rows), len(last.title)) == (("a\\n", *"bcde"), 1000, 100)
+    text, *numbers = last.rows[0]
+    assert (text[:7], len(text)) == ("=1\\n\\x1b"[:7], 1000)
+    assert [type(number) for number in numbers] == [int, float, int, int]
+    wide = PolicyTable("t", ("c",) * 50, [(1,) * 50])
+    [cut] = Crawl(Answering(tables=[wide]), frontier=memory_frontier, strict=True).tables()
+    assert (len(cut.columns), len(cut.rows[0])) == (20, 20)
+
+
+def test_a_policy_without_tables_has_none() -> None:
+    """A policy need not show anything of itself."""
+    crawl = Crawl(Recording(), frontier=memory_frontier, strict=True)
+    assert (crawl.tables(), crawl.policy.can("tables")) == ([], False)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from scrapy_focus import FocusError, Ordering, Placement, check_policy
+from scrapy_focus import FocusError, Ordering, Placement, PolicyTable, check_policy
 from scrapy_focus.core.types import State
 from scrapy_focus.policies.orderings import BreadthFirst
 from scrapy_focus.policies.orderings import Random as Shuffled
@@ -177,6 +177,16 @@ class GivesUpByChance(BreadthFirst):
         return n
 
 
+class ShowsNothingOfUse(BreadthFirst):
+    def tables(self):
+        return [PolicyTable("Links", ("link", "worth"), [("a", 1), ("b",)])]
+
+
+class DrawsWhatItShows(Shuffled):
+    def tables(self):
+        return [PolicyTable("Luck", ("throw",), [(self.rng.random(),)])]
+
+
 class TakesWhatItGivesUp(BreadthFirst):
     def give_up(self, n):
         for _ in range(n):
@@ -211,6 +221,8 @@ BROKEN = {
     ClaimsToGiveUp: r"give_up\(\d+\) answered \d+, and gave up",
     GivesUpByChance: "where few links may wait, step",
     TakesWhatItGivesUp: "took links out",
+    ShowsNothingOfUse: "it takes 2 values, one a column",
+    DrawsWhatItShows: r"tables\(\) changed its choices: step",
     CountsInTheClass: "the same seed gave another order",
 }
 
