@@ -35,7 +35,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 import news
-from scrapy_focus import Budget, Mission, NewsGoal, ReinforcingAgent
+from scrapy_focus import Budget, Mission, NewsGoal
+from scrapy_focus.goals.news import ReinforcingAgent
 from scrapy_focus.policies.foragers import Foragers
 from scrapy_focus.recordings.format import RecordedPage, RecordedSite
 from scrapy_focus.replay.foraging import SentNotes, births_of, foraging
@@ -301,7 +302,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--days", type=float, help="how long (paper: 6, news: 4)")
     parser.add_argument("--seeds", type=int, default=5, help="how many sites of each kind (5)")
     parser.add_argument("--folder", type=Path, default=Path("news-sites"), help="where recordings are (news-sites)")
-    parser.add_argument("--jobs", type=int, default=1, help="sites at a time (1)")
+    parser.add_argument("--jobs", type=int, default=1, help="sites at a time (1); 0: in this process")
     parser.add_argument("--lines", type=Path, help="file to which each run is appended as JSON")
     options = parser.parse_args(arguments)
     experiment = EXPERIMENTS[options.experiment]
@@ -316,8 +317,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     runs = done_before(options.lines)
     missing = [task for task in tasks if task not in runs]
     sites = [list(each) for _, each in groupby(missing, lambda task: (task.site, task.seed))]
-    with ProcessPoolExecutor(options.jobs) as pool:
-        for done in pool.map(partial(crawl_all, options.folder, lines=options.lines), sites):
+    with ProcessPoolExecutor(options.jobs or 1) as pool:
+        crawl_site = partial(crawl_all, options.folder, lines=options.lines)
+        for done in (pool.map if options.jobs else map)(crawl_site, sites):
             runs |= {Task(*(run[name] for name in Task._fields)): run for run in done}
     tasks.sort(key=lambda task: (task.rate, task.seed))
     shown = [runs[task] for task in tasks]
