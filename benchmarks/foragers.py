@@ -1,9 +1,10 @@
 """What foragers find on news sites that change, what it costs, and whether it is what their authors found.
 
 Two experiments. ``paper`` has the nine measures of Palotai, Farkas and Lőrincz (``scrapy_focus/replay/foraging.py``),
-beside the figures that they published: a small world of news and the same with its links exchanged at random, crawls
-that begin with the front page and nine sections, 2.6 seconds a download, and the reinforcing agent, which pays for each
-version of a document that is no older than a day. ``news`` has the four sites of ``news.py`` on a budget, crawls that
+beside the figures that they published. Its sites are small worlds of news, and the same with the links of articles
+exchanged at random; near, or with new articles on lists far from the front page. Crawls begin with the front page and
+nine sections, a download takes 2.6 seconds, and the reinforcing agent pays for each version of a document that is no
+older than a day. ``news`` has the four sites of ``news.py`` on a budget, crawls that
 begin with the front page alone, and pays for each article once.
 
 The discovery of what is born is measured alike: articles count that are born from hour 24 on until 6 hours before the
@@ -26,7 +27,7 @@ import math
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -35,8 +36,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 import news
-from scrapy_focus import Budget, Mission, NewsGoal
-from scrapy_focus.goals.news import ReinforcingAgent
+from scrapy_focus import Budget, Mission, NewsGoal, ReinforcingAgent
 from scrapy_focus.policies.foragers import Foragers
 from scrapy_focus.recordings.format import RecordedPage, RecordedSite
 from scrapy_focus.replay.foraging import SentNotes, births_of, foraging
@@ -121,6 +121,13 @@ class Site(RecordedSite):
         return self._headers[page]
 
 
+_WORLD = Manner(small_world=True, topical=True)
+WORLDS = {
+    "small world": _WORLD,
+    "rewired": replace(_WORLD, rewired=True),
+    "far small world": replace(_WORLD, far=True),
+    "far rewired": replace(_WORLD, far=True, rewired=True),
+}
 FORAGERS: dict[str, Callable[[], Policy]] = {
     **{mode: partial(Foragers, mode=mode) for mode in ("WL", "RL", "WLRL")},
     "fixed": partial(Foragers, mode="fixed", order="random"),
@@ -130,7 +137,7 @@ FORAGERS: dict[str, Callable[[], Policy]] = {
 POLICIES: dict[str, Callable[[], Policy]] = {**FORAGERS, **news.POLICIES}
 EXPERIMENTS = {
     "paper": Experiment(
-        sites={"small world": Manner(), "rewired": Manner()}, days=6.0, rates=(33_240,), latency=2.6, roots=ROOTS,
+        sites=WORLDS, days=6.0, rates=(33_240,), latency=2.6, roots=ROOTS,
         policies=("WL 2005", "RL 2005", "WLRL 2005", "fixed 2005", "restarts"), goal=QuickAgent,
     ),
     "news": Experiment(

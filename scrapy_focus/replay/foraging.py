@@ -128,7 +128,7 @@ class SentNotes:
         self._before = at
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Goal:
-        """Return a copy of the goal alone: it is made to tell what a whole site is worth, and nothing is sent for it."""
+        """Return a copy of the goal alone: it tells what a whole site is worth, and nothing is sent for that."""
         return copy.deepcopy(self._goal, memo)
 
     def __getattr__(self, name: str) -> Any:
