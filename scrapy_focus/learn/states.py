@@ -14,6 +14,8 @@ import numpy as np
 from scrapy_focus.web.words import numbers_of, words_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
 N_WORDS = 1 << 14  # numbers to which words are hashed; two bytes hold one
@@ -21,6 +23,10 @@ N_WORDS = 1 << 14  # numbers to which words are hashed; two bytes hold one
 _READ = 20_000  # characters of a text that are read
 _DIMENSIONS = 50  # in which texts are sorted into groups
 _MOST = (1 << 16) - 1  # times that a word counts
+_READ_OF_A_LINK = 400
+_LIKE = 0.5  # how far pages are like those that link to them
+_WORTH = 30  # words of a link that say as much of its page as the page that links to it
+_NEAR = 0.999  # of 1 and -1, beyond which states are not told apart
 _EQUAL = 1e-6  # deviation below which an output is the same for all texts
 
 
@@ -82,11 +88,16 @@ class TextStates:
         self.sample = sample
         self.seed = seed
         self.version = 0
+        self._asked: list[int] = []  # of each text until the groups were made, its place in the sample; -1: no words
         self._seen = 0  # texts with words
-        self._sample: dict[bytes, tuple[NDArray[np.uint16], NDArray[np.uint16]]] = {}  # words and counts, by words
+        self._sample: list[tuple[NDArray[np.uint16], NDArray[np.uint16]]] = []  # words and counts, no words twice
+        self._places: dict[bytes, int] = {}  # in the sample, by words
         self._groups = np.zeros((0, k), np.float32)  # P(group | word), shape (2**14, k) when they were made
         self._mean = np.zeros(k, np.float32)  # over the sample
         self._scale = np.zeros(k, np.float32)  # 1 / deviation; 0 where all texts are alike
+        self._sampled = np.zeros((0, k), np.float32)
+        self._link_sums = np.zeros(k)  # of outputs of the texts of links, for each of their words
+        self._link_words = 0
 
     def state_of(self, text: str) -> NDArray[np.float32]:
         """Return the state of a text, shape (k,), each number from -1 to 1; zeros where nothing is known.
@@ -97,16 +108,60 @@ class TextStates:
         if not self.version:
             self._see(words, counts)
             return np.zeros(self.k, np.float32)
-        return np.tanh(self._standard(words, counts))
+        if not len(words):
+            return np.zeros(self.k, np.float32)
+        state: NDArray[np.float32] = np.tanh((self._outputs(words, counts) - self._mean) * self._scale)
+        return state
+
+    def sampled(self) -> NDArray[np.float32]:
+        """Return the states of all texts that had zeros since there were no groups, in their order, shape (n, k).
+
+        Texts with the same words, each any number of times, have the state of the first one. To be asked for once,
+        when the groups were made; then there are none.
+        """
+        found, self._sampled = self._sampled, self._sampled[:0]
+        return found
+
+    def predict(self, parent: NDArray[np.float32], texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return what the states of pages may be that were not read, shape (n, k), by what is known of links there.
+
+        ``parent`` is the state of the page with the links, shape (k,); a text has the words of a link and those of its
+        URL. Before the groups are made, all are 0.
+
+        The more words, the less the parent counts: with 30 both count the same, and without any word half of the parent
+        is left. Texts of links have other words than pages. So what all of them had in common until now is taken off
+        first.
+        """
+        if not self.version:
+            return np.zeros((len(texts), self.k), np.float32)
+        lists = [words_of(text[:_READ_OF_A_LINK]) for text in texts]
+        numbers = numbers_of([word for words in lists for word in words]) % N_WORDS
+        outputs = self._groups[numbers]
+        known = outputs.any(axis=1)
+        of = np.repeat(np.arange(len(lists)), [len(words) for words in lists])[known]
+        n_words = np.bincount(of, minlength=len(lists))
+        ends = np.cumsum(n_words)
+        sums = np.concatenate([np.zeros((1, self.k)), np.cumsum(outputs[known], axis=0, dtype=np.float64)])
+        own = (sums[ends] - sums[ends - n_words] - n_words[:, None] * self._mean) * self._scale
+        self._link_sums += own.sum(axis=0)
+        self._link_words += int(ends[-1]) if len(ends) else 0
+        own -= n_words[:, None] * (self._link_sums / max(self._link_words, 1))
+        inherited = _LIKE * np.arctanh(np.clip(parent.astype(np.float64), -_NEAR, _NEAR))
+        states: NDArray[np.float64] = np.tanh((_WORTH * inherited + own) / (_WORTH + n_words[:, None]))
+        return states.astype(np.float32)
 
     def _see(self, words: NDArray[np.uint16], counts: NDArray[np.uint16]) -> None:
         if not len(words):
+            self._asked.append(-1)
             return
-        self._sample.setdefault(words.tobytes(), (words, counts))
+        key = words.tobytes()
+        self._asked.append(self._places.setdefault(key, len(self._places)))
+        if self._asked[-1] == len(self._sample):
+            self._sample.append((words, counts))
         self._seen += 1
         if self._seen >= self.sample:
-            self._fit([*self._sample.values()])
-            self._sample.clear()
+            self._fit(self._sample)
+            self._sample, self._places, self._asked = [], {}, []
             self.version += 1
 
     def _fit(self, texts: list[tuple[NDArray[np.uint16], NDArray[np.uint16]]]) -> None:
@@ -120,6 +175,8 @@ class TextStates:
         deviation = outputs.std(axis=0)
         self._mean = outputs.mean(axis=0)
         self._scale = np.where(deviation > _EQUAL, 1 / np.maximum(deviation, _EQUAL), 0).astype(np.float32)
+        states = np.tanh((outputs - self._mean) * self._scale)
+        self._sampled = np.concatenate([states, np.zeros((1, self.k), np.float32)])[self._asked]  # -1 is the last
 
     def _divide(self, texts: list[tuple[NDArray[np.uint16], NDArray[np.uint16]]]) -> NDArray[np.intp]:
         """Return the group of each text, shape (n_texts,)."""
@@ -146,12 +203,6 @@ class TextStates:
         shares = counts.astype(np.float32)
         found: NDArray[np.float32] = (shares / shares.sum()) @ self._groups[words]
         return found
-
-    def _standard(self, words: NDArray[np.uint16], counts: NDArray[np.uint16]) -> NDArray[np.float32]:
-        if not len(words):
-            return np.zeros(self.k, np.float32)
-        standard: NDArray[np.float32] = (self._outputs(words, counts) - self._mean) * self._scale
-        return standard
 
     def __getstate__(self) -> dict[str, Any]:
         where = np.flatnonzero(self._groups).astype(np.uint32)

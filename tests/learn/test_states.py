@@ -92,6 +92,10 @@ def test_stored_states_continue_where_they_were(seen: int) -> None:
         other.state_of(text)
         states.state_of(text)
     assert (other.version, states.version) == (1, 1)
+    for links in (["winea", "steelb wordc"], ["music"]):
+        parent = states.state_of("courtd")
+        assert other.predict(parent, links).tolist() == states.predict(parent, links).tolist()
+        other = Classes().loads(Classes().dumps(other))
     assert [other.state_of(text).tolist() for text in texts(9, first=70)] == [
         states.state_of(text).tolist() for text in texts(9, first=70)
     ]
@@ -131,6 +135,68 @@ def test_any_texts_make_a_sample(sample: list[str]) -> None:
     assert abs(found).max() <= 1
     distinct = len(set(sample)) if not sample[-1].startswith("word word") else 1  # which has the same words each time
     assert found.any() == (distinct > 1)
+
+
+def test_texts_of_the_sample_have_states_afterwards() -> None:
+    """They come in the order in which they were asked for, once: those that they have now; zeros without words."""
+    sample = ["", *texts(20), "...", *texts(20)]
+    states = TextStates(k=8, sample=40)
+    for text in sample:
+        assert not len(states.sampled())
+        states.state_of(text)
+    assert states.version == 1
+    found = Classes().loads(Classes().dumps(states)).sampled()
+    np.testing.assert_array_equal(found, states.sampled())
+    np.testing.assert_allclose(found, [states.state_of(text) for text in sample], atol=1e-6)
+    assert not len(states.sampled())
+
+
+def test_the_state_behind_a_link_by_hand() -> None:
+    """Half of the parent, as 30 words count, with each known word of the link, less what all links had in common."""
+    states = fitted(["aa aa bb", "cc"], k=2)
+    parent = np.tanh(np.array([0.4, -0.8], np.float32))
+    general = 2 / N_WORDS
+    a, b = (2 / 3) / (2 / 3 + general), (1 / 3) / (1 / 3 + general)
+    mean = (2 / 3 * a + 1 / 3 * b) / 2  # and the deviation is the same
+    mine = int(states.state_of("aa")[1] > 0)  # the group of "aa"
+    c = 1 / (1 + general)
+    own_a, own_c = np.full(2, -1.0), np.full(2, -1.0)
+    own_a[mine], own_c[1 - mine] = a / mean - 1, c / (c / 2) - 1
+    common = (2 * own_a + own_c) / 3
+    found = states.predict(parent, ["aa unseen, aa", "cc", "", "unseen"])
+    inherited = np.array([0.2, -0.4])
+    expected = [
+        (30 * inherited + 2 * (own_a - common)) / 32,
+        (30 * inherited + own_c - common) / 31,
+        inherited,
+        inherited,
+    ]
+    np.testing.assert_allclose(found, np.tanh(expected), atol=1e-4)
+
+
+def test_states_behind_links_are_near_the_true_ones() -> None:
+    """From the parent and a text of four words, they are nearer to the true ones than the parent alone."""
+    states, rng = fitted(texts(80)), Random(1)
+    pages = [states.state_of(text) for text in texts(40, first=1000)]
+    by_parent, predicted = [], []
+    for _ in range(200):
+        at = rng.randrange(40)
+        parent = pages[rng.choice([at, rng.randrange(40)])]
+        words = " ".join(rng.sample(text_on(TOPICS[at % 4], 2000 + at).split(), 4))
+        found = states.predict(parent, [words])[0]
+        by_parent.append(float(parent @ pages[at]) / float(np.linalg.norm(parent) * np.linalg.norm(pages[at])))
+        predicted.append(float(found @ pages[at]) / float(np.linalg.norm(found) * np.linalg.norm(pages[at])))
+    assert np.mean(predicted) > np.mean(by_parent) + 0.05
+
+
+def test_of_links_nothing_is_predicted_before_there_are_groups() -> None:
+    """They have zeros then, and no links no states."""
+    states = TextStates(k=8, sample=40)
+    assert states.predict(np.zeros(8, np.float32), ["winea", ""]).tolist() == [[0.0] * 8] * 2
+    for text in texts():
+        states.state_of(text)
+    assert states.predict(np.zeros(8, np.float32), []).shape == (0, 8)
+    assert states.predict(np.ones(8, np.float32), ["\ud800 winea"]).max() < 1
 
 
 def test_texts_without_words_count_as_none() -> None:
