@@ -83,12 +83,10 @@ def _on_page(number: int, table: PolicyTable) -> Table:
     more = f" The first {_ROWS} of {len(table.rows):,} are shown." if len(table.rows) > _ROWS else ""
     shown = table.rows[:_ROWS]
     kinds = [_kind([row[i] for row in shown]) for i in range(len(table.columns))]
-    rows = [
-        Row(
-            text_of(row[0]), [Cell(text_of(row[i]), kinds[i], _link(row[i])) for i in range(1, len(row))], _link(row[0])
-        )
-        for row in shown
-    ]
+    rows = []
+    for head, *values in shown:
+        cells = [Cell(text_of(value), kind, _link(value)) for value, kind in zip(values, kinds[1:], strict=True)]
+        rows.append(Row(text_of(head), cells, _link(head)))
     return Table(f"policy-{number}", f"{table.title.rstrip('.')}.{more}", [*table.columns], rows)
 
 
