@@ -185,13 +185,20 @@ class Quickly(NewsGoal):
 def record(folder: Path, name: str, seed: int) -> Path:
     """Return the recording of a site, which is made if it is not there."""
     path = folder / f"{name}-{seed}.sqlite"
+    write(path, NewsSite(SITES[name], seed=seed, days=DAYS), name)
+    return path
+
+
+def write(path: Path, site: NewsSite, name: str, roots: Sequence[str] = ("/",)) -> None:
+    """Record a site, if that is not done; crawls begin at these paths."""
     if path.exists():
-        return path
-    folder.mkdir(parents=True, exist_ok=True)
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_suffix(".unfinished")
     unfinished.unlink(missing_ok=True)
-    with SiteWriter(unfinished, roots=[f"{HOST}/"], bodies=True, source=f"the synthetic news site, {name}") as writer:
-        for version in NewsSite(SITES[name], seed=seed, days=DAYS).versions():
+    source = f"the synthetic news site, {name}"
+    with SiteWriter(unfinished, roots=[HOST + root for root in roots], bodies=True, source=source) as writer:
+        for version in site.versions():
             page = version.page
             headers = {"Content-Type": f"{page.mime}; charset=utf-8"}
             if page.etag:
@@ -204,7 +211,6 @@ def record(folder: Path, name: str, seed: int) -> Path:
             writer.add(answer)
         writer.finish()
     unfinished.rename(path)
-    return path
 
 
 def run(folder: Path, name: str, rate: int, policy: str, seed: int) -> dict[str, Any]:

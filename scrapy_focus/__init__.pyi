@@ -48,6 +48,7 @@ from scrapy_focus.core.types import State as State
 from scrapy_focus.frontiers.memory import memory_frontier as memory_frontier
 from scrapy_focus.goals.files import FilesGoal as FilesGoal
 from scrapy_focus.goals.news import NewsGoal as NewsGoal
+from scrapy_focus.goals.news import ReinforcingAgent as ReinforcingAgent
 from scrapy_focus.goals.structured import StructuredDataGoal as StructuredDataGoal
 from scrapy_focus.goals.topic import TopicGoal as TopicGoal
 from scrapy_focus.jobs.job import Job as Job

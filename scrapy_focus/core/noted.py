@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from scrapy_focus.core.types import Page
 
@@ -53,6 +53,14 @@ class NotedPage:
     def kind(self) -> str:
         """The MIME type that the first bytes of the body speak for, ``""`` where they say nothing, or are not here."""
         return str(self._get("kind"))
+
+    def made(self, name: str, make: Callable[[Page], Any]) -> Any:
+        """Return what is made of the page, a plain value, and note that under a name in place of all that it is made
+        of: it is made once, and nothing else of the page need be kept for it.
+        """
+        if name not in self.read:
+            self.read[name] = make(self if self._page is None else self._page)
+        return self.read[name]
 
     def _get(self, name: str) -> Any:
         if name not in self.read:

@@ -1,4 +1,4 @@
-"""When a document was published: as it says itself, in one of the many ways in which that is done.
+"""When a document was published and changed: as it says itself, in one of the many ways in which that is done.
 
 Dates on the web are wrong in every way: without a time zone, in the future, of the year 1, of the moment at which the
 page was made. So each is read by what is in use, bounded to what can be, and what is left out of doubt comes from the
@@ -15,7 +15,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from lxml.etree import _Element
 
@@ -38,12 +38,15 @@ _PUBLISHED = (  # names of meta elements, those that are surest first
     "publish_date", "publish-date", "publishdate", "pubdate", "dc.date.issued", "dcterms.issued", "dc.date.created",
     "dcterms.created", "dc.date", "dcterms.date", "date",
 )  # fmt: skip
-_RANK = {name: rank for rank, name in enumerate(_PUBLISHED)}
+_MODIFIED = (  # likewise
+    "article:modified_time", "og:article:modified_time", "og:updated_time", "og:modified_time", "datemodified",
+    "article.updated", "dcterms.modified", "dc.date.modified", "last-modified",
+)  # fmt: skip
 _ARTICLE_WORDS = ("article", "posting", "report")  # ends of the types of documents
 
 
 class Said(NamedTuple):
-    """When something was published, as its page says."""
+    """When something was published or changed, as its page says."""
 
     at: float  # seconds since the epoch
     by: str  # where it says so: "json-ld", "meta", "time"
@@ -54,6 +57,7 @@ class Markup(NamedTuple):
 
     is_article: bool = False  # whether it says that it is one, and not a list of several
     published: Said | None = None  # None: it says nothing of it, or nothing that can be read
+    modified: Said | None = None  # when it changed last, likewise
 
 
 def seconds_of(text: str) -> float | None:
@@ -87,11 +91,19 @@ def read_markup(root: _Element) -> Markup:
     articles = list(_json_articles(root))
     names = dict(_metas(root))
     is_article = names.get("og:type", "").strip().lower() == "article" or "article:published_time" in names
-    said = [(text, "json-ld") for text in (_dates_of(articles[0]) if len(articles) == 1 else ())]
-    said += [(names[name], "meta") for name in sorted(names.keys() & _RANK.keys(), key=_RANK.__getitem__)]
+    of_itself = articles[0] if len(articles) == 1 else {}
+    said = [(text, "json-ld") for text in _dates_of(of_itself, "datePublished", "dateCreated", "dateModified")]
+    said += [(names[name], "meta") for name in _PUBLISHED if name in names]
     said += [(text, "time") for text in _times(root)]
-    read = (Said(at, by) for text, by in said if (at := seconds_of(text)) is not None)
-    return Markup(is_article or len(articles) == 1, next(read, None))
+    changed = [(text, "json-ld") for text in _dates_of(of_itself, "dateModified")]
+    changed += [(names[name], "meta") for name in _MODIFIED if name in names]
+    changed += [(text, "time") for text in _times_of_change(root)]
+    return Markup(is_article or len(articles) == 1, _first(said), _first(changed))
+
+
+def _first(said: Iterable[tuple[str, str]]) -> Said | None:
+    """Return the first of these dates that can be read."""
+    return next((Said(at, by) for text, by in said if (at := seconds_of(text)) is not None), None)
 
 
 def _number(said: str) -> float:
@@ -162,8 +174,8 @@ def _articles_in(value: Any) -> Iterator[dict[str, Any]]:
                 waiting += [inner for key in ("@graph", "mainEntity") if (inner := each.get(key)) is not None]
 
 
-def _dates_of(article: dict[str, Any]) -> Iterator[str]:
-    for name in ("datePublished", "dateCreated", "dateModified"):
+def _dates_of(article: dict[str, Any], *names: str) -> Iterator[str]:
+    for name in names:
         said = article.get(name)
         said = said[0] if isinstance(said, list) and said else said
         if isinstance(said, str):
@@ -182,13 +194,22 @@ def _metas(root: _Element) -> Iterator[tuple[str, str]]:
 def _times(root: _Element) -> list[str]:
     """Return the dates of elements of time that say when a page was published; none where they may be of others."""
     times = [element for element in root.iter("time") if element.get("datetime")]
-    if named := [each for each in times if _is_of_page(each)]:
+    if named := [each for each in times if _says(each, "datepublished") or each.get("pubdate") is not None]:
         times = named
     elif len(articles := list(islice(root.iter("article"), 2))) == 1:
         times = [each for each in articles[0].iter("time") if each.get("datetime")][:1] or times
+    return _one_date(times)
+
+
+def _times_of_change(root: _Element) -> list[str]:
+    """Return the date of elements of time that say when a page changed; none where they say several."""
+    return _one_date([each for each in root.iter("time") if each.get("datetime") and _says(each, "datemodified")])
+
+
+def _one_date(times: Iterable[_Element]) -> list[str]:
     different = list(dict.fromkeys(str(each.get("datetime")) for each in times))
     return different if len(different) == 1 else []
 
 
-def _is_of_page(time: _Element) -> bool:
-    return "datepublished" in (time.get("itemprop") or "").lower() or time.get("pubdate") is not None
+def _says(time: _Element, what: str) -> bool:
+    return what in (time.get("itemprop") or "").lower()

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from scrapy_focus import ConfigError, Crawl, NewsGoal, memory_frontier
-from scrapy_focus.goals.news import Reading
 from scrapy_focus.sites.news.plan import BEGIN, DAY, HOUR, Manner
 from scrapy_focus.sites.news.site import NewsSite
 from scrapy_focus.sites.portal.portal import StatisticsPortal
+from scrapy_focus.web.documents import Document
 from tests.made import Clock, EachAgain, link
 from tests.made import page as outcome_of
 
@@ -125,13 +125,13 @@ def test_a_reading_says_what_a_page_says_of_itself() -> None:
     goal = NewsGoal(hours=2)
     page: Any = SimpleNamespace(url="http://a.example/1", headers={}, text=article(), status=200, kind="")
     reading = goal.reading(page)
-    assert reading[:4] == ("http://a.example/1", True, NOW - HOUR, "meta")
+    assert reading._replace(digest=b"") == Document("http://a.example/1", True, published=NOW - HOUR, by="meta")
     assert goal.is_news(reading, NOW)
     assert goal.is_news(reading, NOW)
     assert not goal.is_news(reading, NOW + 2 * HOUR)
     assert goal.published(reading, NOW + 2 * HOUR) == NOW - HOUR
     nothing: Any = SimpleNamespace(url="http://a.example/2", headers={}, text="", status=200, kind="")
-    assert goal.reading(nothing) == Reading("http://a.example/2")
+    assert goal.reading(nothing) == Document("http://a.example/2")
     assert not goal.is_news(goal.reading(nothing), NOW)
 
 

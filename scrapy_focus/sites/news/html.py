@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 from email.utils import format_datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from random import Random
 from typing import TYPE_CHECKING, Final
 
@@ -36,6 +36,7 @@ _STATIC: Final = {
     "contact": "Write to us; nobody will read it.",
     "imprint": "This site is made by a program, and so is its news.",
 }
+_FOOT: Final = (*((f"/{name}", name) for name in _STATIC), ("/archive/", "archive"))
 
 
 def section_name(section: int) -> str:
@@ -49,17 +50,17 @@ def topic_name(topic: int) -> str:
     return f"{_WORDS[second]}-{_WORDS[(second + 1 + first) % len(_WORDS)]}-{topic}"
 
 
-def title_of(article: int) -> str:
+def title_of(plan: Plan, article: int) -> str:
     """Return the title of an article."""
     rng = Random(article)
-    a, b, c = rng.sample(_WORDS, 3)
+    a, b, c = rng.sample(_own_words(plan, article) if plan.manner.topical else _WORDS, 3)
     return f"{a.capitalize()} and {b}: what {rng.randrange(2, 90)} days of {c} have changed"
 
 
 def address(plan: Plan, article: int) -> str:
     """Return the path of an article."""
     day = moment(float(plan.born[article]))
-    slug = title_of(article).lower().replace(":", "").replace(" ", "-")
+    slug = title_of(plan, article).lower().replace(":", "").replace(" ", "-")
     return f"/{day:%Y/%m/%d}/{slug}-{article}"
 
 
@@ -74,6 +75,7 @@ class Pages:
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
         self._path = lru_cache(maxsize=1 << 16)(lambda article: address(plan, article))
+        self._title = partial(title_of, plan)
 
     def path(self, article: int) -> str:
         """Return the path of an article."""
@@ -99,21 +101,19 @@ class Pages:
     def article(self, article: int, at: float) -> str:
         """Return an article as it was at a time."""
         plan = self._plan
-        title, updates = title_of(article), plan.updates(article, at)
+        title, updates = self._title(article), plan.updates(article, at)
         published, changed = moment(float(plan.born[article])), moment(plan.changed(article, at))
         head, line = _dates(article, title, published, changed) if plan.dated[article] else ("", "")
         rng = Random(f"{plan.seed}/{article}")
-        paragraphs = [f"<p>{_paragraph(rng)}</p>" for _ in range(rng.randrange(4, 12))]
-        paragraphs += [f'<p class="update">Update {n + 1}: {_paragraph(rng)}</p>' for n in range(updates)]
-        related = [(self.path(other), title_of(other)) for other in plan.related(article)]
-        topic = int(plan.topic[article])
-        section = int(plan.section[topic])
-        above = [_link(self.section_path(section), section_name(section))]
-        if not plan.manner.far:
-            above.append(_link(self.topic_path(topic), topic_name(topic)))
+        words = _words(plan, article)
+        paragraphs = [f"<p>{_paragraph(rng, words)}</p>" for _ in range(rng.randrange(4, 12))]
+        paragraphs += [f'<p class="update">Update {n + 1}: {_paragraph(rng, words)}</p>' for n in range(updates)]
+        related = [(self.path(other), self._title(other)) for other in plan.related(article)]
+        above = " / ".join(_link(*link) for link in self._above(article))
+        where = f'<p class="where">{above}</p>' if above else ""
         links = "".join(f"<li>{_link(*link)}</li>" for link in related)
         body = (
-            f'<p class="where">{" / ".join(above)}</p><article><h1>{title}</h1>{line}{"".join(paragraphs)}</article>'
+            f"{where}<article><h1>{title}</h1>{line}{''.join(paragraphs)}</article>"
             f'<aside class="related"><h2>Read on</h2><ul>{links}</ul></aside>'
         )
         return self._page(title, body, head)
@@ -138,7 +138,7 @@ class Pages:
     def feed(self, origin: str, articles: Sequence[int]) -> str:
         """Return the articles as RSS 2.0."""
         rows = "".join(
-            f"<item><title>{title_of(each)}</title><link>{origin}{self.path(each)}</link><guid>{origin}"
+            f"<item><title>{self._title(each)}</title><link>{origin}{self.path(each)}</link><guid>{origin}"
             f"{self.path(each)}</guid>"
             + (f"<pubDate>{_rfc(float(self._plan.born[each]))}</pubDate>" if self._plan.dated[each] else "")
             + "</item>"
@@ -150,15 +150,26 @@ class Pages:
         )
 
     def _teaser(self, article: int) -> str:
-        return f'<div class="teaser"><h3>{_link(self.path(article), title_of(article))}</h3></div>'
+        return f'<div class="teaser"><h3>{_link(self.path(article), self._title(article))}</h3></div>'
+
+    def _above(self, article: int) -> list[tuple[str, str]]:
+        """Return the lists to which an article leads."""
+        plan, topic = self._plan, int(self._plan.topic[article])
+        if not plan.leads_up[article]:
+            return []
+        section = int(plan.section[topic])
+        lists = [(self.section_path(section), section_name(section)), (self.topic_path(topic), topic_name(topic))]
+        return lists[:1] if plan.manner.far else lists[1:] if plan.manner.small_world else lists
 
     def _page(self, title: str, body: str, head: str = "") -> str:
-        foot = " ".join(_link(f"/{name}", name) for name in _STATIC)
-        feed = '<link rel="alternate" type="application/rss+xml" href="/feed.xml">' if self._plan.manner.feed else ""
+        manner = self._plan.manner
+        places = " ".join(_link(*place) for place in _FOOT)
+        top = "" if manner.small_world else f'<div class="top">{_link("/", NAME)}</div>'
+        foot = "" if manner.small_world else f'<div class="foot">{places}</div>'
+        feed = '<link rel="alternate" type="application/rss+xml" href="/feed.xml">' if manner.feed else ""
         return (
             f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>{title} - {NAME}</title>{feed}{head}'
-            f'</head><body><div class="top">{_link("/", NAME)}</div><main>{body}</main><div class="foot">{foot} '
-            f"{_link('/archive/', 'archive')}</div></body></html>\n"
+            f"</head><body>{top}<main>{body}</main>{foot}</body></html>\n"
         )
 
 
@@ -196,11 +207,33 @@ def _dates(article: int, title: str, published: datetime, changed: datetime) -> 
             return f'<meta name="DC.date.issued" content="{first}">', f'<p class="byline">{published:%d %B %Y}</p>'
 
 
-def _paragraph(rng: Random) -> str:
-    return " ".join(
-        rng.choice(_SENTENCES).format(a=rng.choice(_WORDS), b=rng.choice(_WORDS), n=rng.randrange(2, 90))
+def _own_words(plan: Plan, article: int) -> list[str]:
+    """Return the words of the topic of an article and of its section, each once."""
+    topic = int(plan.topic[article])
+    return list(dict.fromkeys((*_some_words(topic), *_some_words(-1 - int(plan.section[topic])))))
+
+
+def _words(plan: Plan, article: int) -> Sequence[str]:
+    """Return the words of an article, those that it uses more often so many times."""
+    if not plan.manner.topical:
+        return _WORDS
+    topic = int(plan.topic[article])
+    return (*_some_words(topic) * 40, *_some_words(-1 - int(plan.section[topic])) * 20, *_WORDS)
+
+
+@lru_cache(maxsize=1 << 12)
+def _some_words(of: int) -> tuple[str, ...]:
+    return tuple(Random(of).sample(_WORDS, 5))
+
+
+def _paragraph(rng: Random, words: Sequence[str]) -> str:
+    sentences = [
+        rng.choice(_SENTENCES).format(a=rng.choice(words), b=rng.choice(words), n=rng.randrange(2, 90))
         for _ in range(rng.randrange(2, 6))
-    )
+    ]
+    if words is not _WORDS:
+        sentences.append(f"Also on {', '.join(rng.choices(words, k=6))}.")
+    return " ".join(sentences)
 
 
 def _link(path: str, text: str) -> str:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Final, Literal, get_args
 
 import numpy as np
 
+from scrapy_focus.sites.news.related import SmallWorld, by_topic, rewired
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -31,8 +33,7 @@ _WITHDRAWN, _LIVES = 0.04, 36 * HOUR  # share of the articles, and after which t
 _FADING = 0.01  # share of the archive that is withdrawn while the site is watched
 _WAVES, _WAVE, _IN_WAVE = 8 * HOUR, 3 * HOUR, 5 / 7  # between two waves, how long one lasts, share of births in waves
 _ON_FRONT = 0.3  # share of the articles on the front page, where news come in waves
-_RELATED = (3, 12)  # articles to which an article links, from and to
-_NEARBY = 60  # articles among which these are chosen
+_UP = 0.1  # share of the articles of a small world that lead to a list
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +59,9 @@ class Manner:
     lying: float = 1.0  # share of the addresses for which a sitemap lies, where it does
     feed: bool = True  # whether there is an RSS feed of the latest articles
     max_age: bool = False  # whether Cache-Control says how long pages may be kept
+    small_world: bool = False  # whether articles link to each other as pages of the Web do, and few to lists
+    rewired: bool = False  # whether the links between articles are exchanged at random; each has as many as without
+    topical: bool = False  # whether articles use the words of their topics
 
     def __post_init__(self) -> None:
         for name, kind in (("validators", Validators), ("lastmod", LastMod)):
@@ -131,16 +135,8 @@ class Plan:
 
     @lru_cache(maxsize=1 << 14)  # noqa: B019 (a plan lives as long as its site)
     def related(self, article: int) -> tuple[int, ...]:
-        """Return the articles to which an article links: earlier ones of its topic, the popular and late ones first."""
-        rng = np.random.default_rng([self.seed, 19, article])
-        same = self.of_topic[self.topic[article]]
-        place = int(np.searchsorted(same, article))
-        near = same[max(0, place - _NEARBY) : place]
-        wanted = min(len(near), int(rng.integers(*_RELATED)))
-        if not wanted:
-            return ()
-        weights = self.popularity[near] / np.arange(len(near), 0, -1)
-        return tuple(rng.choice(near, wanted, replace=False, p=weights / weights.sum()).tolist())
+        """Return the articles to which an article links; all of them are earlier."""
+        return self._rewired[article] if self.manner.rewired else self._drawn(article)
 
     @cached_property
     def of_topic(self) -> list[NDArray[np.int64]]:
@@ -151,6 +147,12 @@ class Plan:
     def of_section(self) -> list[NDArray[np.int64]]:
         """The articles of each section, likewise."""
         return _groups(self.section[self.topic], self.manner.sections)
+
+    @cached_property
+    def leads_up(self) -> NDArray[np.bool_]:
+        """Which articles lead to a list."""
+        share = _UP if self.manner.small_world else 1.0
+        return np.random.default_rng([self.seed, 21]).random(len(self)) < share
 
     @cached_property
     def on_front(self) -> NDArray[np.int64]:
@@ -176,6 +178,24 @@ class Plan:
         """Yield when a list of some articles may change, from the beginning on."""
         times = np.concatenate([self.born[of], self.gone[of]])
         yield from np.unique(times[(times > BEGIN) & (times <= self.end)]).tolist()
+
+    def _drawn(self, article: int) -> tuple[int, ...]:
+        """Return the articles to which an article links, where nothing is rewired."""
+        topic = self.topic[article]
+        if self.manner.small_world:
+            rng = np.random.default_rng([self.seed, 20, article])
+            return self._world.draw(rng, article, self.of_section[self.section[topic]], self.of_topic[topic])
+        rng = np.random.default_rng([self.seed, 19, article])
+        return by_topic(rng, article, self.of_topic[topic], self.popularity)
+
+    @cached_property
+    def _world(self) -> SmallWorld:
+        return SmallWorld(self.popularity)
+
+    @cached_property
+    def _rewired(self) -> list[tuple[int, ...]]:
+        drawn = [self._drawn(article) for article in range(len(self))]
+        return rewired(drawn, np.random.default_rng([self.seed, 22]))
 
     def _draw_topics(self, rng: np.random.Generator) -> None:
         manner = self.manner

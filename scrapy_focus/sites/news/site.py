@@ -11,7 +11,7 @@ import time
 from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple
 
-from scrapy_focus.sites.news.html import Pages, section_name, topic_name, with_noise
+from scrapy_focus.sites.news.html import NAME, Pages, section_name, topic_name, with_noise
 from scrapy_focus.sites.news.plan import BEGIN, DAY, Manner, Plan
 from scrapy_focus.sites.portal.portal import Page
 
@@ -54,7 +54,9 @@ class NewsSite:
     A front page lists the latest 15 articles and leads to the sections, these list 25 and lead to their topics, these
     list 20. Articles lead to their section, their topic, and to earlier articles on it. Where the good lists are far,
     the first page shows old articles. New ones are then listed by topics alone, four clicks away, and by ``/wire/``,
-    five clicks away. Withdrawn articles answer 404 or 410.
+    five clicks away. In a small world, articles lead to other articles, and one in ten to its topic, or to its section
+    where the good lists are far. Sections alone lead to the front page, and no page to an archive. Withdrawn articles
+    answer 404 or 410.
 
     Parameters
     ----------
@@ -153,7 +155,8 @@ class NewsSite:
         for topic in range(self.manner.topics):
             yield html.topic_path(topic), list(plan.listed(plan.of_topic[topic]))
         yield from ((f"/{name}", ()) for name in ("about", "contact", "imprint"))
-        yield "/archive/", ()
+        if not self.manner.small_world:
+            yield "/archive/", ()
         for page in range(self._n_archived):
             yield f"/archive/{page + 1}", list(plan.listed(self._archived(page)))
         for article in range(len(plan)):
@@ -161,7 +164,8 @@ class NewsSite:
 
     @property
     def _n_archived(self) -> int:
-        return -(-len(self._old) // _PER_PAGE)
+        """How many pages the archive has."""
+        return 0 if self.manner.small_world else -(-len(self._old) // _PER_PAGE)
 
     def _archived(self, page: int) -> NDArray[np.int64]:
         """Return the articles on a page of the archive, in the order of their births."""
@@ -204,7 +208,7 @@ class NewsSite:
                 up = [("/wire/", "all news as they come")] if far else []
                 latest = self._latest(plan.of_topic[number], at, _IN_TOPIC)
                 return html.listing(topic, [("up", [(f"/s/{section}/", section), *up])], latest)
-            case ["archive", ""]:
+            case ["archive", ""] if not self.manner.small_world:
                 pages = [(f"/archive/{page + 1}", f"page {page + 1}") for page in range(self._n_archived)]
                 return html.listing("Archive", [("pages", pages)], [])
             case ["archive", _] if (found := _ARCHIVED.match(path)) and 1 <= int(found[1]) <= self._n_archived:
@@ -214,10 +218,13 @@ class NewsSite:
 
     def _section(self, section: int, at: float) -> str:
         name, plan = section_name(section), self.plan
+        small = self.manner.small_world
+        up = [("up", [("/", NAME)])] if small else []
         if self.manner.far:
             there = [(f"/s/{name}/topics/", f"all topics of {name}")]
-            return self._html.listing(name, [("topics", there)], [])
-        parts = [("sections", self._all_sections()), ("topics", self._topics_of(section))]
+            return self._html.listing(name, [*up, ("topics", there)], [])
+        beside = [] if small else [("sections", self._all_sections())]
+        parts = [*up, *beside, ("topics", self._topics_of(section))]
         return self._html.listing(name, parts, self._latest(plan.of_section[section], at, _IN_SECTION))
 
     def _list_changed(self, path: str, at: float) -> float:

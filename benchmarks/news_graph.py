@@ -1,0 +1,125 @@
+"""What the graph of the synthetic news site is like, as it is, as a small world, and rewired.
+
+Measured, on the graph of all pages that links lead to from the first page at an instant: exponents of the power laws of
+degrees, clustering, and average path length. Palotai, Farkas and Lőrincz (2005) give these figures for the Web as their
+foragers found it. Exponents are slopes of a line through the logarithms of a histogram with 14 bins of growing width.
+Clustering is the mean of that of each page with two neighbours at least, where links have no direction. Paths follow the
+direction of links, from 300 pages drawn at random to all that can be reached from each. ::
+
+    python benchmarks/news_graph.py                        # all, 10 seconds
+    python benchmarks/news_graph.py --sites small rewired --seeds 3
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import shortest_path
+
+from scrapy_focus.sites.news.plan import BEGIN, DAY, Manner
+from scrapy_focus.sites.news.site import NewsSite
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+_LINK = re.compile(r'<a href="([^"]+)"')
+_BINS, _FROM = 14, 300
+SITES = {
+    "near": Manner(),
+    "far": Manner(far=True, archive=1000),
+    "small": Manner(far=True, small_world=True, topical=True),
+    "rewired": Manner(far=True, small_world=True, topical=True, rewired=True),
+    "near-small": Manner(small_world=True, topical=True),
+    "near-rewired": Manner(small_world=True, topical=True, rewired=True),
+}
+PAPER = "the Web | | | 1.30 | 2.57 | 0.020 | 7.29", "the Web, rewired | | | 1.30 | 2.57 | 0.003 | 8.22"
+
+
+class Figures(NamedTuple):
+    """What a graph is like."""
+
+    pages: int
+    links: int
+    out: float  # exponent of the degrees
+    into: float
+    clustering: float
+    path: float  # average length
+
+
+def graph(site: NewsSite, at: float) -> csr_array:
+    """Return which pages link to which at a time; the first page is number 0, and a link leads to a page of its own."""
+    ids = {"/": 0}
+    queue = ["/"]
+    links: set[tuple[int, int]] = set()
+    for path in queue:
+        page = site.answer(path, at)
+        for other in _LINK.findall(page.body.decode()) if page.status == 200 else []:
+            if other not in ids:
+                ids[other] = len(ids)
+                queue.append(other)
+            if other != path:
+                links.add((ids[path], ids[other]))
+    rows, columns = np.array(sorted(links)).T
+    return csr_array((np.ones(len(rows)), (rows, columns)), shape=(len(ids), len(ids)))
+
+
+def exponent(degrees: NDArray[np.float64]) -> float:
+    """Return the exponent of the power law of degrees; those of 0 are left aside."""
+    some = degrees[degrees > 0]
+    edges = np.unique(np.geomspace(1, some.max() + 1, _BINS).round())
+    heights = np.histogram(some, edges)[0] / np.diff(edges)
+    middles = np.sqrt(edges[:-1] * (edges[1:] - 1))
+    there = heights > 0
+    return -float(np.polyfit(np.log(middles[there]), np.log(heights[there]), 1)[0])
+
+
+def clustering(links: csr_array) -> float:
+    """Return which share of the pairs of neighbours of a page are neighbours, on average."""
+    both = ((links + links.T) > 0).astype(float)
+    degrees = both.sum(axis=1)
+    linked = (both @ both).multiply(both).sum(axis=1)
+    several = degrees > 1
+    return float((linked[several] / (degrees[several] * (degrees[several] - 1))).mean())
+
+
+def path_length(links: csr_array, rng: np.random.Generator) -> float:
+    """Return how many clicks it takes from one page to another, on average."""
+    some = rng.choice(links.shape[0], min(_FROM, links.shape[0]), replace=False)
+    clicks = shortest_path(links, method="D", unweighted=True, indices=some)
+    return float(clicks[np.isfinite(clicks) & (clicks > 0)].mean())
+
+
+def figures(links: csr_array) -> Figures:
+    """Return what a graph is like."""
+    return Figures(
+        links.shape[0], links.nnz, exponent(links.sum(axis=1)), exponent(links.sum(axis=0)), clustering(links),
+        path_length(links, np.random.default_rng(0)),
+    )  # fmt: skip
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure, and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sites", nargs="+", choices=SITES, default=[*SITES], help="which sites")
+    parser.add_argument("--seeds", type=int, default=1, help="how many sites of each kind (1)")
+    options = parser.parse_args(arguments)
+    print("| site | pages | links | out | in | clustering | path |\n|---|" + "--:|" * 6)
+    for line in PAPER:
+        print(f"| {line} |")
+    for name in options.sites:
+        sites = (NewsSite(SITES[name], seed=seed, days=4.0) for seed in range(options.seeds))
+        found = Figures(*np.mean([figures(graph(site, BEGIN + 3 * DAY)) for site in sites], axis=0).tolist())
+        print(
+            f"| {name} | {found.pages:,.0f} | {found.links:,.0f} | {found.out:.2f} | {found.into:.2f} | "
+            f"{found.clustering:.3f} | {found.path:.2f} |"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,184 @@
+"""One forager: what it knows, where it is, and how it learns; pages are known to it by their keys.
+
+The numbers of the algorithms are those of the paper.
+
+References
+----------
+Palotai, Farkas, Lorincz: Selection in scale-free small world (2005).
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from scrapy_focus.learn.td import Td
+    from scrapy_focus.policies.foragers.rules import Rules
+
+_SENT = 20_000  # documents that a forager remembers to have sent
+_OPEN = 5_000  # links of a path that it may still follow
+
+
+class Step:
+    """One page of a path, and those that are looked at from there."""
+
+    __slots__ = ("earned", "is_looked", "key", "reward", "state", "value", "waits")
+
+    def __init__(self, key: int, value: float) -> None:
+        self.key = key
+        self.value = value  # that was expected when it was chosen
+        self.reward = 0.0  # so far, of this page and those that were looked at
+        self.earned = 0  # documents among these that nobody sent before
+        self.is_looked = False  # whether the links of the page were looked at
+        self.waits: dict[int, None] = {}  # keys of the pages that have not come
+        self.state: NDArray[np.float32] | None = None
+
+
+class Forager:
+    """What a forager knows and what it did.
+
+    Parameters
+    ----------
+    number
+        By which it is known; never given twice.
+    seat
+        Its place among the others, from 0: where one died, another one may sit.
+    born
+        When it came to be, in seconds since the epoch.
+    home
+        The number of the host that it keeps to; -1: it goes anywhere.
+    weblog
+        Its starting points, each with its value.
+    td
+        What it knows of states.
+    rules
+        By which it lives.
+    """
+
+    def __init__(
+        self, number: int, *, seat: int, born: float, home: int, weblog: dict[int, float], td: Td, rules: Rules
+    ) -> None:
+        self.number = number
+        self.seat = seat
+        self.born = born
+        self.home = home
+        self.weblog = weblog
+        self.td = td
+        self.rules = rules
+        self.score = rules.first
+        self.parent = -1
+        self.children = 0
+        self.sent = 0  # documents
+        self.earned = 0  # of these, those that nobody sent before
+        self.requests = 0
+        self.used = 0  # requests in this turn
+        self.unasked = 0  # steps since the last request: those to pages that were visited just before
+        self.path: list[tuple[int, float]] = []  # pages in order, each with the reward of its step
+        self.open: dict[int, None] = {}  # links of the path that may be followed
+        self.visited: set[int] = set()  # pages of the path
+        self.step: Step | None = None  # that it is at
+        self.urls: dict[int, str] = {}  # of the pages of its weblog and its path
+        self._before: NDArray[np.float32] | None = None  # state of the last page of the path
+        self._had: OrderedDict[int, tuple[int, float]] = OrderedDict()  # by page: the version that it sent, and when
+
+    def is_over(self) -> bool:
+        """Whether the path has come to its end, by its length or as no link is left (algorithm 11)."""
+        return not self.path or len(self.path) > self.rules.steps or not self.open
+
+    def learn_path(self) -> None:
+        """Let the pages of the path have their places in the weblog (algorithm 1).
+
+        What a page is worth is what its step earned and all later ones of the path.
+        """
+        total = 0.0
+        for key, reward in reversed(self.path):
+            total += reward
+            before = self.weblog.get(key)
+            self.weblog[key] = total if before is None else (1 - self.rules.beta) * before + self.rules.beta * total
+        self.keep_best()
+
+    def keep_best(self) -> None:
+        """Let the weblog be in the order of its values, and no longer than it may be."""
+        best = sorted(self.weblog.items(), key=lambda entry: -entry[1])
+        self.weblog = dict(best[: self.rules.weblog])
+
+    def starts(self) -> list[int]:
+        """Return the starting list: the best pages of the weblog (algorithm 1)."""
+        return list(self.weblog)[: self.rules.start]
+
+    def begin_path(self) -> None:
+        """Forget the path (algorithm 11)."""
+        self.path.clear()
+        self.open.clear()
+        self.visited.clear()
+        self._before = None
+        self.urls = {key: url for key, url in self.urls.items() if key in self.weblog}
+
+    def go(self, key: int, value: float = 0.0) -> Step:
+        """Begin a step to a page."""
+        self.open.pop(key, None)
+        self.visited.add(key)
+        self.step = Step(key, value)
+        return self.step
+
+    def discover(self, links: Iterable[int]) -> None:
+        """Let links of a page be open that the path has not visited, as many as there is room for (algorithm 12)."""
+        for key in links:
+            if len(self.open) >= _OPEN:
+                return
+            if key not in self.visited:
+                self.open[key] = None
+
+    def wants_to_send(self, key: int, version: int, changed: float | None, now: float) -> bool:
+        """Whether it sends a document: one that changed in the last hours and that it did not send yet (algorithm 5).
+
+        ``changed`` and ``now`` are in seconds since the epoch; ``None``: nobody knows.
+        """
+        if changed is None or now - changed > self.rules.hours * 3600:
+            return False
+        known = self._had.get(key)
+        return known is None or known[0] != version
+
+    def send(self, key: int, version: int, now: float, *, is_new: bool) -> None:
+        """Send a document to the reinforcing agent; ``is_new``: nobody had sent it (algorithms 7 and 12)."""
+        self._had[key] = (version, now)
+        self._had.move_to_end(key)
+        while len(self._had) > _SENT or now - next(iter(self._had.values()))[1] > self.rules.hours * 3600:
+            self._had.popitem(last=False)
+        self.sent += 1
+        self.score -= self.rules.cost
+        if is_new:
+            self.earned += 1
+            self.score += self.rules.gain
+        if self.step is not None:
+            self.step.reward += self.rules.reward if is_new else -self.rules.penalty
+            self.step.earned += is_new
+
+    def end_step(self, state: NDArray[np.float32], *, learns: bool) -> None:
+        """All pages of the step have come: learn from it, if this one learns the order of links (algorithm 4).
+
+        ``state`` is that of the page of the step, shape (k,).
+        """
+        step, self.step = self.step, None
+        if step is None:
+            return
+        self.path.append((step.key, step.reward))
+        if learns and self._before is not None:
+            self.td.step(self._before, step.reward, state)
+        self._before = state
+
+    def halve(self, rng: np.random.Generator) -> dict[int, float]:
+        """Move the entries of a child's weblog out of one's own: half of a full one, drawn at random (algorithm 6).
+
+        Of a weblog that is not full it is half, and one entry stays at least.
+        """
+        keys: Sequence[int] = list(self.weblog)
+        n = self.rules.weblog // 2 if len(keys) >= self.rules.weblog else len(keys) // 2
+        moved = sorted(rng.choice(len(keys), n, replace=False).tolist()) if n else []
+        return {keys[at]: self.weblog.pop(keys[at]) for at in moved}

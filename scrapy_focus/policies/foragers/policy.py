@@ -1,0 +1,666 @@
+"""Foragers: a fleet of small crawlers that look for news, each with its own starting points and taste for links.
+
+A forager goes from page to page for a while, and starts anew. It learns in two ways: by what its paths earned it keeps
+good starting points, its *weblog*, and by temporal differences it learns which links lead on. A document that nobody
+sent before earns a reward. Foragers that earn enough multiply, and the others die.
+
+References
+----------
+Palotai, Farkas, Lorincz: Selection in scale-free small world (2005).
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, get_args
+
+import numpy as np
+
+from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.core.frontier import Ranks
+from scrapy_focus.core.parameters import DICT, NUMBER, WHOLE, check_kinds, one_of, parameter
+from scrapy_focus.core.policy import Policy, PolicyTable
+from scrapy_focus.core.printable import brief
+from scrapy_focus.core.types import Placement, State
+from scrapy_focus.frontiers.keys import KeyMap
+from scrapy_focus.learn.states import TextStates
+from scrapy_focus.learn.td import Td
+from scrapy_focus.policies.foragers.forager import Forager, Step
+from scrapy_focus.policies.foragers.pages import LINKS, Known, Pages
+from scrapy_focus.policies.foragers.rules import Rules
+from scrapy_focus.web.documents import document_of
+from scrapy_focus.web.html import page_text, parsed
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from scrapy_focus.core.frontier import Frontier, Keeps, Ranked
+    from scrapy_focus.core.mission import Mission
+    from scrapy_focus.core.types import Link, Outcome, Page, Pick
+
+Mode = Literal["WL", "RL", "WLRL", "fixed"]
+Order = Literal["value", "random"]
+Territory = Literal["any", "host"]
+
+PUBLISHED = "palotai-2005"
+
+_MOST_FORAGERS = 1000
+_KNOWN_ARM = 0  # of pages that nobody wants now
+_TEXT = 20_000  # characters of a page that are read
+_PAGES = 1 << 15  # that are remembered
+_MOVED = 1 << 15  # pages of which it is remembered that they are known by another key
+_FAILING = 1 << 15  # pages of which it is remembered that they could not be had
+_RETRY = 3600.0  # seconds after which a page is asked for again that could not be had, and twice as long each time
+_LONGEST = 14 * 86400.0  # of such a time
+_UNASKED = 10  # steps in a row to pages that were visited just before, without a request
+_SHORTLY = 1.0  # seconds until it is looked again whether hosts are free that all are wanted of
+_FOR_NOW = (408, 429)  # errors below 500 that pass
+
+
+class Foragers(Policy):
+    """A fleet of foragers, which look for documents that nobody sent before.
+
+    A forager starts from one of the best pages of its weblog, and goes on to links of the pages on its path, a hundred
+    steps. At each step it fetches a page and looks at those that the page links to. What is young among these, and was
+    not sent by it as it is, it sends; the first who sends a document earns. All share the requests of one crawl: a page
+    that two want is fetched once, and both get to know it.
+
+    Parameters
+    ----------
+    mode
+        What is learned: the weblog (``"WL"``), the order of links (``"RL"``), both (``"WLRL"``), or nothing
+        (``"fixed"``). Who does not learn the weblog starts from the first seeds; who does not learn the order has
+        random weights.
+    lookahead
+        Which links of a page are fetched besides at each step: all (``"full"``), so many that promise most, or none
+        (``"none"``). What a page promises that was not fetched is told from the page with the link and its words.
+    order
+        Which link is next: that of the most value, or one at ``"random"``.
+    territory
+        Where a forager goes: to ``"any"`` host, or on the ``"host"`` of its first starting point alone. Then each host
+        of the seeds has one at least.
+    shortest
+        Seconds for which a page is not fetched again: what was seen of it is remembered.
+    fewest, most
+        Foragers at least and at most.
+    rules
+        Further constants, by name: the fields of :class:`~scrapy_focus.policies.foragers.rules.Rules`.
+    preset
+        ``"palotai-2005"``: as published. All links are looked at, and no page is spared.
+
+    Notes
+    -----
+    *Turns*: a forager has the requests of a turn, its step is ended, then it multiplies, dies, or stays, and the next
+    one has its turn. Where it can get nothing now, because its pages are on their way or their hosts busy, the others
+    are served.
+
+    *What is sent*: the goal says what a page is worth, and what it rewards nobody sent before. Whether a page is young
+    is read from its dates. So with any goal, foragers are rewarded for what it rewards; with a
+    :class:`~scrapy_focus.goals.news.ReinforcingAgent` for what the paper says.
+
+    *Memory*: the frontier has all known links. Of the 32,768 pages that were seen last, links, states and dates are
+    remembered, up to 3 kB a page. A forager has 5,000 open links at most, 20,000 documents that it sent in the last
+    day, and its weblog.
+
+    References
+    ----------
+    Palotai, Farkas, Lorincz: Selection in scale-free small world (2005).
+    """
+
+    summary: ClassVar[str] = (
+        "A fleet of small crawlers that walk from good starting points: those that find news multiply, the others die."
+    )
+    paper_names: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "WL": {"mode": "WL", "preset": PUBLISHED},
+        "RL": {"mode": "RL", "preset": PUBLISHED},
+        "WLRL": {"mode": "WLRL", "preset": PUBLISHED},
+    }
+
+    frontier: Ranked
+    _homes: KeyMap | None
+
+    def __init__(
+        self,
+        *,
+        mode: Mode = "WLRL",
+        lookahead: Literal["full", "none"] | int = "none",
+        order: Order = "value",
+        territory: Territory = "any",
+        shortest: float = 900.0,
+        fewest: int = 2,
+        most: int = 16,
+        rules: Mapping[str, Any] | None = None,
+        preset: str = "",
+    ) -> None:
+        check_kinds(
+            self, mode=(mode, one_of(get_args(Mode))), order=(order, one_of(get_args(Order))),
+            territory=(territory, one_of(get_args(Territory))), shortest=(shortest, NUMBER), fewest=(fewest, WHOLE),
+            most=(most, WHOLE), rules=(rules, DICT.or_none()), preset=(preset, one_of(("", PUBLISHED))),
+        )  # fmt: skip
+        if not (isinstance(lookahead, int) and lookahead > 0) and lookahead not in ("full", "none"):
+            raise ConfigError(
+                f"Foragers(lookahead={brief(lookahead)}): lookahead is 'full', 'none', or a number of links from 1"
+            )
+        if not (1 <= fewest <= most <= _MOST_FORAGERS and shortest >= 0):
+            raise ConfigError(
+                f"Foragers(fewest={fewest}, most={most}, shortest={shortest}): there are from 1 to {_MOST_FORAGERS} "
+                "foragers, fewest is no more than most, and shortest is at least 0"
+            )
+        self.mode = mode
+        self.lookahead = lookahead
+        self.order = order
+        self.territory = territory
+        self.shortest = shortest
+        self.fewest = fewest
+        self.most = most
+        self.rules = rules
+        self.preset = preset
+        with parameter(self, "rules", rules):
+            self._rules = Rules.of(rules)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "_homes": None if self._homes is None else self._homes.arrays()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _homes=None)
+        if state["_homes"] is not None:
+            homes = self._homes = KeyMap()
+            homes.update_many(*state["_homes"])
+
+    @property
+    def learns_weblog(self) -> bool:
+        """Whether starting points are learned."""
+        return self.mode in ("WL", "WLRL")
+
+    @property
+    def learns_order(self) -> bool:
+        """Whether the order of links is learned."""
+        return self.mode in ("RL", "WLRL")
+
+    def keeps(self, mission: Mission) -> Keeps:
+        return Ranks()
+
+    def open(self, frontier: Frontier, rng: np.random.Generator, mission: Mission) -> None:
+        rules = self._rules
+        self._looks, self._spares = ("full", 0.0) if self.preset else (self.lookahead, self.shortest)
+        self._reads = self.order == "value"
+        self.texts = TextStates(k=rules.k, sample=rules.sample, seed=int(rng.integers(1 << 31)))
+        self.pages = Pages(rules.k, _PAGES)
+        self.fleet: dict[int, Forager] = {}  # by number, in the order of turns
+        self.seeds: dict[int, str] = {}  # their URLs, by key
+        self.born = 0  # foragers so far
+        self.died = 0
+        self.sent = 0  # documents, by those that are dead, too
+        self.earned = 0
+        self._turn = 0  # seat of the forager whose turn it is
+        self._blocked = -1.0  # when nothing could be had last though something is wanted
+        self._wanted: dict[int, list[int]] = {}  # by key of a page: the numbers of the foragers that wait for it
+        self._n = 0  # links that were placed or wanted so far
+        self._found: dict[int, _Found] = {}  # links of pages whose outcome is being told, by pick
+        self._moved: OrderedDict[int, int] = OrderedDict()  # by key of a page: the key by which it is known
+        self._failing: OrderedDict[int, tuple[int, float]] = OrderedDict()  # misses, and when to ask again
+        self._sample: dict[int, str] = {}  # texts of pages that were read before the states were made
+        self._homes = KeyMap() if self.territory == "host" else None  # number of the host, by key
+        self._hosts: dict[str, int] = {}
+        self._placing: frozenset[int] = frozenset()  # keys that will wait in a moment
+        super().open(frontier, rng, mission)
+
+    def place(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
+        if self._homes is not None:
+            for link in links:
+                self._homes.set(link.key, self._hosts.setdefault(link.host, len(self._hosts)))
+        if source is None:
+            self._placing = frozenset(link.key for link in links)
+            self._start_from(links)
+            self._placing = frozenset()
+        else:
+            if self._homes is not None:
+                self._placing = frozenset(link.key for link in links)
+                self._settle_on(links)
+                self._placing = frozenset()
+            found = self._found.setdefault(source.pick.id, _Found([], []))
+            found.keys.extend(link.key for link in links)
+            if self._looks != "full":
+                found.links.extend(links[: max(0, LINKS - len(found.links))])
+        return [self._where(link.key) for link in links]
+
+    def know(self, keys: Sequence[int], source: Outcome) -> None:
+        self._found.setdefault(source.pick.id, _Found([], [])).keys.extend(keys)
+
+    def select(self, busy: Collection[str]) -> Pick | None:
+        awake = np.flatnonzero(self.frontier.awake(busy)[1:])
+        if len(awake):
+            seat = int(awake[np.searchsorted(awake, self._turn) % len(awake)])
+            return self.frontier.pop(1 + seat, busy)
+        if self._wanted or self.frontier.flying:
+            self._blocked = self.now
+            return None
+        return self.frontier.pop(_KNOWN_ARM, busy)  # nobody has where to start from
+
+    def learn(self, outcome: Outcome) -> None:
+        key, pick = outcome.pick.key, outcome.pick
+        found = self._found.pop(pick.id, _Found([], []))
+        self._note_failure(outcome)
+        page = self._see(outcome, found)
+        self._placing = frozenset((key,)) if self._comes_back(outcome) else frozenset()
+        foragers = [self.fleet[number] for number in self._wanted.pop(key, ())]
+        is_new = outcome.reward > 0
+        for at, forager in enumerate(foragers):
+            self._tell(forager, outcome, page, is_new=is_new and not at, asked=not at)
+        for forager in foragers:
+            self._go_on(forager)
+        if page is not None and outcome.is_html:
+            self._offer(pick)
+        self._placing = frozenset()
+
+    def again(self, outcome: Outcome) -> Placement | None:
+        if not self._comes_back(outcome):
+            return None
+        place = self._where(outcome.pick.key)
+        if place.arm == _KNOWN_ARM:
+            return place._replace(rank=float(self._n))  # above those that were never fetched
+        return place._replace(after=self._not_before(outcome.pick.key))
+
+    def due(self) -> float | None:
+        """Return when the first page can be asked for again that is waited for, where none can be now."""
+        if not self._wanted or self._blocked != self.now:
+            return None
+        return max(min(map(self._not_before, self._wanted)), self.now + _SHORTLY)
+
+    def release(self, pick: Pick) -> None:
+        if pick.key not in self._wanted and pick.arm != _KNOWN_ARM:
+            self.frontier.move([pick.key], [self._where(pick.key)])
+
+    def give_up(self, n: int) -> int:
+        """Give up pages that nobody wants, and then those that are wanted; unfetched ones first, the youngest first."""
+        given = self.frontier.drop(_KNOWN_ARM, min(n, int(self.frontier.waiting[_KNOWN_ARM])))
+        if given < n:  # wanted pages, too
+            given += super().give_up(n - given)
+            self._miss_lost()
+        return given
+
+    def explain(self, pick: Pick) -> dict[str, Any]:
+        forager = next((self.fleet[number] for number in self._wanted.get(pick.key, ())), None)
+        if forager is None or forager.step is None:
+            return {"forager": None}
+        step = forager.step
+        part = "look" if step.is_looked else "step" if forager.path else "start"
+        return {
+            "forager": forager.number, "part": part, "step": len(forager.path) + 1, "value": round(step.value, 4),
+            "score": round(forager.score, 2), "weblog": len(forager.weblog), "wanted_by": self._wanted[pick.key],
+        }  # fmt: skip
+
+    def best_arms(self, k: int) -> list[tuple[str, float, int]]:
+        best = sorted(self.fleet.values(), key=lambda forager: -forager.earned)[:k]
+        names = (f"forager {each.number}: {self._best_start(each)}" for each in best)
+        return [(name, float(each.earned), each.requests) for name, each in zip(names, best, strict=True)]
+
+    def tables(self) -> list[PolicyTable]:
+        columns = ("forager", "hours", "weblog", "best start", "earned", "sent", "requests", "score", "children")
+        rows = [self._row(forager) for forager in self.fleet.values()]
+        return [PolicyTable(f"Foragers: {len(rows)} of {self.born} live", columns, rows)]
+
+    def _row(self, forager: Forager) -> tuple[str | float | int, ...]:
+        hours, score = round((self.now - forager.born) / 3600, 1), round(forager.score, 1)
+        return (
+            forager.number, hours, len(forager.weblog), self._best_start(forager), forager.earned, forager.sent,
+            forager.requests, score, forager.children,
+        )  # fmt: skip
+
+    def _best_start(self, forager: Forager) -> str:
+        return next((forager.urls.get(key, "") for key in forager.weblog), "")
+
+    # Pages
+
+    def _where(self, key: int) -> Placement:
+        """Return where a page is to wait."""
+        self._n += 1
+        for number in self._wanted.get(key, ()):
+            return Placement(1 + self.fleet[number].seat, -float(self._n))
+        return Placement(_KNOWN_ARM, -float(self._n))
+
+    def _comes_back(self, outcome: Outcome) -> bool:
+        """Whether a page can be fetched again."""
+        if outcome.once or outcome.error == "redirect_seen":
+            return False
+        if not outcome.error or outcome.status is None:
+            return True
+        return outcome.status >= 500 or outcome.status in _FOR_NOW
+
+    def _note_failure(self, outcome: Outcome) -> None:
+        key = outcome.pick.key
+        if not outcome.error:
+            self._failing.pop(key, None)
+            for other in outcome.also:
+                _remember(self._moved, other, key, _MOVED)
+        elif outcome.error == "redirect_seen" and outcome.also:
+            _remember(self._moved, key, outcome.also[-1], _MOVED)
+        elif self._comes_back(outcome):
+            misses = self._failing.get(key, (0, 0.0))[0]
+            wait = min(_RETRY * 2.0**misses, _LONGEST)
+            _remember(self._failing, key, (min(misses + 1, 30), outcome.at + wait), _FAILING)
+
+    def _see(self, outcome: Outcome, found: _Found) -> Known | None:
+        """Remember what a page said; ``None`` where nothing came."""
+        if outcome.error:
+            return None
+        key = outcome.pick.key
+        page = self.pages.see(key)
+        page.at = outcome.at
+        if outcome.changed is False:
+            return page
+        links = [self._moved.get(each, each) for each in found.keys[:LINKS]]
+        page.links = np.array([each for each in dict.fromkeys(links) if each != key], np.int64)
+        page.changed = outcome.at if outcome.reward > 0 else None
+        page.version = self._n
+        if outcome.page is not None and outcome.is_html:
+            self._read(key, page, outcome.page, outcome.at)
+        if self._reads and found.links:
+            self._predict(key, found.links)
+        return page
+
+    def _read(self, key: int, known: Known, page: Page, at: float) -> None:
+        """Read when a document changed, and what it is about."""
+        document = document_of(page)
+        if document.is_document:
+            said = document.published if document.modified is None else document.modified
+            known.changed = known.changed if said is None else min(said, at)
+            known.version = int.from_bytes(document.digest[:7], "big")
+        if not self._reads:
+            return
+        root = getattr(page, "root", None)
+        root = parsed(page.text) if root is None else root
+        if root is None:
+            return
+        text = page_text(root)[:_TEXT]
+        state = self.texts.state_of(text)
+        if not self.texts.version:
+            self._sample[key] = text
+            return
+        self.pages.set_state(known, state)
+        for other, read in self._sample.items():  # the states are made now
+            if (seen := self.pages.get(other)) is not None:
+                self.pages.set_state(seen, self.texts.state_of(read))
+        self._sample = {}
+
+    def _predict(self, key: int, links: Sequence[Link]) -> None:
+        """Say what links may lead to that were not fetched, by the page and their words."""
+        if not self.texts.version:
+            return
+        parent = self.pages.state(key)
+        for link in links:
+            page = self.pages.see(link.key)
+            if not page.at:
+                self.pages.set_state(page, self.texts.blend(parent, link.anchor))
+
+    # Foragers
+
+    def _start_from(self, links: Sequence[Link]) -> None:
+        """Let these links be starting points, and let there be foragers."""
+        self.seeds |= {link.key: link.url for link in links}
+        homes = [-1] if self._homes is None else [self._homes.get(link.key, -1) for link in links]
+        for home in dict.fromkeys(homes):
+            if not any(forager.home == home for forager in self.fleet.values()):
+                self._found_colony(home, 1 if self._homes is not None else self.fewest)
+        for forager in self.fleet.values():
+            for link in links:
+                if self._is_home(forager, link.key):
+                    forager.weblog.setdefault(link.key, 0.0)
+                    forager.urls[link.key] = link.url
+            forager.keep_best()
+        for forager in list(self.fleet.values()):
+            if forager.step is None:
+                self._go_on(forager)
+
+    def _settle_on(self, links: Sequence[Link]) -> None:
+        """Let there be a forager on each host that has none, from the first link to it on, while there is room; links
+        to a host where some are go to the one of these that was asked least.
+        """
+        for link in links:
+            home = self._home_of(link.key)
+            there = [forager for forager in self.fleet.values() if forager.home == home]
+            if there:
+                least = min(there, key=lambda forager: forager.requests)
+                least.discover([link.key])
+            elif len(self.fleet) < self.most:
+                self._start_from([link])
+
+    def _found_colony(self, home: int, n: int) -> None:
+        """Let there be so many new foragers."""
+        for _ in range(n):
+            self._add(home, {key: 0.0 for key in self.seeds if self._home_of(key) == home})
+
+    def _add(self, home: int, weblog: dict[int, float], td: Td | None = None) -> Forager | None:
+        """Let there be one more forager, where there is a seat; it has not gone anywhere yet."""
+        taken = {forager.seat for forager in self.fleet.values()}
+        seat = next((seat for seat in range(_MOST_FORAGERS) if seat not in taken), None)
+        if seat is None:
+            return None
+        rules = self._rules
+        if td is None:
+            td = Td(rules.k, alpha=rules.alpha, gamma=rules.gamma, normalised=rules.normalised, rng=self.rng)
+        forager = Forager(self.born, seat=seat, born=self.now, home=home, weblog=weblog, td=td, rules=rules)
+        self.fleet[self.born] = forager
+        self.born += 1
+        return forager
+
+    def _home_of(self, key: int) -> int:
+        return -1 if self._homes is None else self._homes.get(key, -1)
+
+    def _is_home(self, forager: Forager, key: int) -> bool:
+        return forager.home < 0 or self._home_of(key) == forager.home
+
+    def _tell(self, forager: Forager, outcome: Outcome, page: Known | None, *, is_new: bool, asked: bool) -> None:
+        """A page came that a forager waits for; ``asked``: it is the one for which it was fetched."""
+        key, step = outcome.pick.key, forager.step
+        forager.requests += asked
+        forager.used += asked
+        forager.unasked = 0
+        if step is None:
+            return
+        step.waits.pop(key, None)
+        if key == step.key:
+            forager.urls[key] = outcome.pick.url
+        if page is not None and (is_new or forager.wants_to_send(key, page.version, page.changed, outcome.at)):
+            forager.send(key, page.version, outcome.at, is_new=is_new)
+            self.sent += 1
+            self.earned += is_new
+
+    def _go_on(self, forager: Forager) -> None:
+        """Let a forager do all that it can until it waits for a page (algorithm 12)."""
+        while forager.number in self.fleet:
+            step = forager.step
+            if step is None:
+                if not self._begin(forager):
+                    return
+            elif step.waits:
+                return
+            elif not step.is_looked:
+                step.is_looked = True
+                self._look(forager, step)
+            else:
+                forager.end_step(self.pages.state(step.key), learns=self.learns_order)
+                if forager.used >= self._rules.slice:
+                    self._end_turn(forager)
+
+    def _begin(self, forager: Forager) -> bool:
+        """Let a forager take its next step (algorithm 11); ``False`` where it has nowhere to go."""
+        chosen = None if forager.is_over() else self._next_of(forager)
+        if chosen is not None:
+            self._fetch_or_recall(forager, forager.go(*chosen))
+            return True
+        if self.learns_weblog:
+            forager.learn_path()
+        forager.begin_path()
+        starts = self._starts_of(forager)
+        if not starts:
+            return False
+        self._fetch_or_recall(forager, forager.go(starts[int(self.rng.integers(len(starts)))]))
+        return True
+
+    def _fetch_or_recall(self, forager: Forager, step: Step) -> None:
+        """Let the page of a step be fetched, unless it was visited just before, and its links are remembered."""
+        if self._is_spared(step.key) and forager.unasked < _UNASKED:
+            forager.unasked += 1
+        else:
+            self._want(forager, step, [step.key])
+
+    def _next_of(self, forager: Forager) -> tuple[int, float] | None:
+        """Return the open link that is next, and what is expected of it (algorithm 3); ``None`` where none can be had.
+
+        Equals are in the order of chance.
+        """
+        keys = list(forager.open)
+        values = self._values(forager, keys)
+        recalls = self._looks != "none" and forager.unasked < _UNASKED
+        for at in np.lexsort((self.rng.random(len(keys)), -values)).tolist():
+            if self._can_be_had(keys[at]) and (recalls or not self._is_spared(keys[at])):
+                return keys[at], float(values[at])
+            del forager.open[keys[at]]
+        return None
+
+    def _values(self, forager: Forager, keys: Sequence[int]) -> NDArray[np.float64]:
+        """Return what each link promises to a forager, shape (n,)."""
+        if self.order == "random":
+            return np.zeros(len(keys))
+        return forager.td.value(self.pages.states(keys))
+
+    def _starts_of(self, forager: Forager) -> list[int]:
+        """Return the starting list: pages that can be had, or else the one that can be had again first."""
+        gone = [key for key in forager.weblog if not self._can_be_had(key) and key not in self._failing]
+        for key in gone:
+            value = forager.weblog.pop(key)
+            if (moved := self._moved.get(key)) is not None:
+                forager.weblog.setdefault(moved, value)
+                forager.urls[moved] = forager.urls.get(key, "")
+        if gone:
+            forager.keep_best()
+        if not forager.weblog:
+            seeds = (self._moved.get(key, key) for key in self.seeds if self._is_home(forager, key))
+            forager.weblog = {key: 0.0 for key in seeds if self._can_be_had(key) or key in self._failing}
+        starts = [key for key in forager.weblog if self._can_be_had(key)][: self._rules.start]
+        if starts and (forager.unasked < _UNASKED or not all(map(self._is_spared, starts))):
+            return starts
+        return sorted(forager.weblog, key=self._not_before)[:1]
+
+    def _not_before(self, key: int) -> float:
+        """Return when a page may be fetched, in seconds since the epoch: not just after it was, nor after a failure."""
+        page = self.pages.get(key) if self._spares else None
+        spared = page.at + self._spares if page is not None and page.at else 0.0
+        return max(spared, self._failing[key][1] if key in self._failing else 0.0)
+
+    def _can_be_had(self, key: int) -> bool:
+        """Whether a page can be fetched now."""
+        if key in self._wanted or key in self._placing:
+            return key not in self._failing or self._failing[key][1] <= self.now
+        if key in self._failing and self._failing[key][1] > self.now:
+            return False
+        return self.frontier.states([key])[0] in (State.WAITING, State.FLYING)
+
+    def _look(self, forager: Forager, step: Step) -> None:
+        """Let the links of a page be open, and fetch those that are to be looked at (algorithm 12)."""
+        page = self.pages.get(step.key)
+        if page is None:
+            return
+        links = [self._moved.get(key, key) for key in page.links.tolist()]
+        links = [key for key in dict.fromkeys(links) if self._is_home(forager, key) and key != step.key]
+        forager.discover(links)
+        looked = [] if self._looks == "none" else [key for key in links if not self._is_spared(key)]
+        if isinstance(self._looks, int):
+            looked = self._most_promising(forager, [key for key in looked if key in forager.open], self._looks)
+        self._want(forager, step, [key for key in looked if self._can_be_had(key)])
+
+    def _is_spared(self, key: int) -> bool:
+        """Whether a page was visited so shortly before that it is not fetched again."""
+        page = self.pages.get(key) if self._spares else None
+        return page is not None and page.at > 0 and self.now - page.at < self._spares
+
+    def _most_promising(self, forager: Forager, keys: list[int], n: int) -> list[int]:
+        best = np.lexsort((self.rng.random(len(keys)), -self._values(forager, keys)))
+        return [keys[at] for at in best[:n].tolist()]
+
+    def _want(self, forager: Forager, step: Step, keys: Sequence[int]) -> None:
+        """Let a forager wait for pages, and these wait for their turn."""
+        fresh: list[int] = []
+        for key in keys:
+            step.waits[key] = None
+            others = self._wanted.setdefault(key, [])
+            others.append(forager.number)
+            if len(others) == 1 and key not in self._placing:
+                fresh.append(key)
+        self._move(fresh)
+
+    def _move(self, keys: Sequence[int]) -> None:
+        """Let pages wait where they belong by now."""
+        if not keys:
+            return
+        self.frontier.move(keys, [self._where(key)._replace(after=self._not_before(key)) for key in keys])
+
+    def _offer(self, pick: Pick) -> None:
+        """A page came: let those start from there who have nowhere else to start from."""
+        for forager in list(self.fleet.values()):
+            if forager.step is None and self._is_home(forager, pick.key):
+                forager.weblog[pick.key] = 0.0
+                forager.urls[pick.key] = pick.url
+                self._go_on(forager)
+
+    def _miss_lost(self) -> None:
+        """Let no forager wait for pages that were given up."""
+        lost = [
+            key for key, state in zip(self._wanted, self.frontier.states(list(self._wanted)), strict=True)
+            if state not in (State.WAITING, State.FLYING) and key not in self._placing
+        ]  # fmt: skip
+        numbers = dict.fromkeys(number for key in lost for number in self._wanted.pop(key))
+        for number in numbers:
+            forager = self.fleet[number]
+            if forager.step is not None:
+                for key in lost:
+                    forager.step.waits.pop(key, None)
+        for number in numbers:
+            if number in self.fleet:
+                self._go_on(self.fleet[number])
+
+    def _end_turn(self, forager: Forager) -> None:
+        """Let a forager multiply, die or stay (algorithm 8), and the next one have its turn (algorithm 9)."""
+        rules = self._rules
+        forager.used = 0
+        if forager.seat == self._turn:
+            seats = sorted(each.seat for each in self.fleet.values())
+            self._turn = next((seat for seat in seats if seat > forager.seat), seats[0])
+        if forager.score >= rules.high and len(self.fleet) < self.most:
+            self._multiply(forager)
+        elif forager.score <= rules.low and len(self.fleet) > self.fewest and not self._is_last_at_home(forager):
+            del self.fleet[forager.number]  # it is between two steps, and waits for nothing
+            self.died += 1
+
+    def _is_last_at_home(self, forager: Forager) -> bool:
+        return forager.home >= 0 and sum(other.home == forager.home for other in self.fleet.values()) < 2
+
+    def _multiply(self, parent: Forager) -> None:
+        """Let a forager have a child (algorithm 6)."""
+        weblog = parent.halve(self.rng) if self.learns_weblog else dict(parent.weblog)
+        urls = {key: parent.urls.get(key, "") for key in weblog}
+        child = self._add(parent.home, weblog, parent.td.copy() if self.learns_order else None)
+        if child is None:
+            return
+        child.urls, child.parent = urls, parent.number
+        parent.children += 1
+        parent.score = child.score = self._rules.first
+        self._go_on(child)
+
+
+class _Found(NamedTuple):
+    """Links of a page whose outcome is being told: all keys, and the new ones of which more is to be known."""
+
+    keys: list[int]
+    links: list[Link]
+
+
+def _remember(memory: OrderedDict[int, Any], key: int, value: Any, most: int) -> None:
+    """Remember something, and forget what was remembered longest ago where there is too much."""
+    memory[key] = value
+    memory.move_to_end(key)
+    if len(memory) > most:
+        memory.popitem(last=False)

@@ -1,0 +1,106 @@
+"""The benchmark of foragers, on small sites: what it measures, how it is resumed, and what it shows."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import foragers
+import news
+from scrapy_focus.replay.foraging import births_of
+from scrapy_focus.replay.truth import SiteTruth
+from scrapy_focus.sites.news.plan import BEGIN, HOUR, Manner
+from scrapy_focus.sites.news.site import NewsSite
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SMALL = Manner(sections=9, topics=12, archive=40)
+DAYS, PACE = 0.5, 2_000
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have one small site and a short time."""
+    monkeypatch.setattr(foragers, "FIRST", 2 * HOUR)
+    monkeypatch.setattr(foragers, "END", 1 * HOUR)
+    for name, experiment in foragers.EXPERIMENTS.items():
+        few = dataclasses.replace(experiment, sites={"small": SMALL}, rates=(PACE,), days=DAYS)
+        monkeypatch.setitem(foragers.EXPERIMENTS, name, few)
+
+
+def made(folder: Path, experiment: str, *policies: str, capsys: pytest.CaptureFixture[str]) -> str:
+    """Run the benchmark, in this process; return its tables."""
+    foragers.main([
+        experiment, "--folder", str(folder), "--seeds", "1", "--jobs", "0", "--lines", str(folder / "runs.jsonl"),
+        "--policies", *policies,
+    ])  # fmt: skip
+    return capsys.readouterr().out
+
+
+def runs_of(folder: Path) -> dict[str, dict[str, Any]]:
+    """Return the runs that were written down, by policy."""
+    lines = map(json.loads, (folder / "runs.jsonl").read_text().splitlines())
+    return {each["policy"]: each for each in lines}
+
+
+def test_the_nine_measures_are_shown_beside_the_published_ones(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Foragers begin at ten pages and are paid for versions; one forager sends nothing twice."""
+    shown = made(tmp_path, "paper", "WL 2005", "RL 2005", "restarts", capsys=capsys)
+    runs = runs_of(tmp_path)
+    assert [*runs] == ["WL 2005", "RL 2005", "restarts"]
+    for run in runs.values():
+        assert run["downloaded"] == pytest.approx(PACE * DAYS, abs=2)
+        assert 0 < run["relevant"] <= run["sent"]
+        assert 0 < run["freshness"] <= 1
+        assert run["sent efficiency"] == run["relevant"] / run["sent"]
+    assert runs["restarts"]["sent efficiency"] == 1 > runs["RL 2005"]["sent efficiency"]
+    rows = shown.splitlines()
+    assert rows[0] == "| small | WL 2005 | RL 2005 | restarts | published: WL | RL | seeds in their order |"
+    row = next(row for row in rows if row.startswith("| sent efficiency |")).split(" | ")
+    assert row[1].startswith(f"{runs['WL 2005']['sent efficiency']:.3f} ± 0.000")
+    assert row[4:6] == ["0.490", "0.248"]
+    is_same = runs["WL 2005"]["sent efficiency"] > runs["RL 2005"]["sent efficiency"]
+    assert row[6] == f"{int(is_same)} of 1 |"
+
+
+def test_a_benchmark_is_resumed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is written down is not made again, though a kill may have cut off the last line."""
+    first = made(tmp_path, "news", "restarts", "equal", capsys=capsys)
+    lines = (tmp_path / "runs.jsonl").read_text().splitlines()
+    (tmp_path / "runs.jsonl").write_text(f"{lines[0]}\n{lines[1][:50]}\n")
+    asked, really = [], foragers.crawl
+
+    def crawl(task: foragers.Task, *rest: Any) -> dict[str, Any]:
+        asked.append(task.policy)
+        return really(task, *rest)
+
+    monkeypatch.setattr(foragers, "crawl", crawl)
+    again = made(tmp_path, "news", "restarts", "equal", capsys=capsys)
+    assert asked == ["equal"]
+    without_time = [[row.rpartition(" | ")[0] for row in shown.splitlines()] for shown in (first, again)]
+    assert without_time[0] == without_time[1]
+
+
+def test_crawls_are_as_without_what_makes_them_quick(tmp_path: Path) -> None:
+    """What is born is what the site says, and the goals are those of the package; a second crawl is as the first."""
+    task = foragers.Task("news", "small", PACE, "WL", 0, DAYS)
+    path = foragers.record(tmp_path, task)
+    site = foragers.Site(path)
+    born = NewsSite(SMALL, seed=0, days=DAYS).born(BEGIN + 2 * HOUR, BEGIN + 11 * HOUR)
+    of_site = {site.ids[news.HOST + each.path]: each.at - BEGIN for each in born}
+    assert births_of(site, 2 * HOUR, 11 * HOUR) == of_site
+    truth = SiteTruth(site, news.NewsGoal())
+    runs = [foragers.crawl(task, site, truth) for _ in range(2)]
+    plain = dataclasses.replace(foragers.EXPERIMENTS["news"], goal=news.NewsGoal)
+    foragers.EXPERIMENTS["news"] = plain
+    runs.append(foragers.crawl(task, foragers.RecordedSite(path), truth))
+    assert len({json.dumps({**run, "ms": 0}) for run in runs}) == 1
+    assert runs[0]["relevant"] > 10
