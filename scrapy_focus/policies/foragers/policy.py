@@ -517,23 +517,42 @@ class Foragers(Policy):
 
     def _begin(self, forager: Forager) -> bool:
         """Let a forager take its next step (algorithm 11); ``False`` where it has nowhere to go."""
+        if self.learns == "learned":
+            return self._begin_best(forager)
         chosen = None if forager.is_over() else self._next_of(forager)
         if chosen is not None:
             self._fetch_or_recall(forager, forager.go(*chosen))
             return True
-        if self.learns == "learned":
-            self._learn_rates(forager)
-        elif self.learns_weblog:
+        if self.learns_weblog:
             forager.learn_path()
         forager.begin_path()
         starts = self._starts_of(forager)
         if not starts:
             return False
-        at = int(self.rng.integers(len(starts)))
-        if self.learns == "learned":
-            at = int(np.argmax(self._expected(starts)))
-        self._fetch_or_recall(forager, forager.go(starts[at]))
+        self._fetch_or_recall(forager, forager.go(starts[int(self.rng.integers(len(starts)))]))
         return True
+
+    def _begin_best(self, forager: Forager) -> bool:
+        """Let a forager go where most is expected: on along its path, or anew from a page of its weblog."""
+        open_ = [] if forager.is_over() else list(forager.open)
+        keys = list(dict.fromkeys([*open_, *forager.weblog]))
+        values = self._expected(keys)
+        for at in np.lexsort((self.rng.random(len(keys)), -values)).tolist():
+            key = keys[at]
+            if not self._can_be_had(key) or self._is_spared(key):
+                continue
+            if key not in forager.open or not open_:
+                self._learn_rates(forager)
+                forager.begin_path()
+            self._want(forager, forager.go(key, float(values[at])), [key])
+            return True
+        self._learn_rates(forager)
+        forager.begin_path()
+        starts = self._starts_of(forager)
+        if starts:
+            first = min(starts, key=self._not_before)
+            self._want(forager, forager.go(first), [first])
+        return bool(starts)
 
     def _learn_rates(self, forager: Forager) -> None:
         """Let the pages on which most targets come up be in the weblog."""
@@ -587,9 +606,7 @@ class Foragers(Policy):
         if not forager.weblog:
             seeds = (self._moved.get(key, key) for key in self.seeds if self._is_home(forager, key))
             forager.weblog = {key: 0.0 for key in seeds if self._can_be_had(key) or key in self._failing}
-        starts = [key for key in forager.weblog if self._can_be_had(key)]
-        if self.learns != "learned":
-            starts = starts[: self._rules.start]
+        starts = [key for key in forager.weblog if self._can_be_had(key)][: self._rules.start]
         if starts and (forager.unasked < _UNASKED or not all(map(self._is_spared, starts))):
             return starts
         return sorted(forager.weblog, key=self._not_before)[:1]
