@@ -21,7 +21,7 @@ import numpy as np
 from manyhosts.markup import SETTINGS
 from manyhosts.web import TOPICS, MadeUpWeb
 from scrapy_focus.sites.portal.portal import Page
-from scrapy_focus.sites.server import SiteServer
+from scrapy_focus.sites.server import ProxyServer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,7 +47,7 @@ class _Hosts:
         return Page.of(page.html.encode(), status=page.status, mime=mime, location=page.location or None)
 
 
-class WebServer(SiteServer):
+class WebServer(ProxyServer):
     """An HTTP proxy behind which there is a made-up web and nothing else; used as :class:`SiteServer` is.
 
     Hosts that do not exist are answered with 502, as proxies do. The ``log`` has whole URLs.
@@ -77,14 +77,10 @@ class WebServer(SiteServer):
         super().__init__(_Hosts(web, pace), host, port)
         self.web = web
 
-    def asked(self, target: str) -> str:
-        """Return what is asked for by a request: the URL, with the host."""
-        return target
-
     @property
     def requests_by_host(self) -> Counter[str]:
         """How many requests were answered for each host."""
-        return Counter(request.path.partition("://")[2].partition("/")[0] for request in self.log)
+        return Counter(request.host for request in self.log)
 
 
 def write_examples(

@@ -47,6 +47,12 @@ class Request(NamedTuple):
     path: str  # as asked for, with the query
     status: int
     bytes_sent: int  # of the body; 0 for HEAD
+    at: float = 0.0  # when it arrived, in seconds of time.monotonic()
+
+    @property
+    def host(self) -> str:
+        """The host that it names, "" where it names none."""
+        return self.path.partition("://")[2].partition("/")[0]
 
 
 class SiteServer:
@@ -148,6 +154,26 @@ class SiteServer:
         self.stop()
 
 
+class ProxyServer(SiteServer):
+    """The same for many hosts: an HTTP proxy that asks its site for whole URLs, and behind which there is nothing else.
+
+    No name has to be resolved: with ``http_proxy`` set to its address in the environment, a crawler finds all hosts
+    there. The ``log`` has whole URLs.
+    """
+
+    def asked(self, target: str) -> str:
+        """Return what is asked for by a request: the URL, with the host."""
+        return target
+
+    @property
+    def by_host(self) -> dict[str, list[Request]]:
+        """The log of each host, by the time of arrival."""
+        hosts: dict[str, list[Request]] = {}
+        for request in sorted(self.log, key=lambda request: request.at):
+            hosts.setdefault(request.host, []).append(request)
+        return hosts
+
+
 class _Server(ThreadingHTTPServer):
     request_queue_size = 256  # the default of 5 refuses a crawler that opens 64 connections at once
 
@@ -195,6 +221,7 @@ class _Handler(StreamRequestHandler):
     def _answer_one(self) -> bool:
         """Answer the next request of this connection; return whether there may be another."""
         line = self.rfile.readline(_MAX_LINE + 1)
+        self._arrived = time.monotonic()
         if not line.strip():
             return line in (b"\r\n", b"\n")
         try:
@@ -264,7 +291,7 @@ class _Handler(StreamRequestHandler):
         if page.status == HTTPStatus.METHOD_NOT_ALLOWED:
             head += "Allow: GET, HEAD\r\n"
         head += f"Connection: {'keep-alive' if keep_alive else 'close'}\r\n\r\n"
-        self.server.owner.log.append(Request(method, path, status, len(body)))
+        self.server.owner.log.append(Request(method, path, status, len(body), self._arrived))
         self.connection.sendall(head.encode("latin-1") + body)
         return keep_alive
 

@@ -13,6 +13,7 @@ from scrapy_focus.recordings.writer import Answer, SiteWriter
 from scrapy_focus.replay.simulate import simulate
 from scrapy_focus.sites.news.plan import BEGIN, HOUR, Manner
 from scrapy_focus.sites.news.site import NewsSite
+from scrapy_focus.sites.news.web import NewsWeb
 from tests.made import EachAgain
 
 if TYPE_CHECKING:
@@ -131,6 +132,29 @@ def test_the_synthetic_news_site_can_be_recorded(tmp_path: Path) -> None:
     changed = {path for path, _, _, changed, _ in policy.seen if changed}
     assert "/" in changed
     assert not changed & {"/about", "/contact", "/archive/"}
+
+
+def test_a_web_of_news_hosts_can_be_recorded(tmp_path: Path) -> None:
+    """From their front pages: a simulated crawl finds what is born on each of them, when it is there."""
+    manners = [
+        Manner(sections=2, topics=4, archive=20, per_hour=2.0, small_world=small) for small in (False, True, False)
+    ]
+    web = NewsWeb(manners, days=0.3)
+    with SiteWriter(tmp_path / "web.sqlite", roots=web.roots) as writer:
+        for url, since, made in web.versions():
+            writer.add(Answer(url=url, status=made.status, headers={"Content-Type": made.mime}, body=made.body, since=since))  # fmt: skip
+        assert writer.finish().missing == 0
+    policy = Following(every=HOUR)
+    site = RecordedSite(tmp_path / "web.sqlite")
+    simulate(policy, FilesGoal(), site, budget=Budget(seconds=7 * HOUR), latency=20.0)
+    first: dict[str, float] = {}
+    for url, at, status, *_ in policy.seen:
+        assert (status == 200) == (web.answer(url, at).status == 200), url
+        first.setdefault(url, at)
+    assert {url.split("/")[2] for url in first} == {*web.sites}
+    born = [article for article in web.born(BEGIN, BEGIN + 4 * HOUR) if article.gone > article.at + 3 * HOUR]
+    assert all(article.at <= first[article.path] < article.at + 3 * HOUR for article in born)
+    assert len(born) > 15
 
 
 def test_without_revisits_a_changing_site_is_crawled_at_the_time_of_each_request(tmp_path: Path) -> None:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from scrapy_focus.sites.portal.portal import Page
-from scrapy_focus.sites.server import SiteServer
+from scrapy_focus.sites.server import ProxyServer
 
 
-class Handmade(SiteServer):
+class Handmade(ProxyServer):
     """Serves some pages by their URLs, as a proxy; ``/robots.txt`` of each host forbids ``/private/``."""
 
     def __init__(self, pages: dict[str, Page]) -> None:
         self.pages = pages
         super().__init__(self)
-
-    def asked(self, target: str) -> str:
-        return target
 
     def fetch(self, url: str) -> Page:
         if url.endswith("/robots.txt"):

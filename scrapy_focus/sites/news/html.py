@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from email.utils import format_datetime
 from functools import lru_cache, partial
 from random import Random
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -69,13 +69,28 @@ def moment(at: float) -> datetime:
     return datetime.fromtimestamp(int(at), UTC)
 
 
+class Beyond(Protocol):
+    """To which pages of other sites the pages of one lead; each by its URL and what the link says."""
+
+    @property
+    def partners(self) -> Sequence[tuple[str, str]]:
+        """To which the front page does."""
+        ...
+
+    def of_article(self, article: int, born: float) -> Sequence[tuple[str, str]]:
+        """Return to which an article does that was born at a time."""
+        ...
+
+
 class Pages:
     """The pages of one site; each is a function of the plan and a time."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, beyond: Beyond | None = None) -> None:
         self._plan = plan
         self._path = lru_cache(maxsize=1 << 16)(lambda article: address(plan, article))
-        self._title = partial(title_of, plan)
+        #: Returns the title of an article.
+        self.title = partial(title_of, plan)
+        self._beyond = beyond
 
     def path(self, article: int) -> str:
         """Return the path of an article."""
@@ -101,21 +116,20 @@ class Pages:
     def article(self, article: int, at: float) -> str:
         """Return an article as it was at a time."""
         plan = self._plan
-        title, updates = self._title(article), plan.updates(article, at)
+        title, updates = self.title(article), plan.updates(article, at)
         published, changed = moment(float(plan.born[article])), moment(plan.changed(article, at))
         head, line = _dates(article, title, published, changed) if plan.dated[article] else ("", "")
         rng = Random(f"{plan.seed}/{article}")
         words = _words(plan, article)
         paragraphs = [f"<p>{_paragraph(rng, words)}</p>" for _ in range(rng.randrange(4, 12))]
         paragraphs += [f'<p class="update">Update {n + 1}: {_paragraph(rng, words)}</p>' for n in range(updates)]
-        related = [(self.path(other), self._title(other)) for other in plan.related(article)]
+        related = [(self.path(other), self.title(other)) for other in plan.related(article)]
         above = " / ".join(_link(*link) for link in self._above(article))
         where = f'<p class="where">{above}</p>' if above else ""
-        links = "".join(f"<li>{_link(*link)}</li>" for link in related)
-        body = (
-            f"{where}<article><h1>{title}</h1>{line}{''.join(paragraphs)}</article>"
-            f'<aside class="related"><h2>Read on</h2><ul>{links}</ul></aside>'
-        )
+        aside = _aside("related", "Read on", related)
+        if self._beyond is not None and (elsewhere := self._beyond.of_article(article, float(plan.born[article]))):
+            aside += _aside("elsewhere", "Elsewhere", elsewhere)
+        body = f"{where}<article><h1>{title}</h1>{line}{''.join(paragraphs)}</article>{aside}"
         return self._page(title, body, head)
 
     def static(self, name: str) -> str | None:
@@ -138,7 +152,7 @@ class Pages:
     def feed(self, origin: str, articles: Sequence[int]) -> str:
         """Return the articles as RSS 2.0."""
         rows = "".join(
-            f"<item><title>{self._title(each)}</title><link>{origin}{self.path(each)}</link><guid>{origin}"
+            f"<item><title>{self.title(each)}</title><link>{origin}{self.path(each)}</link><guid>{origin}"
             f"{self.path(each)}</guid>"
             + (f"<pubDate>{_rfc(float(self._plan.born[each]))}</pubDate>" if self._plan.dated[each] else "")
             + "</item>"
@@ -150,7 +164,7 @@ class Pages:
         )
 
     def _teaser(self, article: int) -> str:
-        return f'<div class="teaser"><h3>{_link(self.path(article), self._title(article))}</h3></div>'
+        return f'<div class="teaser"><h3>{_link(self.path(article), self.title(article))}</h3></div>'
 
     def _above(self, article: int) -> list[tuple[str, str]]:
         """Return the lists to which an article leads."""
@@ -234,6 +248,11 @@ def _paragraph(rng: Random, words: Sequence[str]) -> str:
     if words is not _WORDS:
         sentences.append(f"Also on {', '.join(rng.choices(words, k=6))}.")
     return " ".join(sentences)
+
+
+def _aside(kind: str, title: str, links: Iterable[tuple[str, str]]) -> str:
+    items = "".join(f"<li>{_link(*link)}</li>" for link in links)
+    return f'<aside class="{kind}"><h2>{title}</h2><ul>{items}</ul></aside>'
 
 
 def _link(path: str, text: str) -> str:

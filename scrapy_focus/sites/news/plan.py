@@ -59,6 +59,7 @@ class Manner:
     lying: float = 1.0  # share of the addresses for which a sitemap lies, where it does
     feed: bool = True  # whether there is an RSS feed of the latest articles
     max_age: bool = False  # whether Cache-Control says how long pages may be kept
+    crawl_delay: float = 0.0  # seconds between requests for which robots.txt asks; 0: it does not
     small_world: bool = False  # whether articles link to each other as pages of the Web do, and few to lists
     rewired: bool = False  # whether the links between articles are exchanged at random; each has as many as without
     topical: bool = False  # whether articles use the words of their topics
@@ -75,6 +76,8 @@ class Manner:
                 f"per_hour={self.per_hour!r}, sections={self.sections!r}, topics={self.topics!r}: a site has up to "
                 "1,000 articles an hour, 1 to 60 sections, and as many topics at least, up to 2,000"
             )
+        if not 0 <= self.crawl_delay <= 3600:
+            raise ValueError(f"crawl_delay is {self.crawl_delay!r}; it takes 0 to 3,600 seconds")
         if not 0 <= self.archive <= 1_000_000:
             raise ValueError(f"archive is {self.archive!r}; it takes 0 to 1,000,000 articles")
 

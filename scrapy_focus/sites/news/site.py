@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from scrapy_focus.sites.news.html import Beyond
+
 _ON_FRONT, _IN_SECTION, _IN_TOPIC, _ON_WIRE, _IN_FEED = 15, 25, 20, 30, 20  # articles that are listed
 _PICKS = 15  # old articles on the first page, where no new ones are
 _REGIONS = 6  # pages that part the sections, where the good lists are far
@@ -69,6 +71,8 @@ class NewsSite:
     clock
         What time it is, in seconds since the epoch. Articles are born from :data:`~scrapy_focus.sites.news.plan.BEGIN`
         on, 5 January 2026, and in the day before that.
+    beyond
+        To which other sites it leads; to none by default.
 
     Examples
     --------
@@ -78,14 +82,16 @@ class NewsSite:
     """
 
     def __init__(
-        self, manner: Manner | None = None, *, seed: int = 0, days: float = 5.0, clock: Callable[[], float] = time.time
-    ) -> None:
+        self, manner: Manner | None = None, *, seed: int = 0, days: float = 5.0,
+        clock: Callable[[], float] = time.time, beyond: Beyond | None = None,
+    ) -> None:  # fmt: skip
         self.manner = manner if manner is not None else Manner()
         self.clock = clock
         #: What stands before paths in sitemaps and the feed, such as ``http://127.0.0.1:8000``.
         self.origin = ""
         self.plan = Plan(self.manner, seed=seed, days=days)
-        self._html = Pages(self.plan)
+        self._html = Pages(self.plan, beyond)
+        self._beyond = [("partners", beyond.partners)] if beyond is not None else []
         self._sections = {section_name(section): section for section in range(self.manner.sections)}
         self._topics = {topic_name(topic): topic for topic in range(self.manner.topics)}
         self._old = self.plan.everything[self.plan.born < BEGIN - DAY][::-1]  # the archive, the latest first
@@ -131,6 +137,10 @@ class NewsSite:
                 if known != last:
                     yield Version(path, at, page)
                 last = known
+
+    def teaser(self, article: int) -> tuple[str, str]:
+        """Return the path and the title of an article, by its number."""
+        return self._html.path(article), self._html.title(article)
 
     def hubs(self) -> list[str]:
         """Return the paths on which new articles are listed."""
@@ -189,9 +199,11 @@ class NewsSite:
                 if far:
                     regions = [(f"/r/{region}/", f"region {region + 1}") for region in range(_REGIONS)]
                     picks = self._picks[plan.gone[self._picks] > at][:_PICKS]
-                    return html.listing("From all regions", [("regions", regions)], picks.tolist())
+                    return html.listing("From all regions", [("regions", regions), *self._beyond], picks.tolist())
                 return html.listing(
-                    "Today", [("sections", self._all_sections())], self._latest(plan.on_front, at, _ON_FRONT)
+                    "Today",
+                    [("sections", self._all_sections()), *self._beyond],
+                    self._latest(plan.on_front, at, _ON_FRONT),
                 )
             case ["wire", ""] if far:
                 return html.listing("Wire", [], self._latest(plan.everything, at, _ON_WIRE))
@@ -244,7 +256,9 @@ class NewsSite:
         plan, html = self.plan, self._html
         maps = [f"/sitemap-archive-{k + 1}.xml" for k in range(-(-len(self._old) // _PER_SITEMAP))]
         if path == "/robots.txt":
-            return Page.of(f"User-agent: *\nDisallow:\n\nSitemap: {origin}/sitemap.xml\n".encode(), mime="text/plain")
+            delay = f"Crawl-delay: {self.manner.crawl_delay:g}\n" if self.manner.crawl_delay else ""
+            said = f"User-agent: *\nDisallow:\n{delay}\nSitemap: {origin}/sitemap.xml\n"
+            return Page.of(said.encode(), mime="text/plain")
         if path == "/feed.xml" and self.manner.feed:
             latest = self._latest(plan.everything, at, _IN_FEED)
             return self._page(

@@ -1,0 +1,89 @@
+"""Crawls of many hosts that change keep the limits of each host, by the log of the server."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from crawls import Follower, crawl
+
+from scrapy_focus import NewsGoal
+from scrapy_focus.core.clock import FastClock
+from scrapy_focus.sites.news.plan import BEGIN, DAY, Manner
+from scrapy_focus.sites.news.web import NewsWeb
+from scrapy_focus.sites.server import ProxyServer
+
+if TYPE_CHECKING:
+    from crawls import Crawled
+
+SCHEDULERS = ["scrapy_focus.FreshScheduler"]
+SPEED = 6000.0  # an hour in 0.6 s
+HOSTS = 5
+REQUESTS = 60
+SETTINGS: dict[str, Any] = {
+    "ROBOTSTXT_OBEY": True, "DOWNLOAD_DELAY": 0.0, "DOWNLOAD_DELAY_JITTER": 0.0, "CONCURRENT_REQUESTS": 16,
+    "CONCURRENT_REQUESTS_PER_DOMAIN": 8, "FOCUS_BUDGET_REQUESTS": REQUESTS, "FOCUS_GOAL": NewsGoal(hours=24),
+    "FOCUS_SEED": 1, "AUTOTHROTTLE_ENABLED": False,
+}  # fmt: skip
+
+
+def crawl_web(
+    monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any], *, latency: float = 0.0, crawl_delay: float = 0.0
+) -> tuple[Crawled, dict[str, list[float]]]:
+    """Crawl some hosts, of which the last asks for a delay; return when each was asked, robots.txt apart."""
+    clock = FastClock(SPEED, BEGIN + DAY)
+    tiny: dict[str, Any] = {"sections": 2, "topics": 4, "archive": 30}
+    web = NewsWeb([Manner(**tiny)] * (HOSTS - 1) + [Manner(**tiny, crawl_delay=crawl_delay)], days=30.0, clock=clock)
+    monkeypatch.setenv("no_proxy", "")
+    with ProxyServer(web, latency=latency, validators=True) as server:
+        monkeypatch.setenv("http_proxy", server.url)
+        crawled = crawl(Follower, {**SETTINGS, "_FOCUS_CLOCK": str(clock), **settings}, addon=True, seeds=web.roots)
+    asked = {
+        host: [request.at for request in requests if not request.path.endswith("/robots.txt")]
+        for host, requests in server.by_host.items()
+    }
+    assert sum(map(len, asked.values())) == REQUESTS - HOSTS
+    assert crawled.reason == "focus_budget_requests"
+    return crawled, asked
+
+
+def keeps(asked: list[float], least: float) -> bool:
+    """Whether requests are so many seconds apart; what the machine delays on its way may come nearer to the next."""
+    gaps = [later - earlier for earlier, later in pairwise(asked)]
+    return median(gaps) > 0.9 * least and sum(gaps) > 0.9 * least * len(gaps)
+
+
+@pytest.mark.parametrize("scheduler", SCHEDULERS)
+def test_download_delay(scheduler: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So many seconds pass between two requests to a host, and other hosts are asked meanwhile."""
+    _, asked = crawl_web(monkeypatch, {"SCHEDULER": scheduler, "DOWNLOAD_DELAY": 0.15})
+    assert len(asked) == HOSTS
+    assert min(map(len, asked.values())) >= 4
+    assert all(keeps(each, 0.15) for each in asked.values())
+    together = sorted(at for each in asked.values() for at in each)
+    assert not keeps(together, 0.15)
+
+
+@pytest.mark.parametrize("scheduler", SCHEDULERS)
+def test_one_at_a_time(scheduler: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where one request may be in flight to a host, the next one comes after the answer, pages that come again included."""
+    settings = {"SCHEDULER": scheduler, "CONCURRENT_REQUESTS_PER_DOMAIN": 1}
+    crawled, asked = crawl_web(monkeypatch, settings, latency=0.1)
+    assert all(keeps(each, 0.1) for each in asked.values())
+    assert crawled.stats["focus/link/again"] > 0
+    assert crawled.outcomes["unchanged"] > 0
+
+
+@pytest.mark.parametrize("scheduler", SCHEDULERS)
+def test_crawl_delay(scheduler: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The host that asks for it in robots.txt has its delay, and the others are not slowed down."""
+    settings = {"SCHEDULER": scheduler, "FOCUS_OBEY": ["crawl-delay"], "DOWNLOAD_DELAY": 0.1}
+    crawled, asked = crawl_web(monkeypatch, settings, crawl_delay=0.4)
+    *others, slow = (asked[host] for host in sorted(asked))
+    assert keeps(slow, 0.4)
+    assert len(slow) >= 3
+    assert all(keeps(each, 0.1) for each in others)
+    assert not any(keeps(each, 0.4) for each in others)
+    assert crawled.stats["focus/host/slowed_down"] == 1
