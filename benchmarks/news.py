@@ -6,7 +6,7 @@ lists near the first page; four and five clicks away; news in waves, each on one
 for four days, and those count that are born from hour 24 on until 6 hours before the end. All begin with the first page
 and nothing else, and know the site by their own requests alone.
 
-``Revisits`` is ``FreshScheduler``. The others fetch what appears on a page that they had visited before at once. Else
+``Revisits`` is ``FreshScheduler``. The others are those of ``policies/rounds.py``. They fetch what appears on a page that they had visited before at once. Else
 they fetch by turns a page that is new to them and one that is known: all of these in turn, at equal intervals; only
 lists in turn (pages with 20 links or more); one that is drawn at random. Breadth-first starts anew each day, from
 nothing, which is what one does without any of this. Recordings are made once, in ``--folder``; each takes 10 seconds
@@ -30,8 +30,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from scrapy_focus import Budget, Mission, NewsGoal, Placement, Policy, State
+from scrapy_focus import Budget, Mission, NewsGoal
 from scrapy_focus.policies.revisits import Revisits
+from scrapy_focus.policies.rounds import AtRandom, HubsInTurn, InTurn, Restarts
 from scrapy_focus.recordings.format import RecordedPage, RecordedSite
 from scrapy_focus.recordings.writer import Answer, SiteWriter
 from scrapy_focus.replay.simulate import simulate
@@ -39,18 +40,15 @@ from scrapy_focus.sites.news.plan import BEGIN, DAY, HOUR, Manner
 from scrapy_focus.sites.news.site import NewsSite
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
-    from scrapy_focus.core.frontier import Ranked
-    from scrapy_focus.core.types import Link, Outcome, Page, Pick
+    from scrapy_focus.core.types import Page
     from scrapy_focus.goals.news import Content
 
 HOST = "http://news.example"
 DAYS = 4.0
 FIRST, LAST = 24 * HOUR, DAYS * DAY - 6 * HOUR  # of the births that count, in seconds from the beginning
 LATENCY = 1.0  # seconds
-LIST = 20  # links from which on a page is taken for a list
-_APPEARED, _KNOWN, _NEW = range(3)  # arms
 SITES = {
     "near": Manner(),
     "far": Manner(far=True, archive=1000),
@@ -59,111 +57,8 @@ SITES = {
 }
 
 
-class InTurn(Policy):
-    """Fetches what appears on pages that were visited before at once, and known and other pages by turns, each of them
-    in the order in which they came.
-    """
-
-    reads_page: ClassVar[bool] = False
-    frontier: Ranked
-
-    def __init__(self) -> None:
-        self.visited: set[int] = set()
-        self._n = 0
-        self._is_new_next = False
-
-    def place(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
-        has_appeared = source is not None and source.pick.key in self.visited
-        return [Placement(_APPEARED if has_appeared else _NEW, -self._next()) for _ in links]
-
-    def select(self, busy: Collection[str]) -> Pick | None:
-        self._is_new_next = not self._is_new_next
-        arms = (_APPEARED, _NEW, _KNOWN) if self._is_new_next else (_APPEARED, _KNOWN, _NEW)
-        return next((pick for arm in arms if (pick := self.frontier.pop(arm, busy)) is not None), None)
-
-    def learn(self, outcome: Outcome) -> None:
-        self._next()
-        if not outcome.error:
-            self.visited.add(outcome.pick.key)
-
-    def again(self, outcome: Outcome) -> Placement | None:
-        return None if outcome.error or not self.wants(outcome) else Placement(_KNOWN, self.rank())
-
-    def wants(self, outcome: Outcome) -> bool:
-        """Whether a page is fetched again."""
-        return True
-
-    def rank(self) -> float:
-        """Return the rank of a known page."""
-        return -self._next()
-
-    def _next(self) -> float:
-        self._n += 1
-        return float(self._n)
-
-
-class ListsInTurn(InTurn):
-    """The same, but only pages with many links are fetched again."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.lists: set[int] = set()
-
-    def wants(self, outcome: Outcome) -> bool:
-        if isinstance(outcome.page, RecordedPage):  # and is not as it was
-            places = outcome.page.site.links(outcome.page.answer)
-            if places.stop - places.start >= LIST:
-                self.lists.add(outcome.pick.key)
-        return outcome.pick.key in self.lists
-
-
-class AtRandom(InTurn):
-    """The same, but a known page is drawn at random."""
-
-    def rank(self) -> float:
-        return -self._next() - float(self.rng.exponential(2 * len(self.visited)))
-
-
-class Restarts(Policy):
-    """Breadth-first, from nothing each day."""
-
-    reads_page: ClassVar[bool] = False
-    wants_known: ClassVar[frozenset[State]] = frozenset((State.WAITING, State.FETCHED))
-    frontier: Ranked
-
-    def __init__(self) -> None:
-        self.seeds: dict[int, Link] = {}
-        self.seen: set[int] = set()  # in this round
-        self.round = 0
-        self._turn = 0
-
-    def place(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
-        if source is None:
-            self.seeds = {link.key: link._replace(state=State.FETCHED) for link in links}
-        elif source.pick.key in self.seeds:
-            self.round += 1
-            self.seen = set(self.seeds)
-        places: list[Placement | None] = []
-        for link in links:
-            self._turn += 1
-            is_next = link.key not in self.seen or link.state == State.NEW
-            places.append(Placement(0, 1e7 * self.round - self._turn) if is_next else None)
-            self.seen.add(link.key)
-        return places
-
-    def select(self, busy: Collection[str]) -> Pick | None:
-        return self.frontier.pop(0, busy)
-
-    def learn(self, outcome: Outcome) -> None:
-        seed = self.seeds.get(outcome.pick.key)
-        if (
-            seed is not None
-        ):  # and not by again(): who starts from nothing knows no page, and not whether it has changed
-            self.frontier.push([seed], [Placement(0, 1e12, after=BEGIN + self.round * DAY)])
-
-
 POLICIES = {
-    "Revisits": lambda: Revisits(goal="news"), "equal": InTurn, "lists": ListsInTurn, "random": AtRandom,
+    "Revisits": lambda: Revisits(goal="news"), "equal": InTurn, "lists": HubsInTurn, "random": AtRandom,
     "restarts": Restarts,
 }  # fmt: skip
 

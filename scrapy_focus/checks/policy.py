@@ -43,13 +43,13 @@ def check_policy(make: Callable[[], Policy], *, pages: int = 60, seed: int = 0, 
     -----
     A page takes a second of the crawl's clock; where nothing may be chosen, it is the time that
     :meth:`~scrapy_focus.core.policy.Policy.due` says, or that at which the next link is due that sleeps. A crawl whose
-    policy has :meth:`~scrapy_focus.core.policy.Policy.again` ends after ten times as many requests as there are pages,
-    and is to have fetched each of them by then. What is checked: it fetches every page of the site, with one and
-    with eight in flight; it never selects while nothing waits, nor a host that is busy; the same seed gives the same
-    order; where few links may wait, it gives up as many as it is asked to, and the same ones with the same seed; it
-    stays alive through failures, HEADs, and picks that are released; it can be pickled in mid-crawl and makes the same
-    choices then; ``explain`` gives what JSON can hold; ``tables`` gives tables, and changes no choice; it does not
-    change the links that it is given. What the policy raises itself, or the crawl on its account
+    policy has :meth:`~scrapy_focus.core.policy.Policy.again`, or ``never_ends``, ends after ten times as many requests
+    as there are pages, and is to have fetched each of them by then. What is checked: it fetches every page of the site,
+    with one and with eight in flight; it never selects while nothing waits, nor a host that is busy; the same seed
+    gives the same order; where few links may wait, it gives up as many as it is asked to, and the same ones with the
+    same seed; it stays alive through failures, HEADs, and picks that are released; it can be pickled in mid-crawl and
+    makes the same choices then; ``explain`` gives what JSON can hold; ``tables`` gives tables, and changes no choice;
+    it does not change the links that it is given. What the policy raises itself, or the crawl on its account
     (:class:`~scrapy_focus.core.errors.PolicyError`), comes through as it is.
     """
     _check_parameters(make())
@@ -167,7 +167,7 @@ def _crawl(
     released = 0
     while True:
         busy = {pick.host for pick in out} if in_flight > 1 else set()
-        is_over = policy.can("again") and len(order) >= _VISITS * site.pages
+        is_over = (policy.can("again") or policy.never_ends) and len(order) >= _VISITS * site.pages
         pick = crawl.next(busy) if len(out) < in_flight and not is_over else None
         if pick is not None:
             _require(pick.host not in busy, f"select() gave a link of the busy host {pick.host}")

@@ -78,6 +78,8 @@ class Policy(ABC):
     paper_names: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     #: Whether no crawl can do better: it shows what could be won at most.
     is_bound: ClassVar[bool] = False
+    #: Whether it fetches pages again and again without :meth:`again`; such a crawl ends by a budget or a stop rule.
+    never_ends: ClassVar[bool] = False
     #: Whether ``place`` reads ``tag_path``, ``anchor`` or ``context``; where no policy does, pages are not parsed for
     #: it.
     reads_page: ClassVar[bool] = True

@@ -158,7 +158,7 @@ def simulate(
         )
     site = site if isinstance(site, RecordedSite) else RecordedSite(site)
     limits = budget if isinstance(budget, Budget) else Budget(requests=budget)
-    if policy.can("again") and stop is None and not any(limits.limits.values()):
+    if (policy.can("again") or policy.never_ends) and stop is None and not any(limits.limits.values()):
         raise ConfigError(
             f"{type(policy).__qualname__} fetches pages again and again, so that the simulation would not end: give it "
             "a budget, or a stop rule"
