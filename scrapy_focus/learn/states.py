@@ -56,8 +56,9 @@ class TextStates:
     Notes
     -----
     Words are those of any language and script, each known by 14 bits of a hash; of a text the first 20,000 characters
-    are read. *Time*: a quarter of a millisecond for 500 words, and once a tenth of a second for the groups. *Memory*: 4 bytes
-    for each hash and group, 3 MB with 50 groups. Of the sample hashes and counts are kept until the groups are made.
+    are read. *Time*: a quarter of a millisecond for 500 words, and once a tenth of a second for the groups. *Memory*: 4
+    bytes for each hash and group, 3 MB with 50 groups. Of the sample, hashes and counts are kept until the groups are
+    made.
 
     As published, states of pages are PrTFIDF of 50 groups of pages from elsewhere, made by principal direction divisive
     partitioning, and of general text, squashed by the hyperbolic tangent, which leaves small numbers above 0. The
@@ -100,6 +101,8 @@ class TextStates:
         self._sampled = np.zeros((0, k), np.float32)
         self._link_sums = np.zeros(k)  # of outputs of the texts of links, for each of their words
         self._link_words = 0
+        self._page_sums = np.zeros(k)  # of states before they are squashed; those of the sample are 0 in the mean
+        self._pages = sample
 
     def state_of(self, text: str) -> NDArray[np.float32]:
         """Return the state of a text, shape (k,), each number from -1 to 1; zeros where nothing is known.
@@ -113,6 +116,8 @@ class TextStates:
         if not len(words):
             return np.zeros(self.k, np.float32)
         state: NDArray[np.float32] = np.tanh((self._outputs(words, counts) - self._mean) * self._scale)
+        self._page_sums = self._page_sums + _stretched(state)
+        self._pages += 1
         return state
 
     def sampled(self) -> NDArray[np.float32]:
@@ -130,9 +135,9 @@ class TextStates:
         ``parent`` is the state of the page with the links, shape (k,); a text has the words of a link and those of its
         URL. Before the groups are made, all are 0.
 
-        The more words, the less the parent counts: with 30 both count the same, and without any word half of the parent
-        is left. Texts of links have other words than pages. So what all of them had in common until now is taken off
-        first.
+        What all texts had in common until now is expected of any page. To that half is added of what the parent has
+        beside it, and what the words have beside those of other links, as these are other words than those of pages.
+        The more words, the less the parent counts: with 30, both count the same.
         """
         if not self.version:
             return np.zeros((len(texts), self.k), np.float32)
@@ -145,11 +150,12 @@ class TextStates:
         ends = np.cumsum(n_words)
         sums = np.concatenate([np.zeros((1, self.k)), np.cumsum(outputs[known], axis=0, dtype=np.float64)])
         own = (sums[ends] - sums[ends - n_words] - n_words[:, None] * self._mean) * self._scale
-        self._link_sums += own.sum(axis=0)
+        self._link_sums = self._link_sums + own.sum(axis=0)
         self._link_words += int(ends[-1]) if len(ends) else 0
         own -= n_words[:, None] * (self._link_sums / max(self._link_words, 1))
-        inherited = _LIKE * np.arctanh(np.clip(parent.astype(np.float64), -_NEAR, _NEAR))
-        states: NDArray[np.float64] = np.tanh((_WORTH * inherited + own) / (_WORTH + n_words[:, None]))
+        usual = self._page_sums / self._pages
+        inherited = _LIKE * (_stretched(parent) - usual)
+        states: NDArray[np.float64] = np.tanh(usual + (_WORTH * inherited + own) / (_WORTH + n_words[:, None]))
         return states.astype(np.float32)
 
     def _see(self, words: NDArray[np.uint16], counts: NDArray[np.uint16]) -> None:
@@ -213,6 +219,12 @@ class TextStates:
         groups = np.zeros(shape, np.float32)
         groups.ravel()[where] = values
         self.__dict__.update(state, _groups=groups)
+
+
+def _stretched(states: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Return what states were before they were squashed."""
+    found: NDArray[np.float64] = np.arctanh(np.clip(states.astype(np.float64), -_NEAR, _NEAR))
+    return found
 
 
 def _counted(text: str) -> tuple[NDArray[np.uint16], NDArray[np.uint16]]:
