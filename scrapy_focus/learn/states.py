@@ -56,8 +56,9 @@ class TextStates:
     Notes
     -----
     Words are those of any language and script, each known by 14 bits of a hash; of a text the first 20,000 characters
-    are read. *Time*: a quarter of a millisecond for 500 words, and once a tenth of a second for the groups. *Memory*: 4 bytes
-    for each hash and group, 3 MB with 50 groups. Of the sample hashes and counts are kept until the groups are made.
+    are read. *Time*: a quarter of a millisecond for 500 words, and once a tenth of a second for the groups. *Memory*: 4
+    bytes for each hash and group, 3 MB with 50 groups. Of the sample, hashes and counts are kept until the groups are
+    made.
 
     As published, states of pages are PrTFIDF of 50 groups of pages from elsewhere, made by principal direction divisive
     partitioning, and of general text, squashed by the hyperbolic tangent, which leaves small numbers above 0. The
