@@ -55,6 +55,7 @@ from scrapy_focus.jobs.job import Job as Job
 from scrapy_focus.pipelines import RewardPipeline as RewardPipeline
 from scrapy_focus.policies.bases import Bandit as Bandit
 from scrapy_focus.policies.bases import Ordering as Ordering
+from scrapy_focus.policies.foragers import Foragers as Foragers
 from scrapy_focus.policies.hostbandit import HostBandit as HostBandit
 from scrapy_focus.policies.hostbandit import ParentFirst as ParentFirst
 from scrapy_focus.policies.hotqueue import HotQueue as HotQueue
@@ -62,6 +63,7 @@ from scrapy_focus.policies.importance import Importance as Importance
 from scrapy_focus.policies.revisits import Revisits as Revisits
 from scrapy_focus.scheduler import FocusScheduler as FocusScheduler
 from scrapy_focus.schedulers import AnthelionScheduler as AnthelionScheduler
+from scrapy_focus.schedulers import ForagerScheduler as ForagerScheduler
 from scrapy_focus.schedulers import FreshScheduler as FreshScheduler
 from scrapy_focus.schedulers import ImportanceScheduler as ImportanceScheduler
 from scrapy_focus.schedulers import SleepingBanditScheduler as SleepingBanditScheduler

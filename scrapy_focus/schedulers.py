@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+from scrapy_focus.policies.foragers.policy import Foragers
 from scrapy_focus.policies.hostbandit.policy import HostBandit
 from scrapy_focus.policies.importance import Importance
 from scrapy_focus.policies.revisits import Revisits
@@ -29,6 +30,16 @@ class AnthelionScheduler(FocusScheduler):
     """
 
     default_policy: ClassVar[type[Policy]] = HostBandit
+
+
+class ForagerScheduler(FocusScheduler):
+    """The scheduler of foragers, a fleet of small crawlers that look for news and learn where to start from.
+
+    With ``FOCUS_BUDGET_RATE`` they use so many requests a day and no more. See
+    :class:`~scrapy_focus.policies.foragers.Foragers`.
+    """
+
+    default_policy: ClassVar[type[Policy]] = Foragers
 
 
 class FreshScheduler(FocusScheduler):

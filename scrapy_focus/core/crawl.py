@@ -455,8 +455,11 @@ class Crawl:
         return [] if found is FAILED else found
 
     def tables(self) -> list[PolicyTable]:
-        """Return the tables that the policy shows of itself; none where it fails."""
-        found = self._ask("tables", tables_of, self.policy)
+        """Return the tables that the policy shows of itself, at the time it is; none where it fails."""
+        policy, before = self.policy, self.policy.now
+        policy.now = self._now()
+        found = self._ask("tables", tables_of, policy)
+        policy.now = before  # as that was told, and this is not
         return [] if found is FAILED else found
 
     @property

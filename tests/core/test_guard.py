@@ -247,9 +247,9 @@ def test_tables_that_are_none_are_not_shown(tables, caplog) -> None:
 
 def test_tables_come_as_plain_values_of_a_bounded_size() -> None:
     """Numbers are those of Python, texts stand in one line and are cut, and only the first of many things come."""
-    row = ("=1\n\x1b" + "x" * 9000, np.int64(3), np.float32(0.5), True, 10**300)
-    table = PolicyTable("t\n" * 900, ["a\n", *"bcde"], [row] * 3000)
-    [*tables, last] = Crawl(Answering(tables=(table,) * 30), frontier=memory_frontier, strict=True).tables()
+    row = ("=1\n\x1b" + "x" * 1100, np.int64(3), np.float32(0.5), True, 10**300)
+    table = PolicyTable("t\n" * 900, ["a\n", *"bcde"], [row, *[("", 1, 1, 1, 1)] * 1000])
+    [*tables, last] = Crawl(Answering(tables=(table,) * 11), frontier=memory_frontier, strict=True).tables()
     assert len(tables) == 9
     assert isinstance(last, PolicyTable)
     assert (last.columns, len(last.rows), len(last.title)) == (("a\\n", *"bcde"), 1000, 100)
@@ -259,6 +259,24 @@ def test_tables_come_as_plain_values_of_a_bounded_size() -> None:
     wide = PolicyTable("t", ("c",) * 50, [(1,) * 50])
     [cut] = Crawl(Answering(tables=[wide]), frontier=memory_frontier, strict=True).tables()
     assert (len(cut.columns), len(cut.rows[0])) == (20, 20)
+
+
+class Aging(Recording):
+    """Shows what time it is."""
+
+    def tables(self):
+        return [PolicyTable("Time", ("now",), [(self.now,)])]
+
+
+def test_tables_are_those_of_the_time_at_which_they_are_asked_for() -> None:
+    """However long nothing happened; the policy is told of that time no more than that."""
+    clock = Clock()
+    crawl = Crawl(Aging(), frontier=memory_frontier, strict=True, clock=clock)
+    clock.now = 2005.0
+    crawl.add(links(1))
+    clock.now = 2099.0
+    assert crawl.tables()[0].rows == [(2099.0,)]
+    assert crawl.policy.now == 2005.0
 
 
 def test_a_policy_without_tables_has_none() -> None:

@@ -23,6 +23,7 @@ from scrapy.exceptions import UsageError
 from scrapy_focus.commands.finding import in_options
 from scrapy_focus.core.clock import FastClock
 from scrapy_focus.found.news import time_of
+from scrapy_focus.jobs.doctor.status import read_status
 from scrapy_focus.sites.news.plan import BEGIN, DAY, HOUR, Manner
 from scrapy_focus.sites.news.site import NewsSite
 from scrapy_focus.sites.server import SiteServer
@@ -161,6 +162,38 @@ def test_the_same_command_resumes_a_watch(tmp_path: Path) -> None:
     status, said = run(tmp_path, "watch", "http://127.0.0.1:1/", "--rate", "1/hour", "--out", "watched")
     assert status == 2
     assert "the folder of scrapy focus-files; name another folder" in said
+
+
+def test_foragers_watch_a_site_too(tmp_path: Path) -> None:
+    """One setting is enough: they find news, resume after a kill, and show themselves; without it they do not resume."""
+    out = tmp_path / "watched"
+    news = out / "news.jsonl"
+    with newspaper() as (url, site, clock):
+        words = ["watch", url, "--rate", "400/hour", "--out", "watched", "-s", f"_FOCUS_CLOCK={clock}"]
+        foragers = ["-s", "SCHEDULER=scrapy_focus.ForagerScheduler"]
+        process = start(tmp_path, *words, *foragers)
+        wait_for_lines(news, 5, process)
+        process.kill()
+        process.communicate()
+        n = len(lines_of(news))
+        process = start(tmp_path, *words, *foragers)
+        wait_for_lines(news, n + 5, process)
+        process.send_signal(signal.SIGINT)
+        said, logged = process.communicate(timeout=HANG)
+        assert process.returncode == 130, said + logged
+        assert "the watch resumes" in said
+        status, said = run(tmp_path, *words)
+        assert status == 2
+        assert "Foragers" in said
+        born = {f"{site.origin}{each.path}" for each in site.born(0.0, clock())}
+    new = [line["url"] for line in lines_of(news) if line["state"] == "new"]
+    assert len(set(new)) == len(new)
+    assert set(new) <= born
+    page = (out / "index.html").read_text()
+    assert "What the policy Foragers shows of itself" in page
+    assert "Interrupted, with" in page
+    [table] = read_status(out / ".focus" / "job")["tables"]
+    assert table["title"].startswith("Foragers")
 
 
 @pytest.mark.parametrize(
