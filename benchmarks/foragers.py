@@ -250,6 +250,8 @@ def order(of: Mapping[str, Sequence[Mapping[str, Any]]], name: str, published: S
     both = pairs[0].keys() & pairs[1].keys()
     if not both or not all(map(math.isfinite, published)):
         return ""
+    if all(pairs[0][seed] == pairs[1][seed] for seed in both):
+        return ""
     same = sum((pairs[0][seed] - pairs[1][seed]) * (published[0] - published[1]) > 0 for seed in both)
     return f"{same} of {len(both)}"
 
