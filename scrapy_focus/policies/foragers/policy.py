@@ -25,8 +25,11 @@ from scrapy_focus.core.types import Placement, State
 from scrapy_focus.frontiers.keys import KeyMap
 from scrapy_focus.learn.states import TextStates
 from scrapy_focus.learn.td import Td
+from scrapy_focus.policies.branching.features import path_of
 from scrapy_focus.policies.foragers.forager import Forager, Step
+from scrapy_focus.policies.foragers.links import LinkBook
 from scrapy_focus.policies.foragers.pages import LINKS, Known, Pages
+from scrapy_focus.policies.foragers.rates import Rates
 from scrapy_focus.policies.foragers.rules import Rules
 from scrapy_focus.web.documents import document_of
 from scrapy_focus.web.html import page_text, parsed
@@ -40,7 +43,7 @@ if TYPE_CHECKING:
     from scrapy_focus.core.mission import Mission
     from scrapy_focus.core.types import Link, Outcome, Page, Pick
 
-Mode = Literal["WL", "RL", "WLRL", "fixed"]
+Mode = Literal["WL", "RL", "WLRL", "fixed", "learned"]
 Order = Literal["value", "random"]
 Territory = Literal["any", "host"]
 
@@ -70,9 +73,11 @@ class Foragers(Policy):
     Parameters
     ----------
     mode
-        What is learned: the weblog (``"WL"``), the order of links (``"RL"``), both (``"WLRL"``), or nothing
-        (``"fixed"``). Who does not learn the weblog starts from the first seeds; who does not learn the order has
-        random weights.
+        What is learned. Of the paper: the weblog (``"WL"``), the order of links (``"RL"``), both (``"WLRL"``, the
+        default with a preset), or nothing (``"fixed"``). Who does not learn the weblog starts from the first seeds; who
+        does not learn the order has random weights. Beyond the paper, and the default: ``"learned"`` foragers start
+        where most targets should have come up since the last visit, by learned rates, and follow links by their
+        features.
     lookahead
         Which links of a page are fetched besides at each step: all (``"full"``), so many that promise most, or none
         (``"none"``). What a page promises that was not fetched is told from the page with the link and its words.
@@ -124,7 +129,7 @@ class Foragers(Policy):
     def __init__(
         self,
         *,
-        mode: Mode = "WLRL",
+        mode: Mode | None = None,
         lookahead: Literal["full", "none"] | int = "none",
         order: Order = "value",
         territory: Territory = "any",
@@ -135,13 +140,18 @@ class Foragers(Policy):
         preset: str = "",
     ) -> None:
         check_kinds(
-            self, mode=(mode, one_of(get_args(Mode))), order=(order, one_of(get_args(Order))),
+            self, mode=(mode, one_of(get_args(Mode)).or_none()), order=(order, one_of(get_args(Order))),
             territory=(territory, one_of(get_args(Territory))), shortest=(shortest, NUMBER), fewest=(fewest, WHOLE),
             most=(most, WHOLE), rules=(rules, DICT.or_none()), preset=(preset, one_of(("", PUBLISHED))),
         )  # fmt: skip
         if not (isinstance(lookahead, int) and lookahead > 0) and lookahead not in ("full", "none"):
             raise ConfigError(
                 f"Foragers(lookahead={brief(lookahead)}): lookahead is 'full', 'none', or a number of links from 1"
+            )
+        if preset and mode == "learned":
+            raise ConfigError(
+                f"Foragers(mode={mode!r}, preset={preset!r}): 'learned' is beyond what was published; choose another "
+                "mode, or no preset"
             )
         if not (1 <= fewest <= most <= _MOST_FORAGERS and shortest >= 0):
             raise ConfigError(
@@ -170,14 +180,19 @@ class Foragers(Policy):
             homes.update_many(*state["_homes"])
 
     @property
+    def learns(self) -> Mode:
+        """What is learned: ``mode``, or what it is by default."""
+        return self.mode or ("WLRL" if self.preset else "learned")
+
+    @property
     def learns_weblog(self) -> bool:
-        """Whether starting points are learned."""
-        return self.mode in ("WL", "WLRL")
+        """Whether starting points are learned from paths."""
+        return self.learns in ("WL", "WLRL")
 
     @property
     def learns_order(self) -> bool:
-        """Whether the order of links is learned."""
-        return self.mode in ("RL", "WLRL")
+        """Whether the order of links is learned by temporal differences."""
+        return self.learns in ("RL", "WLRL")
 
     def keeps(self, mission: Mission) -> Keeps:
         return Ranks()
@@ -185,9 +200,11 @@ class Foragers(Policy):
     def open(self, frontier: Frontier, rng: np.random.Generator, mission: Mission) -> None:
         rules = self._rules
         self._looks, self._spares = ("full", 0.0) if self.preset else (self.lookahead, self.shortest)
-        self._reads = self.order == "value"
+        self._reads = self.order == "value" and self.learns != "learned"
         self.texts = TextStates(k=rules.k, sample=rules.sample, seed=int(rng.integers(1 << 31)))
         self.pages = Pages(rules.k, _PAGES)
+        self.rates = Rates(_PAGES)
+        self.links = LinkBook(_PAGES)
         self.fleet: dict[int, Forager] = {}  # by number, in the order of turns
         self.seeds: dict[int, str] = {}  # their URLs, by key
         self.born = 0  # foragers so far
@@ -220,6 +237,9 @@ class Foragers(Policy):
                 self._placing = frozenset(link.key for link in links)
                 self._settle_on(links)
                 self._placing = frozenset()
+            self.rates.appeared(source.pick.key, links)
+            if self.learns == "learned":
+                self.links.found(links)
             found = self._found.setdefault(source.pick.id, _Found([], []))
             found.keys.extend(link.key for link in links)
             if self._looks != "full":
@@ -244,6 +264,9 @@ class Foragers(Policy):
         found = self._found.pop(pick.id, _Found([], []))
         self._note_failure(outcome)
         page = self._see(outcome, found)
+        if not outcome.error:
+            self.rates.visit(key, pick.url, outcome.at, changed=outcome.changed, is_target=outcome.reward > 0)
+        self.links.fetched(key, outcome.reward)
         self._placing = frozenset((key,)) if self._comes_back(outcome) else frozenset()
         foragers = [self.fleet[number] for number in self._wanted.pop(key, ())]
         is_new = outcome.reward > 0
@@ -389,11 +412,12 @@ class Foragers(Policy):
         """Say what links may lead to that were not fetched, by the page and their words."""
         if not self.texts.version:
             return
-        parent = self.pages.state(key)
-        for link in links:
+        texts = [f"{link.anchor} {path_of(link.url)}" for link in links]
+        states = self.texts.predict(self.pages.state(key), texts)
+        for link, state in zip(links, states, strict=True):
             page = self.pages.see(link.key)
             if not page.at:
-                self.pages.set_state(page, self.texts.blend(parent, link.anchor))
+                self.pages.set_state(page, state)
 
     # Foragers
 
@@ -491,14 +515,25 @@ class Foragers(Policy):
         if chosen is not None:
             self._fetch_or_recall(forager, forager.go(*chosen))
             return True
-        if self.learns_weblog:
+        if self.learns == "learned":
+            self._learn_rates(forager)
+        elif self.learns_weblog:
             forager.learn_path()
         forager.begin_path()
         starts = self._starts_of(forager)
         if not starts:
             return False
-        self._fetch_or_recall(forager, forager.go(starts[int(self.rng.integers(len(starts)))]))
+        at = int(self.rng.integers(len(starts)))
+        if self.learns == "learned":
+            at = int(np.argmax(self._expected(starts)))
+        self._fetch_or_recall(forager, forager.go(starts[at]))
         return True
+
+    def _learn_rates(self, forager: Forager) -> None:
+        """Let the pages on which most targets come up be in the weblog."""
+        keys = [key for key in dict.fromkeys([*forager.weblog, *(key for key, _ in forager.path)]) if key in self.rates]
+        forager.weblog |= dict(zip(keys, self.rates.a_day(keys).tolist(), strict=True))
+        forager.keep_best()
 
     def _fetch_or_recall(self, forager: Forager, step: Step) -> None:
         """Let the page of a step be fetched, unless it was visited just before, and its links are remembered."""
@@ -525,7 +560,13 @@ class Foragers(Policy):
         """Return what each link promises to a forager, shape (n,)."""
         if self.order == "random":
             return np.zeros(len(keys))
+        if self.learns == "learned":
+            return self._expected(keys)
         return forager.td.value(self.pages.states(keys))
+
+    def _expected(self, keys: Sequence[int]) -> NDArray[np.float64]:
+        """Return how many targets are expected of each page: those that came up since its last visit, or itself."""
+        return np.maximum(self.rates.expected(keys, self.now), self.links.promises(keys))
 
     def _starts_of(self, forager: Forager) -> list[int]:
         """Return the starting list: pages that can be had, or else the one that can be had again first."""
@@ -540,7 +581,9 @@ class Foragers(Policy):
         if not forager.weblog:
             seeds = (self._moved.get(key, key) for key in self.seeds if self._is_home(forager, key))
             forager.weblog = {key: 0.0 for key in seeds if self._can_be_had(key) or key in self._failing}
-        starts = [key for key in forager.weblog if self._can_be_had(key)][: self._rules.start]
+        starts = [key for key in forager.weblog if self._can_be_had(key)]
+        if self.learns != "learned":
+            starts = starts[: self._rules.start]
         if starts and (forager.unasked < _UNASKED or not all(map(self._is_spared, starts))):
             return starts
         return sorted(forager.weblog, key=self._not_before)[:1]
