@@ -8,9 +8,9 @@ older than a day. ``news`` has the four sites of ``news.py`` on a budget, crawls
 begin with the front page alone, and pays for each article once.
 
 The discovery of what is born is measured alike: articles count that are born from hour 24 on until 6 hours before the
-end, from their birth to their first visit. WL, RL and WLRL are :class:`~scrapy_focus.Foragers` with its own defaults,
-and as published where 2005 is said. Fixed foragers learn nothing, and choose links at random. The others are what
-``news.py`` compares.
+end, from their birth to their first visit. WL, RL and WLRL are ``Foragers`` with its own defaults, and as published
+where 2005 is said. Fixed foragers learn nothing, and choose links at random. Learned ones go beyond the paper. The
+others are what ``news.py`` compares.
 
 Recordings are made once, in ``--folder``. Runs that are in ``--lines`` already are not made again, so that a benchmark
 can be stopped and resumed. ::
@@ -129,7 +129,7 @@ WORLDS = {
     "far rewired": replace(_WORLD, far=True, rewired=True),
 }
 FORAGERS: dict[str, Callable[[], Policy]] = {
-    **{mode: partial(Foragers, mode=mode) for mode in ("WL", "RL", "WLRL")},
+    **{mode: partial(Foragers, mode=mode) for mode in ("learned", "WL", "RL", "WLRL")},
     "fixed": partial(Foragers, mode="fixed", order="random"),
     **{f"{mode} 2005": partial(Foragers, mode=mode, preset="palotai-2005") for mode in ("WL", "RL", "WLRL")},
     "fixed 2005": partial(Foragers, mode="fixed", order="random", preset="palotai-2005"),
