@@ -12,7 +12,7 @@ from scrapy.utils.asyncio import create_looping_call
 from scrapy_focus.core.printable import printable, printable_logger
 from scrapy_focus.engine.finds import Finds
 from scrapy_focus.engine.host import host_of
-from scrapy_focus.engine.progress import Speed, View, draw_panel, progress
+from scrapy_focus.engine.progress import Speed, Tables, View, draw_panel, progress
 from scrapy_focus.engine.quiet import Quiet
 from scrapy_focus.engine.terminal import REFRESH, Footer
 
@@ -44,6 +44,7 @@ class FocusExtension:
         self._speed = Speed(crawler.settings.getfloat("DOWNLOAD_DELAY"))
         self._loop: Any = None
         self._footer: Footer | None = None
+        self._tables: Tables | None = None
         self._between = 0.0  # seconds between two lines in the log; 0: there are none
         self._due = 0.0  # when the next one is, in seconds of time.monotonic
         self._is_said = False  # what a Ctrl-C does
@@ -66,7 +67,7 @@ class FocusExtension:
         self._quiet.start()
         host.when_earned.append(self.finds.note)
         if host.progress == "panel" or (host.progress == "auto" and sys.stderr.isatty()):
-            self._footer = Footer()
+            self._footer, self._tables = Footer(), Tables(host)
             self._footer.start()
         elif host.progress != "off":
             self._between = self.crawler.settings.getfloat("LOGSTATS_INTERVAL")
@@ -93,10 +94,11 @@ class FocusExtension:
         if host.is_interrupted and not self._is_said:
             self._is_said = True
             logger.warning("%s", self._farewell(host), extra={"spider": self.crawler.spider})
-        if self._footer is not None:
+        if self._footer is not None and self._tables is not None:
             host.flush_stats()
-            view = View(host, self.finds, self._speed, "" if self._is_said else self._advice(host))
-            self._footer.show(draw_panel(view, self._footer.width - _ROOM))
+            advice = "" if self._is_said else self._advice(host)
+            view = View(host, self.finds, self._speed, advice, self._tables.now())
+            self._footer.show(draw_panel(view, self._footer.width - _ROOM, self._footer.height))
         elif self._between and monotonic() >= self._due:
             self._due += self._between
             host.flush_stats()

@@ -199,6 +199,7 @@ class FocusScheduler(BaseScheduler):
         if isinstance(config.goal, StructuredDataGoal):
             self.listeners.append(CountStructured(self, config.goal))
         self.when_seen: list[Callable[[Entry, Outcome], None]] = []  # the same, when its links have places
+        self.when_closing: list[Callable[[], None]] = []  # called while the frontier can still be read
         self._notes_priority = self.priorities is None
         self._never = False  # what waits is due at no time, as the policy said when it was asked last
         self._freeze_from = _MANY  # waiting links
@@ -271,6 +272,8 @@ class FocusScheduler(BaseScheduler):
         self._set_alarm(None)
         failed = self._unwritten
         self.guard("close", None, self._shut_down)
+        for tell in self.when_closing:
+            self.guard("note", None, tell)
         status = self.guard("close", None, self.crawl.status)
         if self.answers is not None:
             self.guard("close", None, self.answers.close)

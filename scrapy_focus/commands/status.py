@@ -53,15 +53,15 @@ def show(found: dict[str, Any]) -> None:
     console.print(Text(one_line(found["jobdir"]), style="bold"), soft_wrap=True)
     console.print(Text(one_line(_state(found)), style=_STYLES[found["state"]]), soft_wrap=True)
     indent = " " * _LABEL
-    for label, text in rows_of(found):
+    for label, text in rows_of(found, console.width - _LABEL):
         for line in wrap(one_line(text), console.width, initial_indent=f"{label:<{_LABEL}}", subsequent_indent=indent):
             shown = Text(line)
             shown.stylize("dim", 0, _LABEL)
             console.print(shown, soft_wrap=True)
 
 
-def rows_of(found: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return what is to be said of a JOBDIR, as labels and texts."""
+def rows_of(found: dict[str, Any], width: int = 100) -> list[tuple[str, str]]:
+    """Return what is to be said of a JOBDIR, as labels and texts; tables have lines of so many columns."""
     from scrapy_focus.web.html import readable
 
     links, events = found["links"], found["events"]
@@ -98,6 +98,7 @@ def rows_of(found: dict[str, Any]) -> list[tuple[str, str]]:
         )
     if found["best_arms_error"]:
         rows.append(("best arms", found["best_arms_error"]))
+    rows += _tables(found, width)
     if found["made"]:
         rows.append(("made", _when(found, "made")))
     rows.append(("written", _when(found, "written")))
@@ -119,6 +120,17 @@ def _asleep(links: dict[str, Any]) -> list[tuple[str, str]]:
         return []
     due = links["next_due"].removesuffix("+00:00").replace("T", " ")
     return [("asleep", f"{_n(links['asleep'], 'link')} until a time, the first until {due} UTC")]
+
+
+def _tables(found: dict[str, Any], width: int) -> list[tuple[str, str]]:
+    """Return what the policy shows of itself, a line for each row."""
+    from scrapy_focus.core.policy import PolicyTable
+    from scrapy_focus.found.tablelines import in_lines
+
+    tables = [PolicyTable(**table) for table in found["tables"]]
+    lines = [line for table in tables if table.rows for line in in_lines(table, width, len(table.rows))]
+    lines += [found["tables_error"]] if found["tables_error"] else []
+    return [("" if i else "tables", line) for i, line in enumerate(lines)]
 
 
 def _dropped(counts: dict[str, int]) -> list[tuple[str, str]]:

@@ -132,7 +132,18 @@ def best_of(policy: Policy, k: int) -> list[tuple[str, float, int]]:
 
 
 def tables_of(policy: Policy) -> list[PolicyTable]:
-    """Return the tables that a policy shows of itself: plain values, texts in one line, long ones cut.
+    """Return the tables that a policy shows of itself, as :func:`tables_in` does.
+
+    Raises
+    ------
+    PolicyError
+        If they are no tables.
+    """
+    return tables_in(policy.tables())
+
+
+def tables_in(answer: object) -> list[PolicyTable]:
+    """Return tables as they may be shown and stored: plain values, texts in one line, long ones cut.
 
     Of many tables, columns or rows the first are returned.
 
@@ -142,7 +153,6 @@ def tables_of(policy: Policy) -> list[PolicyTable]:
         If they are no tables, a row has another length than the columns, or a value is neither a text nor a finite
         number.
     """
-    answer = policy.tables()
     if not isinstance(answer, (list, tuple)) or isinstance(answer, PolicyTable):
         raise PolicyError(f"tables() answered {brief(answer)}; return a list of PolicyTable(title, columns, rows)")
     return [_table(each) for each in answer[:_TABLES]]

@@ -33,6 +33,7 @@ class Host(Protocol):
     when_earned: list[Callable[[Entry, Outcome, float], None]]  # told of each outcome, with what it earned so far
     listeners: list[Callable[[Entry, Outcome], None]]  # told of each outcome before the crawl is, its reward not known
     when_seen: list[Callable[[Entry, Outcome], None]]  # the same, when its new links have their places
+    when_closing: list[Callable[[], None]]  # called once, when all came back, while the frontier can still be read
 
     @property
     def policy(self) -> type[Policy]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
+from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_focus.core.printable import printable
 from scrapy_focus.engine.finds import Finds, unlike
+from scrapy_focus.found.tablelines import in_lines
 from scrapy_focus.web.html import readable
 
 if TYPE_CHECKING:
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from scrapy_focus.core.crawl import Status
+    from scrapy_focus.core.policy import PolicyTable
     from scrapy_focus.engine.host import Host
 
 _RECENT = 100  # requests over which the rate "now" is taken
@@ -27,6 +30,11 @@ _BEST = 3  # arms that are named
 _KINDS = 5  # kinds of finds that are named
 _WINDOW = 60.0  # seconds over which the speed is taken
 _FEW = 5  # requests in them, with fewer of which the speed is not known
+_BETWEEN = 5.0  # seconds between two times that a policy is asked for its tables
+_COST = 50.0  # times as long as it took
+_TABLE_ROWS = 8  # of a table
+_MOST_LINES = 24  # of tables
+_KEPT_FREE = 8  # lines of a terminal: the border, the first line, and some of the log
 _NARROW = 40  # columns, in less of which there is no bar
 _TIMES = ((86_400, "d"), (3600, "h"), (60, "min"))
 
@@ -71,6 +79,23 @@ class Speed:
         return min(ends, default=None)
 
 
+class Tables:
+    """What a policy shows of itself, asked for so rarely that this takes a fiftieth of the time at most."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._due = 0.0  # seconds of time.monotonic
+        self._last: list[PolicyTable] = []
+
+    def now(self) -> list[PolicyTable]:
+        """Return it as it was some seconds ago at most, or longer where asking takes long."""
+        began = monotonic()
+        if self._host.policy.can("tables") and began >= self._due:
+            self._last = self._host.tables()
+            self._due = (now := monotonic()) + max(_BETWEEN, _COST * (now - began))
+        return self._last
+
+
 class View(NamedTuple):
     """What is seen of a crawl at one instant."""
 
@@ -78,6 +103,7 @@ class View(NamedTuple):
     finds: Finds
     speed: Speed
     advice: str = ""  # what a Ctrl-C leaves, and how to resume
+    tables: Sequence[PolicyTable] = ()  # what the policy shows of itself
 
 
 def progress(host: Host, finds: Finds | None = None) -> list[str]:
@@ -89,8 +115,8 @@ def progress(host: Host, finds: Finds | None = None) -> list[str]:
     return [so_far, *_details(host, status), *([f"best arms: {', '.join(best)}"] if best else [])]
 
 
-def draw_panel(view: View, width: int) -> Panel:
-    """Return a picture of a crawl as it is now."""
+def draw_panel(view: View, width: int, height: int | None = None) -> Panel:
+    """Return a picture of a crawl as it is now; tables of the policy have the lines that are left of ``height``."""
     from rich.console import Group
     from rich.panel import Panel
     from rich.text import Text
@@ -106,11 +132,15 @@ def draw_panel(view: View, width: int) -> Panel:
         lines += ["best arms:", *(f"  {arm}" for arm in best)]
     if finds.last:
         lines.append(f"last: {', '.join(reversed(finds.last))}")
-    if view.advice:
-        lines.append(view.advice)
+    room = width - 4  # within the border
+    end = [view.advice] if view.advice else []
+    if height is None:
+        lines += _tables(view.tables, room, _MOST_LINES)
+    else:
+        lines += _tables(view.tables, room, height - _KEPT_FREE - _height([*lines, *end], room))
+    lines += end
     head = Text(_head(status, view.speed))
     title = Text(f"scrapy_focus: {host.policy.__qualname__}")
-    room = width - 4  # within the border
     row = _with_bar(head, status.used["requests"], limit, room) if limit and room >= _NARROW else head
     return Panel(Group(row, Text("\n".join(lines))), title=title, title_align="left", width=width)
 
@@ -137,6 +167,24 @@ def duration(seconds: float) -> str:
             more = rest % size // below
             return f"{rest // size} {unit} {more} {name}" if more else f"{rest // size} {unit}"
     return f"{rest} s"
+
+
+def _tables(tables: Sequence[PolicyTable], room: int, left: int) -> list[str]:
+    """Return the first rows of tables, in so many lines that are left; those without a line for a row are left out."""
+    lines: list[str] = []
+    for table in tables:
+        rows = min(_TABLE_ROWS, left - len(lines) - 2)  # below its title and the names of its columns
+        if rows > 0 and table.rows:
+            title, *rest = in_lines(table, room - 2, rows)
+            lines += [title, *(f"  {line}" for line in rest)]
+    return lines
+
+
+def _height(lines: Sequence[str], room: int) -> int:
+    """Return how many lines of a terminal some lines take."""
+    from rich.cells import cell_len
+
+    return sum(max(1, -(-cell_len(line) // max(1, room))) for line in lines)
 
 
 def _with_bar(head: Text, used: float, limit: float, room: int) -> Table:

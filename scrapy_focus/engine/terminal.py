@@ -33,6 +33,11 @@ class Footer:
         """Columns of the terminal."""
         return self._live.console.width
 
+    @property
+    def height(self) -> int:
+        """Lines of the terminal."""
+        return self._live.console.height
+
     def start(self) -> None:
         """Let all log handlers of the terminal write above what is shown from now on."""
         stream = sys.stderr

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 _PACKAGE = "scrapy_focus.found"
-_LONGEST = 200  # characters of a name, text or address that are shown
 
 
 @lru_cache(maxsize=1)
@@ -38,11 +37,6 @@ def policy_of(style: str, script: str = "") -> str:
     """Return the policy of a page with which this style and this script count, and nothing else is run or loaded."""
     scripts = f"script-src {_hash(script)}; " if script else ""
     return f"default-src 'none'; style-src {_hash(style)}; {scripts}base-uri 'none'; form-action 'none'"
-
-
-def bare(url: str) -> str:
-    """Return a URL as it is shown: without its scheme if a browser opens it."""
-    return printable(url.removeprefix("https://").removeprefix("http://"), _LONGEST)
 
 
 def _hash(text: str) -> str:

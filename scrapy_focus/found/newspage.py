@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from scrapy_focus.core.printable import printable
 from scrapy_focus.found.atom import FEED
 from scrapy_focus.found.curve import HEIGHT, WIDTH, Tick, ticks
-from scrapy_focus.found.frame import bare, made_environment, policy_of, source
+from scrapy_focus.found.frame import made_environment, policy_of, source
 from scrapy_focus.found.fresh import FRESH
 from scrapy_focus.found.hours import HOUR
 from scrapy_focus.found.listed import parts_of
 from scrapy_focus.found.news import NEWS
-from scrapy_focus.found.tables import web_link
+from scrapy_focus.found.policytables import on_page
+from scrapy_focus.found.urls import bare, web_link
 from scrapy_focus.found.watched import longest_gap, number_in_state, per_day
 from scrapy_focus.found.words import counted, ending, number_of, size_text, span
 from scrapy_focus.sheets.tables import Cell, Row, Table
@@ -82,6 +83,7 @@ def news_page(watched: Watched, made: float) -> bytes:
         shown=[_shown(each) for each in watched.articles[:_SHOWN]],
         news=NEWS, feed=FEED, fresh=FRESH, bars=_bars(watched), line=_line(watched), delays=watched.delays,
         width=WIDTH, height=HEIGHT, hubs=_hubs(watched), pages=_pages(watched), requests=_requests(watched),
+        said=watched.said, said_tables=on_page(watched.said),
         facts=_facts(watched), damaged=watched.damaged, more=max(0, watched.n_new - len(watched.articles[:_SHOWN])),
     )  # fmt: skip
     return text.encode(errors="backslashreplace")

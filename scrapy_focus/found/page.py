@@ -16,7 +16,8 @@ from markupsafe import Markup
 
 from scrapy_focus.core.printable import printable
 from scrapy_focus.found.curve import HEIGHT, WIDTH, curve
-from scrapy_focus.found.frame import bare, made_environment, policy_of, source
+from scrapy_focus.found.frame import made_environment, policy_of, source
+from scrapy_focus.found.policytables import on_page
 from scrapy_focus.found.report import STATES
 from scrapy_focus.found.table import TABLES
 from scrapy_focus.found.tables import (
@@ -29,9 +30,9 @@ from scrapy_focus.found.tables import (
     sums_tables,
     traffic_table,
     waiting_table,
-    web_link,
     words_table,
 )
+from scrapy_focus.found.urls import bare, web_link
 from scrapy_focus.found.words import counted, ending, number_of, outlook, size_text
 
 if TYPE_CHECKING:
@@ -104,6 +105,8 @@ def page(report: Report) -> bytes:
         broken=broken_table(report),
         ignored=ignored_table(report),
         traffic=traffic_table(report),
+        said=report.said,
+        said_tables=on_page(report.said),
         facts=facts_of(report),
     )  # fmt: skip
     return text.encode(errors="backslashreplace")

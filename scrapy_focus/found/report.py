@@ -16,6 +16,7 @@ from scrapy_focus.found.linkbook import GRAPH
 from scrapy_focus.found.listed import parts_of, read_list, read_skipped
 from scrapy_focus.found.notes import Referrers, link_key, read_notes, read_referrers
 from scrapy_focus.found.pages import PAGES, as_listed, read_pages
+from scrapy_focus.found.policytables import read_tables
 from scrapy_focus.found.ranking import as_listed as as_ranked
 from scrapy_focus.found.ranking import read_ranking
 from scrapy_focus.found.words import failure, number_of
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from scrapy_focus.found.listed import Listed, Skipped
     from scrapy_focus.found.notes import Answer, Notes
     from scrapy_focus.found.pages import Page
+    from scrapy_focus.found.policytables import Said
     from scrapy_focus.found.ranking import RankedPage
 
 _PAGES = 20  # that have a broken link, which are named
@@ -93,6 +95,7 @@ class Report(NamedTuple):
     ranking: list[RankedPage]  # all pages that are known, in a search for the most important ones
     entities: list[FoundEntity]  # that were found in a search for structured data
     read: list[HostSum]  # what came of each host, in such a search
+    said: Said  # what the policy shows of itself
     seen: list[tuple[str, int]]  # types of entities that were seen and not looked for, the most frequent first
 
     @property
@@ -146,6 +149,7 @@ def report_of(folder: Path) -> Report:
         traffic=_traffic(notes.answers), reasons=_reasons(notes.answers, skipped), broken=broken,
         unread=_unread(notes), ignored=_ignored(notes.state.get("parameters")),
         ranking=ranking, entities=entities, read=host_sums(entities, notes.answers) if about == "structured" else [],
+        said=read_tables(folder),
         seen=_seen(notes.state.get("seen"), {name for entity in entities for name in entity.types}),
     )  # fmt: skip
 

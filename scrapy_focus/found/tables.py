@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 from scrapy_focus.core.printable import printable
 from scrapy_focus.found.entities import types_of
 from scrapy_focus.found.paid import paid, words_paid
 from scrapy_focus.found.report import STATES
+from scrapy_focus.found.urls import web_link
 from scrapy_focus.found.words import counted, number_of, size_text
 from scrapy_focus.sheets.tables import Cell, Lead, Row, Table
 
@@ -29,14 +29,12 @@ _ELSEWHERE = 60  # hosts that are named
 _PAID = 15  # kinds of links
 _SEEN = 30  # types that were not looked for, which are listed
 _NEXT = 50  # pages that were not fetched, which are listed
-_SAFE = "%/:=&?~#+!$,;'@()*[]"  # in an address, besides letters and digits
 _FRUITLESS = {
     "files": "links of a kind that led to no file: to other pages, for the most part",
     "topic": "links of a kind that led to no page on the topic",
     "structured": "links of a kind that led to no page with entities",
 }
 _WORDS = {"topic": "pages on the topic", "structured": "pages with entities"}
-_LONGEST_LINK = 4000  # characters of an address that is a link
 _LONGEST = 200  # characters of a name, text or address that are shown
 _STATUSES = 12  # that have a column
 _UNANSWERED = {"moved": "moved", "none": "no answer", "unasked": "not asked for"}
@@ -301,9 +299,3 @@ def _all_requests(used: Any) -> str:
         )
     except (TypeError, KeyError, ValueError, OverflowError):
         return ""
-
-
-def web_link(url: str) -> str:
-    """Return a URL that a page may link to, ``""`` for any other."""
-    is_web = url.startswith(("http://", "https://")) and len(url) <= _LONGEST_LINK
-    return quote(url.encode(errors="replace"), safe=_SAFE) if is_web else ""

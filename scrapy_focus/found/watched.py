@@ -16,6 +16,7 @@ from scrapy_focus.found.hours import HOUR, read_hours
 from scrapy_focus.found.listed import parts_of
 from scrapy_focus.found.news import NEWS, NewsReader, newest
 from scrapy_focus.found.notes import read_notes
+from scrapy_focus.found.policytables import read_tables
 from scrapy_focus.found.words import number_of
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from scrapy_focus.found.hours import Hour
     from scrapy_focus.found.news import Article
     from scrapy_focus.found.notes import Notes
+    from scrapy_focus.found.policytables import Said
 
 NEWEST = 100  # articles that are named
 _KEPT = 1000  # lines of which the newest articles are
@@ -64,6 +66,7 @@ class Watched(NamedTuple):
     hosts: list[str]
     pages: list[WatchedPage]  # that are watched
     hours: list[Hour]
+    said: Said  # what the policy shows of itself
     damaged: int  # lines that could not be read
 
     @property
@@ -112,6 +115,7 @@ class Gathering:
             hosts=[host for host, _ in self._hosts.most_common()],
             pages=read_fresh(self.folder),
             hours=hours,
+            said=read_tables(self.folder),
             damaged=self._reader.damaged + notes.damaged,
         )
 

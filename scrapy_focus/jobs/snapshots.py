@@ -1,7 +1,7 @@
 """A snapshot of a crawl as the notes of a checkpoint: the pickled policy, and everything else as JSON.
 
-Who resumes a crawl needs both. Who only looks at it reads the JSON, which has the best arms too, and so runs nothing of
-what somebody may have put in the place of the policy.
+Who resumes a crawl needs both. Who only looks at it reads the JSON, which has the best arms and tables of the policy,
+too, and so runs nothing of what somebody may have put in the place of the policy.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from scrapy_focus.core.contract import tables_of
 from scrapy_focus.core.errors import PolicyError, ResumeError, StorageError
 from scrapy_focus.core.keeper import Snapshot
 from scrapy_focus.core.policy import Policy
@@ -23,9 +24,12 @@ from scrapy_focus.jobs.pickles import Classes, RefusedName
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from scrapy_focus.core.policy import PolicyTable
+
 POLICY, STATE = "policy", "crawl"  # names of the notes
 _LIBRARIES = ("numpy", "scikit-learn", "scipy")
 _BEST = 10  # arms
+_ROWS = 20  # of a table
 _LONGEST = 1000  # characters of the name of an arm
 
 
@@ -49,7 +53,8 @@ def notes_of(snapshot: Snapshot, description: Mapping[str, Any] | None, classes:
             f"{name}.__getstate__, and make it again in attach()"
         ) from error
     state = {field.name: getattr(snapshot, field.name) for field in fields(snapshot) if field.name != "policy"}
-    state |= {"description": description, "versions": versions(), "best_arms": _best_arms(snapshot.policy)}
+    state |= {"description": description, "versions": versions()}
+    state |= {"best_arms": _best_arms(snapshot.policy), "tables": _tables(snapshot.policy)}
     try:
         return {POLICY: policy, STATE: json.dumps(state, default=_plain).encode()}
     except (TypeError, ValueError) as error:
@@ -135,6 +140,14 @@ def _best_arms(policy: Policy) -> list[tuple[str, float, int]] | str:
         ]
     except Exception as error:
         return f"{type(policy).__qualname__}.best_arms failed: {str(error) or type(error).__name__}"[:_LONGEST]
+
+
+def _tables(policy: Policy) -> list[PolicyTable] | str:
+    """Return the first rows of the tables that a policy shows of itself, or why there are none."""
+    try:
+        return [table._replace(rows=table.rows[:_ROWS]) for table in tables_of(policy)]
+    except Exception as error:
+        return f"{type(policy).__qualname__}.tables failed: {str(error) or type(error).__name__}"[:_LONGEST]
 
 
 def _plain(value: Any) -> Any:

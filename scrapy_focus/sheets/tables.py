@@ -19,7 +19,7 @@ class Cell(NamedTuple):
     """What stands in a table, and how it is shown."""
 
     text: str
-    kind: str = ""  # "best", "long": may be wrapped, "words": a text, or as any other
+    kind: str = ""  # "best", "long": may be wrapped, "words": a text, "name": a short one, or as any other
     link: str = ""  # where it leads, "" if nowhere
     summary: str = ""  # of what can be folded out below
     more: Sequence[Lead] = ()  # that, if there is any

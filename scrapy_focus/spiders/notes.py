@@ -21,7 +21,7 @@ from scrapy_focus.engine.marks import page_of
 from scrapy_focus.engine.structured import types_seen
 from scrapy_focus.found.folder import PAGE, write_report
 from scrapy_focus.found.notes import Answer, NoteBook, link_key
-from scrapy_focus.spiders.watching import Writings, list_pages
+from scrapy_focus.spiders.watching import Writings, list_pages, list_tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -75,6 +75,7 @@ class CrawlNotes:
         self.run = run
         self.facts = facts
         self._left_out = left_out
+        self._comes_back = comes_back
         self._elsewhere: set[str] = set()
         self._noted: tuple[set[str], set[str]] = set(), set()  # hosts and extensions
         self._fine: set[str] = set()  # keys of links that led somewhere
@@ -100,6 +101,10 @@ class CrawlNotes:
             self._elsewhere = offsite.domains_seen
         if host is not None:
             host.listeners.append(self._note)
+            host.when_closing.append(self._list_tables)
+            self._list_tables()
+            if host.policy.can("tables") and self._writings is None:
+                self._writings = Writings(self._list_tables)
 
     def _begin(self) -> None:
         settings, host = self.crawler.settings, host_of(self.crawler)
@@ -160,19 +165,23 @@ class CrawlNotes:
 
     def list_pages(self) -> None:
         """Write ``fresh.csv`` once more, while the frontier can still be read, if pages come back."""
-        if self._writings is not None:
-            self._list_pages(is_end=True)
+        if self._comes_back:
+            self._write_table(list_pages, self.crawler, self.out, True)
 
-    def _list_pages(self, *, is_end: bool = False) -> None:
+    def _list_tables(self) -> None:
+        self._write_table(list_tables, self.crawler, self.out)
+
+    def _write_table(self, write: Callable[..., None], *args: Any) -> None:
         try:
-            list_pages(self.crawler, self.out, is_end)
+            write(*args)
         except (OSError, FocusError) as error:
             if ending_of(self.crawler).kind != "disk_full":
-                logger.error("The table of pages that come back cannot be written: %s", reason_of(error))
+                logger.error("A table of the crawl cannot be written: %s", reason_of(error))
 
     def _write(self) -> None:
         self._try(self._stand)
-        self._list_pages()
+        self._write_table(list_pages, self.crawler, self.out, False)
+        self._list_tables()
         self._write_page()
 
     def _close(self, spider: Spider, reason: str) -> None:

@@ -20,6 +20,7 @@ from scrapy_focus.found.fresh import write_fresh
 from scrapy_focus.found.hours import HOUR, HourBook
 from scrapy_focus.found.news import time_text
 from scrapy_focus.found.notes import NoteBook
+from scrapy_focus.found.policytables import Said, write_tables
 from scrapy_focus.found.watched import Gathering
 
 if TYPE_CHECKING:
@@ -82,10 +83,10 @@ class Writings:
 
 
 class WatchNotes:
-    """Notes how a watch stands in ``<out>/.focus``, and writes ``index.html``, ``feed.xml`` and ``fresh.csv``.
+    """Notes in ``<out>/.focus`` how a watch stands, and writes ``index.html``, ``feed.xml`` and ``fresh.csv``.
 
-    These are written while it runs (:class:`Writings`), and at the end. What cannot be written is said in one line, and
-    harms no crawl.
+    These, and the tables that the policy shows of itself, are written while it runs (:class:`Writings`), and at the
+    end. What cannot be written is said in one line, and harms no crawl.
 
     Parameters
     ----------
@@ -120,6 +121,7 @@ class WatchNotes:
         self._try(self._begin)
         if host is not None:
             host.listeners.append(self._note)
+            host.when_closing.append(self._list_tables)
         self._writings.now()
 
     def _begin(self) -> None:
@@ -164,6 +166,7 @@ class WatchNotes:
         self._try(self._stand, reason)
         if reason is None:
             self._try(list_pages, self.crawler, self.out, False)
+            self._list_tables()
         self._try(write_news, self.out, self._gathering)
 
     def _stand(self, reason: str | None) -> None:
@@ -184,6 +187,9 @@ class WatchNotes:
     def list_pages(self) -> None:
         """Write ``fresh.csv`` once more, while the frontier can still be read."""
         self._try(list_pages, self.crawler, self.out, True)
+
+    def _list_tables(self) -> None:
+        self._try(list_tables, self.crawler, self.out)
 
     def _close(self, spider: Spider, reason: str) -> None:
         self._writings.stop()
@@ -213,6 +219,18 @@ def list_pages(crawler: Crawler, out: Path, is_end: bool) -> None:
     """
     if (host := host_of(crawler)) is not None:
         write_fresh(out, host.watched(_ALL if is_end else _PAGES))
+
+
+def list_tables(crawler: Crawler, out: Path) -> None:
+    """Write what the policy shows of itself, likewise; what an earlier one showed does not stay.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written.
+    """
+    if (host := host_of(crawler)) is not None:
+        write_tables(out, Said(host.policy.__qualname__, host.status().at, host.tables()))
 
 
 def _counts(status: Status) -> dict[str, int]:

@@ -179,6 +179,7 @@ def test_notes_that_make_no_sense_are_an_error_or_a_finding(
         "log",
         "rate",
         "rewards",
+        "tables",
         "unsent",
         "used",
         "versions",

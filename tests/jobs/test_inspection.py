@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from scrapy_focus import Budget, Crawl, Policy, ResumeError, StorageError
+from scrapy_focus import Budget, Crawl, Policy, PolicyTable, ResumeError, StorageError
 from scrapy_focus.checks.policy import _Site
 from scrapy_focus.jobs.doctor.check import check_job
 from scrapy_focus.jobs.doctor.cures import repair_job
@@ -411,17 +411,25 @@ class Homeless(Random):
     def best_arms(self, k: int) -> list[tuple[str, float, int]]:
         return [("the only one", self.earned, 7)]
 
+    def tables(self) -> list[PolicyTable]:
+        return [PolicyTable("Arms", ("arm", "earned"), [(f"arm {i}", self.earned) for i in range(30)])]
+
     earned = 2.5
 
 
 def test_a_job_can_be_looked_at_where_the_class_of_its_policy_is_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Outside of the project the status has the best arms, and a check finds all well; nothing is changed."""
+    """Outside of the project the status has the best arms and the first rows of tables, and a check finds all well;
+    nothing is changed.
+    """
     kill(run(tmp_path, Homeless(), 60))
     with monkeypatch.context() as patch:
         patch.delattr(f"{__name__}.Homeless")
         assert read_status(tmp_path)["best_arms"] == [{"arm": "the only one", "earned": 2.5, "pulls": 7}]
+        rows = [[f"arm {i}", 2.5] for i in range(20)]
+        found = read_status(tmp_path)["tables"]
+        assert json.loads(json.dumps(found)) == [{"title": "Arms", "columns": ["arm", "earned"], "rows": rows}]
         assert repair_job(tmp_path, say=str).is_well
 
 
@@ -433,14 +441,20 @@ class Confused(BreadthFirst):
     def best_arms(self, k: int) -> list[tuple[str, float, int]]:
         return self.answer
 
+    def tables(self) -> list[PolicyTable]:
+        return self.answer
+
 
 @pytest.mark.parametrize("answer", [None, "abc", [1], [("a", "b", "c")], [("a", float("inf"), float("nan"))]])
-def test_a_policy_that_cannot_name_its_best_arms_is_stored_all_the_same(answer: object, tmp_path: Path) -> None:
+def test_a_policy_that_cannot_show_itself_is_stored_all_the_same(answer: object, tmp_path: Path) -> None:
     """Nonsense is no reason to make no checkpoint; the status says where it came from."""
     policy = Confused()
     policy.answer = answer
     kill(run(tmp_path, policy, 60))
-    assert read_status(tmp_path)["best_arms_error"].startswith("Confused.best_arms failed: ")
+    found = read_status(tmp_path)
+    assert found["best_arms_error"].startswith("Confused.best_arms failed: ")
+    assert found["tables_error"].startswith("Confused.tables failed: ")
+    assert found["tables"] == []
     assert resumed(tmp_path, Confused())["outcomes"] > 20
 
 

@@ -210,6 +210,19 @@ def test_texts_without_words_count_as_none() -> None:
     assert not states.state_of("- . !").any()
 
 
+@pytest.mark.parametrize("n", [0, 3])
+def test_a_sample_is_complete_without_many_words_too(n: int) -> None:
+    """After ten times the sample, groups are made of the few texts that have words; where none has, all stays 0."""
+    states = TextStates(k=2, sample=5)
+    sample = [*texts(n), *["."] * (50 - n)]
+    for text in sample:
+        assert states.version == 0
+        states.state_of(text)
+    assert states.version == 1
+    assert states.sampled().any(axis=1).tolist() == [bool(n and text != ".") for text in sample]
+    assert bool(states.state_of("winea").any()) == (n > 0)
+
+
 def test_the_end_of_a_very_long_text_is_not_read() -> None:
     """Words behind the first 20,000 characters change nothing."""
     states, text = fitted(texts()), " ".join(texts())[:20_000].ljust(20_000)

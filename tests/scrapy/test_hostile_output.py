@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from mocksite import MockSite
 from rich.console import Console
 
-from scrapy_focus import Crawl, EventLog, Left, Outcome, memory_frontier
+from scrapy_focus import Crawl, EventLog, Left, Outcome, PolicyTable, memory_frontier
 from scrapy_focus.commands.status import rows_of, show
 from scrapy_focus.engine.finds import Finds
 from scrapy_focus.engine.progress import Speed, View, draw_panel, progress
@@ -63,6 +63,9 @@ class Naming(Recording):
     def explain(self, pick: Any) -> dict[str, Any]:
         return {"at": self.name}
 
+    def tables(self) -> Any:
+        return [PolicyTable(self.name, (self.name, "n"), [(self.name, 1), (2, self.name)])]
+
 
 @settings(max_examples=60, deadline=None)
 @given(ANYTHING)
@@ -75,7 +78,7 @@ def test_the_progress_of_a_crawl(name: str) -> None:
     lines = progress(host)
     assert all(line.isprintable() and len(line) < 700 for line in lines)
     console = Console(file=io.StringIO(), width=100, force_terminal=False)
-    console.print(draw_panel(View(host, Finds(), Speed(1.0)), 100))
+    console.print(draw_panel(View(host, Finds(), Speed(1.0), tables=crawl.tables()), 100))
     assert_shows(console.file.getvalue())  # type: ignore[attr-defined]
     assert "best arms" in console.file.getvalue()  # type: ignore[attr-defined]
 
@@ -99,7 +102,8 @@ def status_of(text: str) -> dict[str, Any]:
         "jobdir": text, "folder": text, "state": "damaged", "process": None, "damage": text, "spider": text or "x",
         "policy": text, "goal": text, "mission": {text: text}, "parameters": {text: text}, "used": amounts, "limits": amounts,
         "left": amounts, "outcomes": 1, "rewards": 1.0, "counts": {}, "best_arms": [{"arm": text, "earned": 1.0, "pulls": 1}],
-        "best_arms_error": text, "links": dict.fromkeys(("waiting", "arms", "asleep", "fetched", "given_up", "probed", "in_flight"), 1)
+        "best_arms_error": text, "tables": [{"title": text, "columns": (text, text), "rows": [(text, 1), (1, text)]}],
+        "tables_error": text, "links": dict.fromkeys(("waiting", "arms", "asleep", "fetched", "given_up", "probed", "in_flight"), 1)
         | {"found_since": 1, "picked_since": 1, "next_due": "2026-01-02T00:00:00+00:00"}, "rate": text, "events_since_checkpoint": 1, "events": {text: 1}, "made": None,
         "written": "2026-01-01T00:00:00+00:00", "written_seconds_ago": 5.0, "versions": {"then": {text: text}, "now": {}},
         "files": {text: 1},

@@ -16,9 +16,10 @@ from scrapy import Request
 from scrapy_focus.core.budget import Rate
 from scrapy_focus.core.crawl import Crawl
 from scrapy_focus.core.goal import ItemsGoal, noun_of
+from scrapy_focus.core.policy import PolicyTable
 from scrapy_focus.core.types import Outcome, Pick
 from scrapy_focus.engine.finds import Finds, unlike
-from scrapy_focus.engine.progress import Speed, View, draw_panel, kinds, progress
+from scrapy_focus.engine.progress import Speed, Tables, View, draw_panel, kinds, progress
 from scrapy_focus.frontiers.memory import memory_frontier
 from scrapy_focus.goals.files import FilesGoal
 from scrapy_focus.policies.orderings import BreadthFirst
@@ -133,3 +134,54 @@ def test_hostile_names_and_narrow_terminals(text: str, width: int) -> None:
     lines = progress(view(finds).host, finds)
     assert all(line.isprintable() and len(line) < 700 for line in lines)
     assert any("links like “[bold]\\x1b" in line for line in lines)
+
+
+class Counting(BreadthFirst):
+    """Shows how often it was asked."""
+
+    asked = 0
+
+    def tables(self) -> list[PolicyTable]:
+        self.asked += 1
+        return [PolicyTable("Ants", ("ant", "eggs"), [(f"ant {i}", self.asked) for i in range(16)])]
+
+
+def test_the_panel_has_tables_of_the_policy() -> None:
+    """Their first rows, as many as the terminal has room for."""
+    crawl = Crawl(Counting(), frontier=memory_frontier)
+    host: Any = SimpleNamespace(status=crawl.status, policy=Counting, put_off_hosts=(0, 0.0), noun="files")
+    shown = View(host, Finds(), Speed(1.0), "Ctrl-C stops.", crawl.tables())
+    rows = {}
+    for height in (None, 60, 20, 17, 16, 3):
+        console = Console(file=io.StringIO(), width=100)
+        console.print(draw_panel(shown, 100, height))
+        lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+        assert "Ctrl-C stops." in lines[-2]
+        assert height is None or height < 16 or len(lines) <= height
+        rows[height] = len([line for line in lines if "  ant " in line and "eggs" not in line])
+        assert any("Ants, " in line for line in lines) == bool(rows[height])
+    assert (rows[None], rows[60], rows[3]) == (8, 8, 0)
+    assert rows[20] > rows[17] > 0
+
+
+def test_a_policy_is_asked_for_tables_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once in five seconds, and more seldom where that takes long; one without tables never."""
+    clock = [100.0]
+    monkeypatch.setattr("scrapy_focus.engine.progress.monotonic", lambda: clock[0])
+    crawl = Crawl(policy := Counting(), frontier=memory_frontier)
+    host: Any = SimpleNamespace(policy=Counting, tables=crawl.tables)
+    tables = Tables(host)
+    for at, asked in ((100, 1), (104.9, 1), (105, 2), (109, 2)):
+        clock[0] = at
+        assert (tables.now()[0].rows[0], policy.asked) == (("ant 0", asked), asked)
+
+    def slow() -> list[PolicyTable]:
+        clock[0] += 1.0
+        return crawl.tables()
+
+    host.tables, clock[0] = slow, 110.0
+    for at, asked in ((110, 3), (160, 3), (161, 4)):
+        clock[0] = at
+        tables.now()
+        assert policy.asked == asked
+    assert Tables(SimpleNamespace(policy=BreadthFirst)).now() == []  # type: ignore[arg-type]

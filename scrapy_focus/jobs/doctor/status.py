@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scrapy_focus.core.errors import ResumeError, StorageError
+from scrapy_focus.core.contract import tables_in
+from scrapy_focus.core.errors import PolicyError, ResumeError, StorageError
 from scrapy_focus.core.types import State
 from scrapy_focus.frontiers.sqlite.database import storage_error, verify
 from scrapy_focus.jobs.doctor.folder import folder_of, open_readonly, user_of
@@ -57,7 +58,7 @@ def read_status(jobdir: Path) -> dict[str, Any]:
     links, notes, tail = _read(folder, busy=bool(user))
     try:
         crawl = json.loads(notes["crawl"])
-        said = _say_crawl(crawl, tail) | _best_arms(crawl) | {"versions": _versions(crawl)} | _times(folder, notes)
+        said = _say_crawl(crawl, tail) | _best_arms(crawl) | _tables(crawl) | _times(folder, notes)
     except _SENSELESS as error:
         raise StorageError(
             f"what {folder / FRONTIER} says of its crawl cannot be read ({error!r}); see scrapy focus-check"
@@ -162,6 +163,7 @@ def _say_crawl(crawl: dict[str, Any], tail: Tail) -> dict[str, Any]:
         "outcomes": counts.get("outcomes", 0),
         "rewards": float(crawl["rewards"]) + float(tail.rewards),
         "counts": {name: counts[name] for name in sorted(counts)},
+        "versions": _versions(crawl),
     }
 
 
@@ -172,6 +174,17 @@ def _best_arms(crawl: dict[str, Any]) -> dict[str, Any]:
         return {"best_arms": [], "best_arms_error": best}
     arms = [{"arm": str(name), "earned": float(earned), "pulls": int(pulls)} for name, earned, pulls in best]
     return {"best_arms": arms, "best_arms_error": ""}
+
+
+def _tables(crawl: dict[str, Any]) -> dict[str, Any]:
+    """Return what the policy showed of itself at the last checkpoint, or why that is not known."""
+    tables = crawl.get("tables", [])
+    if isinstance(tables, str):
+        return {"tables": [], "tables_error": tables}
+    try:
+        return {"tables": [table._asdict() for table in tables_in(tables)], "tables_error": ""}
+    except PolicyError as error:
+        return {"tables": [], "tables_error": f"the tables of the policy cannot be read: {error}"}
 
 
 def _versions(crawl: dict[str, Any]) -> dict[str, dict[str, str]]:

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
     from scrapy_focus.core.frontier import Frontier, Keeps, Ranked
     from scrapy_focus.core.mission import Mission
+    from scrapy_focus.core.policy import WatchedPage
     from scrapy_focus.core.types import Link, Outcome, Page, Pick
 
 Mode = Literal["WL", "RL", "WLRL", "fixed", "learned"]
@@ -200,7 +201,7 @@ class Foragers(Policy):
     def open(self, frontier: Frontier, rng: np.random.Generator, mission: Mission) -> None:
         rules = self._rules
         self._looks, self._spares = ("full", 0.0) if self.preset else (self.lookahead, self.shortest)
-        self._reads = self.order == "value" and self.learns != "learned"
+        self._reads = self.learns != "learned"  # what pages are about, and when they changed
         self.texts = TextStates(k=rules.k, sample=rules.sample, seed=int(rng.integers(1 << 31)))
         self.pages = Pages(rules.k, _PAGES)
         self.rates = Rates(_PAGES)
@@ -315,6 +316,11 @@ class Foragers(Policy):
             "score": round(forager.score, 2), "weblog": len(forager.weblog), "wanted_by": self._wanted[pick.key],
         }  # fmt: skip
 
+    def watched(self, most: int) -> list[WatchedPage]:
+        keys = list(dict.fromkeys(key for forager in self.fleet.values() for key in forager.weblog))
+        times = {key: at for key in keys if (at := self._not_before(key)) > self.now}
+        return sorted(self.rates.watched(keys, times), key=lambda page: -page.visits)[:most]
+
     def best_arms(self, k: int) -> list[tuple[str, float, int]]:
         best = sorted(self.fleet.values(), key=lambda forager: -forager.earned)[:k]
         names = (f"forager {each.number}: {self._best_start(each)}" for each in best)
@@ -378,9 +384,9 @@ class Foragers(Policy):
         page.links = np.array([each for each in dict.fromkeys(links) if each != key], np.int64)
         page.changed = outcome.at if outcome.reward > 0 else None
         page.version = self._n
-        if outcome.page is not None and outcome.is_html:
+        if self._reads and outcome.page is not None and outcome.is_html:
             self._read(key, page, outcome.page, outcome.at)
-        if self._reads and found.links:
+        if self._reads and self.order == "value" and found.links:
             self._predict(key, found.links)
         return page
 
@@ -388,10 +394,10 @@ class Foragers(Policy):
         """Read when a document changed, and what it is about."""
         document = document_of(page)
         if document.is_document:
-            said = document.published if document.modified is None else document.modified
-            known.changed = known.changed if said is None else min(said, at)
+            said = document.changed_at(at)
+            known.changed = known.changed if said is None else said
             known.version = int.from_bytes(document.digest[:7], "big")
-        if not self._reads:
+        if self.order != "value":
             return
         root = getattr(page, "root", None)
         root = parsed(page.text) if root is None else root
