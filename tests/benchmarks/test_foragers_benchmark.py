@@ -18,8 +18,8 @@ from scrapy_focus.sites.news.site import NewsSite
 if TYPE_CHECKING:
     from pathlib import Path
 
-SMALL = Manner(sections=9, topics=12, archive=40)
-DAYS, PACE = 0.5, 2_000
+SMALL = Manner(sections=9, topics=12, archive=40, per_hour=4.0)
+DAYS, PACE = 0.5, 1_200
 
 
 @pytest.fixture(autouse=True)
@@ -32,10 +32,16 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(foragers.EXPERIMENTS, name, few)
 
 
-def made(folder: Path, experiment: str, *policies: str, capsys: pytest.CaptureFixture[str]) -> str:
+@pytest.fixture(scope="module")
+def sites(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Have a folder of recordings, which are made once."""
+    return tmp_path_factory.mktemp("sites")
+
+
+def made(sites: Path, folder: Path, experiment: str, *policies: str, capsys: pytest.CaptureFixture[str]) -> str:
     """Run the benchmark, in this process; return its tables."""
     foragers.main([
-        experiment, "--folder", str(folder), "--seeds", "1", "--jobs", "0", "--lines", str(folder / "runs.jsonl"),
+        experiment, "--folder", str(sites), "--seeds", "1", "--jobs", "0", "--lines", str(folder / "runs.jsonl"),
         "--policies", *policies,
     ])  # fmt: skip
     return capsys.readouterr().out
@@ -48,10 +54,10 @@ def runs_of(folder: Path) -> dict[str, dict[str, Any]]:
 
 
 def test_the_nine_measures_are_shown_beside_the_published_ones(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    sites: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Foragers begin at ten pages and are paid for versions; one forager sends nothing twice."""
-    shown = made(tmp_path, "paper", "WL 2005", "RL 2005", "restarts", capsys=capsys)
+    shown = made(sites, tmp_path, "paper", "WL 2005", "RL 2005", "restarts", capsys=capsys)
     runs = runs_of(tmp_path)
     assert [*runs] == ["WL 2005", "RL 2005", "restarts"]
     for run in runs.values():
@@ -65,15 +71,22 @@ def test_the_nine_measures_are_shown_beside_the_published_ones(
     row = next(row for row in rows if row.startswith("| sent efficiency |")).split(" | ")
     assert row[1].startswith(f"{runs['WL 2005']['sent efficiency']:.3f} ± 0.000")
     assert row[4:6] == ["0.490", "0.248"]
-    is_same = runs["WL 2005"]["sent efficiency"] > runs["RL 2005"]["sent efficiency"]
-    assert row[6] == f"{int(is_same)} of 1 |"
+
+
+def test_directions_are_counted_by_seed() -> None:
+    """WL had the younger copies: in one of two seeds here, of which each is compared with itself."""
+    ages = {"WL 2005": [{"seed": 0, "age": 1.0}, {"seed": 1, "age": 3.0}], "RL 2005": [{"seed": 1, "age": 2.0}]}
+    assert foragers.order(ages, "age", (1.56, 1.79)) == "0 of 1"
+    ages["RL 2005"].append({"seed": 0, "age": 2.5})
+    assert foragers.order(ages, "age", (1.56, 1.79)) == "1 of 2"
+    assert foragers.order({}, "age", (1.56, 1.79)) == ""
 
 
 def test_a_benchmark_is_resumed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    sites: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is written down is not made again, though a kill may have cut off the last line."""
-    first = made(tmp_path, "news", "restarts", "equal", capsys=capsys)
+    first = made(sites, tmp_path, "news", "restarts", "equal", capsys=capsys)
     lines = (tmp_path / "runs.jsonl").read_text().splitlines()
     (tmp_path / "runs.jsonl").write_text(f"{lines[0]}\n{lines[1][:50]}\n")
     asked, really = [], foragers.crawl
@@ -83,24 +96,25 @@ def test_a_benchmark_is_resumed(
         return really(task, *rest)
 
     monkeypatch.setattr(foragers, "crawl", crawl)
-    again = made(tmp_path, "news", "restarts", "equal", capsys=capsys)
+    again = made(sites, tmp_path, "news", "restarts", "equal", capsys=capsys)
     assert asked == ["equal"]
     without_time = [[row.rpartition(" | ")[0] for row in shown.splitlines()] for shown in (first, again)]
     assert without_time[0] == without_time[1]
 
 
-def test_crawls_are_as_without_what_makes_them_quick(tmp_path: Path) -> None:
+def test_crawls_are_as_without_what_makes_them_quick(sites: Path) -> None:
     """What is born is what the site says, and the goals are those of the package; a second crawl is as the first."""
     task = foragers.Task("news", "small", PACE, "WL", 0, DAYS)
-    path = foragers.record(tmp_path, task)
+    path = foragers.record(sites, task)
     site = foragers.Site(path)
     born = NewsSite(SMALL, seed=0, days=DAYS).born(BEGIN + 2 * HOUR, BEGIN + 11 * HOUR)
     of_site = {site.ids[news.HOST + each.path]: each.at - BEGIN for each in born}
     assert births_of(site, 2 * HOUR, 11 * HOUR) == of_site
     truth = SiteTruth(site, news.NewsGoal())
-    runs = [foragers.crawl(task, site, truth) for _ in range(2)]
+    with foragers.reading_once():
+        runs = [foragers.crawl(task, site, truth) for _ in range(2)]
     plain = dataclasses.replace(foragers.EXPERIMENTS["news"], goal=news.NewsGoal)
     foragers.EXPERIMENTS["news"] = plain
     runs.append(foragers.crawl(task, foragers.RecordedSite(path), truth))
     assert len({json.dumps({**run, "ms": 0}) for run in runs}) == 1
-    assert runs[0]["relevant"] > 10
+    assert runs[0]["relevant"] > 0
