@@ -25,12 +25,12 @@ from scrapy_focus.core.types import Placement, State
 from scrapy_focus.frontiers.keys import KeyMap
 from scrapy_focus.learn.states import TextStates
 from scrapy_focus.learn.td import Td
-from scrapy_focus.policies.branching.features import path_of
 from scrapy_focus.policies.foragers.forager import Forager, Step
 from scrapy_focus.policies.foragers.links import LinkBook
 from scrapy_focus.policies.foragers.pages import LINKS, Known, Pages
 from scrapy_focus.policies.foragers.rates import Rates
 from scrapy_focus.policies.foragers.rules import Rules
+from scrapy_focus.policies.treeq.features import url_words
 from scrapy_focus.web.documents import document_of
 from scrapy_focus.web.html import page_text, parsed
 
@@ -52,7 +52,6 @@ PUBLISHED = "palotai-2005"
 
 _MOST_FORAGERS = 1000
 _KNOWN_ARM = 0  # of pages that nobody wants now
-_TEXT = 20_000  # characters of a page that are read
 _PAGES = 1 << 15  # that are remembered
 _MOVED = 1 << 15  # pages of which it is remembered that they are known by another key
 _FAILING = 1 << 15  # pages of which it is remembered that they could not be had
@@ -135,6 +134,7 @@ class Foragers(Policy):
         order: Order = "value",
         territory: Territory = "any",
         shortest: float = 900.0,
+        roam: float = 0.25,
         fewest: int = 2,
         most: int = 16,
         rules: Mapping[str, Any] | None = None,
@@ -164,6 +164,7 @@ class Foragers(Policy):
         self.order = order
         self.territory = territory
         self.shortest = shortest
+        self.roam = roam
         self.fewest = fewest
         self.most = most
         self.rules = rules
@@ -201,8 +202,10 @@ class Foragers(Policy):
     def open(self, frontier: Frontier, rng: np.random.Generator, mission: Mission) -> None:
         rules = self._rules
         self._looks, self._spares = ("full", 0.0) if self.preset else (self.lookahead, self.shortest)
-        self._reads = self.learns != "learned"  # what pages are about, and when they changed
-        self.texts = TextStates(k=rules.k, sample=rules.sample, seed=int(rng.integers(1 << 31)))
+        self._reads = self.learns != "learned"  # when pages changed, and what they are about
+        self._texts: TextStates | None = None
+        if self._reads and self.order == "value":
+            self._texts = TextStates(k=rules.k, sample=rules.sample, seed=int(rng.integers(1 << 31)))
         self.pages = Pages(rules.k, _PAGES)
         self.rates = Rates(_PAGES)
         self.links = LinkBook(_PAGES)
@@ -219,7 +222,7 @@ class Foragers(Policy):
         self._found: dict[int, _Found] = {}  # links of pages whose outcome is being told, by pick
         self._moved: OrderedDict[int, int] = OrderedDict()  # by key of a page: the key by which it is known
         self._failing: OrderedDict[int, tuple[int, float]] = OrderedDict()  # misses, and when to ask again
-        self._sample: dict[int, str] = {}  # texts of pages that were read before the states were made
+        self._sample: list[int] = []  # pages that were read before the states were made
         self._homes = KeyMap() if self.territory == "host" else None  # number of the host, by key
         self._hosts: dict[str, int] = {}
         self._placing: frozenset[int] = frozenset()  # keys that will wait in a moment
@@ -386,8 +389,8 @@ class Foragers(Policy):
         page.version = self._n
         if self._reads and outcome.page is not None and outcome.is_html:
             self._read(key, page, outcome.page, outcome.at)
-        if self._reads and self.order == "value" and found.links:
-            self._predict(key, found.links)
+        if self._texts is not None and found.links:
+            self._predict(key, found.links, self._texts)
         return page
 
     def _read(self, key: int, known: Known, page: Page, at: float) -> None:
@@ -397,29 +400,31 @@ class Foragers(Policy):
             said = document.changed_at(at)
             known.changed = known.changed if said is None else said
             known.version = int.from_bytes(document.digest[:7], "big")
-        if self.order != "value":
+        texts = self._texts
+        if texts is None:
             return
         root = getattr(page, "root", None)
         root = parsed(page.text) if root is None else root
         if root is None:
             return
-        text = page_text(root)[:_TEXT]
-        state = self.texts.state_of(text)
-        if not self.texts.version:
-            self._sample[key] = text
+        was_known = texts.version > 0
+        state = texts.state_of(page_text(root))
+        if was_known:
+            self.pages.set_state(known, state)
             return
-        self.pages.set_state(known, state)
-        for other, read in self._sample.items():  # the states are made now
-            if (seen := self.pages.get(other)) is not None:
-                self.pages.set_state(seen, self.texts.state_of(read))
-        self._sample = {}
+        self._sample.append(key)
+        if texts.version:  # by this page
+            for other, seen in zip(self._sample, texts.sampled(), strict=True):
+                if (there := self.pages.get(other)) is not None:
+                    self.pages.set_state(there, seen)
+            self._sample.clear()
 
-    def _predict(self, key: int, links: Sequence[Link]) -> None:
+    def _predict(self, key: int, links: Sequence[Link], texts: TextStates) -> None:
         """Say what links may lead to that were not fetched, by the page and their words."""
-        if not self.texts.version:
+        if not texts.version:
             return
-        texts = [f"{link.anchor} {path_of(link.url)}" for link in links]
-        states = self.texts.predict(self.pages.state(key), texts)
+        words = [f"{link.anchor} {' '.join(url_words(link.url))}" for link in links]
+        states = texts.predict(self.pages.state(key), words)
         for link, state in zip(links, states, strict=True):
             page = self.pages.see(link.key)
             if not page.at:
@@ -535,7 +540,8 @@ class Foragers(Policy):
     def _begin_best(self, forager: Forager) -> bool:
         """Let a forager go where most is expected: on along its path, or anew from a page of its weblog."""
         open_ = [] if forager.is_over() else list(forager.open)
-        keys = list(dict.fromkeys([*open_, *forager.weblog]))
+        roams = bool(open_) and self.rng.random() < self.roam
+        keys = open_ if roams else list(dict.fromkeys([*open_, *forager.weblog]))
         values = self._expected(keys)
         for at in np.lexsort((self.rng.random(len(keys)), -values)).tolist():
             key = keys[at]
