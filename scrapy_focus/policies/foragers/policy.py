@@ -84,10 +84,12 @@ class Foragers(Policy):
     order
         Which link is next: that of the most value, or one at ``"random"``.
     territory
-        Where a forager goes: to ``"any"`` host, or on the ``"host"`` of its first starting point alone. Then each host
-        of the seeds has one at least.
+        Where a forager goes: to ``"any"`` host, the default with a preset, or on the ``"host"`` of its first starting
+        point alone. Then each host of the seeds has one at least, and so has any other one as long as there is room.
     shortest
         Seconds for which a page is not fetched again: what was seen of it is remembered.
+    roam
+        Share of the steps in which a ``"learned"`` forager stays on its path, though more is expected elsewhere.
     fewest, most
         Foragers at least and at most.
     rules
@@ -132,9 +134,9 @@ class Foragers(Policy):
         mode: Mode | None = None,
         lookahead: Literal["full", "none"] | int = "none",
         order: Order = "value",
-        territory: Territory = "any",
-        shortest: float = 900.0,
-        roam: float = 0.25,
+        territory: Territory | None = None,
+        shortest: float = 60.0,
+        roam: float = 0.2,
         fewest: int = 2,
         most: int = 16,
         rules: Mapping[str, Any] | None = None,
@@ -142,8 +144,9 @@ class Foragers(Policy):
     ) -> None:
         check_kinds(
             self, mode=(mode, one_of(get_args(Mode)).or_none()), order=(order, one_of(get_args(Order))),
-            territory=(territory, one_of(get_args(Territory))), shortest=(shortest, NUMBER), fewest=(fewest, WHOLE),
-            most=(most, WHOLE), rules=(rules, DICT.or_none()), preset=(preset, one_of(("", PUBLISHED))),
+            territory=(territory, one_of(get_args(Territory)).or_none()), shortest=(shortest, NUMBER),
+            roam=(roam, NUMBER), fewest=(fewest, WHOLE), most=(most, WHOLE), rules=(rules, DICT.or_none()),
+            preset=(preset, one_of(("", PUBLISHED))),
         )  # fmt: skip
         if not (isinstance(lookahead, int) and lookahead > 0) and lookahead not in ("full", "none"):
             raise ConfigError(
@@ -154,10 +157,10 @@ class Foragers(Policy):
                 f"Foragers(mode={mode!r}, preset={preset!r}): 'learned' is beyond what was published; choose another "
                 "mode, or no preset"
             )
-        if not (1 <= fewest <= most <= _MOST_FORAGERS and shortest >= 0):
+        if not (1 <= fewest <= most <= _MOST_FORAGERS and shortest >= 0 and 0 <= roam <= 1):
             raise ConfigError(
-                f"Foragers(fewest={fewest}, most={most}, shortest={shortest}): there are from 1 to {_MOST_FORAGERS} "
-                "foragers, fewest is no more than most, and shortest is at least 0"
+                f"Foragers(fewest={fewest}, most={most}, shortest={shortest}, roam={roam}): there are from 1 to "
+                f"{_MOST_FORAGERS} foragers, fewest is no more than most, shortest is at least 0, roam from 0 to 1"
             )
         self.mode = mode
         self.lookahead = lookahead
@@ -223,7 +226,8 @@ class Foragers(Policy):
         self._moved: OrderedDict[int, int] = OrderedDict()  # by key of a page: the key by which it is known
         self._failing: OrderedDict[int, tuple[int, float]] = OrderedDict()  # misses, and when to ask again
         self._sample: list[int] = []  # pages that were read before the states were made
-        self._homes = KeyMap() if self.territory == "host" else None  # number of the host, by key
+        is_bound = (self.territory or ("any" if self.preset else "host")) == "host"
+        self._homes = KeyMap() if is_bound else None  # number of the host, by key
         self._hosts: dict[str, int] = {}
         self._placing: frozenset[int] = frozenset()  # keys that will wait in a moment
         super().open(frontier, rng, mission)
@@ -438,7 +442,7 @@ class Foragers(Policy):
         homes = [-1] if self._homes is None else [self._homes.get(link.key, -1) for link in links]
         for home in dict.fromkeys(homes):
             if not any(forager.home == home for forager in self.fleet.values()):
-                self._found_colony(home, 1 if self._homes is not None else self.fewest)
+                self._found_colony(home, max(1, self.fewest - len(self.fleet)))
         for forager in self.fleet.values():
             for link in links:
                 if self._is_home(forager, link.key):
