@@ -10,7 +10,7 @@ begin with the front page alone, and pays for each article once.
 The discovery of what is born is measured alike: articles count that are born from hour 24 on until 6 hours before the
 end, from their birth to their first visit. WL, RL and WLRL are ``Foragers`` with its own defaults, and as published
 where 2005 is said. Fixed foragers learn nothing, and choose links at random. Learned ones go beyond the paper. The
-others are what ``news.py`` compares.
+others are what ``news.py`` compares, and breadth-first from nothing every six hours.
 
 Recordings are made once, in ``--folder``. Runs that are in ``--lines`` already are not made again, so that a benchmark
 can be stopped and resumed. ::
@@ -41,6 +41,7 @@ import news
 from scrapy_focus import Budget, Mission, NewsGoal, ReinforcingAgent
 from scrapy_focus.learn import states
 from scrapy_focus.policies.foragers import Foragers, policy
+from scrapy_focus.policies.rounds import Restarts
 from scrapy_focus.recordings.format import RecordedPage, RecordedSite
 from scrapy_focus.replay.foraging import SentNotes, births_of, foraging
 from scrapy_focus.replay.simulate import simulate
@@ -156,15 +157,16 @@ FORAGERS: dict[str, Callable[[], Policy]] = {
     **{f"{mode} 2005": partial(Foragers, mode=mode, preset="palotai-2005") for mode in ("WL", "RL", "WLRL")},
     "fixed 2005": partial(Foragers, mode="fixed", order="random", preset="palotai-2005"),
 }
-POLICIES: dict[str, Callable[[], Policy]] = {**FORAGERS, **news.POLICIES}
+OTHERS: dict[str, Callable[[], Policy]] = {**news.POLICIES, "restarts 6 h": partial(Restarts, every=0.25)}
+POLICIES: dict[str, Callable[[], Policy]] = {**FORAGERS, **OTHERS}
 EXPERIMENTS = {
     "paper": Experiment(
         sites=WORLDS, days=6.0, rates=(33_240,), latency=2.6, roots=ROOTS,
-        policies=("WL 2005", "RL 2005", "WLRL 2005", "fixed 2005", "restarts"), goal=QuickAgent,
+        policies=("WL 2005", "RL 2005", "WLRL 2005", "fixed 2005", "restarts 6 h"), goal=QuickAgent,
     ),
     "news": Experiment(
         sites=news.SITES, days=news.DAYS, rates=(500, 2_000, 33_000), latency=news.LATENCY, roots=("/",),
-        policies=(*FORAGERS, *news.POLICIES), goal=QuickNews,
+        policies=(*FORAGERS, *OTHERS), goal=QuickNews,
     ),
 }  # fmt: skip
 

@@ -31,8 +31,7 @@ from scrapy_focus.policies.foragers.pages import LINKS, Known, Pages
 from scrapy_focus.policies.foragers.rates import Rates
 from scrapy_focus.policies.foragers.rules import Rules
 from scrapy_focus.policies.treeq.features import url_words
-from scrapy_focus.web.documents import document_of
-from scrapy_focus.web.html import page_text, parsed
+from scrapy_focus.web.documents import document_of, shown_on
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -243,7 +242,7 @@ class Foragers(Policy):
         else:
             if self._homes is not None:
                 self._placing = frozenset(link.key for link in links)
-                self._settle_on(links)
+                self._settle_on(links, self._home_of(source.pick.key))
                 self._placing = frozenset()
             self.rates.appeared(source.pick.key, links)
             if self.learns == "learned":
@@ -407,12 +406,8 @@ class Foragers(Policy):
         texts = self._texts
         if texts is None:
             return
-        root = getattr(page, "root", None)
-        root = parsed(page.text) if root is None else root
-        if root is None:
-            return
         was_known = texts.version > 0
-        state = texts.state_of(page_text(root))
+        state = texts.state_of(shown_on(page))
         if was_known:
             self.pages.set_state(known, state)
             return
@@ -453,16 +448,18 @@ class Foragers(Policy):
             if forager.step is None:
                 self._go_on(forager)
 
-    def _settle_on(self, links: Sequence[Link]) -> None:
-        """Let there be a forager on each host that has none, from the first link to it on, while there is room; links
-        to a host where some are go to the one of these that was asked least.
+    def _settle_on(self, links: Sequence[Link], home: int) -> None:
+        """Let there be a forager on each host that has none, from the first link to it on, while there is room.
+
+        Other links that lead away from ``home`` are open to the one of those who live there that was asked least.
         """
         for link in links:
-            home = self._home_of(link.key)
-            there = [forager for forager in self.fleet.values() if forager.home == home]
+            other = self._home_of(link.key)
+            if other == home:
+                continue
+            there = [forager for forager in self.fleet.values() if forager.home == other]
             if there:
-                least = min(there, key=lambda forager: forager.requests)
-                least.discover([link.key])
+                min(there, key=lambda forager: forager.requests).discover([link.key])
             elif len(self.fleet) < self.most:
                 self._start_from([link])
 
