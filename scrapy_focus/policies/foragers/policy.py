@@ -329,8 +329,7 @@ class Foragers(Policy):
 
     def best_arms(self, k: int) -> list[tuple[str, float, int]]:
         best = sorted(self.fleet.values(), key=lambda forager: -forager.earned)[:k]
-        names = (f"forager {each.number}: {self._best_start(each)}" for each in best)
-        return [(name, float(each.earned), each.requests) for name, each in zip(names, best, strict=True)]
+        return [(f"forager {each.number}", float(each.earned), each.requests) for each in best]
 
     def tables(self) -> list[PolicyTable]:
         columns = ("forager", "hours", "weblog", "best start", "earned", "sent", "requests", "score", "children")
@@ -699,9 +698,9 @@ class Foragers(Policy):
         """Let a forager multiply, die or stay (algorithm 8), and the next one have its turn (algorithm 9)."""
         rules = self._rules
         forager.used = 0
-        if forager.seat == self._turn:
-            seats = sorted(each.seat for each in self.fleet.values())
-            self._turn = next((seat for seat in seats if seat > forager.seat), seats[0])
+        # Also where it was not its turn: whose turn it is may wait for what another one asked for.
+        seats = sorted(each.seat for each in self.fleet.values())
+        self._turn = next((seat for seat in seats if seat > forager.seat), seats[0])
         if forager.score >= rules.high and len(self.fleet) < self.most:
             self._multiply(forager)
         elif forager.score <= rules.low and len(self.fleet) > self.fewest and not self._is_last_at_home(forager):
