@@ -339,7 +339,7 @@ class Foragers(Policy):
     def tables(self) -> list[PolicyTable]:
         columns = ("forager", "hours", "weblog", "best start", "earned", "sent", "requests", "score", "children")
         rows = [self._row(forager) for forager in self.fleet.values()]
-        return [PolicyTable(f"Foragers: {len(rows)} of {self.born} live", columns, rows)]
+        return [PolicyTable(f"Foragers, {len(rows)} of {self.born} alive", columns, rows)]
 
     def _row(self, forager: Forager) -> tuple[str | float | int, ...]:
         hours, score = round((self.now - forager.born) / 3600, 1), round(forager.score, 1)
