@@ -50,7 +50,6 @@ from scrapy_focus.sites.news.html import section_name
 from scrapy_focus.sites.news.plan import DAY, HOUR, Manner
 from scrapy_focus.sites.news.site import NewsSite
 from scrapy_focus.web import documents
-from scrapy_focus.web.html import page_text, parsed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -113,10 +112,16 @@ def reading_once() -> Iterator[None]:
     """Let foragers read each page of a site once, however many crawls of this process do. What they read is the same,
     and half of the time is saved.
     """
-    text_of = lru_cache(maxsize=None)(lambda text: page_text(parsed(text)))
+    shown: dict[int, str] = {}
+
+    def shown_once(page: Page) -> str:
+        assert isinstance(page, RecordedPage)
+        if page.answer not in shown:
+            shown[page.answer] = documents.shown_on(page)
+        return shown[page.answer]
+
     with (
-        patch.object(policy, "parsed", lambda text: text or None),
-        patch.object(policy, "page_text", text_of),
+        patch.object(policy, "shown_on", shown_once),
         patch.object(states, "_counted", lru_cache(maxsize=None)(states._counted)),
         patch.object(documents, "_READ", 1 << 20),
         patch.dict(_read_of),

@@ -18,7 +18,9 @@ from scrapy_focus.sites.server import ProxyServer
 if TYPE_CHECKING:
     from crawls import Crawled
 
-SCHEDULERS: list[dict[str, Any]] = [{"SCHEDULER": "scrapy_focus.FreshScheduler"}]  # each with what else it takes
+SCHEDULERS: list[dict[str, Any]] = [  # each with what else it takes
+    {"SCHEDULER": f"scrapy_focus.{name}"} for name in ("FreshScheduler", "ForagerScheduler")
+]
 SPEED = 20_000.0  # an hour in 0.2 s
 HOSTS = 5
 REQUESTS = 60

@@ -288,10 +288,13 @@ class Foragers(Policy):
     def again(self, outcome: Outcome) -> Placement | None:
         if not self._comes_back(outcome):
             return None
-        place = self._where(outcome.pick.key)
-        if place.arm == _KNOWN_ARM:
-            return place._replace(rank=float(self._n))  # above those that were never fetched
-        return place._replace(after=self._not_before(outcome.pick.key))
+        key = outcome.pick.key
+        place = self._where(key)
+        if place.arm != _KNOWN_ARM:
+            return place._replace(after=self._not_before(key))
+        if outcome.pick.arm != _KNOWN_ARM:  # above those that were never fetched; from there nobody went on
+            place = place._replace(rank=float(self._n))
+        return place._replace(after=self._retry_at(key))
 
     def due(self) -> float | None:
         """Return when the first page can be asked for again that is waited for, where none can be now."""
@@ -300,7 +303,8 @@ class Foragers(Policy):
         return max(min(map(self._not_before, self._wanted)), self.now + _SHORTLY)
 
     def release(self, pick: Pick) -> None:
-        if pick.key not in self._wanted and pick.arm != _KNOWN_ARM:
+        self._found.pop(pick.id, None)  # links of a part of its page, if it was on its way when a run ended
+        if (pick.key in self._wanted) != (pick.arm != _KNOWN_ARM):
             self.frontier.move([pick.key], [self._where(pick.key)])
 
     def give_up(self, n: int) -> int:
@@ -334,7 +338,7 @@ class Foragers(Policy):
     def tables(self) -> list[PolicyTable]:
         columns = ("forager", "hours", "weblog", "best start", "earned", "sent", "requests", "score", "children")
         rows = [self._row(forager) for forager in self.fleet.values()]
-        return [PolicyTable(f"Foragers: {len(rows)} of {self.born} live", columns, rows)]
+        return [PolicyTable(f"Foragers, {len(rows)} of {self.born} alive", columns, rows)]
 
     def _row(self, forager: Forager) -> tuple[str | float | int, ...]:
         hours, score = round((self.now - forager.born) / 3600, 1), round(forager.score, 1)
@@ -361,20 +365,28 @@ class Foragers(Policy):
             return False
         if not outcome.error or outcome.status is None:
             return True
-        return outcome.status >= 500 or outcome.status in _FOR_NOW
+        return outcome.status >= 500 or outcome.status in _FOR_NOW or outcome.pick.key in self.seeds
 
     def _note_failure(self, outcome: Outcome) -> None:
         key = outcome.pick.key
+        misses = self._failing.pop(key, (0, 0.0))[0]
         if not outcome.error:
-            self._failing.pop(key, None)
+            self._moved.pop(key, None)
             for other in outcome.also:
-                _remember(self._moved, other, key, _MOVED)
+                if other != key:
+                    _remember(self._moved, other, key, _MOVED)
         elif outcome.error == "redirect_seen" and outcome.also:
-            _remember(self._moved, key, outcome.also[-1], _MOVED)
+            if (target := self._known_by(outcome.also[-1])) != key:
+                _remember(self._moved, key, target, _MOVED)
         elif self._comes_back(outcome):
-            misses = self._failing.get(key, (0, 0.0))[0]
             wait = min(_RETRY * 2.0**misses, _LONGEST)
             _remember(self._failing, key, (min(misses + 1, 30), outcome.at + wait), _FAILING)
+
+    def _known_by(self, key: int) -> int:
+        """Return the key by which a page is known: its own, or where it leads, in any number of redirects."""
+        while (other := self._moved.get(key)) is not None:
+            key = other
+        return key
 
     def _see(self, outcome: Outcome, found: _Found) -> Known | None:
         """Remember what a page said; ``None`` where nothing came."""
@@ -385,7 +397,7 @@ class Foragers(Policy):
         page.at = outcome.at
         if outcome.changed is False:
             return page
-        links = [self._moved.get(each, each) for each in found.keys[:LINKS]]
+        links = map(self._known_by, found.keys[:LINKS])
         page.links = np.array([each for each in dict.fromkeys(links) if each != key], np.int64)
         page.changed = outcome.at if outcome.reward > 0 else None
         page.version = self._n
@@ -601,17 +613,18 @@ class Foragers(Policy):
 
     def _starts_of(self, forager: Forager) -> list[int]:
         """Return the starting list: pages that can be had, or else the one that can be had again first."""
-        gone = [key for key in forager.weblog if not self._can_be_had(key) and key not in self._failing]
+        gone = [key for key in forager.weblog if not self._is_there(key)]
         for key in gone:
             value = forager.weblog.pop(key)
-            if (moved := self._moved.get(key)) is not None:
+            moved = self._known_by(key)
+            if self._is_there(moved):
                 forager.weblog.setdefault(moved, value)
                 forager.urls[moved] = forager.urls.get(key, "")
         if gone:
             forager.keep_best()
         if not forager.weblog:
-            seeds = (self._moved.get(key, key) for key in self.seeds if self._is_home(forager, key))
-            forager.weblog = {key: 0.0 for key in seeds if self._can_be_had(key) or key in self._failing}
+            seeds = (self._known_by(key) for key in self.seeds if self._is_home(forager, key))
+            forager.weblog = {key: 0.0 for key in seeds if self._is_there(key)}
         starts = [key for key in forager.weblog if self._can_be_had(key)][: self._rules.start]
         if starts and (forager.unasked < _UNASKED or not all(map(self._is_spared, starts))):
             return starts
@@ -621,14 +634,20 @@ class Foragers(Policy):
         """Return when a page may be fetched, in seconds since the epoch: not just after it was, nor after a failure."""
         page = self.pages.get(key) if self._spares else None
         spared = page.at + self._spares if page is not None and page.at else 0.0
-        return max(spared, self._failing[key][1] if key in self._failing else 0.0)
+        return max(spared, self._retry_at(key))
+
+    def _retry_at(self, key: int) -> float:
+        """Return when a page may be fetched that could not be had, likewise; 0 for any other."""
+        return self._failing.get(key, (0, 0.0))[1]
 
     def _can_be_had(self, key: int) -> bool:
         """Whether a page can be fetched now."""
+        return self._retry_at(key) <= self.now and self._is_there(key)
+
+    def _is_there(self, key: int) -> bool:
+        """Whether a page can be fetched, now or later: it waits or sleeps, is on its way, or will wait in a moment."""
         if key in self._wanted or key in self._placing:
-            return key not in self._failing or self._failing[key][1] <= self.now
-        if key in self._failing and self._failing[key][1] > self.now:
-            return False
+            return True
         return self.frontier.states([key])[0] in (State.WAITING, State.FLYING)
 
     def _look(self, forager: Forager, step: Step) -> None:
@@ -636,8 +655,8 @@ class Foragers(Policy):
         page = self.pages.get(step.key)
         if page is None:
             return
-        links = [self._moved.get(key, key) for key in page.links.tolist()]
-        links = [key for key in dict.fromkeys(links) if self._is_home(forager, key) and key != step.key]
+        known = dict.fromkeys(map(self._known_by, page.links.tolist()))
+        links = [key for key in known if self._is_home(forager, key) and key != step.key]
         forager.discover(links)
         looked = [] if self._looks == "none" else [key for key in links if not self._is_spared(key)]
         if isinstance(self._looks, int):
