@@ -173,6 +173,7 @@ def test_a_path_ends_after_a_hundred_steps() -> None:
     chain = {key: [key + 1] for key in range(1, 300)}
     world = World(chain, 1, mode="fixed", lookahead="none", shortest=0, fewest=1, most=1)
     assert world.visits(203) == [*range(1, 102), *range(1, 102), 1]
+    assert set(world.fleet[0].urls) == {1}, "of those of earlier paths nothing is remembered"
 
 
 def test_a_path_ends_where_no_link_is_left() -> None:
@@ -181,6 +182,15 @@ def test_a_path_ends_where_no_link_is_left() -> None:
     visits = [(world.visit(), world.crawl.why["part"]) for _ in range(9)]
     path = [(1, "start"), (2, "look"), (2, "step"), (1, "look")]
     assert visits == [*path, *path, (1, "start")]
+
+
+def test_no_more_links_are_open_than_have_room() -> None:
+    """The first ones that were found on the path, and none twice."""
+    one = forager({})
+    one.go(3)
+    one.discover(range(4000))
+    one.discover(range(2000, 8000))
+    assert list(one.open) == [key for key in range(5001) if key != 3]
 
 
 def test_all_links_of_a_page_are_looked_at() -> None:
@@ -366,6 +376,27 @@ def test_whose_host_is_busy_is_passed_over() -> None:
     assert world.visits(1) == [1]
 
 
+def test_the_last_one_on_a_host_stays() -> None:
+    """However little it earned."""
+    world = World({}, **by_host(fewest=1, most=4, rules={"slice": 1}))
+    world.crawl.add([link(1, host="a"), link(2, host="b")])
+    for each in world.fleet:
+        each.score = -10.0
+    world.visits(20)
+    assert [each.number for each in world.fleet] == [0, 1]
+
+
+def test_foragers_settle_on_each_host_that_has_none() -> None:
+    """While there is room; links to it from elsewhere go to the one that is there."""
+    world = World({}, **by_host(fewest=1, most=3, rules={"slice": 3}))
+    world.hosts = 5
+    world.graph = {0: [1, 2, 3], 1: [], 2: [0, 7], 3: []}
+    world.crawl.add(world.links(0))
+    visited = world.visits(40)
+    assert [each.home for each in world.fleet] == [0, 1, 2]
+    assert {0, 1, 2, 7} == set(visited), "3 is on a host for which there is no room"
+
+
 def at_the_end_of_a_turn(score: float, *, most: int = 16, **rest: Any) -> World:
     """Return a world in which the first of two foragers has had a turn, with this score before it."""
     graph = {key: [200] for key in range(1, 101)}
@@ -535,6 +566,20 @@ def test_a_page_that_fails_does_not_stop_who_can_go_elsewhere() -> None:
     assert counts[1] < 12
     world.clock.now += 48 * HOUR
     assert 1 in [world.next() for _ in range(30)]
+
+
+def test_nobody_waits_for_pages_that_were_given_up() -> None:
+    """Of twenty that are to be looked at, those are given up that nobody wants, and then others; the path goes on."""
+    graph = {1: range(2, 22), **{key: [1] for key in range(2, 22)}}
+    world = World(graph, 1, crawl={"most_waiting": 5}, **alone("fixed"))
+    world.visit()
+    assert len(world.crawl.frontier) <= 5
+    check_waiting(world.policy)
+    looked = world.visits(5)
+    assert world.crawl.why["part"] == "look"
+    assert world.visit() in looked
+    assert world.crawl.why["part"] == "step"
+    check_waiting(world.policy)
 
 
 def test_who_knows_a_page_by_a_key_that_leads_elsewhere_goes_there() -> None:
