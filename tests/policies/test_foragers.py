@@ -555,6 +555,10 @@ def test_a_seed_that_fails_is_asked_for_again_and_another_page_that_is_not_there
     assert np.diff(times) == pytest.approx([HOUR, 2 * HOUR, 4 * HOUR], abs=3)
     assert [world.next(), world.next(failure)] == [1, 2]
     assert [world.next() for _ in range(5)] == [1] * 5
+    world.next(failure)
+    failed = world.clock.now
+    assert world.next() == 1
+    assert world.clock.now - failed == pytest.approx(HOUR, abs=3), "an hour again, as it came meanwhile"
 
 
 def test_a_page_that_fails_does_not_stop_who_can_go_elsewhere() -> None:
