@@ -31,8 +31,7 @@ from scrapy_focus.policies.foragers.pages import LINKS, Known, Pages
 from scrapy_focus.policies.foragers.rates import Rates
 from scrapy_focus.policies.foragers.rules import Rules
 from scrapy_focus.policies.treeq.features import url_words
-from scrapy_focus.web.documents import document_of
-from scrapy_focus.web.html import page_text, parsed
+from scrapy_focus.web.documents import document_of, shown_on
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -85,10 +84,12 @@ class Foragers(Policy):
     order
         Which link is next: that of the most value, or one at ``"random"``.
     territory
-        Where a forager goes: to ``"any"`` host, or on the ``"host"`` of its first starting point alone. Then each host
-        of the seeds has one at least.
+        Where a forager goes: to ``"any"`` host, the default with a preset, or on the ``"host"`` of its first starting
+        point alone. Then each host of the seeds has one at least, and so has any other one as long as there is room.
     shortest
         Seconds for which a page is not fetched again: what was seen of it is remembered.
+    roam
+        Share of the steps in which a ``"learned"`` forager stays on its path, though more is expected elsewhere.
     fewest, most
         Foragers at least and at most.
     rules
@@ -133,9 +134,9 @@ class Foragers(Policy):
         mode: Mode | None = None,
         lookahead: Literal["full", "none"] | int = "none",
         order: Order = "value",
-        territory: Territory = "any",
-        shortest: float = 900.0,
-        roam: float = 0.25,
+        territory: Territory | None = None,
+        shortest: float = 60.0,
+        roam: float = 0.2,
         fewest: int = 2,
         most: int = 16,
         rules: Mapping[str, Any] | None = None,
@@ -143,8 +144,8 @@ class Foragers(Policy):
     ) -> None:
         check_kinds(
             self, mode=(mode, one_of(get_args(Mode)).or_none()), order=(order, one_of(get_args(Order))),
-            territory=(territory, one_of(get_args(Territory))), shortest=(shortest, NUMBER), roam=(roam, NUMBER),
-            fewest=(fewest, WHOLE), most=(most, WHOLE), rules=(rules, DICT.or_none()),
+            territory=(territory, one_of(get_args(Territory)).or_none()), shortest=(shortest, NUMBER),
+            roam=(roam, NUMBER), fewest=(fewest, WHOLE), most=(most, WHOLE), rules=(rules, DICT.or_none()),
             preset=(preset, one_of(("", PUBLISHED))),
         )  # fmt: skip
         is_number = isinstance(lookahead, int) and not isinstance(lookahead, bool) and lookahead > 0
@@ -157,13 +158,11 @@ class Foragers(Policy):
                 f"Foragers(mode={mode!r}, preset={preset!r}): 'learned' is beyond what was published; choose another "
                 "mode, or no preset"
             )
-        if not (1 <= fewest <= most <= _MOST_FORAGERS and shortest >= 0):
+        if not (1 <= fewest <= most <= _MOST_FORAGERS and shortest >= 0 and 0 <= roam <= 1):
             raise ConfigError(
-                f"Foragers(fewest={fewest}, most={most}, shortest={shortest}): there are from 1 to {_MOST_FORAGERS} "
-                "foragers, fewest is no more than most, and shortest is at least 0"
+                f"Foragers(fewest={fewest}, most={most}, shortest={shortest}, roam={roam}): there are from 1 to "
+                f"{_MOST_FORAGERS} foragers, fewest is no more than most, shortest is at least 0, roam from 0 to 1"
             )
-        if not 0 <= roam <= 1:
-            raise ConfigError(f"Foragers(roam={roam}): roam is a probability, from 0 to 1")
         self.mode = mode
         self.lookahead = lookahead
         self.order = order
@@ -228,7 +227,8 @@ class Foragers(Policy):
         self._moved: OrderedDict[int, int] = OrderedDict()  # by key of a page: the key by which it is known
         self._failing: OrderedDict[int, tuple[int, float]] = OrderedDict()  # misses, and when to ask again
         self._sample: list[int] = []  # pages that were read before the states were made
-        self._homes = KeyMap() if self.territory == "host" else None  # number of the host, by key
+        is_bound = (self.territory or ("any" if self.preset else "host")) == "host"
+        self._homes = KeyMap() if is_bound else None  # number of the host, by key
         self._hosts: dict[str, int] = {}
         self._placing: frozenset[int] = frozenset()  # keys that will wait in a moment
         super().open(frontier, rng, mission)
@@ -244,7 +244,7 @@ class Foragers(Policy):
         else:
             if self._homes is not None:
                 self._placing = frozenset(link.key for link in links)
-                self._settle_on(links)
+                self._settle_on(links, self._home_of(source.pick.key))
                 self._placing = frozenset()
             self.rates.appeared(source.pick.key, links)
             if self.learns == "learned":
@@ -335,13 +335,12 @@ class Foragers(Policy):
 
     def best_arms(self, k: int) -> list[tuple[str, float, int]]:
         best = sorted(self.fleet.values(), key=lambda forager: -forager.earned)[:k]
-        names = (f"forager {each.number}: {self._best_start(each)}" for each in best)
-        return [(name, float(each.earned), each.requests) for name, each in zip(names, best, strict=True)]
+        return [(f"forager {each.number}", float(each.earned), each.requests) for each in best]
 
     def tables(self) -> list[PolicyTable]:
         columns = ("forager", "hours", "weblog", "best start", "earned", "sent", "requests", "score", "children")
         rows = [self._row(forager) for forager in self.fleet.values()]
-        return [PolicyTable(f"Foragers: {len(rows)} of {self.born} live", columns, rows)]
+        return [PolicyTable(f"Foragers, {len(rows)} of {self.born} alive", columns, rows)]
 
     def _row(self, forager: Forager) -> tuple[str | float | int, ...]:
         hours, score = round((self.now - forager.born) / 3600, 1), round(forager.score, 1)
@@ -420,12 +419,8 @@ class Foragers(Policy):
         texts = self._texts
         if texts is None:
             return
-        root = getattr(page, "root", None)
-        root = parsed(page.text) if root is None else root
-        if root is None:
-            return
         was_known = texts.version > 0
-        state = texts.state_of(page_text(root))
+        state = texts.state_of(shown_on(page))
         if was_known:
             self.pages.set_state(known, state)
             return
@@ -455,7 +450,7 @@ class Foragers(Policy):
         homes = [-1] if self._homes is None else [self._homes.get(link.key, -1) for link in links]
         for home in dict.fromkeys(homes):
             if not any(forager.home == home for forager in self.fleet.values()):
-                self._found_colony(home, 1 if self._homes is not None else self.fewest)
+                self._found_colony(home, max(1, self.fewest - len(self.fleet)))
         for forager in self.fleet.values():
             for link in links:
                 if self._is_home(forager, link.key):
@@ -466,16 +461,18 @@ class Foragers(Policy):
             if forager.step is None:
                 self._go_on(forager)
 
-    def _settle_on(self, links: Sequence[Link]) -> None:
-        """Let there be a forager on each host that has none, from the first link to it on, while there is room; links
-        to a host where some are go to the one of these that was asked least.
+    def _settle_on(self, links: Sequence[Link], home: int) -> None:
+        """Let there be a forager on each host that has none, from the first link to it on, while there is room.
+
+        Other links that lead away from ``home`` are open to the one of those who live there that was asked least.
         """
         for link in links:
-            home = self._home_of(link.key)
-            there = [forager for forager in self.fleet.values() if forager.home == home]
+            other = self._home_of(link.key)
+            if other == home:
+                continue
+            there = [forager for forager in self.fleet.values() if forager.home == other]
             if there:
-                least = min(there, key=lambda forager: forager.requests)
-                least.discover([link.key])
+                min(there, key=lambda forager: forager.requests).discover([link.key])
             elif len(self.fleet) < self.most:
                 self._start_from([link])
 
@@ -722,9 +719,9 @@ class Foragers(Policy):
         """Let a forager multiply, die or stay (algorithm 8), and the next one have its turn (algorithm 9)."""
         rules = self._rules
         forager.used = 0
-        if forager.seat == self._turn:
-            seats = sorted(each.seat for each in self.fleet.values())
-            self._turn = next((seat for seat in seats if seat > forager.seat), seats[0])
+        # Also where it was not its turn: whose turn it is may wait for what another one asked for.
+        seats = sorted(each.seat for each in self.fleet.values())
+        self._turn = next((seat for seat in seats if seat > forager.seat), seats[0])
         if forager.score >= rules.high and len(self.fleet) < self.most:
             self._multiply(forager)
         elif forager.score <= rules.low and len(self.fleet) > self.fewest and not self._is_last_at_home(forager):
