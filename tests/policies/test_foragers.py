@@ -362,7 +362,7 @@ def test_foragers_take_turns_of_seventy_requests() -> None:
 
 def by_host(**params: Any) -> dict[str, Any]:
     """Return parameters of foragers that each keep to a host, and learn nothing."""
-    return {"mode": "fixed", "territory": "host", "lookahead": "none", "shortest": 0, **params}
+    return {"mode": "fixed", "territory": "host", "lookahead": "none", "shortest": 0, "fewest": 1, **params}
 
 
 def test_whose_host_is_busy_is_passed_over() -> None:
