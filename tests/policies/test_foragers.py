@@ -277,6 +277,32 @@ def test_a_step_moves_the_weights_by_its_error(normalised: bool) -> None:
     assert moved > 5
 
 
+def test_pages_have_states_when_enough_of_them_were_read_and_links_to_others_have_predicted_ones() -> None:
+    """Those that were read before, too; a page that was read keeps its own, whatever links to it say."""
+    rules = {"k": 3, "sample": 4}
+    world = World(
+        {1: [2], 2: [3], 3: [4], 4: [5], 5: [1, 7, 8]}, 1, mode="RL", lookahead="none", shortest=0, fewest=1, most=1,
+        rules=rules,
+    )  # fmt: skip
+    words = ["wine and rail", "steel and rail", "the price of steel", "moon and wine", "wine of steel"]
+    world.texts = {key: article(words[key - 1]) for key in range(1, 6)}
+    pages = world.policy.pages
+    assert world.visits(3) == [1, 2, 3]
+    assert not pages.states([1, 2, 3, 4]).any()
+    assert world.visits(1) == [4]
+    assert pages.states([1, 2, 3, 4]).any(axis=1).all()
+    read = pages.states([1, 2, 3, 4])
+    assert len({tuple(state.tolist()) for state in read}) == 4
+    assert not pages.states([7, 8]).any()
+    assert world.visits(1) == [5]
+    assert pages.states([7, 8]).any(axis=1).all()
+    known = pages.get(1)
+    assert known is not None
+    world.policy._predict(5, links(1, 9), world.policy._texts)
+    assert pages.states([1, 2, 3, 4]).tolist() == read.tolist()
+    assert pages.state(9).any()
+
+
 # What is sent (algorithms 5 and 7)
 
 
@@ -395,6 +421,8 @@ def test_foragers_settle_on_each_host_that_has_none() -> None:
     visited = world.visits(40)
     assert [each.home for each in world.fleet] == [0, 1, 2]
     assert {0, 1, 2, 7} == set(visited), "3 is on a host for which there is no room"
+    for each in world.fleet:
+        assert {key % 5 for key in [*each.weblog, *each.visited, *each.open]} == {each.home}
 
 
 def at_the_end_of_a_turn(score: float, *, most: int = 16, **rest: Any) -> World:
@@ -570,6 +598,17 @@ def test_a_page_that_fails_does_not_stop_who_can_go_elsewhere() -> None:
     assert counts[1] < 12
     world.clock.now += 48 * HOUR
     assert 1 in [world.next() for _ in range(30)]
+
+
+def test_what_nobody_wants_is_given_up_first() -> None:
+    """And of that what was found last."""
+    world = World({1: range(2, 22)}, 1, crawl={"most_waiting": 10}, fewest=1, most=1, mode="fixed", lookahead=3)
+    world.visit()
+    wanted = list(world.policy._wanted)
+    assert len(wanted) == 3
+    first = [key for key in range(2, 22) if key not in wanted][:6]
+    waiting = [key for key in range(2, 22) if world.crawl.knows([key]) == [State.WAITING]]
+    assert waiting == sorted([*wanted, *first])
 
 
 def test_nobody_waits_for_pages_that_were_given_up() -> None:
