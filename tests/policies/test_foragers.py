@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import random
 from collections import Counter
 from datetime import UTC, datetime
@@ -601,14 +602,14 @@ def test_a_page_that_fails_does_not_stop_who_can_go_elsewhere() -> None:
 
 
 def test_what_nobody_wants_is_given_up_first() -> None:
-    """And of that what was found last."""
+    """And of that what was found last and never fetched."""
     world = World({1: range(2, 22)}, 1, crawl={"most_waiting": 10}, fewest=1, most=1, mode="fixed", lookahead=3)
     world.visit()
     wanted = list(world.policy._wanted)
     assert len(wanted) == 3
-    first = [key for key in range(2, 22) if key not in wanted][:6]
-    waiting = [key for key in range(2, 22) if world.crawl.knows([key]) == [State.WAITING]]
-    assert waiting == sorted([*wanted, *first])
+    first = [key for key in range(2, 22) if key not in wanted][:5]
+    waiting = [key for key in range(1, 22) if world.crawl.knows([key]) == [State.WAITING]]
+    assert waiting == sorted([1, *wanted, *first]), "1 was fetched already"
 
 
 def test_nobody_waits_for_pages_that_were_given_up() -> None:
@@ -714,7 +715,16 @@ def test_no_more_pages_are_remembered_than_have_room() -> None:
         pages.set_state(pages.see(key), np.array([key, 0], np.float32))
     assert len(pages) == 3
     assert pages.states([1, 2, 3, 4, 5])[:, 0].tolist() == [1, 0, 0, 4, 5]
-    assert len(pages._states) <= 64
+    assert pages._n_rows == 3, "whose states have the place of those that are forgotten"
+    copy = pickle.loads(pickle.dumps(pages))
+    for each in (pages, copy):
+        each.see(6)
+        each.set_state(each.see(7), np.array([7, 0], np.float32))
+        each.see(7).links = np.array([1, 2])
+    assert copy.states(range(8)).tolist() == pages.states(range(8)).tolist()
+    assert (copy._n_rows, copy._free) == (pages._n_rows, pages._free)
+    again = pickle.loads(pickle.dumps(copy))
+    assert [again.get(key).links.tolist() for key in (5, 6, 7)] == [[], [], [1, 2]]
 
 
 @pytest.mark.parametrize(
