@@ -53,6 +53,7 @@ _MOST_FORAGERS = 1000
 _KNOWN_ARM = 0  # of pages that nobody wants now
 _PAGES = 1 << 15  # that are remembered
 _MOVED = 1 << 15  # pages of which it is remembered that they are known by another key
+_SEEDS = 1 << 15  # starting points that are remembered for those who have no other
 _FAILING = 1 << 15  # pages of which it is remembered that they could not be had
 _RETRY = 3600.0  # seconds after which a page is asked for again that could not be had, and twice as long each time
 _LONGEST = 14 * 86400.0  # of such a time
@@ -152,7 +153,8 @@ class Foragers(Policy):
             rules=(rules, DICT.or_none()),
             preset=(preset, one_of(("", PUBLISHED))),
         )  # fmt: skip
-        if not (isinstance(lookahead, int) and lookahead > 0) and lookahead not in ("full", "none"):
+        is_number = isinstance(lookahead, int) and not isinstance(lookahead, bool) and lookahead > 0
+        if not is_number and lookahead not in ("full", "none"):
             raise ConfigError(
                 f"Foragers(lookahead={brief(lookahead)}): lookahead is 'full', 'none', or a number of links from 1"
             )
@@ -461,7 +463,7 @@ class Foragers(Policy):
 
     def _start_from(self, links: Sequence[Link]) -> None:
         """Let these links be starting points, and let there be foragers."""
-        self.seeds |= {link.key: link.url for link in links}
+        self.seeds |= {link.key: link.url for link in links[: max(0, _SEEDS - len(self.seeds))]}
         homes = [-1] if self._homes is None else [self._homes.get(link.key, -1) for link in links]
         for home in dict.fromkeys(homes):
             if not any(forager.home == home for forager in self.fleet.values()):
