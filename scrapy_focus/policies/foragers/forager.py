@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
+from scrapy_focus.policies.foragers.slots import OpenLinks
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -80,7 +82,7 @@ class Forager:
         self.used = 0  # requests in this turn
         self.unasked = 0  # steps since the last request: those to pages that were visited just before
         self.path: list[tuple[int, float]] = []  # pages in order, each with the reward of its step
-        self.open: dict[int, None] = {}  # links of the path that may be followed
+        self.open = OpenLinks()  # of the path
         self.visited: set[int] = set()  # pages of the path
         self.step: Step | None = None  # that it is at
         self.urls: dict[int, str] = {}  # of the pages of its weblog and its path
@@ -122,7 +124,7 @@ class Forager:
 
     def go(self, key: int, value: float = 0.0) -> Step:
         """Begin a step to a page."""
-        self.open.pop(key, None)
+        self.open.discard(key)
         self.visited.add(key)
         self.step = Step(key, value)
         return self.step
@@ -133,7 +135,7 @@ class Forager:
             if len(self.open) >= _OPEN:
                 return
             if key not in self.visited:
-                self.open[key] = None
+                self.open.add(key)
 
     def wants_to_send(self, key: int, version: int, changed: float | None, now: float) -> bool:
         """Whether it sends a document: one that changed in the last hours and that it did not send yet (algorithm 5).
