@@ -32,6 +32,8 @@ from lxml import html as lxml_html
 
 from scrapy_focus import Crawl, Job, Link, Outcome, Placement, memory_frontier
 from scrapy_focus.jobs.pickles import Classes
+from scrapy_focus.jobs.snapshots import classes_of
+from scrapy_focus.learn.states import TextStates
 from scrapy_focus.policies.foragers import Foragers
 from scrapy_focus.policies.orderings import BreadthFirst
 
@@ -188,8 +190,8 @@ class Driver:
         key = outcome.pick.key
         return float(key > self.pages and not outcome.error and key not in self.seen)
 
-    def fill(self) -> None:
-        """Let all pages be known, those that are remembered as if they had been visited."""
+    def fill(self, *, remembers: bool = True) -> None:
+        """Let all pages be known; ``remembers``: those that are remembered as if they had been visited."""
         policy, web, rng = self.policy, self.web, self.web.rng
         self.crawl.add([web.link(int(key)) for key in rng.choice(HUBS, FLEET, replace=False) + 1])
         for start in range(0, self.pages, BATCH):
@@ -198,7 +200,7 @@ class Driver:
             dues = (rng.random(len(links)) * EVERY + BEGIN).tolist()
             is_least = not isinstance(policy, Foragers)
             self.crawl.frontier.push(links, [Placement(0, -1.0, after=due if is_least else 0.0) for due in dues])
-        if isinstance(policy, Foragers):
+        if isinstance(policy, Foragers) and remembers:
             self._remember(policy)
             self._send_out(policy)
 
@@ -287,6 +289,11 @@ def seldom(driver: Driver) -> dict[str, float]:
         questions["give_up"] = lambda: policy.give_up(driver.pages // 10)
         large = [web.link(web.n + n) for n in range(1, 10_001)]
         place = Timed(policy.place)
+        states = TextStates()
+        for text in web.texts[:299]:
+            states.state_of(text)
+        questions["states made"] = lambda: states.state_of(web.texts[299])
+        questions["10,000 seeds"] = lambda: policy.place(large, None)
         policy.place = place  # type: ignore[method-assign, assignment]
         driver.clock.now += 3600.0
         pick = driver.crawl.next()
@@ -328,7 +335,7 @@ def stored(name: str, pages: int, per_day: int) -> dict[str, float]:
                 driver.visit()
             longest.append(cpu(crawl.checkpoint))
             crawl.job.flush()  # type: ignore[union-attr]
-        classes = Classes()
+        classes = classes_of(type(driver.policy), Classes())
         pickled = classes.dumps(driver.policy)
         found = {
             "checkpoint ms": 1000 * float(np.median(longest)), "pickle ms": 1000 * cpu(lambda: classes.dumps(driver.policy)),
@@ -385,7 +392,7 @@ def days(name: str, pages: int, n: int, per_day: int) -> list[dict[str, float]]:
     driver = Driver(name, pages, per_day=per_day)
     rows = []
     policy = driver.policy
-    driver.crawl.add([driver.web.link(key) for key in range(1, 11)])
+    driver.fill(remembers=False)
     for day in range(1, n + 1):
         while driver.clock.now < BEGIN + day * DAY:
             driver.visit()

@@ -10,14 +10,15 @@ Palotai, Farkas, Lorincz: Selection in scale-free small world (2005).
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from scrapy_focus.policies.foragers.slots import OpenLinks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from scrapy_focus.learn.td import Td
@@ -88,6 +89,16 @@ class Forager:
         self.urls: dict[int, str] = {}  # of the pages of its weblog and its path
         self._before: NDArray[np.float32] | None = None  # state of the last page of the path
         self._had: OrderedDict[int, tuple[int, float]] = OrderedDict()  # by page: the version that it sent, and when
+
+    def __getstate__(self) -> dict[str, Any]:
+        n, had = len(self._had), self._had.values()
+        keys, versions = np.fromiter(self._had, np.int64, n), np.fromiter((version for version, _ in had), np.int64, n)
+        return {**self.__dict__, "_had": (keys, versions, np.fromiter((at for _, at in had), np.float64, n))}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        keys, versions, times = (column.tolist() for column in state["_had"])
+        had = zip(keys, zip(versions, times, strict=True), strict=True)
+        self.__dict__.update(state, _had=OrderedDict(had))
 
     def is_over(self) -> bool:
         """Whether the path has come to its end, by its length or as no link is left (algorithm 11)."""

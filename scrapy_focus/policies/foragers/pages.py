@@ -155,7 +155,7 @@ class Pages:
         columns = {name: np.array(getattr(self, name)) for name in ("at", "changed", "version")}
         return {
             "most": self.most, "k": self.k, "slots": self.slots, **columns,
-            "lengths": np.array([len(each) for each in self.links], np.int64),
+            "lengths": np.fromiter(map(len, self.links), np.int64, len(self.links)),
             "links": np.concatenate([_NONE, *self.links]), "states": self._states[: self.slots.used],
         }  # fmt: skip
 

@@ -12,6 +12,7 @@ Palotai, Farkas, Lorincz: Selection in scale-free small world (2005).
 from __future__ import annotations
 
 from collections import OrderedDict
+from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -442,10 +443,10 @@ class Foragers(Policy):
             if not any(forager.home == home for forager in self.fleet.values()):
                 self._found_colony(home, 1 if self._homes is not None else self.fewest)
         for forager in self.fleet.values():
-            for link in links:
-                if self._is_home(forager, link.key):
-                    forager.weblog.setdefault(link.key, 0.0)
-                    forager.urls[link.key] = link.url
+            at_home = (link for link in links if self._is_home(forager, link.key) and link.key not in forager.weblog)
+            for link in islice(at_home, self._rules.weblog):  # for more there is no room, as all are worth the same
+                forager.weblog[link.key] = 0.0
+                forager.urls[link.key] = link.url
             forager.keep_best()
         for forager in list(self.fleet.values()):
             if forager.step is None:

@@ -93,10 +93,9 @@ class Slots:
         return list(islice(reversed(self._lately), n)) if n <= len(self._lately) else None
 
     def __getstate__(self) -> dict[str, Any]:
-        n = len(self)
-        keys, slots = np.fromiter(self._slots, np.int64, n), np.fromiter(self._slots.values(), np.int32, n)
+        slots = np.fromiter(self._slots.values(), np.int32, len(self))
         free = np.array(self._free, np.int32)
-        return {"keys": keys, "slots": slots, "used": self.used, "free": free, "given": self.given}
+        return {"keys": self.keys[slots], "slots": slots, "used": self.used, "free": free, "given": self.given}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         Slots.__init__(self)
