@@ -10,7 +10,7 @@ begin with the front page alone, and pays for each article once.
 The discovery of what is born is measured alike: articles count that are born from hour 24 on until 6 hours before the
 end, from their birth to their first visit. WL, RL and WLRL are ``Foragers`` with its own defaults, and as published
 where 2005 is said. Fixed foragers learn nothing, and choose links at random. Learned ones go beyond the paper. The
-others are what ``news.py`` compares.
+others are what ``news.py`` compares, and breadth-first from nothing every six hours.
 
 Recordings are made once, in ``--folder``. Runs that are in ``--lines`` already are not made again, so that a benchmark
 can be stopped and resumed. ::
@@ -41,6 +41,7 @@ import news
 from scrapy_focus import Budget, Mission, NewsGoal, ReinforcingAgent
 from scrapy_focus.learn import states
 from scrapy_focus.policies.foragers import Foragers, policy
+from scrapy_focus.policies.rounds import Restarts
 from scrapy_focus.recordings.format import RecordedPage, RecordedSite
 from scrapy_focus.replay.foraging import SentNotes, births_of, foraging
 from scrapy_focus.replay.simulate import simulate
@@ -49,7 +50,6 @@ from scrapy_focus.sites.news.html import section_name
 from scrapy_focus.sites.news.plan import DAY, HOUR, Manner
 from scrapy_focus.sites.news.site import NewsSite
 from scrapy_focus.web import documents
-from scrapy_focus.web.html import page_text, parsed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -112,10 +112,16 @@ def reading_once() -> Iterator[None]:
     """Let foragers read each page of a site once, however many crawls of this process do. What they read is the same,
     and half of the time is saved.
     """
-    text_of = lru_cache(maxsize=None)(lambda text: page_text(parsed(text)))
+    shown: dict[int, str] = {}
+
+    def shown_once(page: Page) -> str:
+        assert isinstance(page, RecordedPage)
+        if page.answer not in shown:
+            shown[page.answer] = documents.shown_on(page)
+        return shown[page.answer]
+
     with (
-        patch.object(policy, "parsed", lambda text: text or None),
-        patch.object(policy, "page_text", text_of),
+        patch.object(policy, "shown_on", shown_once),
         patch.object(states, "_counted", lru_cache(maxsize=None)(states._counted)),
         patch.object(documents, "_READ", 1 << 20),
         patch.dict(_read_of),
@@ -156,15 +162,16 @@ FORAGERS: dict[str, Callable[[], Policy]] = {
     **{f"{mode} 2005": partial(Foragers, mode=mode, preset="palotai-2005") for mode in ("WL", "RL", "WLRL")},
     "fixed 2005": partial(Foragers, mode="fixed", order="random", preset="palotai-2005"),
 }
-POLICIES: dict[str, Callable[[], Policy]] = {**FORAGERS, **news.POLICIES}
+OTHERS: dict[str, Callable[[], Policy]] = {**news.POLICIES, "restarts 6 h": partial(Restarts, every=0.25)}
+POLICIES: dict[str, Callable[[], Policy]] = {**FORAGERS, **OTHERS}
 EXPERIMENTS = {
     "paper": Experiment(
         sites=WORLDS, days=6.0, rates=(33_240,), latency=2.6, roots=ROOTS,
-        policies=("WL 2005", "RL 2005", "WLRL 2005", "fixed 2005", "restarts"), goal=QuickAgent,
+        policies=("WL 2005", "RL 2005", "WLRL 2005", "fixed 2005", "restarts 6 h"), goal=QuickAgent,
     ),
     "news": Experiment(
         sites=news.SITES, days=news.DAYS, rates=(500, 2_000, 33_000), latency=news.LATENCY, roots=("/",),
-        policies=(*FORAGERS, *news.POLICIES), goal=QuickNews,
+        policies=(*FORAGERS, *OTHERS), goal=QuickNews,
     ),
 }  # fmt: skip
 

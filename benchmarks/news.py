@@ -6,11 +6,11 @@ lists near the first page; four and five clicks away; news in waves, each on one
 for four days, and those count that are born from hour 24 on until 6 hours before the end. All begin with the first page
 and nothing else, and know the site by their own requests alone.
 
-``Revisits`` is ``FreshScheduler``. The others are those of ``policies/rounds.py``. They fetch what appears on a page that they had visited before at once. Else
-they fetch by turns a page that is new to them and one that is known: all of these in turn, at equal intervals; only
-lists in turn (pages with 20 links or more); one that is drawn at random. Breadth-first starts anew each day, from
-nothing, which is what one does without any of this. Recordings are made once, in ``--folder``; each takes 10 seconds
-and 35 MB. ::
+``Revisits`` is ``FreshScheduler``. The others are those of ``policies/rounds.py``. They fetch what appears on a page
+that they had visited before at once. Else they fetch by turns a page that is new to them and one that is known: all of
+these in turn, at equal intervals; only lists in turn (pages with 20 links or more); one that is drawn at random.
+Breadth-first starts anew each day, from nothing, which is what one does without any of this. Recordings are made once,
+in ``--folder``; each takes 10 seconds and 35 MB. ::
 
     python benchmarks/news.py                                   # all, about half an hour of CPU
     python benchmarks/news.py --sites near far --rates 2000 --seeds 2 --policies Revisits equal

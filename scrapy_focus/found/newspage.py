@@ -128,9 +128,11 @@ def _results(watched: Watched) -> list[str]:
     asleep, due = number_in_state(state, "asleep"), number_in_state(state, "next_due")
     if asleep:
         then = f"; the next is visited at {_time(due)}" if due else ""
-        said.append(f"{counted(asleep, 'page')} wait for their next visit{then}.")
+        wait = "waits for its" if asleep == 1 else "wait for their"
+        said.append(f"{counted(asleep, 'page')} {wait} next visit{then}.")
     if (waiting := number_in_state(state, "waiting")) is not None and waiting:
-        said.append(f"{counted(waiting, 'link')} wait that were never followed, or are due.")
+        wait, was, is_ = ("waits", "was", "is") if waiting == 1 else ("wait", "were", "are")
+        said.append(f"{counted(waiting, 'link')} {wait} that {was} never followed, or {is_} due.")
     if (gap := longest_gap(watched.hours)) >= _GAP:
         said.append(f"Nothing was asked for in {span(gap)} at a time; what came and went then nobody saw.")
     return [*said, ending(watched.notes)]

@@ -28,7 +28,7 @@ def describe(policy: Policy, goal: Goal, mission: Mission, name: str = "") -> di
     names = {name: None for name in names if hasattr(policy, name)}
     spider = {"spider": name} if name else {}
     mission_ = {f"mission: {field}": value for field, value in mission.describe().items() if value}
-    params = {name: _text(getattr(policy, name)) for name in names}
+    params = {f"policy: {name}" if name in _FIRST else name: _text(getattr(policy, name)) for name in names}
     return {**spider, "policy": import_path(cls), "goal": _text(goal), **mission_, **params}
 
 

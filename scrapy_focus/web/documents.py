@@ -27,6 +27,7 @@ _PARAGRAPH = 20  # words outside of links, from which on a paragraph is one of a
 _DOCUMENT = 60  # words in such paragraphs that make a document
 _ELEMENTS = 20_000  # of the paragraphs of a page that are looked at: they may stand in each other
 _AT_ONCE = 60.0  # seconds: a Last-Modified that is younger says when the page was made, and not when it was written
+_SHOWN = 20_000  # characters
 _PRINT = 16  # bytes that stand for a text
 _READ = 2048  # pages without a tree of which it is remembered what was read: about 1 MB
 
@@ -90,6 +91,15 @@ def document_of(page: Page, root: _Element | None = None) -> Document:
     if found is None:
         found = _by_root[own] = _document(page, own)
     return found
+
+
+def shown_on(page: Page) -> str:
+    """Return what there is to read on a page, 20,000 characters of it; of one that is noted, nothing else is noted."""
+    if isinstance(page, NotedPage):
+        return str(page.made("shown", shown_on))
+    own = getattr(page, "root", None)
+    root = parsed(page.text) if own is None else own
+    return "" if root is None else page_text(root)[:_SHOWN]
 
 
 _by_root: WeakKeyDictionary[Any, Document] = WeakKeyDictionary()

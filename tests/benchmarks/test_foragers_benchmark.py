@@ -57,17 +57,17 @@ def test_the_nine_measures_are_shown_beside_the_published_ones(
     sites: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Foragers begin at ten pages and are paid for versions; one forager sends nothing twice."""
-    shown = made(sites, tmp_path, "paper", "WL 2005", "RL 2005", "restarts", capsys=capsys)
+    shown = made(sites, tmp_path, "paper", "WL 2005", "RL 2005", "equal", capsys=capsys)
     runs = runs_of(tmp_path)
-    assert [*runs] == ["WL 2005", "RL 2005", "restarts"]
+    assert [*runs] == ["WL 2005", "RL 2005", "equal"]
     for run in runs.values():
         assert run["downloaded"] == pytest.approx(PACE * DAYS, abs=2)
         assert 0 < run["relevant"] <= run["sent"]
         assert 0 < run["freshness"] <= 1
         assert run["sent efficiency"] == run["relevant"] / run["sent"]
-    assert runs["restarts"]["sent efficiency"] == 1 > runs["RL 2005"]["sent efficiency"]
+    assert runs["equal"]["sent efficiency"] == 1 > runs["RL 2005"]["sent efficiency"]
     rows = shown.splitlines()
-    assert rows[0] == "| small | WL 2005 | RL 2005 | restarts | published: WL | RL | seeds in their order |"
+    assert rows[0] == "| small | WL 2005 | RL 2005 | equal | published: WL | RL | seeds in their order |"
     row = next(row for row in rows if row.startswith("| sent efficiency |")).split(" | ")
     assert row[1].startswith(f"{runs['WL 2005']['sent efficiency']:.3f} ± 0.000")
     assert row[4:6] == ["0.490", "0.248"]

@@ -147,7 +147,7 @@ def test_what_is_remembered_of_them_is_bounded() -> None:
     """What was asked for longest ago is forgotten first, and read anew."""
     page = shown(text=f"{TEXT} kept")
     first = document_of(page)
-    for i in range(documents._READ + 10):
+    for i in range(documents._READ + 1000):
         document_of(shown(text="short", url=f"{URL}{i}"))
         assert i % 1000 or document_of(page) is first
     assert len(documents._by_text) == documents._READ

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import inspect
 import json
 import os
 import re
@@ -253,6 +254,21 @@ def test_parameter_table_has_the_defaults_of_the_class() -> None:
     policy = TagPath()
     for name, default in rows:
         assert getattr(policy, name) == pytest.approx(eval(default))
+
+
+def test_foragers_are_documented_with_their_defaults() -> None:
+    """Each parameter of foragers is in the table with its default, and each of their rules beside its algorithm."""
+    from scrapy_focus import Foragers
+    from scrapy_focus.policies.foragers.rules import Rules
+
+    text = read("systems/foragers.rst")
+    rows = re.findall(r"^   \* - ``(\w+)``\n     - ``(.+)``$", text, re.MULTILINE)
+    defaults = {name: each.default for name, each in inspect.signature(Foragers).parameters.items()}
+    assert {name: eval(default) for name, default in rows} == defaults
+    rules = dict(re.findall(r"``(\w+)`` ([\d.]+)(?=[,;\n])", text.partition("Where it is in the code")[2]))
+    for name, default in Rules()._asdict().items():
+        assert f"``{name}``" in text
+        assert name == "normalised" or float(rules[name]) == default
 
 
 def test_layout_names_modules_that_exist() -> None:

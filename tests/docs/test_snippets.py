@@ -89,10 +89,11 @@ def check_settings(values: dict[str, Any]) -> None:
         addon = load_object(path)
         assert addon is Addon
         addon().update_settings(settings)
-    config = Config.from_settings(settings, TagPath)
+    scheduler = load_object(settings["SCHEDULER"])
+    assert callable(scheduler.from_crawler)
+    config = Config.from_settings(settings, getattr(scheduler, "default_policy", TagPath))
     config.make_policy()
     config.mission()
-    assert callable(load_object(settings["SCHEDULER"]).from_crawler)
     for name in COMPONENTS:
         for component in settings.getdict(name):
             load_object(component)

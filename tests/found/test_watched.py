@@ -213,6 +213,15 @@ def test_what_was_added_is_gathered_once(tmp_path: Path) -> None:
     assert later.arrivals == {int(NOW // HOUR): 60, int(NOW // HOUR) + 4: 1}
 
 
+def test_the_page_speaks_of_one_page_and_of_one_link(tmp_path: Path) -> None:
+    """As of one, and not as of many."""
+    watched(tmp_path, [article(1, NOW)], asleep=1, waiting=1)
+    assert write_report(tmp_path) == tmp_path / "index.html"
+    text = Reader((tmp_path / "index.html").read_text()).text
+    assert "1 page waits for its next visit." in text
+    assert "1 link waits that was never followed, or is due." in text
+
+
 def test_the_page_says_how_fresh_the_site_was_kept(tmp_path: Path) -> None:
     """What is new, how soon it was seen, which pages are watched, how many requests were sent; and what it obeyed."""
     articles = [article(n, NOW + 600 * n, published=NOW + 600 * n - 90) for n in range(1, 12)]

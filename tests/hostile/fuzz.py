@@ -522,8 +522,9 @@ def listing(data: bytes) -> None:
 
 
 def told(data: bytes) -> None:
-    """What sitemaps and feeds say of pages, the feeds that a page names, and dates."""
+    """What sitemaps and feeds say of pages, the feeds that a page names, dates, and what a page says of its own."""
     from scrapy_focus.web.changed import believed, read_moment
+    from scrapy_focus.web.documents import document_of
     from scrapy_focus.web.entries import Reading, feeds_of_page
     from scrapy_focus.web.html import parsed
     from scrapy_focus.web.told import Told
@@ -542,6 +543,11 @@ def told(data: bytes) -> None:
             believed(moment, 1.8e9)
     if (root := parsed(text_of(data))) is not None:
         assert len(feeds_of_page(root, _URL)) <= 10, "too many feeds"
+    headers = {"last-modified": text_of(data[:100])}
+    page: Any = SimpleNamespace(url=_URL, status=200, headers=headers, text=text_of(data), kind="")
+    document = document_of(page)
+    for at in (document.published_at(1.8e9), document.changed_at(1.8e9)):
+        assert at is None or 6e8 < at <= 1.8e9, "a date of the future, or from before the web"
 
 
 def _named_in(data: bytes) -> None:

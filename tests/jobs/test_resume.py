@@ -22,6 +22,7 @@ from scrapy_focus.jobs.checksums import summed
 from scrapy_focus.jobs.doctor.check import check_job
 from scrapy_focus.policies.branching.policy import BranchingBandit
 from scrapy_focus.policies.orderings import BreadthFirst, Random
+from scrapy_focus.policies.revisits import Revisits
 from scrapy_focus.policies.tagpath.policy import TagPath
 from tests.made import Clock, fetch, link, links
 
@@ -172,6 +173,14 @@ def test_another_goal_is_refused(tmp_path: Path) -> None:
     stopped(BreadthFirst(), tmp_path)
     with pytest.raises(ResumeError, match="goal was items scraped and is files: image"):
         resumed(BreadthFirst(), tmp_path, goal=FilesGoal(types=["image/*"]))
+
+
+def test_another_goal_is_refused_where_the_policy_has_a_parameter_of_that_name(tmp_path: Path) -> None:
+    stopped(Revisits(goal="news"), tmp_path)
+    with pytest.raises(ResumeError, match="goal was items scraped and is files: image"):
+        resumed(Revisits(goal="news"), tmp_path, goal=FilesGoal(types=["image/*"]))
+    with pytest.raises(ResumeError, match="policy: goal was 'news' and is 'copies'"):
+        resumed(Revisits(goal="copies"), tmp_path)
 
 
 def test_the_same_settings_are_the_same_in_another_process(tmp_path: Path) -> None:

@@ -206,11 +206,10 @@ def test_several_seeds_are_one_round() -> None:
     assert world.visits(5) == [1, 2, 3, 4, None]
     world.crawl.add(links(9))
     assert world.visits(2) == [9, None]
-    world.crawl.add(links(2, 9))
-    assert world.visit() is None, "seeds that are known are not new ones"
+    world.crawl.add(links(2, 3, 9))
+    assert world.visit() is None, "what is known is no new seed"
     world.wait()
-    assert sorted(world.visits(5)) == [1, 2, 3, 4, 9]  # type: ignore[type-var]
-    assert world.visit() is None
+    assert world.visits(6) == [1, 2, 9, 3, 4, None]
 
 
 @pytest.mark.parametrize("status", [404, 503, None])
@@ -285,7 +284,7 @@ def steps(world: World, chosen: list[int]) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("name", ALL)
-@pytest.mark.parametrize(("place", "after"), [("picked", 100), ("sent", 301), ("reported", 200)])
+@pytest.mark.parametrize(("place", "after"), [("picked", 100), ("reported", 200)])
 def test_a_crawl_that_was_killed_makes_the_same_choices(name: str, place: str, after: int, tmp_path: Path) -> None:
     """Between checkpoints, as one that merely released what was in flight."""
     runs: list[list[int]] = []

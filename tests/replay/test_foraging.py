@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from handmade import HOST, page
+from handmade import HOST, Watching, page
 
 from scrapy_focus import Budget, ConfigError, NewsGoal
 from scrapy_focus.policies.orderings import BreadthFirst
@@ -110,6 +110,9 @@ def test_counts_and_efficiencies(site: RecordedSite) -> None:
     assert found.download_efficiency.mean == pytest.approx(np.mean(of_windows))
     assert found.sent_efficiency[:2] == (1.0, 1.0)
     assert np.isnan(found.sent_efficiency.windows).tolist() == [False, False, False]
+    by_hour = foraging(harvest, site, window=HOUR).download_efficiency
+    assert np.isnan(by_hour.windows).tolist() == [False, True] * 6 + [False], "each second hour has no visits"
+    assert by_hour.mean == pytest.approx(np.mean([1 / 3, 0, 1 / 4, 1 / 4, 0, 1 / 2, 0]))
 
 
 def test_one_forager_sends_each_young_version_once(site: RecordedSite) -> None:
@@ -135,6 +138,27 @@ def test_copies_are_stored_when_they_are_rewarded(site: RecordedSite) -> None:
     assert copies(once, site, np.array([12 * HOUR]))[0] == [1 / 3]
     found = foraging(harvest, site, window=4.25 * HOUR)  # 4:15 and 8:30, when it is half as many
     assert (found.freshness, found.age) == pytest.approx((0.75, 0.125 * HOUR))
+
+
+def test_a_copy_is_fresh_again_when_its_page_is_as_it_was(tmp_path: Path) -> None:
+    """What counts is what the page says, and not how often it changed."""
+    path = tmp_path / "site.sqlite"
+    with SiteWriter(path, roots=[f"{HOST}/"], bodies=True) as writer:
+        for hours, name in ((0.0, "one"), (1.0, "two"), (2.0, "one")):
+            writer.add(Answer(url=f"{HOST}/", since=BEGIN + HOUR * hours, **article(name)))
+        writer.finish()
+    site = RecordedSite(path)
+    harvest = simulate(BreadthFirst(), Versions(), site, latency=1.0)
+    fresh, age = copies(harvest, site, HOUR * np.array([0.5, 1.5, 2.5]))
+    assert (fresh.tolist(), age.tolist()) == ([1, 0, 1], [0, 0.5 * HOUR, 0])
+
+
+def test_what_is_only_looked_at_is_no_visit(site: RecordedSite) -> None:
+    """A HEAD is a download, but nothing that was found or sent."""
+    harvest = simulate(Watching(heads=("/a",)), Versions(), site, budget=2, latency=1.0)
+    assert harvest.heads.tolist() == [False, False, True]
+    found = foraging(harvest, site)
+    assert (found.downloaded, found.found, found.sent) == (2, 1, 0)
 
 
 def test_discovery(site: RecordedSite) -> None:

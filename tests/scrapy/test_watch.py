@@ -191,6 +191,8 @@ def test_foragers_watch_a_site_too(tmp_path: Path) -> None:
     assert set(new) <= born
     page = (out / "index.html").read_text()
     assert "What the policy Foragers shows of itself" in page
+    assert "Which pages are watched" in page
+    assert (out / "fresh.csv").read_text("utf-8-sig").count(f"\n{url}") > 0
     assert "Interrupted, with" in page
     [table] = read_status(out / ".focus" / "job")["tables"]
     assert table["title"].startswith("Foragers")

@@ -15,7 +15,7 @@ import numpy as np
 from scrapy_focus.policies.foragers.slots import Slots, longer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -40,6 +40,7 @@ class Known:
 
     @at.setter
     def at(self, value: float) -> None:
+        """Remember that."""
         self._pages.at[self.slot] = value
 
     @property
@@ -50,6 +51,7 @@ class Known:
 
     @changed.setter
     def changed(self, value: float | None) -> None:
+        """Remember that."""
         self._pages.changed[self.slot] = nan if value is None else value
 
     @property
@@ -59,6 +61,7 @@ class Known:
 
     @links.setter
     def links(self, value: NDArray[np.int64]) -> None:
+        """Remember that."""
         self._pages.links[self.slot] = value
 
     @property
@@ -68,6 +71,7 @@ class Known:
 
     @version.setter
     def version(self, value: int) -> None:
+        """Remember that."""
         self._pages.version[self.slot] = value
 
 
@@ -99,6 +103,9 @@ class Pages:
 
     def __len__(self) -> int:
         return len(self.slots)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.slots)
 
     def get(self, key: int) -> Known | None:
         """Return what is known of a page, ``None`` where nothing is."""
@@ -156,7 +163,8 @@ class Pages:
         return {
             "most": self.most, "k": self.k, "slots": self.slots, **columns,
             "lengths": np.fromiter(map(len, self.links), np.int64, len(self.links)),
-            "links": np.concatenate([_NONE, *self.links]), "states": self._states[: self.slots.used],
+            "links": b"".join(self.links),  # type: ignore[arg-type] (arrays are buffers)
+            "states": self._states[: self.slots.used],
         }  # fmt: skip
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -165,5 +173,7 @@ class Pages:
         for name in ("at", "changed", "version"):
             getattr(self, name).extend(state[name].tolist())
         ends = np.cumsum(state["lengths"]).tolist()
-        self.links = [part.copy() for part in np.split(state["links"], ends[:-1])] if ends else []
+        self.links = (
+            [part.copy() for part in np.split(np.frombuffer(state["links"], np.int64), ends[:-1])] if ends else []
+        )
         self._states = state["states"]

@@ -33,8 +33,7 @@ from scrapy_focus.policies.foragers.rates import Rates
 from scrapy_focus.policies.foragers.rules import Rules
 from scrapy_focus.policies.foragers.slots import best_first
 from scrapy_focus.policies.treeq.features import url_words
-from scrapy_focus.web.documents import document_of
-from scrapy_focus.web.html import page_text, parsed
+from scrapy_focus.web.documents import document_of, shown_on
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -86,10 +85,12 @@ class Foragers(Policy):
     order
         Which link is next: that of the most value, or one at ``"random"``.
     territory
-        Where a forager goes: to ``"any"`` host, or on the ``"host"`` of its first starting point alone. Then each host
-        of the seeds has one at least.
+        Where a forager goes: to ``"any"`` host, the default with a preset, or on the ``"host"`` of its first starting
+        point alone. Then each host of the seeds has one at least, and so has any other one as long as there is room.
     shortest
         Seconds for which a page is not fetched again: what was seen of it is remembered.
+    roam
+        Share of the steps in which a ``"learned"`` forager stays on its path, though more is expected elsewhere.
     fewest, most
         Foragers at least and at most.
     rules
@@ -134,9 +135,9 @@ class Foragers(Policy):
         mode: Mode | None = None,
         lookahead: Literal["full", "none"] | int = "none",
         order: Order = "value",
-        territory: Territory = "any",
-        shortest: float = 900.0,
-        roam: float = 0.25,
+        territory: Territory | None = None,
+        shortest: float = 60.0,
+        roam: float = 0.2,
         fewest: int = 2,
         most: int = 16,
         rules: Mapping[str, Any] | None = None,
@@ -144,8 +145,9 @@ class Foragers(Policy):
     ) -> None:
         check_kinds(
             self, mode=(mode, one_of(get_args(Mode)).or_none()), order=(order, one_of(get_args(Order))),
-            territory=(territory, one_of(get_args(Territory))), shortest=(shortest, NUMBER), fewest=(fewest, WHOLE),
-            most=(most, WHOLE), rules=(rules, DICT.or_none()), preset=(preset, one_of(("", PUBLISHED))),
+            territory=(territory, one_of(get_args(Territory)).or_none()), shortest=(shortest, NUMBER),
+            roam=(roam, NUMBER), fewest=(fewest, WHOLE), most=(most, WHOLE), rules=(rules, DICT.or_none()),
+            preset=(preset, one_of(("", PUBLISHED))),
         )  # fmt: skip
         if not (isinstance(lookahead, int) and lookahead > 0) and lookahead not in ("full", "none"):
             raise ConfigError(
@@ -156,10 +158,10 @@ class Foragers(Policy):
                 f"Foragers(mode={mode!r}, preset={preset!r}): 'learned' is beyond what was published; choose another "
                 "mode, or no preset"
             )
-        if not (1 <= fewest <= most <= _MOST_FORAGERS and shortest >= 0):
+        if not (1 <= fewest <= most <= _MOST_FORAGERS and shortest >= 0 and 0 <= roam <= 1):
             raise ConfigError(
-                f"Foragers(fewest={fewest}, most={most}, shortest={shortest}): there are from 1 to {_MOST_FORAGERS} "
-                "foragers, fewest is no more than most, and shortest is at least 0"
+                f"Foragers(fewest={fewest}, most={most}, shortest={shortest}, roam={roam}): there are from 1 to "
+                f"{_MOST_FORAGERS} foragers, fewest is no more than most, shortest is at least 0, roam from 0 to 1"
             )
         self.mode = mode
         self.lookahead = lookahead
@@ -225,7 +227,8 @@ class Foragers(Policy):
         self._moved: OrderedDict[int, int] = OrderedDict()  # by key of a page: the key by which it is known
         self._failing: OrderedDict[int, tuple[int, float]] = OrderedDict()  # misses, and when to ask again
         self._sample: list[int] = []  # pages that were read before the states were made
-        self._homes = KeyMap() if self.territory == "host" else None  # number of the host, by key
+        is_bound = (self.territory or ("any" if self.preset else "host")) == "host"
+        self._homes = KeyMap() if is_bound else None  # number of the host, by key
         self._hosts: dict[str, int] = {}
         self._placing: frozenset[int] = frozenset()  # keys that will wait in a moment
         super().open(frontier, rng, mission)
@@ -241,7 +244,7 @@ class Foragers(Policy):
         else:
             if self._homes is not None:
                 self._placing = frozenset(link.key for link in links)
-                self._settle_on(links)
+                self._settle_on(links, self._home_of(source.pick.key))
                 self._placing = frozenset()
             self.rates.appeared(source.pick.key, links)
             if self.learns == "learned":
@@ -287,10 +290,13 @@ class Foragers(Policy):
     def again(self, outcome: Outcome) -> Placement | None:
         if not self._comes_back(outcome):
             return None
-        place = self._where(outcome.pick.key)
-        if place.arm == _KNOWN_ARM:
-            return place._replace(rank=float(self._n))  # above those that were never fetched
-        return place._replace(after=self._not_before(outcome.pick.key))
+        key = outcome.pick.key
+        place = self._where(key)
+        if place.arm != _KNOWN_ARM:
+            return place._replace(after=self._not_before(key))
+        if outcome.pick.arm != _KNOWN_ARM:  # above those that were never fetched; from there nobody went on
+            place = place._replace(rank=float(self._n))
+        return place._replace(after=self._retry_at(key))
 
     def due(self) -> float | None:
         """Return when the first page can be asked for again that is waited for, where none can be now."""
@@ -299,7 +305,8 @@ class Foragers(Policy):
         return max(min(map(self._not_before, self._wanted)), self.now + _SHORTLY)
 
     def release(self, pick: Pick) -> None:
-        if pick.key not in self._wanted and pick.arm != _KNOWN_ARM:
+        self._found.pop(pick.id, None)  # links of a part of its page, if it was on its way when a run ended
+        if (pick.key in self._wanted) != (pick.arm != _KNOWN_ARM):
             self.frontier.move([pick.key], [self._where(pick.key)])
 
     def give_up(self, n: int) -> int:
@@ -329,13 +336,12 @@ class Foragers(Policy):
 
     def best_arms(self, k: int) -> list[tuple[str, float, int]]:
         best = sorted(self.fleet.values(), key=lambda forager: -forager.earned)[:k]
-        names = (f"forager {each.number}: {self._best_start(each)}" for each in best)
-        return [(name, float(each.earned), each.requests) for name, each in zip(names, best, strict=True)]
+        return [(f"forager {each.number}", float(each.earned), each.requests) for each in best]
 
     def tables(self) -> list[PolicyTable]:
         columns = ("forager", "hours", "weblog", "best start", "earned", "sent", "requests", "score", "children")
         rows = [self._row(forager) for forager in self.fleet.values()]
-        return [PolicyTable(f"Foragers: {len(rows)} of {self.born} live", columns, rows)]
+        return [PolicyTable(f"Foragers, {len(rows)} of {self.born} alive", columns, rows)]
 
     def _row(self, forager: Forager) -> tuple[str | float | int, ...]:
         hours, score = round((self.now - forager.born) / 3600, 1), round(forager.score, 1)
@@ -362,20 +368,28 @@ class Foragers(Policy):
             return False
         if not outcome.error or outcome.status is None:
             return True
-        return outcome.status >= 500 or outcome.status in _FOR_NOW
+        return outcome.status >= 500 or outcome.status in _FOR_NOW or outcome.pick.key in self.seeds
 
     def _note_failure(self, outcome: Outcome) -> None:
         key = outcome.pick.key
+        misses = self._failing.pop(key, (0, 0.0))[0]
         if not outcome.error:
-            self._failing.pop(key, None)
+            self._moved.pop(key, None)
             for other in outcome.also:
-                _remember(self._moved, other, key, _MOVED)
+                if other != key:
+                    _remember(self._moved, other, key, _MOVED)
         elif outcome.error == "redirect_seen" and outcome.also:
-            _remember(self._moved, key, outcome.also[-1], _MOVED)
+            if (target := self._known_by(outcome.also[-1])) != key:
+                _remember(self._moved, key, target, _MOVED)
         elif self._comes_back(outcome):
-            misses = self._failing.get(key, (0, 0.0))[0]
             wait = min(_RETRY * 2.0**misses, _LONGEST)
             _remember(self._failing, key, (min(misses + 1, 30), outcome.at + wait), _FAILING)
+
+    def _known_by(self, key: int) -> int:
+        """Return the key by which a page is known: its own, or where it leads, in any number of redirects."""
+        while (other := self._moved.get(key)) is not None:
+            key = other
+        return key
 
     def _see(self, outcome: Outcome, found: _Found) -> Known | None:
         """Remember what a page said; ``None`` where nothing came."""
@@ -386,7 +400,7 @@ class Foragers(Policy):
         page.at = outcome.at
         if outcome.changed is False:
             return page
-        links = [self._moved.get(each, each) for each in found.keys[:LINKS]]
+        links = map(self._known_by, found.keys[:LINKS])
         page.links = np.array([each for each in dict.fromkeys(links) if each != key], np.int64)
         page.changed = outcome.at if outcome.reward > 0 else None
         page.version = self._n
@@ -406,12 +420,8 @@ class Foragers(Policy):
         texts = self._texts
         if texts is None:
             return
-        root = getattr(page, "root", None)
-        root = parsed(page.text) if root is None else root
-        if root is None:
-            return
         was_known = texts.version > 0
-        state = texts.state_of(page_text(root))
+        state = texts.state_of(shown_on(page))
         if was_known:
             self.pages.set_state(known, state)
             return
@@ -441,34 +451,40 @@ class Foragers(Policy):
         homes = [-1] if self._homes is None else [self._homes.get(link.key, -1) for link in links]
         for home in dict.fromkeys(homes):
             if not any(forager.home == home for forager in self.fleet.values()):
-                self._found_colony(home, 1 if self._homes is not None else self.fewest)
+                self._found_colony(home, max(1, self.fewest - len(self.fleet)))
         for forager in self.fleet.values():
-            at_home = (link for link in links if self._is_home(forager, link.key) and link.key not in forager.weblog)
-            for link in islice(at_home, self._rules.weblog):  # for more there is no room, as all are worth the same
-                forager.weblog[link.key] = 0.0
-                forager.urls[link.key] = link.url
+            room = self._rules.weblog  # for more there is none, as all new ones are worth the same
+            for link in links:
+                if room and self._is_home(forager, link.key):
+                    room -= link.key not in forager.weblog
+                    forager.weblog.setdefault(link.key, 0.0)
+                    forager.urls[link.key] = link.url
             forager.keep_best()
         for forager in list(self.fleet.values()):
             if forager.step is None:
                 self._go_on(forager)
 
-    def _settle_on(self, links: Sequence[Link]) -> None:
-        """Let there be a forager on each host that has none, from the first link to it on, while there is room; links
-        to a host where some are go to the one of these that was asked least.
+    def _settle_on(self, links: Sequence[Link], home: int) -> None:
+        """Let there be a forager on each host that has none, from the first link to it on, while there is room.
+
+        Other links that lead away from ``home`` are open to the one of those who live there that was asked least.
         """
         for link in links:
-            home = self._home_of(link.key)
-            there = [forager for forager in self.fleet.values() if forager.home == home]
+            other = self._home_of(link.key)
+            if other == home:
+                continue
+            there = [forager for forager in self.fleet.values() if forager.home == other]
             if there:
-                least = min(there, key=lambda forager: forager.requests)
-                least.discover([link.key])
+                min(there, key=lambda forager: forager.requests).discover([link.key])
             elif len(self.fleet) < self.most:
                 self._start_from([link])
 
     def _found_colony(self, home: int, n: int) -> None:
         """Let there be so many new foragers."""
+        at_home = (key for key in self.seeds if self._home_of(key) == home)
+        weblog = dict.fromkeys(islice(at_home, self._rules.weblog), 0.0)
         for _ in range(n):
-            self._add(home, {key: 0.0 for key in self.seeds if self._home_of(key) == home})
+            self._add(home, dict(weblog))
 
     def _add(self, home: int, weblog: dict[int, float], td: Td | None = None) -> Forager | None:
         """Let there be one more forager, where there is a seat; it has not gone anywhere yet."""
@@ -625,17 +641,18 @@ class Foragers(Policy):
 
     def _starts_of(self, forager: Forager) -> list[int]:
         """Return the starting list: pages that can be had, or else the one that can be had again first."""
-        gone = [key for key in forager.weblog if not self._can_be_had(key) and key not in self._failing]
+        gone = [key for key in forager.weblog if not self._is_there(key)]
         for key in gone:
             value = forager.weblog.pop(key)
-            if (moved := self._moved.get(key)) is not None:
+            moved = self._known_by(key)
+            if self._is_there(moved):
                 forager.weblog.setdefault(moved, value)
                 forager.urls[moved] = forager.urls.get(key, "")
         if gone:
             forager.keep_best()
         if not forager.weblog:
-            seeds = (self._moved.get(key, key) for key in self.seeds if self._is_home(forager, key))
-            forager.weblog = {key: 0.0 for key in seeds if self._can_be_had(key) or key in self._failing}
+            seeds = (self._known_by(key) for key in self.seeds if self._is_home(forager, key))
+            forager.weblog = {key: 0.0 for key in seeds if self._is_there(key)}
         starts = [key for key in forager.weblog if self._can_be_had(key)][: self._rules.start]
         if starts and (forager.unasked < _UNASKED or not all(map(self._is_spared, starts))):
             return starts
@@ -644,15 +661,20 @@ class Foragers(Policy):
     def _not_before(self, key: int) -> float:
         """Return when a page may be fetched, in seconds since the epoch: not just after it was, nor after a failure."""
         at = self.pages.visited(key) if self._spares else 0.0
-        spared = at + self._spares if at else 0.0
-        return max(spared, self._failing[key][1] if key in self._failing else 0.0)
+        return max(at + self._spares if at else 0.0, self._retry_at(key))
+
+    def _retry_at(self, key: int) -> float:
+        """Return when a page may be fetched that could not be had, likewise; 0 for any other."""
+        return self._failing.get(key, (0, 0.0))[1]
 
     def _can_be_had(self, key: int) -> bool:
         """Whether a page can be fetched now."""
+        return self._retry_at(key) <= self.now and self._is_there(key)
+
+    def _is_there(self, key: int) -> bool:
+        """Whether a page can be fetched, now or later: it waits or sleeps, is on its way, or will wait in a moment."""
         if key in self._wanted or key in self._placing:
-            return key not in self._failing or self._failing[key][1] <= self.now
-        if key in self._failing and self._failing[key][1] > self.now:
-            return False
+            return True
         return self.frontier.states([key])[0] in (State.WAITING, State.FLYING)
 
     def _look(self, forager: Forager, step: Step) -> None:
@@ -660,8 +682,8 @@ class Foragers(Policy):
         page = self.pages.get(step.key)
         if page is None:
             return
-        links = [self._moved.get(key, key) for key in page.links.tolist()]
-        links = [key for key in dict.fromkeys(links) if self._is_home(forager, key) and key != step.key]
+        known = dict.fromkeys(map(self._known_by, page.links.tolist()))
+        links = [key for key in known if self._is_home(forager, key) and key != step.key]
         forager.discover(links)
         looked = [] if self._looks == "none" else [key for key in links if not self._is_spared(key)]
         if isinstance(self._looks, int):
@@ -722,9 +744,9 @@ class Foragers(Policy):
         """Let a forager multiply, die or stay (algorithm 8), and the next one have its turn (algorithm 9)."""
         rules = self._rules
         forager.used = 0
-        if forager.seat == self._turn:
-            seats = sorted(each.seat for each in self.fleet.values())
-            self._turn = next((seat for seat in seats if seat > forager.seat), seats[0])
+        # Also where it was not its turn: whose turn it is may wait for what another one asked for.
+        seats = sorted(each.seat for each in self.fleet.values())
+        self._turn = next((seat for seat in seats if seat > forager.seat), seats[0])
         if forager.score >= rules.high and len(self.fleet) < self.most:
             self._multiply(forager)
         elif forager.score <= rules.low and len(self.fleet) > self.fewest and not self._is_last_at_home(forager):

@@ -206,7 +206,7 @@ def best_first(values: NDArray[np.float64], rng: np.random.Generator) -> Iterato
         yield from equal[first][np.argsort(chances_of_equals[first], kind="stable")].tolist()
         equal, chances_of_equals = equal[~first], chances_of_equals[~first]
     yield from equal[np.argsort(chances_of_equals, kind="stable")].tolist()
-    below = np.flatnonzero(values < least)
+    below = np.flatnonzero(~(values >= least))  # what is no number is the last
     yield from below[np.lexsort((chances[below], -values[below]))].tolist()
 
 
