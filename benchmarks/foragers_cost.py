@@ -403,10 +403,9 @@ def days(name: str, pages: int, n: int, per_day: int) -> list[dict[str, float]]:
 
 def lengths(policy: Foragers) -> dict[str, float]:
     """Return how many entries each container of a policy has, the largest of all foragers for theirs."""
-    found = {name.strip("_"): len(value) for name, value in vars(policy).items() if hasattr(value, "__len__")}
-    found = {name: n for name, n in found.items() if n > 2}
-    found |= {f"rates.{name.strip('_')}": len(v) for name, v in vars(policy.rates).items() if hasattr(v, "__len__")}
-    found |= {f"links.{name.strip('_')}": len(v) for name, v in vars(policy.links).items() if hasattr(v, "__len__")}
+    found = {name.strip("_"): len(value) for name, value in vars(policy).items() if isinstance(value, dict | list)}
+    found |= {"pages": len(policy.pages), "rates": len(policy.rates.slots), "links": len(policy.links.slots)}
+    found |= {name: len(getattr(policy.rates, f"_{name}")) for name in ("shown", "born")}
     names = ("weblog", "urls", "visited", "open", "_had", "path")
     found |= {f"most {n.strip('_')}": max(len(getattr(f, n)) for f in policy.fleet.values()) for n in names}
     return {name: float(n) for name, n in found.items()}

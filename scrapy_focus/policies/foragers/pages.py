@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from math import isnan, nan
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -163,7 +163,7 @@ class Pages:
         return {
             "most": self.most, "k": self.k, "slots": self.slots, **columns,
             "lengths": np.fromiter(map(len, self.links), np.int64, len(self.links)),
-            "links": b"".join(self.links),  # type: ignore[arg-type] (arrays are buffers)
+            "links": b"".join(cast("list[bytes]", self.links)),
             "states": self._states[: self.slots.used],
         }  # fmt: skip
 
