@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from scrapy_focus.core.types import Link
 
 
+_ARMS = 1024  # places on pages that are told apart
 _CAME_UP = np.uint16(0x5BD1)  # turns features into those of links that came up
 
 
@@ -39,8 +40,9 @@ class LinkBook:
         self.values = LinkValues()
         self.slots = Slots()
         self._rows = np.zeros((0, WIDTH), np.uint16)
+        self._at = np.zeros(0)  # when each was found, in seconds since the epoch
 
-    def found(self, links: Sequence[Link], *, came_up: bool = False) -> None:
+    def found(self, links: Sequence[Link], at: float, *, came_up: bool = False) -> None:
         """Links were found on a page, in document order; ``came_up``: one that had been visited without them.
 
         Those are likely to be new, whatever they look like. So they have features of their own.
@@ -55,7 +57,8 @@ class LinkBook:
                     self.slots.take_first()
                 slot = self.slots.give(link.key)
                 if slot == len(self._rows):
-                    self._rows = longer(self._rows)
+                    self._rows, self._at = longer(self._rows), longer(self._at)
+                self._at[slot] = at
             self._rows[slot] = row
 
     def fetched(self, key: int, reward: float) -> None:
@@ -63,6 +66,16 @@ class LinkBook:
         slot = self.slots.take(key)
         if slot >= 0:
             self.values.learn(self._rows[slot], reward)
+
+    def arms(self, slots: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return where links were found, as numbers that stand for places on pages; -1 where nobody knows, shape (n,)."""
+        places = self._rows[slots, -1].astype(np.int64)
+        return np.where(places != NOTHING, places % _ARMS, -1)
+
+    def ages(self, slots: NDArray[np.int64], now: float) -> NDArray[np.float64]:
+        """Return for how long links are known, in seconds, shape (n,)."""
+        found: NDArray[np.float64] = np.maximum(now - self._at[slots], 0.0)
+        return found
 
     def promises(self, slots: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the probability of a reward for each link, by its number, shape (n,); 0 where that is -1."""
@@ -74,4 +87,4 @@ class LinkBook:
         return found
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_rows": self._rows[: self.slots.used]}
+        return {**self.__dict__, "_rows": self._rows[: self.slots.used], "_at": self._at[: self.slots.used]}

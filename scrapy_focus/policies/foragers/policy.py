@@ -249,7 +249,7 @@ class Foragers(Policy):
             for link in links:
                 self._homes.set(link.key, self._hosts.setdefault(link.host, len(self._hosts)))
         if self.learns == "learned":
-            self.links.found(links, came_up=source is not None and source.pick.key in self.rates)
+            self.links.found(links, self.now, came_up=source is not None and source.pick.key in self.rates)
         if source is None:
             self._placing = frozenset(link.key for link in links)
             self._start_from(links)
@@ -293,7 +293,11 @@ class Foragers(Policy):
         self._note_failure(outcome)
         page = self._see(outcome, found)
         if not outcome.error:
-            self.rates.visit(key, pick.url, outcome.at, changed=outcome.changed, is_target=outcome.reward > 0)
+            slot = self.links.slots.get(key)
+            self.rates.visit(
+                key, pick.url, outcome.at, changed=outcome.changed, is_target=outcome.reward > 0,
+                arm=int(self.links.arms(np.array([slot]))[0]) if slot >= 0 else -1,
+            )  # fmt: skip
         self.links.fetched(key, outcome.reward)
         self._placing = frozenset((key,)) if self._comes_back(outcome) else frozenset()
         foragers = [self.fleet[number] for number in self._wanted.pop(key, ())]
@@ -656,8 +660,18 @@ class Foragers(Policy):
         return self._expected_at(open_.slots(self.rates.slots, "rates"), open_.slots(self.links.slots, "links"))
 
     def _expected_at(self, visited: NDArray[np.int64], linked: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the same for pages by their numbers."""
-        return np.maximum(self.rates.expected(visited, self.now), self.links.promises(linked))
+        """Return the same for pages by their numbers.
+
+        Of those that were never visited it is what the link promises, or what came up since it is known where pages of
+        its place are like those that were.
+        """
+        expected = np.maximum(self.rates.expected(visited, self.now), self.links.promises(linked))
+        at = np.flatnonzero((linked >= 0) & (visited < 0))
+        if len(at):
+            slots = linked[at]
+            came_up = self.rates.first(self.links.arms(slots)) * self.links.ages(slots, self.now)
+            expected[at] = np.maximum(expected[at], came_up)
+        return expected
 
     def _starts_of(self, forager: Forager) -> list[int]:
         """Return the starting list: pages that can be had, or else the one that can be had again first."""

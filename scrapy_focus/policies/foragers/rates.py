@@ -39,6 +39,7 @@ class Rates:
         self._records = np.zeros(0, WATCHED)
         self._rates = np.zeros(0)  # of births, per second: it is the same from one visit to the next
         self._last = np.zeros(0)  # visit, in seconds since the epoch
+        self._prior = self.changes.newest  # by which the rates are read
         self._urls: list[str] = []
         self._shown: OrderedDict[int, int] = OrderedDict()  # by key of a link: that of the page on which it came up
         self._born: dict[int, int] = {}  # by key of a page, since its last visit
@@ -55,15 +56,15 @@ class Rates:
             if len(self._shown) > _SHOWN:
                 self._shown.popitem(last=False)
 
-    def visit(self, key: int, url: str, at: float, *, changed: bool | None, is_target: bool) -> None:
-        """A page was fetched, ``at`` in seconds since the epoch."""
+    def visit(self, key: int, url: str, at: float, *, changed: bool | None, is_target: bool, arm: int = -1) -> None:
+        """A page was fetched, ``at`` in seconds since the epoch; ``arm`` says where the link to it was found."""
         page = self._shown.pop(key, None)
         if is_target and page is not None and page in self.slots:
             self._born[page] = self._born.get(page, 0) + 1
         slot = self.slots.get(key)
         if slot < 0:
             slot = self._new_slot(key, url)
-            self._records[slot] = self.changes.new(at)
+            self._records[slot] = self.changes.new(at, arm=arm)
         else:
             self.slots.touch(key)
             born = self._born.pop(key, 0)
@@ -72,6 +73,25 @@ class Rates:
         known = self._records[slot : slot + 1]
         self._rates[slot] = self.changes.all_births(known)[0]
         self._last[slot] = known["at"][0]
+        if self.changes.newest != self._prior:
+            self._read_anew()
+
+    def first(self, arms: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return how many targets come up on pages that were never visited, by where links to them were found, per
+        second, shape (n,).
+        """
+        different, which = np.unique(arms, return_inverse=True)
+        records = np.zeros(len(different), WATCHED)
+        records["arm"], records["prior"] = different, self.changes.newest
+        found: NDArray[np.float64] = self.changes.all_births(records)[which]
+        return found
+
+    def _read_anew(self) -> None:
+        """Read all that is known of pages by what is known of all of them by now."""
+        self._prior = self.changes.newest
+        records = self._records[: self.slots.used].copy()
+        records["prior"] = self._prior
+        self._rates[: len(records)] = self.changes.all_births(records)
 
     def expected(self, slots: NDArray[np.int64], now: float) -> NDArray[np.float64]:
         """Return how many targets are expected to have come up on pages since their last visits, by the numbers of the
