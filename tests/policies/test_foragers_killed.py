@@ -134,6 +134,7 @@ def check(
             walks.append(walk)
         whole, killed = walks
         assert state_of(killed.crawl) == state_of(whole.crawl), (place, after)
+        assert not killed.crawl.policy._found, "nothing is on its way"
         for walk in walks:
             before, steps = len(walk.chosen), walk.steps()
             while len(walk.chosen) < before + more:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from scrapy_focus.learn.hashed import NOTHING
 from scrapy_focus.policies.foragers.slots import Slots, longer
 from scrapy_focus.policies.linkvalues import WIDTH, LinkValues
 
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from scrapy_focus.core.types import Link
+
+
+_CAME_UP = np.uint16(0x5BD1)  # turns features into those of links that came up
 
 
 class LinkBook:
@@ -36,9 +40,15 @@ class LinkBook:
         self.slots = Slots()
         self._rows = np.zeros((0, WIDTH), np.uint16)
 
-    def found(self, links: Sequence[Link]) -> None:
-        """Links were found on a page, in document order."""
-        for link, row in zip(links, self.values.rows(links), strict=True):
+    def found(self, links: Sequence[Link], *, came_up: bool = False) -> None:
+        """Links were found on a page, in document order; ``came_up``: one that had been visited without them.
+
+        Those are likely to be new, whatever they look like. So they have features of their own.
+        """
+        rows = self.values.rows(links)
+        if came_up:
+            rows = np.where(rows != NOTHING, rows ^ _CAME_UP, NOTHING)
+        for link, row in zip(links, rows, strict=True):
             slot = self.slots.get(link.key)
             if slot < 0:
                 if len(self.slots) >= self.most:

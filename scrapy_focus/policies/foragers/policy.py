@@ -55,6 +55,7 @@ _MOST_FORAGERS = 1000
 _KNOWN_ARM = 0  # of pages that nobody wants now
 _PAGES = 1 << 15  # that are remembered
 _MOVED = 1 << 15  # pages of which it is remembered that they are known by another key
+_SEEDS = 1 << 15  # starting points that are remembered for those who have no other
 _FAILING = 1 << 15  # pages of which it is remembered that they could not be had
 _RETRY = 3600.0  # seconds after which a page is asked for again that could not be had, and twice as long each time
 _LONGEST = 14 * 86400.0  # of such a time
@@ -91,6 +92,9 @@ class Foragers(Policy):
         Seconds for which a page is not fetched again: what was seen of it is remembered.
     roam
         Share of the steps in which a ``"learned"`` forager stays on its path, though more is expected elsewhere.
+    explore
+        Share of the steps in which it visits a page of its weblog again, though more is expected of new ones. In as
+        many choices those have a request whose turn it is, though others expect more.
     fewest, most
         Foragers at least and at most.
     rules
@@ -138,6 +142,7 @@ class Foragers(Policy):
         territory: Territory | None = None,
         shortest: float = 60.0,
         roam: float = 0.2,
+        explore: float = 0.1,
         fewest: int = 2,
         most: int = 16,
         rules: Mapping[str, Any] | None = None,
@@ -146,10 +151,12 @@ class Foragers(Policy):
         check_kinds(
             self, mode=(mode, one_of(get_args(Mode)).or_none()), order=(order, one_of(get_args(Order))),
             territory=(territory, one_of(get_args(Territory)).or_none()), shortest=(shortest, NUMBER),
-            roam=(roam, NUMBER), fewest=(fewest, WHOLE), most=(most, WHOLE), rules=(rules, DICT.or_none()),
+            roam=(roam, NUMBER), explore=(explore, NUMBER), fewest=(fewest, WHOLE), most=(most, WHOLE),
+            rules=(rules, DICT.or_none()),
             preset=(preset, one_of(("", PUBLISHED))),
         )  # fmt: skip
-        if not (isinstance(lookahead, int) and lookahead > 0) and lookahead not in ("full", "none"):
+        is_number = isinstance(lookahead, int) and not isinstance(lookahead, bool) and lookahead > 0
+        if not is_number and lookahead not in ("full", "none"):
             raise ConfigError(
                 f"Foragers(lookahead={brief(lookahead)}): lookahead is 'full', 'none', or a number of links from 1"
             )
@@ -158,10 +165,13 @@ class Foragers(Policy):
                 f"Foragers(mode={mode!r}, preset={preset!r}): 'learned' is beyond what was published; choose another "
                 "mode, or no preset"
             )
-        if not (1 <= fewest <= most <= _MOST_FORAGERS and shortest >= 0 and 0 <= roam <= 1):
+        if not (
+            1 <= fewest <= most <= _MOST_FORAGERS and shortest >= 0 and min(roam, explore) >= 0 and roam + explore <= 1
+        ):
             raise ConfigError(
-                f"Foragers(fewest={fewest}, most={most}, shortest={shortest}, roam={roam}): there are from 1 to "
-                f"{_MOST_FORAGERS} foragers, fewest is no more than most, shortest is at least 0, roam from 0 to 1"
+                f"Foragers(fewest={fewest}, most={most}, shortest={shortest}, roam={roam}, explore={explore}): there "
+                f"are from 1 to {_MOST_FORAGERS} foragers, fewest is no more than most, shortest is at least 0, and so "
+                "are roam and explore, which are 1 at most together"
             )
         self.mode = mode
         self.lookahead = lookahead
@@ -169,6 +179,7 @@ class Foragers(Policy):
         self.territory = territory
         self.shortest = shortest
         self.roam = roam
+        self.explore = explore
         self.fewest = fewest
         self.most = most
         self.rules = rules
@@ -237,6 +248,8 @@ class Foragers(Policy):
         if self._homes is not None:
             for link in links:
                 self._homes.set(link.key, self._hosts.setdefault(link.host, len(self._hosts)))
+        if self.learns == "learned":
+            self.links.found(links, came_up=source is not None and source.pick.key in self.rates)
         if source is None:
             self._placing = frozenset(link.key for link in links)
             self._start_from(links)
@@ -247,8 +260,6 @@ class Foragers(Policy):
                 self._settle_on(links, self._home_of(source.pick.key))
                 self._placing = frozenset()
             self.rates.appeared(source.pick.key, links)
-            if self.learns == "learned":
-                self.links.found(links)
             found = self._found.setdefault(source.pick.id, _Found([], []))
             found.keys.extend(link.key for link in links)
             if self._looks != "full":
@@ -261,12 +272,20 @@ class Foragers(Policy):
     def select(self, busy: Collection[str]) -> Pick | None:
         awake = np.flatnonzero(self.frontier.awake(busy)[1:])
         if len(awake):
-            seat = int(awake[np.searchsorted(awake, self._turn) % len(awake)])
-            return self.frontier.pop(1 + seat, busy)
+            return self.frontier.pop(1 + self._seat_of(awake), busy)
         if self._wanted or self.frontier.flying:
             self._blocked = self.now
             return None
         return self.frontier.pop(_KNOWN_ARM, busy)  # nobody has where to start from
+
+    def _seat_of(self, awake: NDArray[np.intp]) -> int:
+        """Return which of those who can have a page now has the next one: whose turn it is, or who expects most."""
+        seats = {forager.seat: forager for forager in self.fleet.values()}
+        steps = [(seat, seats[seat].step) for seat in awake.tolist() if seat in seats]
+        if self.learns == "learned" and len(steps) > 1 and self.rng.random() >= self.explore:
+            expected = self._expected([-1 if step is None else step.key for _, step in steps])
+            return int(steps[int(np.argmax(expected))][0])
+        return int(awake[np.searchsorted(awake, self._turn) % len(awake)])
 
     def learn(self, outcome: Outcome) -> None:
         key, pick = outcome.pick.key, outcome.pick
@@ -447,7 +466,7 @@ class Foragers(Policy):
 
     def _start_from(self, links: Sequence[Link]) -> None:
         """Let these links be starting points, and let there be foragers."""
-        self.seeds |= {link.key: link.url for link in links}
+        self.seeds |= {link.key: link.url for link in links[: max(0, _SEEDS - len(self.seeds))]}
         homes = [-1] if self._homes is None else [self._homes.get(link.key, -1) for link in links]
         for home in dict.fromkeys(homes):
             if not any(forager.home == home for forager in self.fleet.values()):
@@ -558,10 +577,11 @@ class Foragers(Policy):
 
     def _begin_best(self, forager: Forager) -> bool:
         """Let a forager go where most is expected: on along its path, or anew from a page of its weblog."""
-        goes_on = not forager.is_over()
-        roams = goes_on and self.rng.random() < self.roam
-        values = self._open_expected(forager) if goes_on else np.zeros(0)
-        others = [] if roams else [key for key in forager.weblog if not goes_on or key not in forager.open]
+        goes_on, chance = not forager.is_over(), float(self.rng.random())
+        known = [key for key in forager.weblog if key in self.rates] if chance < self.explore else []
+        roams = goes_on and self.explore <= chance < self.explore + self.roam
+        values = self._open_expected(forager) if goes_on and not known else np.zeros(0)
+        others = known or [key for key in ([] if roams else forager.weblog) if not goes_on or key not in forager.open]
         keys, n_open = forager.open.keys, len(values)
         values = np.concatenate([values, self._expected(others)])
         for at in best_first(values, self.rng):

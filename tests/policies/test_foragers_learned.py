@@ -1,0 +1,88 @@
+"""What foragers learn beyond the paper: how often targets come up on pages, and which links lead to them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from scrapy_focus.learn.changes import DAY
+from scrapy_focus.policies.foragers.links import LinkBook
+from scrapy_focus.policies.foragers.rates import Rates
+from tests.made import link, links
+
+HOUR = 3600.0
+
+
+def watch(rates: Rates, hub: int, born: int, *, is_target: bool = True) -> None:
+    """Visit a page every hour, on which so many links come up each time; their pages are fetched at once."""
+    for hour in range(20):
+        rates.visit(hub, f"http://h/{hub}", hour * HOUR, changed=None, is_target=False)
+        fresh = [1000 * hub + 10 * hour + n for n in range(born)]
+        rates.appeared(hub, links(*fresh))
+        for key in fresh:
+            rates.visit(key, "", hour * HOUR + 60, changed=None, is_target=is_target)
+
+
+def test_most_is_expected_where_most_targets_came_up_since_the_last_visit() -> None:
+    """In proportion to the time since then; nothing of pages that were never visited."""
+    rates = Rates(most=1000)
+    watch(rates, 1, 3)
+    watch(rates, 2, 1)
+    watch(rates, 3, 3, is_target=False)
+    many, few, none, never = rates.expected([1, 2, 3, 4], 25 * HOUR)
+    assert many == pytest.approx(3 * 6, rel=0.3)
+    assert many > 2 * few > 4 * none
+    assert never == 0
+    assert rates.expected([1], 31 * HOUR)[0] == pytest.approx(2 * many)
+    assert rates.expected([1], 0.0)[0] == 0
+    assert rates.a_day([1])[0] == pytest.approx(many * DAY / (6 * HOUR))
+    page, other = rates.watched([1, 4, 3], {3: 5.0})
+    assert (page.url, page.visits, page.changes, page.next) == ("http://h/1", 20, 19, None)
+    assert (other.changes, other.next) == (0, 5.0)
+
+
+def test_links_of_a_page_that_was_not_visited_before_came_up_nowhere() -> None:
+    """They may have been there always."""
+    rates = Rates(most=10)
+    rates.appeared(1, links(5))
+    rates.visit(1, "", 0.0, changed=None, is_target=False)
+    rates.visit(5, "", 1.0, changed=None, is_target=True)
+    assert not rates._born
+    rates.appeared(1, links(6))
+    rates.visit(6, "", 2.0, changed=None, is_target=True)
+    assert rates._born == {1: 1}
+    rates.visit(6, "", 3.0, changed=None, is_target=True)
+    assert rates._born == {1: 1}, "once"
+
+
+def test_no_more_pages_have_rates_than_have_room() -> None:
+    """Those that were visited last."""
+    rates = Rates(most=3)
+    for at, key in enumerate((1, 2, 3)):
+        rates.visit(key, f"http://h/{key}", at, changed=None, is_target=False)
+    rates.appeared(2, links(9))
+    rates.visit(1, "http://h/1", 4.0, changed=None, is_target=False)
+    rates.visit(9, "http://h/9", 5.0, changed=None, is_target=True)
+    assert rates._born == {}, "of those that are forgotten nothing is left"
+    rates.visit(4, "http://h/4", 6.0, changed=None, is_target=False)
+    assert [key in rates for key in (1, 2, 3, 4, 9)] == [True, False, False, True, True]
+    assert [page.url for page in rates.watched([1, 2, 4, 9], {})] == ["http://h/1", "http://h/4", "http://h/9"]
+
+
+def test_links_promise_what_others_of_their_kind_led_to() -> None:
+    """Those that are remembered: the last ones, until their pages come."""
+    book = LinkBook(most=50)
+    for n in range(40):
+        new = link(n, url=f"http://h/news/{n}", tag_path="html/body/main/a")
+        old = link(1000 + n, url=f"http://h/archive/{n}", tag_path="html/body/nav/a")
+        book.found([new, old])
+        book.fetched(new.key, 1.0)
+        book.fetched(old.key, 0.0)
+    assert not book.promises([0, 1000]).any(), "their pages came"
+    book.found([link(n, url=f"http://h/news/{n}", tag_path="html/body/main/a") for n in range(50, 110)])
+    book.found([link(2000, url="http://h/archive/2000", tag_path="html/body/nav/a")])
+    new, old, forgotten = book.promises([109, 2000, 55])
+    assert new > 0.7
+    assert 0 < old < 0.3
+    assert forgotten == 0
+    assert isinstance(book.promises([]), np.ndarray)
