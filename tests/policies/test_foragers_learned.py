@@ -29,12 +29,12 @@ def test_most_is_expected_where_most_targets_came_up_since_the_last_visit() -> N
     watch(rates, 1, 3)
     watch(rates, 2, 1)
     watch(rates, 3, 3, is_target=False)
-    many, few, none, never = rates.expected([1, 2, 3, 4], 25 * HOUR)
+    many, few, none, never = rates.expected(rates.slots.of([1, 2, 3, 4]), 25 * HOUR)
     assert many == pytest.approx(3 * 6, rel=0.3)
     assert many > 2 * few > 4 * none
     assert never == 0
-    assert rates.expected([1], 31 * HOUR)[0] == pytest.approx(2 * many)
-    assert rates.expected([1], 0.0)[0] == 0
+    assert rates.expected(rates.slots.of([1]), 31 * HOUR)[0] == pytest.approx(2 * many)
+    assert rates.expected(rates.slots.of([1]), 0.0)[0] == 0
     assert rates.a_day([1])[0] == pytest.approx(many * DAY / (6 * HOUR))
     page, other = rates.watched([1, 4, 3], {3: 5.0})
     assert (page.url, page.visits, page.changes, page.next) == ("http://h/1", 20, 19, None)
@@ -78,11 +78,11 @@ def test_links_promise_what_others_of_their_kind_led_to() -> None:
         book.found([new, old])
         book.fetched(new.key, 1.0)
         book.fetched(old.key, 0.0)
-    assert not book.promises([0, 1000]).any(), "their pages came"
+    assert not book.promises(book.slots.of([0, 1000])).any(), "their pages came"
     book.found([link(n, url=f"http://h/news/{n}", tag_path="html/body/main/a") for n in range(50, 110)])
     book.found([link(2000, url="http://h/archive/2000", tag_path="html/body/nav/a")])
-    new, old, forgotten = book.promises([109, 2000, 55])
+    new, old, forgotten = book.promises(book.slots.of([109, 2000, 55]))
     assert new > 0.7
     assert 0 < old < 0.3
     assert forgotten == 0
-    assert isinstance(book.promises([]), np.ndarray)
+    assert isinstance(book.promises(book.slots.of([])), np.ndarray)

@@ -117,7 +117,7 @@ class Rates:
 
     def watched(self, keys: Sequence[int], next_of: Mapping[int, float]) -> list[WatchedPage]:
         """Return what is known of pages that were visited; ``next_of``: when they may be visited again."""
-        return [self._page(key, next_of.get(key)) for key in keys]
+        return [self._page(key, next_of.get(key)) for key in keys if key in self.slots]
 
     def _page(self, key: int, due: float | None) -> WatchedPage:
         slot = self.slots.get(key)
