@@ -724,6 +724,8 @@ def test_no_more_pages_are_remembered_than_have_room() -> None:
     assert copy.states(range(8)).tolist() == pages.states(range(8)).tolist()
     assert (copy._n_rows, copy._free) == (pages._n_rows, pages._free)
     again = pickle.loads(pickle.dumps(copy))
+    assert len(again._free) == 1
+    assert again._free == copy._free
     assert [again.get(key).links.tolist() for key in (5, 6, 7)] == [[], [], [1, 2]]
 
 
