@@ -1,11 +1,12 @@
 """What foragers find on news sites that change, what it costs, and whether it is what their authors found.
 
-Two experiments. ``paper`` has the nine measures of Palotai, Farkas and Lőrincz (``scrapy_focus/replay/foraging.py``),
+Three experiments. ``paper`` has the nine measures of Palotai, Farkas and Lőrincz (``scrapy_focus/replay/foraging.py``),
 beside the figures that they published. Its sites are small worlds of news, and the same with the links of articles
 exchanged at random; near, or with new articles on lists far from the front page. Crawls begin with the front page and
 nine sections, a download takes 2.6 seconds, and the reinforcing agent pays for each version of a document that is no
 older than a day. ``news`` has the four sites of ``news.py`` on a budget, crawls that
 begin with the front page alone, and pays for each article once.
+``web`` is the same on twelve hosts that link to each other, each of another manner; crawls begin with all front pages.
 
 The discovery of what is born is measured alike: articles count that are born from hour 24 on until 6 hours before the
 end, from their birth to their first visit. WL, RL and WLRL are ``Foragers`` with its own defaults, and as published
@@ -49,6 +50,7 @@ from scrapy_focus.replay.truth import SiteTruth
 from scrapy_focus.sites.news.html import section_name
 from scrapy_focus.sites.news.plan import DAY, HOUR, Manner
 from scrapy_focus.sites.news.site import NewsSite
+from scrapy_focus.sites.news.web import NewsWeb
 from scrapy_focus.web import documents
 
 if TYPE_CHECKING:
@@ -58,6 +60,7 @@ if TYPE_CHECKING:
     from scrapy_focus.goals.news import Content
 
 FIRST, END = 24 * HOUR, 6 * HOUR  # births count from so many seconds after the beginning until so many before the end
+HOSTS = 12
 ROOTS = ("/", *(f"/s/{section_name(section)}/" for section in range(9)))
 
 
@@ -65,7 +68,7 @@ ROOTS = ("/", *(f"/s/{section_name(section)}/" for section in range(9)))
 class Experiment:
     """What is crawled, how long, and what for."""
 
-    sites: Mapping[str, Manner]
+    sites: Mapping[str, Manner | None]  # None: a web of many hosts
     policies: Sequence[str]
     rates: Sequence[int]  # requests a day
     days: float
@@ -162,6 +165,11 @@ FORAGERS: dict[str, Callable[[], Policy]] = {
     **{f"{mode} 2005": partial(Foragers, mode=mode, preset="palotai-2005") for mode in ("WL", "RL", "WLRL")},
     "fixed 2005": partial(Foragers, mode="fixed", order="random", preset="palotai-2005"),
 }
+SINGLE = tuple(FORAGERS)
+FORAGERS |= {
+    "learned, any host": partial(Foragers, territory="any"),
+    "WL 2005, by host": partial(Foragers, mode="WL", preset="palotai-2005", territory="host"),
+}
 OTHERS: dict[str, Callable[[], Policy]] = {**news.POLICIES, "restarts 6 h": partial(Restarts, every=0.25)}
 POLICIES: dict[str, Callable[[], Policy]] = {**FORAGERS, **OTHERS}
 EXPERIMENTS = {
@@ -171,7 +179,12 @@ EXPERIMENTS = {
     ),
     "news": Experiment(
         sites=news.SITES, days=news.DAYS, rates=(500, 2_000, 33_000), latency=news.LATENCY, roots=("/",),
-        policies=(*FORAGERS, *OTHERS), goal=QuickNews,
+        policies=(*SINGLE, *OTHERS), goal=QuickNews,
+    ),
+    "web": Experiment(
+        sites={"12 hosts": None}, days=news.DAYS, rates=(2_000,), latency=news.LATENCY, roots=(),
+        policies=("learned", "learned, any host", "WL 2005", "WL 2005, by host", "RL 2005", "Revisits", "lists"),
+        goal=QuickNews,
     ),
 }  # fmt: skip
 
@@ -181,8 +194,14 @@ def record(folder: Path, task: Task) -> Path:
     experiment = EXPERIMENTS[task.experiment]
     name = f"{task.experiment} {task.site}".replace(" ", "-")
     path = folder / f"{name}-{task.days:g}-{task.seed}.sqlite"
-    site = NewsSite(experiment.sites[task.site], seed=task.seed, days=task.days)
-    news.write(path, site, task.site, experiment.roots)
+    if path.exists():
+        return path
+    manner = experiment.sites[task.site]
+    if manner is None:
+        web = NewsWeb(HOSTS, seed=task.seed, days=task.days)
+        news.write(path, web, task.site, web.roots)
+    else:
+        news.write(path, NewsSite(manner, seed=task.seed, days=task.days), task.site, experiment.roots)
     return path
 
 
@@ -344,7 +363,7 @@ def done_before(lines: Path | None) -> dict[Task, dict[str, Any]]:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Crawl, and print tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("experiment", choices=EXPERIMENTS, help="paper or news")
+    parser.add_argument("experiment", choices=EXPERIMENTS, help="paper, news or web")
     parser.add_argument("--sites", nargs="+", help="which sites (all)")
     parser.add_argument("--rates", nargs="+", type=int, help="requests a day (all)")
     parser.add_argument("--policies", nargs="+", choices=POLICIES, help="which policies (those of the experiment)")

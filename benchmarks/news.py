@@ -27,6 +27,7 @@ from email.utils import formatdate
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
+from urllib.parse import urljoin
 
 import numpy as np
 
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 
     from scrapy_focus.core.types import Page
     from scrapy_focus.goals.news import Content
+    from scrapy_focus.sites.news.web import NewsWeb
 
 HOST = "http://news.example"
 DAYS = 4.0
@@ -84,15 +86,15 @@ def record(folder: Path, name: str, seed: int) -> Path:
     return path
 
 
-def write(path: Path, site: NewsSite, name: str, roots: Sequence[str] = ("/",)) -> None:
-    """Record a site, if that is not done; crawls begin at these paths."""
+def write(path: Path, site: NewsSite | NewsWeb, name: str, roots: Sequence[str] = ("/",)) -> None:
+    """Record a site or a web, if that is not done; crawls begin at these paths or URLs."""
     if path.exists():
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_suffix(".unfinished")
     unfinished.unlink(missing_ok=True)
     source = f"the synthetic news site, {name}"
-    with SiteWriter(unfinished, roots=[HOST + root for root in roots], bodies=True, source=source) as writer:
+    with SiteWriter(unfinished, roots=[urljoin(HOST, root) for root in roots], bodies=True, source=source) as writer:
         for version in site.versions():
             page = version.page
             headers = {"Content-Type": f"{page.mime}; charset=utf-8"}
@@ -100,9 +102,8 @@ def write(path: Path, site: NewsSite, name: str, roots: Sequence[str] = ("/",)) 
                 headers["ETag"] = f'"{page.etag}"'
             if page.modified:
                 headers["Last-Modified"] = formatdate(page.modified, usegmt=True)
-            answer = Answer(
-                url=HOST + version.path, status=page.status, headers=headers, body=page.body, since=version.since
-            )
+            url = urljoin(HOST, version.path)
+            answer = Answer(url=url, status=page.status, headers=headers, body=page.body, since=version.since)
             writer.add(answer)
         writer.finish()
     unfinished.rename(path)

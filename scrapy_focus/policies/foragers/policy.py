@@ -90,6 +90,9 @@ class Foragers(Policy):
         Seconds for which a page is not fetched again: what was seen of it is remembered.
     roam
         Share of the steps in which a ``"learned"`` forager stays on its path, though more is expected elsewhere.
+    explore
+        Share of the steps in which it visits a page of its weblog again, though more is expected of new ones. In as
+        many choices those have a request whose turn it is, though others expect more.
     fewest, most
         Foragers at least and at most.
     rules
@@ -137,6 +140,7 @@ class Foragers(Policy):
         territory: Territory | None = None,
         shortest: float = 60.0,
         roam: float = 0.2,
+        explore: float = 0.1,
         fewest: int = 2,
         most: int = 16,
         rules: Mapping[str, Any] | None = None,
@@ -145,7 +149,8 @@ class Foragers(Policy):
         check_kinds(
             self, mode=(mode, one_of(get_args(Mode)).or_none()), order=(order, one_of(get_args(Order))),
             territory=(territory, one_of(get_args(Territory)).or_none()), shortest=(shortest, NUMBER),
-            roam=(roam, NUMBER), fewest=(fewest, WHOLE), most=(most, WHOLE), rules=(rules, DICT.or_none()),
+            roam=(roam, NUMBER), explore=(explore, NUMBER), fewest=(fewest, WHOLE), most=(most, WHOLE),
+            rules=(rules, DICT.or_none()),
             preset=(preset, one_of(("", PUBLISHED))),
         )  # fmt: skip
         is_number = isinstance(lookahead, int) and not isinstance(lookahead, bool) and lookahead > 0
@@ -158,10 +163,13 @@ class Foragers(Policy):
                 f"Foragers(mode={mode!r}, preset={preset!r}): 'learned' is beyond what was published; choose another "
                 "mode, or no preset"
             )
-        if not (1 <= fewest <= most <= _MOST_FORAGERS and shortest >= 0 and 0 <= roam <= 1):
+        if not (
+            1 <= fewest <= most <= _MOST_FORAGERS and shortest >= 0 and min(roam, explore) >= 0 and roam + explore <= 1
+        ):
             raise ConfigError(
-                f"Foragers(fewest={fewest}, most={most}, shortest={shortest}, roam={roam}): there are from 1 to "
-                f"{_MOST_FORAGERS} foragers, fewest is no more than most, shortest is at least 0, roam from 0 to 1"
+                f"Foragers(fewest={fewest}, most={most}, shortest={shortest}, roam={roam}, explore={explore}): there "
+                f"are from 1 to {_MOST_FORAGERS} foragers, fewest is no more than most, shortest is at least 0, and so "
+                "are roam and explore, which are 1 at most together"
             )
         self.mode = mode
         self.lookahead = lookahead
@@ -169,6 +177,7 @@ class Foragers(Policy):
         self.territory = territory
         self.shortest = shortest
         self.roam = roam
+        self.explore = explore
         self.fewest = fewest
         self.most = most
         self.rules = rules
@@ -237,6 +246,8 @@ class Foragers(Policy):
         if self._homes is not None:
             for link in links:
                 self._homes.set(link.key, self._hosts.setdefault(link.host, len(self._hosts)))
+        if self.learns == "learned":
+            self.links.found(links)
         if source is None:
             self._placing = frozenset(link.key for link in links)
             self._start_from(links)
@@ -247,8 +258,6 @@ class Foragers(Policy):
                 self._settle_on(links, self._home_of(source.pick.key))
                 self._placing = frozenset()
             self.rates.appeared(source.pick.key, links)
-            if self.learns == "learned":
-                self.links.found(links)
             found = self._found.setdefault(source.pick.id, _Found([], []))
             found.keys.extend(link.key for link in links)
             if self._looks != "full":
@@ -261,12 +270,20 @@ class Foragers(Policy):
     def select(self, busy: Collection[str]) -> Pick | None:
         awake = np.flatnonzero(self.frontier.awake(busy)[1:])
         if len(awake):
-            seat = int(awake[np.searchsorted(awake, self._turn) % len(awake)])
-            return self.frontier.pop(1 + seat, busy)
+            return self.frontier.pop(1 + self._seat_of(awake), busy)
         if self._wanted or self.frontier.flying:
             self._blocked = self.now
             return None
         return self.frontier.pop(_KNOWN_ARM, busy)  # nobody has where to start from
+
+    def _seat_of(self, awake: NDArray[np.intp]) -> int:
+        """Return which of those who can have a page now has the next one: whose turn it is, or who expects most."""
+        seats = {forager.seat: forager for forager in self.fleet.values()}
+        steps = [(seat, seats[seat].step) for seat in awake.tolist() if seat in seats]
+        if self.learns == "learned" and len(steps) > 1 and self.rng.random() >= self.explore:
+            expected = self._expected([-1 if step is None else step.key for _, step in steps])
+            return int(steps[int(np.argmax(expected))][0])
+        return int(awake[np.searchsorted(awake, self._turn) % len(awake)])
 
     def learn(self, outcome: Outcome) -> None:
         key, pick = outcome.pick.key, outcome.pick
@@ -554,8 +571,12 @@ class Foragers(Policy):
     def _begin_best(self, forager: Forager) -> bool:
         """Let a forager go where most is expected: on along its path, or anew from a page of its weblog."""
         open_ = [] if forager.is_over() else list(forager.open)
-        roams = bool(open_) and self.rng.random() < self.roam
-        keys = open_ if roams else list(dict.fromkeys([*open_, *forager.weblog]))
+        keys = list(dict.fromkeys([*open_, *forager.weblog]))
+        known = [key for key in forager.weblog if key in self.rates]
+        if (chance := float(self.rng.random())) < self.explore:
+            keys = known or keys
+        elif chance < self.explore + self.roam:
+            keys = open_ or keys
         values = self._expected(keys)
         for at in np.lexsort((self.rng.random(len(keys)), -values)).tolist():
             key = keys[at]
