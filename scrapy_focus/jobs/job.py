@@ -49,6 +49,7 @@ LOCK = "lock"
 _OWNER = "pid"  # lockers of a file may empty it, so this is another one
 _LONGEST = 60.0  # seconds between two checkpoints, if anything came
 _SPARED = 5_000  # bytes of a checkpoint for which one outcome more is waited for: large ones are seldom made
+_SPARED_A_SECOND = 100_000  # the same for a second more
 _MOST_CHANGED = 50_000  # links in memory after which a checkpoint is due
 
 
@@ -62,8 +63,9 @@ class Job:
     folder
         Where the files are: ``frontier.sqlite``, ``journal.<number>``, ``lock``.
     every
-        Outcomes between two checkpoints, more where what is stored of the policy is large; there is one every minute
-        too. After a kill, what came since the last one has to be gone through again: a second or two.
+        Outcomes between two checkpoints, more where what is stored of the policy is large; there is one every minute,
+        too, or more rarely where that is above 6 MB. After a kill, what came since the last one has to be gone through
+        again: a second or two.
     name
         Who crawls: the name of the spider. Under another name the crawl does not resume.
     stores
@@ -230,7 +232,8 @@ class Job:
         if self._is_written_anew:
             return True
         full = self._since >= max(self.every, self._size // _SPARED) or frontier.changed >= _MOST_CHANGED
-        full = full or (self._since > 0 and time.monotonic() - self._last > _LONGEST)
+        longest = max(_LONGEST, self._size / _SPARED_A_SECOND)
+        full = full or (self._since > 0 and time.monotonic() - self._last > longest)
         return full and not frontier.writing
 
     def postpone(self) -> None:

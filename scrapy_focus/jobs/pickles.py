@@ -101,9 +101,9 @@ class Classes:
         Exception
             Whatever a value that cannot be pickled raises.
         """
-        file = io.BytesIO()
-        _Pickler(file, self).dump(value)
-        return file.getvalue()
+        parts = _Parts()
+        _Pickler(parts, self).dump(value)
+        return b"".join(parts)
 
     def loads(self, data: bytes) -> Any:
         """Return the value of a pickle; nothing else of it is imported or called than what it may name.
@@ -173,8 +173,17 @@ def _resolve(module: str, name: str) -> Any:
     return found
 
 
+class _Parts(list[bytes]):
+    """Takes a pickle in parts: a file in memory moves all again and again while it grows."""
+
+    def write(self, part: bytes) -> int:
+        """Take a part."""
+        self.append(bytes(part))
+        return len(self[-1])
+
+
 class _Pickler(pickle.Pickler):
-    def __init__(self, file: io.BytesIO, classes: Classes) -> None:
+    def __init__(self, file: _Parts, classes: Classes) -> None:
         super().__init__(file, protocol=5)
         self._classes = classes
 

@@ -85,7 +85,7 @@ class HashedLogistic:
 
     def decide(self, rows: NDArray[np.uint16]) -> NDArray[np.float32]:
         """Return the log-odds of examples, shape (n, width), as an array of shape (n,)."""
-        sums: NDArray[np.float32] = self.weights[rows].sum(axis=1)
+        sums: NDArray[np.float32] = self.weights.take(rows).sum(axis=1)
         lengths = np.count_nonzero(rows, axis=1)
         odds: NDArray[np.float32] = sums / np.sqrt(np.maximum(lengths, 1)).astype(np.float32)
         return odds

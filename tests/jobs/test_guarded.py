@@ -230,6 +230,24 @@ def test_a_checkpoint_every_minute(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     crawl.close()
 
 
+def test_large_checkpoints_are_more_rarely_due(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is stored of a policy with 9 MB is written again after 90 seconds, and not each minute."""
+    now = 1000.0
+    monkeypatch.setattr("scrapy_focus.jobs.job.time", SimpleNamespace(monotonic=lambda: now, time=time.time))
+    policy = BreadthFirst()
+    policy.large = bytes(9_000_000)  # type: ignore[attr-defined]
+    job = Job(tmp_path)
+    crawl = Crawl(policy, job=job)
+    crawl.add(links(*range(1, 9)))
+    job.flush()
+    fetch(crawl)
+    now += 89
+    assert not job.due
+    now += 2
+    assert job.due
+    crawl.close()
+
+
 def test_a_checkpoint_that_fails_is_put_off(tmp_path: Path) -> None:
     """A policy that cannot be pickled any more is asked again only after as many outcomes as lie between checkpoints."""
     crawl = Crawl(BreadthFirst(), job=Job(tmp_path, every=5))

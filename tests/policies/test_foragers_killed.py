@@ -103,7 +103,7 @@ def state_of(crawl: Crawl) -> dict[str, Any]:
         "fleet": fleet, "wanted": policy._wanted, "turn": policy._turn, "n": policy._n, "failing": policy._failing,
         "moved": policy._moved, "found": policy._found, "seeds": policy.seeds, "asleep": crawl.asleep,
         "pages": [(key, page.at, page.changed, page.version, page.links.tolist(), policy.pages.state(key).tolist())
-                  for key, page in policy.pages._pages.items()],
+                  for key in policy.pages if (page := policy.pages.get(key)) is not None],
         "random": policy.rng.bit_generator.state, "due": crawl.next_due,
         "waiting": np.trim_zeros(policy.frontier.waiting, "b").tolist(), "counts": crawl.counts["outcomes"],
     }  # fmt: skip

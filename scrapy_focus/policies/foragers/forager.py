@@ -10,12 +10,15 @@ Palotai, Farkas, Lorincz: Selection in scale-free small world (2005).
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from scrapy_focus.policies.foragers.slots import OpenLinks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from scrapy_focus.learn.td import Td
@@ -80,12 +83,22 @@ class Forager:
         self.used = 0  # requests in this turn
         self.unasked = 0  # steps since the last request: those to pages that were visited just before
         self.path: list[tuple[int, float]] = []  # pages in order, each with the reward of its step
-        self.open: dict[int, None] = {}  # links of the path that may be followed
+        self.open = OpenLinks()  # of the path
         self.visited: set[int] = set()  # pages of the path
         self.step: Step | None = None  # that it is at
         self.urls: dict[int, str] = {}  # of the pages of its weblog and its path
         self._before: NDArray[np.float32] | None = None  # state of the last page of the path
         self._had: OrderedDict[int, tuple[int, float]] = OrderedDict()  # by page: the version that it sent, and when
+
+    def __getstate__(self) -> dict[str, Any]:
+        n, had = len(self._had), self._had.values()
+        keys, versions = np.fromiter(self._had, np.int64, n), np.fromiter((version for version, _ in had), np.int64, n)
+        return {**self.__dict__, "_had": (keys, versions, np.fromiter((at for _, at in had), np.float64, n))}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        keys, versions, times = (column.tolist() for column in state["_had"])
+        had = zip(keys, zip(versions, times, strict=True), strict=True)
+        self.__dict__.update(state, _had=OrderedDict(had))
 
     def is_over(self) -> bool:
         """Whether the path has come to its end, by its length or as no link is left (algorithm 11)."""
@@ -122,7 +135,7 @@ class Forager:
 
     def go(self, key: int, value: float = 0.0) -> Step:
         """Begin a step to a page."""
-        self.open.pop(key, None)
+        self.open.discard(key)
         self.visited.add(key)
         self.step = Step(key, value)
         return self.step
@@ -133,7 +146,7 @@ class Forager:
             if len(self.open) >= _OPEN:
                 return
             if key not in self.visited:
-                self.open[key] = None
+                self.open.add(key)
 
     def wants_to_send(self, key: int, version: int, changed: float | None, now: float) -> bool:
         """Whether it sends a document: one that changed in the last hours and that it did not send yet (algorithm 5).

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scrapy_focus.policies.linkvalues import LinkValues
+from scrapy_focus.learn.hashed import NOTHING
+from scrapy_focus.policies.foragers.slots import Slots, longer
+from scrapy_focus.policies.linkvalues import WIDTH, LinkValues
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from scrapy_focus.core.types import Link
 
 
+_CAME_UP = np.uint16(0x5BD1)  # turns features into those of links that came up
+
+
 class LinkBook:
     """Remembers the features of links until their pages come, and learns from what these are worth.
 
@@ -24,32 +28,50 @@ class LinkBook:
     ----------
     most
         Links that are remembered: those that were found last.
+
+    Notes
+    -----
+    *Memory*: about 250 bytes a link.
     """
 
     def __init__(self, most: int) -> None:
         self.most = most
         self.values = LinkValues()
-        self._rows: OrderedDict[int, NDArray[np.uint16]] = OrderedDict()  # by key
+        self.slots = Slots()
+        self._rows = np.zeros((0, WIDTH), np.uint16)
 
-    def found(self, links: Sequence[Link]) -> None:
-        """Links were found on a page, in document order."""
-        for link, row in zip(links, self.values.rows(links), strict=True):
-            self._rows[link.key] = row.copy()
-            if len(self._rows) > self.most:
-                self._rows.popitem(last=False)
+    def found(self, links: Sequence[Link], *, came_up: bool = False) -> None:
+        """Links were found on a page, in document order; ``came_up``: one that had been visited without them.
+
+        Those are likely to be new, whatever they look like. So they have features of their own.
+        """
+        rows = self.values.rows(links)
+        if came_up:
+            rows = np.where(rows != NOTHING, rows ^ _CAME_UP, NOTHING)
+        for link, row in zip(links, rows, strict=True):
+            slot = self.slots.get(link.key)
+            if slot < 0:
+                if len(self.slots) >= self.most:
+                    self.slots.take_first()
+                slot = self.slots.give(link.key)
+                if slot == len(self._rows):
+                    self._rows = longer(self._rows)
+            self._rows[slot] = row
 
     def fetched(self, key: int, reward: float) -> None:
         """The page of a link came."""
-        row = self._rows.pop(key, None)
-        if row is not None:
-            self.values.learn(row, reward)
+        slot = self.slots.take(key)
+        if slot >= 0:
+            self.values.learn(self._rows[slot], reward)
 
-    def promises(self, keys: Sequence[int]) -> NDArray[np.float64]:
-        """Return the probability of a reward for each link, shape (n,); 0 for those that are not remembered."""
-        rows = [self._rows.get(key) for key in keys]
-        known = [at for at, row in enumerate(rows) if row is not None]
-        found = np.zeros(len(rows))
-        if known:
-            odds = self.values.decide(np.array([rows[at] for at in known])).astype(np.float64)
+    def promises(self, slots: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the probability of a reward for each link, by its number, shape (n,); 0 where that is -1."""
+        known = slots >= 0
+        found = np.zeros(len(slots))
+        if known.any():
+            odds = self.values.decide(self._rows[slots[known]]).astype(np.float64)
             found[known] = 1 / (1 + np.exp(-np.clip(odds, -30, 30)))
         return found
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_rows": self._rows[: self.slots.used]}

@@ -6,13 +6,16 @@ remembered, of so many pages as have room.
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from typing import TYPE_CHECKING, Any
+from array import array
+from math import isnan, nan
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from scrapy_focus.policies.foragers.slots import Slots, longer
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -22,16 +25,54 @@ _NONE = np.zeros(0, np.int64)
 
 
 class Known:
-    """What is known of one page."""
+    """What is known of one page, as long as it is remembered."""
 
-    __slots__ = ("at", "changed", "links", "row", "version")
+    __slots__ = ("_pages", "slot")
 
-    def __init__(self) -> None:
-        self.at = 0.0  # when it was visited last, in seconds since the epoch; 0: never
-        self.changed: float | None = None  # when the document changed last; None: it says nothing, or is none
-        self.links: NDArray[np.int64] = _NONE  # keys
-        self.row = -1  # of its state; -1: it has none
-        self.version = 0  # another number for another content
+    def __init__(self, pages: Pages, slot: int) -> None:
+        self._pages = pages
+        self.slot = slot
+
+    @property
+    def at(self) -> float:
+        """When it was visited last, in seconds since the epoch; 0: never."""
+        return self._pages.at[self.slot]
+
+    @at.setter
+    def at(self, value: float) -> None:
+        """Remember that."""
+        self._pages.at[self.slot] = value
+
+    @property
+    def changed(self) -> float | None:
+        """When the document changed last, likewise; ``None``: it says nothing, or is none."""
+        changed = self._pages.changed[self.slot]
+        return None if isnan(changed) else changed
+
+    @changed.setter
+    def changed(self, value: float | None) -> None:
+        """Remember that."""
+        self._pages.changed[self.slot] = nan if value is None else value
+
+    @property
+    def links(self) -> NDArray[np.int64]:
+        """Keys, shape (n,)."""
+        return self._pages.links[self.slot]
+
+    @links.setter
+    def links(self, value: NDArray[np.int64]) -> None:
+        """Remember that."""
+        self._pages.links[self.slot] = value
+
+    @property
+    def version(self) -> int:
+        """Another number for another content."""
+        return self._pages.version[self.slot]
+
+    @version.setter
+    def version(self, value: int) -> None:
+        """Remember that."""
+        self._pages.version[self.slot] = value
 
 
 class Pages:
@@ -46,90 +87,93 @@ class Pages:
 
     Notes
     -----
-    *Memory*: about 300 bytes a page, ``4 * k`` for its state, and 8 for each of its links: up to 3 kB.
+    *Memory*: about 300 bytes a page, ``4 * k`` for its state where any page has one, and 8 for each of its links: up
+    to 3 kB.
     """
 
     def __init__(self, k: int, most: int) -> None:
         self.most = most
-        self._pages: OrderedDict[int, Known] = OrderedDict()
+        self.k = k
+        self.slots = Slots()
+        self.at = array("d")  # of these and the following, by number, what Known says
+        self.changed = array("d")
+        self.version = array("q")
+        self.links: list[NDArray[np.int64]] = []
         self._states = np.zeros((0, k), np.float32)
-        self._n_rows = 0  # of the states that were ever used
-        self._free: list[int] = []  # of these, those of pages that are forgotten
-        self._k = k
 
     def __len__(self) -> int:
-        return len(self._pages)
+        return len(self.slots)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.slots)
 
     def get(self, key: int) -> Known | None:
         """Return what is known of a page, ``None`` where nothing is."""
-        return self._pages.get(key)
+        slot = self.slots.get(key)
+        return None if slot < 0 else Known(self, slot)
+
+    def visited(self, key: int) -> float:
+        """Return when a page was visited last, in seconds since the epoch; 0 where that is not known."""
+        slot = self.slots.get(key)
+        return 0.0 if slot < 0 else self.at[slot]
 
     def see(self, key: int) -> Known:
         """Return what is known of a page that is seen now, which makes room for it."""
-        page = self._pages.get(key)
-        if page is None:
-            page = self._pages[key] = Known()
-            if len(self._pages) > self.most:
-                _, gone = self._pages.popitem(last=False)
-                if gone.row >= 0:
-                    self._free.append(gone.row)
+        slot = self.slots.get(key)
+        if slot < 0:
+            if len(self.slots) >= self.most:
+                self.slots.take_first()
+            slot = self.slots.give(key)
+            if slot == len(self.at):
+                self.at.append(0.0)
+                self.changed.append(nan)
+                self.version.append(0)
+                self.links.append(_NONE)
+            else:
+                self.at[slot], self.changed[slot], self.version[slot], self.links[slot] = 0.0, nan, 0, _NONE
+                self._states[slot : slot + 1] = 0.0
         else:
-            self._pages.move_to_end(key)
-        return page
+            self.slots.touch(key)
+        return Known(self, slot)
 
     def set_state(self, page: Known, state: NDArray[np.float32]) -> None:
         """Remember the state of a page, shape (k,)."""
-        if page.row < 0:
-            page.row = self._new_row()
-        self._states[page.row] = state
+        while page.slot >= len(self._states):
+            self._states = longer(self._states)
+        self._states[page.slot] = state
 
     def state(self, key: int) -> NDArray[np.float32]:
         """Return the state of a page, shape (k,); zeros where it is not known."""
-        page = self._pages.get(key)
-        if page is None or page.row < 0:
-            return np.zeros(self._k, np.float32)
-        state: NDArray[np.float32] = self._states[page.row].copy()
+        state: NDArray[np.float32] = self.states([key])[0]
         return state
 
     def states(self, keys: Sequence[int]) -> NDArray[np.float32]:
         """Return the states of pages, shape (n, k); zeros where they are not known."""
-        pages = self._pages
-        rows = np.array([page.row if (page := pages.get(key)) is not None else -1 for key in keys], np.int64)
-        found = np.zeros((len(rows), self._k), np.float32)
-        known = rows >= 0
-        found[known] = self._states[rows[known]]
+        return self.states_at(self.slots.of(keys))
+
+    def states_at(self, slots: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return the states of pages by their numbers, shape (n, k); zeros where they are not known, or that is -1."""
+        found = np.zeros((len(slots), self.k), np.float32)
+        known = (slots >= 0) & (slots < len(self._states))
+        found[known] = self._states[slots[known]]
         return found
 
     def __getstate__(self) -> dict[str, Any]:
-        pages = list(self._pages.values())
+        columns = {name: np.array(getattr(self, name)) for name in ("at", "changed", "version")}
         return {
-            "most": self.most, "k": self._k, "keys": np.fromiter(self._pages, np.int64, len(pages)),
-            "facts": np.array([(each.at, np.nan if each.changed is None else each.changed) for each in pages]),
-            "versions": np.array([each.version for each in pages], np.int64),
-            "lengths": np.array([len(each.links) for each in pages], np.int64),
-            "links": np.concatenate([_NONE, *(each.links for each in pages)]),
-            "rows": np.array([each.row for each in pages], np.int64),
-            "states": self._states[: self._n_rows], "free": self._free,
+            "most": self.most, "k": self.k, "slots": self.slots, **columns,
+            "lengths": np.fromiter(map(len, self.links), np.int64, len(self.links)),
+            "links": b"".join(cast("list[bytes]", self.links)),
+            "states": self._states[: self.slots.used],
         }  # fmt: skip
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         Pages.__init__(self, state["k"], state["most"])
-        ends = np.cumsum(state["lengths"])
-        for i, key in enumerate(state["keys"].tolist()):
-            page = self._pages[key] = Known()
-            at, changed = state["facts"][i].tolist()
-            page.at, page.changed = at, None if np.isnan(changed) else changed
-            page.version, page.row = int(state["versions"][i]), int(state["rows"][i])
-            page.links = state["links"][ends[i] - state["lengths"][i] : ends[i]].copy()
-        self._states = state["states"].copy()
-        self._n_rows = len(self._states)
-        self._free = list(state["free"])
-
-    def _new_row(self) -> int:
-        if self._free:
-            return self._free.pop()
-        if self._n_rows == len(self._states):
-            room = max(64, len(self._states))
-            self._states = np.concatenate([self._states, np.zeros((room, self._k), np.float32)])
-        self._n_rows += 1
-        return self._n_rows - 1
+        self.slots = state["slots"]
+        for name in ("at", "changed", "version"):
+            getattr(self, name).extend(state[name].tolist())
+        ends = np.cumsum(state["lengths"]).tolist()
+        self.links = (
+            [part.copy() for part in np.split(np.frombuffer(state["links"], np.int64), ends[:-1])] if ends else []
+        )
+        self._states = state["states"]

@@ -12,6 +12,7 @@ Palotai, Farkas, Lorincz: Selection in scale-free small world (2005).
 from __future__ import annotations
 
 from collections import OrderedDict
+from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -30,6 +31,7 @@ from scrapy_focus.policies.foragers.links import LinkBook
 from scrapy_focus.policies.foragers.pages import LINKS, Known, Pages
 from scrapy_focus.policies.foragers.rates import Rates
 from scrapy_focus.policies.foragers.rules import Rules
+from scrapy_focus.policies.foragers.slots import best_first
 from scrapy_focus.policies.treeq.features import url_words
 from scrapy_focus.web.documents import document_of, shown_on
 
@@ -247,7 +249,7 @@ class Foragers(Policy):
             for link in links:
                 self._homes.set(link.key, self._hosts.setdefault(link.host, len(self._hosts)))
         if self.learns == "learned":
-            self.links.found(links)
+            self.links.found(links, came_up=source is not None and source.pick.key in self.rates)
         if source is None:
             self._placing = frozenset(link.key for link in links)
             self._start_from(links)
@@ -347,8 +349,9 @@ class Foragers(Policy):
 
     def watched(self, most: int) -> list[WatchedPage]:
         keys = list(dict.fromkeys(key for forager in self.fleet.values() for key in forager.weblog))
+        keys = self.rates.most_visited(keys, most)
         times = {key: at for key in keys if (at := self._not_before(key)) > self.now}
-        return sorted(self.rates.watched(keys, times), key=lambda page: -page.visits)[:most]
+        return self.rates.watched(keys, times)
 
     def best_arms(self, k: int) -> list[tuple[str, float, int]]:
         best = sorted(self.fleet.values(), key=lambda forager: -forager.earned)[:k]
@@ -469,8 +472,10 @@ class Foragers(Policy):
             if not any(forager.home == home for forager in self.fleet.values()):
                 self._found_colony(home, max(1, self.fewest - len(self.fleet)))
         for forager in self.fleet.values():
+            room = self._rules.weblog  # for more there is none, as all new ones are worth the same
             for link in links:
-                if self._is_home(forager, link.key):
+                if room and self._is_home(forager, link.key):
+                    room -= link.key not in forager.weblog
                     forager.weblog.setdefault(link.key, 0.0)
                     forager.urls[link.key] = link.url
             forager.keep_best()
@@ -495,8 +500,10 @@ class Foragers(Policy):
 
     def _found_colony(self, home: int, n: int) -> None:
         """Let there be so many new foragers."""
+        at_home = (key for key in self.seeds if self._home_of(key) == home)
+        weblog = dict.fromkeys(islice(at_home, self._rules.weblog), 0.0)
         for _ in range(n):
-            self._add(home, {key: 0.0 for key in self.seeds if self._home_of(key) == home})
+            self._add(home, dict(weblog))
 
     def _add(self, home: int, weblog: dict[int, float], td: Td | None = None) -> Forager | None:
         """Let there be one more forager, where there is a seat; it has not gone anywhere yet."""
@@ -570,19 +577,18 @@ class Foragers(Policy):
 
     def _begin_best(self, forager: Forager) -> bool:
         """Let a forager go where most is expected: on along its path, or anew from a page of its weblog."""
-        open_ = [] if forager.is_over() else list(forager.open)
-        keys = list(dict.fromkeys([*open_, *forager.weblog]))
-        known = [key for key in forager.weblog if key in self.rates]
-        if (chance := float(self.rng.random())) < self.explore:
-            keys = known or keys
-        elif chance < self.explore + self.roam:
-            keys = open_ or keys
-        values = self._expected(keys)
-        for at in np.lexsort((self.rng.random(len(keys)), -values)).tolist():
-            key = keys[at]
+        goes_on, chance = not forager.is_over(), float(self.rng.random())
+        known = [key for key in forager.weblog if key in self.rates] if chance < self.explore else []
+        roams = goes_on and self.explore <= chance < self.explore + self.roam
+        values = self._open_expected(forager) if goes_on and not known else np.zeros(0)
+        others = known or [key for key in ([] if roams else forager.weblog) if not goes_on or key not in forager.open]
+        keys, n_open = forager.open.keys, len(values)
+        values = np.concatenate([values, self._expected(others)])
+        for at in best_first(values, self.rng):
+            key = int(keys[at]) if at < n_open else others[at - n_open]
             if not self._can_be_had(key) or self._is_spared(key):
                 continue
-            if key not in forager.open or not open_:
+            if at >= n_open:
                 self._learn_rates(forager)
                 forager.begin_path()
             self._want(forager, forager.go(key, float(values[at])), [key])
@@ -613,14 +619,18 @@ class Foragers(Policy):
 
         Equals are in the order of chance.
         """
-        keys = list(forager.open)
-        values = self._values(forager, keys)
+        keys, values = forager.open.keys, self._open_values(forager)
         recalls = self._looks != "none" and forager.unasked < _UNASKED
-        for at in np.lexsort((self.rng.random(len(keys)), -values)).tolist():
-            if self._can_be_had(keys[at]) and (recalls or not self._is_spared(keys[at])):
-                return keys[at], float(values[at])
-            del forager.open[keys[at]]
-        return None
+        gone: list[int] = []
+        chosen = None
+        for at in best_first(values, self.rng):
+            key = int(keys[at])
+            if self._can_be_had(key) and (recalls or not self._is_spared(key)):
+                chosen = key, float(values[at])
+                break
+            gone.append(at)
+        forager.open.discard_at(gone)
+        return chosen
 
     def _values(self, forager: Forager, keys: Sequence[int]) -> NDArray[np.float64]:
         """Return what each link promises to a forager, shape (n,)."""
@@ -630,9 +640,24 @@ class Foragers(Policy):
             return self._expected(keys)
         return forager.td.value(self.pages.states(keys))
 
+    def _open_values(self, forager: Forager) -> NDArray[np.float64]:
+        """Return what each open link promises to a forager that goes by states, shape (n,)."""
+        if self.order == "random":
+            return np.zeros(len(forager.open))
+        return forager.td.value(self.pages.states_at(forager.open.slots(self.pages.slots, "pages")))
+
     def _expected(self, keys: Sequence[int]) -> NDArray[np.float64]:
         """Return how many targets are expected of each page: those that came up since its last visit, or itself."""
-        return np.maximum(self.rates.expected(keys, self.now), self.links.promises(keys))
+        return self._expected_at(self.rates.slots.of(keys), self.links.slots.of(keys))
+
+    def _open_expected(self, forager: Forager) -> NDArray[np.float64]:
+        """Return the same for each open link of a forager."""
+        open_ = forager.open
+        return self._expected_at(open_.slots(self.rates.slots, "rates"), open_.slots(self.links.slots, "links"))
+
+    def _expected_at(self, visited: NDArray[np.int64], linked: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the same for pages by their numbers."""
+        return np.maximum(self.rates.expected(visited, self.now), self.links.promises(linked))
 
     def _starts_of(self, forager: Forager) -> list[int]:
         """Return the starting list: pages that can be had, or else the one that can be had again first."""
@@ -655,9 +680,8 @@ class Foragers(Policy):
 
     def _not_before(self, key: int) -> float:
         """Return when a page may be fetched, in seconds since the epoch: not just after it was, nor after a failure."""
-        page = self.pages.get(key) if self._spares else None
-        spared = page.at + self._spares if page is not None and page.at else 0.0
-        return max(spared, self._retry_at(key))
+        at = self.pages.visited(key) if self._spares else 0.0
+        return max(at + self._spares if at else 0.0, self._retry_at(key))
 
     def _retry_at(self, key: int) -> float:
         """Return when a page may be fetched that could not be had, likewise; 0 for any other."""
@@ -688,8 +712,8 @@ class Foragers(Policy):
 
     def _is_spared(self, key: int) -> bool:
         """Whether a page was visited so shortly before that it is not fetched again."""
-        page = self.pages.get(key) if self._spares else None
-        return page is not None and page.at > 0 and self.now - page.at < self._spares
+        at = self.pages.visited(key) if self._spares else 0.0
+        return at > 0 and self.now - at < self._spares
 
     def _most_promising(self, forager: Forager, keys: list[int], n: int) -> list[int]:
         best = np.lexsort((self.rng.random(len(keys)), -self._values(forager, keys)))

@@ -9,9 +9,10 @@ import numpy as np
 
 from scrapy_focus.core.policy import WatchedPage
 from scrapy_focus.learn.changes import DAY, WATCHED, Changes
+from scrapy_focus.policies.foragers.slots import Slots, longer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -34,18 +35,20 @@ class Rates:
     def __init__(self, most: int) -> None:
         self.most = most
         self.changes = Changes()
-        self._slots: OrderedDict[int, int] = OrderedDict()  # by key
+        self.slots = Slots()
         self._records = np.zeros(0, WATCHED)
+        self._rates = np.zeros(0)  # of births, per second: it is the same from one visit to the next
+        self._last = np.zeros(0)  # visit, in seconds since the epoch
         self._urls: list[str] = []
         self._shown: OrderedDict[int, int] = OrderedDict()  # by key of a link: that of the page on which it came up
         self._born: dict[int, int] = {}  # by key of a page, since its last visit
 
     def __contains__(self, key: int) -> bool:
-        return key in self._slots
+        return key in self.slots
 
     def appeared(self, page: int, links: Sequence[Link]) -> None:
         """Links came up on a page that were on no page before."""
-        if page not in self._slots:
+        if page not in self.slots:
             return
         for link in links:
             self._shown[link.key] = page
@@ -55,42 +58,49 @@ class Rates:
     def visit(self, key: int, url: str, at: float, *, changed: bool | None, is_target: bool) -> None:
         """A page was fetched, ``at`` in seconds since the epoch."""
         page = self._shown.pop(key, None)
-        if is_target and page is not None and page in self._slots:
+        if is_target and page is not None and page in self.slots:
             self._born[page] = self._born.get(page, 0) + 1
-        slot = self._slots.get(key)
-        if slot is None:
-            self._add(key, url, self.changes.new(at))
-            return
-        self._slots.move_to_end(key)
-        born = self._born.pop(key, 0)
-        record = self._records[slot]
-        self.changes.visited(record, at, born > 0 if changed is None else changed, float(born))
+        slot = self.slots.get(key)
+        if slot < 0:
+            slot = self._new_slot(key, url)
+            self._records[slot] = self.changes.new(at)
+        else:
+            self.slots.touch(key)
+            born = self._born.pop(key, 0)
+            record = self._records[slot]
+            self.changes.visited(record, at, born > 0 if changed is None else changed, float(born))
+        known = self._records[slot : slot + 1]
+        self._rates[slot] = self.changes.all_births(known)[0]
+        self._last[slot] = known["at"][0]
 
-    def expected(self, keys: Sequence[int], now: float) -> NDArray[np.float64]:
-        """Return how many targets are expected to have come up on pages since their last visits, shape (n,).
-
-        Of pages that were never visited none is.
+    def expected(self, slots: NDArray[np.int64], now: float) -> NDArray[np.float64]:
+        """Return how many targets are expected to have come up on pages since their last visits, by the numbers of the
+        pages, shape (n,); 0 where that is -1: of pages that were never visited none is.
         """
-        slots = self._slots
-        at = np.array([slots.get(key, -1) for key in keys], np.int64)
-        known = at >= 0
-        expected = np.zeros(len(at))
+        expected = np.zeros(len(slots))
+        known = slots >= 0
         if known.any():
-            records = self._records[at[known]]
-            expected[known] = self.changes.all_births(records) * np.maximum(now - records["at"], 0.0)
+            found = slots[known]
+            expected[known] = self._rates[found] * np.maximum(now - self._last[found], 0.0)
         return expected
 
     def a_day(self, keys: Sequence[int]) -> NDArray[np.float64]:
         """Return how many targets come up on pages that were visited, a day, shape (n,)."""
-        found: NDArray[np.float64] = DAY * self.changes.all_births(self._records[[self._slots[key] for key in keys]])
+        found: NDArray[np.float64] = DAY * self._rates[self.slots.of(keys)]
         return found
 
-    def watched(self, keys: Sequence[int], next_of: dict[int, float]) -> list[WatchedPage]:
+    def most_visited(self, keys: Sequence[int], n: int) -> list[int]:
+        """Return those of the pages, up to so many, that were visited most."""
+        keys = [key for key in keys if key in self.slots]
+        visits = self._records["visits"][self.slots.of(keys)].astype(np.int64)
+        return [keys[at] for at in np.argsort(-visits, kind="stable")[:n].tolist()]
+
+    def watched(self, keys: Sequence[int], next_of: Mapping[int, float]) -> list[WatchedPage]:
         """Return what is known of pages that were visited; ``next_of``: when they may be visited again."""
-        return [self._page(key, next_of.get(key)) for key in keys if key in self._slots]
+        return [self._page(key, next_of.get(key)) for key in keys]
 
     def _page(self, key: int, due: float | None) -> WatchedPage:
-        slot = self._slots[key]
+        slot = self.slots.get(key)
         record = self._records[slot]
         low, high = self.changes.interval(record)
         return WatchedPage(
@@ -99,17 +109,17 @@ class Rates:
             targets=self.changes.births(record) * DAY, last=float(record["at"]), next=due,
         )  # fmt: skip
 
-    def _add(self, key: int, url: str, record: np.void) -> None:
-        if len(self._slots) >= self.most:
-            gone, slot = self._slots.popitem(last=False)
+    def _new_slot(self, key: int, url: str) -> int:
+        if len(self.slots) >= self.most:
+            gone, _ = self.slots.take_first()
             self._born.pop(gone, None)
-        else:
-            slot = len(self._slots)
-            if slot == len(self._records):
-                self._records = np.concatenate([self._records, np.zeros(max(64, slot), WATCHED)])
-        self._slots[key] = slot
-        self._records[slot] = record
+        slot = self.slots.give(key)
+        if slot == len(self._records):
+            self._records, self._rates, self._last = longer(self._records), longer(self._rates), longer(self._last)
         self._urls[slot : slot + 1] = [url]
+        return slot
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_records": self._records[: len(self._slots)]}
+        n = self.slots.used
+        cut = {name: getattr(self, name)[:n] for name in ("_records", "_rates", "_last")}
+        return {**self.__dict__, **cut}
