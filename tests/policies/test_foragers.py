@@ -194,6 +194,23 @@ def test_no_more_links_are_open_than_have_room() -> None:
     assert list(one.open) == [key for key in range(5001) if key != 3]
 
 
+def test_a_link_from_elsewhere_is_open_until_it_is_followed() -> None:
+    """In each path, as no page that the forager visits may have it."""
+    one = forager({1: 0.0})
+    one.offer(7)
+    one.offer(8)
+    one.begin_path()
+    one.go(1)
+    one.discover([2])
+    assert list(one.open) == [7, 8, 2]
+    one.go(7)
+    one.begin_path()
+    assert list(one.open) == [8]
+    for key in range(100, 1200):
+        one.offer(key)
+    assert list(one.offered) == [*range(200, 1200)]
+
+
 def test_all_links_of_a_page_are_looked_at() -> None:
     """As published; those to pages of the path, too, but not that to the page itself."""
     world = World({1: [1, 2], 2: [1, 5, 2]}, 1, **alone("fixed"))

@@ -494,7 +494,7 @@ class Foragers(Policy):
                 continue
             there = [forager for forager in self.fleet.values() if forager.home == other]
             if there:
-                min(there, key=lambda forager: forager.requests).discover([link.key])
+                min(there, key=lambda forager: forager.requests).offer(link.key)
             elif len(self.fleet) < self.most:
                 self._start_from([link])
 
