@@ -23,20 +23,25 @@ def watch(rates: Rates, hub: int, born: int, *, is_target: bool = True) -> None:
             rates.visit(key, "", hour * HOUR + 60, changed=None, is_target=is_target)
 
 
+def expected(rates: Rates, keys: list[int], now: float) -> list[float]:
+    """Return what is expected of pages, by their keys."""
+    return rates.expected(rates.slots.of(keys), now).tolist()
+
+
 def test_most_is_expected_where_most_targets_came_up_since_the_last_visit() -> None:
     """In proportion to the time since then; nothing of pages that were never visited."""
     rates = Rates(most=1000)
     watch(rates, 1, 3)
     watch(rates, 2, 1)
     watch(rates, 3, 3, is_target=False)
-    many, few, none, never = rates.expected([1, 2, 3, 4], 25 * HOUR)
+    many, few, none, never = expected(rates, [1, 2, 3, 4], 25 * HOUR)
     assert many == pytest.approx(3 * 6, rel=0.3)
     assert many > 2 * few > 4 * none
     assert never == 0
-    assert rates.expected([1], 31 * HOUR)[0] == pytest.approx(2 * many)
-    assert rates.expected([1], 0.0)[0] == 0
+    assert expected(rates, [1], 31 * HOUR)[0] == pytest.approx(2 * many)
+    assert expected(rates, [1], 0.0)[0] == 0
     assert rates.a_day([1])[0] == pytest.approx(many * DAY / (6 * HOUR))
-    page, other = rates.watched([1, 4, 3], {3: 5.0})
+    page, other = rates.watched([1, 3], {3: 5.0})
     assert (page.url, page.visits, page.changes, page.next) == ("http://h/1", 20, 19, None)
     assert (other.changes, other.next) == (0, 5.0)
 
@@ -66,7 +71,7 @@ def test_no_more_pages_have_rates_than_have_room() -> None:
     assert rates._born == {}, "of those that are forgotten nothing is left"
     rates.visit(4, "http://h/4", 6.0, changed=None, is_target=False)
     assert [key in rates for key in (1, 2, 3, 4, 9)] == [True, False, False, True, True]
-    assert [page.url for page in rates.watched([1, 2, 4, 9], {})] == ["http://h/1", "http://h/4", "http://h/9"]
+    assert {page.url for page in rates.watched([1, 4, 9], {})} == {"http://h/1", "http://h/4", "http://h/9"}
 
 
 def test_links_promise_what_others_of_their_kind_led_to() -> None:
@@ -78,11 +83,11 @@ def test_links_promise_what_others_of_their_kind_led_to() -> None:
         book.found([new, old])
         book.fetched(new.key, 1.0)
         book.fetched(old.key, 0.0)
-    assert not book.promises([0, 1000]).any(), "their pages came"
+    assert not book.promises(book.slots.of([0, 1000])).any(), "their pages came"
     book.found([link(n, url=f"http://h/news/{n}", tag_path="html/body/main/a") for n in range(50, 110)])
     book.found([link(2000, url="http://h/archive/2000", tag_path="html/body/nav/a")])
-    new, old, forgotten = book.promises([109, 2000, 55])
+    new, old, forgotten = book.promises(book.slots.of([109, 2000, 55]))
     assert new > 0.7
     assert 0 < old < 0.3
     assert forgotten == 0
-    assert isinstance(book.promises([]), np.ndarray)
+    assert isinstance(book.promises(book.slots.of([])), np.ndarray)
