@@ -167,7 +167,7 @@ FORAGERS: dict[str, Callable[[], Policy]] = {
 }
 SINGLE = tuple(FORAGERS)
 FORAGERS |= {
-    "learned, any host": partial(Foragers, territory="any"),
+    "learned, by host": partial(Foragers, mode="learned", territory="host"),
     "WL 2005, by host": partial(Foragers, mode="WL", preset="palotai-2005", territory="host"),
 }
 OTHERS: dict[str, Callable[[], Policy]] = {**news.POLICIES, "restarts 6 h": partial(Restarts, every=0.25)}
@@ -183,7 +183,7 @@ EXPERIMENTS = {
     ),
     "web": Experiment(
         sites={"12 hosts": None}, days=news.DAYS, rates=(2_000,), latency=news.LATENCY, roots=(),
-        policies=("learned", "learned, any host", "WL 2005", "WL 2005, by host", "RL 2005", "Revisits", "lists"),
+        policies=("learned", "learned, by host", "WL 2005", "WL 2005, by host", "RL 2005", "Revisits", "lists"),
         goal=QuickNews,
     ),
 }  # fmt: skip

@@ -219,7 +219,7 @@ class Driver:
             self.seen.add(key)
         others = rng.choice(self.pages, REMEMBERED, replace=False) + 1
         for start in range(0, REMEMBERED if policy.learns == "learned" else 0, BATCH):
-            policy.links.found([web.link(int(key)) for key in others[start : start + BATCH]])
+            policy.links.found([web.link(int(key)) for key in others[start : start + BATCH]], policy.now)
 
     def _send_out(self, policy: Foragers) -> None:
         """Let all foragers be in the middle of a path, with full weblogs."""

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from crawls import Crawled
 
 SCHEDULERS: list[dict[str, Any]] = [  # each with what else it takes
-    {"SCHEDULER": f"scrapy_focus.{name}"} for name in ("FreshScheduler", "ForagerScheduler")
+    {"SCHEDULER": "scrapy_focus.FreshScheduler"},
+    {"SCHEDULER": "scrapy_focus.ForagerScheduler", "FOCUS_POLICY_PARAMS": {"territory": "host"}},
 ]
 SPEED = 20_000.0  # an hour in 0.2 s
 HOSTS = 5

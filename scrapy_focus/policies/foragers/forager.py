@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _SENT = 20_000  # documents that a forager remembers to have sent
 _OPEN = 5_000  # links of a path that it may still follow
+_OFFERED = 1_000  # links from elsewhere that it did not follow yet
 
 
 class Step:
@@ -84,6 +85,7 @@ class Forager:
         self.unasked = 0  # steps since the last request: those to pages that were visited just before
         self.path: list[tuple[int, float]] = []  # pages in order, each with the reward of its step
         self.open = OpenLinks()  # of the path
+        self.offered: OrderedDict[int, None] = OrderedDict()  # links from elsewhere, open in each path until followed
         self.visited: set[int] = set()  # pages of the path
         self.step: Step | None = None  # that it is at
         self.urls: dict[int, str] = {}  # of the pages of its weblog and its path
@@ -130,12 +132,14 @@ class Forager:
         self.path.clear()
         self.open.clear()
         self.visited.clear()
+        self.discover(self.offered)
         self._before = None
         self.urls = {key: url for key, url in self.urls.items() if key in self.weblog}
 
     def go(self, key: int, value: float = 0.0) -> Step:
         """Begin a step to a page."""
         self.open.discard(key)
+        self.offered.pop(key, None)
         self.visited.add(key)
         self.step = Step(key, value)
         return self.step
@@ -147,6 +151,13 @@ class Forager:
                 return
             if key not in self.visited:
                 self.open.add(key)
+
+    def offer(self, key: int) -> None:
+        """Let a link be open that was found elsewhere, until it is followed: no page on its paths may have it."""
+        self.offered[key] = None
+        if len(self.offered) > _OFFERED:
+            self.offered.popitem(last=False)
+        self.discover([key])
 
     def wants_to_send(self, key: int, version: int, changed: float | None, now: float) -> bool:
         """Whether it sends a document: one that changed in the last hours and that it did not send yet (algorithm 5).

@@ -68,7 +68,7 @@ class LinkBook:
             self.values.learn(self._rows[slot], reward)
 
     def arms(self, slots: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return where links were found, as numbers that stand for places on pages; -1 where nobody knows, shape (n,)."""
+        """Return where links were found, as numbers of places on pages, shape (n,); -1 where nobody knows."""
         places = self._rows[slots, -1].astype(np.int64)
         return np.where(places != NOTHING, places % _ARMS, -1)
 

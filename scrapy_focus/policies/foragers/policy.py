@@ -86,8 +86,9 @@ class Foragers(Policy):
     order
         Which link is next: that of the most value, or one at ``"random"``.
     territory
-        Where a forager goes: to ``"any"`` host, the default with a preset, or on the ``"host"`` of its first starting
-        point alone. Then each host of the seeds has one at least, and so has any other one as long as there is room.
+        Where a forager goes: to ``"any"`` host, or on the ``"host"`` of its first starting point alone. Then each host
+        of the seeds has one at least, and so has any other one as long as there is room. So all are asked at the same
+        time, where each may be asked only now and then.
     shortest
         Seconds for which a page is not fetched again: what was seen of it is remembered.
     roam
@@ -139,7 +140,7 @@ class Foragers(Policy):
         mode: Mode | None = None,
         lookahead: Literal["full", "none"] | int = "none",
         order: Order = "value",
-        territory: Territory | None = None,
+        territory: Territory = "any",
         shortest: float = 60.0,
         roam: float = 0.2,
         explore: float = 0.1,
@@ -150,7 +151,7 @@ class Foragers(Policy):
     ) -> None:
         check_kinds(
             self, mode=(mode, one_of(get_args(Mode)).or_none()), order=(order, one_of(get_args(Order))),
-            territory=(territory, one_of(get_args(Territory)).or_none()), shortest=(shortest, NUMBER),
+            territory=(territory, one_of(get_args(Territory))), shortest=(shortest, NUMBER),
             roam=(roam, NUMBER), explore=(explore, NUMBER), fewest=(fewest, WHOLE), most=(most, WHOLE),
             rules=(rules, DICT.or_none()),
             preset=(preset, one_of(("", PUBLISHED))),
@@ -238,8 +239,7 @@ class Foragers(Policy):
         self._moved: OrderedDict[int, int] = OrderedDict()  # by key of a page: the key by which it is known
         self._failing: OrderedDict[int, tuple[int, float]] = OrderedDict()  # misses, and when to ask again
         self._sample: list[int] = []  # pages that were read before the states were made
-        is_bound = (self.territory or ("any" if self.preset else "host")) == "host"
-        self._homes = KeyMap() if is_bound else None  # number of the host, by key
+        self._homes = KeyMap() if self.territory == "host" else None  # number of the host, by key
         self._hosts: dict[str, int] = {}
         self._placing: frozenset[int] = frozenset()  # keys that will wait in a moment
         super().open(frontier, rng, mission)
@@ -498,7 +498,7 @@ class Foragers(Policy):
                 continue
             there = [forager for forager in self.fleet.values() if forager.home == other]
             if there:
-                min(there, key=lambda forager: forager.requests).discover([link.key])
+                min(there, key=lambda forager: forager.requests).offer(link.key)
             elif len(self.fleet) < self.most:
                 self._start_from([link])
 
