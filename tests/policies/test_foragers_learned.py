@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from scrapy_focus import Crawl, Foragers, memory_frontier
 from scrapy_focus.learn.changes import DAY
 from scrapy_focus.policies.foragers.links import LinkBook
 from scrapy_focus.policies.foragers.rates import Rates
@@ -80,14 +81,71 @@ def test_links_promise_what_others_of_their_kind_led_to() -> None:
     for n in range(40):
         new = link(n, url=f"http://h/news/{n}", tag_path="html/body/main/a")
         old = link(1000 + n, url=f"http://h/archive/{n}", tag_path="html/body/nav/a")
-        book.found([new, old])
+        book.found([new, old], 0.0)
         book.fetched(new.key, 1.0)
         book.fetched(old.key, 0.0)
     assert not book.promises(book.slots.of([0, 1000])).any(), "their pages came"
-    book.found([link(n, url=f"http://h/news/{n}", tag_path="html/body/main/a") for n in range(50, 110)])
-    book.found([link(2000, url="http://h/archive/2000", tag_path="html/body/nav/a")])
+    book.found([link(n, url=f"http://h/news/{n}", tag_path="html/body/main/a") for n in range(50, 110)], 0.0)
+    book.found([link(2000, url="http://h/archive/2000", tag_path="html/body/nav/a")], 0.0)
     new, old, forgotten = book.promises(book.slots.of([109, 2000, 55]))
     assert new > 0.7
     assert 0 < old < 0.3
     assert forgotten == 0
     assert isinstance(book.promises(book.slots.of([])), np.ndarray)
+
+
+def test_links_that_came_up_are_told_from_others_that_look_the_same() -> None:
+    """What leads to new pages looks like what leads to old ones, but it was not there at the last visit."""
+    book = LinkBook(most=200)
+    for n in range(0, 120, 2):
+        new, old = (link(key, url=f"http://h/{key}", tag_path="html/body/main/a") for key in (n, n + 1))
+        book.found([new], 0.0, came_up=True)
+        book.found([old], 0.0)
+        book.fetched(new.key, 1.0)
+        book.fetched(old.key, 0.0)
+    new, old = (link(key, url=f"http://h/{key}", tag_path="html/body/main/a") for key in (200, 201))
+    book.found([new], 0.0, came_up=True)
+    book.found([old], 0.0)
+    promised = book.promises(book.slots.of([200, 201]))
+    assert promised[0] > 0.8
+    assert promised[1] < 0.2
+    apart = book.arms(book.slots.of([200, 201]))
+    assert apart[0] != apart[1]
+
+
+def test_of_pages_that_were_never_visited_is_expected_what_came_up_on_pages_like_them() -> None:
+    """Pages to which links in the same place lead are alike."""
+    rates = Rates(most=10_000)
+    for hub in range(1, 31):
+        arm, born = (3, 2) if hub % 2 else (5, 0)
+        for hour in range(8):
+            rates.visit(hub, f"http://h/{hub}", hour * HOUR, changed=None, is_target=False, arm=arm)
+            fresh = [1000 * hub + 10 * hour + n for n in range(born)]
+            rates.appeared(hub, links(*fresh))
+            for key in fresh:
+                rates.visit(key, "", hour * HOUR + 60, changed=None, is_target=True)
+    much, little, again, unknown = (HOUR * rates.first(np.array([3, 5, 3, -1]))).tolist()
+    assert much == again > unknown > little
+    assert much == pytest.approx(2, rel=0.5)
+    assert little < 0.1
+
+
+def test_where_most_is_expected_a_link_waits_or_a_page() -> None:
+    """A link promises more the longer it is known, where what it leads to is like pages on which targets come up."""
+    policy = Foragers()
+    crawl = Crawl(policy, frontier=memory_frontier, seed=0, strict=True)
+    crawl.add([link(1)])
+    policy.links.found([link(2, tag_path="html/body/nav/a")], 0.0)
+    [arm] = policy.links.arms(policy.links.slots.of([2])).tolist()
+    for key in range(50, 90):
+        for hour in range(6):
+            policy.rates.visit(key, "", hour * HOUR, changed=None, is_target=False, arm=arm)
+            policy.rates.appeared(key, links(100 * key + hour))
+            policy.rates.visit(100 * key + hour, "", hour * HOUR + 1, changed=None, is_target=True)
+    policy.now = HOUR
+    soon, known = policy._expected([2, 50]).tolist()
+    policy.now = 10 * HOUR
+    later = policy._expected([2])[0]
+    assert later == pytest.approx(10 * HOUR * policy.rates.first(np.array([arm]))[0])
+    assert later > soon
+    assert known == 0.0, "it was visited after that time"

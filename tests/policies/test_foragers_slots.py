@@ -146,11 +146,11 @@ def test_links_promise_by_their_own_features() -> None:
     """A link that was forgotten promises nothing, and one that has its place promises what it does itself."""
     links = [Link(f"http://a.test/{'news' if key % 2 else 'help'}/{key}", key) for key in range(200)]
     book = LinkBook(50)
-    book.found(links[:100])
+    book.found(links[:100], 0.0)
     assert book.promises(book.slots.of(range(50))).tolist() == [0.0] * 50
     for key in range(50, 100):
         book.fetched(key, float(key % 2))
-    book.found(links[100:140])
+    book.found(links[100:140], 0.0)
     for each in (book, stored(book)):
         assert isinstance(each, LinkBook)
         promised = each.promises(each.slots.of(range(200)))
