@@ -32,16 +32,14 @@ _OFFERED = 1_000  # links from elsewhere that it did not follow yet
 class Step:
     """One page of a path, and those that are looked at from there."""
 
-    __slots__ = ("earned", "is_looked", "key", "reward", "state", "value", "waits")
+    __slots__ = ("is_looked", "key", "reward", "value", "waits")
 
     def __init__(self, key: int, value: float) -> None:
         self.key = key
         self.value = value  # that was expected when it was chosen
         self.reward = 0.0  # so far, of this page and those that were looked at
-        self.earned = 0  # documents among these that nobody sent before
         self.is_looked = False  # whether the links of the page were looked at
         self.waits: dict[int, None] = {}  # keys of the pages that have not come
-        self.state: NDArray[np.float32] | None = None
 
 
 class Forager:
@@ -76,7 +74,6 @@ class Forager:
         self.td = td
         self.rules = rules
         self.score = rules.first
-        self.parent = -1
         self.children = 0
         self.sent = 0  # documents
         self.earned = 0  # of these, those that nobody sent before
@@ -122,10 +119,6 @@ class Forager:
         """Let the weblog be in the order of its values, and no longer than it may be."""
         best = sorted(self.weblog.items(), key=lambda entry: -entry[1])
         self.weblog = dict(best[: self.rules.weblog])
-
-    def starts(self) -> list[int]:
-        """Return the starting list: the best pages of the weblog (algorithm 1)."""
-        return list(self.weblog)[: self.rules.start]
 
     def begin_path(self) -> None:
         """Forget the path (algorithm 11)."""
@@ -182,7 +175,6 @@ class Forager:
             self.score += self.rules.gain
         if self.step is not None:
             self.step.reward += self.rules.reward if is_new else -self.rules.penalty
-            self.step.earned += is_new
 
     def end_step(self, state: NDArray[np.float32], *, learns: bool) -> None:
         """All pages of the step have come: learn from it, if this one learns the order of links (algorithm 4).

@@ -161,6 +161,12 @@ class Foragers(Policy):
             raise ConfigError(
                 f"Foragers(lookahead={brief(lookahead)}): lookahead is 'full', 'none', or a number of links from 1"
             )
+        if mode in (None, "learned") and not preset and (lookahead, order) != ("none", "value"):
+            raise ConfigError(
+                f"Foragers(mode={mode!r}, lookahead={lookahead!r}, order={order!r}): 'learned' foragers, the default, "
+                "look at no links beforehand, and go where most is expected; choose another mode, or leave lookahead "
+                "and order as they are"
+            )
         if preset and mode == "learned":
             raise ConfigError(
                 f"Foragers(mode={mode!r}, preset={preset!r}): 'learned' is beyond what was published; choose another "
@@ -228,7 +234,6 @@ class Foragers(Policy):
         self.fleet: dict[int, Forager] = {}  # by number, in the order of turns
         self.seeds: dict[int, str] = {}  # their URLs, by key
         self.born = 0  # foragers so far
-        self.died = 0
         self.sent = 0  # documents, by those that are dead, too
         self.earned = 0
         self._turn = 0  # seat of the forager whose turn it is
@@ -580,13 +585,35 @@ class Foragers(Policy):
         return True
 
     def _begin_best(self, forager: Forager) -> bool:
-        """Let a forager go where most is expected: on along its path, or anew from a page of its weblog."""
-        goes_on, chance = not forager.is_over(), float(self.rng.random())
+        """Let a forager go where most is expected: on along its path, or anew from a page of its weblog.
+
+        ``False`` where it has nowhere to go.
+        """
+        chance = float(self.rng.random())
         known = [key for key in forager.weblog if key in self.rates] if chance < self.explore else []
-        roams = goes_on and self.explore <= chance < self.explore + self.roam
-        values = self._open_expected(forager) if goes_on and not known else np.zeros(0)
-        others = known or [key for key in ([] if roams else forager.weblog) if not goes_on or key not in forager.open]
+        if known and self._go_to_best(forager, known):
+            return True
+        roams = self.explore <= chance < self.explore + self.roam
+        if roams and self._go_to_best(forager, [], on_path=True):
+            return True
+        if self._go_to_best(forager, list(forager.weblog), on_path=True):
+            return True
+        self._learn_rates(forager)
+        forager.begin_path()
+        starts = self._starts_of(forager)
+        if starts:
+            first = min(starts, key=self._not_before)
+            self._want(forager, forager.go(first), [first])
+        return bool(starts)
+
+    def _go_to_best(self, forager: Forager, others: list[int], *, on_path: bool = False) -> bool:
+        """Let a forager go where most is expected, to an open link of its path or else to begin a new one.
+
+        ``False`` where none of these pages can be had now.
+        """
+        values = self._open_expected(forager) if on_path and not forager.is_over() else np.zeros(0)
         keys, n_open = forager.open.keys, len(values)
+        others = [key for key in others if not n_open or key not in forager.open]
         values = np.concatenate([values, self._expected(others)])
         for at in best_first(values, self.rng):
             key = int(keys[at]) if at < n_open else others[at - n_open]
@@ -597,13 +624,7 @@ class Foragers(Policy):
                 forager.begin_path()
             self._want(forager, forager.go(key, float(values[at])), [key])
             return True
-        self._learn_rates(forager)
-        forager.begin_path()
-        starts = self._starts_of(forager)
-        if starts:
-            first = min(starts, key=self._not_before)
-            self._want(forager, forager.go(first), [first])
-        return bool(starts)
+        return False
 
     def _learn_rates(self, forager: Forager) -> None:
         """Let the pages on which most targets come up be in the weblog."""
@@ -785,7 +806,6 @@ class Foragers(Policy):
             self._multiply(forager)
         elif forager.score <= rules.low and len(self.fleet) > self.fewest and not self._is_last_at_home(forager):
             del self.fleet[forager.number]  # it is between two steps, and waits for nothing
-            self.died += 1
 
     def _is_last_at_home(self, forager: Forager) -> bool:
         return forager.home >= 0 and sum(other.home == forager.home for other in self.fleet.values()) < 2
@@ -797,7 +817,7 @@ class Foragers(Policy):
         child = self._add(parent.home, weblog, parent.td.copy() if self.learns_order else None)
         if child is None:
             return
-        child.urls, child.parent = urls, parent.number
+        child.urls = urls
         parent.children += 1
         parent.score = child.score = self._rules.first
         self._go_on(child)
