@@ -19,9 +19,8 @@ import numpy as np
 
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.frontier import Ranks
-from scrapy_focus.core.parameters import DICT, NUMBER, WHOLE, check_kinds, one_of, parameter
+from scrapy_focus.core.parameters import DICT, NUMBER, WHOLE, Kind, check_kinds, one_of, parameter
 from scrapy_focus.core.policy import Policy, PolicyTable
-from scrapy_focus.core.printable import brief
 from scrapy_focus.core.types import Placement, State
 from scrapy_focus.frontiers.keys import KeyMap
 from scrapy_focus.learn.states import TextStates
@@ -62,6 +61,15 @@ _LONGEST = 14 * 86400.0  # of such a time
 _UNASKED = 10  # steps in a row to pages that were visited just before, without a request
 _SHORTLY = 1.0  # seconds until it is looked again whether hosts are free that all are wanted of
 _FOR_NOW = (408, 429)  # errors below 500 that pass
+
+
+def _is_lookahead(value: object) -> bool:
+    if isinstance(value, str):
+        return value in ("full", "none")
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+
+
+_LOOKAHEAD = Kind("'full', 'none', or a number of links from 1", _is_lookahead)
 
 
 class Foragers(Policy):
@@ -107,7 +115,7 @@ class Foragers(Policy):
     -----
     *Turns*: a forager has the requests of a turn, its step is ended, then it multiplies, dies, or stays, and the next
     one has its turn. Where it can get nothing now, because its pages are on their way or their hosts busy, the others
-    are served.
+    are served. Of ``"learned"`` foragers, the one that expects most has the next request.
 
     *What is sent*: the goal says what a page is worth, and what it rewards nobody sent before. Whether a page is young
     is read from its dates. So with any goal, foragers are rewarded for what it rewards; with a
@@ -153,14 +161,8 @@ class Foragers(Policy):
             self, mode=(mode, one_of(get_args(Mode)).or_none()), order=(order, one_of(get_args(Order))),
             territory=(territory, one_of(get_args(Territory))), shortest=(shortest, NUMBER),
             roam=(roam, NUMBER), explore=(explore, NUMBER), fewest=(fewest, WHOLE), most=(most, WHOLE),
-            rules=(rules, DICT.or_none()),
-            preset=(preset, one_of(("", PUBLISHED))),
+            rules=(rules, DICT.or_none()), preset=(preset, one_of(("", PUBLISHED))), lookahead=(lookahead, _LOOKAHEAD),
         )  # fmt: skip
-        is_number = isinstance(lookahead, int) and not isinstance(lookahead, bool) and lookahead > 0
-        if not is_number and lookahead not in ("full", "none"):
-            raise ConfigError(
-                f"Foragers(lookahead={brief(lookahead)}): lookahead is 'full', 'none', or a number of links from 1"
-            )
         if mode in (None, "learned") and not preset and (lookahead, order) != ("none", "value"):
             raise ConfigError(
                 f"Foragers(mode={mode!r}, lookahead={lookahead!r}, order={order!r}): 'learned' foragers, the default, "
