@@ -660,15 +660,13 @@ class Foragers(Policy):
         return chosen
 
     def _values(self, forager: Forager, keys: Sequence[int]) -> NDArray[np.float64]:
-        """Return what each link promises to a forager, shape (n,)."""
+        """Return what each link promises to a forager that goes by states, shape (n,)."""
         if self.order == "random":
             return np.zeros(len(keys))
-        if self.learns == "learned":
-            return self._expected(keys)
         return forager.td.value(self.pages.states(keys))
 
     def _open_values(self, forager: Forager) -> NDArray[np.float64]:
-        """Return what each open link promises to a forager that goes by states, shape (n,)."""
+        """Return the same for each open link of a forager."""
         if self.order == "random":
             return np.zeros(len(forager.open))
         return forager.td.value(self.pages.states_at(forager.open.slots(self.pages.slots, "pages")))
