@@ -1,12 +1,12 @@
 """What foragers find on news sites that change, what it costs, and whether it is what their authors found.
 
-Three experiments. ``paper`` has the nine measures of Palotai, Farkas and Lőrincz (``scrapy_focus/replay/foraging.py``),
-beside the figures that they published. Its sites are small worlds of news, and the same with the links of articles
-exchanged at random; near, or with new articles on lists far from the front page. Crawls begin with the front page and
-nine sections, a download takes 2.6 seconds, and the reinforcing agent pays for each version of a document that is no
-older than a day. ``news`` has the four sites of ``news.py`` on a budget, crawls that
-begin with the front page alone, and pays for each article once.
-``web`` is the same on twelve hosts that link to each other, each of another manner; crawls begin with all front pages.
+Three experiments. ``paper`` has the nine measures of Palotai, Farkas and Lőrincz (``replay/foraging.py``), beside the
+figures that they published. Its sites are small worlds of news, and the same with the links of articles exchanged at
+random; near, or with new articles on lists far from the front page. Crawls begin with the front page and nine sections,
+a download takes 2.6 seconds, and the reinforcing agent pays for each version of a document that is no older than a day.
+``news`` has the four sites of ``news.py`` on a budget; crawls begin with the front page alone, and each article pays
+once. ``web`` is the same on twelve hosts that link to each other, each of another manner; crawls begin with all front
+pages.
 
 The discovery of what is born is measured alike: articles count that are born from hour 24 on until 6 hours before the
 end, from their birth to their first visit. WL, RL and WLRL are ``Foragers`` with its own defaults, and as published

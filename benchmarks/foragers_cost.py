@@ -338,7 +338,8 @@ def stored(name: str, pages: int, per_day: int) -> dict[str, float]:
         classes = classes_of(type(driver.policy), Classes())
         pickled = classes.dumps(driver.policy)
         found = {
-            "checkpoint ms": 1000 * float(np.median(longest)), "pickle ms": 1000 * cpu(lambda: classes.dumps(driver.policy)),
+            "checkpoint ms": 1000 * float(np.median(longest)),
+            "pickle ms": 1000 * cpu(lambda: classes.dumps(driver.policy)),
             "pickled kB": len(pickled) / 1000, "read ms": 1000 * cpu(lambda: classes.loads(pickled)),
         }  # fmt: skip
         crawl.close()

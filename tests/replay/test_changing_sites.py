@@ -142,7 +142,8 @@ def test_a_web_of_news_hosts_can_be_recorded(tmp_path: Path) -> None:
     web = NewsWeb(manners, days=0.3)
     with SiteWriter(tmp_path / "web.sqlite", roots=web.roots) as writer:
         for url, since, made in web.versions():
-            writer.add(Answer(url=url, status=made.status, headers={"Content-Type": made.mime}, body=made.body, since=since))  # fmt: skip
+            headers = {"Content-Type": made.mime}
+            writer.add(Answer(url=url, status=made.status, headers=headers, body=made.body, since=since))
         assert writer.finish().missing == 0
     policy = Following(every=HOUR)
     site = RecordedSite(tmp_path / "web.sqlite")
