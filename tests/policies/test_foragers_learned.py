@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from scrapy_focus import Crawl, Foragers, memory_frontier
+from scrapy_focus import Crawl, Foragers, Outcome, memory_frontier
 from scrapy_focus.learn.changes import DAY
 from scrapy_focus.policies.foragers.links import LinkBook
 from scrapy_focus.policies.foragers.rates import Rates
@@ -149,3 +149,20 @@ def test_where_most_is_expected_a_link_waits_or_a_page() -> None:
     assert later == pytest.approx(10 * HOUR * policy.rates.first(np.array([arm]))[0])
     assert later > soon
     assert known == 0.0, "it was visited after that time"
+
+
+def test_a_page_of_the_weblog_begins_a_new_path() -> None:
+    """What the weblog knows is learned then; a link of the path goes on with it."""
+    for explore, roam in ((0.5, 0.0), (0.0, 1.0)):
+        policy = Foragers(fewest=1, most=1, shortest=0, explore=explore, roam=roam, rules={"steps": 1000})
+        crawl = Crawl(policy, frontier=memory_frontier, seed=0, strict=True, goal=lambda outcome: 0.0)
+        crawl.add([link(1)])
+        longest = 0
+        for turn in range(60):
+            pick = crawl.next()
+            assert pick is not None
+            crawl.report(Outcome(pick, 200, "text/html"), links(pick.key % 500 + 1, 1000 + turn))
+            [forager] = policy.fleet.values()
+            longest = max(longest, len(forager.path))
+        assert len(forager.weblog) > 3 or not explore
+        assert longest < 20 if explore else longest >= 59
