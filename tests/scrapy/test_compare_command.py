@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from unittest.mock import patch
 
 import pytest
+from forked import Forked
 from scrapy.cmdline import execute
 
 from scrapy_focus.recordings.importers.base import record
@@ -68,11 +69,11 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def start(project: Path, *words: str) -> subprocess.Popen[str]:
+def start(project: Path, *words: str) -> Forked:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SCRAPY_")}
     command = [sys.executable, "-m", "scrapy", "focus-compare", *words]
     pipe = subprocess.PIPE
-    return subprocess.Popen(command, cwd=project, stdout=pipe, stderr=pipe, text=True, env=environment)
+    return Forked(command, cwd=project, stdout=pipe, stderr=pipe, text=True, env=environment)
 
 
 def run(project: Path, *words: str, expect: int = 0) -> tuple[str, str]:

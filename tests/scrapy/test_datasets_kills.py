@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from forked import Forked
 from scrapy.exceptions import DropItem
 
 from scrapy_focus.sites.portal.portal import StatisticsPortal
@@ -162,7 +163,7 @@ class Crawls:
         """Run to the end, or until something is so; return the exit status."""
         env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(self.folder), str(PROJECT.parent)])}
         with (self.folder / "log").open("ab") as log:
-            process = subprocess.Popen(self.command, cwd=PROJECT, env=env, stderr=log, stdout=log)
+            process = Forked(self.command, cwd=PROJECT, env=env, stderr=log, stdout=log)
             try:
                 while until is not None and process.poll() is None and not until():
                     time.sleep(0.002)

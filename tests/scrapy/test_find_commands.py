@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from crawls import crawl
+from forked import Forked
 from mocksite import MockSite
 from scrapy.exceptions import UsageError
 
@@ -40,12 +41,12 @@ FAST = ["-s", "DOWNLOAD_DELAY=0", "-s", "RETRY_TIMES=0"]
 PDF = b"%PDF-1.4\n" + b"x" * 100
 
 
-def start(folder: Path, *words: str, **more: Any) -> subprocess.Popen[str]:
+def start(folder: Path, *words: str, **more: Any) -> Forked:
     """Start ``python -m scrapy_focus`` in a folder."""
     command = [sys.executable, "-m", "scrapy_focus", *words]
     env = {name: value for name, value in os.environ.items() if not name.startswith("SCRAPY_")}
     pipe = subprocess.PIPE
-    return subprocess.Popen(command, cwd=folder, stdout=pipe, stderr=pipe, text=True, env=env, **more)
+    return Forked(command, cwd=folder, stdout=pipe, stderr=pipe, text=True, env=env, **more)
 
 
 def run(folder: Path, *words: str, expect: int = 0) -> tuple[str, str]:

@@ -8,7 +8,6 @@ import os
 import random
 import re
 import signal
-import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import pytest
 from crawls import BREADTH_FIRST, STOCK, Crawled, crawl
+from forked import run as run_forked
 from mocksite import MockSite
 from scrapy import Request, signals
 from scrapy.exceptions import UsageError
@@ -35,6 +35,7 @@ from tests.made import HANG
 from tests.pages import Reader
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Iterator
 
 ROOT = Path(__file__).parents[2]
@@ -184,7 +185,7 @@ def test_the_most_important_pages_come_with_a_fifth_of_the_budget(tmp_path: Path
 def run(server: SiteServer, out: Path, until: int = 0) -> int:
     command = [sys.executable, "-c", RUN, server.url, str(out), str(until)]
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.run(command, env=env, check=False, capture_output=True, timeout=HANG).returncode
+    return run_forked(command, env=env, check=False, capture_output=True, timeout=HANG).returncode
 
 
 def test_killed_and_resumed(tmp_path: Path) -> None:
@@ -356,7 +357,7 @@ def command(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
         "c.execute(['scrapy', 'focus-important', *sys.argv[1:]])"
     )
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.run(
+    return run_forked(
         [sys.executable, "-c", code, *words], cwd=folder, env=env, check=False, capture_output=True, text=True, timeout=HANG
     )  # fmt: skip
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from forked import Forked
 from mocksite import MockSite
 from scrapy.cmdline import execute
 
@@ -169,14 +170,14 @@ def test_bad_arguments_are_explained(
 
 
 @pytest.fixture
-def running(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
+def running(tmp_path: Path) -> Iterator[tuple[Forked, Path]]:
     """A crawl of the example project that goes on and on, and its JOBDIR."""
     with MockSite(latency=0.02) as site:
         root, out = site.url("/page/0/5000"), tmp_path / "found"
         words = ["crawl", "datasets", "-a", f"root={root}", "-a", f"out={out}", "-s", f"JOBDIR={tmp_path / 'job'}"]
         words += ["-s", "FOCUS_CHECKPOINT_EVERY=5", "-s", "DOWNLOAD_DELAY=0", "-s", "TELNETCONSOLE_ENABLED=0"]
         words += ["-s", "AUTOTHROTTLE_ENABLED=0", "-s", "ROBOTSTXT_OBEY=0", "-s", "REMOTE_CONTROL_ENABLED=0"]
-        process = subprocess.Popen([sys.executable, "-m", "scrapy", *words], cwd=EXAMPLE, stderr=subprocess.DEVNULL)
+        process = Forked([sys.executable, "-m", "scrapy", *words], cwd=EXAMPLE, stderr=subprocess.DEVNULL)
         try:
             yield process, tmp_path / "job"
         finally:
@@ -184,9 +185,7 @@ def running(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
             process.wait()
 
 
-def test_a_crawl_can_be_watched(
-    running: tuple[subprocess.Popen[bytes], Path], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_crawl_can_be_watched(running: tuple[Forked, Path], capsys: pytest.CaptureFixture[str]) -> None:
     """While it runs, it is said to, and a check is refused; after a kill it is said to be killed, and is well."""
     process, jobdir = running
     end = time.monotonic() + HANG

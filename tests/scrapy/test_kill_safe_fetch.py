@@ -6,13 +6,13 @@ import os
 import random
 import re
 import signal
-import subprocess
 import sys
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from crawls import BREADTH_FIRST, Follower, crawl
+from forked import run as run_forked
 from mocksite import MockSite, tree_page, tree_paths
 from soaked import SUBJECTS, Cradle, Soak, SoakSite
 
@@ -62,7 +62,7 @@ def run(folder: Path, site: MockSite, at: str, **settings: Any) -> tuple[int, st
     command += ["-a", f"root={site.url(f'/page/0/{PAGES}')}"]
     for name, value in {**given, **settings}.items():
         command += ["-s", f"{name}={value}"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=90)
+    done = run_forked(command, cwd=folder, capture_output=True, text=True, check=False, timeout=90)
     return done.returncode, done.stderr
 
 

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from crawls import BASE, STOCK, crawl
+from forked import Forked
 from mocksite import MockSite, Seen, tree_paths
 from oddsite import EXPECTED, HUGE, LARGE, LEADS, PLAIN, OddSite
 from scrapy.cmdline import execute
@@ -52,11 +53,11 @@ QUICK = [
 ]
 
 
-def start(folder: Path, *words: str) -> subprocess.Popen[str]:
+def start(folder: Path, *words: str) -> Forked:
     """Start the command in a folder."""
     command = [sys.executable, "-m", "scrapy", "focus-record", *QUICK, *words]
     pipe = subprocess.PIPE
-    return subprocess.Popen(command, cwd=folder, stdout=pipe, stderr=pipe, text=True, env=environment())
+    return Forked(command, cwd=folder, stdout=pipe, stderr=pipe, text=True, env=environment())
 
 
 def environment() -> dict[str, str]:

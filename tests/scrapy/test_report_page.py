@@ -8,7 +8,6 @@ import os
 import re
 import shutil
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 from copysite import CopySite
 from crawls import crawl
+from forked import Forked
 from mocksite import MockSite
 
 from scrapy_focus.commands.report import ReportCommand
@@ -33,6 +33,7 @@ from tests.made import HANG
 from tests.pages import Reader
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Callable, Iterator
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -71,12 +72,12 @@ def server() -> Iterator[SiteServer]:
         yield running
 
 
-def start(server: SiteServer, folder: Path, until: int = 0) -> subprocess.Popen[bytes]:
+def start(server: SiteServer, folder: Path, until: int = 0) -> Forked:
     """Start the spider in a process of its own, to be killed after so many outcomes of this run."""
     words = [sys.executable, "-c", RUN, server.url, str(folder / "out"), str(folder / "job"), str(until)]
     with (folder / "log").open("ab") as log:
         env = {**os.environ, "PYTHONPATH": str(ROOT)}
-        return subprocess.Popen(words, env=env, stdout=log, stderr=log)
+        return Forked(words, env=env, stdout=log, stderr=log)
 
 
 def run(server: SiteServer, folder: Path, until: int = 0) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import resource
 import shutil
 import subprocess
 import sys
@@ -13,12 +12,13 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from forked import Forked
+from forked import run as run_forked
 from mocksite import MockSite, tree_paths
 
 from tests.made import HANG
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
 PAGES = 200
@@ -56,12 +56,12 @@ def command(folder: Path, site: MockSite, **settings: Any) -> list[str]:
 
 
 def run(command: list[str], **options: Any) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=HANG, **options)
+    """Crawl, in a fork."""
+    return run_forked(command, capture_output=True, text=True, timeout=HANG, **options)
 
 
-def limited(size: int) -> Callable[[], None]:
-    """Return what lets no file of a process grow above a size, in bytes: as if the disk were full there."""
-    return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+def run_other(command: list[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=HANG)
 
 
 def content(folder: Path) -> dict[str, bytes]:
@@ -94,11 +94,11 @@ def small_disk(tmp_path: Path):
     """A file system of its own with little room; only where one may be mounted."""
     folder = tmp_path / "disk"
     folder.mkdir()
-    mounted = shutil.which("mount") and run(["mount", "-t", "tmpfs", "-o", "size=600k", "none", str(folder)])
+    mounted = shutil.which("mount") and run_other(["mount", "-t", "tmpfs", "-o", "size=600k", "none", str(folder)])
     if not mounted or mounted.returncode:
         pytest.skip("nothing can be mounted here")
     yield folder
-    run(["umount", str(folder)])
+    run_other(["umount", str(folder)])
 
 
 @pytest.mark.parametrize(("kilobytes", "addon"), [(40, True), (150, False), (400, True)])
@@ -109,7 +109,7 @@ def test_files_that_cannot_grow(site: MockSite, tmp_path: Path, kilobytes: int, 
     if addon:
         start = [part for part in start if part != "SCHEDULER="]
         start.remove("-s")
-    stopped = run(start, preexec_fn=limited(kilobytes * 1024))
+    stopped = run(start, file_size=kilobytes * 1024)
     check_stopped(stopped, str(tmp_path / "job" / "focus"), "again")
     assert "'finish_reason': 'focus_storage'" in stopped.stderr or not site.log
     assert len(site.log) < PAGES
@@ -121,7 +121,7 @@ def test_a_full_disk(site: MockSite, tmp_path: Path, small_disk: Path) -> None:
     start = command(tmp_path, site, JOBDIR=small_disk / "job")
     stopped = run(start)
     check_stopped(stopped, str(small_disk), "again", status=5)
-    assert run(["mount", "-o", "remount,size=60m", str(small_disk)]).returncode == 0
+    assert run_other(["mount", "-o", "remount,size=60m", str(small_disk)]).returncode == 0
     check_finished(run(start), site)
 
 
@@ -135,7 +135,7 @@ def test_a_folder_that_is_read_only(site: MockSite, tmp_path: Path) -> None:
         done = run(start)
     else:  # the superuser may write anywhere but where nothing can be written
         script = f'mount --bind "{job}" "{job}" && mount -o remount,ro,bind "{job}" && exec "$@"'
-        done = run(["unshare", "--mount", "sh", "-c", script, "sh", *start])
+        done = run_other(["unshare", "--mount", "sh", "-c", script, "sh", *start])
         if "unshare" in done.stderr:
             pytest.skip("nothing can be mounted here")
     check_stopped(done, str(job), "cannot be written", "another JOBDIR")
@@ -199,7 +199,7 @@ def test_a_folder_that_is_in_use(site: MockSite, tmp_path: Path) -> None:
     """The second of two crawls with one job directory does not start, names the first, and does not disturb it."""
     start, refused = command(tmp_path, site, CONCURRENT_REQUESTS=1), threading.Event()
     site.answers[f"/page/1/{PAGES}"] = lambda times: None if refused.wait(HANG) else (500, {}, b"")
-    with subprocess.Popen(start, stderr=subprocess.PIPE, text=True) as first:
+    with Forked(start, stderr=subprocess.PIPE, text=True) as first:
         assert first.stderr is not None
         while "Spider opened" not in (line := first.stderr.readline()):
             assert line

@@ -7,7 +7,6 @@ import json
 import os
 import re
 import signal
-import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
@@ -16,6 +15,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from crawls import Crawled, crawl
+from forked import run as run_forked
 from handmadehosts import Handmade
 from mocksite import MockSite
 from scrapy import signals
@@ -314,7 +314,7 @@ def run(server: Handmade, out: Path, until: int = 0) -> int:
     """Run the spider in a process of its own."""
     command = [sys.executable, "-c", RUN, SEED, str(out), str(until)]
     env = {**os.environ, "PYTHONPATH": str(ROOT), "http_proxy": server.url, "no_proxy": ""}
-    return subprocess.run(command, env=env, check=False, capture_output=True, timeout=HANG).returncode
+    return run_forked(command, env=env, check=False, capture_output=True, timeout=HANG).returncode
 
 
 def test_killed_and_resumed(tmp_path: Path) -> None:

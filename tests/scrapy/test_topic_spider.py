@@ -6,7 +6,6 @@ import json
 import os
 import re
 import signal
-import subprocess
 import sys
 import time
 from collections import Counter
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
+from forked import Forked
 from handmadehosts import Handmade, html
 
 from manyhosts.server import WebServer, write_examples
@@ -52,9 +52,7 @@ class Run(NamedTuple):
     pages: list[dict[str, Any]]
 
 
-def start(
-    server: SiteServer, out: Path, settings: dict[str, Any] | None = None, **arguments: Any
-) -> subprocess.Popen[str]:
+def start(server: SiteServer, out: Path, settings: dict[str, Any] | None = None, **arguments: Any) -> Forked:
     """Begin a crawl in a process of its own."""
     command = [sys.executable, "-m", "scrapy", "crawl", "topic", "-a", f"out={out}"]
     for name, value in arguments.items():
@@ -63,7 +61,7 @@ def start(
         command += ["-s", f"{name}={value}"]
     env = {**os.environ, "http_proxy": server.url, "no_proxy": "", "PYTHONPATH": str(PROJECT.parent)}
     log = out.with_suffix(".log").open("a")
-    return subprocess.Popen(command, cwd=PROJECT, env=env, stdout=log, stderr=log, text=True)
+    return Forked(command, cwd=PROJECT, env=env, stdout=log, stderr=log, text=True)
 
 
 def crawl(server: SiteServer, out: Path, settings: dict[str, Any] | None = None, **arguments: Any) -> Run:

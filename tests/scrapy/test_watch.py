@@ -17,6 +17,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from crawls import crawl
+from forked import Forked
 from mocksite import MockSite
 from scrapy.exceptions import UsageError
 
@@ -95,13 +96,13 @@ def test_a_day_in_seconds(tmp_path: Path) -> None:
     assert len(crawled.items) == len(lines)
 
 
-def start(folder: Path, *words: str) -> subprocess.Popen[str]:
+def start(folder: Path, *words: str) -> Forked:
     """Start ``python -m scrapy_focus`` in a folder."""
     settings = [word for name, value in SETTINGS.items() for word in ("-s", f"{name}={value}")]
     env = {name: value for name, value in os.environ.items() if not name.startswith("SCRAPY_")}
     pipe = subprocess.PIPE
     command = [sys.executable, "-m", "scrapy_focus", *words, *settings]
-    return subprocess.Popen(command, cwd=folder, stdout=pipe, stderr=pipe, text=True, env=env)
+    return Forked(command, cwd=folder, stdout=pipe, stderr=pipe, text=True, env=env)
 
 
 def run(folder: Path, *words: str) -> tuple[int, str]:
