@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 NEAR = 1 << 16  # pairs that are found at once
+FEW, SHARE = 16, 256  # hosts, and one for so many pairs, above which all pairs are looked through
 
 
 class Hosts:
@@ -100,10 +101,23 @@ class Pairs:
     def awake(self, waiting: NDArray[np.int64], shut: Sequence[int]) -> NDArray[np.int64]:
         """Return how many of the links that wait in each arm are on hosts not shut, shape (n_arms,)."""
         counts = waiting.copy()
-        for host in shut:
-            pairs = self._of(host)
-            counts[np.frombuffer(self.arm, np.int32)[pairs]] -= np.frombuffer(self.count, np.int32)[pairs]
+        self.count_on(shut, counts, -1)
         return counts
+
+    def count_on(self, hosts: Sequence[int], counts: NDArray[np.int64], sign: int) -> None:
+        """Add to counts, shape (n_arms,), how many links of each arm wait on some hosts, each named once; or with the
+        sign -1, take that off.
+        """
+        arms, waiting = np.frombuffer(self.arm, np.int32), np.frombuffer(self.count, np.int32)
+        if len(hosts) > FEW and len(hosts) * SHARE > len(arms):
+            chosen = np.zeros(max(len(self._first), max(hosts) + 1), np.bool_)
+            chosen[hosts] = True
+            there = np.flatnonzero(chosen[np.frombuffer(self.host, np.int32)])
+            counts += sign * np.bincount(arms[there], waiting[there], len(counts)).astype(np.int64)
+            return
+        for host in hosts:
+            pairs = self._of(host)
+            counts[arms[pairs]] += sign * waiting[pairs]
 
     def check(self, n_arms: int) -> None:
         """Raise FrontierError if an invariant does not hold; linear."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from numpy.typing import NDArray
 
@@ -140,6 +140,19 @@ class KeyMap:
         keys, values = shard
         at = bisect_left(keys, key)
         return values[at] if at < len(keys) and keys[at] == key else default
+
+    def get_many(self, keys: Iterable[int], default: int) -> list[int]:
+        """Return the value of each key, or another where it has none."""
+        shards, found = self._shards, []
+        for key in keys:
+            value, shard = default, shards.get(key % _SHARDS)
+            if shard is not None:
+                its_keys, values = shard
+                at = bisect_left(its_keys, key)
+                if at < len(its_keys) and its_keys[at] == key:
+                    value = values[at]
+            found.append(value)
+        return found
 
     def set(self, key: int, value: int) -> None:
         """Give a key a value."""

@@ -167,8 +167,7 @@ class Ledger(ABC):
         return self._order.hosts.names
 
     def states(self, keys: Sequence[int]) -> list[State]:
-        known = self._known
-        slots = [known.get(key, NEW) for key in keys]
+        slots = self._known.get_many(keys, NEW)
         return [
             _WAITING if slot >= 0 else self._unknown(key) if slot == NEW else _STATES.get(slot, _WAITING)
             for key, slot in zip(keys, slots, strict=True)

@@ -85,7 +85,9 @@ def test_a_key_map_is_a_dictionary(steps: list[tuple[str, list[tuple[int, int]]]
             model.update(some)
         assert len(keys) == len(model)
         assert dict(keys.items()) == model
-        assert all(keys.get(key, -7) == model.get(key, -7) for key in [*(key for key, _ in some), 0, -1])
+        asked = [*(key for key, _ in some), 0, -1]
+        assert all(keys.get(key, -7) == model.get(key, -7) for key in asked)
+        assert keys.get_many(asked, -7) == [model.get(key, -7) for key in asked]
 
 
 def test_a_set_loses_what_a_map_has() -> None:

@@ -15,11 +15,11 @@ from tests.policies.portal import share_found
 def test_tagpath_finds_more_than_orderings(in_flight: int) -> None:
     """With 30 % of the requests it finds 30 % of all targets more than breadth-first and random, and twice as many.
 
-    Measured over four sites: 0.70 of the targets with one in flight, 0.69 with sixteen; random 0.24 and 0.25;
-    breadth-first 0.07.
+    Measured over two sites: 0.66 of the targets with one in flight, 0.70 with sixteen; random 0.26 and 0.24;
+    breadth-first 0.09.
     """
     found = {
-        cls: mean(share_found(cls(), pages=400, seed=seed, share=0.3, in_flight=in_flight) for seed in range(4))
+        cls: mean(share_found(cls(), pages=400, seed=seed, share=0.3, in_flight=in_flight) for seed in range(2))
         for cls in (TagPath, Random, BreadthFirst)
     }
     for ordering in (Random, BreadthFirst):

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from scrapy_focus.frontiers.drawn.closing import ClosingPairs
     from scrapy_focus.frontiers.drawn.scarce import Scarce
-    from scrapy_focus.frontiers.hosts import Pairs
 
 _DENSE = 1000  # slots of which one is looked up among the others, and not in a column of all
 
@@ -55,7 +55,7 @@ class Columns:
         self._waiting = array("q", bytes(8 * 16))
         self._host_waiting = array("i")
         self._most = bytearray()
-        self._pairs: Pairs | None = None
+        self._pairs: ClosingPairs | None = None
         self._scarce: dict[int, Scarce] = {}
         self._closed: NDArray[np.bool_] | None = None  # at the last draw, as long as _scarce holds something
         self._put_off: list[int] = []  # arms that may have parts
@@ -319,7 +319,7 @@ class Columns:
             scarce.check(slots, [slot for slot in slots if self._host[slot] not in closed], self._host, self.age)
         return slots
 
-    def _check_pairs(self, pairs: Pairs, waiting: list[int]) -> None:
+    def _check_pairs(self, pairs: ClosingPairs, waiting: list[int]) -> None:
         pairs.check(len(self._arms))
         counts: dict[tuple[int, int], int] = {}
         for slot in waiting:
@@ -327,6 +327,7 @@ class Columns:
             counts[pair] = counts.get(pair, 0) + 1
         counted = {(arm, host): n for arm, host, n in zip(pairs.arm, pairs.host, pairs.count, strict=True) if n}
         require(counted == counts, "the counts of arms and hosts are not those of their links")
+        pairs.check_hidden()
 
     def _matrix(self) -> NDArray[np.uint8]:
         return np.frombuffer(self._vectors, np.uint8).reshape(-1, self.width)

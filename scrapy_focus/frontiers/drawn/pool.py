@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from scrapy_focus.core.busy import parts_of
 from scrapy_focus.frontiers.drawn.chunks import Part
+from scrapy_focus.frontiers.drawn.closing import Closing, ClosingPairs
 from scrapy_focus.frontiers.drawn.columns import Columns
 from scrapy_focus.frontiers.drawn.scarce import Scarce
-from scrapy_focus.frontiers.hosts import Pairs
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -35,14 +36,26 @@ MANY_ARMS = 1000  # ... where these are so many
 class Pool(Columns):
     """Waiting links to draw from."""
 
-    def shut(self, busy: Collection[str], closed: NDArray[np.bool_] | None = None) -> NDArray[np.bool_] | None:
-        """Return which hosts are busy or closed, shape (n_hosts,), ``None`` where something waits on none of them."""
-        ids = self._busy(busy)
+    def __init__(self, width: int, *, ages: bool) -> None:
+        super().__init__(width, ages=ages)
+        self._closing = Closing(self.hosts)
+
+    def shut(
+        self, busy: Collection[str], closed: NDArray[np.bool_] | None = None
+    ) -> tuple[NDArray[np.bool_] | None, NDArray[np.bool_] | None]:
+        """Return which hosts are busy or closed, shape (n_hosts,), ``None`` where something waits on none of them; and
+        which of these are closed.
+        """
+        names, more = parts_of(busy)
+        closed, mask = self._fitted(closed), self._closing.mask(names)
+        if mask is not None:
+            closed = mask if closed is None else closed | mask
+        ids = self._busy(more)
         if closed is None and not ids:
-            return None
+            return None, None
         shut = np.zeros(len(self.hosts), np.bool_) if closed is None else closed.copy()
         shut[ids] = True
-        return shut
+        return shut, closed
 
     def _busy(self, busy: Collection[str]) -> list[int]:
         """Return the numbers of those busy hosts on which something waits."""
@@ -62,12 +75,16 @@ class Pool(Columns):
         Linear in all links, about 0.1 us each, the first time that something waits on a busy host, and the first time
         after a division.
         """
-        shut = self._busy(busy)
-        if not shut:
+        names, more = parts_of(busy)
+        mask, shut = self._closing.mask(names), self._busy(more)
+        if mask is None and not shut:
             return self.waiting.copy()
         if self._pairs is None:
             self._pairs = self._counted()
-        return self._pairs.awake(self.waiting, shut)
+        if mask is None:
+            return self._pairs.awake(self.waiting, shut)
+        self._pairs.close(mask)
+        return self._pairs.awake_beside(self.waiting, shut)
 
     def draw(
         self,
@@ -81,8 +98,7 @@ class Pool(Columns):
         Each draw has random numbers of its own for each link that it looks at, so that the result does not depend on
         which links nobody had to look at.
         """
-        closed = self._fitted(closed)
-        shut = self.shut(busy, closed)
+        shut, closed = self.shut(busy, closed)
         if not self.is_open(shut):
             return _NOTHING, _NOTHING, _NOTHING
         arms = self._wanted(counts)
@@ -134,7 +150,7 @@ class Pool(Columns):
         self, busy: Collection[str], closed: NDArray[np.bool_] | None
     ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
         """Return the slots, arms and hosts of all links on hosts that are open, oldest first in each arm."""
-        shut = self.shut(busy, self._fitted(closed))
+        shut, _ = self.shut(busy, closed)
         slots = np.concatenate([_NOTHING, *(members.slots() for members in self._arms)])
         arms = np.repeat(np.arange(len(self._arms), dtype=np.int32), self.waiting)
         hosts = np.frombuffer(self._host, np.int32)[slots]
@@ -142,11 +158,11 @@ class Pool(Columns):
             slots, arms, hosts = slots[~shut[hosts]], arms[~shut[hosts]], hosts[~shut[hosts]]
         return slots, arms, hosts
 
-    def _counted(self) -> Pairs:
+    def _counted(self) -> ClosingPairs:
         """Count the links of each arm and host; linear."""
         _, arms, hosts = self.everything((), None)
         codes, counts = np.unique(hosts.astype(np.int64) << 32 | arms, return_counts=True)
-        pairs = Pairs()
+        pairs = ClosingPairs()
         pairs.load((codes >> 32).astype(np.int32), codes.astype(np.int32), counts.astype(np.int32))
         return pairs
 

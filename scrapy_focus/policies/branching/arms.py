@@ -7,11 +7,13 @@ pulled too as far as that pays.
 
 from __future__ import annotations
 
+from array import array
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.policies.branching.ahead import LEAST, MOST, Ahead, Dear
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,10 +25,6 @@ PAGES, TARGETS = 0, 1  # kinds of arms: what is predicted of their links
 FIRST_HITS = np.array([0.05, 0.9])  # of one pull that is added to those of a kind
 _FIRST_OF_READER = np.array([0.245, 0.25])  # hits and pulls that are added to those of a reader
 _GENERAL = 200.0  # pulls of pages over which is counted what pages reveal
-_STEP = 1.25  # by which the range of an index is looked for
-_ROUNDING = 1 + 1e-9
-_HALVINGS = 3  # of that range
-_LEAST, _MOST = 1e-6, 1e6  # of an index
 _BLOCK = 256  # arms for which is drawn at once
 _READERS = 1024  # that are told apart
 _TINY = 1e-3  # a parameter of what is drawn, at least
@@ -63,6 +61,14 @@ class Known(NamedTuple):
     rows: NDArray[np.intp]  # shape (n,): arms whose pulls revealed ...
     columns: NDArray[np.intp]  # ... links of arms, shape (n,) ...
     counts: NDArray[np.float64]  # ... so many, shape (n,)
+
+
+class _Means(NamedTuple):
+    """What is expected of a pull of each arm by its record, shapes (n_arms,)."""
+
+    chance: NDArray[np.float64]  # of a hit
+    each: NDArray[np.float64]  # reward of a hit
+    costs: NDArray[np.float64]
 
 
 class BranchingArms:
@@ -138,12 +144,15 @@ class BranchingArms:
         self._drawn = np.zeros((2, 64))
         self._changed: dict[int, None] = {}  # arms for which nothing was drawn since their record changed
         self._next_drawn = 0
+        self._means: _Means | None = None  # until a record changes
+        self._later: NDArray[np.float64] | None = None  # until a record, a price or what is revealed changes
         self._rows = np.zeros(256, np.intp)
         self._columns = np.zeros(256, np.intp)
         self._counts = np.zeros(256)
         self._n_entries = 0
+        self._dear = Dear()
         self._where: dict[int, int] = {}
-        self._of_row: list[list[int]] = []
+        self._of_row: list[array[int]] = []
 
     @property
     def kinds(self) -> NDArray[np.int8]:
@@ -187,17 +196,19 @@ class BranchingArms:
             self._drawn = np.concatenate([self._drawn, np.zeros_like(self._drawn)], axis=1)
         self._kinds[self.n_arms] = kind
         self._readers[self.n_arms] = self._reader(reader)
-        self._of_row.append([])
+        self._of_row.append(array("q"))
         self._changed[self.n_arms] = None
         self.n_arms += 1
+        self._means = self._later = None
         return self.n_arms - 1
 
     def earn(self, arm: int, reward: float, cost: float, revealed: Mapping[int, float]) -> None:
         """A pull of an arm earned a reward, cost so much, and revealed so many links of each arm."""
         if self._records[arm, 0] > self.window:
             self._records[arm] *= 1 - 1 / self.window
-            self._counts[self._of_row[arm]] *= 1 - 1 / self.window
+            self._counts[self._entries_of(arm)] *= 1 - 1 / self.window
         self._changed[arm] = None
+        self._means = self._later = None
         record = 1.0, float(reward > 0), reward, cost
         self._records[arm] += record
         self._of_kind[self._kinds[arm]] += record
@@ -208,11 +219,12 @@ class BranchingArms:
             self._counts[entry] += count
         if self._kinds[arm] == PAGES:
             self.reveal(revealed)
-        row = self._of_row[arm]
+        row = self._entries_of(arm)
         self._revealed[arm] = self._counts[row] @ self._price[self._columns[row]]
 
     def reveal(self, revealed: Mapping[int, float]) -> None:
         """A page revealed so many links of each arm; for :meth:`earn`, and for pages that no pull led to."""
+        self._later = None
         if self._general_pulls > _GENERAL:
             self._general *= 1 - 1 / _GENERAL
             self._general_pulls *= 1 - 1 / _GENERAL
@@ -228,20 +240,16 @@ class BranchingArms:
         """
         own, _, costs = self.worth(None)
         if not self.horizon:
-            self._set_price(own * (self.kinds == TARGETS))
+            price = own * (self.kinds == TARGETS)
+            self._set_price(price, self._ahead().sum(price))
             return
         pages = awake & (self.kinds == PAGES)
-        among = pages if pages.any() else awake
-        low, high = self._range(own, costs, among)
-        for _ in range(_HALVINGS):
-            middle = (low * high) ** 0.5
-            if self._pays(own, costs, among, middle):
-                low = middle
-            else:
-                high = middle
+        ahead = self._ahead()
+        low, high = ahead.index(own, costs, pages if pages.any() else awake, self.index)
         index = high if self.names_readers else low
-        self.index = min(max(index, _LEAST), _MOST)
-        self._look_ahead(own, costs, self.index)
+        self.index = min(max(index, LEAST), MOST)
+        self._set_price(*ahead.prices(own - self.index * costs))
+        self._dear.forget()
 
     def worth(self, rng: np.random.Generator | None) -> Worth:
         """Return what a pull of each arm is worth by the last plan; with ``rng``, drawn from what is possible.
@@ -249,20 +257,26 @@ class BranchingArms:
         What is drawn for an arm is drawn again when its record changes, and else after as many calls as there are
         blocks of 256 arms.
         """
+        chance, each, costs = self._means = self._means or self._expected()
+        if self._later is None:
+            self._later = self._ahead().later(self._revealed[: self.n_arms], self._price[: self.n_arms])
+        if rng is None or not self.noise:
+            return Worth(chance * each, self._later, costs)
+        self._draw(chance, rng)
+        return Worth(self._drawn[0, : self.n_arms] * each, self._drawn[1, : self.n_arms] * self._later, costs)
+
+    def _expected(self) -> _Means:
         n, shrink = self.n_arms, self.shrink
         pulls, hits, rewards, costs = self._records[:n].T
         kind_pulls, kind_hits, kind_rewards, kind_costs = self._of_kind.T
         share = (kind_hits + FIRST_HITS) / (kind_pulls + 1)
         share[TARGETS] = FIRST_HITS[TARGETS]
         prior = shrink * self._expected_hits(share)
-        chance = (hits + prior) / (pulls + shrink)
-        each = (rewards + prior * ((kind_rewards + 1) / (kind_hits + 1))[self.kinds]) / (hits + prior)
-        cost = (costs + shrink * ((kind_costs + 1) / (kind_pulls + 1))[self.kinds]) / (pulls + shrink)
-        later = self._later(self._revealed[:n], self._price[:n])
-        if rng is None or not self.noise:
-            return Worth(chance * each, later, cost)
-        self._draw(chance, rng)
-        return Worth(self._drawn[0, :n] * each, self._drawn[1, :n] * later, cost)
+        return _Means(
+            (hits + prior) / (pulls + shrink),
+            (rewards + prior * ((kind_rewards + 1) / (kind_hits + 1))[self.kinds]) / (hits + prior),
+            (costs + shrink * ((kind_costs + 1) / (kind_pulls + 1))[self.kinds]) / (pulls + shrink),
+        )
 
     def _expected_hits(self, share: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return what share of its pulls is expected to hit of each arm that was never pulled, shape (n_arms,).
@@ -294,8 +308,11 @@ class BranchingArms:
         start = self._next_drawn if self._next_drawn < n else 0
         end = min(start + _BLOCK, n)
         self._next_drawn = end
-        arms = np.union1d(np.arange(start, end), list(self._changed)).astype(np.intp)
+        others = sorted(arm for arm in self._changed if not start <= arm < end)
         self._changed.clear()
+        arms: slice | NDArray[np.intp] = slice(start, end)
+        if others:
+            arms = np.array(sorted([*others, *range(start, end)]), np.intp)
         known = (self.pulls[arms] + self._flying[arms] + self.shrink) / self.noise
         hits = chance[arms] * known
         self._drawn[0, arms] = rng.beta(np.maximum(hits, _TINY), np.maximum(known - hits, _TINY))
@@ -305,7 +322,7 @@ class BranchingArms:
 
     def record(self, arm: int) -> Record:
         """Return what pulls of an arm came to."""
-        row = self._of_row[arm]
+        row = self._entries_of(arm)
         targets = self._kinds[self._columns[row]] == TARGETS
         return Record(
             float(self._records[arm, 0]), float(self._records[arm, 2]), float(self._counts[row][targets].sum())
@@ -324,6 +341,7 @@ class BranchingArms:
         It counts for so many pulls of each arm at most, and of all arms of a kind together.
         """
         share = np.minimum(1, pulls / np.maximum(known.records[:, 0], 1))
+        self._means = self._later = None
         np.add.at(self._records, arms, known.records * share[:, None])
         counts = known.counts * share[known.rows]
         for row, column, count in zip(
@@ -343,22 +361,28 @@ class BranchingArms:
     def __getstate__(self) -> dict[str, Any]:
         n = self._n_entries
         keys = (self._rows[:n] << _SHIFT) | self._columns[:n]
-        left_out = ("_rows", "_columns", "_counts", "_where", "_of_row", "_n_entries")
+        left_out = ("_rows", "_columns", "_counts", "_where", "_of_row", "_n_entries", "_means", "_later", "_dear")
         kept = {name: value for name, value in self.__dict__.items() if name not in left_out}
         return {**kept, "_entries": (keys, self._counts[:n])}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         keys, counts = state.pop("_entries")
         self.__dict__.update(state)
+        self._means = self._later = None
         self._load(keys, counts)
 
     def _load(self, keys: NDArray[np.intp], counts: NDArray[np.float64]) -> None:
         self._rows, self._columns, self._counts = keys >> _SHIFT, keys & ((1 << _SHIFT) - 1), counts.copy()
         self._n_entries = len(keys)
+        self._dear = Dear()
         self._where = dict(zip(keys.tolist(), range(len(keys)), strict=True))
-        self._of_row = [[] for _ in range(self.n_arms)]
+        self._of_row = [array("q") for _ in range(self.n_arms)]
         for entry, row in enumerate(self._rows.tolist()):
             self._of_row[row].append(entry)
+
+    def _entries_of(self, row: int) -> NDArray[np.int64]:
+        """Return which entries are of a row; of no use once one comes."""
+        return np.frombuffer(self._of_row[row], np.int64)
 
     def _entry(self, row: int, column: int) -> int:
         key = row << _SHIFT | column
@@ -378,52 +402,14 @@ class BranchingArms:
         self._n_entries += 1
         return entry
 
-    def _later(self, revealed: NDArray[np.float64], price: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return what is worth pulling of what a pull of each arm reveals; ``revealed`` is that of all its pulls."""
-        general = float(self._general[: self.n_arms] @ price) / max(self._general_pulls, 1)
-        prior = self.shrink * general * (self.kinds == PAGES)
-        later: NDArray[np.float64] = self.discount * (revealed + prior) / (self.pulls + self.shrink)
-        return later
+    def _ahead(self) -> Ahead:
+        n, m = self.n_arms, self._n_entries
+        return Ahead(
+            self._rows[:m], self._columns[:m], self._counts[:m], self._dear, self._general[:n],
+            max(self._general_pulls, 1), self.kinds == PAGES, self.pulls,
+            shrink=self.shrink, discount=self.discount, horizon=self.horizon,
+        )  # fmt: skip
 
-    def _sum(self, price: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return what the links that the pulls of each arm revealed are worth, shape (n_arms,)."""
-        n = self._n_entries
-        sums = np.bincount(self._rows[:n], self._counts[:n] * price[self._columns[:n]], self.n_arms)
-        return np.asarray(sums, np.float64)
-
-    def _set_price(self, price: NDArray[np.float64]) -> None:
-        self._price[: self.n_arms] = price
-        self._revealed[: self.n_arms] = self._sum(price)
-
-    def _look_ahead(self, own: NDArray[np.float64], costs: NDArray[np.float64], index: float) -> NDArray[np.float64]:
-        """Return what each arm is worth beyond its price, shape (n_arms,)."""
-        net: NDArray[np.float64] = own - index * costs
-        value = net
-        for _ in range(self.horizon):
-            price = np.maximum(value, 0)
-            revealed = self._sum(price)
-            value = net + self._later(revealed, price)
+    def _set_price(self, price: NDArray[np.float64], revealed: NDArray[np.float64]) -> None:
         self._price[: self.n_arms], self._revealed[: self.n_arms] = price, revealed
-        return value
-
-    def _pays(
-        self, own: NDArray[np.float64], costs: NDArray[np.float64], among: NDArray[np.bool_], index: float
-    ) -> bool:
-        return bool(self._look_ahead(own, costs, index)[among].max() >= 0)
-
-    def _range(
-        self, own: NDArray[np.float64], costs: NDArray[np.float64], among: NDArray[np.bool_]
-    ) -> tuple[float, float]:
-        """Return two numbers between which the index is, looked for from the last one on."""
-        low = high = self.index
-        step = _STEP
-        if self._pays(own, costs, among, low):
-            while (high := low * step) < _MOST and self._pays(own, costs, among, high):
-                low, step = high, step * step
-        else:
-            while (low := high / step) > _LEAST and not self._pays(own, costs, among, low):
-                high, step = low, step * step
-        while high > low * _STEP * _ROUNDING:
-            middle = (low * high) ** 0.5
-            low, high = (middle, high) if self._pays(own, costs, among, middle) else (low, middle)
-        return low, high
+        self._later = None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scrapy_focus.policies.branching.features import path_of, shape_of
+from scrapy_focus.policies.branching.features import extension_of, path_of
 from scrapy_focus.web.mime import ALIASES, FILE_TYPES, matches
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class LinkKinds:
         known: dict[str, float] = {}
         found = []
         for url in urls:
-            extension = shape_of(path_of(url))[1]
+            extension = extension_of(path_of(url))
             odds = known.get(extension)
             if odds is None:
                 hits, others = self._record(_kind(extension))
@@ -69,7 +69,7 @@ class LinkKinds:
 
     def learn(self, url: str, target: bool) -> None:
         """A link with this URL was a target, or not."""
-        kind = _kind(shape_of(path_of(url))[1])
+        kind = _kind(extension_of(path_of(url)))
         hits, others = self._record(kind)
         if kind in self.seen or len(self.seen) < _MOST:
             self.seen[kind] = (hits + target, others + (not target))

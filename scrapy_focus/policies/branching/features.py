@@ -134,12 +134,18 @@ def shape_of(path: str) -> tuple[str, str, str]:
     ('data/2024', 'csv', 'page&sort')
     """
     path, _, query = path.partition("?")
-    folder, _, name = path.rpartition("/")
+    extension = extension_of(path)
+    folder = path.rpartition("/")[0]
     if folder.count("/") >= _FOLDERS:
         folder = "/".join(folder.split("/", _FOLDERS)[:_FOLDERS])
-    extension = name.rpartition(".")[2] if "." in name else ""
     names = "&".join([each.partition("=")[0] for each in query.split("&")]) if query else ""
-    return folder[:_SHAPE], extension[:_SHAPE], names[:_SHAPE]
+    return folder[:_SHAPE], extension, names[:_SHAPE]
+
+
+def extension_of(path: str) -> str:
+    """Return the extension of a path, as :func:`shape_of` does."""
+    name = path.partition("?")[0].rpartition("/")[2]
+    return name.rpartition(".")[2][:_SHAPE] if "." in name else ""
 
 
 def _read_word(word: str) -> int:

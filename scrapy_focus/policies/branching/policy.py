@@ -239,7 +239,8 @@ class BranchingBandit(Policy):
             self._expected = max(float(self.arms.worth(None).indices[awake].max()), _LEAST)
             self._until_plan = _PLANNED + self.arms.n_arms // _MORE
         worth = self.arms.worth(self.rng)
-        indices = np.where(awake, worth.indices, -np.inf)
+        of_all = worth.indices
+        indices = np.where(awake, of_all, -np.inf)
         again = self._look_again(awake, float(indices.max()))
         arm = int(np.argmax(indices if again is None else np.where(again, indices, -np.inf)))
         pick, odds, candidates = self._best_of(arm, busy)
@@ -251,7 +252,7 @@ class BranchingBandit(Policy):
         indices[arm] = -np.inf
         second = int(np.argmax(indices))
         self._last = Choice(
-            pick.id, arm, float(worth.indices[arm]), float(worth.own[arm]), float(worth.later[arm]),
+            pick.id, arm, float(of_all[arm]), float(worth.own[arm]), float(worth.later[arm]),
             second if np.isfinite(indices[second]) else -1, float(indices[second]), candidates, odds,
         )  # fmt: skip
         return pick
@@ -447,7 +448,7 @@ class BranchingBandit(Policy):
             return None, 0.0, 0
         odds = model.decide(np.ascontiguousarray(drawn.vectors).view(np.uint16))
         best = int(np.argmax(odds))
-        compared = 0 if at_random else len(np.unique(drawn.slots))
+        compared = 0 if at_random else len(set(drawn.slots.tolist()))
         return self.frontier.take_drawn(int(drawn.slots[best])), float(odds[best]), compared
 
     def _learn_leads(self, row: NDArray[np.uint16], found: bool) -> None:

@@ -1,0 +1,172 @@
+"""What pulls are worth that are planned ahead: a page reveals links, whose pulls reveal further ones."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+LEAST, MOST = 1e-6, 1e6  # of an index
+MANY = 2048  # entries from which on only those that are worth something are summed
+
+_STEP = 1.25  # by which the range of an index is looked for
+_ROUNDING = 1 + 1e-9
+_HALVINGS = 3  # of that range
+
+
+class Dear:
+    """Which entries of a list that grows are of arms whose links are worth something, or were lately.
+
+    As long as the same arms are, only what is new in the list is looked at.
+    """
+
+    def __init__(self) -> None:
+        self._arms = np.zeros(0, np.bool_)  # that count
+        self._lately = np.zeros(0, np.bool_)  # arms that did since the last forget()
+        self._n = 0  # entries that were looked at
+        self.places = np.zeros(0, np.intp)  # in the list, ascending
+        self.rows = np.zeros(0, np.intp)
+        self.columns = np.zeros(0, np.intp)
+
+    def find(self, worth: NDArray[np.bool_], rows: NDArray[np.intp], columns: NDArray[np.intp]) -> bool:
+        """Have at least all entries of arms whose links are worth something, shape (n_arms,); whether they are others
+        than before.
+        """
+        more = len(worth) - len(self._arms)
+        if more:
+            self._arms, self._lately = (np.append(old, np.zeros(more, np.bool_)) for old in (self._arms, self._lately))
+        self._lately |= worth
+        if (worth > self._arms).any():
+            self._arms |= worth
+            self._n = 0
+        elif self._n == len(columns):
+            return False
+        kept = [self.places] if self._n else []
+        kept.append(np.flatnonzero(self._arms.take(columns[self._n :])) + self._n)
+        self.places, self._n = np.concatenate(kept), len(columns)
+        self.rows, self.columns = rows.take(self.places), columns.take(self.places)
+        return True
+
+    def forget(self) -> None:
+        """Let go of arms whose links are worth nothing since this was called last, if they are most of all."""
+        if 2 * np.count_nonzero(self._lately) < np.count_nonzero(self._arms):
+            self._arms, self._n = self._lately, 0
+        self._lately = np.zeros(len(self._arms), np.bool_)
+
+
+class Ahead:
+    """Some pulls ahead, by what is known of all arms now.
+
+    Parameters
+    ----------
+    rows, columns, counts
+        What pulls revealed: those of arm ``rows[i]`` in all ``counts[i]`` links of arm ``columns[i]``.
+    dear
+        What is known of these entries; it is kept up.
+    general, general_pulls
+        How many links of each arm all pages together revealed, shape (n_arms,), and how many pages these were.
+    pages, pulls
+        Which arms are of pages, and how many pulls each record has, shapes (n_arms,).
+    shrink, discount, horizon
+        Of the :class:`~scrapy_focus.policies.branching.arms.BranchingArms`.
+    """
+
+    def __init__(
+        self,
+        rows: NDArray[np.intp],
+        columns: NDArray[np.intp],
+        counts: NDArray[np.float64],
+        dear: Dear,
+        general: NDArray[np.float64],
+        general_pulls: float,
+        pages: NDArray[np.bool_],
+        pulls: NDArray[np.float64],
+        *,
+        shrink: float,
+        discount: float,
+        horizon: int,
+    ) -> None:
+        self._rows, self._columns, self._counts = rows, columns, counts
+        self._dear = dear
+        self._dear_counts: NDArray[np.float64] | None = None
+        self._general, self._general_pulls = general, general_pulls
+        self._pages = pages
+        self._pulls = pulls + shrink
+        self._shrink, self._discount, self._horizon = shrink, discount, horizon
+
+    def sum(self, price: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return what the links that the pulls of each arm revealed are worth at a price, both of shape (n_arms,)."""
+        rows, columns, counts = self._rows, self._columns, self._counts
+        if len(rows) >= MANY:  # those that are worth nothing add nothing
+            dear = self._dear
+            if dear.find(price > 0, rows, columns) or self._dear_counts is None:
+                self._dear_counts = counts.take(dear.places)
+            rows, columns, counts = dear.rows, dear.columns, self._dear_counts
+        return np.asarray(np.bincount(rows, counts * price.take(columns), len(price)), np.float64)
+
+    def later(self, revealed: NDArray[np.float64], price: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return what is worth pulling of what a pull of each arm reveals; ``revealed`` is that of all its pulls."""
+        general = float(self._general @ price) / self._general_pulls
+        prior = self._shrink * general * self._pages
+        later: NDArray[np.float64] = self._discount * (revealed + prior) / self._pulls
+        return later
+
+    def prices(self, net: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return what a link of each arm is worth beyond its price, and what all that its pulls revealed is worth so.
+
+        ``net`` is what a pull earns beyond its price; all of shape (n_arms,).
+        """
+        price = np.maximum(net, 0)
+        revealed = self.sum(price)
+        for _ in range(self._horizon - 1):
+            if not price.any():
+                break
+            price = np.maximum(net + self.later(revealed, price), 0)
+            revealed = self.sum(price)
+        return price, revealed
+
+    def index(
+        self, own: NDArray[np.float64], costs: NDArray[np.float64], among: NDArray[np.bool_], near: float
+    ) -> tuple[float, float]:
+        """Return two numbers between which the best index of some arms is, looked for from another one on.
+
+        ``own`` and ``costs`` are what a pull of each arm earns and costs; all but ``near`` of shape (n_arms,).
+        """
+        arms = np.flatnonzero(among)
+
+        def pays(index: float) -> bool:
+            return self._pays(own - index * costs, arms)
+
+        low = high = near
+        step = _STEP
+        if pays(low):
+            while (high := low * step) < MOST and pays(high):
+                low, step = high, step * step
+        else:
+            while (low := high / step) > LEAST and not pays(low):
+                high, step = low, step * step
+        while high > low * _STEP * _ROUNDING:
+            middle = (low * high) ** 0.5
+            low, high = (middle, high) if pays(middle) else (low, middle)
+        for _ in range(_HALVINGS):
+            middle = (low * high) ** 0.5
+            low, high = (middle, high) if pays(middle) else (low, middle)
+        return low, high
+
+    def _pays(self, net: NDArray[np.float64], arms: NDArray[np.intp]) -> bool:
+        """Whether a pull of one of some arms is worth its price, with what it reveals.
+
+        What is worth it with few pulls ahead is so with more, as these add nothing below zero.
+        """
+        value = net
+        for _ in range(self._horizon):
+            if value.take(arms).max() >= 0:
+                return True
+            price = np.maximum(value, 0)
+            if not price.any():
+                return False
+            value = net + self.later(self.sum(price), price)
+        return bool(value.take(arms).max() >= 0)
