@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrapy_focus.config import check_names, item_id_field, longest_wait, max_inflation, obeyed
@@ -41,6 +43,9 @@ class Addon:
         with in_one_line():
             for check in (check_names, item_id_field, longest_wait, max_inflation, obeyed):  # what our components read
                 check(settings)
+        if settings.get("FOCUS_CLUSTER") and settings.get("JOBDIR"):  # workers of one machine may all begin at once
+            with suppress(OSError):
+                Path(settings["JOBDIR"]).mkdir(parents=True, exist_ok=True)
         settings.set("SCHEDULER", FocusScheduler, "addon")
         settings.set("CONCURRENT_ITEMS", 4, "addon")
         for name, component, order in (

@@ -49,6 +49,9 @@ _LONGEST = 300  # characters of a reason
 _LONGEST_PATH = 4096  # bytes
 _MOST = 1 << 62  # of any number
 
+#: What carries calls to the leader of a cluster, where nothing else is named.
+ENGINE = "scrapy_focus.cluster.ray.RayEngine"
+
 Progress = Literal["auto", "panel", "log", "off"]
 
 
@@ -92,6 +95,11 @@ class Config:
     stored_classes: tuple[str, ...] = ()
     request_priority: bool = False
     unchanged: bool = False
+    cluster: str = ""
+    cluster_name: str = ""
+    cluster_engine: str | type = ENGINE
+    cluster_lease: float = 30.0
+    cluster_most_out: int | None = None
 
     @classmethod
     def from_settings(cls, settings: BaseSettings, default_policy: type[Policy]) -> Config:
@@ -149,6 +157,11 @@ class Config:
             stored_classes=_paths(settings, "FOCUS_STORED_CLASSES"),
             request_priority=_request_priority(settings, policy),
             unchanged=_flag(settings, "FOCUS_UNCHANGED"),
+            cluster=_cluster(settings),
+            cluster_name=_name(settings, "FOCUS_CLUSTER_NAME"),
+            cluster_engine=ENGINE if (engine := _given(settings, "FOCUS_CLUSTER_ENGINE")) is None else engine,
+            cluster_lease=_number(settings, "FOCUS_CLUSTER_LEASE", float, least=1) or 30.0,
+            cluster_most_out=_number(settings, "FOCUS_CLUSTER_MOST_OUT", int, least=1) or None,
         )
 
     def make_policy(self) -> Policy:
@@ -254,6 +267,11 @@ SETTINGS = (
     "FOCUS_BUDGET_REQUESTS",
     "FOCUS_BUDGET_SECONDS",
     "FOCUS_CHECKPOINT_EVERY",
+    "FOCUS_CLUSTER",
+    "FOCUS_CLUSTER_ENGINE",
+    "FOCUS_CLUSTER_LEASE",
+    "FOCUS_CLUSTER_MOST_OUT",
+    "FOCUS_CLUSTER_NAME",
     "FOCUS_COST_LIMIT",
     "FOCUS_EXPLAIN",
     "FOCUS_FRONTIER",
@@ -533,6 +551,40 @@ def _goal(value: Any, targets: FilesGoal | None, topic: Any, structured: Structu
     if targets:
         raise ConfigError("FOCUS_GOAL and FOCUS_TARGETS both say what to look for; set one of them")
     return goal  # type: ignore[no-any-return]
+
+
+_NOT_SHARED = ("FOCUS_FRONTIER", "FOCUS_KILL_SAFE_FETCH", "FOCUS_REQUEST_PRIORITY")
+
+
+def _cluster(settings: BaseSettings) -> str:
+    """Return where the cluster is in which the crawl runs, ``""`` for a crawl of this process alone."""
+    value = _given(settings, "FOCUS_CLUSTER")
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise ConfigError(
+            f"FOCUS_CLUSTER is {brief(value)}; it takes 'auto' for the cluster of this machine, or an address like "
+            "'head.example:6379'"
+        )
+    if not settings.get("JOBDIR"):
+        raise ConfigError(
+            f"FOCUS_CLUSTER is {brief(value)}, and JOBDIR is not set: the leader of the crawl needs a folder on its "
+            "machine, in which the crawl survives kills"
+        )
+    if others := [name for name in _NOT_SHARED if _given(settings, name) not in (None, "0", "False", "false")]:
+        raise ConfigError(
+            f"FOCUS_CLUSTER is {brief(value)}, with which {others[0]} does not work yet; remove one of them"
+        )
+    return value
+
+
+def _name(settings: BaseSettings, name: str) -> str:
+    value = _given(settings, name)
+    if value is None:
+        return ""
+    if not (isinstance(value, str) and len(value) <= _LONGEST and printable(value) == value):
+        raise ConfigError(f"{name} is {brief(value)}; it takes a name, such as 'datasets-2026'")
+    return value
 
 
 def _frontier(settings: BaseSettings) -> MakeFrontier | None:

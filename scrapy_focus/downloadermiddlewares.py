@@ -29,7 +29,15 @@ from scrapy_focus.config import longest_wait, max_inflation, obeyed
 from scrapy_focus.core.printable import printable_logger
 from scrapy_focus.engine.browser.guard import Guard
 from scrapy_focus.engine.host import host_of
-from scrapy_focus.engine.inflight import BudgetExhausted, InsideAddress, MimeStop, Probed, ProbeFailed, TooLarge
+from scrapy_focus.engine.inflight import (
+    BudgetExhausted,
+    InsideAddress,
+    MimeStop,
+    Probed,
+    ProbeFailed,
+    RedirectSeen,
+    TooLarge,
+)
 from scrapy_focus.engine.marks import PICK
 from scrapy_focus.engine.resolve import addresses_of
 from scrapy_focus.web.addresses import literal, network_of
@@ -161,7 +169,7 @@ class MeterMiddleware(_FocusMiddleware):
         self._waits = "retry-after" in obeyed(crawler.settings)
         self._guard: Guard | None = None
 
-    def process_request(self, request: Request) -> Request | Response | None:
+    async def process_request(self, request: Request) -> Request | Response | None:
         host = self.host
         if host is None or not request.url.startswith("http"):
             return None
@@ -171,7 +179,9 @@ class MeterMiddleware(_FocusMiddleware):
         entry = self.entry(request)
         if entry is not None and entry.request is request and host.is_put_off(request):
             return _again(request)
-        if not host.sent(request):
+        if not await host.is_first(request):
+            raise RedirectSeen(f"{request.url} is asked for by another process of this crawl")
+        if not await host.sent(request):
             raise BudgetExhausted("the budget of requests (FOCUS_BUDGET_REQUESTS) is used up")
         self._out.add(request)
         if request.meta.get("playwright"):

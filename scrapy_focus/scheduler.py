@@ -7,7 +7,9 @@ now, and before each choice all outcomes are reported that the engine is done wi
 
 from __future__ import annotations
 
+import asyncio
 import math
+import secrets
 from collections import Counter, deque
 from contextlib import suppress
 from http import HTTPStatus
@@ -18,14 +20,13 @@ from typing import TYPE_CHECKING, ClassVar, ParamSpec, TypeVar, cast
 from scrapy import signals
 from scrapy.core.scheduler import BaseScheduler
 from scrapy.utils.asyncio import call_later
-from scrapy.utils.defer import deferred_from_coro
+from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.job import job_dir
 from scrapy.utils.log import get_scrapy_root_handler
 
 from scrapy_focus.config import Config
-from scrapy_focus.core.clock import FastClock
-from scrapy_focus.core.crawl import PART, Crawl
+from scrapy_focus.core.crawl import PART
 from scrapy_focus.core.errors import FocusError, StorageError
 from scrapy_focus.core.goal import noun_of
 from scrapy_focus.core.printable import printable, printable_elsewhere, printable_logger, reason_of
@@ -42,7 +43,7 @@ from scrapy_focus.engine.links import Links
 from scrapy_focus.engine.marks import PICK, VISIT, WHY
 from scrapy_focus.engine.nearcopies import PARAMETERS, NearCopyFilter
 from scrapy_focus.engine.priorities import Priorities
-from scrapy_focus.engine.requests import MissingCallback, Requests, project_of
+from scrapy_focus.engine.requests import MissingCallback, Requests, Unsendable, project_of
 from scrapy_focus.engine.signals import Signals
 from scrapy_focus.engine.slots import Slots, slot_name
 from scrapy_focus.engine.stats import Stats, persistence, summary
@@ -50,18 +51,18 @@ from scrapy_focus.engine.structured import CountStructured
 from scrapy_focus.engine.traps import Traps
 from scrapy_focus.engine.turns import Turns, has_more
 from scrapy_focus.engine.visits import Visits, has_conditions
-from scrapy_focus.frontiers.memory import memory_frontier
 from scrapy_focus.goals.files import FilesGoal
 from scrapy_focus.goals.structured import StructuredDataGoal
 from scrapy_focus.jobs.answers import ANSWERS, KeptAnswers
 from scrapy_focus.jobs.job import Job
+from scrapy_focus.making import clock_of, make_crawl, make_worker
 from scrapy_focus.policies.branching.policy import BranchingBandit
 from scrapy_focus.spidermiddlewares import ItemIdMiddleware, has_spider_middleware
 from scrapy_focus.web.mime import matches
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from typing import Self
+    from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+    from typing import Any, Self
 
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
@@ -69,7 +70,8 @@ if TYPE_CHECKING:
     from scrapy.utils.asyncio import CallLaterResult
     from twisted.internet.defer import Deferred
 
-    from scrapy_focus.core.crawl import Status
+    from scrapy_focus.cluster.worker import Worker
+    from scrapy_focus.core.crawl import Crawl, Status
     from scrapy_focus.core.policy import Policy, PolicyTable, WatchedPage
     from scrapy_focus.core.types import Link, Outcome, Pick
     from scrapy_focus.engine.host import Host
@@ -82,8 +84,8 @@ D = TypeVar("D")
 
 _MANY = 100_000  # waiting links whose objects make a garbage collection long
 _BETWEEN = 100  # outcomes between two looks at how many wait
-_CLOCK = "_FOCUS_CLOCK"  # a setting that nobody needs but who shows days in minutes: a FastClock, as text
 _PATIENCE = 60.0  # seconds that a reward may come later
+_STOPPED = 5.0  # seconds for which another machine is waited for by a process that was asked to stop
 _LONGEST = 60.0  # seconds until the policy is asked again that has nothing yet
 _STUCK = 5.0  # seconds after which the links of a page whose callback still runs are placed, if all else is done
 _LONGEST_REASON = 1000  # characters
@@ -127,31 +129,17 @@ class FocusScheduler(BaseScheduler):
         config.try_files()
         clock = self._make_clock()
         self._speed = getattr(clock, "speed", 1.0)  # seconds of the crawl in one of the machine's
-        jobdir = job_dir(crawler.settings)
+        jobdir = "" if config.cluster else job_dir(crawler.settings)
         self.job = self._make_job(Path(jobdir, "focus")) if jobdir else None
         self.resumed = self.job is not None and not self.job.is_new
         try:
-            if config.learned_from and not self.resumed:
-                policy.load(config.learned_from)
-            self.crawl = Crawl(
-                policy,
-                frontier=(config.frontier or memory_frontier) if self.job is None else None,
-                job=self.job,
-                goal=config.goal,
-                mission=config.mission(),
-                budget=config.make_budget(),
-                stop=config.stop,
-                most_waiting=config.most_waiting,
-                seed=config.seed,
-                log=config.make_log(),
-                explain=config.explain,
-                clock=clock,
-                patience=_PATIENCE * self._speed,
-                counts=self.counts,
-            )
+            self.crawl = self._make_crawl(policy, clock)
             self.answers = self._kept_answers()
             self.requests = Requests(
-                cast("Spider", crawler.spider), durable=self.job is not None, stores=config.stored_classes
+                cast("Spider", crawler.spider),
+                durable=self.crawl.is_kept,
+                stores=config.stored_classes,
+                travels=bool(self.crawl.where),
             )
             self.priorities = self._make_priorities()
             self.links = Links(
@@ -161,6 +149,7 @@ class FocusScheduler(BaseScheduler):
                 reads_page=policy.reads_page,
                 priorities=self.priorities,
                 comes_back=self.crawl.comes_back,
+                salt=secrets.randbits(60) if self.crawl.where else 1,
             )
             self.seen = Seen(
                 crawler,
@@ -175,8 +164,8 @@ class FocusScheduler(BaseScheduler):
             if self.job is not None:
                 self.job.close()
             raise
-        self.signals = Signals(crawler, self, self.links, self.crawl.hear)
-        self.closing = Closing(crawler, self.crawl.goal, resumable=self.job is not None)
+        self.signals = Signals(crawler, self, self.links, self.crawl.hear, knows_all=not self.crawl.where)
+        self.closing = Closing(crawler, self.crawl.goal, resumable=self.crawl.is_kept)
         self.slots = Slots(crawler, limit=config.max_inflight_per_slot)
         self.inflight = InFlight(crawler, self.slots)
         self.visits = self._make_visits()
@@ -206,10 +195,20 @@ class FocusScheduler(BaseScheduler):
         self._dropped = 0  # links that were given up, as too many waited, when their requests were forgotten
         self._until_look = _BETWEEN  # outcomes
 
+    def _make_crawl(self, policy: Policy, clock: Callable[[], float] | None) -> Crawl | Worker:
+        """Return the crawl, or what stands for it where another machine leads it."""
+        config = self.config
+        patience = _PATIENCE * self._speed
+        if config.cluster:
+            return make_worker(
+                self.crawler, config, policy, counts=self.counts, clock=clock, patience=patience,
+                when_news=self._ask_again, when_failed=self._fail,
+                when_unplaced=lambda urls: self.seen.forget(urls),  # noqa: PLW0108 (it is not there yet)
+            )  # fmt: skip
+        return make_crawl(config, policy, self.job, counts=self.counts, clock=clock, patience=patience)
+
     def _make_clock(self) -> Callable[[], float] | None:
-        """Return what says what time it is in the crawl; ``None``: the machine."""
-        text = self.crawler.settings.get(_CLOCK)
-        return FastClock.of(text) if text else None
+        return clock_of(self.crawler.settings)
 
     def _make_job(self, folder: Path) -> Job:
         spider = cast("Spider", self.crawler.spider)
@@ -280,7 +279,7 @@ class FocusScheduler(BaseScheduler):
         if self.near is not None:
             self.guard("near", None, self.near.close)
         learned_to = "" if self.closing.is_unreached else self.config.learned_to
-        self.guard("close", None, self.crawl.close, learned_to=learned_to)
+        leaving = self.guard("close", None, self.crawl.close, learned_to=learned_to)
         if self._unwritten > failed:
             self.closing.failed(StorageError("what a crawl leaves could not be written"))
         if status is not None:
@@ -288,7 +287,20 @@ class FocusScheduler(BaseScheduler):
             self.closing.close(reason, status)
         thaw()
         self._closed = True
-        return self.seen.close(reason)
+        closed = self.seen.close(reason)
+        return closed if leaving is None else deferred_from_coro(self._leave(leaving, closed, reason))
+
+    async def _leave(self, leaving: Awaitable[None], closed: Deferred[None] | None, reason: str) -> None:
+        """Wait until the leader heard all; what is counted by then is in the stats, and in the ending."""
+        try:
+            await leaving
+        except Exception:  # as in guard()
+            self.count("error/close")
+            logger.exception("scrapy_focus failed when it left the leader", extra={"spider": self.crawler.spider})
+        self.flush_stats()
+        self.closing.close(reason, self.crawl.status())
+        if closed is not None:
+            await maybe_deferred_to_future(closed)
 
     def has_pending_requests(self) -> bool:
         pending = self.guard("has_pending_requests", None, self._has_pending)
@@ -317,9 +329,10 @@ class FocusScheduler(BaseScheduler):
 
     def summary(self) -> str:
         """Say in one line what is active."""
-        config = self.config
+        config, status = self.config, self.crawl.status()
         crawl = summary(config.policy, config.goal, config.make_budget())
-        return f"policy {crawl}, persistence {persistence(self.job, self.crawl.status(), resumed=self.resumed)}"
+        kept = persistence(self.job, status, resumed=self.resumed, where=self.crawl.where)
+        return f"policy {crawl}, persistence {kept}"
 
     # What our components ask, see Host
 
@@ -347,7 +360,7 @@ class FocusScheduler(BaseScheduler):
     @property
     def is_resumable(self) -> bool:
         """Whether the crawl is kept in a folder, where the next run resumes it."""
-        return self.job is not None
+        return self.crawl.is_kept
 
     def is_wanted(self, mime: str, url: str = "") -> bool:
         """Whether bodies of a MIME type are read: not those that are blocked, but always those that are looked for."""
@@ -393,15 +406,42 @@ class FocusScheduler(BaseScheduler):
         """Whether pages in a browser may load a type of resource from hosts that the spider does not crawl."""
         return kind in self.config.browser_offsite
 
-    def sent(self, request: Request | None) -> bool:
+    async def is_first(self, request: Request) -> bool:
+        """Wait until it is known whether another machine asks for the page to which a request was redirected."""
+        entry = self.inflight.find(request)
+        if not self.crawl.where or entry is None or request is not entry.request or not entry.also:
+            return True
+        key = self.links.key(request)
+        if key != entry.also[-1]:
+            return True
+        state = await self._unless_stopped(self.crawl.claim(entry.pick.id, key), State.NEW)
+        if state == State.NEW or (entry.visited and state == State.FETCHED):
+            return True
+        entry.leads_to = entry.also.pop()
+        self.links.release([key])
+        return False
+
+    async def _unless_stopped(self, waiting: Coroutine[Any, Any, T], default: T) -> T:
+        """Wait for another machine, but not for long when this process was asked to stop."""
+        task = asyncio.ensure_future(waiting)
+        while not (await asyncio.wait([task], timeout=_STOPPED))[0]:
+            if self.is_interrupted:
+                task.cancel()
+                return default
+        return task.result()
+
+    async def sent(self, request: Request | None) -> bool:
         """Use one request of the budget for a request on its way out; ``False``: it must not go out.
 
-        ``None`` stands for one that Scrapy does not know: a browser's.
+        ``None`` stands for one that Scrapy does not know: a browser's. Waits where another machine has to allow it.
         """
         if self._closed:  # a browser may still run
             return False
         entry = self.inflight.find(request)
-        if not self.guard("sent", False, self.crawl.sent, None if entry is None else entry.pick.id):
+        has_gone = self.guard("sent", False, self.crawl.sent, None if entry is None else entry.pick.id)
+        if not has_gone and self.crawl.where:
+            has_gone = await self._unless_stopped(self.crawl.more(), False)
+        if not has_gone:
             return False
         if entry is not None:
             entry.sent += 1
@@ -540,13 +580,23 @@ class FocusScheduler(BaseScheduler):
             self.seen.forget([request.url])
             return False
         self._note_priority(request)
+        try:
+            link = self.links.make(request, seen=seen)
+        except Unsendable as error:
+            self._note_unsendable(error)
+            return False
         self.count("link/loose", source is None)
         if source is not None:
             source.found += 1
-        (self._loose if source is None else source.links).append(self.links.make(request, seen=seen))
+        (self._loose if source is None else source.links).append(link)
         if not seen:
             self._count_as_scrapy("enqueued")
         return not seen
+
+    def _note_unsendable(self, error: Unsendable) -> None:
+        self.count("link/unsendable")
+        if self.counts["link/unsendable"] <= _SHOWN_ERRORS:
+            logger.error("%s", reason_of(error, _LONGEST_REASON), extra={"spider": self.crawler.spider})
 
     def _has_begun(self, request: Request) -> bool:
         """Whether it is a start request that this job has from an earlier run."""
@@ -735,7 +785,7 @@ class FocusScheduler(BaseScheduler):
         self.inflight.remove(entry)
         if self.visits is not None and entry.coming is not None:
             self.visits.restore(entry.coming, entry.request)
-        if isinstance(entry.failure, BudgetExhausted) and not entry.sent:
+        if isinstance(entry.failure, BudgetExhausted) and (not entry.sent or self.crawl.where):
             self._release(entry)
             return
         if self.near is not None and not entry.visited:
@@ -750,7 +800,7 @@ class FocusScheduler(BaseScheduler):
             self._keep(entry)
         elif self.crawl.comes_back:
             outcome = self._with_next_visit(entry, outcome)
-        if self.job is not None and not flush_feeds(self.crawler):  # or a kill took items of a page that is done
+        if self.crawl.is_kept and not flush_feeds(self.crawler):  # or a kill took items of a page that is done
             raise StorageError("a feed cannot be written, see the log: make room, and start again with the same JOBDIR")
         for listener in self.listeners:
             self.guard("note", None, listener, entry, outcome)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
     from rich.console import Console
+    from scrapy.settings import BaseSettings
 
 _WIDTH = 120  # of a line, where there is no terminal
 _LONGEST = 4000  # characters of a line that is printed
@@ -89,6 +90,19 @@ class JobCommand(FocusCommand):
     def check(self, args: list[str], opts: argparse.Namespace) -> None:
         if len(args) != 1:
             raise UsageError(f"name one JOBDIR: scrapy {self.command} JOBDIR; got {' '.join(args) or 'none'}")
+
+
+def add_cluster(parser: argparse.ArgumentParser, what: str, **options: Any) -> None:
+    """Add the option ``--cluster``."""
+    parser.add_argument(
+        "--cluster", metavar="ADDRESS", **options,
+        help=f"{what}: host:port of its head, or auto, that of this machine (default: FOCUS_CLUSTER, or auto)",
+    )  # fmt: skip
+
+
+def cluster_of(settings: BaseSettings | None, given: str | None) -> str:
+    """Return the address of the cluster that is meant: as given, else that of the project."""
+    return given or (settings and settings.get("FOCUS_CLUSTER")) or "auto"
 
 
 def _end(message: str) -> NoReturn:

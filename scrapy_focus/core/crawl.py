@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, ParamSpec, TypeVar, 
 import numpy as np
 
 from scrapy_focus.core.budget import Budget
+from scrapy_focus.core.busy import NOTHING, Busy, parts_of
 from scrapy_focus.core.clock import Clock
 from scrapy_focus.core.contract import (
     best_of,
@@ -42,11 +43,26 @@ from scrapy_focus.core.contract import (
     worth,
 )
 from scrapy_focus.core.errors import ConfigError, FocusError, GoalError, PolicyError, StorageError
-from scrapy_focus.core.events import Added, Concluded, GaveUp, Heard, Paced, Picked, Recovered, Released, Sent, Woke
+from scrapy_focus.core.events import (
+    Added,
+    Closed,
+    Concluded,
+    GaveUp,
+    Granted,
+    Heard,
+    Leased,
+    Paced,
+    Picked,
+    Recovered,
+    Released,
+    Sent,
+    Woke,
+)
 from scrapy_focus.core.frontier import Ranks
 from scrapy_focus.core.giving_up import give_up
 from scrapy_focus.core.goal import ItemsGoal
 from scrapy_focus.core.keeper import Snapshot
+from scrapy_focus.core.late import LateRewards
 from scrapy_focus.core.mission import Mission
 from scrapy_focus.core.noted import NotedPage
 from scrapy_focus.core.printable import brief, printable_logger, reason_of
@@ -72,7 +88,6 @@ T = TypeVar("T")
 
 _SHOWN_ERRORS = 3  # with traceback; after that they are only counted
 _SHOWN_ONCE = frozenset({"best_arms", "due", "expected_cost", "expected_left", "tables"})  # asked again and again
-_SHORTEST = 1.0  # seconds for which a late reward is waited for, or not at all
 _LONGEST = 1000  # characters of a reason
 _RECENT = 256  # rewards of which it is remembered when they came
 PART = 500  # new links of a page that a policy places at once
@@ -113,15 +128,7 @@ class Status:
     best_arms: Sequence[tuple[str, float, int]] = ()  # where asked for: name, reward, pulls
     left: Left | None = None  # where asked for: targets still to be found
     cost: float | None = None  # where asked for: requests that the next target is expected to cost
-
-
-class _Owed(NamedTuple):
-    """An outcome whose reward comes later."""
-
-    outcome: Outcome
-    links: Sequence[Link]
-    known: Sequence[int]
-    since: float  # seconds of the clock
+    whole: Status | None = None  # of the crawl of all machines, where this is what one of them does
 
 
 class _Choice(NamedTuple):
@@ -176,6 +183,9 @@ class Crawl:
         crawl.
     counts
         Where to count; whoever drives the crawl may count there, too.
+    is_shared
+        Whether others fetch what it chooses (:mod:`scrapy_focus.cluster`). Then what was in flight when an earlier run
+        ended stays in flight when the crawl resumes, until its owner (:meth:`lease`) is heard of.
 
     Raises
     ------
@@ -207,6 +217,7 @@ class Crawl:
         clock: Callable[[], float] | None = None,
         patience: float = 60.0,
         counts: Counter[str] | None = None,
+        is_shared: bool = False,
     ) -> None:
         if (frontier is None) == (job is None):
             both = (
@@ -234,11 +245,8 @@ class Crawl:
         self.strict = strict
         self.clock = time.monotonic if clock is None else clock  # for durations
         self._now = Clock() if clock is None else Clock(clock, clock)  # seconds since the epoch, over all runs
-        self.patience = patience
-        self._share = 1.0  # of the patience that is had now
-        self._share_since: float | None = None  # seconds of the clock; when a reward was late first, or that changed
-        self._hears = False  # rewards do come later
         self.counts: Counter[str] = counts if counts is not None else Counter()
+        self._late = LateRewards(self.goal, clock=self.clock, patience=patience, counts=self.counts)
         self.rewards = 0.0
         self.found_at: deque[tuple[int, float]] = deque(maxlen=_RECENT)  # (requests used, rewards)
         self.why: dict[str, Any] = {}  # what the policy said of its last choice
@@ -249,10 +257,15 @@ class Crawl:
         self._knows = policy.can("know")
         self._hears_signals = policy.can("hear")
         self.comes_back = policy.can("again")  # whether pages may wait again that were fetched
+        self.is_shared = is_shared
+        self.where = ""  # what it is part of, in words, where another machine leads it: here none does
         self.picks: dict[int, Pick] = {}  # in flight, by id
+        self.owners: dict[int, str] = {}  # who else fetches a pick in flight, by its id
+        self.granted: Counter[str] = Counter()  # requests beyond one for each pick, by the same
+        self._contents: set[int] = set()  # that counted, where each counts once
         self._unsent: set[int] = set()
+        self._closed = NOTHING  # hosts that take nothing, whichever the next choice is told of besides
         self._unchosen: set[int] = set()  # picks in flight that this policy did not choose
-        self._owed: dict[int, _Owed] = {}
         self._stranded: deque[int] = deque()  # keys of links that were placed for a policy that could not
         self._told: dict[str, int] = {}  # the counts that the keeper has
         self._chosen: _Choice | None = None  # just now, and not in flight yet
@@ -298,7 +311,8 @@ class Crawl:
     def next(self, busy: Collection[str] = (), *, turns: Iterable[Collection[str]] | None = None) -> Pick | None:
         """Return the next pick to fetch, or ``None`` where nothing can be sent now.
 
-        ``busy`` are the hosts that can take nothing now. A pick holds one request of the budget until :meth:`sent`.
+        ``busy`` are the hosts that can take nothing now; where they are many, a :class:`~scrapy_focus.core.busy.Busy`
+        of those that are so for a while, and the others. A pick holds one request of the budget until :meth:`sent`.
         ``turns`` are several such sets in its place: the first that leaves something to choose counts.
         """
         self.expire()
@@ -314,11 +328,13 @@ class Crawl:
         at = self._now()
         if self.budget.next_turn(at) is not None:
             return None
+        closed, more = parts_of(busy)
+        self._close(closed)
         self._chosen = choice = self._choose(busy, at)
         if choice is None:
             return None
         pick = choice.pick
-        event = Picked(pick.id, pick.key, tuple(busy), at, (pick.url, pick.host, pick.depth, pick.payload))
+        event = Picked(pick.id, pick.key, tuple(more), at, (pick.url, pick.host, pick.depth, pick.payload))
         self.apply(event)
         self._tell(event)
         return pick
@@ -335,6 +351,41 @@ class Crawl:
         self.apply(event)
         self._tell(event)
         return True
+
+    def is_reserved(self, pick_id: int) -> bool:
+        """Whether a pick in flight holds a request of the budget that did not go out yet, as far as is known."""
+        return pick_id in self._unsent
+
+    async def more(self) -> bool:
+        """Wait until somebody else allows one request more, where :meth:`sent` did not; nobody does here."""
+        return False
+
+    async def claim(self, pick_id: int, key: int) -> State:
+        """Wait until it is known whether somebody else asks for the page to which a pick was redirected; nobody does
+        here.
+        """
+        return State.NEW
+
+    def lease(self, pick_id: int, owner: str) -> None:
+        """Somebody else fetches a pick in flight: one request of the budget is reserved for that until it is known
+        whether it was :meth:`sent`.
+        """
+        event = Leased(pick_id, owner)
+        self.apply(event)
+        self._tell(event)
+
+    def grant(self, owner: str, n: int) -> int:
+        """Let somebody else send up to ``n`` requests beyond one for each pick; they count as used.
+
+        Returns how many these are. Below 0, so many that were not sent are given back.
+        """
+        if n > 0 and self.budget.requests is not None:
+            n = max(0, min(n, self.budget.requests - self.budget.requests_used - len(self._unsent)))
+        if n:
+            event = Granted(owner, n, self.budget.requests_used + n, self._now())
+            self.apply(event)
+            self._tell(event)
+        return n
 
     def received(self, n_bytes: int | None) -> None:
         """An answer came, of so many bytes; ``None``: its request never left, as no connection could be made."""
@@ -370,8 +421,10 @@ class Crawl:
         """Say what an outcome was worth whose goal had said ``None``; ``False`` if nothing waits for it (any more)."""
         if not math.isfinite(value):
             raise GoalError(f"the reward of pick {pick_id} is {brief(value)}; it must be a finite number")
-        self._hears, self._share = True, 1.0
-        return self._earn(pick_id, float(value))
+        owed = self._late.heard(pick_id)
+        if owed is not None:
+            deque(self._conclude(owed.outcome, owed.links, owed.known, float(value)), 0)
+        return owed is not None
 
     def hear(self, signals: Sequence[Signal]) -> None:
         """Let the policy see what sitemaps, feeds or pings say of pages that are known; all others are passed over."""
@@ -387,25 +440,12 @@ class Crawl:
 
     def expire(self, *, everything: bool = False) -> None:
         """Give 0 to outcomes whose reward is overdue, or to all that wait for one when a crawl ends."""
-        if not self._owed:
-            return
-        now = self.clock()
-        late = {
-            id_: owed
-            for id_, owed in self._owed.items()
-            if everything or now - owed.since > self.patience * self._share
-        }
-        if late:
-            self._note_late(next(iter(late.values())).outcome)
-        for pick_id, owed in late.items():
-            self.counts["reward/late"] += 1
-            if not everything:
-                self._lose_patience(owed.since, now)
-            self._earn(pick_id, 0.0)
+        for owed in self._late.overdue(everything=everything):
+            deque(self._conclude(owed.outcome, owed.links, owed.known, 0.0), 0)
 
     def release(self, pick_id: int) -> None:
         """A pick was never sent, or is to be sent again: it waits again, and counts for nothing."""
-        if pick_id not in self.picks or pick_id in self._owed:
+        if pick_id not in self.picks or pick_id in self._late:
             raise PolicyError(f"pick {pick_id} is not in flight: it was released or reported already")
         event = Released(pick_id)
         self.apply(event)
@@ -432,7 +472,7 @@ class Crawl:
             arms=len(waiting),
             awake=int(np.count_nonzero(waiting)),
             in_flight=len(self.picks),
-            owed=frozenset(self._owed),
+            owed=self._late.ids,
             rewards=self.rewards,
             found_at=self.found_at,
             used=self.budget.state(),
@@ -477,6 +517,11 @@ class Crawl:
         """When the rate of the budget lets the next link be chosen, likewise; ``None``: now."""
         return None if self.budget.pace is None else self.budget.next_turn(self._now())
 
+    @property
+    def is_kept(self) -> bool:
+        """Whether it survives its process."""
+        return self.job is not None
+
     def knows(self, keys: Sequence[int]) -> list[State]:
         """Return what is known about each key."""
         return self.frontier.states(keys)
@@ -506,6 +551,8 @@ class Crawl:
         match event:
             case Picked():
                 self._apply_picked(event)
+            case Closed():
+                self._closed = self._closed.difference(event.opened).union(event.hosts)
             case Sent():
                 self._apply_sent(event)
             case Concluded():
@@ -529,6 +576,10 @@ class Crawl:
                 self._ask("hear", self.policy.hear, event.signals)
             case Paced():
                 self.policy.budget_rate = event.rate
+            case Leased():
+                self.owners[event.pick_id] = event.owner
+            case Granted():
+                self._apply_granted(event)
             case Snapshot():
                 self._restore(event)
 
@@ -557,15 +608,23 @@ class Crawl:
         if has_turn:
             self._unsent.remove(cast("int", event.pick_id))
 
-    def _leave_unsent(self, pick_id: int) -> None:
-        """Give back the turn of a pick that is over, if no request went out for it."""
+    def _apply_granted(self, event: Granted) -> None:
+        self._last = event.at
+        self.granted[event.owner] += event.n
+        self.budget.requests_used = event.requests
+        for _ in range(event.n):  # turns that were taken stay so, as of a connection that was refused
+            self.budget.take_turn(event.at)
+
+    def _leave(self, pick_id: int) -> None:
+        """Nobody fetches a pick any more that is over; give back its turn, if no request went out for it."""
+        self.owners.pop(pick_id, None)
         if pick_id in self._unsent:
             self._unsent.remove(pick_id)
             self.budget.give_back_turn()
 
     def _apply_released(self, event: Released) -> None:
         pick = self.picks.pop(event.pick_id)
-        self._leave_unsent(pick.id)
+        self._leave(pick.id)
         self.frontier.release(pick)
         if pick.id not in self._unchosen:
             self._ask("release", self.policy.release, pick)
@@ -580,7 +639,7 @@ class Crawl:
         if event.used:
             self.budget.restore(event.used)
         del self.picks[pick.id]
-        self._leave_unsent(pick.id)
+        self._leave(pick.id)
         self._unchosen.discard(pick.id)
         self.recovered.discard(pick.key)
         self.frontier.settle(pick, outcome.also)
@@ -589,6 +648,8 @@ class Crawl:
             probed = Link(pick.url, pick.key, pick.host, pick.depth, state=State.PROBED, payload=pick.payload)
             self._place([probed], outcome, pick.origin)
         else:
+            if outcome.content is not None:
+                self._contents.add(outcome.content)
             if outcome.reward:
                 self.rewards += outcome.reward
                 self.found_at.append((self.budget.requests_used, self.rewards))
@@ -697,6 +758,14 @@ class Crawl:
             return due is None or due > at
         return True
 
+    def _close(self, hosts: frozenset[str]) -> None:
+        """Have these hosts closed and no others, and let the keeper know what is different now."""
+        if hosts is not self._closed and hosts != self._closed:
+            event = Closed(sorted(hosts - self._closed), sorted(self._closed - hosts))
+            self.apply(event)
+            self._tell(event)
+        self._closed = hosts
+
     def _choose(self, busy: Collection[str], at: float) -> _Choice | None:
         """Let the policy choose; where it fails, any link; where it has nothing and nothing else would happen, one
         that it never placed, or else any.
@@ -716,7 +785,7 @@ class Crawl:
 
     def _choose_again(self, event: Picked) -> _Choice:
         """Choose what was chosen before: what happened counts."""
-        choice = self._choose(event.busy, event.at)
+        choice = self._choose(Busy(self._closed, event.busy) if self._closed else event.busy, event.at)
         if choice is not None and (choice.pick.id, choice.pick.key) == (event.id, event.key):
             return choice
         self.otherwise += choice is None or choice.by_policy
@@ -787,46 +856,18 @@ class Crawl:
     # Outcomes
 
     def _report(self, outcome: Outcome, links: Sequence[Link], known: Sequence[int]) -> Iterator[None]:
-        if outcome.pick.id not in self.picks or outcome.pick.id in self._owed:
+        if outcome.pick.id not in self.picks or outcome.pick.id in self._late:
             raise PolicyError(f"pick {outcome.pick.id} ({outcome.pick.url}) is not in flight: it was reported already")
         outcome = outcome._replace(at=self._now())
         reward = self._ask("goal", worth, self.goal, outcome)
-        if reward is None and self._share:
-            self._owed[outcome.pick.id] = _Owed(outcome, links, known, self.clock())
+        if reward is None and self._late.keep(outcome, links, known):
             return
-        if reward is None:
-            self.counts["reward/late"] += 1
         yield from self._conclude(outcome, links, known, 0.0 if reward is FAILED or reward is None else reward)
 
-    def _earn(self, pick_id: int, value: float) -> bool:
-        """Conclude an outcome whose reward came later; ``False`` if nothing waits for it."""
-        owed = self._owed.pop(pick_id, None)
-        if owed is not None:
-            for _ in self._conclude(owed.outcome, owed.links, owed.known, value):
-                pass
-        return owed is not None
-
-    def _note_late(self, outcome: Outcome) -> None:
-        """Say once that a reward did not come, and what to do about it."""
-        if not self.counts["reward/late"]:
-            logger.warning(
-                "The goal %s answered None for %s, which means that the reward comes later, through reward(); it did "
-                "not come, and is 0. If none is to come, return a number from the goal, 0.0 for a page that is worth "
-                "nothing; a function without a return answers None. Late rewards are counted as focus/reward/late",
-                getattr(self.goal, "__qualname__", type(self.goal).__qualname__), outcome.pick.url,
-            )  # fmt: skip
-
-    def _lose_patience(self, since: float, now: float) -> None:
-        """Wait half as long for later rewards as long as none ever came, once for all that were waited for at a time;
-        the first of them are waited for twice.
-        """
-        if self._hears or (self._share_since is not None and since < self._share_since):
-            return
-        if self._share_since is not None:
-            self._share = self._share / 2 if self.patience * self._share / 2 >= _SHORTEST else 0.0
-        self._share_since = now
-
     def _conclude(self, outcome: Outcome, links: Sequence[Link], known: Sequence[int], reward: float) -> Iterator[None]:
+        if reward and outcome.content in self._contents:
+            self.counts["reward/copy"] += 1
+            reward = 0.0
         outcome = self._noted(outcome._replace(reward=reward, at=self._now()))
         *parts, links = self._parts(links)
         for part in parts:
@@ -898,6 +939,10 @@ class Crawl:
         for pick in self.frontier.flying.values():
             self.picks[pick.id] = pick._replace(chance=state.chances.get(pick.id))
         self._unsent.update(state.unsent)
+        self.owners.update(state.owners)
+        self.granted.update(state.granted)
+        self._contents.update(state.contents)
+        self._closed = frozenset(state.closed)
 
     def _snapshot(self) -> Snapshot:
         if len(self._stranded) > len(self.frontier) + len(self.picks):  # most of them wait no more
@@ -917,12 +962,19 @@ class Crawl:
             stranded=list(self._stranded),
             unchosen=sorted(self._unchosen),
             unsent=sorted(self._unsent),
+            owners=dict(self.owners),
+            granted=dict(self.granted),
+            contents=sorted(self._contents),
+            closed=sorted(self._closed),
             chances={pick.id: pick.chance for pick in self.picks.values() if pick.chance is not None},
             log=None if self.log is None else self.log.mark(),
         )
 
     def _begin_to_tell(self, job: Keeper, *, is_new: bool) -> None:
-        """Tell the job from now on what happens, and release what was in flight when the last run ended."""
+        """Tell the job from now on what happens, and release what was in flight when the last run ended.
+
+        Where others fetch, it stays in flight. What they had in a run that nobody shares any more counts as sent.
+        """
         self.job = job
         self._told = dict(self.counts)
         self.stop_reason = ""
@@ -933,12 +985,17 @@ class Crawl:
         else:
             self._make_room()  # as it was told, or not any more, before the kill; or fewer may wait now
             self._keep_up()
-        if keys := [pick.key for pick in self.picks.values()]:
+        ended = [*self.picks.values()]
+        if self.is_shared:
+            ended = [pick for pick in ended if pick.id not in self.owners]
+        if keys := [pick.key for pick in ended]:
             event = Recovered(keys)
             self.apply(event)
             self._tell(event)
-        for pick_id in [*self.picks]:
-            self.release(pick_id)
+        for pick in ended:
+            if pick.id in self.owners and self.is_reserved(pick.id):
+                self.sent(pick.id)
+            self.release(pick.id)
         if self.policy.budget_rate != self.mission.rate:
             paced = Paced(self.mission.rate)
             self.apply(paced)

@@ -27,6 +27,10 @@ class ResumeError(FocusError):
     """A stored crawl cannot be continued as asked: other policy, parameters or format. Nothing is changed on disk."""
 
 
+class FolderInUseError(ResumeError):
+    """Another process has the folder of a crawl: it can be had when that one ended."""
+
+
 class RecordingError(FocusError):
     """A recorded site, or what one is made from, cannot be read or written. What was written before stays as it was."""
 

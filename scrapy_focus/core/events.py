@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from scrapy_focus.core.types import Link, Outcome, Signal
 
 #: Of all that is stored of a crawl. Raised by one whenever an event, a snapshot or a table changes.
-FORMAT = 7
+FORMAT = 8
 
 
 class Added(NamedTuple):
@@ -26,12 +26,19 @@ class Added(NamedTuple):
     at: float
 
 
+class Closed(NamedTuple):
+    """Some hosts take nothing from now on, until it is said that they are open again."""
+
+    hosts: Sequence[str]
+    opened: Sequence[str]
+
+
 class Picked(NamedTuple):
     """The policy chose a link, and it is in flight now."""
 
     id: int
     key: int
-    busy: tuple[str, ...]  # hosts that could take nothing
+    busy: tuple[str, ...]  # hosts that could take nothing, besides those that are closed
     at: float
     link: tuple[
         str, str, int, bytes
@@ -95,4 +102,22 @@ class Paced(NamedTuple):
     rate: float | None  # requests per second; None: as many as can
 
 
-Event = Added | Picked | Sent | Released | Recovered | Concluded | GaveUp | Woke | Heard | Paced
+class Leased(NamedTuple):
+    """Somebody else fetches a pick, and reports what comes back."""
+
+    pick_id: int
+    owner: str
+
+
+class Granted(NamedTuple):
+    """Somebody else may send so many requests beyond one for each pick; they count as used."""
+
+    owner: str
+    n: int  # below 0: so many that were not sent are given back
+    requests: int  # used so far
+    at: float
+
+
+Event = (
+    Added | Closed | Picked | Sent | Released | Recovered | Concluded | GaveUp | Woke | Heard | Paced | Leased | Granted
+)

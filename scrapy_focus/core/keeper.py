@@ -34,7 +34,11 @@ class Snapshot:
     recovered: Sequence[int] = ()  # keys that were in flight when a run was killed, and have no outcome since
     stranded: Sequence[int] = ()  # keys of links that were placed for a policy that could not
     unchosen: Sequence[int] = ()  # ids of picks in flight that were chosen for a policy that could not
+    closed: Sequence[str] = ()  # hosts that take nothing until it is said that they are open
     unsent: Sequence[int] = ()  # ids of picks in flight for which no request went out yet
+    owners: Mapping[int, str] = field(default_factory=dict)  # by pick in flight: who else fetches it
+    granted: Mapping[str, int] = field(default_factory=dict)  # by the same: requests beyond one for each pick
+    contents: Sequence[int] = ()  # that counted, where each counts once
     chances: Mapping[int, float] = field(default_factory=dict)  # by pick in flight, where it is known
     log: tuple[str, int] | None = None  # how far the decision log is written
 
@@ -79,7 +83,7 @@ class Keeper(Protocol):
     def restore(self, crawl: Kept) -> bool:
         """Bring a new crawl to where the kept one was; ``False`` where there is none, and nothing was changed.
 
-        What was in flight is in flight again; the crawl releases it.
+        What was in flight is in flight again; the crawl releases it, unless others fetch it.
         """
 
     def tell(self, event: Event) -> None:

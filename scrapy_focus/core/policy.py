@@ -83,6 +83,9 @@ class Policy(ABC):
     #: Whether ``place`` reads ``tag_path``, ``anchor`` or ``context``; where no policy does, pages are not parsed for
     #: it.
     reads_page: ClassVar[bool] = True
+    #: Whether it reads ``outcome.page``. Where one machine decides and others fetch, no text travels for policies that
+    #: do not.
+    reads_outcome: ClassVar[bool] = False
     #: States of URLs that ``place`` also wants the links of: ``WAITING`` ones to move them, ``FETCHED`` ones to ask for
     #: a revisit, ``GIVEN_UP`` ones to place them after all. New links always come.
     wants_known: ClassVar[frozenset[State]] = frozenset()

@@ -151,6 +151,7 @@ class Outcome(NamedTuple):
     max_age: float | None = None  # seconds for which the page says that it stays as it is; None: it says nothing
     outside: int = 0  # different links of the page that lead where the crawl does not go, where the adapter counts them
     payload: bytes | None = None  # of the next visit of the page, where the adapter has another one than the pick's
+    content: int | None = None  # what tells its content from others, where each content counts once; None: it does not
     once: bool = False  # whether it does not come back: its page is gone, or known by another key, under which it does
     page: Page | None = None
 

@@ -110,16 +110,18 @@ class Closing:
 
     def _facts(self, reason: str, status: Status) -> Facts:
         items = self.crawler.stats.get_value("item_scraped_count", 0)
+        whole = status.whole or status  # a worker ends as the crawl does
         out = getattr(self.crawler.spider, "out", None)
+        n_fetched = 0 if status.whole is None else int(whole.counts.get("outcomes", 0))
         read = sum(status.counts.get(f"outcome/{label}", 0) for label in _READ) if self._answered else self._read
         return Facts(
             reason=reason,
-            found=status.rewards or items,
-            noun=_noun(self.goal) if status.rewards or not items else "items",
+            found=whole.rewards or items,
+            noun=_noun(self.goal) if whole.rewards or not items else "items",
             wanted=_wanted(self.goal),
-            read=read + self._read,
-            asked=self._asked,
-            requests=int(status.used["requests"]),
+            read=read + self._read if self._asked else n_fetched,  # by others
+            asked=self._asked or n_fetched,
+            requests=int(whole.used["requests"]),
             failure=self._failure,
             types=types_seen(status.counts) if isinstance(self.goal, StructuredDataGoal) else self.types,
             error=self.error,
@@ -127,7 +129,8 @@ class Closing:
             where="" if out in (None, "-") else str(out),
             unread=sorted(self._unread),
             n_unread=self._n_unread,
-            described=_described(self.goal) if status.rewards or not items else "",
+            described=_described(self.goal) if whole.rewards or not items else "",
+            own=None if status.whole is None else (status.rewards if whole.rewards else items),
         )
 
     def _end(self, ending: Ending) -> None:

@@ -100,13 +100,17 @@ class Facts(NamedTuple):
     unread: Sequence[str] = ()  # start URLs that could not be read in this run, the first of them, with the reasons
     n_unread: int = 0  # how many there were
     described: str = ""  # which of what the noun names: "with Recipe"
+    own: float | None = None  # of what was found: what this worker found, where several fetch for one crawl
 
 
 def draw(facts: Facts) -> Ending:
     """Return the ending that follows from the facts. What needs attention first wins."""
+    if facts.reason == "focus_refused":
+        sentence = "This worker could not take part: the log says why."
+        return Ending(kind="wrong_argument", sentence=sentence)
     if facts.error is not None or facts.reason == "focus_storage":
         return _failed(facts)
-    if facts.reason == "shutdown":
+    if facts.reason in ("shutdown", "focus_stopped"):
         return _with_unread(_interrupted(facts), facts)
     if facts.asked and not facts.read:
         return _unreachable(facts)
@@ -222,7 +226,11 @@ def _called(facts: Facts) -> str:
 
 
 def _kept(facts: Facts, before: str) -> str:
-    return f"{before}see {printable(facts.where)}" if facts.where and facts.found > 0 else ""
+    if not facts.where or facts.found <= 0:
+        return ""
+    if facts.own is None:
+        return f"{before}see {printable(facts.where)}"
+    return f"{before}{_amount(facts.own)} of them by this worker, in {printable(facts.where)}"
 
 
 def _amount(value: float) -> str:

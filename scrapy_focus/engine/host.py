@@ -79,10 +79,15 @@ class Host(Protocol):
     def drops(self, request: Request, response: Response | None) -> bool:
         """Whether a request from the page of a response goes no further, as its URL was requested before."""
 
-    def sent(self, request: Request | None) -> bool:
+    async def is_first(self, request: Request) -> bool:
+        """Wait until it is known whether another machine asks for the page to which a request was redirected: then it
+        is not to go out.
+        """
+
+    async def sent(self, request: Request | None) -> bool:
         """Use one request of the budget for a request on its way out; ``False``: it must not go out.
 
-        ``None`` stands for one that Scrapy does not know: a browser's.
+        ``None`` stands for one that Scrapy does not know: a browser's. Waits where another machine has to allow it.
         """
 
     def ask(self, request: Request) -> None:

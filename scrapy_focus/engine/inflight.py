@@ -9,6 +9,7 @@ go of the request: exactly once, on every path. The redirect or retry of a reque
 from __future__ import annotations
 
 from collections import OrderedDict
+from hashlib import blake2b
 from math import inf
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -40,6 +41,10 @@ _ITEMS = 10_000  # on their way through the pipelines at most
 
 class BudgetExhausted(IgnoreRequest):
     """Raised in the downloader middleware for a request that the budget does not allow."""
+
+
+class RedirectSeen(IgnoreRequest):
+    """Raised in the downloader middleware for a redirect to a page that another process of the crawl asks for."""
 
 
 class MimeStop(IgnoreRequest):
@@ -99,6 +104,11 @@ class ResponsePage:
         return sniff(self._response.body)
 
     @property
+    def content(self) -> int:
+        """What tells its body from others, in 63 bits."""
+        return int.from_bytes(blake2b(self._response.body, digest_size=8).digest(), "big") >> 1
+
+    @property
     def root(self) -> Any:
         """The tree that Scrapy parses once for all; ``None`` where it makes none."""
         response = self._response
@@ -152,6 +162,8 @@ class Entry:
             return "probed"
         if isinstance(failure, BudgetExhausted):
             return "budget"
+        if isinstance(failure, RedirectSeen):
+            return "redirect_seen"
         if self.stopped or isinstance(failure, (MimeStop, StopDownload)):
             return "mime_stop"
         if self.spider_error:
@@ -203,7 +215,7 @@ class Errback:
 
     def __call__(self, failure: Failure) -> Any:
         self.entry.failure = failure.value.cause if isinstance(failure.value, ProbeFailed) else failure.value
-        if isinstance(failure.value, (Probed, ProbeFailed, BudgetExhausted)):
+        if isinstance(failure.value, (Probed, ProbeFailed, BudgetExhausted, RedirectSeen)):
             return None  # nothing that happened to a page of the spider's
         if self.entry.stopped and self.original is None:
             return None  # we wanted it so: no error to be logged

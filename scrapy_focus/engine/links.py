@@ -15,6 +15,7 @@ from scrapy.utils.response import get_base_url
 from scrapy_focus.core.types import Link, State
 from scrapy_focus.engine.marks import LINK, VISIT, WHY
 from scrapy_focus.engine.pages import can_be_read
+from scrapy_focus.engine.requests import Unsendable
 from scrapy_focus.engine.slots import slot_name
 from scrapy_focus.frontiers.keys import KeySet
 from scrapy_focus.web.html import Place, end_of_path, locating
@@ -59,6 +60,8 @@ class Links:
         What tells priorities apart; ``None``: nothing does.
     comes_back
         Whether pages are fetched again.
+    salt
+        Where numbers begin that tell apart requests with one fingerprint: another one in each process of a crawl.
     """
 
     def __init__(
@@ -70,6 +73,7 @@ class Links:
         reads_page: bool,
         priorities: Priorities | None = None,
         comes_back: bool = False,
+        salt: int = 1,
     ) -> None:
         self.crawler = crawler
         self.host = host
@@ -79,7 +83,7 @@ class Links:
         self.comes_back = comes_back
         self._coming: set[int] = set()  # keys of links that are not with the policy yet, and of redirects under way
         self._offered: Counter[int] = Counter()  # keys of links whose requests are kept, until the policy has them
-        self._salt = itertools.count(1)
+        self._salt = itertools.count(salt)
         self._started = KeySet()  # keys of start requests that were asked about
 
     def key(self, request: Request) -> int:
@@ -128,7 +132,13 @@ class Links:
         self._coming.difference_update(keys)
 
     def make(self, request: Request, *, seen: bool) -> Link:
-        """Return the link of a request; ``seen`` says that the dupefilter knows it."""
+        """Return the link of a request; ``seen`` says that the dupefilter knows it.
+
+        Raises
+        ------
+        Unsendable
+            If another process may have to send it, and cannot.
+        """
         key = first = self.key(request)
         if request.dont_filter and not self.comes_back:
             key = _salted(first, 0)
@@ -141,7 +151,11 @@ class Links:
         request.meta.pop(VISIT, None)
         slot = slot_name(self.crawler.engine.downloader.get_slot_key(request))
         kept = len(self.requests)
-        payload = self.requests.pack(key, request, again=seen)
+        try:
+            payload = self.requests.pack(key, request, again=seen)
+        except Unsendable:
+            self._coming.discard(key)
+            raise
         self.host.count("link/kept", len(self.requests) - kept)
         if not payload:
             self._offered[key] += 1

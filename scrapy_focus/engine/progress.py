@@ -108,11 +108,12 @@ class View(NamedTuple):
 
 def progress(host: Host, finds: Finds | None = None) -> list[str]:
     """Say how a crawl stands: requests and finds, rates, bytes, and the best arms."""
-    status = host.status(best=_BEST)
+    own = host.status(best=_BEST)
+    status = own.whole or own
     used, limit = int(status.used["requests"]), status.limits["requests"]
     so_far = f"{used:,}{f' of {limit:,}' if limit else ''} requests, {_found(host, status)}"
     best = _best(status, finds)
-    return [so_far, *_details(host, status), *([f"best arms: {', '.join(best)}"] if best else [])]
+    return [so_far, *_details(host, own), *([f"best arms: {', '.join(best)}"] if best else [])]
 
 
 def draw_panel(view: View, width: int, height: int | None = None) -> Panel:
@@ -122,12 +123,13 @@ def draw_panel(view: View, width: int, height: int | None = None) -> Panel:
     from rich.text import Text
 
     host, finds = view.host, view.finds
-    status = host.status(best=_BEST)
+    own = host.status(best=_BEST)
+    status = own.whole or own
     view.speed.note(status)
     limit, found = status.limits["requests"], _found(host, status)
-    if finds.kinds:
+    if finds.kinds and own.whole is None:  # else they are of this worker
         found += f": {kinds(finds)}"
-    lines = [found, *_details(host, status)]
+    lines = [found, *_details(host, own, finds)]
     if best := _best(status, finds):
         lines += ["best arms:", *(f"  {arm}" for arm in best)]
     if finds.last:
@@ -206,11 +208,14 @@ def _head(status: Status, speed: Speed) -> str:
     return ", ".join(parts)
 
 
-def _details(host: Host, status: Status) -> list[str]:
+def _details(host: Host, own: Status, finds: Finds | None = None) -> list[str]:
+    """Say how a crawl stands; what failed and was left out is what this process saw of it."""
+    status = own.whole or own
     used, found = int(status.used["requests"]), status.rewards
     since = max(0, used - _RECENT)
-    before = next((rewards for requests, rewards in reversed(status.found_at) if requests <= since), 0.0)
-    now = 100 * (found - before) / max(1, used - since)
+    at, before = next((entry for entry in reversed(status.found_at) if entry[0] <= since), (0, 0.0))
+    begin = since if own.whole is None else at  # a worker hears of all now and then
+    now = 100 * (found - before) / max(1, used - begin)
     lines = [
         f"per 100 requests: {now:.1f} now, {100 * found / max(1, used):.1f} overall",
         f"{status.used['bytes'] / 1e6:,.1f} MB, {status.waiting:,} links wait in {status.awake:,} arms, "
@@ -222,22 +227,34 @@ def _details(host: Host, status: Status) -> list[str]:
     if status.asleep:
         due = max(0.0, (status.next_due or 0.0) - status.at)
         lines.append(f"{status.asleep:,} links wait until a time, the next is due in {duration(due)}")
-    if large := status.counts.get("outcome/too_large", 0):
+    if own.whole is not None:
+        lines.append(_share(host, own, own.whole, finds))
+    if large := own.counts.get("outcome/too_large", 0):
         lines.append(f"{large:,} answers skipped as too large")
-    if copies := status.counts.get("near/dropped", 0):
+    if copies := own.counts.get("near/dropped", 0):
         names = sorted({each.name for each in host.ignored_parameters() if each.links})
         lines.append(f"{copies:,} links not followed, as they differ only in {_listed(names)}")
-    if dropped := status.counts.get("link/dropped", 0):
+    if dropped := own.counts.get("link/dropped", 0):
         lines.append(f"{dropped:,} links given up, as too many waited")
     hosts, seconds = host.put_off_hosts
     if hosts:
         lines.append(f"{hosts:,} hosts put off, the next is asked again in {seconds:,.0f} s")
-    return [*lines, *_outlook(host, status), *_errors(status)]
+    return [*lines, *_outlook(host, own), *_errors(own)]
 
 
-def _outlook(host: Host, status: Status) -> list[str]:
+def _share(host: Host, own: Status, whole: Status, finds: Finds | None) -> str:
+    """Say how many machines share a crawl, and what this one did of it."""
+    workers = int(whole.counts.get("workers", 1))
+    found = f"{_found(host, own)} ({kinds(finds)})" if finds is not None and finds.kinds else _found(host, own)
+    done = f"{int(own.used['requests']):,} requests and {found} are of this one"
+    return f"{workers:,} worker{'s' * (workers != 1)}; {done}"
+
+
+def _outlook(host: Host, own: Status) -> list[str]:
     """Say how many finds are left, but for a crawl that could look at nothing so far."""
-    if not any(status.counts.get(f"outcome/{label}") for label in ("ok", "mime_stop", "spider_error")):
+    status = own.whole or own
+    read = any(own.counts.get(f"outcome/{label}") for label in ("ok", "mime_stop", "spider_error"))
+    if not read and not (own.whole is not None and own.whole.counts.get("outcomes")):
         return []
     if status.left is not None:
         left = status.left

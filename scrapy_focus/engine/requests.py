@@ -16,7 +16,7 @@ from scrapy import Request
 from scrapy.utils.misc import load_object
 from scrapy.utils.request import request_from_dict
 
-from scrapy_focus.core.errors import StorageError
+from scrapy_focus.core.errors import FocusError, StorageError
 from scrapy_focus.core.printable import printable_logger
 from scrapy_focus.jobs.pickles import Classes, RefusedName
 from scrapy_focus.jobs.snapshots import home_of
@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from scrapy import Spider
 
 logger = printable_logger(__name__)
+
+
+class Unsendable(FocusError):
+    """A request that carries what no other process can have."""
 
 
 class MissingCallback(StorageError):
@@ -151,12 +155,17 @@ class Requests:
         Whether records are all that survives, so that whatever can be stored has to be.
     stores
         Import paths of what requests carry of other libraries.
+    travels
+        Whether another process may have to make the request, so that one that cannot be stored cannot wait at all.
     """
 
-    def __init__(self, spider: Spider, *, durable: bool = False, stores: Collection[str] = ()) -> None:
+    def __init__(
+        self, spider: Spider, *, durable: bool = False, stores: Collection[str] = (), travels: bool = False
+    ) -> None:
         self.spider = spider
         self.classes = classes_for(spider, stores)
         self.durable = durable
+        self.travels = travels
         self._kept: dict[int, Request] = {}
         self._warned = False
         self._told_of_loss = False
@@ -174,12 +183,22 @@ class Requests:
         """Return the record of a request; ``b""`` if it is kept as it is, under its key.
 
         ``again``: where one is kept under this key, it stays.
+
+        Raises
+        ------
+        Unsendable
+            If it cannot be stored, and has to be.
         """
         record = encode(request, self.spider)
         if record is None and self.durable:
             try:
                 record = encode_deeply(request, self.spider, self.classes)
             except ValueError as error:
+                if self.travels:
+                    raise Unsendable(
+                        f"{request!r} cannot be fetched by another process of this crawl, and is left out: {error}; "
+                        "let it carry plain values, and a method of the spider as its callback"
+                    ) from error
                 self._warn(request, error)
         if record is None:
             if not (again and key in self._kept):

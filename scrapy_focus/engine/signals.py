@@ -51,13 +51,24 @@ class Signals:
         Of the crawl.
     hear
         Where signals go.
+    knows_all
+        Whether what is not known here is known nowhere: no other machine crawls, too.
     """
 
-    def __init__(self, crawler: Crawler, host: Host, links: Links, hear: Callable[[Sequence[Signal]], None]) -> None:
+    def __init__(
+        self,
+        crawler: Crawler,
+        host: Host,
+        links: Links,
+        hear: Callable[[Sequence[Signal]], None],
+        *,
+        knows_all: bool = True,
+    ) -> None:
         self.crawler = crawler
         self.host = host
         self.links = links
         self._hear = hear
+        self._knows_all = knows_all
         self._told = Told()
         self._is_on = host.policy.can("hear")
         self._noted: set[str] = set()  # reasons that were logged
@@ -109,7 +120,7 @@ class Signals:
         if isinstance(signal, str):
             self._pass_over(signal, Listed(url, changed=str(modified)), kind)
             return False
-        if self.host.knows([signal.key]) == [State.NEW]:
+        if self._knows_all and self.host.knows([signal.key]) == [State.NEW]:
             return False
         self._hear([signal])
         return True

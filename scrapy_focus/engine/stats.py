@@ -44,8 +44,10 @@ def summary(policy: type[Policy], goal: Goal, budget: Budget) -> str:
     return f"{policy.__qualname__}, goal {getattr(goal, '__qualname__', goal)!s}, budget {budget!r}"
 
 
-def persistence(job: Job | None, status: Status, *, resumed: bool) -> str:
-    """Return where a crawl is stored, and what it begins with."""
+def persistence(job: Job | None, status: Status, *, resumed: bool, where: str = "") -> str:
+    """Return where a crawl is stored, and what it begins with; ``where``: what it is part of, if another leads it."""
+    if where:
+        return where
     if job is None:
         return "none (JOBDIR is not set)"
     if not resumed:

@@ -28,14 +28,14 @@ def describe(policy: Policy, goal: Goal, mission: Mission, name: str = "") -> di
     names = {name: None for name in names if hasattr(policy, name)}
     spider = {"spider": name} if name else {}
     mission_ = {f"mission: {field}": value for field, value in mission.describe().items() if value}
-    params = {f"policy: {name}" if name in _FIRST else name: _text(getattr(policy, name)) for name in names}
-    return {**spider, "policy": import_path(cls), "goal": _text(goal), **mission_, **params}
+    params = {f"policy: {name}" if name in _FIRST else name: text_of(getattr(policy, name)) for name in names}
+    return {**spider, "policy": import_path(cls), "goal": text_of(goal), **mission_, **params}
 
 
-def _text(value: object) -> str:
+def text_of(value: object) -> str:
     """Return the repr of a value as it is in every process: sets in order, no addresses."""
     if isinstance(value, (set, frozenset)):
-        return f"{{{', '.join(sorted(map(_text, value)))}}}"
+        return f"{{{', '.join(sorted(map(text_of, value)))}}}"
     return re.sub(r" at 0x[0-9A-Fa-f]+", "", repr(value))
 
 

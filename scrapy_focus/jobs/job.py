@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock, Timeout
 
-from scrapy_focus.core.errors import ResumeError, StorageError
+from scrapy_focus.core.errors import FolderInUseError, ResumeError, StorageError
 from scrapy_focus.core.printable import printable_logger
 from scrapy_focus.frontiers.sqlite.database import read_notes
 from scrapy_focus.frontiers.sqlite.frontier import sqlite_frontier
@@ -315,7 +315,7 @@ def lock(folder: Path) -> FileLock:
 
     Raises
     ------
-    ResumeError
+    FolderInUseError
         If another process has it.
     StorageError
         If it cannot be written.
@@ -327,7 +327,7 @@ def lock(folder: Path) -> FileLock:
         taken.acquire()
         (folder / _OWNER).write_text(str(os.getpid()))
     except Timeout:
-        raise ResumeError(
+        raise FolderInUseError(
             f"{folder} is in use by process {owner(folder)}: stop it first, or use another JOBDIR"
         ) from None
     except OSError as error:

@@ -9,7 +9,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_focus.core.errors import StorageError
-from scrapy_focus.core.events import Added, Concluded, GaveUp, Heard, Paced, Picked, Recovered, Released, Sent, Woke
+from scrapy_focus.core.events import (
+    Added,
+    Closed,
+    Concluded,
+    GaveUp,
+    Granted,
+    Heard,
+    Leased,
+    Paced,
+    Picked,
+    Recovered,
+    Released,
+    Sent,
+    Woke,
+)
 from scrapy_focus.core.noted import NotedPage
 from scrapy_focus.core.types import Link, Outcome, Signal, State
 
@@ -41,6 +55,7 @@ class OutcomeRecord(NamedTuple):
     max_age: float | None
     outside: int
     payload: bytes | None
+    content: int | None
     once: bool
     read: dict[str, Any] | None  # what the policy read of the page; None: there was none
 
@@ -51,7 +66,8 @@ class OutcomeRecord(NamedTuple):
         return cls(
             outcome.pick.id, outcome.pick.method, outcome.status, outcome.mime, outcome.size, outcome.seconds,
             outcome.items, outcome.error, outcome.reward, outcome.at, tuple(outcome.also),
-            outcome.changed, outcome.max_age, outcome.outside, outcome.payload, outcome.once, read,
+            outcome.changed, outcome.max_age, outcome.outside, outcome.payload, outcome.content,
+            outcome.once, read,
         )  # fmt: skip
 
     def outcome(self, flying: Mapping[int, Pick]) -> Outcome:
@@ -68,18 +84,21 @@ class OutcomeRecord(NamedTuple):
         return Outcome(
             pick=pick._replace(method=self.method), status=self.status, mime=self.mime, size=self.size,
             seconds=self.seconds, items=self.items, error=self.error, reward=self.reward, at=self.at, also=self.also,
-            changed=self.changed, max_age=self.max_age, outside=self.outside, payload=self.payload, once=self.once,
-            page=None if self.read is None else NotedPage(None, self.read),
+            changed=self.changed, max_age=self.max_age, outside=self.outside, payload=self.payload,
+            content=self.content, once=self.once, page=None if self.read is None else NotedPage(None, self.read),
         )  # fmt: skip
 
 
-def _plain(link: Link) -> tuple[Any, ...]:
-    return tuple(link._replace(state=int(link.state)))  # type: ignore[arg-type]
+def plain_link(link: Link) -> tuple[Any, ...]:
+    """Return a link as plain values."""
+    url, key, host, depth, anchor, tag_path, context, state, *more = link
+    return url, key, host, depth, anchor, tag_path, context, int(state), *more
 
 
-def _link(values: tuple[Any, ...]) -> Link:
-    link = Link(*values)
-    return link._replace(state=State(link.state))
+def link_of(values: tuple[Any, ...]) -> Link:
+    """Return a link again."""
+    url, key, host, depth, anchor, tag_path, context, state, *more = values
+    return Link(url, key, host, depth, anchor, tag_path, context, State(state), *more)
 
 
 def record_of(event: Event) -> Record:
@@ -87,7 +106,9 @@ def record_of(event: Event) -> Record:
     match event:
         case Added():
             source = None if event.source is None else tuple(OutcomeRecord.of(event.source))
-            return "add", [_plain(link) for link in event.links], source, event.at
+            return "add", [plain_link(link) for link in event.links], source, event.at
+        case Closed():
+            return "close", *event
         case Picked():
             return "pick", *event
         case Sent():
@@ -97,7 +118,7 @@ def record_of(event: Event) -> Record:
         case Recovered():
             return "recovered", list(event.keys)
         case Concluded():
-            links = [_plain(link) for link in event.links]
+            links = [plain_link(link) for link in event.links]
             record = tuple(OutcomeRecord.of(event.outcome))
             return OUTCOME, record, links, list(event.known), dict(event.used), dict(event.counts)
         case GaveUp():
@@ -108,6 +129,10 @@ def record_of(event: Event) -> Record:
             return "heard", [tuple(signal) for signal in event.signals], event.at
         case Paced():
             return "pace", *event
+        case Leased():
+            return "lease", *event
+        case Granted():
+            return "grant", *event
 
 
 def event_of(record: Record, flying: Mapping[int, Pick]) -> Event:
@@ -123,7 +148,9 @@ def event_of(record: Record, flying: Mapping[int, Pick]) -> Event:
         case "add":
             links, source, at = values
             outcome = None if source is None else OutcomeRecord(*source).outcome(flying)
-            return Added([_link(link) for link in links], outcome, at)
+            return Added([link_of(link) for link in links], outcome, at)
+        case "close":
+            return Closed(*values)
         case "pick":
             return Picked(*values)
         case "sent":
@@ -138,7 +165,7 @@ def event_of(record: Record, flying: Mapping[int, Pick]) -> Event:
         case "outcome":
             outcome_record, links, known, used, counts = values
             outcome = OutcomeRecord(*outcome_record).outcome(flying)
-            return Concluded(outcome, [_link(link) for link in links], known, used, counts)
+            return Concluded(outcome, [link_of(link) for link in links], known, used, counts)
         case "give_up":
             return GaveUp(*values)
         case "wake":
@@ -148,5 +175,9 @@ def event_of(record: Record, flying: Mapping[int, Pick]) -> Event:
             return Heard([Signal(*signal) for signal in signals], at)
         case "pace":
             return Paced(*values)
+        case "lease":
+            return Leased(*values)
+        case "grant":
+            return Granted(*values)
         case _:
             raise StorageError(f"the journal has a {kind!r}, which this version does not know; see scrapy focus-check")

@@ -88,6 +88,7 @@ def snapshot_of(state: Mapping[str, Any], policy: Policy) -> Snapshot:
     """Return the snapshot of a state, with a policy."""
     values = {field.name: state[field.name] for field in fields(Snapshot) if field.name != "policy"}
     values["found_at"] = [(requests, rewards) for requests, rewards in values["found_at"]]
+    values["owners"] = {int(pick_id): owner for pick_id, owner in values["owners"].items()}
     values["chances"] = {int(pick_id): chance for pick_id, chance in values["chances"].items()}
     values["log"] = None if values["log"] is None else tuple(values["log"])
     return Snapshot(policy=policy, **values)

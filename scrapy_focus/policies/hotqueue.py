@@ -89,6 +89,7 @@ class HotQueue(Importance):
         "Takes links first that speak of the topic or stand near a page that does, the most important ones before."
     )
     reads_page: ClassVar[bool] = True
+    reads_outcome: ClassVar[bool] = True
     _named: ClassVar[str] = "base"
 
     def __init__(

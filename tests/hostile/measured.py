@@ -25,6 +25,8 @@ from typing import TYPE_CHECKING, Any
 from scrapy.settings.default_settings import DOWNLOADER_MIDDLEWARES_BASE, EXTENSIONS_BASE, SPIDER_MIDDLEWARES_BASE
 from scrapy.utils.misc import load_object, walk_modules_iter
 
+from scrapy_focus.found.frame import made_environment
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -158,6 +160,9 @@ def serve() -> None:
         deque(walk_modules_iter(package), maxlen=0)
     for components in (EXTENSIONS_BASE, DOWNLOADER_MIDDLEWARES_BASE, SPIDER_MIDDLEWARES_BASE):
         deque(map(load_object, components), maxlen=0)
+    templates = made_environment()
+    for name in templates.list_templates(extensions=["jinja", "css", "js"]):
+        templates.get_template(name)
     print(json.dumps({"slowness": slowness()}), flush=True)
     for line in sys.stdin:
         asked = json.loads(line)

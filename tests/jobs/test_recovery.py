@@ -135,6 +135,7 @@ def remembered(crawl: Crawl) -> dict[str, Any]:
         "states": [State.WAITING if state == State.FLYING else state for state in frontier.states(keys)],
         "counts": +counts,
         "used": crawl.budget.requests_used,
+        "closed": crawl._closed,
         "rewards": crawl.rewards,
         "found_at": list(crawl.found_at),
         "plateau": None if crawl.stop is None else crawl.stop.state(),
@@ -195,6 +196,19 @@ def test_nothing_is_forgotten(every: int, name: str, tmp_path: Path) -> None:
     assert len(tape.saved) > 15
     for saved in tape.saved:
         tape.check(*saved)
+
+
+@pytest.mark.parametrize("name", ["bandit", "divider", "branching"])
+@pytest.mark.parametrize("every", [5, 10**6])
+def test_closed_hosts_are_closed_again(every: int, name: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """After any step of a crawl in which hosts close and open, the same are closed, and the same is chosen again."""
+    world = World(tmp_path / "world", ALL[name], every=every)
+    tape = Taped(world, tmp_path / "saved", every=6, closes=True)
+    closed = [expected["closed"] for _, expected, *_ in tape.saved]
+    assert len(set(closed)) > 4
+    for saved in tape.saved:
+        tape.check(*saved)
+    assert "chose otherwise" not in caplog.text
 
 
 FEW = 7  # links that may wait

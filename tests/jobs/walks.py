@@ -26,6 +26,7 @@ from scrapy_focus import (
     State,
     Vectors,
 )
+from scrapy_focus.core.busy import Busy
 from scrapy_focus.frontiers.ledger import ASLEEP
 from scrapy_focus.policies.bases import Bandit, Ordering
 from tests.made import PDF, Clock
@@ -351,12 +352,17 @@ class World:
 
 
 class Walk:
-    """Drives a crawl with up to ``at_once`` in flight, one step at a time; each writes one record at most."""
+    """Drives a crawl with up to ``at_once`` in flight, one step at a time; each writes one record at most.
 
-    def __init__(self, crawl: Crawl, rng: random.Random, *, at_once: int = 5) -> None:
+    With ``closes``, some hosts are closed, others from time to time; a step may write one record more then.
+    """
+
+    def __init__(self, crawl: Crawl, rng: random.Random, *, at_once: int = 5, closes: bool = False) -> None:
         self.crawl = crawl
         self.rng = rng
         self.at_once = at_once
+        self.closes = closes
+        self.closed: frozenset[str] = frozenset()
         self.unsent: list[Pick] = []
         self.sent: list[Pick] = []
         self.owed: list[Pick] = []
@@ -373,7 +379,7 @@ class Walk:
             step = self.rng.choice(["next", "next", "next", "send", "send", "report", "report", "reward", "odd"])
             if step == "next" and len(self.unsent) + len(self.sent) + len(self.owed) < self.at_once:
                 busy = [f"h{n}" for n in range(HOSTS) if self.at_once > 1 and self.rng.random() < 0.2]
-                pick = self.crawl.next(busy)
+                pick = self.crawl.next(Busy(self._some_closed(), busy) if self.closes else busy)
                 if pick is not None:
                     self.unsent.append(pick)
                 elif not (len(self.crawl.frontier) or self.crawl.asleep or self.unsent or self.sent or self.owed):
@@ -392,6 +398,11 @@ class Walk:
             else:
                 continue
             yield step
+
+    def _some_closed(self) -> frozenset[str]:
+        if self.rng.random() < 0.2:
+            self.closed = frozenset(f"h{n}" for n in range(HOSTS) if self.rng.random() < 0.4)
+        return self.closed
 
     def _report(self, pick: Pick) -> None:
         outcome = answer(pick)

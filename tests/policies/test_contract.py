@@ -20,7 +20,7 @@ from scrapy_focus.policies.treeq.policy import TreeQ
 from tests.made import classes_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 
 class EveryThird:
@@ -91,15 +91,30 @@ def test_policies_are_found() -> None:
     assert {"BreadthFirst", "DepthFirst", "Random", "TagPath"} <= {cls.__name__ for cls in POLICIES}
 
 
-@pytest.mark.parametrize(
-    ("seed", "mission"),
-    [(0, Mission.of(FilesGoal(), words=["page"])), (1, Mission.of(FilesGoal(), unit="bytes")), (2, Mission())],
-    ids=["files, words", "files, bytes", "anything"],
-)
-@pytest.mark.parametrize("make", [*[TOLD.get(cls, cls) for cls in POLICIES], *MODES], ids=str)
-def test_promises_are_kept(make: Callable[[], Policy], seed: int, mission: Mission) -> None:
+MISSIONS = {
+    "files, words": Mission.of(FilesGoal(), words=["page"]),
+    "files, bytes": Mission.of(FilesGoal(), unit="bytes"),
+    "anything": Mission(),
+}
+SMALL = 20  # pages, of a site that is fetched ten times
+
+
+def each() -> Iterator[object]:
+    """Yield every policy with each mission, and every mode of one with a mission, in turn."""
+    for seed, name in enumerate(MISSIONS):
+        for cls in POLICIES:
+            yield pytest.param(TOLD.get(cls, cls), seed, name, id=f"{cls.__name__}-{name}")
+    for n, mode in enumerate(MODES):
+        name = list(MISSIONS)[n % len(MISSIONS)]
+        yield pytest.param(mode, n, name, id=f"{n}-{mode.func.__name__}-{name}")
+
+
+@pytest.mark.parametrize(("make", "seed", "mission"), list(each()))
+def test_promises_are_kept(make: Callable[[], Policy], seed: int, mission: str) -> None:
     """A policy fetches every page, chooses the same again for the same seed, and survives failures and pickling."""
-    check_policy(make, seed=seed, mission=mission)
+    policy = make()
+    pages = SMALL if policy.never_ends or policy.can("again") else 60
+    check_policy(make, pages=pages, seed=seed, mission=MISSIONS[mission])
 
 
 def test_promises_are_kept_with_hnswlib() -> None:

@@ -91,7 +91,11 @@ class Crawled:
         if FocusScheduler not in type(self.scheduler).__mro__:  # isinstance() says yes to every scheduler
             return
         counts, crawl = self.scheduler.crawl.counts, self.scheduler.crawl
-        if self.scheduler.job is None:
+        if crawl.finished() == "storage":  # what was in flight is asked for by the next run
+            return
+        if self.crawler.settings["FOCUS_CLUSTER"]:
+            assert not crawl.status().in_flight or crawl.finished() == "refused"  # links wait at the leader
+        elif self.scheduler.job is None:
             crawl.frontier.check()
         else:  # it was closed
             keeps = crawl.policy.keeps(crawl.mission)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 from crawls import Follower, crawl
+from forked import Forked
 from mocksite import MockSite
 from scrapy.exceptions import UsageError
 
@@ -63,13 +64,13 @@ def command(way: str, *arguments: str, **settings: str) -> tuple[list[str], Path
     return [sys.executable, "-m", *words], cwd
 
 
-def begin(*arguments: str, way: str = "crawl", **settings: str) -> subprocess.Popen[str]:
+def begin(*arguments: str, way: str = "crawl", **settings: str) -> Forked:
     """Start a crawl of which all is kept that it says."""
     words, cwd = command(way, *arguments, **settings)
-    return subprocess.Popen(words, cwd=cwd, env=ENV, stderr=subprocess.STDOUT, stdout=subprocess.PIPE, text=True)
+    return Forked(words, cwd=cwd, env=ENV, stderr=subprocess.STDOUT, stdout=subprocess.PIPE, text=True)
 
 
-def end(process: subprocess.Popen[str]) -> Run:
+def end(process: Forked) -> Run:
     said, _ = process.communicate(timeout=HANG)
     return Run(process.returncode, said.splitlines())
 

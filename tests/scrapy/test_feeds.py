@@ -9,7 +9,6 @@ import json
 import logging
 import os
 import signal
-import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from crawls import Crawled, Follower, crawl
+from forked import run as run_forked
 from mocksite import MockSite, tree_paths
 from scrapy.exporters import CsvItemExporter, JsonLinesItemExporter
 from scrapy.extensions.feedexport import FeedExporter, StdoutFeedStorage
@@ -355,7 +355,7 @@ def test_killed_while_it_writes_an_item(tmp_path: Path) -> None:
     with MockSite() as site:
         for kill in (2, 5, 11, 16, 3, 0):
             arguments = ["-a", f"url={site.url('/page/0/12')}", "-a", f"kill={kill}"]
-            done = subprocess.run(
+            done = run_forked(
                 [*command, *arguments], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=HANG,
                 env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
             )  # fmt: skip

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from scrapy.http import Response
 
-PAGES, FEW = 300, 40
+PAGES, FEW = 200, 40
 
 
 @pytest.fixture

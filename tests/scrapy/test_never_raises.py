@@ -280,16 +280,9 @@ def forgetful(outcome: Any) -> None:
 
 def test_a_goal_that_forgets_to_return(site: MockSite, monkeypatch: pytest.MonkeyPatch) -> None:
     """It costs some patience at first, and then none; the log says once what to do."""
-    monkeypatch.setattr("scrapy_focus.core.crawl._SHORTEST", 0.2)
-    crawls = []
-
-    class Impatient(FocusScheduler):
-        def __init__(self, crawler: Any, config: Any) -> None:
-            super().__init__(crawler, config)
-            self.crawl.patience = 0.5
-            crawls.append(self.crawl)
-
-    result = crawl_tree(site, {"FOCUS_GOAL": forgetful, "SCHEDULER": Impatient, "FOCUS_MAX_INFLIGHT": 1})
+    monkeypatch.setattr("scrapy_focus.core.late._SHORTEST", 0.2)
+    monkeypatch.setattr("scrapy_focus.scheduler._PATIENCE", 0.5)
+    result = crawl_tree(site, {"FOCUS_GOAL": forgetful, "FOCUS_MAX_INFLIGHT": 1})
     assert result.stats["focus/reward/late"] == PAGES
     assert len(result.logged("The goal forgetful answered None")) == 1
-    assert crawls[0]._share == 0.0
+    assert result.scheduler.crawl._late._share == 0.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +38,7 @@ from scrapy_focus.spiders.datasets import DatasetsSpider
 BUDGET = 300
 _FEW, _VISITS = 60, 400  # pages that are fetched again and again, in so many requests
 PRIVATE = "/private/"  # what robots.txt of the portal forbids
+SLOWLY = partial(pytest.param, marks=pytest.mark.slow)  # other parameters of a policy that is tried anyway
 LIVE = {
     "CONCURRENT_REQUESTS": 1,
     "FOCUS_MAX_INFLIGHT": 1,
@@ -111,19 +113,19 @@ def live(
         (DepthFirst, {}),
         (Random, {}),
         (TagPath, {}),
-        (TagPath, {"accounting": "full", "alpha": 0.3, "theta": 0.5}),
+        SLOWLY(TagPath, {"accounting": "full", "alpha": 0.3, "theta": 0.5}),
         (TagPath, {"probe": False}),
         (Focused, {}),
         (TagPathOffline, {"warmup": 100}),
         (BranchingBandit, {}),
-        (BranchingBandit, {"words": ["data"], "horizon": 1, "noise": 0.5, "explore": 0.3, "theta": 0.6}),
+        SLOWLY(BranchingBandit, {"words": ["data"], "horizon": 1, "noise": 0.5, "explore": 0.3, "theta": 0.6}),
         (BranchingBandit, {"unit": "bytes"}),
         (Importance, {"outside": False}),  # a recording does not tell how many links lead elsewhere
-        (Importance, {"by": {"pagerank": 1, "location": 0.2}, "epsilon": 0.01, "outside": False}),
+        SLOWLY(Importance, {"by": {"pagerank": 1, "location": 0.2}, "epsilon": 0.01, "outside": False}),
         (HotQueue, {"words": ["publication", "data"], "base": "backlinks"}),
         (EachAgain, {"every": 0.0, "times": 2}),
         (HostBandit, {"arm": "section"}),
-        (HostBandit, {"arm": "section", "preset": "cikm-2014", "score": "thompson x best", "explore": 0.3}),
+        SLOWLY(HostBandit, {"arm": "section", "preset": "cikm-2014", "score": "thompson x best", "explore": 0.3}),
     ],
 )
 def test_live_and_simulated_crawls_are_the_same(

@@ -12,7 +12,7 @@ from mocksite import tree_paths
 from scrapy.core.engine import ExecutionEngine
 from scrapy.exceptions import DropItem
 
-from scrapy_focus import FocusScheduler, RewardPipeline
+from scrapy_focus import RewardPipeline
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -126,17 +126,10 @@ def test_rewards_may_come_later(site: MockSite, monkeypatch: pytest.MonkeyPatch,
     assert result.errors == {}
 
 
-class Impatient(FocusScheduler):
-    """Waits a quarter of a second for rewards."""
-
-    def __init__(self, crawler: Any, config: Any) -> None:
-        super().__init__(crawler, config)
-        self.crawl.patience = 0.25
-
-
-def test_rewards_that_never_come(site: MockSite) -> None:
+def test_rewards_that_never_come(site: MockSite, monkeypatch: pytest.MonkeyPatch) -> None:
     """A reward that nobody tells is 0 after a while, and the crawl goes on and ends."""
-    result = crawl(Follower, {"FOCUS_GOAL": later, "SCHEDULER": Impatient}, seeds=[site.url("/page/0/10")])
+    monkeypatch.setattr("scrapy_focus.scheduler._PATIENCE", 0.25)
+    result = crawl(Follower, {"FOCUS_GOAL": later}, seeds=[site.url("/page/0/10")])
     assert sorted(site.paths) == sorted(tree_paths(10))
     assert result.stats["focus/reward/late"] == 10
     assert result.stats["focus/reward"] == 0

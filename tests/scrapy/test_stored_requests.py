@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import pickle
-import subprocess
 import sys
 from dataclasses import dataclass
 from fractions import Fraction
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from xml.etree.ElementTree import Element
 
 import pytest
+from forked import run as run_forked
 from scrapy import FormRequest, Item, Request, Spider
 from scrapy.http import Headers
 
@@ -19,6 +19,7 @@ from scrapy_focus import ConfigError
 from scrapy_focus.engine.requests import MissingCallback, classes_for, decode, encode, encode_deeply
 
 if TYPE_CHECKING:
+    import subprocess
     from pathlib import Path
 
     from mocksite import MockSite
@@ -126,7 +127,7 @@ def crawl(folder: Path, site: MockSite, *more: str) -> subprocess.CompletedProce
     (folder / "follow.py").write_text(SPIDER)
     given = ["SCHEDULER=scrapy_focus.FocusScheduler", "JOBDIR=job", *more]
     words = [part for setting in given for part in ("-s", setting)]
-    return subprocess.run(
+    return run_forked(
         [sys.executable, "-m", "scrapy", "runspider", "follow.py", "-a", f"root={site.url('/ok?')}", *words],
         cwd=folder, capture_output=True, text=True, check=False, timeout=100,
     )  # fmt: skip

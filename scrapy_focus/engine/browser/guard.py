@@ -155,7 +155,7 @@ class Guard:
         return refused
 
     async def _sent(self, page: Page | None) -> bool:
-        if self.host.sent(None):
+        if await self.host.sent(None):
             self.host.count("browser/requests")
             return True
         self.host.count("browser/over")

@@ -71,7 +71,7 @@ class Rules:
                 return "robots"
             if getattr(middleware, "guards_browsers", False) and not await _passes(middleware, request):
                 return "middleware"
-        return "" if self.host.sent(None) else "budget"
+        return "" if await self.host.sent(None) else "budget"
 
     def _is_on_site(self, request: Request) -> bool:
         asked = (middleware for middleware in self._middlewares() if hasattr(middleware, "should_follow"))

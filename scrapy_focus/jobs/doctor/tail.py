@@ -55,11 +55,13 @@ def _count(tail: Tail, event: Record) -> None:
             tail.found += len(links)
         case ("pick", pick_id, *_):
             tail.flying.add(pick_id)
-        case ("sent", _, requests, _):
+        case ("sent", _, requests, _) | ("grant", _, _, requests, _):
             tail.used["requests"] = requests
         case ("release", pick_id):
             tail.flying.remove(pick_id)
         case ("recovered", _) | ("give_up", _, _) | ("wake", _, _) | ("heard", _, _) | ("pace", _):
+            pass
+        case ("lease" | "close", _, _):
             pass
         case ("outcome", record, links, _, used, counts):
             outcome = OutcomeRecord(*record)

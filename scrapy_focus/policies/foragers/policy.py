@@ -130,6 +130,7 @@ class Foragers(Policy):
     Palotai, Farkas, Lorincz: Selection in scale-free small world (2005).
     """
 
+    reads_outcome: ClassVar[bool] = True
     summary: ClassVar[str] = (
         "A fleet of small crawlers that walk from good starting points: those that find news multiply, the others die."
     )

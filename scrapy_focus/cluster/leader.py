@@ -1,0 +1,599 @@
+"""The leader: who has the crawl that all workers share. It knows no engine and no network.
+
+Its calls come one after the other. What is exact is exact here and in the journal of the crawl:
+
+* A pick id is given out once for ever, and the journal has it before anybody sees it: it is the fencing token. What a
+  worker says of a pick counts if the lease is still that worker's; all else is refused, and counted.
+* A lease reserves one request of the budget. What its worker says tells whether that went out. A lease that ends
+  unheard counts as sent, since its worker may have sent it; one that its worker never received costs nothing.
+* Requests beyond one for each pick are granted ahead and count as used; those that were not sent are given back.
+* A host belongs to the worker that had it last, until nobody had it for longer than any delay. So delays, cookies,
+  robots.txt and connections stay in one downloader. Who comes late gets hosts of those that have enough to do, which
+  rest for as long first.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections import Counter, deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from scrapy_focus.cluster.hosts import Hosts
+from scrapy_focus.cluster.messages import (
+    Answer,
+    Hello,
+    LeaderClosed,
+    Lease,
+    News,
+    Portrait,
+    Welcome,
+    links_of,
+    outcome_of,
+)
+from scrapy_focus.core.busy import Busy
+from scrapy_focus.core.errors import FocusError, StorageError
+from scrapy_focus.core.outstanding import most_out
+from scrapy_focus.core.printable import printable_logger, reason_of
+from scrapy_focus.core.types import Signal, State
+from scrapy_focus.jobs.description import differences
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+    from scrapy_focus.cluster.messages import Exchange, Said
+    from scrapy_focus.core.crawl import Crawl
+    from scrapy_focus.core.goal import Goal
+    from scrapy_focus.core.types import Link, Outcome, Pick
+
+logger = printable_logger(__name__)
+
+_READY = 16  # picks that may lie ready for a worker at others' asking, at most
+_LONGEST = 1000  # characters of a reason
+_GATHER = 10.0  # seconds in which workers of an earlier leader come back, if they do
+
+
+class ToldGoal:
+    """The goal of a leader: its workers have the pages, and say what each is worth.
+
+    Parameters
+    ----------
+    goal
+        That of the workers, by which this one is described.
+    """
+
+    def __init__(self, goal: Goal) -> None:
+        self.goal = goal
+
+    def __call__(self, outcome: Outcome) -> float:
+        return outcome.reward
+
+    def __repr__(self) -> str:
+        return repr(self.goal)
+
+
+@dataclass(slots=True)
+class _Member:
+    """A worker that is there."""
+
+    session: str
+    seen: float  # seconds of the clock; when it was heard of last
+    ready: deque[int] = field(default_factory=deque)  # ids of picks that it was not given yet
+    held: set[int] = field(default_factory=set)  # ids of its leases, those that lie ready too
+    idle: float | None = None  # seconds of the clock; since when it asks in vain
+    is_sated: bool = False  # whether it was given all that it wanted last
+
+
+class Leader:
+    """Leases the picks of a crawl to workers, and lets it hear what they say.
+
+    Parameters
+    ----------
+    crawl
+        The crawl, made with ``is_shared=True`` and a :class:`ToldGoal`. The leader closes it.
+    agreed
+        What has to be equal for all workers: names and values, as text.
+    lease
+        Seconds after which the leases of a worker end that is not heard of.
+    linger
+        Seconds for which a host stays with the worker that had it last: longer than any delay between two requests.
+    rest
+        Seconds for which nobody asks a host whose worker went: as long as any delay; ``linger`` by default.
+    per_host
+        Leases of one host at a time.
+    most_out
+        Leases at a time, those that lie ready too; by default as many as
+        :func:`~scrapy_focus.core.outstanding.most_out` allows after so many outcomes.
+    learned_to
+        The file in which the policy saves what it learned when the crawl is closed.
+    clock
+        Seconds, for durations.
+    """
+
+    def __init__(
+        self,
+        crawl: Crawl,
+        *,
+        agreed: Mapping[str, str] | None = None,
+        lease: float = 30.0,
+        linger: float = 60.0,
+        rest: float | None = None,
+        per_host: int = 8,
+        most_out: int | None = None,
+        learned_to: str = "",
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.crawl = crawl
+        self.agreed = dict(agreed or {})
+        self.lease = lease
+        self.most_out = most_out
+        self.learned_to = learned_to
+        self.clock = clock
+        self.counts: Counter[str] = Counter()
+        self.is_closed = False
+        self.failure = ""  # why its files cannot be written any more
+        self._members: dict[str, _Member] = {}
+        self._hosts = Hosts(linger=linger, rest=rest, per_host=per_host)
+        self._closed: frozenset[str] = frozenset()  # hosts that stay closed for a while
+        self._closed_for: tuple[int, tuple[str, ...]] = (-1, ())  # what that follows from
+        self._ends: dict[int, float] = {}  # by lease: when it ends, if its worker is not heard of
+        self._reaped = clock()
+        self._stopped = ""
+        self._claims: dict[int, int] = {}  # by key to which a pick was redirected: the pick
+        self._claimed: dict[int, list[int]] = {}  # the same, by pick
+        self._whys: dict[int, dict[str, Any]] = {}  # by lease that lies ready: what the policy said of its choice
+        self._absent: set[str] = set()  # workers of an earlier leader that may come back
+        self._since = now = clock()
+        for pick_id, owner in [*crawl.owners.items()]:  # of an earlier leader
+            self._absent.add(owner)
+            self._ends[pick_id] = now + lease
+            self._hosts.take(crawl.picks[pick_id].host, owner, now)
+        self._gather_until, self._back_until = now + min(lease, _GATHER), now + lease
+
+    # What workers call
+
+    def join(self, hello: Hello) -> Welcome:
+        """A worker comes, or comes back after it lost its session: what both believe is made equal.
+
+        Leases that it does not name never came to it: they are released and cost nothing. What it was granted beyond
+        one request for each pick, and never received, is given back.
+        """
+        now = self.clock()
+        if self.failure:
+            self._close_when_told(now)
+        if self.is_closed:
+            raise LeaderClosed("the crawl was closed")
+        if self.failure:
+            return self._told(hello.worker, now)
+        if said := differences(self.agreed, dict(hello.agreed)):
+            self.counts["refused_workers"] += 1
+            return Welcome(
+                refused=f"its settings are not those with which the crawl runs: {said}; use the same settings on all "
+                "machines, or end the crawl with scrapy focus-stop"
+            )
+        try:
+            return self._welcome(hello, now)
+        except StorageError as error:
+            self._fail(error)
+            return self._told(hello.worker, now)
+
+    def _welcome(self, hello: Hello, now: float) -> Welcome:
+        worker, crawl = hello.worker, self.crawl
+        self._absent.discard(worker)
+        if (before := self._members.pop(worker, None)) is not None:
+            before.ready.clear()
+        member = self._members[worker] = _Member(secrets.token_hex(8), now)
+        holding, kept = set(hello.holding), []
+        for pick_id, owner in [*crawl.owners.items()]:
+            if owner != worker:
+                continue
+            if pick_id in holding:
+                member.held.add(pick_id)
+                self._ends[pick_id] = now + self.lease
+                self._hosts.keep(crawl.picks[pick_id].host, worker, now)
+                kept.append(pick_id)
+            else:
+                self._end(pick_id)
+                crawl.release(pick_id)
+                self.counts["undelivered"] += 1
+        crawl.grant(worker, min(0, hello.granted - crawl.granted[worker]))
+        for host in hello.hosts:
+            self._hosts.keep(host, worker, now)
+        self.counts["joined"] += 1
+        return Welcome(member.session, kept)
+
+    def exchange(self, message: Exchange) -> Answer:
+        """A worker says what happened, and says what it wants."""
+        now = self.clock()
+        member = self._members.get(message.worker)
+        if self.is_closed or member is None or member.session != message.session:
+            return Answer(rejoin=True)
+        member.seen = now
+        if not self.failure:
+            try:
+                return self._exchange(message, member, now)
+            except StorageError as error:
+                self._fail(error)
+        del self._members[message.worker]  # it knows
+        self._close_when_told(now)
+        return Answer(finished="storage", failed=self.failure)
+
+    def _exchange(self, message: Exchange, member: _Member, now: float) -> Answer:
+        self.counts["exchanges"] += 1
+        for pick_id in message.alive:
+            if pick_id in member.held:
+                self._ends[pick_id] = now + self.lease
+        for pick_id in member.ready:
+            self._ends[pick_id] = now + self.lease
+        self.crawl.grant(message.worker, -message.unused)  # before what may make the budget look used up
+        unplaced: list[int] = []
+        for said in message.said:
+            self._hear(message.worker, member, said, unplaced)
+        if message.n_bytes:
+            self.crawl.received(message.n_bytes)
+        self.reap()
+        granted = 0
+        if message.extra > 0 and not self.finished():
+            granted = self.crawl.grant(message.worker, message.extra)
+        claimed = [int(self._claim(member, pick_id, key)) for pick_id, key in message.claims]
+        leases = self._deal(message.worker, member, message.want, now) if message.want > 0 else []
+        member.is_sated = len(leases) >= message.want
+        return Answer(
+            leases=leases,
+            granted=granted,
+            unplaced=unplaced,
+            finished=self.finished(),
+            news=self.news(),
+            portrait=self.portrait() if message.looks else None,
+            claimed=claimed,
+        )
+
+    def leave(self, worker: str, session: str, unused: int = 0) -> bool:
+        """A worker goes, and has said all that it had to say: what it still holds was never sent.
+
+        With the last one the leader closes; returns whether it did.
+        """
+        member = self._members.get(worker)
+        if member is None or member.session != session or self.is_closed:
+            return self.is_closed
+        if not self.failure:
+            try:
+                self.crawl.grant(worker, -unused)
+                for pick_id in [*member.held]:
+                    self._end(pick_id)
+                    self.crawl.release(pick_id)
+            except StorageError as error:
+                self._fail(error)
+        self._part(worker)
+        self.counts["left"] += 1
+        if not self._members:
+            self.close()
+        return self.is_closed
+
+    def stop(self, reason: str = "stopped") -> bool:
+        """End the crawl for all workers: nothing more is leased, and what is out is still heard of.
+
+        Returns whether it is closed, which it is where no worker is heard of; to be called until it is.
+        """
+        self._stopped = self._stopped or reason
+        if not self.is_closed:
+            self.reap()
+            if not (self._members or self._absent):
+                self.close()
+        return self.is_closed
+
+    def close(self) -> dict[str, Any]:
+        """Write a checkpoint, and close the crawl. Idempotent. Returns what :meth:`status` says.
+
+        A checkpoint that cannot be written is logged: the journal has all.
+        """
+        status = self.status()
+        if not self.is_closed:
+            self.is_closed = True
+            try:
+                if not self.failure:
+                    self.crawl.checkpoint()
+            except FocusError as error:
+                logger.error("The last checkpoint could not be written: %s", reason_of(error))
+            finally:
+                self._close_crawl()
+        return status
+
+    def _close_crawl(self) -> None:
+        try:
+            self.crawl.close(learned_to=self.learned_to)
+        except StorageError as error:
+            logger.error("The crawl could not be closed as it should: %s", reason_of(error))
+
+    def _fail(self, error: StorageError) -> None:
+        """End the crawl: its files are whole, and nothing can be added to them. Others may have its folder."""
+        self.failure = reason_of(error, _LONGEST)
+        logger.error("The leader ends the crawl for all workers: %s", self.failure)
+        self._close_crawl()
+
+    def _told(self, worker: str, now: float) -> Welcome:
+        self._members.pop(worker, None)
+        self._close_when_told(now)
+        return Welcome(failed=self.failure)
+
+    def _close_when_told(self, now: float) -> None:
+        """Be closed once all workers that are heard of know that the crawl failed."""
+        self._members = {name: each for name, each in self._members.items() if now - each.seen <= self.lease}
+        self.is_closed = self.is_closed or not self._members
+
+    # What can be seen
+
+    def finished(self) -> str:
+        """Why the crawl is over, or ``""``; it is not over for its budget while a lease is out."""
+        reason = self._stopped or self.crawl.finished()
+        return "" if reason.startswith("budget_requests") and self.crawl.owners else reason
+
+    def status(self) -> dict[str, Any]:
+        """Return what is known of crawl, workers, leases and hosts, as plain values."""
+        crawl, now = self.crawl, self.clock()
+        status = crawl.status()
+        return {
+            "finished": self.finished(),
+            "requests": int(status.used["requests"]),
+            "limit": status.limits["requests"],
+            "seconds": status.used["seconds"],
+            "rate": "" if status.rate is None else str(status.rate),
+            "rewards": status.rewards,
+            "outcomes": status.counts.get("outcomes", 0),
+            "waiting": status.waiting,
+            "asleep": status.asleep,
+            "out": len(crawl.owners),
+            "most_out": self._most(),
+            "hosts": len(self._hosts),
+            "workers": {
+                name: {
+                    "leases": len(member.held),
+                    "ready": len(member.ready),
+                    "hosts": len(self._hosts.of(name)),
+                    "silent": round(now - member.seen, 1),
+                    "granted": crawl.granted[name],
+                }
+                for name, member in self._members.items()
+            },
+            **self.counts,
+        }
+
+    def news(self) -> News:
+        """Return how the crawl stands."""
+        crawl, status = self.crawl, self.crawl.status()
+        counts: dict[str, float] = dict(self.counts)
+        counts |= {
+            "workers": len(self._members), "leases": len(crawl.owners), "most_out": self._most(),
+            "hosts": len(self._hosts), "requests": status.used["requests"], "reward": status.rewards,
+            "outcomes": status.counts.get("outcomes", 0), "waiting": status.waiting, "asleep": status.asleep,
+            "arms": status.arms,
+        }  # fmt: skip
+
+        def from_now(at: float | None) -> float | None:
+            return None if at is None else max(0.0, at - status.at)
+
+        return News(
+            counts, status.waiting, status.asleep, len(crawl.owners), status.arms, status.awake, status.rewards,
+            dict(status.used), dict(status.limits), "" if status.rate is None else str(status.rate),
+            from_now(status.next_due), from_now(status.next_turn), from_now(status.due),
+        )  # fmt: skip
+
+    def portrait(self, best: int = 10) -> Portrait:
+        """Return what takes a while to find out."""
+        status = self.crawl.status(best=best)
+        return Portrait([*status.found_at], status.best_arms, status.left, status.cost, self.crawl.tables())
+
+    def reap(self) -> None:
+        """Let leases end whose workers are not heard of: their links wait again, and their requests count as sent.
+
+        Where nobody is left, the leader closes. :meth:`exchange` does this too; an engine does it now and then, as the
+        last worker may be killed.
+        """
+        now = self.clock()
+        if self.is_closed or now - self._reaped < self.lease / 20:
+            return
+        self._reaped = now
+        if self.failure:
+            self._close_when_told(now)
+            return
+        try:
+            self._reap(now)
+        except StorageError as error:
+            self._fail(error)
+            self._close_when_told(now)
+            return
+        if not self._members and not self._absent and now - self._since > self.lease:
+            self.close()
+
+    def _reap(self, now: float) -> None:
+        for worker, member in [*self._members.items()]:
+            if now - member.seen > self.lease:
+                for pick_id in [*member.ready]:  # it was never told of these
+                    self._end(pick_id)
+                    self.crawl.release(pick_id)
+                self._part(worker)
+                self.counts["lost_workers"] += 1
+        for pick_id in [pick_id for pick_id, end in self._ends.items() if end < now]:
+            self._end(pick_id)
+            self._charge(pick_id)
+            self.crawl.release(pick_id)
+            self.counts["expired"] += 1
+        if now > self._back_until:
+            for worker in self._absent:
+                self._hosts.gone(worker, now)
+            self._absent.clear()
+        self._hosts.forget(now)
+
+    def _part(self, worker: str) -> None:
+        del self._members[worker]
+        self._hosts.gone(worker, self.clock())
+
+    # What workers say
+
+    def _hear(self, worker: str, member: _Member, said: Said, unplaced: list[int]) -> None:
+        match said:
+            case ("outcome", pick_id, is_sent, record, links, known):
+                made = self._unclaimed(links, unplaced)
+                if self._is_fenced(member, pick_id):
+                    self._note_unplaced(made, unplaced)
+                    return
+                outcome = outcome_of(record, self.crawl.picks)
+                if is_sent:
+                    self._charge(pick_id)
+                self._end(pick_id)
+                self.crawl.report(outcome, made, known)
+                self._note_unplaced(made, unplaced)
+            case ("release", pick_id, is_sent):
+                if self._is_fenced(member, pick_id):
+                    return
+                if is_sent:
+                    self._charge(pick_id)
+                self._end(pick_id)
+                self.crawl.release(pick_id)
+            case ("add", None, None, links):
+                made = self._unclaimed(links, unplaced)
+                self.crawl.add(made)
+                self._note_unplaced(made, unplaced)
+            case ("add", pick_id, record, links):
+                made = self._unclaimed(links, unplaced)
+                if self._is_fenced(member, pick_id):
+                    self._note_unplaced(made, unplaced)
+                    return
+                self.crawl.add(made, outcome_of(record, self.crawl.picks))
+                self._note_unplaced(made, unplaced)
+            case ("hear", signals):
+                self.crawl.hear([Signal(*signal) for signal in signals])
+
+    def _charge(self, pick_id: int) -> None:
+        """The request of a lease went out; it counts once, also where a leader before was killed right after that."""
+        if self.crawl.is_reserved(pick_id):
+            self.crawl.sent(pick_id)
+
+    def _unclaimed(self, values: Sequence[tuple[Any, ...]], unplaced: list[int]) -> list[Link]:
+        """Return links as they were told, without those to which a pick is redirected just now: should that come to
+        nothing, they are to be told again.
+        """
+        links = links_of(values)
+        if not self._claims:
+            return links
+        unplaced += [link.key for link in links if link.key in self._claims]
+        return [link for link in links if link.key not in self._claims]
+
+    def _claim(self, member: _Member, pick_id: int, key: int) -> State:
+        """Return the state of the key to which a pick was redirected; where that is new, links to it are known from
+        now on, until the pick has its outcome.
+        """
+        [state] = self.crawl.knows([key])
+        if state != State.NEW or self._claims.get(key) == pick_id:
+            return state
+        if key in self._claims or pick_id not in member.held:
+            return State.FLYING
+        self._claims[key] = pick_id
+        self._claimed.setdefault(pick_id, []).append(key)
+        return state
+
+    def _is_fenced(self, member: _Member, pick_id: int) -> bool:
+        """Whether a lease is not, or not any more, that of who speaks of it."""
+        if pick_id in member.held:
+            return False
+        self.counts["refused"] += 1
+        return True
+
+    def _note_unplaced(self, links: Sequence[Link], unplaced: list[int]) -> None:
+        keys = [link.key for link in links]
+        unplaced += [key for key, state in zip(keys, self.crawl.knows(keys), strict=True) if state == State.NEW]
+
+    # Leases
+
+    def _most(self) -> int:
+        """How many leases may be out now."""
+        if self.most_out is not None:
+            return self.most_out
+        hosts = getattr(self.crawl.frontier, "hosts", None)
+        return most_out(self.crawl.counts["outcomes"], len(self._hosts) if hosts is None else len(hosts))
+
+    def _deal(self, worker: str, member: _Member, want: int, now: float) -> list[Lease]:
+        """Choose the best picks of all hosts, and lay each ready for the worker that has its host.
+
+        Ends when this worker has what it wants, or nothing more can be chosen.
+        """
+        crawl, hosts, most = self.crawl, self._hosts, self._most()
+        if self.finished() or (self._absent and now < self._gather_until):
+            return []
+        enough = max(1, min(_READY, most // (2 * len(self._members))))
+        busy, misses = self._busy(worker, enough), 0
+        while len(member.ready) < want and misses <= len(self._members):  # more only where a policy asks busy hosts
+            if len(crawl.owners) >= most:
+                self.counts["at_most_out"] += 1
+                break
+            pick = crawl.next(busy)
+            if pick is None:
+                break
+            owner = hosts.owner(pick.host) or self._newcomer(worker, enough)
+            if owner != worker and len(self._members[owner].ready) >= enough:
+                crawl.release(pick.id)
+                self.counts["passed_over"] += 1
+                busy, misses = self._busy(worker, enough), misses + 1
+                continue
+            self._lay_ready(pick, owner, now)
+        given = [member.ready.popleft() for _ in range(min(want, len(member.ready)))]
+        if given or member.held:
+            member.idle = None
+        else:
+            self._share(member, now)
+        return [Lease.of(crawl.picks[pick_id], self._whys.pop(pick_id, None)) for pick_id in given]
+
+    def _share(self, member: _Member, now: float) -> None:
+        """A worker has nothing to do: if that lasts, another one that has all it wants hands on some of its hosts."""
+        if member.idle is None:
+            member.idle = now
+        sated = [name for name, each in self._members.items() if each.is_sated]
+        if sated and now - member.idle >= self.lease / 3:
+            busiest = max(sated, key=lambda name: len(self._members[name].held))
+            self.counts["handed_on"] += self._hosts.hand_on(busiest, len(self._members), now)
+            member.idle = now + self._hosts.rest  # they rest before anybody has them
+
+    def _lay_ready(self, pick: Pick, owner: str, now: float) -> None:
+        self.crawl.lease(pick.id, owner)
+        if self.crawl.explains:
+            self._whys[pick.id] = self.crawl.why
+        self._ends[pick.id] = now + self.lease
+        self._hosts.take(pick.host, owner, now)
+        member = self._members[owner]
+        member.held.add(pick.id)
+        member.ready.append(pick.id)
+
+    def _busy(self, worker: str, enough: int) -> Busy:
+        """Return the hosts of which nothing is to be chosen: those that have enough leases, that rest, and that belong
+        to others for whom enough lies ready or who may come back. All but the first of these seldom change.
+        """
+        others = [name for name, each in self._members.items() if name != worker and len(each.ready) >= enough]
+        others += sorted(self._absent)
+        key = self._hosts.version, tuple(others)
+        if key != self._closed_for:
+            self._closed_for = key
+            self._closed = frozenset(self._hosts.resting.union(*map(self._hosts.of, others)))
+        return Busy(self._closed, self._hosts.full)
+
+    def _newcomer(self, worker: str, enough: int) -> str:
+        """Return who gets a host that nobody has: who has least to do, or else who asks; nobody for whom enough lies
+        ready, as that may be dead.
+        """
+        members, hosts = self._members, self._hosts
+        able = [name for name, each in members.items() if name == worker or len(each.ready) < enough]
+        return min(able, key=lambda name: (len(members[name].held), len(hosts.of(name)), name != worker))
+
+    def _end(self, pick_id: int) -> None:
+        """A lease is over."""
+        owner = self.crawl.owners[pick_id]
+        del self._ends[pick_id]
+        self._whys.pop(pick_id, None)
+        if (member := self._members.get(owner)) is not None:
+            member.held.discard(pick_id)
+            if pick_id in member.ready:
+                member.ready.remove(pick_id)
+        for key in self._claimed.pop(pick_id, ()):
+            del self._claims[key]
+        self._hosts.leave(self.crawl.picks[pick_id].host, self.clock())

@@ -1,0 +1,556 @@
+"""The engine that is used by default: Ray. The leader is an actor with a name, which Ray starts again when it dies.
+
+Ray brings the election (one actor of a name), the supervisor (it is restarted) and the calls. What is exact is exact in
+the leader and its journal, whatever is executed twice, late, or not at all.
+
+Ray is imported when an engine is made, as most crawls need none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import logging
+import os
+import pickle
+import pkgutil
+import signal
+import socket
+import threading
+import time
+import zlib
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from scrapy_focus.cluster.messages import LeaderClosed
+from scrapy_focus.core.errors import ConfigError, FocusError, FolderInUseError, ResumeError
+from scrapy_focus.core.printable import brief, printable, printable_elsewhere, printable_logger, reason_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from scrapy_focus.cluster.leader import Leader
+
+logger = printable_logger(__name__)
+
+#: Where the actors of all crawls have their names.
+NAMESPACE = "scrapy_focus"
+AUTO = "auto"
+
+_PORT = 6379
+_CALL = 20.0  # seconds that an answer may take: less than a lease, as some get lost while a network is down
+_REACH = 5.0  # seconds that a connection to the head may take
+_FIRST = 60.0  # seconds for which a cluster is waited for that was never reached
+_PARTING = 0.3  # seconds in which the last answer of a leader leaves its process
+_LARGEST = 90_000  # bytes
+_LONGEST = 300  # characters of what Ray says
+_HEAD = "node:__internal_head__"  # what only that node has
+_START = "ray start --head --num-cpus 0"
+#: Variables of Ray that are read when it is imported; those that the user set stay.
+_QUIET = {
+    "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",  # under "uv run" it would copy the current folder, with the JOBDIR
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_gcs_rpc_server_reconnect_timeout_s": str(10 * 365 * 86400),  # after that it ends the process
+}
+
+
+class LeaderActor:
+    """The process of a leader. Ray makes it, calls it, and starts it again when it dies; calls never overlap.
+
+    It can always be made: a leader is made by the first call, and what is wrong is told to who calls. When the leader
+    is closed the process ends, and its name is free.
+
+    Parameters
+    ----------
+    name
+        Of the crawl.
+    packed
+        What the leader is made of, pickled and compressed: less than 100 kB, as more does not outlive who sent it.
+    """
+
+    def __init__(self, name: str, packed: bytes) -> None:
+        self.name = name
+        plan = zlib.decompress(packed)
+        self.plan: Mapping[str, Any] = pickle.loads(plan)  # noqa: S301 (of whoever may run code here)
+        self.leader: Leader | None = None
+        self._ending = False
+        _log_to(self.plan["log"])
+
+    def call(self, method: str, args: tuple[Any, ...], known: str = "") -> Any:
+        """Call a method of the leader, and return what it returns.
+
+        Parameters
+        ----------
+        method, args
+            What to call.
+        known
+            The id of the actor that led the crawl when who calls took part in it; ``""``: it never did.
+
+        Raises
+        ------
+        ConfigError, ResumeError
+            If no leader can be made of the plan. The process ends, so that one of another plan can be made. Also if
+            who calls took part in another crawl of this name.
+        FolderInUseError
+            If another process has the folder of the crawl, which may be an earlier leader that is about to end.
+        StorageError
+            If that folder cannot be used, or the crawl that it had is gone from it.
+        """
+        if self.leader is None:
+            self.leader = self._make(stops=method == "stop", may_begin=not (known or _was_restarted()))
+        if method == "join" and known not in ("", _actor_id()) and _began(self.leader):
+            raise ConfigError(
+                f"the crawl {brief(self.name)} began anew on {socket.gethostname()}: the folder of the one in which "
+                "this worker took part is elsewhere; end this one with scrapy focus-stop, and start there first"
+            )
+        try:
+            return getattr(self.leader, method)(*args)
+        except Exception as error:
+            if not isinstance(error, LeaderClosed):
+                logger.exception("the leader of %s failed in %s", brief(self.name), method)
+            raise
+        finally:
+            if self.leader.is_closed:
+                self._end("the crawl is closed")
+
+    def where(self) -> tuple[str, int, str]:
+        """Return the id of its node, of its process, and the path of its log."""
+        return _node_id(), os.getpid(), str(self.plan["log"]["path"])
+
+    def _make(self, *, stops: bool, may_begin: bool) -> Leader:
+        make: Callable[[Mapping[str, Any], bool], Leader] = pkgutil.resolve_name(self.plan["maker"])
+        try:
+            leader = make(self.plan, may_begin)
+        except FocusError as error:
+            if stops or (isinstance(error, (ConfigError, ResumeError)) and not isinstance(error, FolderInUseError)):
+                self._end(f"the crawl {brief(self.name)} cannot be led: {error}")
+            raise
+        logger.info("process %d leads the crawl %s from now on", os.getpid(), brief(self.name))
+        threading.Thread(target=_call_now_and_then, args=("reap", leader.lease / 3), daemon=True).start()
+        return leader
+
+    def _end(self, why: str) -> None:
+        """End this process for good, when the answer that is being given is on its way."""
+        if not self._ending:
+            self._ending = True
+            logger.info("the process of this leader ends: %s", why)
+            threading.Thread(target=_end_actor, daemon=True).start()
+
+
+class RayEngine:
+    """Reaches the leader of a crawl through Ray, and makes it where there is none.
+
+    The leader is made on the head of the cluster, as that is the same machine whoever comes first. It stays on the
+    machine on which it was made, as the folder of the crawl is there.
+
+    Parameters
+    ----------
+    address
+        ``"auto"``: the cluster of which this machine is a part; else ``"host:port"`` of its head. This machine has to
+        be a part of it all the same.
+    name
+        Of the crawl: there is one of that name in a cluster.
+    plan
+        What a leader is made of, see :class:`LeaderActor`; ``None``: none is made.
+
+    Raises
+    ------
+    ConfigError
+        If Ray is not installed, the address is none, or the plan is too large.
+    """
+
+    _life: ClassVar[int] = 0  # how often this process left its cluster
+    _users: ClassVar[int] = 0  # engines that are connected in this life
+    _is_guest: ClassVar[bool] = False  # whether somebody else of this process connected it
+    _lock: ClassVar[threading.RLock] = threading.RLock()
+
+    def __init__(self, address: str, name: str, plan: Mapping[str, Any] | None = None) -> None:
+        check_address(address)
+        if importlib.util.find_spec("ray") is None:
+            raise ConfigError(
+                f"FOCUS_CLUSTER is {brief(address)}, for which Ray is needed, and it is not installed: pip install "
+                "scrapy-focus[cluster]"
+            )
+        self.address = address
+        self.name = name
+        self._packed = None if plan is None else zlib.compress(pickle.dumps(dict(plan)))
+        if self._packed is not None and len(self._packed) > _LARGEST:
+            raise ConfigError(
+                f"the settings of this crawl are {len(self._packed):,} bytes, compressed; Ray keeps at most "
+                f"{_LARGEST:,} to start its leader again: give paths of files in place of what is long"
+            )
+        self._actor: Any = None
+        self._machine = ""  # where the leader was last: its folder is there
+        self._first: float | None = None  # when the cluster was looked for first, in seconds of time.monotonic
+        self._known = ""  # the id of the actor that led the crawl when this engine was heard last
+        self._was_reached = False
+        self._lived = -1  # the life in which this one is connected
+
+    async def call(self, method: str, *args: Any) -> Any:
+        """Call a method of the leader, and return what it returns.
+
+        Only who joins makes a leader where there is none.
+
+        Raises
+        ------
+        ConfigError, ResumeError
+            If there can be no such leader, or no cluster: nothing changes that by itself.
+        Exception
+            Anything else: later it may work again.
+        """
+        from ray.exceptions import ActorDiedError, RayTaskError
+
+        if self._actor is None or self._lived != self._life:
+            self._actor = await asyncio.to_thread(self.find, makes=method == "join")
+            _take_back_signals()
+        actor = self._actor
+        try:
+            future = actor.call.remote(method, args, self._known).future()
+            answer = await asyncio.wait_for(asyncio.wrap_future(future), _CALL)
+            self._known = actor._actor_id.hex()
+            return answer
+        except RayTaskError as error:
+            if isinstance(error.cause, LeaderClosed):  # its name is about to be free
+                self._actor = None
+            raise error.cause from None
+        except ActorDiedError:
+            self._actor = None
+            raise
+
+    async def reset(self) -> None:
+        """Leave the cluster with all engines of this process, so that the next call finds the one that is there then.
+
+        When its head died, what a process knows of it is of no use, also when the head is back.
+        """
+        await asyncio.to_thread(self._leave, everybody=True)
+
+    async def close(self) -> None:
+        """Leave the cluster."""
+        await asyncio.to_thread(self.leave)
+
+    def call_now(self, method: str, *args: Any) -> Any:
+        """Call a method of the leader and wait for its answer, which may take a minute.
+
+        Raises
+        ------
+        FocusError
+            If there can be no such leader, or no cluster.
+        LeaderClosed
+            If there is no leader (any more).
+        ConnectionError
+            If it does not answer now.
+        """
+        import ray
+        from ray.exceptions import ActorDiedError, RayError, RayTaskError
+
+        try:
+            if self._actor is None:
+                self._actor = self.find(makes=False)
+            return ray.get(self._actor.call.remote(method, args), timeout=_CALL)
+        except RayTaskError as error:
+            raise error.cause from None
+        except ActorDiedError as error:
+            raise LeaderClosed("it is gone") from error
+        except RayError as error:
+            self._actor = None
+            raise ConnectionError(reason_of(error, _LONGEST)) from error
+
+    def wait_until_gone(self) -> None:
+        """Wait until the process of a leader that was closed ended, so that another one can have its folder."""
+        end = time.monotonic() + _CALL
+        while time.monotonic() < end:
+            try:
+                self.find(makes=False)
+            except LeaderClosed:
+                return
+            time.sleep(_PARTING)
+
+    def leave(self) -> None:
+        """Leave the cluster; other engines of this process stay in it."""
+        self._leave(everybody=False)
+
+    def _leave(self, *, everybody: bool) -> None:
+        with self._lock:
+            self._actor = None
+            if self._lived != self._life:
+                return
+            self._lived, cls = -1, type(self)
+            cls._users -= 1
+            if not self._is_guest and (everybody or not cls._users):
+                import ray
+
+                cls._life += 1
+                cls._users = 0
+                ray.shutdown()
+
+    def find(self, *, makes: bool) -> Any:
+        """Return the actor of the leader, made if there is none and it shall be.
+
+        Raises
+        ------
+        ConfigError
+            If there is no cluster, or this machine can be no part of it.
+        LeaderClosed
+            If there is no leader.
+        """
+        self.connect()
+        import ray
+
+        try:
+            actor = ray.get_actor(self.name, namespace=NAMESPACE)
+        except ValueError:
+            if not makes or self._packed is None:
+                raise LeaderClosed(f"no crawl {self.name!r} runs in the cluster") from None
+            actor = self._make()
+        if self._packed is not None:
+            node, pid, log = ray.get(actor.where.remote(), timeout=_CALL)
+            self._machine = _machines().get(node, self._machine)
+            logger.info("the crawl %s is led by process %d on %s, whose log is %s", self.name, pid, self._machine, log)
+        return actor
+
+    def _make(self) -> Any:
+        import ray
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        node, machines = _node_id(), _machines()
+        if not self._machine:
+            node = _head_id() or node
+        elif machines.get(node) != self._machine:
+            node = next((node for node, machine in machines.items() if machine == self._machine), "")
+            if not node:
+                raise ConnectionError(
+                    f"{self._machine}, where the crawl {self.name!r} has its folder, is not in the cluster: run ray "
+                    "start there, as before"
+                )
+        actor = ray.remote(LeaderActor).options(
+            name=self.name,
+            namespace=NAMESPACE,
+            get_if_exists=True,
+            lifetime="detached",
+            max_restarts=-1,
+            max_concurrency=1,
+            num_cpus=0,
+            scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=False),
+        )
+        return actor.remote(self.name, self._packed)
+
+    def connect(self) -> None:
+        """Take part in the cluster, if this process does not yet.
+
+        Raises
+        ------
+        ConfigError
+            If there is none, or this machine can be no part of it.
+        ConnectionError
+            If it cannot be reached now.
+        """
+        with self._lock:
+            if self._lived != self._life:
+                if self._first is None:
+                    self._first = time.monotonic()
+                try:
+                    self._connect()
+                except ConfigError as error:
+                    if self._was_reached:  # it is not all there yet
+                        raise ConnectionError(str(error)) from error
+                    raise
+                except ConnectionError as error:
+                    if not self._was_reached and time.monotonic() - self._first > _FIRST:
+                        raise ConfigError(str(error)) from error
+                    raise
+                self._was_reached = True
+                self._lived = self._life
+                type(self)._users += 1
+
+    def _connect(self) -> None:
+        for name, value in _QUIET.items():
+            os.environ.setdefault(name, value)
+        import ray
+
+        logging.getLogger("ray").setLevel(logging.CRITICAL)
+        if not self._users:
+            type(self)._is_guest = ray.is_initialized()
+        if ray.is_initialized():
+            return
+        address = self._reach()
+        _keep_off_standard_output()
+        try:
+            ray.init(address, namespace=NAMESPACE, configure_logging=False, log_to_driver=False)
+        except Exception as error:
+            ray.shutdown()
+            raise _explained(error, address) from error
+
+    def _reach(self) -> str:
+        """Return the address of the head, to which something answers: Ray waits for minutes where nothing does."""
+        address = self.address
+        if address == AUTO:
+            address = _address_of_this_machine()
+            if not address:
+                if self._was_reached:
+                    raise ConnectionError(
+                        "Ray does not run on this machine any more: start it again with the command that started it; "
+                        "when the head was gone, on all machines, the head first"
+                    )
+                raise ConfigError(
+                    f"FOCUS_CLUSTER is {AUTO!r}, and Ray does not run on this machine: start it with {_START}; where "
+                    f"another machine is the head, with ray start --address HEAD:{_PORT} --num-cpus 0"
+                )
+        host, _, port = address.rpartition(":")
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), _REACH).close()
+        except OSError as error:
+            raise ConnectionError(
+                f"no head of Ray answers at {address} ({reason_of(error, _LONGEST)}): start it there with {_START} "
+                f"--port {port}, and this machine with ray start --address {address} --num-cpus 0"
+            ) from error
+        return address
+
+
+def check_address(address: str) -> None:
+    """Raise ``ConfigError`` if this cannot be where a cluster is."""
+    host, _, port = address.rpartition(":")
+    if address != AUTO and not (host and port.isdecimal() and "/" not in address):
+        raise ConfigError(
+            f"FOCUS_CLUSTER is {brief(address)}; it takes 'auto' for the cluster of this machine, or host and port of "
+            f"its head, as in 'head.example:{_PORT}'"
+        )
+
+
+def crawls_of(address: str) -> list[str]:
+    """Return the names of the crawls that have a leader in a cluster; this process takes part in it from then on.
+
+    Raises
+    ------
+    ConfigError
+        If there is no cluster, or this machine is no part of it.
+    """
+    from ray.util import list_named_actors
+
+    try:
+        RayEngine(address, "").connect()
+    except ConnectionError as error:
+        raise ConfigError(str(error)) from error
+    return sorted(list_named_actors())
+
+
+def _address_of_this_machine() -> str:
+    """Return the address of the head of the cluster of which this machine is a part; ``""``: it is in none."""
+    from ray._private.services import canonicalize_bootstrap_address_or_die, find_gcs_addresses
+
+    with suppress(AttributeError):  # of Ray that does not remember
+        find_gcs_addresses.cache_clear()
+    try:
+        return str(canonicalize_bootstrap_address_or_die(AUTO))
+    except ConnectionError:
+        return ""
+
+
+def _explained(error: Exception, address: str) -> Exception:
+    """Return what keeps this process from taking part in a cluster, and what to do about it."""
+    causes = [error]
+    while (cause := causes[-1].__cause__ or causes[-1].__context__) is not None and isinstance(cause, Exception):
+        causes.append(cause)
+    said = " ".join(str(each) for each in causes)
+    if "AuthToken" in said or "AuthenticationError" in said:
+        return ConfigError(
+            f"the cluster at {address} does not accept the token of this machine: copy ~/.ray/auth_token of its head "
+            "to the same place here, and set RAY_AUTH_MODE=token"
+        )
+    if "ersion mismatch" in said:
+        versions = printable(" ".join(str(error).split()), _LONGEST)
+        return ConfigError(f"all machines need the same versions of Ray and Python: {versions}")
+    if "node info" in said:
+        return ConfigError(
+            f"this machine is not in the cluster of {address}: run ray start --address {address} --num-cpus 0 on it"
+        )
+    return ConnectionError(f"the cluster at {address} cannot be reached: {reason_of(error, _LONGEST)}")
+
+
+def _keep_off_standard_output() -> None:
+    """Log what Ray would print: standard output may be where items go."""
+    import ray._private.worker as printing
+
+    def tell(data: Mapping[str, Any], *_: Any, **__: Any) -> None:
+        logger.debug("Ray says: %s", " ".join(map(str, data["lines"])))
+
+    if hasattr(printing, "print_to_stdstream"):
+        printing.print_to_stdstream = tell
+
+
+def _node_id() -> str:
+    import ray
+
+    return str(ray.get_runtime_context().get_node_id())
+
+
+def _actor_id() -> str:
+    import ray
+
+    return str(ray.get_runtime_context().get_actor_id())
+
+
+def _began(leader: Leader) -> bool:
+    """Whether a leader found nothing in the folder of its crawl."""
+    return bool(getattr(leader.crawl.job, "is_new", False))
+
+
+def _take_back_signals() -> None:
+    """Let Python alone handle SIGTERM again: Ray prints a trace first, as if the process had crashed."""
+    if threading.current_thread() is threading.main_thread():
+        handler = signal.getsignal(signal.SIGTERM)
+        if handler is not None:
+            signal.signal(signal.SIGTERM, handler)
+            signal.siginterrupt(signal.SIGTERM, False)
+
+
+def _head_id() -> str:
+    """Return the id of the node that is the head of the cluster, ``""`` if Ray does not say."""
+    import ray
+
+    return next((str(node["NodeID"]) for node in ray.nodes() if node["Alive"] and _HEAD in node["Resources"]), "")
+
+
+def _machines() -> dict[str, str]:
+    """Return the names of all machines that are in the cluster, by the ids of their nodes."""
+    import ray
+
+    return {node["NodeID"]: node["NodeManagerHostname"] for node in ray.nodes() if node["Alive"]}
+
+
+def _was_restarted() -> bool:
+    import ray
+
+    return bool(ray.get_runtime_context().was_current_actor_reconstructed)
+
+
+def _end_actor() -> None:
+    """End the actor of this process, so that Ray does not start it again; tried until Ray hears it."""
+    import ray
+
+    while True:
+        time.sleep(_PARTING)
+        with suppress(Exception):
+            ray.kill(ray.get_runtime_context().current_actor, no_restart=True)
+
+
+def _call_now_and_then(method: str, seconds: float) -> None:
+    """Let the actor of this process call a method of its leader, between other calls, for as long as it lives."""
+    import ray
+
+    while True:
+        time.sleep(seconds)
+        with suppress(Exception):
+            ray.get_runtime_context().current_actor.call.remote(method, ())
+
+
+def _log_to(log: Mapping[str, Any]) -> None:
+    """Write what this process logs to a file."""
+    path = Path(log["path"])
+    with suppress(OSError, ValueError):  # what is wrong is told when the leader is made
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handler = logging.FileHandler(path, encoding="utf-8")
+        handler.setFormatter(logging.Formatter(log["format"], log["dates"]))
+        handler.addFilter(printable_elsewhere)
+        logging.getLogger().addHandler(handler)
+        logging.getLogger().setLevel(log["level"])
