@@ -1,4 +1,6 @@
-"""``scrapy focus-status``: what is in the JOBDIR of a crawl, while it runs, after it stopped, or after a kill."""
+"""``scrapy focus-status``: what is in the JOBDIR of a crawl, while it runs, after it stopped, or after a kill; and how
+the crawls of a cluster stand.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +8,11 @@ from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
-from scrapy_focus.commands.base import JobCommand, make_console, one_line
-from scrapy_focus.core.printable import printable, printable_json
+from scrapy.exceptions import UsageError
+
+from scrapy_focus.commands.base import JobCommand, add_cluster, cluster_of, make_console, one_line, say
+from scrapy_focus.core.errors import FocusError
+from scrapy_focus.core.printable import printable, printable_json, reason_of
 
 if TYPE_CHECKING:
     import argparse
@@ -22,19 +27,29 @@ class StatusCommand(JobCommand):
     """Says what is in a JOBDIR."""
 
     command = "focus-status"
-    arguments = "JOBDIR [--json]"
-    summary = "Say what is in the JOBDIR of a crawl"
+    arguments = "JOBDIR | --cluster [ADDRESS] [--json]"
+    summary = "Say what is in the JOBDIR of a crawl, or how the crawls of a cluster stand"
     details = (
         "Say what is in a JOBDIR: whether a crawl runs in it, was stopped or killed, what waits, what was fetched, and "
         "which arms earned most. Nothing is changed, so that it may be asked for while the crawl runs. Nothing of the "
-        "folder is executed, so that it may come from anybody."
+        "folder is executed, so that it may come from anybody. With --cluster, ask the leaders of crawls on several "
+        "machines instead: who takes part, what is in flight, what was lost and refused, what of the budget is left."
     )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
         parser.add_argument("--json", action="store_true", help="say it as JSON")
+        add_cluster(parser, "ask the leaders of a cluster", nargs="?", const="")
+
+    def check(self, args: list[str], opts: argparse.Namespace) -> None:
+        if opts.cluster is None:
+            super().check(args, opts)
+        elif args:
+            raise UsageError(f"--cluster asks all crawls of a cluster, and takes no JOBDIR; got {' '.join(args)}")
 
     def work(self, args: list[str], opts: argparse.Namespace) -> int:
+        if opts.cluster is not None:
+            return self._ask(cluster_of(self.settings, opts.cluster), as_json=opts.json)
         from scrapy_focus.jobs.doctor.status import read_status
 
         found = read_status(Path(args[0]))
@@ -43,6 +58,27 @@ class StatusCommand(JobCommand):
         else:
             show(found)
         return int(found["state"] == "damaged")
+
+    def _ask(self, address: str, *, as_json: bool) -> int:
+        """Say how the crawls of a cluster stand; 1: one of them does not answer."""
+        from scrapy_focus.cluster.messages import LeaderClosed
+        from scrapy_focus.cluster.ray import RayEngine, crawls_of
+
+        found: dict[str, dict[str, Any]] = {}
+        for name in crawls_of(address):
+            try:
+                found[name] = RayEngine(address, name).call_now("status")
+            except LeaderClosed:  # a moment ago
+                continue
+            except (ConnectionError, FocusError) as error:
+                found[name] = {"error": reason_of(error)}
+        if as_json:
+            print(printable_json(found, indent=2))
+        elif not found:
+            say(f"no crawl runs in the cluster ({address})")
+        else:
+            show_cluster(found)
+        return int(any("error" in status for status in found.values()))
 
 
 def show(found: dict[str, Any]) -> None:
@@ -58,6 +94,54 @@ def show(found: dict[str, Any]) -> None:
             shown = Text(line)
             shown.stylize("dim", 0, _LABEL)
             console.print(shown, soft_wrap=True)
+
+
+def show_cluster(found: dict[str, dict[str, Any]]) -> None:
+    """Print how the crawls of a cluster stand, by their names."""
+    from rich.text import Text
+
+    console = make_console()
+    for name, status in found.items():
+        console.print(Text(one_line(name), style="bold"), soft_wrap=True)
+        for label, text in cluster_rows_of(status):
+            console.print(Text.assemble((f"{label:<{_LABEL}}", "dim"), one_line(text)), soft_wrap=True)
+
+
+def cluster_rows_of(status: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return what is to be said of how a crawl on several machines stands, as labels and texts."""
+    if "error" in status:
+        return [("", f"its leader does not answer: {status['error']}")]
+    requests, seconds, limit = status["requests"], status["seconds"], status["limit"]
+    of = "" if limit is None else f" of {limit:,.0f}, {max(0, limit - requests):,.0f} left"
+    speed = f"; {requests / seconds:,.1f} a second" if seconds else ""
+    rows = [
+        ("state", f"ends: {status['finished']}" if status["finished"] else "runs"),
+        ("requests", f"{requests:,} used{of}; in {duration(seconds)}{speed}"),
+        ("rate", f"at most {status['rate']}" if status["rate"] else ""),
+        ("outcomes", f"{status['outcomes']:,}, rewards {status['rewards']:,.6g}"),
+        ("waiting", _n(status["waiting"], "link") + (f", {status['asleep']:,} asleep" if status["asleep"] else "")),
+        ("in flight", f"{status['out']:,} of at most {status['most_out']:,}"),
+        ("hosts", f"{status['hosts']:,} asked lately"),
+        (
+            "lost",
+            f"{_n(status.get('lost_workers', 0), 'worker')} that fell silent, {_n(status.get('expired', 0), 'lease')} "
+            f"that ended unheard, {_n(status.get('undelivered', 0), 'lease')} that never arrived",
+        ),
+        (
+            "refused",
+            f"{_n(status.get('refused', 0), 'report')} of leases that had ended, "
+            f"{_n(status.get('refused_workers', 0), 'worker')} with other settings",
+        ),
+    ]
+    for i, (name, each) in enumerate(status["workers"].items()):
+        rows.append(
+            (
+                "" if i else "workers",
+                f"{name}: {_n(each['leases'], 'lease')} of which {each['ready']:,} lie ready for it, "
+                f"{_n(each['hosts'], 'host')}, heard of {each['silent']:,.1f} seconds ago",
+            )
+        )
+    return [(label, text) for label, text in rows if text]
 
 
 def rows_of(found: dict[str, Any], width: int = 100) -> list[tuple[str, str]]:

@@ -1,0 +1,77 @@
+"""``scrapy focus-stop``: ends a crawl on several machines, for all of its workers."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from scrapy.exceptions import UsageError
+
+from scrapy_focus.commands.base import FocusCommand, add_cluster, cluster_of, say
+from scrapy_focus.core.errors import ConfigError, FocusError, FolderInUseError
+from scrapy_focus.core.printable import reason_of
+
+if TYPE_CHECKING:
+    import argparse
+
+_PAUSE = 0.5  # seconds between two questions
+
+
+class StopCommand(FocusCommand):
+    """Ends a crawl on several machines."""
+
+    command = "focus-stop"
+    arguments = "[NAME] [--cluster ADDRESS]"
+    summary = "End a crawl on several machines for all of its workers"
+    details = (
+        "End a crawl on several machines: no link is chosen any more, what is in flight arrives, all workers end, and "
+        "the crawl is stored in its JOBDIR. The same command as before resumes it. Waits until that is done. NAME is "
+        "that of the crawl: FOCUS_CLUSTER_NAME, or the name of the spider; it may be left out where one crawl runs."
+    )
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        add_cluster(parser, "the cluster in which it runs")
+
+    def check(self, args: list[str], opts: argparse.Namespace) -> None:
+        if len(args) > 1:
+            raise UsageError(f"name one crawl: scrapy {self.command} NAME; got {' '.join(args)}")
+
+    def work(self, args: list[str], opts: argparse.Namespace) -> int:
+        from scrapy_focus.cluster.messages import LeaderClosed
+        from scrapy_focus.cluster.ray import RayEngine, crawls_of
+
+        address = cluster_of(self.settings, opts.cluster)
+        name = _chosen(args, crawls_of(address), address)
+        engine = RayEngine(address, name)
+        said = ""
+        try:
+            while not engine.call_now("stop"):
+                status = engine.call_now("status")
+                if (now := _standing(name, status["workers"], status["out"])) != said:
+                    say(said := now)
+                time.sleep(_PAUSE)
+        except LeaderClosed:
+            pass
+        except (ConnectionError, FolderInUseError) as error:
+            say(f"its leader does not answer: {reason_of(error)}; give the same command again")
+            return 1
+        except FocusError as error:
+            say(f"it could not be led any more: {reason_of(error)}")
+        engine.wait_until_gone()
+        say(f"{name} is closed; the same command as before resumes it")
+        return 0
+
+
+def _chosen(args: list[str], names: list[str], address: str) -> str:
+    """Return the name of the crawl that is meant."""
+    there = f"there {'is' if len(names) == 1 else 'are'} {', '.join(names)}" if names else "none runs there"
+    if args and args[0] not in names:
+        raise ConfigError(f"no crawl {args[0]!r} runs in the cluster ({address}): {there}")
+    if not args and len(names) != 1:
+        raise ConfigError(f"name the crawl that is to end in the cluster ({address}): {there}")
+    return args[0] if args else names[0]
+
+
+def _standing(name: str, workers: dict[str, object], out: int) -> str:
+    return f"{name} ends: {len(workers)} worker{'' if len(workers) == 1 else 's'}, {out} in flight"
