@@ -26,6 +26,7 @@ from scrapy_focus.recordings.format import RecordedSite
 from scrapy_focus.replay.answers import Answers, Flight, new_files
 from scrapy_focus.replay.harvest import Harvest
 from scrapy_focus.replay.latency import Constant
+from scrapy_focus.replay.leases import Desk, Leases
 from scrapy_focus.replay.signals import RecordedSignals
 from scrapy_focus.replay.truth import SiteTruth
 from scrapy_focus.web.mime import BLOCKED_MIMES, blocked_extensions
@@ -62,7 +63,7 @@ def simulate(
     site: RecordedSite | str | Path,
     *,
     budget: int | Budget | None = None,
-    concurrency: int = 1,
+    concurrency: int | Leases = 1,
     latency: float | Latency = 0.0,
     seed: int | None = 0,
     ignored: Collection[str] | None = None,
@@ -92,7 +93,8 @@ def simulate(
         turns as they do live.
     concurrency
         Picks in flight at most. With 1, a simulation chooses what a live crawl with ``FOCUS_MAX_INFLIGHT = 1`` does,
-        if goal, mission, seed and spider are equal.
+        if goal, mission, seed and spider are equal. Or how many are out with several workers, in flight or laid ready:
+        :class:`~scrapy_focus.replay.leases.Leases`.
     latency
         Seconds that each request takes, or a :class:`~scrapy_focus.replay.latency.Latency`. With several in flight,
         outcomes come back when their last request is answered, so learning lags as it does live.
@@ -151,7 +153,8 @@ def simulate(
     When the budget is used up, or the stop rule says so, what is on its way arrives, but no redirect is followed and
     nothing tried again for it: such a pick is released, as in a live crawl, which would go on with it in its next run.
     """
-    if concurrency < 1 or retries < 0 or (seed is not None and seed < 0):
+    in_flight = concurrency.slots if isinstance(concurrency, Leases) else concurrency
+    if in_flight < 1 or retries < 0 or (seed is not None and seed < 0):
         raise ConfigError(
             f"simulate(concurrency={concurrency}, retries={retries}, seed={seed}): at least one pick is in flight, and "
             "neither retries nor seed are negative"
@@ -183,11 +186,12 @@ def simulate(
         knows=crawl.knows if crawl.comes_back else None,
     )  # fmt: skip
     network = np.random.default_rng(None if seed is None else [seed, 1])
-    run = _Run(crawl, answers, clock, latency if callable(latency) else Constant(latency), network)
+    leases = concurrency if isinstance(concurrency, Leases) else Leases(slots=concurrency)
+    run = _Run(crawl, answers, clock, latency if callable(latency) else Constant(latency), network, Desk(leases))
     seeds = policy.seeds() if isinstance(policy, Informed) else None
     try:
         run.start(answers.roots() if seeds is None else seeds)
-        run.go(concurrency)
+        run.go()
     finally:
         crawl.close()
     return run.harvest(truth)
@@ -197,13 +201,20 @@ class _Run:
     """The event loop: picks go out, their requests are answered one after the other, outcomes come back."""
 
     def __init__(
-        self, crawl: Crawl, answers: Answers, clock: SimulatedClock, latency: Latency, rng: np.random.Generator
+        self,
+        crawl: Crawl,
+        answers: Answers,
+        clock: SimulatedClock,
+        latency: Latency,
+        rng: np.random.Generator,
+        desk: Desk,
     ) -> None:
         self.crawl = crawl
         self.answers = answers
         self.clock = clock
         self.latency = latency
         self.rng = rng
+        self.desk = desk
         self.signals = RecordedSignals(answers.site, crawl.counts) if crawl.policy.can("hear") else None
         self.asked: list[str] = []
         self.rows: list[tuple[float, int, int, float, int, bool, float, int]] = [(0.0, 0, 0, 0.0, -1, False, 0.0, 0)]
@@ -222,29 +233,53 @@ class _Run:
         self.crawl.add(self.answers.start(links))
         self._placed(links)
 
-    def go(self, concurrency: int) -> None:
+    def go(self) -> None:
         """Crawl until the budget is used up, the plateau is reached, or nothing is left."""
         while True:
             while self._held and not self.crawl.finished():
                 self._advance(self._held.popleft())
-            while len(self._waiting) < concurrency and (pick := self.crawl.next()) is not None:
-                self._start(pick)
+            self._fill()
             self._look_after_owed()
-            if (chance := self._next_chance(concurrency)) is not None:
+            if (chance := self._next_chance()) is not None:
                 self.clock.now = max(self.clock.now, chance)
             elif self._waiting:
                 self.clock.now, _, flight = heapq.heappop(self._waiting)
                 self._advance(flight)
             elif self._held:
-                self.crawl.release(self._held.popleft().pick.id)
+                self._release(self._held.popleft().pick)
             elif not self._wait():
                 return
 
-    def _next_chance(self, concurrency: int) -> float | None:
+    def _fill(self) -> None:
+        """Choose as long as there is room, and let what was chosen leave as soon as there is a slot for it."""
+        crawl, desk = self.crawl, self.desk
+        self._start_ready()
+        while desk.has_room(self._seen) and (pick := crawl.next(desk.closed())) is not None:
+            self.asked.append(pick.url)
+            desk.lay_ready(pick)
+            self._start_ready()
+
+    def _seen(self) -> tuple[int, int]:
+        """Outcomes and hosts so far."""
+        return self.crawl.counts["outcomes"], len(getattr(self.crawl.frontier, "hosts", ()))
+
+    def _start_ready(self) -> None:
+        while (pick := self.desk.to_start()) is not None:
+            if self.crawl.finished():
+                self._release(pick)
+            else:
+                self._advance(Flight(pick, self.clock.now))
+
+    def _next_chance(self) -> float | None:
         """When another link is due or has its turn, and can be fetched before anything that is on its way arrives."""
         crawl = self.crawl
         due, turn = crawl.next_due, crawl.next_turn
-        if (due is None and turn is None) or not 0 < len(self._waiting) < concurrency or crawl.finished():
+        if (
+            (due is None and turn is None)
+            or not self._waiting
+            or crawl.finished()
+            or not self.desk.has_room(self._seen)
+        ):
             return None
         times = [] if due is None else [due]
         if turn is not None:
@@ -277,9 +312,9 @@ class _Run:
             stopped=self.crawl.finished(), counts=self.counts + self.crawl.counts,
         )  # fmt: skip
 
-    def _start(self, pick: Pick) -> None:
-        self.asked.append(pick.url)
-        self._advance(Flight(pick, self.clock.now))
+    def _release(self, pick: Pick) -> None:
+        self.desk.end(pick)
+        self.crawl.release(pick.id)
 
     def _advance(self, flight: Flight) -> None:
         """Take note of the request that was answered, and send the next one of this pick, or report its outcome."""
@@ -295,7 +330,7 @@ class _Run:
             flight.requests += 1
             heapq.heappush(self._waiting, (self.clock.now + self._seconds(page), next(self._order), flight))
         else:
-            self.crawl.release(flight.pick.id)
+            self._release(flight.pick)
 
     def _seconds(self, page: int) -> float:
         seconds = self.latency(page, self.rng)
@@ -321,6 +356,7 @@ class _Run:
         ))  # fmt: skip
 
     def _conclude(self, flight: Flight) -> None:
+        self.desk.end(flight.pick)
         outcome = self.answers.outcome(flight, self.clock.now)
         if flight.leads_to >= 0 and self.crawl.knows([flight.leads_to]) != [State.NEW]:
             outcome = outcome._replace(also=(*outcome.also, flight.leads_to))
