@@ -25,6 +25,10 @@ demo-structured: $(VENV)/installed-structured
 demo-news: $(VENV)/installed
 	$(PY) example_project/news_demo.py
 
+# Where Python is told to keep no bytecode, each of the hundreds of processes that tests start compiles the whole
+# package.
+unexport PYTHONDONTWRITEBYTECODE
+
 # One more than there are cores, as many tests wait for servers and processes.
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print(os.cpu_count() + 1)')
 test: $(VENV)/installed-test

@@ -18,10 +18,13 @@ from scrapy.settings import Settings
 from scrapy.utils.misc import load_object
 
 import scrapy_focus
+from scrapy_focus import Crawl, memory_frontier
+from scrapy_focus.cluster.leader import Leader
 from scrapy_focus.config import SETTINGS, Config
 from scrapy_focus.core.goal import ItemsGoal
 from scrapy_focus.engine.browser.rules import Refusal
 from scrapy_focus.engine.failure import FAILURES
+from scrapy_focus.policies.orderings import BreadthFirst
 from scrapy_focus.sites.portal.portal import StatisticsPortal
 from scrapy_focus.sites.server import SiteServer
 from scrapy_focus.spiders.pipelines import FIELDS
@@ -37,6 +40,7 @@ DOCS = ROOT / "docs"
 PACKAGE = ROOT / "scrapy_focus"
 FOLDERS = ("*.py", "engine/**/*.py", "spiders/watching.py")
 SOURCES = [*(path for folder in FOLDERS for path in sorted(PACKAGE.glob(folder))), PACKAGE / "core/crawl.py"]
+SOURCES += [PACKAGE / "core/late.py", PACKAGE / "cluster/worker.py", PACKAGE / "cluster/leader.py"]
 GUARDS = ("guard", "_ask")  # their first argument is counted under error/
 
 
@@ -119,7 +123,8 @@ def raised_stats() -> set[str]:
                 names.add(str(node.value))
             elif (counted := counted_in(node)) is not None:
                 if isinstance(counted, ast.Constant):
-                    names.add(f"focus/{counted.value}")
+                    of_all = "cluster/" if path.name == "leader.py" else ""
+                    names.add(f"focus/{of_all}{counted.value}")
                 elif isinstance(counted, ast.JoinedStr):
                     prefixes.add(str(counted.values[0].value))  # type: ignore[attr-defined]
                 else:  # FocusScheduler.count counts what it is asked to, by those who are looked at here
@@ -131,6 +136,8 @@ def raised_stats() -> set[str]:
     refusals = {f"focus/browser/refused/{refusal}" for refusal in get_args(Refusal) if refusal}
     traps = {f"focus/trap/{trap}" for trap in Limits._fields}
     failures = {f"focus/failure/{kind}" for kind in FAILURES}
+    crawl = Crawl(BreadthFirst(), frontier=memory_frontier, is_shared=True)
+    names |= {f"focus/cluster/{name}" for name in Leader(crawl).news().counts}
     heard = {f"focus/signal/{name}" for name in (*get_args(Reason), "feeds", "sitemaps")}
     return names | heard | refusals | traps | failures | {f"focus/outcome/{label}" for label in labels()}
 
