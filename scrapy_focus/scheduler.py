@@ -480,7 +480,7 @@ class FocusScheduler(BaseScheduler):
         return heard
 
     def reward(self, pick_id: int, value: float) -> None:
-        """Say what an outcome was worth whose goal had said ``None``; may be called at any time."""
+        """Say what an outcome is worth whose goal says ``None``; may be called at any time, in its callback too."""
         self.guard("reward", False, self.crawl.reward, pick_id, value)
         self._ask_again()
 

@@ -292,18 +292,24 @@ class Worker:
             raise PolicyError(f"pick {pick_id} ({outcome.pick.url}) is not in flight: it was reported already")
         outcome = outcome._replace(at=self._now())
         reward = self._worth(outcome)
+        if reward is None:
+            reward = self._late.early(pick_id)
         if reward is not None or not self._late.keep(outcome, links, known):
             self._conclude(outcome, links, known, reward or 0.0)
         return iter(()) if in_parts else None
 
     def reward(self, pick_id: int, value: float) -> bool:
-        """Say what an outcome was worth whose goal had said ``None``."""
+        """Say what an outcome is worth whose goal says ``None``, also before it is reported."""
         if not abs(value) < float("inf"):
             raise GoalError(f"the reward of pick {pick_id} is {brief(value)}; it must be a finite number")
         owed = self._late.heard(pick_id)
         if owed is not None:
             self._conclude(owed.outcome, owed.links, owed.known, float(value))
-        return owed is not None
+        elif pick_id in self._flying:
+            self._late.hold(pick_id, float(value))
+        else:
+            return False
+        return True
 
     def hear(self, signals: Sequence[Signal]) -> None:
         """Tell the leader what sitemaps, feeds or pings say."""
@@ -453,6 +459,7 @@ class Worker:
     def _land(self, pick_id: int) -> bool:
         """A pick is not in flight any more; return whether its request went out."""
         pick = self._flying.pop(pick_id)
+        self._late.forget(pick_id)
         self._flying_keys.discard(pick.key)
         self._probes.discard(pick_id)
         is_sent = pick_id not in self._unsent

@@ -418,13 +418,19 @@ class Crawl:
         return None
 
     def reward(self, pick_id: int, value: float) -> bool:
-        """Say what an outcome was worth whose goal had said ``None``; ``False`` if nothing waits for it (any more)."""
+        """Say what an outcome is worth whose goal says ``None``, also before it is reported; ``False`` if its pick is
+        not in flight (any more).
+        """
         if not math.isfinite(value):
             raise GoalError(f"the reward of pick {pick_id} is {brief(value)}; it must be a finite number")
         owed = self._late.heard(pick_id)
         if owed is not None:
             deque(self._conclude(owed.outcome, owed.links, owed.known, float(value)), 0)
-        return owed is not None
+        elif pick_id in self.picks:
+            self._late.hold(pick_id, float(value))
+        else:
+            return False
+        return True
 
     def hear(self, signals: Sequence[Signal]) -> None:
         """Let the policy see what sitemaps, feeds or pings say of pages that are known; all others are passed over."""
@@ -617,6 +623,7 @@ class Crawl:
 
     def _leave(self, pick_id: int) -> None:
         """Nobody fetches a pick any more that is over; give back its turn, if no request went out for it."""
+        self._late.forget(pick_id)
         self.owners.pop(pick_id, None)
         if pick_id in self._unsent:
             self._unsent.remove(pick_id)
@@ -860,6 +867,8 @@ class Crawl:
             raise PolicyError(f"pick {outcome.pick.id} ({outcome.pick.url}) is not in flight: it was reported already")
         outcome = outcome._replace(at=self._now())
         reward = self._ask("goal", worth, self.goal, outcome)
+        if reward is None:
+            reward = self._late.early(outcome.pick.id)
         if reward is None and self._late.keep(outcome, links, known):
             return
         yield from self._conclude(outcome, links, known, 0.0 if reward is FAILED or reward is None else reward)

@@ -51,6 +51,7 @@ class LateRewards:
         self.patience = patience
         self.counts = counts
         self._owed: dict[int, Owed] = {}  # by pick
+        self._early: dict[int, float] = {}  # by pick: rewards that came before its outcome
         self._share = 1.0  # of the patience that is had now
         self._share_since: float | None = None  # seconds of the clock; when a reward was late first, or that changed
         self._hears = False  # rewards do come later
@@ -78,6 +79,18 @@ class LateRewards:
         """A reward came; return the outcome that it is for, ``None`` if it is not kept open (any more)."""
         self._hears, self._share = True, 1.0
         return self._owed.pop(pick_id, None)
+
+    def hold(self, pick_id: int, value: float) -> None:
+        """Hold a reward that came before the outcome that it is for."""
+        self._early[pick_id] = value
+
+    def early(self, pick_id: int) -> float | None:
+        """Return the reward that is held for a pick, if one is."""
+        return self._early.get(pick_id)
+
+    def forget(self, pick_id: int) -> None:
+        """A pick is not in flight any more."""
+        self._early.pop(pick_id, None)
 
     def overdue(self, *, everything: bool = False) -> Iterator[Owed]:
         """Yield outcomes whose reward is overdue, or all of them: none is kept open any longer."""

@@ -103,18 +103,24 @@ def later(outcome: Any) -> None:
 
 
 class SaysLater(Follower):
-    """Tells the worth of each page a while after it was parsed."""
+    """Tells the worth of each page a while after it was parsed, or in its callback."""
+
+    wait = "0.05"
 
     def parse(self, response: Response) -> Iterator[Any]:
         scheduler, pick = self.crawler.engine.scheduler, response.meta["focus_pick"]
-        asyncio.get_running_loop().call_later(0.05, scheduler.reward, pick, 0.5)
+        if self.wait:
+            asyncio.get_running_loop().call_later(float(self.wait), scheduler.reward, pick, 0.5)
+        else:
+            scheduler.reward(pick, 0.5)
         yield from response.follow_all(css="a")
 
 
-def test_rewards_may_come_later(sites: list[MockSite], tmp_path: Path) -> None:
-    """The leader hears of a page when its worth is known."""
+@pytest.mark.parametrize("wait", ["0.05", ""])
+def test_rewards_may_come_later(sites: list[MockSite], tmp_path: Path, wait: str) -> None:
+    """The leader hears of a page when its worth is known, also where that was said before the page was reported."""
     seeds = [site.url("/page/0/7") for site in sites]
-    result = share(SaysLater, tmp_path, {"FOCUS_GOAL": later}, seeds=seeds)
+    result = share(SaysLater, tmp_path, {"FOCUS_GOAL": later}, seeds=seeds, wait=wait)
     assert len(fetched(sites)) == 21
     assert result.crawl.rewards == result.total("focus/reward") == 10.5
     assert result.errors == {}

@@ -203,6 +203,32 @@ def test_a_reward_that_comes_later_concludes_the_pick() -> None:
     assert crawl.rewards == 2.0
 
 
+def test_a_reward_may_come_before_its_outcome() -> None:
+    """A callback that knows at once may say so: what the goal says goes before it, and it is for one fetch alone."""
+    policy, says = Recording(), [None, 7.0, None]
+    crawl = Crawl(policy, frontier=memory_frontier, goal=lambda outcome: says.pop(0), strict=True)
+    crawl.add(links(1, 2))
+    pick = crawl.next()
+    assert crawl.reward(pick.id, 2)
+    assert crawl.reward(pick.id, 3)
+    crawl.report(page(pick))
+    assert policy.called("learn") == [(1, 3.0, "FETCHED")]
+    assert not crawl.reward(pick.id, 4)
+    pick = crawl.next()
+    assert crawl.reward(pick.id, 5)
+    crawl.release(pick.id)
+    pick = crawl.next()
+    assert crawl.reward(pick.id, 6)
+    crawl.report(page(pick))
+    assert crawl.rewards == 10.0
+    crawl.add(links(3))
+    released = crawl.next()
+    assert crawl.reward(released.id, 8)
+    crawl.release(released.id)
+    crawl.report(page(crawl.next()))
+    assert (crawl.rewards, len(crawl.status().owed)) == (10.0, 1)
+
+
 def test_patience_for_a_late_reward_ends() -> None:
     """After `patience` seconds a reward that did not come is 0; at exactly so many it is still waited for."""
     clock, policy = Clock(), Recording()
