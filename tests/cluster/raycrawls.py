@@ -303,11 +303,15 @@ class Fleet:
         self._until(self.is_over, end)
         codes = [process.returncode for process in self.processes]
         assert set(codes) <= {0, 4}, f"{self}: {codes}: {self.output()[-3000:]}"  # 4: came when all was fetched
-        self._until(lambda: not self.ray.leader(), 60)
+        self._wait(lambda: not self.ray.leader(), HANG)  # a worker that was killed near the end is missed for a lease
 
     def _until(self, condition: Callable[[], bool], seconds: float) -> None:
+        """Wait for something, or until no worker runs."""
+        self._wait(lambda: condition() or self.is_over(), seconds)
+
+    def _wait(self, condition: Callable[[], bool], seconds: float) -> None:
         end = time.monotonic() + seconds
-        while not condition() and not self.is_over():
+        while not condition():
             assert time.monotonic() < end, f"{self}: hangs; {self.output()[-3000:]}"
             time.sleep(0.05)
 
