@@ -42,6 +42,7 @@ _PORT = 6379
 _CALL = 20.0  # seconds that an answer may take: less than a lease, as some get lost while a network is down
 _REACH = 5.0  # seconds that a connection to the head may take
 _FIRST = 60.0  # seconds for which a cluster is waited for that was never reached
+_ALONE = 60.0  # seconds for which a leader that was started again waits for somebody who calls
 _PARTING = 0.3  # seconds in which the last answer of a leader leaves its process
 _LARGEST = 90_000  # bytes
 _LONGEST = 300  # characters of what Ray says
@@ -75,7 +76,10 @@ class LeaderActor:
         self.plan: Mapping[str, Any] = pickle.loads(plan)  # noqa: S301 (of whoever may run code here)
         self.leader: Leader | None = None
         self._ending = False
+        self._called = time.monotonic()
         _log_to(self.plan["log"])
+        if _was_restarted():
+            threading.Thread(target=self._end_if_alone, daemon=True).start()
 
     def call(self, method: str, args: tuple[Any, ...], known: str = "") -> Any:
         """Call a method of the leader, and return what it returns.
@@ -97,6 +101,7 @@ class LeaderActor:
         StorageError
             If that folder cannot be used, or the crawl that it had is gone from it.
         """
+        self._called = time.monotonic()
         if self.leader is None:
             self.leader = self._make(stops=method == "stop", may_begin=not (known or _was_restarted()))
         if method == "join" and known not in ("", _actor_id()) and _began(self.leader):
@@ -129,6 +134,14 @@ class LeaderActor:
         logger.info("process %d leads the crawl %s from now on", os.getpid(), brief(self.name))
         threading.Thread(target=_call_now_and_then, args=("reap", leader.lease / 3), daemon=True).start()
         return leader
+
+    def _end_if_alone(self) -> None:
+        """End where nobody calls: all workers are gone, and the leader was killed after them, or while it ended."""
+        while self.leader is None:
+            if time.monotonic() - self._called > _ALONE:
+                self._end(f"it was started again, and nobody called it for {_ALONE:.0f} s")
+                return
+            time.sleep(1)
 
     def _end(self, why: str) -> None:
         """End this process for good, when the answer that is being given is on its way."""

@@ -143,6 +143,25 @@ def test_a_leader_whose_folder_is_gone_waits_for_it_and_begins_nothing_anew(
         fleet.check()
 
 
+def test_a_leader_that_was_started_again_for_nobody_ends(ray: Ray, tmp_path: Path) -> None:
+    """As where it is killed after its last worker; the same command resumes the crawl."""
+    with ManyHosts(400, 30, latency=0.15) as site, Fleet(ray, site, tmp_path / "alone", random.Random(8), 2) as fleet:
+        while len(site.log) < 100:
+            time.sleep(0.05)
+        for process in fleet.processes:
+            process.kill()
+            process.wait()
+        killed = ray.leader()
+        fleet.leader()
+        fleet._wait(lambda: ray.leader() not in (0, killed), HANG)
+        fleet._wait(lambda: not ray.leader(), HANG)
+        assert "nobody called it for 60 s" in (fleet.job / "leader.log").read_text()
+        fleet.kills += ["worker", "leader"]
+        fleet.processes = [fleet._start()]
+        fleet.run([])
+        fleet.check()
+
+
 def test_a_worker_that_is_stopped_leaves_the_others_what_it_had(ray: Ray, tmp_path: Path) -> None:
     """SIGTERM ends it in peace, as without Ray; nothing it had is lost or counted as sent."""
     with ManyHosts(400, 30, latency=0.15) as site, Fleet(ray, site, tmp_path / "left", random.Random(6), 2) as fleet:
