@@ -144,8 +144,11 @@ class Seen:
         if self.tells_keys:
             entry.known.append(self.links.key(request))
 
-    def forget(self, urls: Iterable[str]) -> None:
-        """The policy left the links of these URLs as they were: it is to be given the next ones."""
+    def forget(self, urls: Iterable[str] | None) -> None:
+        """The policy left the links of these URLs as they were: it is to be given the next ones. ``None``: of any."""
+        if urls is None:
+            self._urls = Recent()
+            return
         for url in urls:
             self._urls.discard(url)
 

@@ -124,7 +124,7 @@ def make_worker(
     clock: Callable[[], float] | None,
     patience: float,
     when_news: Callable[[], None],
-    when_unplaced: Callable[[list[str]], None],
+    when_unplaced: Callable[[list[str] | None], None],
     when_failed: Callable[[StorageError], None],
 ) -> Worker:
     """Return what stands for the crawl in a process that fetches for one which another machine leads.

@@ -92,7 +92,7 @@ class Worker:
     when_news
         Called when there is something to do.
     when_unplaced
-        Called with the URLs of links that the policy left as they were.
+        Called with the URLs of links that the policy left as they were; with ``None`` where that may be any.
     when_failed
         Called when the leader cannot write its files any more: the crawl ends.
     """
@@ -114,7 +114,7 @@ class Worker:
         counts: Counter[str] | None = None,
         clock: Callable[[], float] | None = None,
         when_news: Callable[[], None] | None = None,
-        when_unplaced: Callable[[list[str]], None] | None = None,
+        when_unplaced: Callable[[list[str] | None], None] | None = None,
         when_failed: Callable[[StorageError], None] | None = None,
     ) -> None:
         self.engine = engine
@@ -146,6 +146,7 @@ class Worker:
         self._whys: dict[int, dict[str, Any]] = {}  # what the policy said of these, where that is asked for
         self._flying: dict[int, Pick] = {}
         self._flying_keys: set[int] = set()
+        self._lost: set[int] = set()  # ids of these whose lease ended: nothing that comes of them counts
         self._unsent: set[int] = set()  # ids of leases whose request did not go out
         self._probes: set[int] = set()  # ids of picks in flight that are looked at with a HEAD
         self._told = KeySet()  # keys of links that the leader has from here, or gave out to here
@@ -186,12 +187,14 @@ class Worker:
         return True
 
     def next(self, busy: Collection[str] = (), *, turns: Iterable[Collection[str]] | None = None) -> Pick | None:
-        """Return the next lease whose host is not busy."""
+        """Return the next lease whose host is not busy, and whose page is not in flight by a lease that ended: links
+        of the one would be known to the other.
+        """
         self.expire()
         self._busy = busy = next(iter(turns), ()) if turns is not None else busy
         if not self.finished():
             for at, pick in enumerate(self._waiting):
-                if pick.host not in busy:
+                if pick.host not in busy and pick.key not in self._flying_keys:
                     del self._waiting[at]
                     self._flying[pick.id] = pick
                     self._flying_keys.add(pick.key)
@@ -239,7 +242,7 @@ class Worker:
         self._claims.append((future, pick_id, key))
         self._stir()
         state = await future
-        if state != State.NEW:
+        if state not in (State.NEW, State.FLYING):  # who has it may lose it
             self._told.add(key)
             if state == State.FETCHED and self.comes_back:
                 self._fetched.add(key)
@@ -272,7 +275,7 @@ class Worker:
         """Tell the leader of links; returns how many these are."""
         if source is not None and source.pick.id not in self._flying:
             raise PolicyError(f"links came for pick {source.pick.id} ({source.pick.url}), which is not in flight")
-        if links:
+        if links and (source is None or source.pick.id not in self._lost):
             self._note_told(links)
             self._say(added_said(source, links, self._read(source.page) if source is not None else None))
         return len(links)
@@ -325,9 +328,11 @@ class Worker:
         """A pick was never sent, or is to be sent again: it goes back to the leader."""
         if pick_id not in self._flying or pick_id in self._late:
             raise PolicyError(f"pick {pick_id} is not in flight: it was released or reported already")
-        is_sent = self._land(pick_id)
         self.counts["released"] += 1
-        self._say(("release", pick_id, is_sent))
+        is_lost = pick_id in self._lost
+        is_sent = self._land(pick_id)
+        if not is_lost:
+            self._say(("release", pick_id, is_sent))
 
     def finished(self) -> str:
         """Why the crawl is over, as the leader says."""
@@ -416,6 +421,10 @@ class Worker:
 
     def _conclude(self, outcome: Outcome, links: Sequence[Link], known: Sequence[int], reward: float) -> None:
         pick, outcome = outcome.pick, outcome._replace(reward=reward)
+        if pick.id in self._lost:  # its page is fetched again, so its links have to be new then
+            self.counts["outcomes"] += 1
+            self._land(pick.id)
+            return
         if reward and self._counts_once and pick.method == "GET":
             outcome = outcome._replace(content=getattr(outcome.page, "content", None))
         if reward and pick.method == "GET":
@@ -460,6 +469,7 @@ class Worker:
         """A pick is not in flight any more; return whether its request went out."""
         pick = self._flying.pop(pick_id)
         self._late.forget(pick_id)
+        self._lost.discard(pick_id)
         self._flying_keys.discard(pick.key)
         self._probes.discard(pick_id)
         is_sent = pick_id not in self._unsent
@@ -604,16 +614,30 @@ class Worker:
             self._fail_for_good(welcome.failed)
             return
         kept = set(welcome.kept)
-        lost = set(holding) - kept
-        self.counts["worker/lost_leases"] += len(lost)
-        self._waiting = deque(pick for pick in self._waiting if pick.id in kept)
-        self._unsent -= lost
-        heard = [said for said in unheard if said[0] == "hear" or said[1] is None or said[1] in kept]
-        self._outbox = [*heard, *self._outbox]
-        lost_says = [said for said in unheard if said[0] in ("add", "outcome") and said[1] in lost]
-        self._forget({(url, key) for said in lost_says for url, key, *_ in _links_in(said)})  # the leader may have them
+        self._outbox = [
+            *(said for said in unheard if said[0] == "hear" or said[1] is None or said[1] in kept), *self._outbox
+        ]  # fmt: skip
+        if lost := set(holding) - kept:
+            self._lose(lost)
         self._said = []
         self._session = welcome.session
+
+    def _lose(self, lost: set[int]) -> None:
+        """Leases ended that were held here: their pages are fetched again, here or elsewhere.
+
+        What came of them told links that the leader may not have, so all links are told again when they come again.
+        """
+        self.counts["worker/lost_leases"] += len(lost)
+        self._waiting = deque(pick for pick in self._waiting if pick.id not in lost)
+        self._lost |= lost & self._flying.keys()
+        self._unsent -= lost - self._lost  # their requests are counted as sent
+        for pick_id in lost:
+            self._whys.pop(pick_id, None)
+            if pick_id in self._late:
+                self._land(pick_id)  # nobody waits for its reward any more
+        self._told, self._fetched = KeySet(), KeySet()
+        if self.when_unplaced is not None:
+            self.when_unplaced(None)
 
     def _refuse(self, why: str) -> None:
         self._refused = why
@@ -721,14 +745,11 @@ class Worker:
         if keys:
             unplaced = set(keys)
             links = [link for said in self._said if said[0] in ("add", "outcome") for link in _links_in(said)]
-            self._forget({(url, key) for url, key, *_ in links if key in unplaced})
-
-    def _forget(self, links: Collection[tuple[str, int]]) -> None:
-        """Tell the leader of these again when they come again: URLs and keys."""
-        for _, key in links:
-            self._told.discard(key)
-        if links and self.when_unplaced is not None:
-            self.when_unplaced([url for url, _ in links])
+            untold = {(url, key) for url, key, *_ in links if key in unplaced}
+            for _, key in untold:
+                self._told.discard(key)
+            if untold and self.when_unplaced is not None:
+                self.when_unplaced([url for url, _ in untold])
 
     async def _leave(self) -> None:
         unused, self._spare = self._spare, 0

@@ -91,6 +91,7 @@ class LateRewards:
     def forget(self, pick_id: int) -> None:
         """A pick is not in flight any more."""
         self._early.pop(pick_id, None)
+        self._owed.pop(pick_id, None)
 
     def overdue(self, *, everything: bool = False) -> Iterator[Owed]:
         """Yield outcomes whose reward is overdue, or all of them: none is kept open any longer."""

@@ -1,4 +1,5 @@
-"""Crawls of several processes that are killed: a leader behind a socket, its workers, and who kills them.
+"""Crawls of several processes that are killed or stopped for a while: a leader behind a socket, its workers, and who
+kills them.
 
 All are forks of one process that has imported everything.
 """
@@ -132,7 +133,8 @@ class Forks:
 
 
 class SharedHunt:
-    """Crawls a site with some workers, killing them or their leader over and over, until the crawl ends by itself.
+    """Crawls a site with some workers, killing them or their leader over and over, or stopping them for longer than a
+    lease, until the crawl ends by itself.
 
     Parameters
     ----------
@@ -169,10 +171,11 @@ class SharedHunt:
         self.outs: list[Path] = []
         self.leaders: list[int] = []
         self.kills: list[str] = []
+        self.stops: list[str] = []
         self._n = workers
 
     def __str__(self) -> str:
-        return f"{self.folder}: {len(self.outs)} workers, {len(self.leaders)} leaders, killed {self.kills or 'nobody'}"
+        return f"{self.folder}: {len(self.outs)} workers, {len(self.leaders)} leaders, killed {self.kills or 'nobody'}, stopped {self.stops or 'nobody'}"
 
     def run(self, plan: list[str], *, led: bool = True, patience: float = 120) -> None:
         """Kill as planned, each time when the site has got some requests more; then let all run to their end."""
@@ -184,6 +187,8 @@ class SharedHunt:
             if not self._until(len(self.site.log) + self.rng.randint(5, 50)):
                 break
             time.sleep(self.rng.uniform(0, 0.05))
+            if who.endswith("stops"):
+                self._stop(who.partition(" ")[0])
             if who in ("leader", "both"):
                 self._kill(self.leaders[-1], "leader")
                 Path(self.address).unlink(missing_ok=True)
@@ -193,7 +198,8 @@ class SharedHunt:
             if who in ("leader", "both"):
                 time.sleep(self.rng.choice([0, 0, 0.3]))
                 self._lead()
-        last = [*self.workers, *self.leaders[-1:]]
+        is_awaited = not self._lead_again(patience)
+        last = [*self.workers, *(self.leaders[-1:] if is_awaited else [])]
         for pid in last:
             assert self.forks.wait(pid, patience), f"{self} and then did not end: {self.output()[-3000:]}"
         statuses = [self.forks.ended[pid] for pid in last]
@@ -232,6 +238,30 @@ class SharedHunt:
     def _kill(self, pid: int, who: str) -> None:
         if self.forks.kill(pid):
             self.kills.append(f"{who} after {len(self.site.log)} requests")
+
+    def _stop(self, who: str) -> None:
+        """Let one worker, the leader or all of them do nothing for about as long as a lease, or for longer."""
+        pids = {"worker": [self.rng.choice(self.workers)], "leader": self.leaders[-1:]}
+        begun = [pid for pid in pids.get(who, [*self.workers, self.leaders[-1]]) if pid in self.forks.running]
+        for pid in begun:
+            os.kill(pid, signal.SIGSTOP)
+        time.sleep(self.rng.choice([1.5, 2.5, 4.0]))
+        for pid in begun:
+            os.kill(pid, signal.SIGCONT)
+        self.stops.append(f"{who} after {len(self.site.log)} requests")
+
+    def _lead_again(self, patience: float) -> bool:
+        """Be the engine that starts a leader for workers that come back after the last one closed.
+
+        Returns whether there may be one to which nobody came, which does not end.
+        """
+        end, n = time.monotonic() + patience, len(self.leaders)
+        while self.leaders and {*self.workers} & self.forks.running and time.monotonic() < end:
+            if self.leaders[-1] not in self.forks.running:
+                Path(self.address).unlink(missing_ok=True)
+                self._lead()
+            time.sleep(0.05)
+        return len(self.leaders) > n
 
     def _until(self, requests: int) -> bool:
         """Wait for so many requests; ``False`` where a worker ends before."""

@@ -135,3 +135,17 @@ def test_many_kills(forks: Forks, tmp_path: Path, reference: Reference, settings
     hunt = hunt_down(forks, tmp_path, settings, plan, seed)
     check_all_done(hunt, reference)
     check_repeats(hunt, reference)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(
+    "settings", [BREADTH_FIRST, LATER, HEADS, TREE, ADDON], ids=["bf", "later", "heads", "tree", "default"]
+)
+def test_leases_end(forks: Forks, tmp_path: Path, reference: Reference, settings: dict[str, Any], seed: int) -> None:
+    """Where a worker, the leader or all do nothing for longer than a lease, pages are fetched again, and none is lost."""
+    rng = random.Random(seed)
+    plan = rng.choices(["worker stops", "leader stops", "all stops", "leader"], k=4)
+    hunt = hunt_down(forks, tmp_path, settings, plan, seed)
+    check_all_done(hunt, reference)
+    assert len(hunt.site.log) <= read_status(hunt.folder / "job")["used"]["requests"], hunt
