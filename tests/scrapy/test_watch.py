@@ -74,9 +74,11 @@ def test_a_day_in_seconds(tmp_path: Path) -> None:
     assert status.used["requests"] <= 80 * (ended - began) / HOUR + 2
     lines = lines_of(tmp_path / "news.jsonl")
     new = [line for line in lines if line["state"] == "new"]
-    assert len({line["url"] for line in new}) == len(new) == status.rewards
+    assert len({line["url"] for line in new}) == len(new)
     born = {f"{site.origin}{each.path}": each.at for each in site.born(began - DAY, ended)}
     assert {line["url"] for line in new} <= born.keys()
+    surely = [line for line in new if ended - born[line["url"]] < DAY]  # others may have grown old on their way
+    assert 0 < len(surely) <= status.rewards <= len(new)
     assert {abs(time_of(line["published"]) - born[line["url"]]) < 1 for line in new} == {True}
     assert {time_of(line["at"]) >= born[line["url"]] - 1 for line in new} == {True}
     assert any(born[line["url"]] > began for line in new), "what was born meanwhile"
