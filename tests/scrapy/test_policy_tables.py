@@ -77,7 +77,7 @@ def test_the_page_of_a_crawl_shows_the_tables_of_its_policy(
     assert crawled.errors == {}
     stored = json.loads((tmp_path / ".focus" / "tables.json").read_text())
     assert stored["policy"] == "Showing"
-    assert [row[0] for row in stored["tables"][0]["rows"]] == [site.url(path) for path in ("/", "/a", "/b")]
+    assert sorted(row[0] for row in stored["tables"][0]["rows"]) == [site.url(path) for path in ("/", "/a", "/b")]
     assert stored["tables"][1] == {"title": "Waits", "columns": ["links"], "rows": [[0]]}
     for page in (tmp_path / "index.html", write_report(tmp_path)):
         reader = Reader(page.read_text())
