@@ -33,6 +33,7 @@ TREE = {
     "SCHEDULER": "scrapy_focus.TreeFrontierScheduler", "FOCUS_POLICY": "scrapy_focus.policies.treeq.TreeQ",
     "FOCUS_POLICY_PARAMS": {"rules": {"tau": 4.0}},
 }  # fmt: skip
+LONG = {"FOCUS_CLUSTER_LEASE": 60.0}  # where no worker dies: none loses its leases because the machine is slow
 LEASES = 16  # that a worker has at most on this small site, with as many requests granted beyond
 
 
@@ -93,7 +94,7 @@ def check_repeats(hunt: SharedHunt, reference: Reference) -> None:
 
 def test_a_leader_is_killed(forks: Forks, tmp_path: Path, reference: Reference) -> None:
     """Its workers find the next one: nothing is fetched twice, and the budget is what the server saw."""
-    hunt = hunt_down(forks, tmp_path, BREADTH_FIRST, ["leader"] * 3, 1)
+    hunt = hunt_down(forks, tmp_path, {**BREADTH_FIRST, **LONG}, ["leader"] * 3, 1)
     assert len(hunt.kills) == 3
     check_all_done(hunt, reference)
     check_repeats(hunt, reference)
@@ -118,7 +119,8 @@ def test_a_worker_and_the_leader_are_killed(forks: Forks, tmp_path: Path) -> Non
 
 def test_a_budget_is_exact_through_kills_of_leaders(forks: Forks, tmp_path: Path) -> None:
     """As many requests in the log of the server as were allowed."""
-    hunt = hunt_down(forks, tmp_path, {**BREADTH_FIRST, "FOCUS_BUDGET_REQUESTS": 150}, ["leader", "leader"], 4)
+    settings = {**BREADTH_FIRST, **LONG, "FOCUS_BUDGET_REQUESTS": 150}
+    hunt = hunt_down(forks, tmp_path, settings, ["leader", "leader"], 4)
     assert len(hunt.kills) == 2
     assert len(hunt.site.log) == read_status(hunt.folder / "job")["used"]["requests"] == 150
 
