@@ -273,11 +273,12 @@ def test_the_leader_is_away_for_a_while(sites: list[MockSite], tmp_path: Path, m
 
 
 class Cut(NearEngine):
-    """The first worker reaches nobody for longer than a lease."""
+    """The first worker reaches nobody for longer than a lease, and until the leader lost it."""
 
     first: ClassVar[Cut | None] = None
     calls = 0
     until = 0.0
+    is_lost = False
 
     async def call(self, method: str, *args: Any) -> Any:
         if self.first is None:
@@ -286,8 +287,10 @@ class Cut(NearEngine):
             type(self).calls += 1
             if self.calls == 9:
                 type(self).until = time.monotonic() + 2.5
-            if time.monotonic() < self.until:
-                self.leaders[self.address].reap()
+            if self.until and not self.is_lost:
+                leader = self.made[0]
+                leader.reap()
+                type(self).is_lost = time.monotonic() > self.until and leader.counts["lost_workers"] > 0
                 raise ConnectionError("the cable is cut")
         return await super().call(method, *args)
 
@@ -301,6 +304,8 @@ def test_a_worker_is_not_heard_of_for_long(
     """
     monkeypatch.setattr(Cut, "first", None)
     monkeypatch.setattr(Cut, "calls", 0)
+    monkeypatch.setattr(Cut, "until", 0.0)
+    monkeypatch.setattr(Cut, "is_lost", False)
     settings = {"FOCUS_CLUSTER_ENGINE": Cut, "FOCUS_CLUSTER_LEASE": 1, "FOCUS_POLICY": BREADTH_FIRST}
     result = share(Follower, tmp_path, settings, workers=workers, checks=False, seeds=seeds_of(sites, 31))
     assert sorted(set(fetched(sites))) == all_pages(sites, 31)

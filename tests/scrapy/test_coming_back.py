@@ -180,11 +180,13 @@ class Unstorable(Follower):
 
 @pytest.mark.parametrize("jobdir", [False, True])
 def test_a_request_that_cannot_be_stored_survives_its_outcome(site: MockSite, jobdir: bool, tmp_path: Path) -> None:
-    """It is sent again as it was, also where it was tried twice."""
+    """It is sent again as it was, also where it is tried twice."""
     site.pages |= {"/": "home", "/1": "1"}
     site.answers["/retried"] = lambda n: (503 if n % 2 else 200, {"Content-Type": "text/html"}, b"busy")
-    settings = again(site, 12, **({"JOBDIR": str(tmp_path)} if jobdir else {}))
+    settings = again(site, 30, **({"JOBDIR": str(tmp_path)} if jobdir else {}))
+    settings["FOCUS_POLICY_PARAMS"] = {"every": EVERY, "times": 2}
     result = crawl(Unstorable, settings, seeds=[site.url("/")])
+    assert result.reason == "finished"
     assert Counter(site.paths) == {"/": 3, "/1": 3, "/retried": 6}
     assert Counter(result.spider.shared) == {site.url("/"): 3, site.url("/1"): 3, site.url("/retried"): 3}
     assert result.outcomes == {"ok": 3, "unchanged": 6}
