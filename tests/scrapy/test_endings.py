@@ -128,10 +128,23 @@ def test_mistakes(mistake: str, way: str, served: MockSite, tmp_path: Path) -> N
         assert not served.log, "nothing was requested"
 
 
+class Slow(MockSite):
+    """A site of many pages that takes its time for the second and the ones after it."""
+
+    @property
+    def latency(self) -> float:
+        """The seconds of an answer; long enough for an interruption while it is waited for."""
+        return 0.3 if len(self.log) < 3 else 3.0
+
+    @latency.setter
+    def latency(self, seconds: float) -> None:
+        pass
+
+
 @pytest.fixture
 def slow() -> Iterator[MockSite]:
-    """A site of many pages that takes its time."""
-    with MockSite(latency=0.7) as site:
+    """A site that is waited for when the crawl is interrupted."""
+    with Slow() as site:
         yield site
 
 
