@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 from crawls import Follower, crawl
 from forked import Forked
-from mocksite import MockSite
+from mocksite import MockSite, Seen
 from scrapy.exceptions import UsageError
 
 from scrapy_focus.core.errors import ConfigError
@@ -129,16 +129,11 @@ def test_mistakes(mistake: str, way: str, served: MockSite, tmp_path: Path) -> N
 
 
 class Slow(MockSite):
-    """A site of many pages that takes its time for the second and the ones after it."""
+    """A site of many pages that is waited for from its second page on, long enough for an interruption."""
 
-    @property
-    def latency(self) -> float:
-        """The seconds of an answer; long enough for an interruption while it is waited for."""
-        return 0.3 if len(self.log) < 3 else 3.0
-
-    @latency.setter
-    def latency(self, seconds: float) -> None:
-        pass
+    def begin(self, seen: Seen) -> None:
+        super().begin(seen)
+        time.sleep(0.3 if len(self.log) < 3 else 3.0)
 
 
 @pytest.fixture
