@@ -22,7 +22,7 @@ from tests.cluster.workers import fetched, share
 from tests.made import EachAgain
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Iterator, Sequence
     from pathlib import Path
 
     from scrapy.http import Response
@@ -330,12 +330,15 @@ def test_sitemaps_are_heard(sites: list[MockSite], tmp_path: Path) -> None:
 
 
 class Pings(Follower):
-    """Says after a while that all pages changed."""
+    """Says that all pages changed, once the leader knows them all."""
+
+    sites: Sequence[MockSite] = ()
 
     async def start(self) -> AsyncIterator[Any]:
         async for each in super().start():
             yield each
-        await asyncio.sleep(0.6)
+        while min(Counter(site.paths)[path] for site in self.sites for path in tree_paths(7)) < 2:
+            await asyncio.sleep(0.02)  # what is fetched again was told to the leader
         for seed in self.seeds:
             for k in range(7):
                 self.crawler.engine.scheduler.hear(seed.replace("/0/", f"/{k}/"))
@@ -344,7 +347,7 @@ class Pings(Follower):
 def test_whoever_is_told_that_a_page_changed_tells_all(sites: list[MockSite], tmp_path: Path) -> None:
     """A ping reaches the policy also where it came to a worker that never saw the page."""
     seeds = [site.url("/page/0/7") for site in sites]
-    result = share(Pings, tmp_path, {"FOCUS_POLICY": Hears}, seeds=seeds)
+    result = share(Pings, tmp_path, {"FOCUS_POLICY": Hears}, seeds=seeds, sites=sites)
     assert result.crawl.counts["signal/heard"] == 2 * 21
     assert result.errors == {}
 
