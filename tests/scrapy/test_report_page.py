@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from copysite import CopySite
-from crawls import crawl
+from crawls import BREADTH_FIRST, crawl
 from forked import Forked
 from mocksite import MockSite
 
@@ -193,14 +193,16 @@ def test_all_pages_with_a_broken_link_are_noted(tmp_path: Path) -> None:
     """Those that were read before the link was followed, those that were read later, and those that were moved."""
     menu = '<a href="/gone">Imprint</a> <a href="/">home</a>'
     pages = {f"/p{n}": f"{menu} <p>{n}</p>" for n in range(16)}
-    with MockSite(pages={"/": menu + "".join(f'<a href="/p{n}">{n}</a>' for n in range(16)), **pages}) as site:
+    first, last = ("".join(f'<a href="/p{n}">{n}</a>' for n in half) for half in (range(8), range(8, 16)))
+    with MockSite(pages={"/": first + menu + last, **pages}) as site:
         site.answers["/gone"] = lambda _: (404, {"Content-Type": "text/html"}, b"")
         site.answers["/p3"] = lambda _: (302, {"Location": site.url("/p3/moved")}, b"")
         site.pages["/p3/moved"] = menu
-        crawl(DatasetsSpider, {"FOCUS_SEED": 1}, addon=True, root=site.url("/"), out=str(tmp_path))
+        in_order = {"FOCUS_POLICY": BREADTH_FIRST, "FOCUS_MAX_INFLIGHT": 1}
+        crawl(DatasetsSpider, in_order, addon=True, root=site.url("/"), out=str(tmp_path))
         (broken,) = report_of(tmp_path).broken
         asked = [seen.path for seen in site.log]
-        assert 1 < asked.index("/gone") < len(asked) - 1
+        assert 1 < asked.index("/gone") < len(asked) - 1, asked
         there = [site.url(path) for path in asked if path not in ("/robots.txt", "/gone", "/p3", "/favicon.ico")]
     assert (broken.url, broken.why, broken.anchor) == (site.url("/gone"), "404", "Imprint")
     assert (sorted(broken.pages), broken.more) == (sorted(there), 0)
