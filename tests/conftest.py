@@ -5,6 +5,8 @@ from __future__ import annotations
 import signal
 from typing import TYPE_CHECKING
 
+from hypothesis import settings
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -17,6 +19,10 @@ FIRST = (
     "scrapy/test_kill_safe_fetch.py", "scrapy/test_endings.py", "scrapy/test_find_commands.py",
     "scrapy/test_put_off_hosts.py", "scrapy/test_soak.py", "docs/test_build.py",
 )  # fmt: skip
+
+
+settings.register_profile("unhurried", deadline=None)  # an example may meet a machine that stands still for seconds
+settings.load_profile("unhurried")
 
 
 def pytest_configure() -> None:
