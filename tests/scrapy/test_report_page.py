@@ -9,6 +9,7 @@ import re
 import shutil
 import signal
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,7 +26,7 @@ from scrapy_focus.found.listed import read_list
 from scrapy_focus.found.notes import NOTES, NoteBook, read_notes
 from scrapy_focus.found.report import report_of
 from scrapy_focus.found.words import counted
-from scrapy_focus.sites.portal.portal import StatisticsPortal
+from scrapy_focus.sites.portal.portal import TARGET_MIMES, StatisticsPortal
 from scrapy_focus.sites.server import SiteServer
 from scrapy_focus.spiders.datasets import DatasetsSpider
 from scrapy_focus.spiders.topic import TopicSpider
@@ -35,6 +36,8 @@ from tests.pages import Reader
 if TYPE_CHECKING:
     import subprocess
     from collections.abc import Callable, Iterator
+
+    from scrapy_focus.sites.portal.portal import Page
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 ROOT = Path(__file__).parents[2]
@@ -64,6 +67,23 @@ process = AsyncCrawlerProcess({
 process.crawl(DatasetsSpider, root=root, out=out)
 process.start()
 """
+
+
+class HeldPortal:
+    """A portal that gives ten files, and answers nothing after these until it is let go."""
+
+    def __init__(self) -> None:
+        self.portal = StatisticsPortal(pages=200, seed=0, endless=False)
+        self.files = 0
+        self.let_go = threading.Event()
+
+    def fetch(self, path: str) -> Page:
+        """Answer as the portal does."""
+        if self.files >= 10:
+            self.let_go.wait(HANG)
+        page = self.portal.fetch(path)
+        self.files += page.status == 200 and page.mime in TARGET_MIMES
+        return page
 
 
 @pytest.fixture(scope="module")
@@ -154,7 +174,8 @@ def test_killed_and_resumed_it_is_the_same_page(server: SiteServer, tmp_path: Pa
 
 def test_interrupted_it_has_a_page(tmp_path: Path) -> None:
     """While it runs, the command makes a page of what is there; after Ctrl-C there is one that says so."""
-    with SiteServer(StatisticsPortal(pages=200, seed=0, endless=False), latency=0.02) as slow:
+    portal = HeldPortal()
+    with SiteServer(portal) as slow:
         process = start(slow, tmp_path)
         out = tmp_path / "out"
         wait_for(process, lambda: (out / "manifest.jsonl").exists() and len(read_list(out)) > 3)
@@ -163,6 +184,7 @@ def test_interrupted_it_has_a_page(tmp_path: Path) -> None:
         assert len(read_list(out)) > 3
         page.unlink()
         process.send_signal(signal.SIGINT)
+        portal.let_go.set()
         process.wait(HANG)
     assert re.search("Interrupted, with .*; the same command resumes", page.read_text())
 

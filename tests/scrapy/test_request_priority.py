@@ -119,7 +119,7 @@ def hunted(nursery: LevelledNursery, folder: Path, plan: list[str], *, policy: s
         "FOCUS_POLICY": policy, "FOCUS_MAX_INFLIGHT": in_flight, "FOCUS_CHECKPOINT_EVERY": 7, "FOCUS_SEED": 1,
         "FOCUS_TARGETS": ["application/pdf"],
     }  # fmt: skip
-    with LevelSite(latency=0.01) as site:
+    with LevelSite(answers=80 if plan else None, latency=0.01) as site:
         hunt = LevelHunt(site, folder, settings, random.Random(1))
         hunt.run(nursery, plan)
     assert set(site.asks) == set(all_paths())

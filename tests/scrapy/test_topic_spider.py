@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import sys
+import threading
 import time
 from collections import Counter
 from pathlib import Path
@@ -24,8 +25,11 @@ from scrapy_focus.sites.portal.portal import Page
 from scrapy_focus.web.domains import domain_of
 from scrapy_focus.web.html import html_text
 from scrapy_focus.web.words import words_of
+from tests.made import HANG
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from scrapy_focus.sites.server import SiteServer
 
 PROJECT = Path(__file__).parents[2] / "example_project"
@@ -66,7 +70,7 @@ def start(server: SiteServer, out: Path, settings: dict[str, Any] | None = None,
 
 def crawl(server: SiteServer, out: Path, settings: dict[str, Any] | None = None, **arguments: Any) -> Run:
     """Crawl to the end."""
-    status = start(server, out, settings, **arguments).wait(100)
+    status = start(server, out, settings, **arguments).wait(HANG)
     lines = out.read_text(encoding="utf-8").splitlines() if out.exists() else []
     return Run(status, out.with_suffix(".log").read_text(), [json.loads(line) for line in lines])
 
@@ -247,6 +251,20 @@ def test_another_policy_and_another_feed(tmp_path: Path) -> None:
     assert [step["url"] for step in last] == ["http://h0.test/", *(f"http://h{i}.test/" for i in range(10, 29))]
 
 
+class HeldHosts(Handmade):
+    """Answers nothing while so many lines are listed, until it is let go: no crawl is done before."""
+
+    def __init__(self, pages: dict[str, Page]) -> None:
+        super().__init__(pages)
+        self.enough: Callable[[], bool] = bool  # whether there are
+        self.let_go = threading.Event()
+
+    def fetch(self, url: str) -> Page:
+        if self.enough():
+            self.let_go.wait(HANG)
+        return super().fetch(url)
+
+
 class Job:
     """Runs of one job."""
 
@@ -258,13 +276,20 @@ class Job:
 
     def run(self, lines: int = 0, how: int = 0) -> int:
         """Run to the end, or until so many pages are listed; return the exit status."""
+        held = self.server if isinstance(self.server, HeldHosts) and how else None
+        if held is not None:
+            held.let_go.clear()
+            held.enough = lambda: len(self.lines()) >= lines + 10
         process = start(self.server, self.out, self.settings, **self.arguments)
         try:
             while how and process.poll() is None and len(self.lines()) < lines:
                 time.sleep(0.002)
             if how:
                 process.send_signal(how)
-            return process.wait(90)
+            if held is not None:
+                held.enough = bool
+                held.let_go.set()
+            return process.wait(HANG)
         finally:
             process.kill()
 
@@ -300,7 +325,7 @@ def test_a_job_loses_no_page(tmp_path: Path, how: int, after: tuple[int, ...]) -
         for i in hosts
         for k in ways
     }
-    with Handmade(pages | moved) as server:
+    with HeldHosts(pages | moved) as server:
         job = Job(server, tmp_path, seeds="http://h0.test/0,http://h7.test/0", keywords="bees")
         for lines in after:
             job.run(lines, how)
