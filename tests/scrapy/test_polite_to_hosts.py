@@ -1,13 +1,16 @@
-"""Crawls of many hosts that change keep the limits of each host, by the log of the server."""
+"""Crawls of many hosts that change keep the limits of each host."""
 
 from __future__ import annotations
 
+import time
 from itertools import pairwise
 from statistics import median
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import pytest
 from crawls import Follower, crawl
+from scrapy.core.downloader.handlers import DownloadHandlers
 
 from scrapy_focus import NewsGoal
 from scrapy_focus.core.clock import FastClock
@@ -17,6 +20,8 @@ from scrapy_focus.sites.server import ProxyServer
 
 if TYPE_CHECKING:
     from crawls import Crawled
+    from scrapy import Request
+    from scrapy.http import Response
 
 SCHEDULERS: list[dict[str, Any]] = [  # each with what else it takes
     {"SCHEDULER": "scrapy_focus.FreshScheduler"},
@@ -40,19 +45,28 @@ def crawl_web(
     crawl_delay: float = 0.0,
     requests: int = REQUESTS,
 ) -> tuple[Crawled, dict[str, list[float]]]:
-    """Crawl some hosts, of which the last asks for a delay; return when each was asked, robots.txt apart."""
+    """Crawl some hosts, of which the last asks for a delay; return when a request went out to each, robots.txt apart."""
     clock = FastClock(SPEED, BEGIN + DAY)
     tiny: dict[str, Any] = {"sections": 2, "topics": 4, "archive": 30}
     web = NewsWeb([Manner(**tiny)] * (HOSTS - 1) + [Manner(**tiny, crawl_delay=crawl_delay)], days=30.0, clock=clock)
     monkeypatch.setenv("no_proxy", "")
     settings = {**SETTINGS, "_FOCUS_CLOCK": str(clock), "FOCUS_BUDGET_REQUESTS": requests, **settings}
+    asked: dict[str, list[float]] = {}
+    send = DownloadHandlers.download_request_async
+
+    async def sent(self: DownloadHandlers, request: Request) -> Response:
+        if not request.url.endswith("/robots.txt"):
+            asked.setdefault(urlsplit(request.url).netloc, []).append(time.monotonic())
+        return await send(self, request)
+
+    monkeypatch.setattr(DownloadHandlers, "download_request_async", sent)
     with ProxyServer(web, latency=latency, validators=True) as server:
         monkeypatch.setenv("http_proxy", server.url)
         crawled = crawl(Follower, settings, addon=True, seeds=web.roots)
-    asked = {
-        host: [request.at for request in log if not request.path.endswith("/robots.txt")]
-        for host, log in server.by_host.items()
+    came = {
+        host: sum(not request.path.endswith("/robots.txt") for request in log) for host, log in server.by_host.items()
     }
+    assert {host: len(times) for host, times in asked.items()} == came
     assert {*asked} == {*web.sites}
     assert sum(map(len, asked.values())) == requests - HOSTS
     assert crawled.reason == "focus_budget_requests"
@@ -60,7 +74,7 @@ def crawl_web(
 
 
 def keeps(asked: list[float], least: float) -> bool:
-    """Whether requests are so many seconds apart; what the machine delays on its way may come nearer to the next."""
+    """Whether requests are so many seconds apart, when they go out: what comes late may be nearer to the next."""
     gaps = [later - earlier for earlier, later in pairwise(asked)]
     return median(gaps) > 0.9 * least and sum(gaps) > 0.9 * least * len(gaps)
 

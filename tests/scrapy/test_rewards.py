@@ -115,11 +115,11 @@ class SaysLater(Follower):
 @ADDON
 def test_rewards_may_come_later(site: MockSite, monkeypatch: pytest.MonkeyPatch, addon: bool) -> None:
     """A page whose goal says None is settled by scheduler.reward, which also wakes the engine at once."""
-    monkeypatch.setattr(ExecutionEngine, "_SLOT_HEARTBEAT_INTERVAL", 5.0)
+    monkeypatch.setattr(ExecutionEngine, "_SLOT_HEARTBEAT_INTERVAL", 30.0)
     settings = {"FOCUS_GOAL": later, "FOCUS_MAX_INFLIGHT": 1, "FOCUS_POLICY": BREADTH_FIRST}
     begin = time.monotonic()
     result = crawl(SaysLater, settings, addon=addon, seeds=[site.url("/page/0/10")])
-    assert 1.0 <= time.monotonic() - begin < 30  # 50 if it slept until each heartbeat
+    assert 1.0 <= time.monotonic() - begin < 200  # 300 if it slept until each heartbeat
     assert sorted(site.paths) == sorted(tree_paths(10))
     assert result.stats["focus/reward"] == 5
     assert result.stats["focus/in_flight"] == 0

@@ -17,6 +17,7 @@ from scrapy.http import Headers
 
 from scrapy_focus import ConfigError
 from scrapy_focus.engine.requests import MissingCallback, classes_for, decode, encode, encode_deeply
+from tests.made import HANG
 
 if TYPE_CHECKING:
     import subprocess
@@ -129,7 +130,7 @@ def crawl(folder: Path, site: MockSite, *more: str) -> subprocess.CompletedProce
     words = [part for setting in given for part in ("-s", setting)]
     return run_forked(
         [sys.executable, "-m", "scrapy", "runspider", "follow.py", "-a", f"root={site.url('/ok?')}", *words],
-        cwd=folder, capture_output=True, text=True, check=False, timeout=100,
+        cwd=folder, capture_output=True, text=True, check=False, timeout=HANG,
     )  # fmt: skip
 
 
