@@ -109,8 +109,11 @@ def ago(hours: float) -> str:
 
 
 def listen(site: MockSite, requests: int, spider: Any = Machines, start: str = "/", **more: Any) -> Any:
-    """Crawl until so many requests were sent."""
-    settings = {"FOCUS_POLICY": Listening, "FOCUS_BUDGET_REQUESTS": requests, "ROBOTSTXT_OBEY": False, **more}
+    """Crawl until so many requests were sent, one at a time: what is said of a page in flight wakes nothing."""
+    settings = {
+        "FOCUS_POLICY": Listening, "FOCUS_BUDGET_REQUESTS": requests, "ROBOTSTXT_OBEY": False, "CONCURRENT_REQUESTS": 1,
+        **more,
+    }  # fmt: skip
     args = {"seeds": [site.url(start)]} if issubclass(spider, Follower) else {}
     result = crawl(spider, settings, addon=True, **args)
     assert result.errors == {}
@@ -133,7 +136,7 @@ def test_a_sitemap_tells_when_pages_changed(site: MockSite) -> None:
     first = SITEMAP.format(url(site, "/a", ago(5)) + url(site, "/b") + url(site, "/c", ago(6)))
     later = SITEMAP.format(url(site, "/a", ago(1)) + url(site, "/b") + url(site, "/c", ago(6)))
     say(site, "/sitemap.xml", first, first, later)
-    result = listen(site, 12, CONCURRENT_REQUESTS=1)  # what is said of a page in flight wakes nothing
+    result = listen(site, 12)
     heard = result.policy.heard
     assert [(path.rpartition("/")[2], host, kind) for path, host, kind, _ in heard] == [
         ("a", "127.0.0.1", "sitemap")
@@ -423,7 +426,7 @@ def test_a_simulation_hears_the_same(site: MockSite, tmp_path: Path) -> None:
     site.pages |= pages
     for path, body in listings.items():
         say(site, path, body)
-    settings = {"FOCUS_MAX_INFLIGHT": 1, "CONCURRENT_REQUESTS": 1, "FOCUS_POLICY": Once}
+    settings = {"FOCUS_MAX_INFLIGHT": 1, "FOCUS_POLICY": Once}
     result = listen(site, 14, Paths, **settings)
     with SiteWriter(tmp_path / "site.sqlite", roots=[site.url("/")], bodies=True, source="test") as writer:
         for path, body in {**pages, **listings}.items():
