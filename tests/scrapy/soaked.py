@@ -12,6 +12,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from contextlib import ExitStack, suppress
@@ -56,6 +57,8 @@ class SoakSite(MockSite):
             below[rng.choice([page for page in pages if page < i][-25:])].append(i)
         self.links = {self.names[i]: [*below[i], *rng.sample(range(n), rng.randrange(7))] for i in pages}
         self.left: dict[int, float] = {}  # place in the log -> when all of its answer had left
+        self.most: float = math.inf  # how many requests it answers before it is let go
+        self.let_go = threading.Event()
 
     @property
     def asks(self) -> list[str]:
@@ -69,8 +72,20 @@ class SoakSite(MockSite):
 
     def begin(self, seen: Seen) -> None:
         super().begin(seen)
+        if len(self.log) > self.most:
+            self.let_go.wait(900)  # seconds: for good
         if seen.path != ROBOTS:
             time.sleep(self.wait * (0.5 + (sum(seen.path.encode()) % 100) / 100))
+
+    def hold(self, answers: int) -> None:
+        """Answer so many more requests, and others when it is let go: no run ends before it is broken in on."""
+        self.let_go.clear()
+        self.most = len(self.log) + answers
+
+    def go(self) -> None:
+        """Answer everything."""
+        self.most = math.inf
+        self.let_go.set()
 
     def sent(self, path: str) -> None:
         with self._lock:
@@ -305,6 +320,7 @@ class Soak(Hunt):
 
     def _start(self, budget: int, env: dict[str, str]) -> Running:
         self.runs += 1
+        self.site.go()
         settings = self.settings | ({"FOCUS_BUDGET_REQUESTS": budget} if budget else {})
         command = ["crawl", "datasets", "-a", f"out={self.folder / 'found'}"]
         if not self.subject.is_datasets:
@@ -335,11 +351,17 @@ class Soak(Hunt):
         """While it is made, or recovers from the last kill."""
         return not running.ended(self.rng.uniform(0.0, 0.35) if self.nursery.forks else self.rng.uniform(0.2, 2.0))
 
+    def after_requests(self, running: Running) -> bool:
+        """When the site has got some requests more."""
+        self.site.hold(60)
+        return super().after_requests(running)
+
     def told_to_stop(self, running: Running) -> bool:
         """While it ends in peace, up to 0.6 seconds after SIGTERM."""
         if not self.after_requests(running):
             return False
         os.kill(running.pid, signal.SIGTERM)
+        self.site.go()
         return not running.ended(self.rng.uniform(0, 0.6))
 
     def full_disk(self, running: Running) -> None:
@@ -347,6 +369,7 @@ class Soak(Hunt):
         if not self.after_requests(running):
             return
         fill(running.pid, self.disk, self.folder / "job/focus")
+        self.site.go()
         if not running.ended(self.patience):
             running.kill()
             self._wrong("errors", "a full disk did not end the run")
@@ -363,6 +386,7 @@ class Soak(Hunt):
 
     def note(self, when: str, running: Running) -> None:
         self.done.kills[when] += 1
+        self.site.go()
         self._broken(running)
 
     def _broken(self, running: Running) -> None:
