@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from contextlib import contextmanager
@@ -35,7 +36,7 @@ from scrapy_focus.spiders.watching import Writings
 from tests.made import HANG
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 SPEED = 6000.0  # an hour in 0.6 s
@@ -44,10 +45,25 @@ SETTINGS: dict[str, Any] = {"DOWNLOAD_DELAY": 0, "FOCUS_PUBLIC_ONLY": False, "FO
 ATOM = "{http://www.w3.org/2005/Atom}"
 
 
+class Unhurried:
+    """The machine's time, as if nothing ever took longer than a moment: where all stands still, so do the days."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._machine = self._now = time.time()
+
+    def __call__(self) -> float:
+        with self._lock:
+            machine = time.time()
+            self._now += min(max(0.0, machine - self._machine), 0.05)
+            self._machine = machine
+            return self._now
+
+
 @contextmanager
-def newspaper(manner: Manner = SMALL) -> Iterator[tuple[str, NewsSite, FastClock]]:
+def newspaper(machine: Callable[[], float] = time.time) -> Iterator[tuple[str, NewsSite, FastClock]]:
     """Serve a news site a day old, whose clock is fast, and which begins to run now."""
-    clock = FastClock(SPEED, BEGIN + DAY)
+    manner, clock = SMALL, FastClock(SPEED, BEGIN + DAY, machine=machine)
     site = NewsSite(manner, seed=3, days=30.0, clock=clock)
     with SiteServer(site, validators=True) as server:
         site.origin = server.url.rstrip("/")
@@ -59,9 +75,10 @@ def lines_of(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")]
 
 
-def test_a_day_in_seconds(tmp_path: Path) -> None:
+def test_a_day_in_seconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is born is listed soon and once, with its date and where it was found; hubs are visited again and again."""
-    with newspaper() as (url, site, clock):
+    with newspaper(Unhurried()) as (url, site, clock):
+        monkeypatch.setattr(FastClock, "of", lambda text: clock)
         began = clock()
         crawled = crawl(
             NewsSpider, {**SETTINGS, "_FOCUS_CLOCK": str(clock)}, addon=True, root=url, rate="80/hour", duration="8h",
