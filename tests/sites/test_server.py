@@ -16,6 +16,7 @@ import urllib.error
 import urllib.request
 from contextlib import ExitStack, closing
 from http.client import HTTPConnection, HTTPException
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, TypeAlias
 
 import pytest
@@ -164,8 +165,9 @@ def test_other_methods_are_refused(server: SiteServer) -> None:
     assert [(request.method, request.path, request.status) for request in server.log] == [("POST", "/form", 405)]
 
 
-def test_refused_clients_may_finish(server: SiteServer) -> None:
+def test_refused_clients_may_finish(server: SiteServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """A client that is refused while it sends can send the rest, and then reads why."""
+    monkeypatch.setattr("scrapy_focus.sites.server._PATIENCE", HANG)
     with socket.create_connection(("127.0.0.1", port_of(server)), timeout=HANG) as client:
         client.sendall(b"POST /form HTTP/1.1\r\nContent-Length: 40000\r\n\r\n")
         for _ in range(4):
@@ -245,20 +247,27 @@ def test_stop_ends_open_connections(connect: Connect) -> None:
     assert server.requests == 1
 
 
-def test_latency_delays_side_by_side() -> None:
-    """Every answer waits for the latency, and eight at once wait no longer than one."""
-    with SiteServer(Tiny(), latency=1.0) as server:
+def test_latency_delays_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every answer waits for the latency, and eight wait at once."""
+    together, slept = threading.Barrier(8), []
+
+    def sleep(seconds: float) -> None:
+        together.wait(HANG)  # for all others
+        slept.append(seconds)
+
+    with SiteServer(Tiny(), latency=1.5) as server:
 
         def fetch() -> None:
             urllib.request.urlopen(server.url).close()
 
+        monkeypatch.setattr("scrapy_focus.sites.server.time", SimpleNamespace(sleep=sleep, monotonic=time.monotonic))
         threads = [threading.Thread(target=fetch) for _ in range(8)]
-        start = time.monotonic()
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join()
-        assert 1.0 <= time.monotonic() - start < 7.5  # 8 one after the other
+            thread.join(HANG)
+        assert slept == [1.5] * 8
+        assert server.requests == 8
 
 
 def test_messages_of_errors() -> None:
