@@ -750,7 +750,7 @@ def plain(asked: Asked) -> Answer:
     return [page(numbered(5))]
 
 
-_SHORT = {"DOWNLOAD_TIMEOUT": 2, "RETRY_TIMES": 0}
+_SHORT = {"DOWNLOADER_MIDDLEWARES": '{"impatient.Impatient": 400}', "RETRY_TIMES": 0}
 _ONCE = {"RETRY_TIMES": 0}
 _WAITS = {"FOCUS_LONGEST_WAIT": 0.5}
 _SMALL = {"DOWNLOAD_MAXSIZE": 10_000_000}
