@@ -20,6 +20,8 @@ from crawls import Follower, crawl
 from jumping import BEGIN, Jumping
 from scrapy import Request
 from scrapy.core.engine import ExecutionEngine
+from scrapy.utils.asyncio import call_later
+from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_focus import Crawl, Placement, memory_frontier, scheduler
 from scrapy_focus.core.clock import FastClock
@@ -38,8 +40,8 @@ if TYPE_CHECKING:
 
 
 EVERY = 0.5  # seconds
-LATE = 5.0  # seconds: ten times what is promised
 _HEARTBEAT = 120.0  # seconds after which the engine asks in any case
+LATE = _HEARTBEAT / 2  # seconds: nobody woke it
 
 
 @pytest.fixture(autouse=True)
@@ -53,6 +55,11 @@ def again(site: MockSite, requests: int, **more: Any) -> dict[str, Any]:
     return {**policy, "FOCUS_BUDGET_REQUESTS": requests, "ROBOTSTXT_OBEY": False, "FOCUS_UNCHANGED": True, **more}
 
 
+def in_turn(site: MockSite, requests: int, **more: Any) -> dict[str, Any]:
+    """Return such settings with one request in flight: no page comes twice while another one is waited for."""
+    return again(site, requests, FOCUS_MAX_INFLIGHT=1, **more)
+
+
 def family(site: MockSite) -> None:
     """Have a page with two others."""
     site.pages |= {"/": '<a href="/1">1</a><a href="/2">2</a>', "/1": '<a href="/">home</a>', "/2": "2"}
@@ -63,7 +70,7 @@ def family(site: MockSite) -> None:
 def test_each_page_is_fetched_at_its_time(site: MockSite, addon: bool) -> None:
     """The engine is woken then; while all sleep the crawl is neither idle nor stuck, and only its budget ends it."""
     family(site)
-    result = crawl(Follower, again(site, 12), addon=addon, seeds=[site.url("/")])
+    result = crawl(Follower, in_turn(site, 12), addon=addon, seeds=[site.url("/")])
     assert result.reason == "focus_budget_requests"
     assert Counter(site.paths) == {"/": 4, "/1": 4, "/2": 4}
     assert result.errors == {}
@@ -78,7 +85,7 @@ def test_each_page_is_fetched_at_its_time(site: MockSite, addon: bool) -> None:
     assert "focus/select/none" not in result.stats
 
 
-def test_what_is_due_starts_while_others_are_on_their_way(site: MockSite) -> None:
+def test_what_is_due_starts_while_others_are_on_their_way(site: MockSite, tmp_path: Path) -> None:
     """A page that takes long holds up none that is due meanwhile."""
     site.pages |= {"/": '<a href="/slow">1</a>'}
 
@@ -92,8 +99,10 @@ def test_what_is_due_starts_while_others_are_on_their_way(site: MockSite) -> Non
         return 200, {"Content-Type": "text/html"}, b"at last"
 
     site.answers["/slow"] = slowly
-    crawl(Follower, again(site, 3), seeds=[site.url("/")])
-    assert site.paths == ["/", "/slow", "/"]
+    result = crawl(Follower, again(site, 3, FOCUS_LOG=str(tmp_path / "log.jsonl")), seeds=[site.url("/")])
+    chosen = [event["url"] for event in result.events() if event["event"] == "pick"]
+    assert chosen[:3] == [site.url("/"), site.url("/slow"), site.url("/")]
+    assert len(site.paths) == 3
     assert came == [2]
 
 
@@ -144,7 +153,7 @@ def test_a_crawl_may_be_told_a_faster_time(site: MockSite) -> None:
     """Pages come back at their times by the clock that it is given, which shows an hour in less than a second."""
     family(site)
     speed, begin = 5000.0, 1e6
-    settings = again(site, 9, _FOCUS_CLOCK=str(FastClock(speed, begin)))
+    settings = in_turn(site, 9, _FOCUS_CLOCK=str(FastClock(speed, begin)))
     settings["FOCUS_POLICY_PARAMS"] = {"every": 3600.0}
     result = crawl(Follower, settings, seeds=[site.url("/")])
     assert Counter(site.paths) == {"/": 3, "/1": 3, "/2": 3}
@@ -206,7 +215,7 @@ class Past(Follower):
 def test_a_redirect_leads_to_the_same_page_again(site: MockSite, spider: type[Follower]) -> None:
     """Of a start request and of a link; the page where it leads is no link of its own."""
     site.pages |= {"/": '<a href="/redirect?to=/1">1</a>', "/1": '<a href="/">home</a><a href="/1">me</a>'}
-    result = crawl(spider, again(site, 15), seeds=[site.url("/redirect?to=/")])
+    result = crawl(spider, in_turn(site, 15), seeds=[site.url("/redirect?to=/")])
     visits = Counter(site.paths)
     assert visits["/redirect?to=/"] >= 3
     assert visits["/redirect?to=/1"] >= 3
@@ -230,25 +239,45 @@ def test_a_start_request_is_tried_again(site: MockSite, spider: type[Follower]) 
     assert result.reason == "finished"
 
 
+class Leaving(Follower):
+    """Ends its crawl when three pages sleep."""
+
+    name = "leaving"
+    leaves = True
+
+    def parse(self, response: Response) -> Any:
+        if self.leaves and response.url in self.seeds:
+            self.leave()
+        yield from super().parse(response)
+
+    def leave(self) -> None:
+        if self.crawler.engine.scheduler.crawl.asleep < 3:
+            call_later(0.02, self.leave)
+        else:
+            deferred_from_coro(self.crawler.engine.close_spider_async(reason="all sleep"))
+
+
 def test_what_sleeps_is_kept_for_the_next_run(site: MockSite, tmp_path: Path) -> None:
     """A crawl that is stopped while all sleep resumes with the same pages and times."""
     family(site)
-    settings = again(site, 6, JOBDIR=str(tmp_path), CLOSESPIDER_TIMEOUT=1)
-    settings["FOCUS_POLICY_PARAMS"] = {"every": 6.0}
-    first = crawl(Follower, settings, seeds=[site.url("/")])
-    assert first.reason == "closespider_timeout"
+    settings = in_turn(site, 6, JOBDIR=str(tmp_path), _FOCUS_CLOCK=str(FastClock(1.0, BEGIN)))
+    settings["FOCUS_POLICY_PARAMS"] = {"every": 3600.0}
+    first = crawl(Leaving, settings, seeds=[site.url("/")])
+    assert first.reason == "all sleep"
     assert (first.stats["focus/asleep"], first.stats["focus/waiting"]) == (3, 0)
     due = first.scheduler.crawl.next_due
-    del settings["CLOSESPIDER_TIMEOUT"]
-    second = crawl(Follower, settings, seeds=[site.url("/")])
+    began = time.monotonic()
+    settings["_FOCUS_CLOCK"] = str(FastClock(1.0, due - 2.0))  # nearly an hour later
+    second = crawl(Leaving, settings, seeds=[site.url("/")], leaves=False)
     assert second.logged("resumed with 0 links waiting and 3 asleep")
     assert second.reason == "focus_budget_requests"
     assert Counter(site.paths) == {"/": 2, "/1": 2, "/2": 2}
-    times = [at for _, at in second.scheduler.crawl.policy.learned]
-    assert due <= times[3] < due + HANG
+    learned = second.scheduler.crawl.policy.learned
+    assert due <= learned[3][1] < due + HANG
     for path in ("/", "/1", "/2"):
-        one, two = (seen.at for seen in site.log if seen.path == path)
-        assert 6.0 <= two - one < 6.0 + LATE
+        one, two = (at for url, at in learned if url == site.url(path))
+        assert two - one >= 3600.0
+    assert all(2.0 <= seen.at - began < LATE for seen in site.log[3:])
 
 
 CRAWL = """
@@ -301,7 +330,7 @@ def test_an_answer_is_read_once(site: MockSite, tmp_path: Path, monkeypatch: pyt
     """What arrived before a kill is not taken for what a later visit would bring, also where it was not forgotten yet."""
     family(site)
     monkeypatch.setattr(KeptAnswers, "forget", lambda self, key: None)
-    settings = again(site, 6, JOBDIR=str(tmp_path), FOCUS_KILL_SAFE_FETCH=True, CLOSESPIDER_PAGECOUNT=3)
+    settings = in_turn(site, 6, JOBDIR=str(tmp_path), FOCUS_KILL_SAFE_FETCH=True, CLOSESPIDER_PAGECOUNT=3)
     settings["FOCUS_POLICY_PARAMS"] = {"every": 4 * EVERY}
     crawl(Follower, settings, seeds=[site.url("/")])
     assert Counter(site.paths) == {"/": 1, "/1": 1, "/2": 1}
