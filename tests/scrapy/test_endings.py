@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
@@ -29,7 +29,7 @@ from scrapy_focus.spiders.datasets import DatasetsSpider
 from tests.made import HANG
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
 PROJECT = Path(__file__).parents[2] / "example_project"
 SETTINGS = {
@@ -70,9 +70,10 @@ def begin(*arguments: str, way: str = "crawl", **settings: str) -> Forked:
     return Forked(words, cwd=cwd, env=ENV, stderr=subprocess.STDOUT, stdout=subprocess.PIPE, text=True)
 
 
-def end(process: Forked) -> Run:
+def end(process: Forked, already: Sequence[str] = ()) -> Run:
+    """Wait until a crawl has ended, some of whose lines were read already."""
     said, _ = process.communicate(timeout=HANG)
-    return Run(process.returncode, said.splitlines())
+    return Run(process.returncode, [*already, *said.splitlines()])
 
 
 def check(run: Run, status: int, *words: str) -> None:
@@ -128,56 +129,77 @@ def test_mistakes(mistake: str, way: str, served: MockSite, tmp_path: Path) -> N
         assert not served.log, "nothing was requested"
 
 
+FAREWELL = "Ctrl-C again stops at once"
+
+
 class Slow(MockSite):
-    """A site of many pages that is waited for from its second page on, long enough for an interruption."""
+    """A site of many pages that is waited for from its second page on, until a test says that it may answer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may_answer = Event()
 
     def begin(self, seen: Seen) -> None:
         super().begin(seen)
-        time.sleep(0.3 if len(self.log) < 3 else 3.0)
+        if len(self.log) >= 3:
+            self.may_answer.wait(HANG)
 
 
 @pytest.fixture
-def slow() -> Iterator[MockSite]:
+def slow() -> Iterator[Slow]:
     """A site that is waited for when the crawl is interrupted."""
     with Slow() as site:
         yield site
+        site.may_answer.set()
 
 
 @WAYS
-def test_interrupted_once(way: str, slow: MockSite, tmp_path: Path) -> None:
+def test_interrupted_once(way: str, slow: Slow, tmp_path: Path) -> None:
     """It says what it waits for and what stays, ends with 130, and resumes."""
     out, job = tmp_path / "found", {"JOBDIR": str(tmp_path / "job")} if way == "crawl" else {}
     process = begin(f"root={slow.url('/page/0/100')}", f"out={out}", way=way, **job)
     wait_for(slow, 3)
-    process.send_signal(signal.SIGINT)
-    run = end(process)
+    said = interrupt(process)
+    slow.may_answer.set()
+    run = end(process, said)
     check(run, 130, "Interrupted", "the same command resumes")
     check_farewell(run.lines[-2], out)
 
 
 @WAYS
-def test_interrupted_twice(way: str, slow: MockSite, tmp_path: Path) -> None:
-    """The process ends at once, with 130."""
+def test_interrupted_twice(way: str, slow: Slow, tmp_path: Path) -> None:
+    """The process ends at once, with 130, though the site never answers."""
     process = begin(f"root={slow.url('/page/0/100')}", f"out={tmp_path}", way=way)
     wait_for(slow, 3)
+    said = interrupt(process)
     process.send_signal(signal.SIGINT)
-    time.sleep(0.2)  # or the second signal is merged with the first
-    process.send_signal(signal.SIGINT)
-    run = end(process)
+    run = end(process, said)
     assert run.status == 130, run.lines
     assert len(run.lines) <= LINES, run.lines
     assert not any("Traceback" in line for line in run.lines)
 
 
+def interrupt(process: Forked) -> list[str]:
+    """Interrupt a crawl, and return what it says until it has noticed."""
+    process.send_signal(signal.SIGINT)
+    assert process.stdout is not None
+    said: list[str] = []
+    while not said or FAREWELL not in said[-1]:
+        line = process.stdout.readline()
+        assert line, said
+        said.append(line.rstrip("\n"))
+    return said
+
+
 def check_farewell(line: str, out: Path) -> None:
     assert "for 1 request in flight" in line
-    assert "Ctrl-C again stops at once" in line
+    assert FAREWELL in line
     assert str(out) in line
 
 
 @WAYS
 @pytest.mark.parametrize("times", [1, 2])
-def test_interrupted_on_a_terminal(times: int, way: str, slow: MockSite, tmp_path: Path) -> None:
+def test_interrupted_on_a_terminal(times: int, way: str, slow: Slow, tmp_path: Path) -> None:
     """Ctrl-C is what the terminal makes of a key, and the panel is there: the status and what is said are the same."""
     words, cwd = command(way, f"root={slow.url('/page/0/100')}", f"out={tmp_path}", FOCUS_PROGRESS="auto")
     child, terminal = pty.fork()
@@ -188,9 +210,12 @@ def test_interrupted_on_a_terminal(times: int, way: str, slow: MockSite, tmp_pat
     looks = Thread(target=lambda: screen.extend(iter(lambda: read(terminal), b"")))  # or the process waits for a reader
     looks.start()
     wait_for(slow, 3)
-    for _ in range(times):
+    for awaited in ("links wait in", FAREWELL)[:times]:
+        wait_until(lambda awaited=awaited: awaited.encode() in b"".join(screen))  # type: ignore[misc]
         os.write(terminal, b"\x03")
-        time.sleep(0.2)
+    if times == 1:
+        wait_until(lambda: FAREWELL.encode() in b"".join(screen))
+        slow.may_answer.set()
     looks.join(HANG)
     shown = b"".join(screen).decode(errors="replace")
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 130, shown
@@ -215,8 +240,13 @@ def read(terminal: int) -> bytes:
 
 def wait_for(site: MockSite, requests: int) -> None:
     """Wait until a site was asked so often."""
+    wait_until(lambda: len(site.log) >= requests)
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    """Wait until something is so."""
     until = time.monotonic() + HANG
-    while len(site.log) < requests:
+    while not condition():
         assert time.monotonic() < until
         time.sleep(0.02)
 
