@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,6 +19,7 @@ from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.engine.browser.rules import Rules
 from scrapy_focus.engine.browser.ways import kind_of
 from scrapy_focus.engine.host import host_of
+from tests.made import HANG
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -98,10 +100,27 @@ def test_a_page_that_need_not_obey_may_ask_for_all(site: MockSite) -> None:
 class Hanging(MockSite):
     """Keeps whoever asks for robots.txt waiting."""
 
+    def __init__(self, host: str) -> None:
+        super().__init__(host)
+        self.may_answer = Event()
+
     def begin(self, seen: Seen) -> None:
         super().begin(seen)
         if seen.path == "/robots.txt":
-            self.stopped.wait(60)
+            self.may_answer.wait(HANG)
+
+
+class Leaving(Asking):
+    """Lets a site answer when it has its own answers."""
+
+    def __init__(self, other: Hanging, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.other = other
+
+    async def parse(self, response: Response) -> AsyncIterator[Any]:
+        async for each in super().parse(response):
+            self.other.may_answer.set()
+            yield each
 
 
 def test_a_robots_txt_that_does_not_come_refuses(site: MockSite, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,8 +128,9 @@ def test_a_robots_txt_that_does_not_come_refuses(site: MockSite, monkeypatch: py
     monkeypatch.setattr("scrapy_focus.engine.browser.rules._LONGEST", 0.3)
     with Hanging(ELSEWHERE) as other:
         asked = [(other.url(f"/ok?{i}"), "xhr") for i in range(3)]
-        refused, _ = answers(site, asked, {"ROBOTSTXT_OBEY": True, "DOWNLOAD_TIMEOUT": 2, "RETRY_ENABLED": False})
-        assert refused == ["robots"] * 3
+        result = crawl(Leaving, {"ROBOTSTXT_OBEY": True, "RETRY_ENABLED": False}, site=site, asked=asked, other=other)
+        assert result.errors == {}
+        assert [item["refused"] for item in result.items] == ["robots"] * 3
         assert [seen.path for seen in other.log if seen.path != "/robots.txt"] == []
 
 

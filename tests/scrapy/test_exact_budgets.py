@@ -137,7 +137,7 @@ def test_seconds_stop_the_crawl(addon: bool) -> None:
         result = crawl(Follower, {"FOCUS_BUDGET_SECONDS": 0.6}, addon=addon, seeds=[site.url("/page/0/4000")])
         assert time.monotonic() - begin >= 0.6
     assert result.reason == "focus_budget_seconds"
-    assert 0 < len(site.log) < 400
+    assert len(site.log) < 400
 
 
 def test_seconds_stop_a_crawl_that_waits(site: MockSite) -> None:
