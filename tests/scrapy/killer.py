@@ -235,10 +235,10 @@ class Hunt:
     def in_a_checkpoint(self, running: Running) -> bool:
         """When the file that a transaction goes to has just grown, for the third time, say."""
         path = self.folder / "job/focus/frontier.sqlite-wal"
-        sizes, enough = [_size(path)], self.rng.randint(1, 8)
+        sizes, enough = [size_of(path)], self.rng.randint(1, 8)
 
         def grown() -> bool:
-            if (size := _size(path)) != sizes[-1]:
+            if (size := size_of(path)) != sizes[-1]:
                 sizes.append(size)
             return len(sizes) > enough
 
@@ -273,7 +273,8 @@ class Hunt:
         return not running.ended(later)
 
 
-def _size(path: Path) -> int:
+def size_of(path: Path) -> int:
+    """Return the size of a file; -1 if it is gone by now."""
     try:
         return path.stat().st_size
     except OSError:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import soakinside
-from killer import Hunt, Nursery, Running, import_what_crawls_need
+from killer import Hunt, Nursery, Running, import_what_crawls_need, size_of
 from mocksite import MockSite
 
 from scrapy_focus.jobs.doctor.check import check_job
@@ -513,7 +513,7 @@ class SmallDisk:
 def fill(pid: int, disk: Path | None, job: Path) -> None:
     """Leave no room on a disk; where there is none of its own, let no file of a process grow above the journal's size."""
     if disk is None:
-        size = max((path.stat().st_size for path in job.glob("journal.*")), default=0)
+        size = max(map(size_of, job.glob("journal.*")), default=0)
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (size + 20_000, size + 20_000))
         return
     chunk = 1 << 20

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 from collections import Counter
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -21,6 +22,7 @@ from scrapy_focus.sites.portal.portal import Page, StatisticsPortal
 from scrapy_focus.sites.server import SiteServer
 from scrapy_focus.spiders.again import AskIfChanged, response_of
 from scrapy_focus.spiders.datasets import DatasetsSpider
+from tests.made import HANG
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,6 +47,8 @@ class Shelf:
     """A site with a list of pages, a file on each, whose files can be changed between two crawls."""
 
     def __init__(self, files: int = 6) -> None:
+        self.most: int | None = None  # files that are answered until a test says that the others may be, too
+        self.goes_on = Event()
         self.files = {f"/files/{i}.csv": f"number\n{i}\n".encode() * 500 for i in range(files)}
         self.moved: dict[str, str] = {}  # redirects
         self.status: dict[str, int] = {}  # of files that answer something else
@@ -55,6 +59,10 @@ class Shelf:
         if path in self.moved:
             return Page.of(b"", status=302, location=self.moved[path])
         if path in self.files:
+            if self.most is not None and not self.goes_on.is_set():
+                self.most -= 1
+                if self.most < 0:
+                    self.goes_on.wait(HANG)
             body = self.files[path]
             etag = f"{hash(body):x}"
             return Page(status=200, mime="text/csv", size=len(body), etag=etag, modified=1e9, make=lambda: body)
@@ -289,7 +297,9 @@ def test_killed_in_the_second_crawl(tmp_path: Path) -> None:
         assert prepare(job.out).number == 2
         shelf.files["/files/1.csv"] = b"changed"
         shelf.files["/files/99.csv"] = b"new"
+        shelf.most = 20
         job.run(lambda: job.lines() >= 40, signal.SIGKILL)
+        shelf.goes_on.set()
         assert prepare(job.out)[:2] == (2, True)
         assert job.run() == 0
     found = states(job.out, 2)
@@ -316,7 +326,7 @@ def test_what_earlier_crawls_saw_waits_for_looks(shelf: Shelf, server: SiteServe
         with (tmp_path / ".focus/links.jsonl").open("a") as links:
             links.write(json.dumps(line) + "\n")
         shelf.page = lambda links: Page.of(b"<!DOCTYPE html><title>Shelf</title>")  # type: ignore[method-assign]
-        budgeted(server, tmp_path, budget)
+        budgeted(server, tmp_path, budget, {"FOCUS_MAX_INFLIGHT": 1})
         paths = [request.path for request in server.log]
         assert budget / 3 <= paths.index(name) <= latest if number == 2 else 46 <= paths.index(name) <= latest
         assert len({*paths} & {f"/page/{i}" for i in range(46)}) == 46
@@ -363,7 +373,9 @@ def test_links_survive_a_kill_without_a_job(tmp_path: Path) -> None:
         killed = Crawls(server, tmp_path / "job")
         at = killed.command.index(f"JOBDIR={killed.folder / 'job'}")
         del killed.command[at - 1 : at + 1]
+        shelf.most = 20
         killed.run(lambda: killed.lines() >= 5, signal.SIGKILL)
+        shelf.goes_on.set()
         found = killed.lines()
         assert 5 <= found < 40
         shelf.page = lambda links: Page.of(  # type: ignore[method-assign]

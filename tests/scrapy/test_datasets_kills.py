@@ -18,6 +18,7 @@ from scrapy.exceptions import DropItem
 
 from scrapy_focus.sites.portal.portal import StatisticsPortal
 from scrapy_focus.sites.server import SiteServer
+from tests.made import HANG
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -169,7 +170,7 @@ class Crawls:
                     time.sleep(0.002)
                 if until is not None:
                     process.send_signal(how)
-                return process.wait(90)
+                return process.wait(HANG)
             finally:
                 process.kill()
 

@@ -17,6 +17,7 @@ from mocksite import MockSite, tree_page, tree_paths
 from soaked import SUBJECTS, Cradle, Soak, SoakSite
 
 from scrapy_focus.engine.ending import STATUS
+from tests.made import HANG
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -62,7 +63,7 @@ def run(folder: Path, site: MockSite, at: str, **settings: Any) -> tuple[int, st
     command += ["-a", f"root={site.url(f'/page/0/{PAGES}')}"]
     for name, value in {**given, **settings}.items():
         command += ["-s", f"{name}={value}"]
-    done = run_forked(command, cwd=folder, capture_output=True, text=True, check=False, timeout=90)
+    done = run_forked(command, cwd=folder, capture_output=True, text=True, check=False, timeout=HANG)
     return done.returncode, done.stderr
 
 
