@@ -30,6 +30,11 @@ if TYPE_CHECKING:
 
     from killed import KilledSite
 
+AT_MOST = 60  # requests until a kill
+LAST = 20  # requests: the end of a crawl
+#: Seconds after which a process hangs for good, as in tests/made.py, which not all who use this can import.
+PATIENCE = 900.0
+
 
 def serve() -> None:
     """Run spiders in forks, one after the other, as asked for on stdin; say their process id, and how they ended."""
@@ -151,7 +156,7 @@ class Running:
     def kill(self) -> None:
         """End it with SIGKILL, and wait until it is gone."""
         os.kill(self.pid, signal.SIGKILL)
-        assert self.ended(10)
+        assert self.ended(PATIENCE)
 
 
 @dataclass
@@ -165,10 +170,17 @@ class Kill:
 
 
 class Hunt:
-    """Crawls a site in one job, killing the process over and over, until the crawl ends by itself."""
+    """Crawls a site in one job, killing the process over and over, until the crawl ends by itself.
 
-    def __init__(self, site: KilledSite, folder: Path, settings: dict[str, Any], rng: random.Random) -> None:
+    ``total`` is how many requests the whole crawl takes: with that, the site keeps it from its end until it was killed,
+    however late that is.
+    """
+
+    def __init__(
+        self, site: KilledSite, folder: Path, settings: dict[str, Any], rng: random.Random, *, total: int | None = None
+    ) -> None:
         self.site = site
+        self.total = total
         self.folder = folder
         self.settings = {
             "JOBDIR": str(folder / "job"),
@@ -185,7 +197,7 @@ class Hunt:
         kills = ", ".join(f"{kill.when} after {kill.seconds:.3f} s" for kill in self.kills)
         return f"{self.folder}: {self.runs} runs, killed {kills or 'never'}"
 
-    def run(self, nursery: Nursery | CommandLine, plan: list[str], *, patience: float = 90) -> None:
+    def run(self, nursery: Nursery | CommandLine, plan: list[str], *, patience: float = PATIENCE) -> None:
         """Kill as planned, by names of methods of this class; then let it run to its end."""
         self.folder.mkdir(parents=True)
         for when in [*plan, ""]:
@@ -195,6 +207,7 @@ class Hunt:
                 running.kill()
                 self.note(when, running)
             else:
+                self.site.go_on()
                 assert running.ended(patience), f"{self}, and does not end"
                 assert int(running.status) in (0, 130, 130 << 8), (  # interrupted by SIGTERM: an exit, or a wait status
                     f"{self}, and then ended with {running.status}: {self.output()[-3000:]}"
@@ -207,6 +220,7 @@ class Hunt:
     def note(self, when: str, running: Running) -> None:
         """Keep how things were when it was killed."""
         seconds = time.monotonic() - running.begun
+        self.site.go_on()
         self.site.rest()
         copy = self.folder / f"killed-{len(self.kills)}"
         if (self.folder / "job/focus").exists():
@@ -221,21 +235,25 @@ class Hunt:
 
     def sometime(self, running: Running) -> bool:
         """At any instant of the first second and a half."""
+        self.hold()
         return not running.ended(self.rng.uniform(0.2, 1.5))
 
     def at_its_start(self, running: Running) -> bool:
         """While it is made, or recovers from the last kill."""
+        self.hold()
         return not running.ended(self.rng.uniform(0.0, 0.35))
 
     def after_requests(self, running: Running) -> bool:
         """When the site has got some requests more."""
-        enough = len(self.site.log) + self.rng.randint(1, 60)
+        enough = len(self.site.log) + self.rng.randint(1, AT_MOST)
+        self.hold()
         return self._until(running, lambda: len(self.site.log) >= enough, self.rng.uniform(0, 0.02))
 
     def in_a_checkpoint(self, running: Running) -> bool:
         """When the file that a transaction goes to has just grown, for the third time, say."""
         path = self.folder / "job/focus/frontier.sqlite-wal"
         sizes, enough = [size_of(path)], self.rng.randint(1, 8)
+        self.hold()
 
         def grown() -> bool:
             if (size := size_of(path)) != sizes[-1]:
@@ -248,6 +266,7 @@ class Hunt:
         """When a checkpoint was begun a moment ago."""
         folder, enough = self.folder / "job/focus", self.rng.randint(1, 4)
         known: set[str] = set()
+        self.hold()
 
         def begun() -> bool:
             known.update(path.name for path in folder.glob("journal.*"))
@@ -266,8 +285,13 @@ class Hunt:
 
         return self._until(running, quiet, self.rng.uniform(0, 0.25))
 
+    def hold(self) -> None:
+        """Let the site keep the crawl from its end."""
+        if self.total is not None:
+            self.site.hold(self.total - LAST)
+
     def _until(self, running: Running, condition: Callable[[], bool], later: float) -> bool:
-        while not condition():
+        while not condition() and not self.site.holds:
             if running.ended(0.0005):
                 return False
         return not running.ended(later)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import socket
 import struct
 import threading
@@ -68,6 +69,9 @@ class MockSite:
         self.most_open = 0  # requests that were being answered at once, at most
         self._open = 0
         self._lock = threading.Lock()
+        self._most = math.inf  # requests that it answers
+        self._held = 0  # requests that it does not answer, for now
+        self._goes_on = threading.Event()
         self.stopped = threading.Event()
         self._server = _Server((host, 0), _Handler)
         self._server.site = self
@@ -79,6 +83,7 @@ class MockSite:
 
     def __exit__(self, *_: object) -> None:
         self.stopped.set()
+        self.go_on()
         self._server.shutdown()
         self._server.server_close()
 
@@ -123,8 +128,29 @@ class MockSite:
             self.log.append(seen)
             self._open += 1
             self.most_open = max(self.most_open, self._open)
+            is_held = len(self.log) > self._most
+            self._held += is_held
+        if is_held:
+            self._goes_on.wait()
         if self.latency and seen.path != "/robots.txt":
             time.sleep(self.latency)
+
+    def hold(self, most: float) -> None:
+        """Answer no more requests than so many in all, until told to go on."""
+        with self._lock:
+            self._goes_on.clear()
+            self._most, self._held = most, 0
+
+    def go_on(self) -> None:
+        """Answer all requests."""
+        with self._lock:
+            self._most, self._held = math.inf, 0
+            self._goes_on.set()
+
+    @property
+    def holds(self) -> bool:
+        """Whether requests came since it was told to hold that are not answered."""
+        return self._held > 0
 
     def end(self) -> None:
         """Note that the last byte of an answer is about to go."""

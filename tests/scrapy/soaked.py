@@ -12,7 +12,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections import Counter
 from contextlib import ExitStack, suppress
@@ -21,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import soakinside
-from killer import Hunt, Nursery, Running, import_what_crawls_need, size_of
+from killer import AT_MOST, LAST, PATIENCE, Hunt, Nursery, Running, import_what_crawls_need, size_of
 from mocksite import MockSite
 
 from scrapy_focus.jobs.doctor.check import check_job
@@ -57,8 +56,6 @@ class SoakSite(MockSite):
             below[rng.choice([page for page in pages if page < i][-25:])].append(i)
         self.links = {self.names[i]: [*below[i], *rng.sample(range(n), rng.randrange(7))] for i in pages}
         self.left: dict[int, float] = {}  # place in the log -> when all of its answer had left
-        self.most: float = math.inf  # how many requests it answers before it is let go
-        self.let_go = threading.Event()
 
     @property
     def asks(self) -> list[str]:
@@ -72,20 +69,8 @@ class SoakSite(MockSite):
 
     def begin(self, seen: Seen) -> None:
         super().begin(seen)
-        if len(self.log) > self.most:
-            self.let_go.wait(900)  # seconds: for good
         if seen.path != ROBOTS:
             time.sleep(self.wait * (0.5 + (sum(seen.path.encode()) % 100) / 100))
-
-    def hold(self, answers: int) -> None:
-        """Answer so many more requests, and others when it is let go: no run ends before it is broken in on."""
-        self.let_go.clear()
-        self.most = len(self.log) + answers
-
-    def go(self) -> None:
-        """Answer everything."""
-        self.most = math.inf
-        self.let_go.set()
 
     def sent(self, path: str) -> None:
         with self._lock:
@@ -271,7 +256,7 @@ class Soak(Hunt):
 
     # One crawl
 
-    def run(self, nursery: Cradle, plan: list[str], *, patience: float = 300) -> Counts:  # type: ignore[override]
+    def run(self, nursery: Cradle, plan: list[str], *, patience: float = PATIENCE) -> Counts:  # type: ignore[override]
         """Crawl, with one run for each step of the plan and one more; return what came of it."""
         self.nursery, self.patience = nursery, patience
         self.folder.mkdir(parents=True)
@@ -294,6 +279,7 @@ class Soak(Hunt):
         return self.done
 
     def _go(self, plan: list[str], budget: int) -> None:
+        self.total = budget or self.site.n
         (self.folder / "end").unlink(missing_ok=True)
         for step in [*plan, ""]:
             is_wrong = step == "wrong_clock" or (not step and "wrong_clock" in plan)
@@ -308,6 +294,7 @@ class Soak(Hunt):
                     running.kill()
                     self.note(step, running)
             else:
+                self.site.go_on()
                 if not running.ended(self.patience):
                     running.kill()
                     raise AssertionError(f"{self}, and does not end: {self.output()[-3000:]}")
@@ -320,7 +307,6 @@ class Soak(Hunt):
 
     def _start(self, budget: int, env: dict[str, str]) -> Running:
         self.runs += 1
-        self.site.go()
         settings = self.settings | ({"FOCUS_BUDGET_REQUESTS": budget} if budget else {})
         command = ["crawl", "datasets", "-a", f"out={self.folder / 'found'}"]
         if not self.subject.is_datasets:
@@ -349,19 +335,19 @@ class Soak(Hunt):
 
     def at_its_start(self, running: Running) -> bool:
         """While it is made, or recovers from the last kill."""
+        self.hold()
         return not running.ended(self.rng.uniform(0.0, 0.35) if self.nursery.forks else self.rng.uniform(0.2, 2.0))
 
-    def after_requests(self, running: Running) -> bool:
-        """When the site has got some requests more."""
-        self.site.hold(60)
-        return super().after_requests(running)
+    def hold(self) -> None:
+        """Let the site answer some requests more, and none of the crawl's last ones."""
+        self.site.hold(min(len(self.site.log) + AT_MOST, (self.total or math.inf) - LAST))
 
     def told_to_stop(self, running: Running) -> bool:
         """While it ends in peace, up to 0.6 seconds after SIGTERM."""
         if not self.after_requests(running):
             return False
         os.kill(running.pid, signal.SIGTERM)
-        self.site.go()
+        self.site.go_on()
         return not running.ended(self.rng.uniform(0, 0.6))
 
     def full_disk(self, running: Running) -> None:
@@ -369,7 +355,7 @@ class Soak(Hunt):
         if not self.after_requests(running):
             return
         fill(running.pid, self.disk, self.folder / "job/focus")
-        self.site.go()
+        self.site.go_on()
         if not running.ended(self.patience):
             running.kill()
             self._wrong("errors", "a full disk did not end the run")
@@ -386,12 +372,12 @@ class Soak(Hunt):
 
     def note(self, when: str, running: Running) -> None:
         self.done.kills[when] += 1
-        self.site.go()
         self._broken(running)
 
     def _broken(self, running: Running) -> None:
         """Keep how far the site had come when a run did not end in peace, and look at what it left."""
         now = time.monotonic()
+        self.site.go_on()
         self.site.rest()
         self._killed.append((len(self.site.log), now, running.pid))
         self._examine()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import pickle
 import random
@@ -309,7 +310,8 @@ def hunted(
     rng = random.Random(seed)
     with KilledSite(english=reference.english) as site:
         settings = {"FOCUS_SEED": seed, "FOCUS_CHECKPOINT_EVERY": rng.choice([7, 20, 1000]), **settings}
-        hunt = Hunt(site, folder, settings, rng)
+        total = min(settings.get("FOCUS_BUDGET_REQUESTS", math.inf), reference.asks.total())
+        hunt = Hunt(site, folder, settings, rng, total=int(total))
         hunt.run(runner, plan)
         done = Done(hunt)
         done.check(reference)
