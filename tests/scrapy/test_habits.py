@@ -108,7 +108,7 @@ def test_a_page_that_does_not_come_holds_up_no_other(
     """With a delay, too, a host is asked for more while one of its pages is awaited that hangs."""
     with ShopSite() as site:
         site.answers["/ok?slow"] = lambda times: site.wait_for(len(Waited.paths))
-        settings = {**settings, **slow, "DOWNLOAD_TIMEOUT": 20, "RETRY_ENABLED": False, "FOCUS_POLICY": BREADTH_FIRST}
+        settings = {**settings, **slow, "DOWNLOAD_TIMEOUT": 180, "RETRY_ENABLED": False, "FOCUS_POLICY": BREADTH_FIRST}
         result = crawl(Waited, settings, addon=addon, site=site)
     assert len(result.items) == len(Waited.paths)
     assert result.reason == "finished"
