@@ -18,6 +18,7 @@ from scrapy.spiders import CrawlSpider, Rule
 from scrapy_focus import NOT_NOW, FilesGoal, State
 from scrapy_focus.core.clock import FastClock
 from scrapy_focus.policies.orderings import BreadthFirst
+from tests.cluster.local import NearEngine
 from tests.cluster.workers import fetched, share
 from tests.made import EachAgain
 
@@ -69,12 +70,16 @@ def test_requests_that_could_not_be_sent_are_given_back(sites: list[MockSite], t
     [({"FOCUS_BUDGET_BYTES": 5000}, "focus_budget_bytes"), ({"FOCUS_BUDGET_SECONDS": 0.5}, "focus_budget_seconds")],
 )
 def test_other_budgets_end_all_workers(
-    sites: list[MockSite], tmp_path: Path, settings: dict[str, Any], reason: str
+    sites: list[MockSite], tmp_path: Path, settings: dict[str, Any], reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Bytes and seconds are those of all."""
+    """Bytes and seconds are those of all; each request takes a hundredth of a second, by the clock of the crawl."""
+    for module in ("making", "scheduler"):
+        monkeypatch.setattr(
+            f"scrapy_focus.{module}.clock_of", lambda _: lambda: 1e9 + sum(len(site.log) for site in sites) / 100
+        )
     result = share(Follower, tmp_path, settings, seeds=trees(sites, 100_000))
     assert result.reasons == {reason}
-    assert 0 < len(fetched(sites)) < 3000
+    assert (50 if reason == "focus_budget_seconds" else 1) <= len(fetched(sites)) < 3000
     assert result.crawl.budget.bytes_used == result.total("focus/bytes")
 
 
@@ -155,13 +160,26 @@ class SecondTime(BreadthFirst):
         ]
 
 
+class OneAfterTheOther(Follower):
+    """Begins with the second half of its pages when the policy was offered two links of each of the first half."""
+
+    async def start(self) -> AsyncIterator[Any]:
+        half = len(self.seeds) // 2
+        for seed in self.seeds[:half]:
+            yield Request(seed)
+        while not NearEngine.made or len(NearEngine.made[-1].crawl.policy.offered) < 3 * half:
+            await asyncio.sleep(0.02)  # who told of them hears at once that they were left
+        for seed in self.seeds[half:]:
+            yield Request(seed)
+
+
 def test_links_are_told_again_that_the_policy_left(sites: list[MockSite], tmp_path: Path) -> None:
     """A worker tells of a link again where it was as new as before."""
     for site in sites:
         site.pages |= {"/": '<a href="/a">a</a><a href="/b">b</a>', "/other": '<a href="/a">a</a>'}
         site.pages |= {"/a": "a", "/b": "b"}
     seeds = [site.url(path) for path in ("/", "/other") for site in sites]
-    share(Slow, tmp_path, {"FOCUS_POLICY": SecondTime}, seeds=seeds)
+    share(OneAfterTheOther, tmp_path, {"FOCUS_POLICY": SecondTime}, seeds=seeds)
     assert sorted(fetched(sites)) == sorted(site.url(path) for site in sites for path in ("/", "/a", "/other"))
 
 
