@@ -36,6 +36,11 @@ class NearEngine:
         answer = getattr(leader, method)(*pickle.loads(pickle.dumps(args)))
         return pickle.loads(pickle.dumps(answer))
 
+    def pages(self) -> int:
+        """Return how many pages the leader heard of that is there now."""
+        leader = self.leaders.get(self.address)
+        return 0 if leader is None else leader.crawl.counts["outcomes"]
+
     @classmethod
     def forget(cls) -> None:
         """Let there be no leader; one that is not closed loses its files, as by a kill."""

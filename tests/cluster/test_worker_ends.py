@@ -168,8 +168,7 @@ class Leaves(Follower):
 def test_who_is_stopped_loses_nothing(sites: list[MockSite], tmp_path: Path) -> None:
     """One worker is interrupted: what it had goes to the others, which finish."""
     given = {"seeds": seeds_of(sites, 31)}
-    settings = {"FOCUS_CLUSTER_LEASE": 4}
-    result = share_among([(Leaves, settings, given), (Leaves, settings, {**given, "after": 5})], tmp_path)
+    result = share_among([(Leaves, {}, given), (Leaves, {}, {**given, "after": 5})], tmp_path)
     assert sorted(fetched(sites)) == all_pages(sites, 31)
     assert [worker.reason for worker in result.workers] == ["finished", "shutdown"]
     assert Counter(item["url"] for item in result.items) == Counter(all_pages(sites, 31))
@@ -241,17 +240,19 @@ def test_a_worker_may_come_late(tmp_path: Path) -> None:
 
 
 class Away(NearEngine):
-    """Reaches nobody for a while."""
+    """Reaches nobody for a while, after some pages."""
 
-    calls = 0
+    calls = 0  # since then
     resets = 0
 
     async def call(self, method: str, *args: Any) -> Any:
-        type(self).calls += 1
-        if 12 < self.calls < 18:
+        if self.calls or self.pages() >= 20:
+            type(self).calls += 1
+        now = self.calls
+        if 0 < now < 6:
             raise ConnectionError("nobody answers")
         answer = await super().call(method, *args)
-        if 18 <= self.calls < 21:
+        if 6 <= now < 9:
             raise ConnectionError("the answer is lost")
         return answer
 
@@ -262,6 +263,7 @@ class Away(NearEngine):
 def test_the_leader_is_away_for_a_while(sites: list[MockSite], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What failed calls said is said again, what they brought is not used: each page is fetched and counted once."""
     monkeypatch.setattr(Away, "calls", 0)
+    monkeypatch.setattr(Away, "resets", 0)
     settings = {"FOCUS_CLUSTER_ENGINE": Away, "FOCUS_BUDGET_REQUESTS": 200, "ROBOTSTXT_OBEY": True}
     result = share(Follower, tmp_path, settings, checks=False, seeds=seeds_of(sites, 31))
     assert sorted(fetched(sites)) == all_pages(sites, 31)
@@ -273,10 +275,10 @@ def test_the_leader_is_away_for_a_while(sites: list[MockSite], tmp_path: Path, m
 
 
 class Cut(NearEngine):
-    """The first worker reaches nobody for longer than a lease, and until the leader lost it."""
+    """The first worker reaches nobody for longer than a lease, and until the leader lost it; it has leases then."""
 
     first: ClassVar[Cut | None] = None
-    calls = 0
+    pages_told = 0
     until = 0.0
     is_lost = False
 
@@ -284,8 +286,9 @@ class Cut(NearEngine):
         if self.first is None:
             type(self).first = self
         if self is self.first:
-            type(self).calls += 1
-            if self.calls == 9:
+            if method == "exchange":
+                type(self).pages_told += sum(said[0] == "outcome" for said in args[0].said)
+            if self.pages_told >= 10 and not self.until:
                 type(self).until = time.monotonic() + 2.5
             if self.until and not self.is_lost:
                 leader = self.made[0]
@@ -303,7 +306,7 @@ def test_a_worker_is_not_heard_of_for_long(
     is lost by it.
     """
     monkeypatch.setattr(Cut, "first", None)
-    monkeypatch.setattr(Cut, "calls", 0)
+    monkeypatch.setattr(Cut, "pages_told", 0)
     monkeypatch.setattr(Cut, "until", 0.0)
     monkeypatch.setattr(Cut, "is_lost", False)
     settings = {"FOCUS_CLUSTER_ENGINE": Cut, "FOCUS_CLUSTER_LEASE": 1, "FOCUS_POLICY": BREADTH_FIRST}
@@ -332,31 +335,37 @@ def test_an_engine_that_cannot_be_closed_ends_no_crawl_badly(sites: list[MockSit
 
 
 class Silent(NearEngine):
-    """Reaches nobody from some call on."""
+    """Reaches nobody after some pages, from a call on for which a redirect waits."""
 
-    calls = 0
+    is_silent = False
 
     async def call(self, method: str, *args: Any) -> Any:
-        type(self).calls += 1
-        if self.calls > 6:
+        if method == "exchange" and args[0].claims and self.pages() >= 2:
+            type(self).is_silent = True
+        if self.is_silent:
             raise ConnectionError("nobody answers")
         return await super().call(method, *args)
 
 
 class Interrupted(Follower):
-    """Is asked to stop after a second, whatever happens."""
+    """Is asked to stop when nobody answers any more."""
 
     async def start(self) -> AsyncIterator[Any]:
-        asyncio.get_running_loop().call_later(1.0, lambda: asyncio.ensure_future(self.crawler.stop_async()))
+        self._stopping = asyncio.ensure_future(self._stop())
         async for each in super().start():
             yield each
+
+    async def _stop(self) -> None:
+        while not Silent.is_silent:
+            await asyncio.sleep(0.02)
+        await self.crawler.stop_async()
 
 
 def test_who_waits_for_its_leader_can_be_stopped(
     site: MockSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A redirect waits for an answer that never comes, and yet a worker ends that is asked to."""
-    monkeypatch.setattr(Silent, "calls", 0)
+    monkeypatch.setattr(Silent, "is_silent", False)
     monkeypatch.setattr("scrapy_focus.scheduler._STOPPED", 0.2)
     monkeypatch.setattr("scrapy_focus.cluster.worker._FAREWELL", 0.5)
     seeds = [site.url(f"/redirect?to=/redirect?to=/ok%3F{i}") for i in range(40)]
@@ -367,13 +376,13 @@ def test_who_waits_for_its_leader_can_be_stopped(
 
 
 class Killed(NearEngine):
-    """Has its leader killed twice."""
+    """Has its leader killed twice, each time after some pages more."""
 
-    calls = 0
+    kills = 0
 
     async def call(self, method: str, *args: Any) -> Any:
-        type(self).calls += 1
-        if self.calls in (15, 30):
+        if self.kills < 2 and self.pages() >= (15, 45)[self.kills]:
+            type(self).kills += 1
             leader = self.leaders.pop(self.address)
             leader.crawl.job.close()
             raise ConnectionError("killed")
@@ -383,7 +392,7 @@ class Killed(NearEngine):
 def test_the_leader_starts_again(sites: list[MockSite], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A leader that is killed in between recovers from its folder; its workers come back, and fetch nothing twice."""
 
-    monkeypatch.setattr(Killed, "calls", 0)
+    monkeypatch.setattr(Killed, "kills", 0)
     settings = {"FOCUS_CLUSTER_ENGINE": Killed, "FOCUS_BUDGET_REQUESTS": 200, "ROBOTSTXT_OBEY": True}
     result = share(Follower, tmp_path, settings, checks=False, seeds=seeds_of(sites, 31))
     assert len(result.leaders) == 3
