@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 DELAY = 0.2
-POLITE = {"DOWNLOAD_DELAY": DELAY, "DOWNLOAD_DELAY_JITTER": 0, "ROBOTSTXT_OBEY": True, "FOCUS_CLUSTER_LEASE": 4}
+POLITE = {"DOWNLOAD_DELAY": DELAY, "DOWNLOAD_DELAY_JITTER": 0, "ROBOTSTXT_OBEY": True}
 
 
 def agents(site: MockSite) -> list[str]:
