@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import os
 import signal
 import subprocess
@@ -18,13 +19,29 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from killed import KilledSite
+
+from tests.made import HANG
+
 if TYPE_CHECKING:
     import random
     from typing import Self
 
-    from killed import KilledSite
+    from mocksite import Seen
 
 TESTS = Path(__file__).parents[1]
+AHEAD = 24  # requests that a site answers before it waits for who kills, more than a worker has leases
+
+
+class HeldSite(KilledSite):
+    """Waits when it has got so many requests, so that no crawl ends before somebody is killed who is to be."""
+
+    most = math.inf
+
+    def begin(self, seen: Seen) -> None:
+        super().begin(seen)
+        while len(self.log) > self.most and not self.stopped.is_set():
+            time.sleep(0.005)
 
 
 def serve() -> None:
@@ -102,7 +119,7 @@ class Forks:
         self._process.stdin.write(json.dumps(run) + "\n")
         self._process.stdin.flush()
         with self._news:
-            assert self._news.wait_for(lambda: self._begun, 60)
+            assert self._news.wait_for(lambda: self._begun, HANG)
             return self._begun.pop()
 
     def kill(self, pid: int) -> bool:
@@ -111,7 +128,7 @@ class Forks:
             if pid not in self.running:
                 return False
             os.kill(pid, signal.SIGKILL)
-            assert self._news.wait_for(lambda: pid not in self.running, 60)
+            assert self._news.wait_for(lambda: pid not in self.running, HANG)
             return self.ended[pid] == signal.SIGKILL
 
     def wait(self, pid: int, seconds: float) -> bool:
@@ -155,7 +172,7 @@ class SharedHunt:
     """
 
     def __init__(
-        self, forks: Forks, site: KilledSite, folder: Path, settings: dict[str, Any], rng: random.Random,
+        self, forks: Forks, site: HeldSite, folder: Path, settings: dict[str, Any], rng: random.Random,
         *, workers: int = 2, spider: str = "killed.Killed",
     ) -> None:  # fmt: skip
         self.forks, self.site, self.folder, self.rng, self.spider = forks, site, folder, rng, spider
@@ -177,14 +194,16 @@ class SharedHunt:
     def __str__(self) -> str:
         return f"{self.folder}: {len(self.outs)} workers, {len(self.leaders)} leaders, killed {self.kills or 'nobody'}, stopped {self.stops or 'nobody'}"
 
-    def run(self, plan: list[str], *, led: bool = True, patience: float = 120) -> None:
+    def run(self, plan: list[str], *, led: bool = True, patience: float = HANG) -> None:
         """Kill as planned, each time when the site has got some requests more; then let all run to their end."""
         if led:
             self._lead()
         for _ in range(self._n):
             self._work()
         for who in plan:
-            if not self._until(len(self.site.log) + self.rng.randint(5, 50)):
+            enough = len(self.site.log) + self.rng.randint(5, 50)
+            self.site.most = enough + AHEAD
+            if not self._until(enough):
                 break
             time.sleep(self.rng.uniform(0, 0.05))
             if who.endswith("stops"):
@@ -198,6 +217,7 @@ class SharedHunt:
             if who in ("leader", "both"):
                 time.sleep(self.rng.choice([0, 0, 0.3]))
                 self._lead()
+        self.site.most = math.inf
         is_awaited = not self._lead_again(patience)
         last = [*self.workers, *(self.leaders[-1:] if is_awaited else [])]
         for pid in last:
@@ -265,7 +285,7 @@ class SharedHunt:
 
     def _until(self, requests: int) -> bool:
         """Wait for so many requests; ``False`` where a worker ends before."""
-        end = time.monotonic() + 60
+        end = time.monotonic() + HANG
         while len(self.site.log) < requests:
             if not {*self.workers} <= self.forks.running or time.monotonic() > end:
                 return False

@@ -9,14 +9,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from killed import Asked, KilledSite
 
 from scrapy_focus.jobs.doctor.status import read_status
-from tests.cluster.hunting import Forks, SharedHunt
+from tests.cluster.hunting import Forks, HeldSite, SharedHunt
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from killed import Asked
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no SIGKILL here")
 
@@ -54,7 +55,7 @@ class Reference:
 
 @pytest.fixture(scope="module")
 def reference(forks: Forks, tmp_path_factory: pytest.TempPathFactory) -> Reference:
-    with KilledSite(english=True) as site:
+    with HeldSite(english=True) as site:
         folder = tmp_path_factory.mktemp("alone")
         alone = {"FOCUS_CLUSTER": "", "FEEDS": {}}
         hunt = SharedHunt(forks, site, folder, {**BREADTH_FIRST, **alone}, random.Random(0), workers=1)
@@ -62,12 +63,12 @@ def reference(forks: Forks, tmp_path_factory: pytest.TempPathFactory) -> Referen
         return Reference(answered(site), hunt.items(), len(site.log))
 
 
-def answered(site: KilledSite) -> Counter[Asked]:
+def answered(site: HeldSite) -> Counter[Asked]:
     return Counter(asked for asked, status in site.answered if status == 200)
 
 
 def hunt_down(forks: Forks, folder: Path, settings: dict[str, Any], plan: list[str], seed: int) -> SharedHunt:
-    with KilledSite(english=True) as site:
+    with HeldSite(english=True) as site:
         hunt = SharedHunt(forks, site, folder, settings, random.Random(seed))
         hunt.run(plan)
         return hunt
@@ -110,19 +111,19 @@ def test_workers_are_killed(forks: Forks, tmp_path: Path, reference: Reference) 
 
 def test_a_worker_and_the_leader_are_killed(forks: Forks, tmp_path: Path) -> None:
     """A budget is never exceeded, and is used up but for what the dead had."""
-    settings = {**BREADTH_FIRST, "FOCUS_BUDGET_REQUESTS": 150}
+    settings = {**BREADTH_FIRST, "FOCUS_BUDGET_REQUESTS": 200}
     hunt = hunt_down(forks, tmp_path, settings, ["both"], 3)
     assert len(hunt.kills) == 2
-    assert 150 - 2 * LEASES <= len(hunt.site.log) <= 150
-    assert read_status(hunt.folder / "job")["used"]["requests"] == 150
+    assert 200 - 2 * LEASES <= len(hunt.site.log) <= 200
+    assert read_status(hunt.folder / "job")["used"]["requests"] == 200
 
 
 def test_a_budget_is_exact_through_kills_of_leaders(forks: Forks, tmp_path: Path) -> None:
     """As many requests in the log of the server as were allowed."""
-    settings = {**BREADTH_FIRST, **LONG, "FOCUS_BUDGET_REQUESTS": 150}
+    settings = {**BREADTH_FIRST, **LONG, "FOCUS_BUDGET_REQUESTS": 200}
     hunt = hunt_down(forks, tmp_path, settings, ["leader", "leader"], 4)
     assert len(hunt.kills) == 2
-    assert len(hunt.site.log) == read_status(hunt.folder / "job")["used"]["requests"] == 150
+    assert len(hunt.site.log) == read_status(hunt.folder / "job")["used"]["requests"] == 200
 
 
 @pytest.mark.slow
