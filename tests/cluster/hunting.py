@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import math
 import os
 import signal
 import subprocess
@@ -19,29 +18,17 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from killed import KilledSite
-
 from tests.made import HANG
 
 if TYPE_CHECKING:
     import random
     from typing import Self
 
-    from mocksite import Seen
+    from killed import KilledSite
+
 
 TESTS = Path(__file__).parents[1]
 AHEAD = 24  # requests that a site answers before it waits for who kills, more than a worker has leases
-
-
-class HeldSite(KilledSite):
-    """Waits when it has got so many requests, so that no crawl ends before somebody is killed who is to be."""
-
-    most = math.inf
-
-    def begin(self, seen: Seen) -> None:
-        super().begin(seen)
-        while len(self.log) > self.most and not self.stopped.is_set():
-            time.sleep(0.005)
 
 
 def serve() -> None:
@@ -172,7 +159,7 @@ class SharedHunt:
     """
 
     def __init__(
-        self, forks: Forks, site: HeldSite, folder: Path, settings: dict[str, Any], rng: random.Random,
+        self, forks: Forks, site: KilledSite, folder: Path, settings: dict[str, Any], rng: random.Random,
         *, workers: int = 2, spider: str = "killed.Killed",
     ) -> None:  # fmt: skip
         self.forks, self.site, self.folder, self.rng, self.spider = forks, site, folder, rng, spider
@@ -202,7 +189,7 @@ class SharedHunt:
             self._work()
         for who in plan:
             enough = len(self.site.log) + self.rng.randint(5, 50)
-            self.site.most = enough + AHEAD
+            self.site.hold(enough + AHEAD)
             if not self._until(enough):
                 break
             time.sleep(self.rng.uniform(0, 0.05))
@@ -217,7 +204,7 @@ class SharedHunt:
             if who in ("leader", "both"):
                 time.sleep(self.rng.choice([0, 0, 0.3]))
                 self._lead()
-        self.site.most = math.inf
+        self.site.go_on()
         is_awaited = not self._lead_again(patience)
         last = [*self.workers, *(self.leaders[-1:] if is_awaited else [])]
         for pid in last:

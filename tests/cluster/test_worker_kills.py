@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from killed import KilledSite
 
 from scrapy_focus.jobs.doctor.status import read_status
-from tests.cluster.hunting import Forks, HeldSite, SharedHunt
+from tests.cluster.hunting import Forks, SharedHunt
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,7 +56,7 @@ class Reference:
 
 @pytest.fixture(scope="module")
 def reference(forks: Forks, tmp_path_factory: pytest.TempPathFactory) -> Reference:
-    with HeldSite(english=True) as site:
+    with KilledSite(english=True) as site:
         folder = tmp_path_factory.mktemp("alone")
         alone = {"FOCUS_CLUSTER": "", "FEEDS": {}}
         hunt = SharedHunt(forks, site, folder, {**BREADTH_FIRST, **alone}, random.Random(0), workers=1)
@@ -63,12 +64,12 @@ def reference(forks: Forks, tmp_path_factory: pytest.TempPathFactory) -> Referen
         return Reference(answered(site), hunt.items(), len(site.log))
 
 
-def answered(site: HeldSite) -> Counter[Asked]:
+def answered(site: KilledSite) -> Counter[Asked]:
     return Counter(asked for asked, status in site.answered if status == 200)
 
 
 def hunt_down(forks: Forks, folder: Path, settings: dict[str, Any], plan: list[str], seed: int) -> SharedHunt:
-    with HeldSite(english=True) as site:
+    with KilledSite(english=True) as site:
         hunt = SharedHunt(forks, site, folder, settings, random.Random(seed))
         hunt.run(plan)
         return hunt

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -13,13 +12,12 @@ from mocksite import MockSite
 from scrapy import Request, Spider
 
 from scrapy_focus.core.files import write_atomically
-from tests.made import HANG
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator
+    from collections.abc import AsyncIterator, Iterator
 
     from killer import Running
-    from mocksite import Answer, Seen
+    from mocksite import Answer
     from scrapy.http import Response
 
 START = "/20"
@@ -37,24 +35,7 @@ BELOW = {
 
 
 class LevelSite(MockSite):
-    """A tree: ``/20/5-1/7-0`` has the priority 7, and is linked from ``/20/5-1``, which has 5.
-
-    ``answers``: how many requests it answers before it is let go, if not all; so what is to be killed does not end first.
-    """
-
-    def __init__(self, *, answers: int | None = None, **rest: Any) -> None:
-        super().__init__(**rest)
-        self.answers_at_once = answers
-        self.let_go = threading.Event()
-
-    def begin(self, seen: Seen) -> None:
-        super().begin(seen)
-        if self.holds():
-            self.let_go.wait(HANG)
-
-    def holds(self) -> bool:
-        """Whether it answers no more for now."""
-        return self.answers_at_once is not None and len(self.log) > self.answers_at_once and not self.let_go.is_set()
+    """A tree: ``/20/5-1/7-0`` has the priority 7, and is linked from ``/20/5-1``, which has 5."""
 
     @property
     def asks(self) -> list[str]:
@@ -108,14 +89,6 @@ class LevelHunt(Hunt):
     """Kills early enough that there is something left for three more kills."""
 
     site: LevelSite
-
-    def note(self, when: str, running: Running) -> None:
-        """Keep how things were when it was killed, and let the site answer everything from now on."""
-        self.site.let_go.set()
-        super().note(when, running)
-
-    def _until(self, running: Running, condition: Callable[[], bool], later: float) -> bool:
-        return super()._until(running, lambda: condition() or self.site.holds(), later)
 
     def after_requests(self, running: Running) -> bool:
         """When the site has got some requests more."""

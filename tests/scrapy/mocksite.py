@@ -9,7 +9,7 @@ import threading
 import time
 from http import HTTPStatus
 from socketserver import StreamRequestHandler, ThreadingTCPServer
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
 if TYPE_CHECKING:
@@ -66,12 +66,13 @@ class MockSite:
         self.answers: dict[str, Callable[[int], Answer | None]] = {}
         self.latency = latency
         self.log: list[Seen] = []
+        self.connected: set[tuple[str, int]] = set()  # addresses of clients
         self.most_open = 0  # requests that were being answered at once, at most
         self._open = 0
         self._lock = threading.Lock()
         self._most = math.inf  # requests that it answers
-        self._held = 0  # requests that it does not answer, for now
-        self._goes_on = threading.Event()
+        self._held: set[int] = set()  # places in the log of those that wait until it answers more
+        self._answers_more = threading.Condition(self._lock)
         self.stopped = threading.Event()
         self._server = _Server((host, 0), _Handler)
         self._server.site = self
@@ -128,29 +129,29 @@ class MockSite:
             self.log.append(seen)
             self._open += 1
             self.most_open = max(self.most_open, self._open)
-            is_held = len(self.log) > self._most
-            self._held += is_held
-        if is_held:
-            self._goes_on.wait()
+            place = len(self.log)
+            if place > self._most:
+                self._held.add(place)
+                self._answers_more.wait_for(lambda: place <= self._most)
+                self._held.discard(place)
         if self.latency and seen.path != "/robots.txt":
             time.sleep(self.latency)
 
     def hold(self, most: float) -> None:
-        """Answer no more requests than so many in all, until told to go on."""
+        """Answer no more requests than so many in all, until told otherwise."""
         with self._lock:
-            self._goes_on.clear()
-            self._most, self._held = most, 0
+            self._most = most
+            self._answers_more.notify_all()
 
     def go_on(self) -> None:
         """Answer all requests."""
-        with self._lock:
-            self._most, self._held = math.inf, 0
-            self._goes_on.set()
+        self.hold(math.inf)
 
     @property
     def holds(self) -> bool:
-        """Whether requests came since it was told to hold that are not answered."""
-        return self._held > 0
+        """Whether requests came that are not answered for now."""
+        with self._lock:
+            return any(place > self._most for place in self._held)
 
     def end(self) -> None:
         """Note that the last byte of an answer is about to go."""
@@ -161,11 +162,13 @@ class MockSite:
         """Note that all of an answer was given to the operating system."""
 
     def rest(self) -> None:
-        """Wait until no answer is under way, nor a request of a crawl that was killed on its way here."""
-        seen = -1
-        while self._open or seen != len(self.log):
-            seen = len(self.log)
-            time.sleep(0.05)
+        """Wait until all that a crawl sent which ended or was killed has come, and nobody is connected any more."""
+        with socket.create_connection((self.host, self.port)) as last:  # connections are accepted in their order
+            me = last.getsockname()
+            while me not in self.connected:
+                time.sleep(0.005)
+        while self.connected:
+            time.sleep(0.005)
 
 
 def tree_page(k: int, n: int) -> str:
@@ -210,6 +213,16 @@ class _Server(ThreadingTCPServer):
     block_on_close = False
     request_queue_size = 128
     site: MockSite
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        self.site.connected.add(client_address)
+        super().process_request(request, client_address)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self.site.connected.discard(client_address)
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Clients may leave at any time."""

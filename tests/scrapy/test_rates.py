@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 import os
-import threading
 import time
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -25,7 +25,6 @@ from tests.made import HANG, EachAgain
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from mocksite import Seen
 
 ADDON = pytest.mark.parametrize("addon", [False, True], ids=["scheduler", "addon"])
 LATE = 50.0  # seconds: less than a beat of the engine, whatever the machine does meanwhile
@@ -47,19 +46,6 @@ def check_even(at: list[float], interval: float, *, extra: int) -> None:
     assert all((i - extra) * interval <= later - at[0] + 1e-3 for i, later in enumerate(at))
 
 
-class HeldSite(MockSite):
-    """Answers no more than so many requests until it is let go."""
-
-    def hold(self, answers: int) -> None:
-        """Answer so many in all."""
-        self.let_go, self.answers_at_once = threading.Event(), answers
-
-    def begin(self, seen: Seen) -> None:
-        super().begin(seen)
-        if len(self.log) > self.answers_at_once:
-            self.let_go.wait(HANG)
-
-
 def test_a_day_in_the_log_of_the_server(site: MockSite) -> None:
     """As many lines as requests a day, robots.txt among them; each waits for its turn, and for no more."""
     settings = {"SCHEDULER": "jumping.Jumping", "FOCUS_BUDGET_RATE": "300/day"}
@@ -75,16 +61,16 @@ def test_a_day_in_the_log_of_the_server(site: MockSite) -> None:
 def test_a_day_with_five_kills(rate: int, tmp_path: Path) -> None:
     """As many lines, fewer only by those that a kill kept from going out."""
     settings = {"JOBDIR": str(tmp_path / "job"), "FOCUS_BUDGET_RATE": f"{rate}/day"}
-    with HeldSite() as site, Nursery() as nursery:
+    with MockSite() as site, Nursery() as nursery:
         for part in range(1, 7):
-            site.hold(part * rate // 6 + 5 if part < 6 else 2 * rate)
+            site.hold(part * rate // 6 + 5 if part < 6 else math.inf)
             running = nursery.start(settings=settings, root=site.url(""), out=str(tmp_path), spider="jumping.Daily")
             until = time.monotonic() + HANG
             while part < 6 and len(site.log) < part * rate // 6 and time.monotonic() < until:
                 assert not running.ended(0.0005), (tmp_path / "output").read_text()[-3000:]
             if part < 6:
                 running.kill()
-                site.let_go.set()
+                site.go_on()
                 site.rest()
             else:
                 assert running.ended(HANG)

@@ -12,7 +12,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import threading
 import time
 from collections import Counter
 from contextlib import closing
@@ -80,20 +79,6 @@ def wait_for(condition: Callable[[], bool]) -> None:
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.02)
-
-
-class HeldSite(MockSite):
-    """Answers so many requests, and the others only when it is let go: nobody is done before."""
-
-    def __init__(self, answers: int, **rest: Any) -> None:
-        super().__init__(**rest)
-        self.answers_at_once = answers
-        self.let_go = threading.Event()
-
-    def begin(self, seen: Seen) -> None:
-        super().begin(seen)
-        if len(self.log) > self.answers_at_once:
-            self.let_go.wait(HANG)
 
 
 def recorded_pages(path: Path) -> int:
@@ -260,7 +245,8 @@ def test_a_kill_loses_nothing(tmp_path: Path) -> None:
     """A recording that is killed twice and then finished is the same as one that never was."""
     n = 250
     path = tmp_path / "killed.sqlite"
-    with HeldSite(150, latency=0.1) as site:  # no faster than 40 a second, so that more than two pass
+    with MockSite(latency=0.1) as site:  # no faster than 40 a second, so that more than two pass
+        site.hold(150)
         root = f"root={site.url(f'/page/0/{n}')}"
         for pages in (0, 10):  # before and after the first time that anything is written
             process, asked = start(tmp_path, path.name, "-a", root), len(site.paths)
@@ -268,7 +254,7 @@ def test_a_kill_loses_nothing(tmp_path: Path) -> None:
             wait_for(partial(lambda pages: recorded_pages(path) >= pages, pages))
             process.kill()
             process.communicate()
-        site.let_go.set()
+        site.go_on()
         said, _ = run(tmp_path, "killed.sqlite", "-a", root)
         assert "Going on with killed.sqlite: " in said
         assert not re.search(r"killed.sqlite: \d URLs", said), "what was written before the kill is there"
@@ -283,12 +269,13 @@ def test_a_kill_loses_nothing(tmp_path: Path) -> None:
 
 def test_an_interrupt_is_no_error_and_can_be_gone_on_from(tmp_path: Path) -> None:
     """Ctrl-C ends it with what was recorded so far; another run within a limit asks for new URLs only."""
-    with HeldSite(40, latency=0.05) as site:
+    with MockSite(latency=0.05) as site:
+        site.hold(40)
         root = f"root={site.url('/page/0/400')}"
         process = start(tmp_path, "site.sqlite", "-a", root)
         wait_for(lambda: len(site.paths) > 10)
         process.send_signal(signal.SIGINT)
-        site.let_go.set()
+        site.go_on()
         said, logged = process.communicate(timeout=HANG)
         assert process.returncode == 130
         assert "Stopped (shutdown); the same command resumes there." in said

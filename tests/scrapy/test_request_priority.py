@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import random
 from typing import TYPE_CHECKING, Any
@@ -119,7 +120,8 @@ def hunted(nursery: LevelledNursery, folder: Path, plan: list[str], *, policy: s
         "FOCUS_POLICY": policy, "FOCUS_MAX_INFLIGHT": in_flight, "FOCUS_CHECKPOINT_EVERY": 7, "FOCUS_SEED": 1,
         "FOCUS_TARGETS": ["application/pdf"],
     }  # fmt: skip
-    with LevelSite(answers=80 if plan else None, latency=0.01) as site:
+    with LevelSite(latency=0.01) as site:
+        site.hold(80 if plan else math.inf)
         hunt = LevelHunt(site, folder, settings, random.Random(1))
         hunt.run(nursery, plan)
     assert set(site.asks) == set(all_paths())
