@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from scrapy.core.engine import ExecutionEngine
 from scrapy_focus.policies.orderings import BreadthFirst
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
     from pathlib import Path
 
     from mocksite import MockSite
@@ -77,14 +79,26 @@ def test_a_crawl_waits_until_a_link_is_due(site: MockSite, addon: bool) -> None:
     assert result.scheduler.crawl.policy.asked < 30
 
 
+class StopsSoon(Follower):
+    """Ends half a second after a link waits."""
+
+    async def start(self) -> AsyncIterator[Any]:
+        async for each in super().start():
+            yield each
+        while not self.crawler.engine.scheduler.status().waiting:
+            await asyncio.sleep(0.01)
+        loop, engine = asyncio.get_running_loop(), self.crawler.engine
+        loop.call_later(LATER, lambda: loop.create_task(engine.close_spider_async(reason="soon")))
+
+
 def test_what_is_due_later_ends_with_the_crawl(site: MockSite, tmp_path: Path) -> None:
     """A crawl that is stopped while it waits ends at once, and the next run of its job waits again."""
     site.pages |= {"/": '<a href="/1">1</a>', "/1": "1"}
-    settings = {"FOCUS_POLICY": MuchLater, "JOBDIR": str(tmp_path), "CLOSESPIDER_TIMEOUT": 1}
+    settings = {"FOCUS_POLICY": MuchLater, "JOBDIR": str(tmp_path)}
     for _ in range(2):
         began = time.monotonic()
-        result = crawl(Follower, settings, seeds=[site.url("/")])
-        assert result.reason == "closespider_timeout"
+        result = crawl(StopsSoon, settings, seeds=[site.url("/")])
+        assert result.reason == "soon"
         assert time.monotonic() - began < _HEARTBEAT
         assert result.stats["focus/waiting"] == 1
         assert result.scheduler.crawl.policy.asked < 30

@@ -33,8 +33,8 @@ def portal() -> Iterator[SiteServer]:
 
 
 def visit(portal: SiteServer, out: Path, budget: int, **settings: Any) -> Crawled:
-    """Crawl the portal with four requests in flight and the spider of the example project."""
-    common = {"CONCURRENT_REQUESTS": 4, "CONCURRENT_REQUESTS_PER_DOMAIN": 4, "COOKIES_ENABLED": False}
+    """Crawl the portal with one request in flight, so that it can be repeated, and the spider of the example project."""
+    common = {"FOCUS_MAX_INFLIGHT": 1, "COOKIES_ENABLED": False}
     args = {"root": portal.url, "budget": str(budget), "out": str(out)}
     result = crawl(DatasetsSpider, {**common, **settings}, addon=True, **args)
     assert result.errors == {}
@@ -54,7 +54,7 @@ def test_what_one_crawl_learned_helps_the_next(portal: SiteServer, tmp_path: Pat
             found[name] += result.stats["focus/reward"]
             assert result.scheduler.crawl.policy.learned == name
     cold, warm = found.values()
-    assert warm > 1.1 * cold > 0  # 1.35 to 1.75 times on an idle machine
+    assert warm > 1.1 * cold > 0  # 1.55 times
 
 
 @ADDON
