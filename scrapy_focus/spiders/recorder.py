@@ -123,7 +123,8 @@ class RecordSpider(scrapy.Spider):
         if self._doubted and not self._flying and not self.silence and self.error is None:
             self._flying.add("")  # one at a time
             probe = self._alive or next(iter(self._doubted))
-            yield scrapy.Request(probe, self.resume, errback=self.give_up, meta={**_META, "dont_cache": True})
+            again = {**_META, "dont_cache": True}
+            yield scrapy.Request(probe, self.resume, errback=self.give_up, meta=again, dont_filter=True)
 
     def resume(self, response: Response) -> Iterator[scrapy.Request]:
         """Believe the failures, as the site is there, and go on."""

@@ -469,6 +469,15 @@ def test_a_page_that_cannot_be_read_is_recorded_without_links(tmp_path: Path) ->
         assert sorted(site.paths) == ["/", "/last", "/odd"]
 
 
+def test_a_failure_that_comes_last_is_recorded(tmp_path: Path) -> None:
+    """Whether the site is still there is found out also where Scrapy filters what is asked for again."""
+    with MockSite(pages={"/": "<a href='/reset'>x</a>"}) as site:
+        with SiteWriter(tmp_path / "site.sqlite", roots=[site.url("/")]) as writer:
+            crawl_with(writer, DUPEFILTER_CLASS="scrapy.dupefilters.RFPDupeFilter", RETRY_ENABLED=False)
+            assert not writer.completeness().missing
+        assert [path for path in site.paths if path != "/reset"] == ["/", "/"]
+
+
 def test_urls_that_scrapy_would_drop_are_not_asked_for(tmp_path: Path) -> None:
     """A URL beyond ``URLLENGTH_LIMIT``, or one that is no URL after all, is recorded with the reason."""
     long = "/ok?" + "x" * 100
