@@ -11,7 +11,7 @@ import tracemalloc
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from lxml import etree
 
@@ -133,14 +133,20 @@ PAGES = {
 
 
 def check(make: Callable[[int], Any], work: Callable[[Any], object]) -> None:
-    """Fail unless work on what is made of n, 2n and 4n pieces is linear in steps and in bytes."""
-    made = [make(n) for n in SIZES]
-    work(made[0])  # imports and caches
-    counts = [steps(lambda each=each: work(each)) for each in made]
+    """Fail unless work on what is made of n, 2n and 4n pieces is linear in steps and in bytes.
+
+    What is bounded for each link, as the elements around it that are read, may grow until it is: then n is larger.
+    """
+    work(make(SIZES[0]))  # imports and caches
+    for sizes in (SIZES, [4 * n for n in SIZES]):
+        made = [make(n) for n in sizes]
+        counts = [steps(lambda each=each: work(each)) for each in made]
+        if is_linear(counts, 2000):
+            break
     assert is_linear(counts, 2000), f"steps {counts}"
-    made = [make(n) for n in SIZES]
-    sizes = [peak(lambda each=each: work(each)) for each in made]
-    assert is_linear(sizes, 200_000), f"bytes {sizes}"
+    made = [make(n) for n in sizes]
+    most = [peak(lambda each=each: work(each)) for each in made]
+    assert is_linear(most, 200_000), f"bytes {most}"
 
 
 def repeated(piece: str) -> Callable[[int], str]:
@@ -162,6 +168,7 @@ def test_reading_a_parsed_page_is_linear(piece: str, work: Callable[[Any], objec
     st.sampled_from(["", "</div>", 200 * "y "]),
     st.sampled_from(TREES),
 )
+@example(['<div class="row"><a href="/x{i}">'], 200 * "y ", all_places)
 def test_reading_any_mixture_is_linear(pieces: list[str], end: str, work: Callable[[Any], object]) -> None:
     """Pieces one after the other, again and again, with any end."""
     check(lambda n: parsed(repeated("".join(pieces))(n) + end), work)

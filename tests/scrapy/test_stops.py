@@ -76,7 +76,7 @@ COST = {"FOCUS_COST_LIMIT": 20, "FOCUS_MAX_INFLIGHT": 4, "FOCUS_SEED": 0}
 @pytest.mark.reactor
 def test_a_cost_limit_ends_the_crawl(site: MockSite) -> None:
     """Where ten items are all there is, a crawl ends some 200 requests after the last, with the reason in stats and log."""
-    result = crawl(FewFiles, COST, addon=True, seeds=two_parts(site))
+    result = crawl(FewFiles, {**COST, "FOCUS_MAX_INFLIGHT": 1}, addon=True, seeds=two_parts(site))
     assert result.reason == "focus_cost_limit"
     assert result.logged("scrapy_focus stops the crawl: focus_cost_limit")
     assert len(result.items) == 10
