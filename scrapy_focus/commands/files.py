@@ -84,7 +84,7 @@ class FilesCommand(FindCommand):
         if limit is not None:
             self._force("FOCUS_COST_LIMIT", limit)
         elif not (opts.budget or opts.rate) and _has_no_limit(self.settings):
-            self.settings.set("FOCUS_COST_LIMIT", COST_LIMIT, "command")
+            self.settings.set("FOCUS_COST_LIMIT", COST_LIMIT, "command")  # which gives way to whoever sets it
         out = None if opts.out == PIPE else Path(opts.out)
         arguments = {"root": urls, "targets": opts.types, "budget": str(opts.budget or ""), "out": opts.out}
         if opts.new_only:
@@ -138,10 +138,10 @@ class FilesCommand(FindCommand):
 
 
 def _has_no_limit(settings: BaseSettings) -> bool:
-    """Whether the settings say nothing of when the crawl ends, and its policy can tell what the next file costs."""
+    """Whether no other setting says when the crawl ends, and its policy can tell what the next file costs."""
     from scrapy_focus.spiders.again import policy_can
 
-    if settings["FOCUS_COST_LIMIT"] is not None or any(settings[name] for name in _LIMITS):
+    if any(settings[name] for name in _LIMITS):
         return False
     try:
         return policy_can(settings, "expected_cost") and not policy_can(settings, "again")
