@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from scrapy_focus.core.stop import StopRule
 
-LIMITS = (20, 50, 100)
+LIMITS = (20, 50, 100, 200)
 
 
 class Watched(Plateau):
@@ -55,7 +55,7 @@ def crawl(path: Path, seed: int) -> dict[str, Any]:
     """Crawl a whole site, and return when each rule would have ended that."""
     Watched.stops = {}
     policy = BranchingBandit(targets=DATA_TYPES)
-    harvest = simulate(policy, FilesGoal(), path, seed=seed, ignored=(), stop=Watched())
+    harvest = simulate(policy, FilesGoal(), path, seed=seed, stop=Watched())
     return {"site": path.stem, "seed": seed, "requests": harvest.requests, "targets": float(harvest.found[-1]),
             "stops": Watched.stops}  # fmt: skip
 
@@ -87,7 +87,8 @@ def tables(crawls: Sequence[dict[str, Any]]) -> None:
         for rule in rules:
             stops = [each["stops"].get(rule, (each["requests"], each["targets"])) for each in mine]
             saved = [100 * (1 - stop[0] / each["requests"]) for stop, each in zip(stops, mine, strict=True)]
-            lost = [100 * (1 - stop[1] / each["targets"]) for stop, each in zip(stops, mine, strict=True)]
+            lost = [100 * (1 - stop[1] / max(1, each["targets"])) * (each["targets"] > 0)
+                    for stop, each in zip(stops, mine, strict=True)]  # fmt: skip
             means[rule].append((statistics.fmean(saved), statistics.fmean(lost)))
             cells.append("{:.0f} / {:.1f}".format(*means[rule][-1]))
         print(f"| {site} | {mine[0]['requests']:,} | {mine[0]['targets']:,.0f} | {' | '.join(cells)} |")

@@ -58,6 +58,7 @@ class Plan(NamedTuple):
     state: str  # which crawl of the folder it is, "" for the first
     fixed: Mapping[str, str]  # the arguments with which alone a crawl that was interrupted resumes
     resumes: bool = False  # such a crawl
+    goes_on: bool = False  # one that ended for what the next find was expected to cost, and resumes
 
     @property
     def where(self) -> str:
@@ -199,9 +200,10 @@ class FindCommand(FocusCommand):
     def _first_words(self, plan: Plan) -> str:
         """Say what is about to be done, and what is obeyed."""
         where = f"; it prints {self.prints}" if plan.out is None else f"; they go to {plan.where}"
+        ends = f" It ends {self._when_dear}." if self._when_dear else ""
         return (
             f"Looking for {plan.looks_for} from {', '.join(plan.urls)}, on {plan.stays_on}; "
-            f"{self._limit(plan) or 'no limit of requests'}{where}. "
+            f"{self._limit(plan) or 'no limit of requests'}{where}.{ends} "
             f"It obeys {self._robots}, {self._pace}, and calls itself {self._agent}."
         )
 
@@ -215,10 +217,16 @@ class FindCommand(FocusCommand):
             ("Stays on", plan.stays_on),
             ("Looks for", plan.looks_for),
             ("Sends", self._limit(plan) or "as many requests as it takes (no --budget)"),
+            *([("Ends", self._when_dear)] if self._when_dear else []),
             ("Obeys", f"{self._robots}; {self._pace}"),
             ("Calls itself", self._agent),
             ("Writes to", "standard output" if plan.out is None else f"{plan.where}"),
         ]
+
+    @property
+    def _when_dear(self) -> str:
+        """Say when the crawl ends because finds cost too much, ``""`` where it does not."""
+        return ""
 
     @property
     def _robots(self) -> str:

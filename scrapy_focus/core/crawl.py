@@ -66,6 +66,7 @@ from scrapy_focus.core.late import LateRewards
 from scrapy_focus.core.mission import Mission
 from scrapy_focus.core.noted import NotedPage
 from scrapy_focus.core.printable import brief, printable_logger, reason_of
+from scrapy_focus.core.stop import CostLimit
 from scrapy_focus.core.types import NOT_NOW, Link, Outcome, Pick, Placement, State
 
 if TYPE_CHECKING:
@@ -128,6 +129,7 @@ class Status:
     best_arms: Sequence[tuple[str, float, int]] = ()  # where asked for: name, reward, pulls
     left: Left | None = None  # where asked for: targets still to be found
     cost: float | None = None  # where asked for: requests that the next target is expected to cost
+    ends_in: int | None = None  # requests after which a cost limit may end it at the earliest; None: there is none
     whole: Status | None = None  # of the crawl of all machines, where this is what one of them does
 
 
@@ -493,6 +495,7 @@ class Crawl:
             best_arms=() if best_arms is FAILED else best_arms,
             left=None if left is FAILED else left,
             cost=None if cost is FAILED else cost,
+            ends_in=self.stop.left(self.budget.requests_used) if isinstance(self.stop, CostLimit) else None,
         )
 
     def watched(self, most: int) -> list[WatchedPage]:

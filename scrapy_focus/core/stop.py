@@ -139,6 +139,10 @@ class CostLimit:
         """Go on from what an earlier run saw."""
         self._since, self._targets = state["since"], state["targets"]
 
+    def left(self, requests: int) -> int:
+        """After how many more requests the limit may be reached at the earliest."""
+        return self.patience if self._since is None else max(0, self.patience - (requests - self._since))
+
     def reached(self, requests: int, targets: float, cost: float | None = None) -> bool:
         """Whether the next target was expected to cost too much for long enough."""
         if self._since is None or cost is None or cost <= self.limit or targets > self._targets:

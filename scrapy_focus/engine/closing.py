@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from scrapy import signals
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from scrapy.crawler import Crawler
+    from scrapy.settings import BaseSettings
 
     from scrapy_focus.core.crawl import Status
     from scrapy_focus.core.goal import Goal
@@ -131,9 +133,14 @@ class Closing:
             n_unread=self._n_unread,
             described=_described(self.goal) if whole.rewards or not items else "",
             own=None if status.whole is None else (status.rewards if whole.rewards else items),
+            waiting=whole.waiting,
+            cost_limit=_cost_limit(self.crawler.settings),
         )
 
     def _end(self, ending: Ending) -> None:
+        in_my_words: Callable[[str], str] | None = getattr(self._command, "in_my_words", None)
+        if in_my_words is not None:
+            ending = replace(ending, sentence=in_my_words(ending.sentence))
         note_ending(self.crawler, ending)
         if self._command is not None:
             self._command.exitcode = ending.status
@@ -149,6 +156,11 @@ class Closing:
         ending = ending_of(self.crawler)
         extra = {"spider": self.crawler.spider}
         (logger.warning if ending.status else logger.info)("%s", ending.sentence, extra=extra)
+
+
+def _cost_limit(settings: BaseSettings) -> float:
+    """Return what the next find may cost, in requests; 0: any number, or what a rule of one's own says."""
+    return float(settings["FOCUS_COST_LIMIT"] or 0)
 
 
 def _wanted(goal: Goal) -> str:

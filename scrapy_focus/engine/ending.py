@@ -101,6 +101,8 @@ class Facts(NamedTuple):
     n_unread: int = 0  # how many there were
     described: str = ""  # which of what the noun names: "with Recipe"
     own: float | None = None  # of what was found: what this worker found, where several fetch for one crawl
+    waiting: int = 0  # links that were not followed
+    cost_limit: float = 0.0  # requests that the next find was allowed to cost; 0: any number
 
 
 def draw(facts: Facts) -> Ending:
@@ -115,16 +117,28 @@ def draw(facts: Facts) -> Ending:
     if facts.asked and not facts.read:
         return _unreachable(facts)
     if facts.found > 0:
-        return _with_unread(_found(facts), facts)
+        return _with_unread(_with_more(_found(facts), facts), facts)
     if not facts.asked:
         return _nothing_asked(facts)
-    return _with_unread(_nothing(facts), facts)
+    return _with_unread(_with_more(_nothing(facts), facts), facts)
 
 
 def _unreachable(facts: Facts) -> Ending:
     why = _unread(facts) or printable(facts.failure, _LONGEST)
     advice = f"check the {'URLs' if facts.n_unread > 1 else 'URL'}, or try again later" if why else "see the log"
     return Ending(kind="unreachable", sentence=f"No page could be read{why and f' ({why})'}: {advice}.")
+
+
+def _with_more(ending: Ending, facts: Facts) -> Ending:
+    """Return an ending that says how to go on, where the crawl ended for what the next find was expected to cost."""
+    if facts.reason != "focus_cost_limit" or not (facts.cost_limit and facts.waiting):
+        return ending
+    one = _called(facts._replace(found=1))
+    links = f"{facts.waiting:,} link{'s were' if facts.waiting > 1 else ' was'} not followed"
+    higher = "with a higher FOCUS_COST_LIMIT, or 0 for none,"
+    goes_on = f"the same command {higher} goes on" if facts.resumable else f"start again {higher} to follow them"
+    more = f"The next {one} is expected to cost more than {facts.cost_limit:,.10g} requests, and {links}: {goes_on}."
+    return replace(ending, sentence=f"{ending.sentence} {more}")
 
 
 def _with_unread(ending: Ending, facts: Facts) -> Ending:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from scrapy_focus.engine.host import Host
 
 _RECENT = 100  # requests over which the rate "now" is taken
+_SOON = 100  # requests before a cost limit ends a crawl, from which on that is said
 _LONGEST = 120  # characters of the name of an arm
 _LONGEST_NAME = 20  # characters of the name of a parameter
 _NAMES = 3  # of parameters
@@ -239,7 +240,7 @@ def _details(host: Host, own: Status, finds: Finds | None = None) -> list[str]:
     hosts, seconds = host.put_off_hosts
     if hosts:
         lines.append(f"{hosts:,} hosts put off, the next is asked again in {seconds:,.0f} s")
-    return [*lines, *_outlook(host, own), *_errors(own)]
+    return [*lines, *_outlook(host, own), *_price(status), *_errors(own)]
 
 
 def _share(host: Host, own: Status, whole: Status, finds: Finds | None) -> str:
@@ -260,6 +261,16 @@ def _outlook(host: Host, own: Status) -> list[str]:
         left = status.left
         return [f"about {left.middle:,.0f} {host.noun} left to find ({left.low:,.0f} to {left.high:,.0f})"]
     return [f"{host.noun} left to find: not known"] if host.policy.can("expected_left") else []
+
+
+def _price(status: Status) -> list[str]:
+    """Say what the next find is expected to cost, and when the crawl ends for that, where there is a limit to it."""
+    if status.ends_in is None or status.cost is None:
+        return []
+    is_soon = 0 < status.ends_in <= _SOON
+    soon = f"; the crawl ends in {status.ends_in:,}, if none comes or is expected for less" if is_soon else ""
+    price = f"{max(1.0, status.cost):,.0f}"  # a policy may say that nothing is to be expected any more
+    return [f"the next one is expected to cost {price} request{'s' * (price != '1')}{soon}"]
 
 
 def _errors(status: Status) -> list[str]:

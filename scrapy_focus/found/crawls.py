@@ -35,6 +35,7 @@ class Last(NamedTuple):
     requests: int = 0  # that the last crawl that ended sent
     has_reached: bool = False  # whether the site answered, in a crawl that has not ended
     failed: int = 0  # number of a crawl behind it that failed, which does not count; 0: there was none
+    cost_limit: float = 0.0  # for which it ended; 0: it did not end for one
 
 
 def last_crawl(out: Path) -> Last:
@@ -42,13 +43,18 @@ def last_crawl(out: Path) -> Last:
 
     A crawl that failed does not count: the next one has its number.
     """
-    last = before = Last()
-    for line in read_lines(out / CRAWLS, crawl=int, requests=int, roots=list):
+    last = before = earlier = Last()  # before: the last one that ended, earlier: the one before that
+    for line in read_lines(out / CRAWLS, crawl=int, requests=int, roots=list, cost_limit=float):
         number = line.get("crawl") or 1
         if line.get("failed"):
             last = before._replace(failed=number)
         elif "ended" in line:
-            last = before = Last(number, True, line.get("requests") or 0)
+            if number != before.number:
+                earlier = before
+            last = before = Last(number, True, line.get("requests") or 0, cost_limit=line.get("cost_limit") or 0.0)
+        elif line.get("goes_on"):
+            before = earlier
+            last = Last(number, False, before.requests, True)
         else:
             if last.number and not last.has_ended and last.number != number:  # it was killed, and did not resume
                 before = last._replace(has_ended=True)
@@ -68,13 +74,23 @@ def next_run(out: Path, job: Path | None) -> Run:
     return Run(last.number + 1, False, last.requests)
 
 
-def prepare(out: Path) -> Run:
+def can_go_on(out: Path, limit: float) -> bool:
+    """Whether the last crawl ended for its cost limit, and has more to do with another one; 0: with none."""
+    last = last_crawl(out)
+    has_more = last.has_ended and last.cost_limit > 0 and (out / JOB / "focus").exists()
+    return has_more and (not limit or limit > last.cost_limit)
+
+
+def prepare(out: Path, *, goes_on: bool = False) -> Run:
     """Make a folder ready for a run whose ``JOBDIR`` is ``<out>/.focus/job``, and return what that run does.
 
-    A crawl that was interrupted or killed resumes. The job of one that ended is removed: what the next crawl needs of
-    it is in the lists and in what was learned.
+    A crawl that was interrupted or killed resumes, and so does one that can go on, if it is to. The job of one that
+    ended is removed else: what the next crawl needs of it is in the lists and in what was learned.
     """
     job = out / JOB
+    if goes_on:
+        cut_line(out / CRAWLS)
+        add_line(out / CRAWLS, {"crawl": last_crawl(out).number, "goes_on": True})
     if last_crawl(out).has_ended and job.exists():
         shutil.rmtree(job)
     return next_run(out, job)

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
+    from scrapy_focus.core.policy import Ability
     from scrapy_focus.core.types import Outcome
     from scrapy_focus.engine.inflight import Entry
     from scrapy_focus.found.asked import Look, Turn, What
@@ -59,6 +60,7 @@ _KNOWN = "focus_known_file"  # key of request.meta: it is for a known file
 _LOOK = "focus_look"  # key of request.meta: in which turn a page is looked at again
 _MOST_LOOKS: dict[Turn, int] = {"lead": 8, "file": 20}  # of these that wait, so that the best are looked at first
 _AT_ONCE = 100  # known files that wait
+_BEFORE_END = 100  # requests before a cost limit may end the crawl, at which known files are asked for
 _GIVEN = 500  # links of earlier crawls that are given to the crawl at once
 _NOT_FOLLOWED = frozenset({"failure", "ignored", "filtered", "lost", "budget"})  # links that came to this still wait
 
@@ -189,9 +191,10 @@ class Again:
                 "Files: %s", ", ".join(f"{n:,} {state}" for state, n in counts.items()), extra={"spider": spider}
             )
         failed = ending_of(self.crawler).kind == "unreachable" and not self.files.now
+        limit = self.crawler.settings["FOCUS_COST_LIMIT"] if reason == "focus_cost_limit" else None
         note_end(
             self.out, self.run.number, reason, failed=failed, ended=_now(), requests=int(used.get("requests", 0)),
-            bytes=int(used.get("bytes", 0)), files=counts,
+            bytes=int(used.get("bytes", 0)), files=counts, **({"cost_limit": float(limit)} if limit else {}),
         )  # fmt: skip
 
     # Links
@@ -295,7 +298,8 @@ class Again:
         status = host.status()
         limit = status.limits["requests"] or self.run.requests
         left = limit - status.used["requests"]
-        return bool(limit) and left <= min(limit / 3, self.files.to_send)
+        is_ending = status.ends_in is not None and status.ends_in <= _BEFORE_END
+        return is_ending or (bool(limit) and left <= min(limit / 3, self.files.to_send))
 
     def _ask(self) -> int:
         """Give some known files to the engine, and return how many."""
@@ -385,10 +389,15 @@ def response_of(known: Known) -> Response:
 
 def _can_learn(settings: BaseSettings) -> bool:
     """Whether the policy can write down what it learned, and begin with it."""
+    return policy_can(settings, "save") and policy_can(settings, "load")
+
+
+def policy_can(settings: BaseSettings, ability: Ability) -> bool:
+    """Whether the policy that the settings choose has an ability."""
     scheduler = load_object(settings["SCHEDULER"])  # Scrapy's own where an add-on is to set it
     policy = settings.get("FOCUS_POLICY") or getattr(scheduler, "default_policy", BranchingBandit)
     can = getattr(load_object(policy), "can", None)
-    return can is not None and bool(can("save") and can("load"))
+    return can is not None and bool(can(ability))
 
 
 def _now() -> str:

@@ -104,6 +104,16 @@ def test_requests_count_and_not_questions() -> None:
     assert asked(rule, (14, 1.0, 60.0), (40, 1.0, 60.0)) == [False, True]
 
 
+def test_a_cost_limit_says_how_near_it_is() -> None:
+    """All its patience is left as long as finds come or are cheap; then it shrinks with each request, to nothing."""
+    rule, left = CostLimit(50, patience=10), []
+    for requests, targets, cost in [(1, 0.0, 60.0), (5, 0.0, 60.0), (7, 1.0, 60.0), (9, 1.0, 60.0), (30, 1.0, 60.0)]:
+        left += [rule.left(requests)]
+        rule.reached(requests, targets, cost)
+        left += [rule.left(requests)]
+    assert left == [10, 10, 6, 6, 4, 10, 8, 8, 0, 0]
+
+
 @pytest.mark.parametrize(
     ("limit", "patience"), [(0.5, 200), (10, 200), (66, 200), (67, 201), (100.1, 301), (1000, 3000)]
 )

@@ -8,7 +8,7 @@ import pytest
 
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.found.asked import Asked
-from scrapy_focus.found.crawls import Run, next_run, note_begin, note_end, prepare
+from scrapy_focus.found.crawls import Run, can_go_on, next_run, note_begin, note_end, prepare
 from scrapy_focus.found.files import FileList, read_files, relative
 from scrapy_focus.found.lines import add_line, cut_line, read_lines
 
@@ -114,6 +114,28 @@ def test_which_crawl_a_run_belongs_to(tmp_path: Path) -> None:
     assert prepare(tmp_path) == Run(3, False, 70)  # its number is not used up
     (job / "focus").mkdir(parents=True)
     assert next_run(tmp_path, job) == Run(3, True, 70)  # whoever keeps the job resumes what failed
+
+
+def test_a_crawl_goes_on_with_a_higher_limit(tmp_path: Path) -> None:
+    """One that ended for its cost limit does, with its job and number; the next crawl counts as if it had never ended."""
+    job = tmp_path / ".focus/job"
+    note_begin(tmp_path, 1)
+    note_end(tmp_path, 1, "finished", ended="now", requests=70)
+    note_begin(tmp_path, 2)
+    (job / "focus").mkdir(parents=True)
+    note_end(tmp_path, 2, "focus_cost_limit", ended="now", requests=30, cost_limit=20.0)
+    assert [can_go_on(tmp_path, limit) for limit in (0, 10, 20, 20.5)] == [True, False, False, True]
+    assert prepare(tmp_path, goes_on=True) == next_run(tmp_path, job) == Run(2, True, 70, True)
+    assert not can_go_on(tmp_path, 0), "it does, and was interrupted at most"
+    assert prepare(tmp_path) == Run(2, True, 70, True)
+    note_end(tmp_path, 2, "focus_cost_limit", ended="now", requests=40, cost_limit=50.0)
+    assert [can_go_on(tmp_path, limit) for limit in (0, 50, 51)] == [True, False, True]
+    assert prepare(tmp_path) == Run(3, False, 40)
+    assert not can_go_on(tmp_path, 0), "its job is gone"
+    note_begin(tmp_path, 3)
+    (job / "focus").mkdir(parents=True)
+    note_end(tmp_path, 3, "finished", ended="now", requests=9)
+    assert not can_go_on(tmp_path, 0), "nothing is left"
 
 
 def test_a_folder_of_an_earlier_version(tmp_path: Path) -> None:

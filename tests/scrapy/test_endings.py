@@ -503,6 +503,26 @@ def test_rules(changes: dict[str, Any], kind: str) -> None:
     assert ending.sentence.endswith(".")
 
 
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"resumable": True}, "The next file is expected to cost more than 50 requests, and 1,234 links were not followed: the "
+                              "same command with a higher FOCUS_COST_LIMIT, or 0 for none, goes on."),
+        ({"waiting": 1}, "1 link was not followed: start again with a higher FOCUS_COST_LIMIT, or 0 for none, to follow them."),
+        ({"waiting": 0}, ""), ({"cost_limit": 0.0}, ""), ({"reason": "finished"}, ""), ({"reason": "focus_enough"}, ""),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("found", [0, 1, 7])
+def test_what_a_cost_limit_left_is_said(changes: dict[str, Any], said: str, found: int) -> None:
+    """Behind what was found, whether that is something or nothing, and only where such a limit ended the crawl."""
+    facts = FACTS._replace(reason="focus_cost_limit", found=found, cost_limit=50.0, waiting=1234)
+    ending = draw(facts._replace(**changes))
+    assert ending.kind == ("found" if found else "nothing_found")
+    assert ending.sentence.isprintable()
+    assert ending.sentence.endswith(said)
+    assert ("is expected to cost" in ending.sentence) == bool(said)
+
+
 def test_hostile_reasons_and_types() -> None:
     """What a site sent is spelled and cut."""
     ugly = "\x1b]0;x\x07\n\u202e" + "a" * 10_000

@@ -22,6 +22,7 @@ from mocksite import MockSite
 from scrapy.exceptions import UsageError
 
 from scrapy_focus.__main__ import main
+from scrapy_focus.commands.files import COST_LIMIT
 from scrapy_focus.commands.finding import url_of
 from scrapy_focus.found.crawls import prepare
 from scrapy_focus.learn.relevance import LinearRelevance
@@ -331,6 +332,84 @@ def test_a_crawl_resumes_with_what_it_began_with(
                 assert ended.value.code == status
                 assert shown.err.count("\n") == bool(status)
         assert len(site.log) == asked
+
+
+@pytest.mark.parametrize(
+    ("words", "limit"),
+    [
+        ([], COST_LIMIT), (["--new-only"], COST_LIMIT), (["--out", "-"], COST_LIMIT), (["-s", "FOCUS_SEED=1"], COST_LIMIT),
+        (["--cost-limit", "50"], 50), (["--cost-limit", "50", "--budget", "9"], 50), (["-s", "FOCUS_COST_LIMIT=70"], 70),
+        (["--cost-limit", "0"], 0), (["--budget", "9"], 0), (["--rate", "9/day"], 0), (["-s", "FOCUS_COST_LIMIT=0"], 0),
+        (["-s", "FOCUS_BUDGET_BYTES=9"], 0), (["-s", "FOCUS_BUDGET_SECONDS=9"], 0), (["-s", "CLOSESPIDER_ITEMCOUNT=9"], 0),
+        (["-s", "FOCUS_STOP=scrapy_focus.Plateau"], 0), (["-s", "FOCUS_PLATEAU=1"], 0),
+        (["-s", "FOCUS_POLICY=scrapy_focus.policies.orderings.BreadthFirst"], 0),  # it expects nothing
+        (["-s", "SCHEDULER=scrapy_focus.SleepingBanditScheduler"], 0), (["-s", "SCHEDULER=scrapy_focus.FreshScheduler"], 0),
+        (["-s", "FOCUS_POLICY=there.is.none"], 0),
+    ],
+)  # fmt: skip
+def test_when_a_crawl_ends_that_nobody_limits(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, words: list[str], limit: int
+) -> None:
+    """By default when files cost too much; not where anybody says when it ends, or the policy cannot tell."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as ended:
+        main(["files", "http://127.0.0.1:1/", *words, "--dry-run"])
+    said = capsys.readouterr().out
+    assert ended.value.code == 0
+    assert ("Ends " in said) == bool(limit)
+    if limit:
+        assert f"expected to cost more than {limit} requests and {max(200, 3 * limit)} in a row brought none" in said
+        assert "--cost-limit 0: when no link is left" in said
+
+
+@pytest.fixture
+def deep() -> Iterator[MockSite]:
+    """A site with ten files at the start, and none in a thousand pages behind."""
+    items = "".join(f'<li><a href="/{i}.csv">{i}</a></li>' for i in range(10))
+    with MockSite(pages={"/": f'<ul>{items}</ul><p><a href="/page/0/1000">tree</a></p>'}) as site:
+        answer = (200, {"Content-Type": "text/csv"})
+        site.answers = {f"/{i}.csv": lambda _, i=i: (*answer, b"a,%d" % i) for i in range(10)}
+        yield site
+
+
+def test_a_crawl_that_nobody_limits_ends_in_time(deep: MockSite, tmp_path: Path) -> None:
+    """It says so before and after, and the same command without a limit follows what it left, and nothing twice."""
+    words = ["files", deep.url("/"), *FAST, "-s", "FOCUS_SEED=0"]
+    said, _ = run(tmp_path, *words)
+    assert f"It ends when the next file is expected to cost more than {COST_LIMIT} requests" in said.splitlines()[0]
+    last = said.splitlines()[-1]
+    assert last.startswith("Done: 10 files found in ")
+    assert f"is expected to cost more than {COST_LIMIT} requests" in last
+    assert last.endswith(
+        "links were not followed: the same command with a higher --cost-limit, or 0 for none, goes on."
+    )
+    assert last in (tmp_path / "found/index.html").read_text()
+    asked = len(deep.log)
+    assert 3 * COST_LIMIT < asked < 1000
+    assert "crawl 2 with" in run(tmp_path, *words, "--dry-run")[0], "as always when a crawl has ended"
+    other = [*words, "--cost-limit", "0", "--dry-run"]
+    assert "crawl 1 with this folder resumes" in run(tmp_path, *other)[0]
+    for more in (["--types", "csv"], [deep.url("/0.csv")]):
+        assert "crawl 2 with" in run(tmp_path, *other, *more)[0], "another crawl"
+    assert len(deep.log) == asked
+    said, _ = run(tmp_path, *words, "--cost-limit", "0")
+    assert "crawl 1 with this folder resumes" in said.splitlines()[0]
+    assert "It ends" not in said
+    assert said.splitlines()[-1].startswith("Done: 10 files found in 1,01")
+    paths = [path for path in deep.paths if path != "/robots.txt"]
+    assert len(paths) == len(set(paths)) == 1011
+    assert {line["crawl"] for line in manifest(tmp_path / "found")} == {1}
+
+
+def test_a_limit_is_no_reason_to_forget_known_files(deep: MockSite, tmp_path: Path) -> None:
+    """The crawl after a whole one asks for them before it ends for what a new one would cost."""
+    words = ["files", deep.url("/"), *FAST, "-s", "FOCUS_SEED=0", "--cost-limit"]
+    run(tmp_path, *words, "0")
+    asked = len(deep.log)
+    said, _ = run(tmp_path, *words, "20")
+    assert said.splitlines()[-1].endswith("or 0 for none, goes on.")
+    assert [line["state"] for line in manifest(tmp_path / "found") if line["crawl"] == 2] == ["same"] * 10
+    assert len(deep.log) < 2 * asked
 
 
 def test_sitemaps_are_left_alone_if_somebody_says_so(files: MockSite, tmp_path: Path) -> None:

@@ -40,8 +40,7 @@ _FEW, _VISITS = 60, 400  # pages that are fetched again and again, in so many re
 PRIVATE = "/private/"  # what robots.txt of the portal forbids
 SLOWLY = partial(pytest.param, marks=pytest.mark.slow)  # other parameters of a policy that is tried anyway
 LIVE = {
-    "CONCURRENT_REQUESTS": 1,
-    "FOCUS_MAX_INFLIGHT": 1,
+    "FOCUS_MAX_INFLIGHT": 1,  # and whatever Scrapy allows
     "ROBOTSTXT_OBEY": True,
     "RETRY_PRIORITY_ADJUST": 0,
     "COOKIES_ENABLED": False,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -119,6 +120,22 @@ def test_what_was_found_has_a_name() -> None:
         console.print(draw_panel(View(named, Finds(), Speed(1.0)), 100))
         assert f" requests, {said}" in progress(named)[0]
         assert said in console.file.getvalue()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("cost", "ends_in", "said"),
+    [
+        (63.4, 600, "the next one is expected to cost 63 requests"), (0.2, 101, "the next one is expected to cost 1 request"),
+        (2e5, 100, "the next one is expected to cost 200,000 requests; the crawl ends in 100, if none comes or is expected for less"),
+        (math.inf, 600, "the next one is expected to cost inf requests"),
+        (250.0, 0, "the next one is expected to cost 250 requests"), (63.4, None, ""), (None, 600, ""),
+    ],
+)  # fmt: skip
+def test_what_the_next_find_costs(cost: float | None, ends_in: int | None, said: str) -> None:
+    """Where there is a limit to it; and that the crawl ends soon, if it does."""
+    now = replace(Crawl(BreadthFirst(), frontier=memory_frontier).status(), cost=cost, ends_in=ends_in)
+    host: Any = SimpleNamespace(**{**vars(view(Finds()).host), "status": lambda best: now})
+    assert [line for line in progress(host) if "cost" in line] == ([said] if said else [])
 
 
 @settings(max_examples=40, deadline=None)
