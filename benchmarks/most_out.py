@@ -33,7 +33,7 @@ SCENARIOS: dict[str, dict[str, Any]] = {
     "64 at once": {"at_once": 64, "pages": 3000},
     "16 at once, callbacks of half a second": {"at_once": 16, "pages": 2000, "callback": 0.5},
     "64 at once, callbacks of half a second": {"at_once": 64, "pages": 2000, "callback": 0.5},
-    "100 hosts with a delay of half a second, 100 at once": {"at_once": 100, "pages": 20, "hosts": 100, "delay": 0.5},
+    "100 hosts with a delay of two seconds, 100 at once": {"at_once": 100, "pages": 8, "hosts": 100, "delay": 2.0},
     "100 hosts, 64 at once": {"at_once": 64, "pages": 30, "hosts": 100},
 }
 

@@ -16,6 +16,7 @@ from crawls import BREADTH_FIRST, Follower, crawl
 from mocksite import MockSite, Seen, tree_paths
 from scrapy import Request
 from scrapy.core.engine import ExecutionEngine
+from scrapy.exceptions import DropItem
 
 from scrapy_focus.core.outstanding import LEAST, most_out
 from scrapy_focus.engine import room
@@ -165,14 +166,20 @@ def test_pipelines_that_wait_hold_nothing_up(site: MockSite, monkeypatch: pytest
     assert Pipeline.most >= Waiting.until
 
 
-class Dropping:
-    """Drops items one after the other, each after a while that is no time."""
+class Taking:
+    """Takes items one after the other, each after a while that is no time."""
 
     async def process_item(self, item: Any) -> Any:
-        from scrapy.exceptions import DropItem
-
         for _ in range(room.TURNS // 2):
             await asyncio.sleep(0)
+        return item
+
+
+class Dropping(Taking):
+    """Drops them then."""
+
+    async def process_item(self, item: Any) -> Any:
+        await super().process_item(item)
         raise DropItem("like all others")
 
 
@@ -185,9 +192,10 @@ class Talkative(Follower):
         yield from super().parse(response)
 
 
-def test_pages_that_take_many_turns_do_not_wait(site: MockSite) -> None:
+@pytest.mark.parametrize("pipeline", [Taking, Dropping])
+def test_pages_that_take_many_turns_do_not_wait(site: MockSite, pipeline: type) -> None:
     """As long as something happens with them, they are about to be learned."""
-    settings = {**EIGHT, "FOCUS_POLICY": Counting, "CONCURRENT_ITEMS": 2, "ITEM_PIPELINES": {Dropping: 100}}
+    settings = {**EIGHT, "FOCUS_POLICY": Counting, "CONCURRENT_ITEMS": 2, "ITEM_PIPELINES": {pipeline: 100}}
     result = crawl(Talkative, settings, seeds=[site.url("/page/0/60")])
     assert len(site.paths) == 60
     assert max(out for out, _ in result.policy.choices) == 8 - 1
