@@ -31,6 +31,7 @@ BRANCHES = 10
 SCENARIOS: dict[str, dict[str, Any]] = {
     "16 at once": {"at_once": 16, "pages": 3000},
     "64 at once": {"at_once": 64, "pages": 3000},
+    "16 at once, 0.4 s more to each answer": {"at_once": 16, "pages": 900, "more": 0.4},
     "16 at once, callbacks of half a second": {"at_once": 16, "pages": 2000, "callback": 0.5},
     "64 at once, callbacks of half a second": {"at_once": 64, "pages": 2000, "callback": 0.5},
     "100 hosts with a delay of two seconds, 100 at once": {"at_once": 100, "pages": 8, "hosts": 100, "delay": 2.0},
@@ -39,16 +40,16 @@ SCENARIOS: dict[str, dict[str, Any]] = {
 
 
 async def serve(pipe: Connection) -> None:
-    """Answer on all loopback addresses: page K of N links to those below it."""
+    """Answer on all loopback addresses: page K of N links to those below it; the path says what to wait more, in s."""
 
     async def answer(reader: StreamReader, writer: StreamWriter) -> None:
         while line := await reader.readline():
             while (await reader.readline()).strip():
                 pass
-            await asyncio.sleep(random.uniform(LEAST, MOST))
-            _, k, n = line.split()[1].decode().split("/")
+            _, k, n, more = line.split()[1].decode().split("/")
+            await asyncio.sleep(random.uniform(LEAST, MOST) + float(more))
             below = range(BRANCHES * int(k) + 1, min(BRANCHES * int(k) + BRANCHES + 1, int(n)))
-            body = "".join(f'<li><a href="/{j}/{n}">page {j}</a></li>' for j in below).encode()
+            body = "".join(f'<li><a href="/{j}/{n}/{more}">page {j}</a></li>' for j in below).encode()
             head = f"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: {len(body)}\r\n\r\n"
             writer.write(head.encode() + body)
         writer.close()
@@ -71,7 +72,7 @@ def crawl(port: int, how: dict[str, Any], most_out: str) -> None:
         async def start(self) -> Any:
             self.pages, self.cpu = 0, process_time()
             for number in range(how.get("hosts", 1)):
-                yield Request(f"http://127.0.0.{number + 1}:{port}/0/{how['pages']}")
+                yield Request(f"http://127.0.0.{number + 1}:{port}/0/{how['pages']}/{how.get('more', 0)}")
 
         async def parse(self, response: Any) -> Any:
             self.pages += 1
