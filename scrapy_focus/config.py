@@ -76,6 +76,7 @@ class Config:
     max_inflight_per_slot: int = 0
     max_links: int = _LIMITS.links
     max_repeats: int = _LIMITS.repeats
+    most_out: int | None = None
     most_waiting: int | None = None
     seed: int | None = None
     log: str = ""
@@ -138,6 +139,7 @@ class Config:
             max_inflight_per_slot=_number(settings, "FOCUS_MAX_INFLIGHT_PER_SLOT", int) or 0,
             max_links=_limit(settings, "FOCUS_MAX_LINKS", _LIMITS.links),
             max_repeats=_limit(settings, "FOCUS_MAX_REPEATS", _LIMITS.repeats),
+            most_out=_number(settings, "FOCUS_MOST_OUT", int),
             most_waiting=_most_waiting(settings),
             seed=seed,
             log=_path(settings, "FOCUS_LOG"),
@@ -291,6 +293,7 @@ SETTINGS = (
     "FOCUS_MAX_INFLIGHT_PER_SLOT",
     "FOCUS_MAX_LINKS",
     "FOCUS_MAX_REPEATS",
+    "FOCUS_MOST_OUT",
     "FOCUS_MOST_WAITING",
     "FOCUS_OBEY",
     "FOCUS_PLATEAU",
@@ -553,7 +556,7 @@ def _goal(value: Any, targets: FilesGoal | None, topic: Any, structured: Structu
     return goal  # type: ignore[no-any-return]
 
 
-_NOT_SHARED = ("FOCUS_FRONTIER", "FOCUS_KILL_SAFE_FETCH", "FOCUS_REQUEST_PRIORITY")
+_NOT_SHARED = ("FOCUS_FRONTIER", "FOCUS_KILL_SAFE_FETCH", "FOCUS_MOST_OUT", "FOCUS_REQUEST_PRIORITY")
 
 
 def _cluster(settings: BaseSettings) -> str:

@@ -29,6 +29,7 @@ from scrapy_focus.config import Config
 from scrapy_focus.core.crawl import PART
 from scrapy_focus.core.errors import FocusError, StorageError
 from scrapy_focus.core.goal import noun_of
+from scrapy_focus.core.outstanding import most_out
 from scrapy_focus.core.printable import printable, printable_elsewhere, printable_logger, reason_of
 from scrapy_focus.core.types import State
 from scrapy_focus.downloadermiddlewares import install
@@ -44,6 +45,7 @@ from scrapy_focus.engine.marks import PICK, VISIT, WHY
 from scrapy_focus.engine.nearcopies import PARAMETERS, NearCopyFilter
 from scrapy_focus.engine.priorities import Priorities
 from scrapy_focus.engine.requests import MissingCallback, Requests, Unsendable, project_of
+from scrapy_focus.engine.room import Room
 from scrapy_focus.engine.signals import Signals
 from scrapy_focus.engine.slots import Slots, slot_name
 from scrapy_focus.engine.stats import Stats, persistence, summary
@@ -168,6 +170,7 @@ class FocusScheduler(BaseScheduler):
         self.closing = Closing(crawler, self.crawl.goal, resumable=self.crawl.is_kept)
         self.slots = Slots(crawler, limit=config.max_inflight_per_slot)
         self.inflight = InFlight(crawler, self.slots)
+        self.room = self._make_room(learns=policy.can("learn"))
         self.visits = self._make_visits()
         self.traps = Traps(config.limits(), self)
         self.near = self._make_near()
@@ -224,6 +227,18 @@ class FocusScheduler(BaseScheduler):
         if not self.config.ignore_parameters:
             return None
         return NearCopyFilter(self, self.links, None if self.job is None else self.job.folder / PARAMETERS)
+
+    def _make_room(self, *, learns: bool) -> Room | None:
+        """Return what bounds how many picks are out; ``None`` where nothing does, or the leader of a cluster."""
+        if self.config.most_out == 0 or self.crawl.where or not (learns or self.config.most_out):
+            return None
+        return Room(self.inflight, self.slots, most=self._most_out, ask_again=self._ask_again)
+
+    def _most_out(self) -> int:
+        """How many picks may be out now; what came back counts as learned, though its reward comes later."""
+        hosts = getattr(getattr(self.crawl, "frontier", None), "hosts", ())
+        most = self.config.most_out or most_out(self.counts["outcomes"] + len(self._owing), len(hosts))
+        return min(most, self.crawler.engine.downloader.total_concurrency or most)
 
     def _make_visits(self) -> Visits | None:
         if not self.crawl.comes_back:
@@ -561,6 +576,7 @@ class FocusScheduler(BaseScheduler):
         source = entry or self.inflight.page_of(request)
         if entry is not None:
             entry.yielded.discard(hash(request.url))
+            entry.quiet = 0
         if source is not None and source.returned and self.traps.refuses(request, source):
             return False
         seen = self.seen.has(request, entry)
@@ -621,6 +637,9 @@ class FocusScheduler(BaseScheduler):
                 return self.inflight.hand_out(entry, successor)
             self._successors.append((entry, successor))
         if 0 < self.config.max_inflight <= self._in_flight:
+            return None
+        if self.room is not None and not self.room.is_left(len(self._concluding)):
+            self._look_when_due()
             return None
         skipped = 0
         while skipped < _SKIPPED and (pick := self._choose()) is not None:
@@ -920,7 +939,8 @@ class FocusScheduler(BaseScheduler):
         """Let the engine ask again when the policy has something, a link is due or has its turn, or a host may be asked
         again; or let the crawl end, if that is never.
         """
-        times = [] if (changes := self.slots.changes_in()) is None else [changes]
+        changes = [self.slots.changes_in(), None if self.room is None else self.room.changes_in()]
+        times = [seconds for seconds in changes if seconds is not None]
         due, turn = self.crawl.next_due, self.crawl.next_turn
         if due is not None or turn is not None or not self._in_flight:
             status = self.crawl.status()

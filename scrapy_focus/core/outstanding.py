@@ -1,8 +1,9 @@
-"""How many picks may be out at once where several processes fetch for one crawl.
+"""How many picks may be out at once where the policy learns: few at the start of a crawl, more as it knows more.
 
 A pick is chosen with what is known by then. The more are out, downloading or laid ready, the less is known when the
 next is chosen. What that costs depends on the size of the crawl: 256 out double the requests of a crawl that needs
-three hundred, and cost little where it needs ten thousand.
+three hundred, and cost little where it needs ten thousand. One rule serves a crawl of one process, the leader of
+several, and simulations of both.
 """
 
 from __future__ import annotations

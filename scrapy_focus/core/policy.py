@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from scrapy_focus.core.types import Link, Outcome, Pick, Placement, Signal, State
 
 #: Methods that a policy may do without; what depends on them asks :meth:`Policy.can`.
-Ability = Literal["again", "due", "expected_cost", "expected_left", "hear", "know", "load", "save", "tables"]
+Ability = Literal[
+    "again", "due", "expected_cost", "expected_left", "hear", "know", "learn", "load", "save", "tables"
+]  # fmt: skip
 
 
 class Left(NamedTuple):
@@ -150,7 +152,8 @@ class Policy(ABC):
         """See what a pick brought back: once for each pick, after ``place`` for the links of its page.
 
         The outcome of a HEAD (``outcome.pick.method``) carries the reward that the page promises. It is earned when the
-        page is fetched.
+        page is fetched. For a policy that overrides this, fewer picks are out as long as little is known
+        (:func:`~scrapy_focus.core.outstanding.most_out`).
         """
 
     def again(self, outcome: Outcome) -> Placement | None:

@@ -120,8 +120,8 @@ class Entry:
 
     __slots__ = (
         "also", "coming", "failure", "first", "found", "holds_slot", "is_copy", "items", "known", "leads_to", "links",
-        "noindex", "parsed_from", "pick", "request", "response", "sent", "since", "slot", "spider_error", "stopped",
-        "verdict", "visited", "yielded",
+        "noindex", "parsed_from", "pick", "quiet", "request", "response", "sent", "since", "slot", "spider_error",
+        "stopped", "verdict", "visited", "waits", "yielded",
     )  # fmt: skip
 
     def __init__(self, pick: Pick, since: float) -> None:
@@ -148,6 +148,8 @@ class Entry:
         self.known: list[int] = []  # keys of further links of the page, whose URLs were seen before
         self.also: list[int] = []  # keys of the requests that it was redirected to
         self.leads_to: int | None = None  # key of one that was seen before, to which it was redirected last
+        self.quiet = 0  # turns of the event loop since its page was seen to do something, as far as somebody counts
+        self.waits = False  # whether that are so many that its callback or a pipeline waits for something
         self.yielded: set[int] = set()  # hashes of URLs that its page asks for, and the engine has not handed on yet
 
     @property
@@ -332,9 +334,12 @@ class InFlight:
         _, worth = self.worth.pop(id(item), (None, 1.0))
         if (entry := self.find(response)) is not None:
             entry.items += worth
+            entry.quiet = 0
 
-    def _on_dropped(self, item: Any) -> None:
+    def _on_dropped(self, item: Any, response: Any) -> None:
         self.worth.pop(id(item), None)
+        if (entry := self.find(response)) is not None:
+            entry.quiet = 0
 
     def _on_spider_error(self, response: Any) -> None:
         if (entry := self.find(response)) is not None:

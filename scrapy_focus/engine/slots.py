@@ -63,6 +63,10 @@ class Slots:
         old = self._latency.get(slot, latency)
         self._latency[slot] = old + 0.2 * (latency - old)
 
+    def is_delayed(self, slot: str) -> bool:
+        """Whether some time passes between two requests to a slot."""
+        return self._most(slot)[1] > 0
+
     def put_off(self, slot: str, seconds: float) -> bool:
         """Hand nothing out to a slot for so long, or longer if that was said before; whether this is news."""
         until = monotonic() + seconds

@@ -19,6 +19,7 @@ import numpy as np
 from scrapy_focus.core.budget import Budget
 from scrapy_focus.core.crawl import Crawl
 from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.core.outstanding import most_out
 from scrapy_focus.core.types import State
 from scrapy_focus.frontiers.memory import memory_frontier
 from scrapy_focus.policies.tagpath.oracles import Informed
@@ -92,9 +93,10 @@ def simulate(
         nothing is left. A policy that fetches pages again needs one, or a stop rule. At a rate, links wait for their
         turns as they do live.
     concurrency
-        Picks in flight at most. With 1, a simulation chooses what a live crawl with ``FOCUS_MAX_INFLIGHT = 1`` does,
-        if goal, mission, seed and spider are equal. Or how many are out with several workers, in flight or laid ready:
-        :class:`~scrapy_focus.replay.leases.Leases`.
+        Picks in flight at most; where the policy learns, no more than
+        :func:`~scrapy_focus.core.outstanding.most_out` says, as live. With 1, a simulation chooses what a live crawl
+        with ``FOCUS_MAX_INFLIGHT = 1`` does, if goal, mission, seed and spider are equal. Or how many are out by
+        another rule, or with several workers, in flight or laid ready: :class:`~scrapy_focus.replay.leases.Leases`.
     latency
         Seconds that each request takes, or a :class:`~scrapy_focus.replay.latency.Latency`. With several in flight,
         outcomes come back when their last request is answered, so learning lags as it does live.
@@ -186,7 +188,8 @@ def simulate(
         knows=crawl.knows if crawl.comes_back else None,
     )  # fmt: skip
     network = np.random.default_rng(None if seed is None else [seed, 1])
-    leases = concurrency if isinstance(concurrency, Leases) else Leases(slots=concurrency)
+    rule = most_out if policy.can("learn") else None
+    leases = concurrency if isinstance(concurrency, Leases) else Leases(slots=concurrency, most_out=rule)
     run = _Run(crawl, answers, clock, latency if callable(latency) else Constant(latency), network, Desk(leases))
     seeds = policy.seeds() if isinstance(policy, Informed) else None
     try:

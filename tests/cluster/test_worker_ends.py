@@ -130,6 +130,14 @@ def test_a_leader_needs_a_folder(site: MockSite) -> None:
     assert not site.log
 
 
+def test_the_leader_alone_bounds_what_is_out(site: MockSite, tmp_path: Path) -> None:
+    """Workers take what they lease, and a bound of their own is a mistake."""
+    result = share(Follower, tmp_path / "1", seeds=[site.url("/page/0/20")])
+    assert [worker.scheduler.room for worker in result.workers] == [None, None]
+    with pytest.raises(ConfigError, match="FOCUS_MOST_OUT does not work"):
+        share(Follower, tmp_path / "2", {"FOCUS_MOST_OUT": 4}, seeds=[site.url("/ok")])
+
+
 def test_workers_of_one_machine_may_begin_at_once(tmp_path: Path) -> None:
     """The add-on makes the folder that Scrapy's own extensions make too, and fail to if another process just did."""
     folder = tmp_path / "jobs" / "1"

@@ -119,6 +119,19 @@ def test_a_host_stays_with_a_worker_while_one_of_its_picks_is_out() -> None:
     assert desk.closed() == {"b"}
 
 
+def test_a_policy_that_learns_has_few_out_at_first(tmp_path: Path) -> None:
+    """As live, where only a number is given; with leases, as many are out as these say."""
+    site = flat(tmp_path, 150)
+    learns, ruled, free = Counting(), Counting(), Counting()
+    simulate(learns, FilesGoal(), site, concurrency=64, latency=LogNormal(1.0))
+    simulate(ruled, FilesGoal(), site, concurrency=Leases(slots=64, most_out=most_out), latency=LogNormal(1.0))
+    simulate(free, FilesGoal(), site, concurrency=Leases(slots=64), latency=LogNormal(1.0))
+    assert learns.chosen == ruled.chosen
+    assert all(out <= most_out(known) for known, out in learns.chosen)
+    assert max(out for _, out in learns.chosen) > 2 * LEAST
+    assert max(out for _, out in free.chosen) == 64
+
+
 def test_one_host_is_crawled_by_one_worker(tmp_path: Path) -> None:
     """However many there are; many hosts use all of them."""
     leases = Leases(workers=8, slots=2)

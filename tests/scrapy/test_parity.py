@@ -131,8 +131,24 @@ def test_live_and_simulated_crawls_are_the_same(
     recorded: tuple[SiteServer, RecordedSite], tmp_path: Path, policy: type[Policy], params: dict[str, Any]
 ) -> None:
     """HEADs, redirects and retries included; the live crawl spends one request more, on robots.txt."""
+    check_same(recorded, tmp_path, policy, params)
+
+
+def test_one_concurrent_request_will_do(recorded: tuple[SiteServer, RecordedSite], tmp_path: Path) -> None:
+    """For a policy that learns: the page before is learned when the next one is chosen."""
+    check_same(recorded, tmp_path, BranchingBandit, {}, FOCUS_MAX_INFLIGHT=0)
+
+
+def check_same(
+    recorded: tuple[SiteServer, RecordedSite],
+    tmp_path: Path,
+    policy: type[Policy],
+    params: dict[str, Any],
+    **settings: Any,
+) -> None:
+    """Fail unless a live crawl and a simulated one make the same requests."""
     server, site = recorded
-    seen = live(server, tmp_path, policy, params)
+    seen = live(server, tmp_path, policy, params, **settings)
     goal = FilesGoal(stored=True)
     harvest = simulate(policy(**params), goal, site, budget=BUDGET - 1, seed=5)
     urls = ["/" + site.urls[page].removeprefix(server.url) for page in harvest.pages[1:]]

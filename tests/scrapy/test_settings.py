@@ -140,6 +140,8 @@ def test_the_log_says_what_is_active(site: MockSite) -> None:
         ({"FOCUS_BUDGET_REQUESTS": -1}, "FOCUS_BUDGET_REQUESTS is -1"),
         ({"FOCUS_BUDGET_SECONDS": "1h"}, "FOCUS_BUDGET_SECONDS is '1h'; it takes a number"),
         ({"FOCUS_SEED": "x"}, "FOCUS_SEED is 'x'"),
+        ({"FOCUS_MOST_OUT": "few"}, "FOCUS_MOST_OUT is 'few'; it takes a whole number from 0"),
+        ({"FOCUS_MAX_OUT": 8}, "did you mean FOCUS_MOST_OUT?"),
         ({"FOCUS_MOST_WAITING": "few"}, "FOCUS_MOST_WAITING is 'few'; it takes a whole number from 0"),
         (
             {"FOCUS_MOST_WAITING": 9, "FOCUS_MAX_INFLIGHT": 0, "CONCURRENT_REQUESTS": 10},
