@@ -1,14 +1,18 @@
-"""The default policy next to the crawlers of the SB-CLASSIFIER paper, on recorded sites.
+"""The default policy next to the crawlers of the SB-CLASSIFIER paper and the link floor, on recorded sites.
 
-Measured: requests until 90 % of the targets in simulated crawls; HEADs, redirects and dead links count, nothing is left out
-for its extension. A crawl ends there, so what it would find later is not measured. Runs are kept in a file as they end, and
-none is made twice; tables are made of the file. ::
+Measured: requests until 50, 75, 90 and 95 % of the targets in simulated crawls; HEADs, redirects and dead links count. Nothing
+is left out for its extension, as in the paper; with ``--people`` pictures, styles and the like are never asked for, by no policy,
+as people crawl. A crawl ends at 95 %, so what it would find later is not measured. Runs are kept in a file as they end, and none
+is made twice; tables are made of the file. Files of an earlier version have only requests until 90 %: they can be read, and the
+same command adds the runs that measure more, which then count in their place. ::
 
     python benchmarks/sites.py fetch sklearn2 lily
     python benchmarks/sites.py record sklearn2 lily
     python benchmarks/branching.py run sites/sklearn2.sqlite sites/lily.sqlite --output runs.jsonl
+    python benchmarks/branching.py run sites/sklearn2.sqlite sites/lily.sqlite --output runs.jsonl --people
     python benchmarks/branching.py run profiles/*.sqlite --output runs.jsonl --policies default SB-CLASSIFIER
     python benchmarks/branching.py tables runs.jsonl
+    python benchmarks/branching.py tables runs.jsonl --share 0.5
     python benchmarks/branching.py run sites/*.sqlite --output parts.jsonl --seeds 5 --policies default parts SB-CLASSIFIER
     python benchmarks/branching.py run sites/*.sqlite --output flight.jsonl --seeds 5 --policies default --in-flight 16
 """
@@ -36,20 +40,24 @@ from scrapy_focus.policies.branching.policy import BranchingBandit
 from scrapy_focus.recordings.format import RecordedSite
 from scrapy_focus.replay.simulate import simulate
 from scrapy_focus.replay.truth import SiteTruth
+from scrapy_focus.web.mime import blocked_extensions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from scrapy_focus.core.types import Outcome
 
-SHARE = 0.9  # of the targets, until which requests are counted
-DIFFER = 0.1  # sites on which FOCUSED, SB-CLASSIFIER and BFS differ by more than this have something to learn
+SHARES = (0.5, 0.75, 0.9, 0.95)  # of the targets, until which requests are counted
+SHARE = 0.9  # the one of the tables, where no other is given
+DIFFER = 0.1  # there is something to learn on sites where the link floor or any policy is so much below BFS
+FLOOR = "LINK-FLOOR"
 POLICIES = {
     "default": "BranchingBandit",
     "SB-CLASSIFIER": "TagPath:blocked=()",
     "FOCUSED": "FOCUSED",
     "BFS": "BFS",
     "RANDOM": "RANDOM",
+    FLOOR: FLOOR,
     "OMNISCIENT": "OMNISCIENT",
 }
 PARTS = {  # the default policy with one part left out, or otherwise
@@ -62,7 +70,7 @@ PARTS = {  # the default policy with one part left out, or otherwise
     "no cold start": "BranchingBandit:targets=()",
     "bytes saved": "BranchingBandit:unit='bytes'",
 }
-NO_CHANCE = ("FOCUSED", "BFS", "OMNISCIENT")  # for which one seed is all
+NO_CHANCE = ("FOCUSED", "BFS", FLOOR, "OMNISCIENT")  # for which one seed is all
 Run = dict[str, Any]
 
 
@@ -87,37 +95,52 @@ class Until(Plateau):
         return targets >= self.targets
 
 
-_known: dict[Path, tuple[RecordedSite, SiteTruth]] = {}  # of this process: the last site
+_known: dict[tuple[Path, bool], tuple[RecordedSite, SiteTruth]] = {}  # of this process: the last site
 
 
-def crawl(path: Path, label: str, text: str, seed: int, in_flight: int) -> Run:
-    """Crawl until enough is found, and say what that took."""
-    if path not in _known:
+def crawl(path: Path, label: str, text: str, seed: int, in_flight: int, people: bool) -> Run:
+    """Crawl until enough is found, and say what that took; ``None`` for a share that was not reached."""
+    ignored = blocked_extensions(FilesGoal().types) if people else ()
+    if (path, people) not in _known:
         _known.clear()
         site = RecordedSite(path)
-        _known[path] = site, SiteTruth(site, FilesGoal(), ignored=())
-    site, truth = _known[path]
+        _known[path, people] = site, SiteTruth(site, FilesGoal(), ignored=ignored)
+    site, truth = _known[path, people]
     whole = truth.exhaustive
     started = process_time()
     harvest = simulate(
-        PolicySpec.parse(text).make(), FilesGoal(), site, seed=seed, ignored=(), truth=truth,
-        stop=Until(math.ceil(SHARE * whole.worth)), concurrency=in_flight, latency=float(in_flight > 1),
+        PolicySpec.parse(text).make(), FilesGoal(), site, seed=seed, ignored=ignored, truth=truth,
+        stop=Until(math.ceil(max(SHARES) * whole.worth)), concurrency=in_flight, latency=float(in_flight > 1),
     )  # fmt: skip
-    reached = harvest.found >= SHARE * whole.worth
-    at = int(np.argmax(reached))
+    reached = [harvest.found >= share * whole.worth for share in SHARES]
+    at = [int(np.argmax(each)) if each.any() else None for each in reached]
+    last = at[SHARES.index(SHARE)]
     return {
-        "site": path.stem, "policy": label, "spec": text, "seed": seed, "in_flight": in_flight,
-        "requests": at if reached.any() else None, "targets": whole.worth, "all": whole.requests,
-        "waste": int(harvest.other_bytes[at]),
+        "site": path.stem, "policy": label, "spec": text, "seed": seed, "in_flight": in_flight, "people": people,
+        "requests": dict(zip(map(str, SHARES), at, strict=True)), "targets": whole.worth, "all": whole.requests,
+        "waste": int(harvest.other_bytes[-1 if last is None else last]),
         "cpu": process_time() - started,
     }  # fmt: skip
 
 
-def run(paths: Sequence[Path], policies: Sequence[str], seeds: int, in_flight: int, output: Path, jobs: int) -> None:
+def run(
+    paths: Sequence[Path],
+    policies: Sequence[str],
+    seeds: int,
+    in_flight: int,
+    output: Path,
+    jobs: int,
+    *,
+    people: bool = False,
+) -> None:
     """Make all runs that the file has not, site by site, and add each to it as it ends."""
-    done = {(each["site"], each["spec"], each["seed"], each["in_flight"]) for each in read(output)}
+    done = {
+        (each["site"], each["spec"], each["seed"], each["in_flight"], each["people"])
+        for each in read(output)
+        if len(each["requests"]) == len(SHARES)
+    }
     tasks = [
-        (path, label, (POLICIES | PARTS).get(label, label), seed, in_flight)
+        (path, label, (POLICIES | PARTS).get(label, label), seed, in_flight, people)
         for path in paths
         for label in [each for name in policies for each in (PARTS if name == "parts" else [name])]
         for seed in range(1 if label in NO_CHANCE else seeds)
@@ -132,45 +155,83 @@ def run(paths: Sequence[Path], policies: Sequence[str], seeds: int, in_flight: i
 
 
 def read(path: Path) -> list[Run]:
-    """Return the runs of a file, none if there is no file."""
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+    """Return the runs of a file, none if there is no file; of equal ones that which measures most.
+
+    Runs of an earlier version have the requests until 90 % alone, and leave nothing out.
+    """
+    found: dict[tuple[Any, ...], Run] = {}
+    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
+        each = {"people": False, **json.loads(line)}
+        if not isinstance(each["requests"], dict):
+            each["requests"] = {str(SHARE): each["requests"]}
+        key = (each["site"], each["policy"], each["spec"], each["seed"], each["in_flight"], each["people"])
+        if len(each["requests"]) >= len(found.get(key, each)["requests"]):
+            found[key] = each
+    return list(found.values())
 
 
-def tables(runs: Sequence[Run]) -> None:
-    """Print requests, overhead and the ratio to SB-CLASSIFIER of each policy on each site, and the geometric means."""
+def tables(runs: Sequence[Run], share: float = SHARE) -> None:
+    """Print the tables of :func:`show`: of crawls that leave nothing out, and of those as people crawl."""
+    for title, people in (("Nothing left out", False), ("As people crawl", True)):
+        if kept := [each for each in runs if each["people"] is people and str(share) in each["requests"]]:
+            print(f"\n## {title}: to {share:.0%} of the targets")
+            show(kept, share)
+
+
+def show(runs: Sequence[Run], share: float) -> None:
+    """Print requests, overhead, spread and ratios of each policy on each site, and the geometric means of the ratios.
+
+    The ratios are to SB-CLASSIFIER and to the link floor. The spread is the standard deviation over seeds, in percent
+    of the mean.
+    """
     by: dict[tuple[str, str], list[Run]] = defaultdict(list)
     for each in runs:
-        by[each["site"], each["policy"]].append(each)
+        by[each["site"], each["policy"]].append({**each, "requests": each["requests"][str(share)], "share": share})
     sites = list(dict.fromkeys(each["site"] for each in runs))
     policies = list(dict.fromkeys([*POLICIES, *(each["policy"] for each in runs)]))
     policies = [policy for policy in policies if any((site, policy) in by for site in sites)]
-    for title, cell in (("requests", _requests), ("overhead", _overhead), ("ratio", _ratio)):
+    for title, cell, baseline in (
+        ("requests", _requests, ""),
+        ("overhead", _overhead, ""),
+        ("spread over seeds, %", _spread, ""),
+        ("ratio to SB-CLASSIFIER", _ratio, "SB-CLASSIFIER"),
+        ("ratio to the link floor", _ratio, FLOOR),
+    ):
         print(f"\n{title}\n\n| site | URLs | targets | {' | '.join(policies)} |\n|---|--:|--:|{'--:|' * len(policies)}")
         for site in sites:
             one = next(each for each in runs if each["site"] == site)
-            cells = [cell(by[site, policy], by[site, "SB-CLASSIFIER"]) for policy in policies]
+            cells = [cell(by[site, policy], by[site, baseline]) for policy in policies]
             print(f"| {site} | {one['all']:,} | {one['targets']:,.0f} | {' | '.join(cells)} |")
     print()
-    for policy in policies:
+    for baseline, policy in [(baseline, policy) for baseline in ("SB-CLASSIFIER", FLOOR) for policy in policies]:
         for name, group in (("something to learn", True), ("nothing to learn", False)):
-            compared = [site for site in sites if by[site, policy] and by[site, "SB-CLASSIFIER"]]
-            means = [
-                (_mean(by[site, policy]), _mean(by[site, "SB-CLASSIFIER"]))
-                for site in compared
-                if differs(by, site) is group
+            compared = [
+                (_mean(by[site, policy]), _mean(by[site, baseline]))
+                for site in sites
+                if by[site, policy] and by[site, baseline] and differs(by, site) is group
             ]
-            ratios = [mine / its for mine, its in means if math.isfinite(mine) and math.isfinite(its)]
+            ratios = [mine / its for mine, its in compared if its and math.isfinite(mine) and math.isfinite(its)]
             if ratios:
                 geometric = math.exp(statistics.fmean(map(math.log, ratios)))
+                never = f", {len(compared) - len(ratios)} more not in all seeds" if len(ratios) < len(compared) else ""
                 print(
-                    f"{policy}, {len(ratios)} sites with {name}: {geometric:.3f}, {min(ratios):.2f} to {max(ratios):.2f}"
+                    f"{policy} to {baseline}, {len(ratios)} sites with {name}: {geometric:.3f}, {min(ratios):.2f} to "
+                    f"{max(ratios):.2f}{never}"
                 )
 
 
-def differs(by: dict[tuple[str, str], list[Run]], site: str) -> bool | None:
-    """Whether FOCUSED, SB-CLASSIFIER and BFS differ on a site, relative to the least; ``None`` where not all of them ran."""
-    runs = [by[site, policy] for policy in ("FOCUSED", "SB-CLASSIFIER", "BFS")]
-    return max(map(_mean, runs)) > (1 + DIFFER) * min(map(_mean, runs)) if all(runs) else None
+def differs(by: Mapping[tuple[str, str], Sequence[Run]], site: str) -> bool | None:
+    """Whether there is something to learn on a site: the link floor or any policy is 10 % below breadth-first.
+
+    OMNISCIENT is no policy in this sense, as it follows no links. ``None`` where breadth-first, or all else, is missing.
+    """
+    breadth = by.get((site, "BFS"))
+    others = [
+        _mean(runs)
+        for (where, policy), runs in by.items()
+        if where == site and runs and policy not in ("BFS", "OMNISCIENT")
+    ]
+    return min(others) <= (1 - DIFFER) * _mean(breadth) if breadth and others else None
 
 
 def _mean(runs: Sequence[Run]) -> float:
@@ -181,7 +242,7 @@ def _numbers(runs: Sequence[Run]) -> Iterator[float]:
     return (math.inf if each["requests"] is None else each["requests"] for each in runs)
 
 
-def _requests(runs: Sequence[Run], _: Sequence[Run], less: float = 0.0) -> str:
+def _requests(runs: Sequence[Run], _: Sequence[Run] = (), less: float = 0.0) -> str:
     numbers = [number - less for number in _numbers(runs)]
     if len(numbers) < 2:
         return f"{numbers[0]:,.0f}" if numbers else ""
@@ -194,11 +255,18 @@ def _requests(runs: Sequence[Run], _: Sequence[Run], less: float = 0.0) -> str:
 
 
 def _overhead(runs: Sequence[Run], baseline: Sequence[Run]) -> str:
-    return _requests(runs, baseline, SHARE * runs[0]["targets"]) if runs else ""
+    return _requests(runs, baseline, runs[0]["share"] * runs[0]["targets"]) if runs else ""
+
+
+def _spread(runs: Sequence[Run], _: Sequence[Run]) -> str:
+    numbers = list(_numbers(runs))
+    if len(numbers) < 2 or math.inf in numbers:
+        return ""
+    return f"{100 * statistics.stdev(numbers) / statistics.fmean(numbers):.1f}"
 
 
 def _ratio(runs: Sequence[Run], baseline: Sequence[Run]) -> str:
-    return f"{_mean(runs) / _mean(baseline):.2f}" if runs and baseline else ""
+    return f"{_mean(runs) / _mean(baseline):.2f}" if runs and baseline and _mean(baseline) else ""
 
 
 def main() -> None:
@@ -214,13 +282,18 @@ def main() -> None:
     subparser.add_argument("--in-flight", type=int, default=1)
     subparser.add_argument("--output", type=Path, default=Path("branching.jsonl"))
     subparser.add_argument("--jobs", type=int, default=2)
+    subparser.add_argument("--people", action="store_true", help="never ask for pictures, styles and the like")
     subparser = commands.add_parser("tables")
     subparser.add_argument("file", type=Path)
+    subparser.add_argument("--share", type=float, choices=SHARES, default=SHARE, help="of the targets (default 0.9)")
     options = parser.parse_args()
     if options.command == "tables":
-        tables(read(options.file))
+        tables(read(options.file), options.share)
     else:
-        run(options.paths, options.policies, options.seeds, options.in_flight, options.output, options.jobs)
+        run(
+            options.paths, options.policies, options.seeds, options.in_flight, options.output, options.jobs,
+            people=options.people,
+        )  # fmt: skip
 
 
 if __name__ == "__main__":

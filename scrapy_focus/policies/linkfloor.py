@@ -227,7 +227,7 @@ class _Paths:
             i = int(before[(self._distance[before] == distance - 1) & ~self._visited[before]].min())
         return i
 
-    def _come_near(self, numbers: NDArray[np.int64]) -> None:
+    def _come_near(self, numbers: NDArray[np.integer]) -> None:
         """One request is enough for these URLs now, and fewer than before for what is behind them."""
         distance = 1
         while len(near := numbers[(self._distance[numbers] > distance) & ~self._visited[numbers]]):
@@ -252,11 +252,12 @@ class _Edges(NamedTuple):
         """Return those of one URL."""
         return self.to[self.ends[i] : self.ends[i + 1]]
 
-    def of(self, numbers: NDArray[np.int64]) -> NDArray[np.int32]:
+    def of(self, numbers: NDArray[np.integer]) -> NDArray[np.int32]:
         """Return those of several, one after the other, as often as they are there."""
         counts = self.ends[numbers + 1] - self.ends[numbers]
         skipped = self.ends[numbers] - (counts.cumsum() - counts)
-        return self.to[np.repeat(skipped, counts) + np.arange(counts.sum())]
+        found: NDArray[np.int32] = self.to[np.repeat(skipped, counts) + np.arange(counts.sum())]
+        return found
 
     def turned(self, n: int) -> _Edges:
         """Return which URLs lead to each of ``n`` URLs, in ascending order."""
