@@ -99,6 +99,16 @@ SITES = {
         ),
         Site(name="nsis", packages=("nsis-doc", "nsis-common"), root=".", start=f"/{_DOC}/nsis/Docs/Chapter1.html"),
         Site(name="pcbrnd", packages=("pcb-rnd-doc",), root=f"{_DOC}/pcb-rnd"),
+        Site(
+            name="swig",
+            packages=("swig4.0-examples",),
+            root=f"{_DOC}/swig4.0-examples/Examples",
+            types={  # as Apache has them
+                **dict.fromkeys((".c", ".cpp", ".cxx", ".h"), "text/x-c"),
+                ".java": "text/x-java-source",
+            },
+        ),
+        Site(name="tomcat", packages=("tomcat10-examples",), root="usr/share/tomcat10-examples/examples"),
     )
 }
 
