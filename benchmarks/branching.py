@@ -1,14 +1,18 @@
-"""The default policy next to the crawlers of the SB-CLASSIFIER paper, on recorded sites.
+"""The default policy next to the crawlers of the SB-CLASSIFIER paper and the link floor, on recorded sites.
 
-Measured: requests until 90 % of the targets in simulated crawls; HEADs, redirects and dead links count, nothing is left out
-for its extension. A crawl ends there, so what it would find later is not measured. Runs are kept in a file as they end, and
-none is made twice; tables are made of the file. ::
+Measured: requests until 50, 75, 90 and 95 % of the targets in simulated crawls; HEADs, redirects and dead links count. Nothing
+is left out for its extension, as in the paper; with ``--people`` pictures, styles and the like are never asked for, by no policy,
+as people crawl. A crawl ends at 95 %, so what it would find later is not measured. Runs are kept in a file as they end, and none
+is made twice; tables are made of the file. Files of an earlier version have only requests until 90 %: they can be read, and the
+same command adds the runs that measure more, which then count in their place. ::
 
     python benchmarks/sites.py fetch sklearn2 lily
     python benchmarks/sites.py record sklearn2 lily
     python benchmarks/branching.py run sites/sklearn2.sqlite sites/lily.sqlite --output runs.jsonl
+    python benchmarks/branching.py run sites/sklearn2.sqlite sites/lily.sqlite --output runs.jsonl --people
     python benchmarks/branching.py run profiles/*.sqlite --output runs.jsonl --policies default SB-CLASSIFIER
     python benchmarks/branching.py tables runs.jsonl
+    python benchmarks/branching.py tables runs.jsonl --share 0.5
     python benchmarks/branching.py run sites/*.sqlite --output parts.jsonl --seeds 5 --policies default parts SB-CLASSIFIER
     python benchmarks/branching.py run sites/*.sqlite --output flight.jsonl --seeds 5 --policies default --in-flight 16 64
     python benchmarks/branching.py run sites/*.sqlite --output flight.jsonl --seeds 5 --policies default --in-flight 1 16 64 \
@@ -27,7 +31,7 @@ from collections import defaultdict
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from time import process_time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -42,20 +46,24 @@ from scrapy_focus.replay.latency import LogNormal
 from scrapy_focus.replay.leases import Leases
 from scrapy_focus.replay.simulate import simulate
 from scrapy_focus.replay.truth import SiteTruth
+from scrapy_focus.web.mime import blocked_extensions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from scrapy_focus.core.types import Outcome
 
-SHARE = 0.9  # of the targets, until which requests are counted
-DIFFER = 0.1  # sites on which FOCUSED, SB-CLASSIFIER and BFS differ by more than this have something to learn
+SHARES = (0.5, 0.75, 0.9, 0.95)  # of the targets, until which requests are counted
+SHARE = 0.9  # the one of the tables, where no other is given
+DIFFER = 0.1  # there is something to learn on sites where the link floor or any policy is so much below BFS
+FLOOR = "LINK-FLOOR"
 POLICIES = {
     "default": "BranchingBandit",
     "SB-CLASSIFIER": "TagPath:blocked=()",
     "FOCUSED": "FOCUSED",
     "BFS": "BFS",
     "RANDOM": "RANDOM",
+    FLOOR: FLOOR,
     "OMNISCIENT": "OMNISCIENT",
 }
 PARTS = {  # the default policy with one part left out, or otherwise
@@ -68,7 +76,7 @@ PARTS = {  # the default policy with one part left out, or otherwise
     "no cold start": "BranchingBandit:targets=()",
     "bytes saved": "BranchingBandit:unit='bytes'",
 }
-NO_CHANCE = ("FOCUSED", "BFS", "OMNISCIENT")  # for which one seed is all
+NO_CHANCE = ("FOCUSED", "BFS", FLOOR, "OMNISCIENT")  # for which one seed is all
 Run = dict[str, Any]
 
 
@@ -93,6 +101,15 @@ class Until(Plateau):
         return targets >= self.targets
 
 
+class Way(NamedTuple):
+    """How a crawl is made."""
+
+    in_flight: int = 1
+    sigma: float = 0.0  # spread of log-normal latencies
+    most_out: str = "any"  # the rule for what is out
+    people: bool = False  # whether pictures, styles and the like are never asked for
+
+
 def rule_of(text: str) -> Callable[[int, int], int] | None:
     """Return what says how many picks may be out: ``any``, ``rule`` for the built-in one, or ``K+n/D``."""
     if text in ("any", "rule"):
@@ -101,43 +118,51 @@ def rule_of(text: str) -> Callable[[int, int], int] | None:
     return lambda outcomes, _: int(first) + outcomes // int(divisor)
 
 
-_known: dict[Path, tuple[RecordedSite, SiteTruth]] = {}  # of this process: the last site
+ALONE = Way()
+_known: dict[tuple[Path, bool], tuple[RecordedSite, SiteTruth]] = {}  # of this process: the last site
 
 
-def crawl(path: Path, label: str, text: str, seed: int, in_flight: int, sigma: float, rule: str) -> Run:
-    """Crawl until enough is found, and say what that took."""
-    if path not in _known:
+def crawl(path: Path, label: str, text: str, seed: int, way: Way) -> Run:
+    """Crawl until enough is found, and say what that took; ``None`` for a share that was not reached."""
+    ignored = blocked_extensions(FilesGoal().types) if way.people else ()
+    if (path, way.people) not in _known:
         _known.clear()
         site = RecordedSite(path)
-        _known[path] = site, SiteTruth(site, FilesGoal(), ignored=())
-    site, truth = _known[path]
+        _known[path, way.people] = site, SiteTruth(site, FilesGoal(), ignored=ignored)
+    site, truth = _known[path, way.people]
     whole = truth.exhaustive
     started = process_time()
     harvest = simulate(
-        PolicySpec.parse(text).make(), FilesGoal(), site, seed=seed, ignored=(), truth=truth,
-        stop=Until(math.ceil(SHARE * whole.worth)), concurrency=Leases(slots=in_flight, most_out=rule_of(rule)),
-        latency=0.0 if in_flight == 1 else LogNormal(1.0, sigma),
+        PolicySpec.parse(text).make(), FilesGoal(), site, seed=seed, ignored=ignored, truth=truth,
+        stop=Until(math.ceil(max(SHARES) * whole.worth)),
+        concurrency=Leases(slots=way.in_flight, most_out=rule_of(way.most_out)),
+        latency=0.0 if way.in_flight == 1 else LogNormal(1.0, way.sigma),
     )  # fmt: skip
-    reached = harvest.found >= SHARE * whole.worth
-    at = int(np.argmax(reached))
+    reached = [harvest.found >= share * whole.worth for share in SHARES]
+    at = [int(np.argmax(each)) if each.any() else None for each in reached]
+    last = at[SHARES.index(SHARE)]
     return {
-        "site": path.stem, "policy": label, "spec": text, "seed": seed, "in_flight": in_flight, "sigma": sigma,
-        "most_out": rule, "requests": at if reached.any() else None,
-        "half": int(np.argmax(harvest.found >= whole.worth / 2)), "targets": whole.worth, "all": whole.requests,
-        "waste": int(harvest.other_bytes[at]),
-        "seconds": float(harvest.seconds[at]), "cpu": process_time() - started,
+        "site": path.stem, "policy": label, "spec": text, "seed": seed, **way._asdict(),
+        "requests": dict(zip(map(str, SHARES), at, strict=True)), "targets": whole.worth, "all": whole.requests,
+        "waste": int(harvest.other_bytes[-1 if last is None else last]),
+        "seconds": float(harvest.seconds[-1 if last is None else last]), "cpu": process_time() - started,
     }  # fmt: skip
 
 
-def run(paths: Sequence[Path], policies: Sequence[str], flights: Sequence[tuple[int, float, str]], **how: Any) -> None:
+def run(
+    paths: Sequence[Path], policies: Sequence[str], ways: Sequence[Way], *, seeds: int, output: Path, jobs: int
+) -> None:
     """Make all runs that the file has not, site by site, and add each to it as it ends."""
-    seeds, output, jobs = how["seeds"], how["output"], how["jobs"]
-    done = {(each["site"], each["spec"], each["seed"], *flight_of(each)) for each in read(output)}
+    done = {
+        (each["site"], each["spec"], each["seed"], way_of(each))
+        for each in read(output)
+        if len(each["requests"]) == len(SHARES)
+    }
     tasks = [
-        (path, label, (POLICIES | PARTS).get(label, label), seed, *flight)
+        (path, label, (POLICIES | PARTS).get(label, label), seed, way)
         for path in paths
         for label in [each for name in policies for each in (PARTS if name == "parts" else [name])]
-        for flight in flights
+        for way in ways
         for seed in range(1 if label in NO_CHANCE else seeds)
     ]
     left = [task for task in tasks if (task[0].stem, *task[2:]) not in done]
@@ -149,51 +174,90 @@ def run(paths: Sequence[Path], policies: Sequence[str], flights: Sequence[tuple[
             print(f"{number}/{len(left)} {made['site']} {made['policy']} {made['seed']}", file=sys.stderr)
 
 
-def flight_of(made: Run) -> tuple[int, float, str]:
-    """Return how many were in flight in a run, the spread of the latency, and the rule for what is out."""
-    return made["in_flight"], made.get("sigma", 0.0), made.get("most_out", "any")
+def way_of(made: Run) -> Way:
+    """Return how a run was made."""
+    return Way(*(made[name] for name in Way._fields))
 
 
 def read(path: Path) -> list[Run]:
-    """Return the runs of a file, none if there is no file."""
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+    """Return the runs of a file, none if there is no file; of equal ones that which measures most.
+
+    Runs of an earlier version have the requests until 90 % alone, and leave nothing out.
+    """
+    found: dict[tuple[Any, ...], Run] = {}
+    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
+        each = {**Way()._asdict(), **json.loads(line)}
+        if not isinstance(each["requests"], dict):
+            each["requests"] = {str(SHARE): each["requests"]}
+        key = (each["site"], each["policy"], each["spec"], each["seed"], way_of(each))
+        if len(each["requests"]) >= len(found.get(key, each)["requests"]):
+            found[key] = each
+    return list(found.values())
 
 
-def tables(runs: Sequence[Run]) -> None:
-    """Print requests, overhead and the ratio to SB-CLASSIFIER of each policy on each site, and the geometric means."""
+def tables(runs: Sequence[Run], share: float = SHARE) -> None:
+    """Print the tables of :func:`show`: of crawls that leave nothing out, and of those as people crawl."""
+    for title, people in (("Nothing left out", False), ("As people crawl", True)):
+        way = ALONE._replace(people=people)
+        if kept := [each for each in runs if way_of(each) == way and str(share) in each["requests"]]:
+            print(f"\n## {title}: to {share:.0%} of the targets")
+            show(kept, share)
+
+
+def show(runs: Sequence[Run], share: float) -> None:
+    """Print requests, overhead, spread and ratios of each policy on each site, and the geometric means of the ratios.
+
+    The ratios are to SB-CLASSIFIER and to the link floor. The spread is the standard deviation over seeds, in percent
+    of the mean.
+    """
     by: dict[tuple[str, str], list[Run]] = defaultdict(list)
     for each in runs:
-        by[each["site"], each["policy"]].append(each)
+        by[each["site"], each["policy"]].append({**each, "requests": each["requests"][str(share)], "share": share})
     sites = list(dict.fromkeys(each["site"] for each in runs))
     policies = list(dict.fromkeys([*POLICIES, *(each["policy"] for each in runs)]))
     policies = [policy for policy in policies if any((site, policy) in by for site in sites)]
-    for title, cell in (("requests", _requests), ("overhead", _overhead), ("ratio", _ratio)):
+    for title, cell, baseline in (
+        ("requests", _requests, ""),
+        ("overhead", _overhead, ""),
+        ("spread over seeds, %", _spread, ""),
+        ("ratio to SB-CLASSIFIER", _ratio, "SB-CLASSIFIER"),
+        ("ratio to the link floor", _ratio, FLOOR),
+    ):
         print(f"\n{title}\n\n| site | URLs | targets | {' | '.join(policies)} |\n|---|--:|--:|{'--:|' * len(policies)}")
         for site in sites:
             one = next(each for each in runs if each["site"] == site)
-            cells = [cell(by[site, policy], by[site, "SB-CLASSIFIER"]) for policy in policies]
+            cells = [cell(by[site, policy], by[site, baseline]) for policy in policies]
             print(f"| {site} | {one['all']:,} | {one['targets']:,.0f} | {' | '.join(cells)} |")
     print()
-    for policy in policies:
+    for baseline, policy in [(baseline, policy) for baseline in ("SB-CLASSIFIER", FLOOR) for policy in policies]:
         for name, group in (("something to learn", True), ("nothing to learn", False)):
-            compared = [site for site in sites if by[site, policy] and by[site, "SB-CLASSIFIER"]]
-            means = [
-                (_mean(by[site, policy]), _mean(by[site, "SB-CLASSIFIER"]))
-                for site in compared
-                if differs(by, site) is group
+            compared = [
+                (_mean(by[site, policy]), _mean(by[site, baseline]))
+                for site in sites
+                if by[site, policy] and by[site, baseline] and differs(by, site) is group
             ]
-            ratios = [mine / its for mine, its in means if math.isfinite(mine) and math.isfinite(its)]
+            ratios = [mine / its for mine, its in compared if its and math.isfinite(mine) and math.isfinite(its)]
             if ratios:
                 geometric = math.exp(statistics.fmean(map(math.log, ratios)))
+                never = f", {len(compared) - len(ratios)} more not in all seeds" if len(ratios) < len(compared) else ""
                 print(
-                    f"{policy}, {len(ratios)} sites with {name}: {geometric:.3f}, {min(ratios):.2f} to {max(ratios):.2f}"
+                    f"{policy} to {baseline}, {len(ratios)} sites with {name}: {geometric:.3f}, {min(ratios):.2f} to "
+                    f"{max(ratios):.2f}{never}"
                 )
 
 
-def differs(by: dict[tuple[str, str], list[Run]], site: str) -> bool | None:
-    """Whether FOCUSED, SB-CLASSIFIER and BFS differ on a site, relative to the least; ``None`` where not all of them ran."""
-    runs = [by[site, policy] for policy in ("FOCUSED", "SB-CLASSIFIER", "BFS")]
-    return max(map(_mean, runs)) > (1 + DIFFER) * min(map(_mean, runs)) if all(runs) else None
+def differs(by: Mapping[tuple[str, str], Sequence[Run]], site: str) -> bool | None:
+    """Whether there is something to learn on a site: the link floor or any policy is 10 % below breadth-first.
+
+    OMNISCIENT is no policy in this sense, as it follows no links. ``None`` where breadth-first, or all else, is missing.
+    """
+    breadth = by.get((site, "BFS"))
+    others = [
+        _mean(runs)
+        for (where, policy), runs in by.items()
+        if where == site and runs and policy not in ("BFS", "OMNISCIENT")
+    ]
+    return min(others) <= (1 - DIFFER) * _mean(breadth) if breadth and others else None
 
 
 def _mean(runs: Sequence[Run]) -> float:
@@ -204,7 +268,7 @@ def _numbers(runs: Sequence[Run]) -> Iterator[float]:
     return (math.inf if each["requests"] is None else each["requests"] for each in runs)
 
 
-def _requests(runs: Sequence[Run], _: Sequence[Run], less: float = 0.0) -> str:
+def _requests(runs: Sequence[Run], _: Sequence[Run] = (), less: float = 0.0) -> str:
     numbers = [number - less for number in _numbers(runs)]
     if len(numbers) < 2:
         return f"{numbers[0]:,.0f}" if numbers else ""
@@ -217,43 +281,47 @@ def _requests(runs: Sequence[Run], _: Sequence[Run], less: float = 0.0) -> str:
 
 
 def _overhead(runs: Sequence[Run], baseline: Sequence[Run]) -> str:
-    return _requests(runs, baseline, SHARE * runs[0]["targets"]) if runs else ""
+    return _requests(runs, baseline, runs[0]["share"] * runs[0]["targets"]) if runs else ""
+
+
+def _spread(runs: Sequence[Run], _: Sequence[Run]) -> str:
+    numbers = list(_numbers(runs))
+    if len(numbers) < 2 or math.inf in numbers:
+        return ""
+    return f"{100 * statistics.stdev(numbers) / statistics.fmean(numbers):.1f}"
 
 
 def _ratio(runs: Sequence[Run], baseline: Sequence[Run]) -> str:
-    return f"{_mean(runs) / _mean(baseline):.2f}" if runs and baseline else ""
+    return f"{_mean(runs) / _mean(baseline):.2f}" if runs and baseline and _mean(baseline) else ""
 
 
 def flights(runs: Sequence[Run]) -> None:
     """Print requests and seconds by what is in flight, and their geometric means to one in flight."""
-    by: dict[tuple[str, tuple[int, float, str]], list[Run]] = defaultdict(list)
+    by: dict[tuple[str, Way], list[Run]] = defaultdict(list)
     for each in runs:
-        by[each["site"], (1, 0.0, "any") if each["in_flight"] == 1 else flight_of(each)].append(each)
+        by[each["site"], way_of(each)].append(each)
     sites = list(dict.fromkeys(each["site"] for each in runs))
-    ways = sorted({way for _, way in by} - {(1, 0.0, "any")})
-    names = [f"{in_flight}, {rule}" for in_flight, _, rule in ways]
+    ways = sorted({way for _, way in by} - {ALONE})
+    names = [f"{way.in_flight}, {way.most_out}" for way in ways]
     print(f"| site | 1 | {' | '.join(names)} |\n|---|--:|{'--:|' * len(ways)}")
     for site in sites:
-        alone = _mean(by[site, (1, 0.0, "any")])
-        cells = [f"{_mean(by[site, way]) / alone:.3f}" if by[site, way] else "" for way in ways]
+        alone = _to(by[site, ALONE], SHARE)
+        cells = [f"{_to(by[site, way], SHARE) / alone:.3f}" if by[site, way] else "" for way in ways]
         print(f"| {site} | {alone:,.0f} | {' | '.join(cells)} |")
-    for title, value in (("to 90 %", _mean), ("to half", _half), ("seconds", _seconds)):
+    for title, share in (("to 90 %", SHARE), ("to half", 0.5), ("seconds", None)):
         for way, name in zip(ways, names, strict=True):
-            base = (way[0], way[1], "any") if value is _seconds else (1, 0.0, "any")
-            ratios = [
-                value(by[site, way]) / value(by[site, base]) for site in sites if by[site, way] and by[site, base]
-            ]
+            base = way._replace(most_out="any") if share is None else ALONE
+            compared = [site for site in sites if by[site, way] and by[site, base]]
+            ratios = [_to(by[site, way], share) / _to(by[site, base], share) for site in compared]
             if ratios:
                 mean = math.exp(statistics.fmean(map(math.log, ratios)))
                 print(f"{name}, {title}, {len(ratios)} sites: {mean:.3f}, {min(ratios):.2f} to {max(ratios):.2f}")
 
 
-def _half(runs: Sequence[Run]) -> float:
-    return statistics.fmean(each["half"] for each in runs)
-
-
-def _seconds(runs: Sequence[Run]) -> float:
-    return statistics.fmean(each["seconds"] for each in runs)
+def _to(runs: Sequence[Run], share: float | None) -> float:
+    """Return the mean requests until a share of the targets; with ``None`` the seconds until 90 %."""
+    values = [each["seconds"] if share is None else each["requests"][str(share)] for each in runs]
+    return statistics.fmean(math.inf if value is None else value for value in values)
 
 
 def main() -> None:
@@ -271,24 +339,24 @@ def main() -> None:
     subparser.add_argument("--most-out", nargs="+", default=["any"], help="'any', 'rule', or like '8+n/8'")
     subparser.add_argument("--output", type=Path, default=Path("branching.jsonl"))
     subparser.add_argument("--jobs", type=int, default=2)
+    subparser.add_argument("--people", action="store_true", help="never ask for pictures, styles and the like")
     subparser = commands.add_parser("tables")
     subparser.add_argument("file", type=Path)
+    subparser.add_argument("--share", type=float, choices=SHARES, default=SHARE, help="of the targets (default 0.9)")
     subparser = commands.add_parser("flights")
     subparser.add_argument("file", type=Path)
     options = parser.parse_args()
     if options.command == "tables":
-        tables(read(options.file))
+        tables(read(options.file), options.share)
     elif options.command == "flights":
         flights(read(options.file))
     else:
         ways = [
-            (in_flight, options.sigma if in_flight > 1 else 0.0, rule if in_flight > 1 else "any")
+            Way(in_flight, options.sigma if in_flight > 1 else 0.0, rule, options.people)
             for in_flight in options.in_flight
             for rule in (options.most_out if in_flight > 1 else ["any"])
         ]
-        run(
-            options.paths, options.policies, ways, seeds=options.seeds, output=options.output, jobs=options.jobs
-        )  # fmt: skip
+        run(options.paths, options.policies, ways, seeds=options.seeds, output=options.output, jobs=options.jobs)
 
 
 if __name__ == "__main__":

@@ -45,7 +45,6 @@ class Site:
     start: str = "/index.html"  # path of the first page
     types: Mapping[str, str] = field(default_factory=dict)  # suffix with dot, lower case -> MIME type
     targets: frozenset[str] = DATA_TYPES  # MIME types
-    held: bool = False  # kept for judging: nothing was tuned on it
 
 
 SITES = {
@@ -78,20 +77,38 @@ SITES = {
             types={".txt": "text/x-rst"},
         ),
         Site(name="statsm", packages=("python-statsmodels-doc",), root=f"{_DOC}/python-statsmodels-doc/html"),
-        Site(name="ase", packages=("python-ase-doc",), root=f"{_DOC}/python-ase-doc/html", held=True),
-        Site(name="asio", packages=("libasio-doc",), root=f"{_DOC}/libasio-dev", held=True),
-        Site(name="brz", packages=("brz-doc",), root=f"{_DOC}/brz/html", start="/en/index.html", held=True),
-        Site(name="csound", packages=("csound-doc",), root=f"{_DOC}/csound-doc/html", held=True),
+        Site(name="ase", packages=("python-ase-doc",), root=f"{_DOC}/python-ase-doc/html"),
+        Site(name="asio", packages=("libasio-doc",), root=f"{_DOC}/libasio-dev"),
+        Site(name="brz", packages=("brz-doc",), root=f"{_DOC}/brz/html", start="/en/index.html"),
+        Site(name="csound", packages=("csound-doc",), root=f"{_DOC}/csound-doc/html"),
         Site(
             name="macaulay2",
             packages=("macaulay2-common",),
             root="usr/share",
             start="/doc/Macaulay2/Macaulay2Doc/html/index.html",
-            held=True,
         ),
-        Site(name="mhbook", packages=("mh-book",), root=f"{_DOC}/mh-book/html", held=True),
-        Site(name="pydicom", packages=("python-pydicom-doc",), root=f"{_DOC}/python-pydicom-doc/html", held=True),
-        Site(name="twisted", packages=("twisted-doc",), root=f"{_DOC}/twisted-doc/html", held=True),
+        Site(name="mhbook", packages=("mh-book",), root=f"{_DOC}/mh-book/html"),
+        Site(name="pydicom", packages=("python-pydicom-doc",), root=f"{_DOC}/python-pydicom-doc/html"),
+        Site(name="twisted", packages=("twisted-doc",), root=f"{_DOC}/twisted-doc/html"),
+        Site(name="argyll", packages=("argyll-doc",), root=f"{_DOC}/argyll-doc", start="/ArgyllDoc.html"),
+        Site(
+            name="lilyfr",
+            packages=("lilypond-doc-html", "lilypond-doc-html-fr"),
+            root=f"{_DOC}/lilypond/html",
+            start="/Documentation/web/index.fr.html",
+        ),
+        Site(name="nsis", packages=("nsis-doc", "nsis-common"), root=".", start=f"/{_DOC}/nsis/Docs/Chapter1.html"),
+        Site(name="pcbrnd", packages=("pcb-rnd-doc",), root=f"{_DOC}/pcb-rnd"),
+        Site(
+            name="swig",
+            packages=("swig4.0-examples",),
+            root=f"{_DOC}/swig4.0-examples/Examples",
+            types={  # as Apache has them
+                **dict.fromkeys((".c", ".cpp", ".cxx", ".h"), "text/x-c"),
+                ".java": "text/x-java-source",
+            },
+        ),
+        Site(name="tomcat", packages=("tomcat10-examples",), root="usr/share/tomcat10-examples/examples"),
     )
 }
 

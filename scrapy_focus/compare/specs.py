@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from typing import Self
 
 
-#: The order in which names are shown: those of the SB-CLASSIFIER paper as it has them, and then all others.
-_ORDER = ("SB-CLASSIFIER", "SB-ORACLE", "FOCUSED", "TP-OFF", "BFS", "DFS", "RANDOM", "OMNISCIENT")
+#: The order in which names are shown: those of the SB-CLASSIFIER paper as it has them, with the link floor before the
+#: other bound, and then all others.
+_ORDER = ("SB-CLASSIFIER", "SB-ORACLE", "FOCUSED", "TP-OFF", "BFS", "DFS", "RANDOM", "LINK-FLOOR", "OMNISCIENT")
 
 
 class Preset(NamedTuple):

@@ -69,6 +69,9 @@ class SiteTruth:
         self.site = site
         self.order: list[int] = []
         self.worth: NDArray[np.float64] = np.zeros(site.n_urls)
+        self._ignored = site.with_extension(ignored)
+        self._redirects: dict[int, int] = {}
+        self._opened = np.zeros(site.n_urls, np.bool_)  # whose links are found when they are asked for
         answers = Answers(
             site, ignored=ignored, items=items, retries=retries, blocked=blocked_mimes,
             wanted=getattr(goal, "types", ()), reads_page=False, wants_known=False,
@@ -94,6 +97,19 @@ class SiteTruth:
         site = self.site
         return [Link(site.urls[page], page, site.hosts[page]) for page in self.order if self.worth[page] > 0]
 
+    def leads_to(self, key: int) -> NDArray[np.int64]:
+        """Return the numbers of the URLs that a page links to, each once and in document order, or a redirect's.
+
+        Shape (n_links,); nothing where no crawl from the roots asks for the URL. What is ignored is left out.
+        """
+        if key in self._redirects:
+            return np.array([self._redirects[key]], np.int64)
+        if not self._opened[key]:
+            return np.zeros(0, np.int64)
+        found = self.site.targets[self.site.links(key)].astype(np.int64)
+        found = found[~self._ignored[found]]
+        return found[np.sort(np.unique(found, return_index=True)[1])]
+
     def _explore(self, answers: Answers, goal: Goal) -> Exhaustive:
         """Ask for everything, and return the totals."""
         hosts = set()
@@ -112,6 +128,9 @@ class SiteTruth:
                     requests += 1
                     received += size
                     flight.received = size
+                to = flight.leads_to if flight.page < 0 else flight.page
+                if to >= 0 and to != page:
+                    self._redirects[page] = to
             outcome = answers.outcome(flight, 0.0)
             reward = worth(goal, outcome) or 0.0
             rewards += reward
@@ -121,6 +140,7 @@ class SiteTruth:
                 hosts.add(self.site.hosts[at])
                 target_bytes += flight.received
             if not outcome.error:
+                self._opened[flight.final] = True
                 queue.extend(answers.links(flight))
         return Exhaustive(
             requests=requests,

@@ -441,7 +441,8 @@ def test_every_policy_has_a_name() -> None:
     assert {"TagPath", "Focused", "BreadthFirst", "Omniscient", "TagPathOffline"} <= known_policies().keys()
     assert not {"Informed", "Policy", "Ordering"} & known_policies().keys()
     assert list(paper_names()) == [
-        "SB-CLASSIFIER", "SB-ORACLE", "FOCUSED", "TP-OFF", "BFS", "DFS", "RANDOM", "OMNISCIENT", "WL", "RL", "WLRL", "TRES",
+        "SB-CLASSIFIER", "SB-ORACLE", "FOCUSED", "TP-OFF", "BFS", "DFS", "RANDOM", "LINK-FLOOR", "OMNISCIENT", "WL", "RL", "WLRL",
+        "TRES",
     ]  # fmt: skip
     for name, preset in paper_names().items():
         spec = PolicySpec.parse(name)
@@ -451,6 +452,7 @@ def test_every_policy_has_a_name() -> None:
     assert {name for name in paper_names() if PolicySpec.parse(name).is_informed()} == {
         "SB-ORACLE",
         "TP-OFF",
+        "LINK-FLOOR",
         "OMNISCIENT",
     }
     assert not PolicySpec.parse("TagPathOffline:benefit=credit").is_informed()

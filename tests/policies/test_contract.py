@@ -6,13 +6,16 @@ import inspect
 from functools import partial
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
 import scrapy_focus.policies
 from scrapy_focus import FilesGoal, Mission, Policy, check_policy
+from scrapy_focus.checks.policy import _Site
 from scrapy_focus.policies.bestfirst import BestFirst
 from scrapy_focus.policies.branching.policy import BranchingBandit
 from scrapy_focus.policies.focused import Focused
+from scrapy_focus.policies.linkfloor import LinkFloor
 from scrapy_focus.policies.tagpath.offline import TagPathOffline
 from scrapy_focus.policies.tagpath.oracles import Omniscient, OracleTagPath
 from scrapy_focus.policies.tagpath.policy import TagPath
@@ -48,6 +51,27 @@ class ToldOmniscient(Omniscient):
         super().attach(frontier)
 
 
+class Web(OnlyTargets):
+    """The same, for who has to know where links lead on the small web."""
+
+    def __init__(self, site):
+        self.site = site
+
+    def targets(self):
+        return [self.site.link(page) for page in range(self.site.pages)]
+
+    def leads_to(self, key):
+        return np.unique([] if key in self.site.dead else self.site.links[key]).astype(np.int64)
+
+
+class ToldLinkFloor(LinkFloor):
+    """The same for the link floor."""
+
+    def attach(self, frontier):
+        self.inform(Web(_Site(60)))
+        super().attach(frontier)
+
+
 class ToldOracle(OracleTagPath):
     """The same for the oracle."""
 
@@ -64,7 +88,7 @@ class ToldOffline(TagPathOffline):
         super().attach(frontier)
 
 
-TOLD = {Omniscient: ToldOmniscient, OracleTagPath: ToldOracle}
+TOLD = {LinkFloor: ToldLinkFloor, Omniscient: ToldOmniscient, OracleTagPath: ToldOracle}
 POLICIES = [cls for cls in classes_of(scrapy_focus.policies) if issubclass(cls, Policy) and not inspect.isabstract(cls)]
 MODES = [
     partial(TagPath, probe=False),

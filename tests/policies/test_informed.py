@@ -7,6 +7,7 @@ import pickle
 import pytest
 
 from scrapy_focus import Crawl, FilesGoal, PolicyError, State, memory_frontier
+from scrapy_focus.policies.linkfloor import LinkFloor
 from scrapy_focus.policies.tagpath.offline import TagPathOffline
 from scrapy_focus.policies.tagpath.oracles import Informed, Omniscient, OracleTagPath
 from scrapy_focus.policies.tagpath.policy import FIRST, TARGETS, TagPath
@@ -35,7 +36,7 @@ def told(policy: Informed, truth: Known, *, seed: int = 0) -> Crawl:
     return Crawl(policy, frontier=memory_frontier, goal=FilesGoal(), seed=seed, strict=True)
 
 
-@pytest.mark.parametrize("make", [Omniscient, OracleTagPath, lambda: TagPathOffline(benefit="truth")])
+@pytest.mark.parametrize("make", [Omniscient, LinkFloor, OracleTagPath, lambda: TagPathOffline(benefit="truth")])
 def test_who_was_not_told_says_so(make) -> None:
     """Placing anything without the truth raises an error that names the policy and what to do."""
     policy = make()

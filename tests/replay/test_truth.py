@@ -125,6 +125,27 @@ def test_every_url_has_a_kind(tmp_path: Path) -> None:
     assert {path: truth.kind(HOST + path) for path in kinds} == kinds
 
 
+def test_every_url_leads_somewhere(tmp_path: Path) -> None:
+    """A page to what it links to, each once and in order, a redirect to its target; all else, and what is lost, nowhere."""
+    more = {
+        "/q": page("/p", "/z", "/p", "/q", "/pic.png"),
+        "/again": refresh("/again"),
+        "/busy": {**page("/p"), "status": 503},
+    }
+    site = site_of(tmp_path, SITE | more | {"/z": page("/again")})
+    truth = SiteTruth(site, FilesGoal(), ignored=["png"])
+    led = {
+        path: [site.urls[number].removeprefix(HOST) for number in truth.leads_to(site.ids[HOST + path]).tolist()]
+        for path in [*SITE, "/again", "/x"]
+        if not path.startswith("http")
+    }
+    assert {path: found for path, found in led.items() if found} == {
+        "/": ["/p", "/f.csv", "/to", "/on", "/gone", "/busy", "/broken", "/no", "/off", "/i", "/far.csv", "/x"],
+        "/p": ["http://sub.a.example/g.csv", "/z"], "/to": ["/h.csv"], "/on": ["/q"], "/q": ["/p", "/z", "/q"],
+        "/far.csv": ["/p"], "/z": ["/again"],
+    }  # fmt: skip
+
+
 def test_a_page_without_a_type_is_a_page(tmp_path: Path) -> None:
     """If it has links."""
     plain = {"status": 200, "headers": {}, "body": b"<html><a href='/f.csv'>f</a>"}

@@ -17,6 +17,9 @@ from scrapy_focus.policies.tagpath.policy import FIRST, TARGETS, TagPath
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
+    import numpy as np
+    from numpy.typing import NDArray
+
     from scrapy_focus.core.frontier import Ranked
     from scrapy_focus.core.types import Link, Outcome, Pick
     from scrapy_focus.learn.clusters import Index
@@ -37,6 +40,12 @@ class Truth(Protocol):
 
     def targets(self) -> Sequence[Link]:
         """Return a link, of depth 0, to every target of the site, in the order of their discovery."""
+
+    def leads_to(self, key: int) -> NDArray[np.int64]:
+        """Return the keys of what a request for a URL, given by its key, brings links to, each once.
+
+        They are those on a page, in document order, or the one that a redirect leads to; shape (n_links,).
+        """
 
 
 class Informed(Policy):
