@@ -323,7 +323,7 @@ def main() -> None:
         run(options.paths, options.seeds, options.in_flight, options.output, options.jobs)
     elif options.command == "fit":
         for name, constants in fit([*read(options.file)]).items():
-            print(name, "=", {term: round(constant, 3) for term, constant in constants.items()})
+            print(name, "=", json.dumps({term: round(constant, 3) for term, constant in constants.items()}))
     else:
         marks = [*read(options.file)]
         tables([*judged_anew(marks)] if options.leave_one_out else marks)
