@@ -1,11 +1,13 @@
 """How often the default policy's estimate of the targets that are left holds the truth, on recorded sites.
 
 Measured: in simulated crawls of whole sites, each time that another twentieth of the targets is found, and some times after
-the last one, what ``BranchingBandit.expected_left()`` says, next to what is true. Shares are means over sites, whatever the
-number of crawls of each. Not measured: other policies, goals other than data files. Runs are kept in a file as they end, and
-none is made twice. ``fit`` prints the constants of ``scrapy_focus/policies/branching/coverage.py``; with ``--leave-one-out``, ``tables``
+the last one, what ``BranchingBandit.expected_left()`` says, next to what is true. Crawls with even seeds ask for every link;
+those with odd ones leave out pictures, styles and the like, as people crawl. Shares are means over sites, whatever the number
+of crawls of each. Not measured: other policies, goals other than data files. Runs are kept in a file as they end, and none is
+made twice. ``fit`` prints the constants of ``scrapy_focus/policies/branching/coverage.py``; with ``--leave-one-out``, ``tables``
 judges each site by constants that were fitted to all the others, which is what to expect of a site that nobody saw. ::
 
+    python benchmarks/paper.py record-profiles --requests 6000 --out profiles
     python benchmarks/coverage.py run sites/*.sqlite profiles/*.sqlite --output coverage.jsonl
     python benchmarks/coverage.py fit coverage.jsonl
     python benchmarks/coverage.py tables coverage.jsonl --leave-one-out
@@ -24,7 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize
+from scipy.optimize import least_squares
 
 from scrapy_focus.core.policy import Left
 from scrapy_focus.goals.files import FilesGoal
@@ -34,7 +36,7 @@ from scrapy_focus.policies.branching.policy import BranchingBandit
 from scrapy_focus.recordings.format import RecordedSite
 from scrapy_focus.replay.simulate import simulate
 from scrapy_focus.replay.truth import SiteTruth
-from scrapy_focus.web.mime import DATA_TYPES
+from scrapy_focus.web.mime import DATA_TYPES, blocked_extensions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -48,7 +50,14 @@ if TYPE_CHECKING:
 STAGES = (*(step / 20 for step in range(1, 20)), 0.97, 0.99, 1.0)  # shares of the targets that are found
 AFTER = (1.02, 1.05, 1.1, 1.25, 1.5, 2.0)  # requests, for each until the last target was found
 SHOWN = (0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0, 1.1)
-QUANTILES = {"_LOW": 0.05, "_MIDDLE": 0.5, "_HIGH": 0.95}
+JUDGED = (0.5, 0.75, 0.9, 0.95)
+FITTED_FROM = 0.2  # of the targets; before, hardly anything is said
+FEW = 12  # targets, of which a site has more, or nothing would ever be said
+SAME = {"sklearn2": "sklearn"}  # the same pages: left out together
+SHARE = 0.05  # of the truths beyond each limit
+RIDGE = 2.0, 1.0  # of the weights of the middle and of the spread, in standard deviations, for each site
+LEAST = 0.1  # that is added to how far off an estimate was, before its logarithm is taken
+Constants = dict[str, dict[str, float]]
 Run = dict[str, Any]
 Said = dict[str, Any]
 
@@ -62,15 +71,26 @@ class Mark(NamedTuple):
     signs: Signs
     said: Left | None
 
+    @property
+    def all(self) -> float:
+        """Targets of the site."""
+        return self.signs.found + self.left
+
 
 class Noting(Coverage):
     """Remembers what it judged by."""
 
     last: Signs
 
-    def left(self, waiting: NDArray[np.generic], kinds: NDArray[np.int8]) -> Left | None:
-        self.last = self.signs(waiting, kinds)
-        return super().left(waiting, kinds)
+    def signs(
+        self,
+        waiting: NDArray[np.generic],
+        kinds: NDArray[np.int8],
+        arms: NDArray[np.integer],
+        odds: NDArray[np.floating],
+    ) -> Signs:
+        self.last = super().signs(waiting, kinds, arms, odds)
+        return self.last
 
 
 class Watched(BranchingBandit):
@@ -99,24 +119,22 @@ class Watched(BranchingBandit):
             self._mark(self.after.pop(0))
 
     def _mark(self, stage: float) -> None:
+        self.noting.last = Signs(self.found, self.pulls, 0.0, 0.0, 0.0, 0.0, 0.0)  # where nothing waits
         said = self.expected_left()
         self.marks.append({"stage": stage, "left": self.all - self.found, "signs": self.noting.last, "said": said})
 
 
-_known: dict[Path, tuple[RecordedSite, SiteTruth]] = {}  # of this process: the last site
-
-
 def crawl(path: Path, seed: int, in_flight: int) -> Run:
     """Crawl a whole site, and say what was said of what was left."""
-    if path not in _known:
-        _known.clear()
-        site = RecordedSite(path)
-        _known[path] = site, SiteTruth(site, FilesGoal(), ignored=())
-    site, truth = _known[path]
+    site, ignored = RecordedSite(path), blocked_extensions(DATA_TYPES) if seed % 2 else ()
+    truth = SiteTruth(site, FilesGoal(), ignored=ignored)
+    if truth.exhaustive.worth < FEW:
+        return {"site": path.stem, "seed": seed, "in_flight": in_flight, "marks": []}
     policy = Watched(targets=DATA_TYPES)
     policy.watch(truth.exhaustive.worth)
     simulate(
-        policy, FilesGoal(), site, seed=seed, ignored=(), truth=truth, concurrency=in_flight, latency=float(in_flight > 1),
+        policy, FilesGoal(), site, seed=seed, ignored=ignored, truth=truth, concurrency=in_flight,
+        latency=float(in_flight > 1),
     )  # fmt: skip
     return {"site": path.stem, "seed": seed, "in_flight": in_flight, "marks": policy.marks}
 
@@ -144,52 +162,74 @@ def read(path: Path) -> Iterator[Mark]:
             yield Mark(made["site"], mark["stage"], mark["left"], Signs(*mark["signs"]), said)
 
 
-def quantile(
-    X: NDArray[np.float64], y: NDArray[np.float64], w: NDArray[np.float64], share: float
-) -> NDArray[np.float64]:
-    """Return the weights with which a quantile of y is linear in X, shapes (n, d), (n,) and (n,): with w for each row.
+def fit(marks: Sequence[Mark]) -> Constants:
+    """Return the constants of ``coverage.py`` that fit, each site with the same weight.
 
-    The loss is rounded off at zero, less and less, so that it has slopes.
+    How far off estimates are is learned from sites to which they were not fitted.
     """
-    weights = np.zeros(X.shape[1])
-    for width in (0.3, 0.05, 0.01):
+    marks = [mark for mark in marks if mark.stage >= FITTED_FROM and mark.signs.found >= 10]
+    groups = [SAME.get(mark.site, mark.site) for mark in marks]
+    w = np.array([1 / groups.count(group) for group in groups])
+    where = np.array(groups)
+    y = np.array([math.log1p(mark.left) for mark in marks])
+    signs = [mark.signs for mark in marks]
+    expected = np.zeros(len(y))
+    for group in dict.fromkeys(groups):
+        others = np.flatnonzero(where != group)
+        middle = fit_middle([signs[i] for i in others], y[others], w[others])
+        for i in np.flatnonzero(where == group):
+            expected[i] = coverage.middle_of(signs[i], **middle)
+    off = y - expected
+    spread = fit_spread(signs, expected, off, w)
+    units = off / [coverage.spread_of(sign, at, **spread) for sign, at in zip(signs, expected, strict=True)]
+    limits = {"below": quantile(-units, w, 1 - SHARE), "above": quantile(units, w, 1 - SHARE)}
+    return {"_MIDDLE": fit_middle(signs, y, w), "_SPREAD": spread, "_LIMITS": limits}
 
-        def loss(weights: NDArray[np.float64], width: float = width) -> tuple[float, NDArray[np.float64]]:
-            residual = y - X @ weights
-            size = np.sqrt(residual**2 + width**2)
-            slope = share - 0.5 + 0.5 * residual / size
-            return float(w @ ((share - 0.5) * residual + 0.5 * size)), -X.T @ (w * slope)
 
-        weights = minimize(loss, weights, jac=True, method="L-BFGS-B", options={"maxiter": 500}).x
-    return weights
+def fit_middle(signs: Sequence[Signs], y: NDArray[np.float64], w: NDArray[np.float64]) -> dict[str, float]:
+    """Return the weights of what is expected of y, shape (n,), with weights w of each, shape (n,)."""
+    targets, pages = (np.array([getattr(sign, name) for sign in signs]) for name in ("targets", "pages"))
+    X = np.array([[1.0, sign.rate, sign.gap] for sign in signs])
+    sizes = np.array([1.0, 0.0, *X[:, 1:].std(axis=0)]) * math.sqrt(RIDGE[0])
+
+    def residuals(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        first, others = np.exp(np.clip(weights[0], -3, 3)), np.exp(np.clip(X @ weights[1:], -8, 4))
+        return np.concatenate([np.sqrt(w) * (np.log1p(targets * first + pages * others) - y), sizes * weights])
+
+    fitted = least_squares(residuals, np.zeros(4)).x
+    return dict(zip(("targets", "one", "rate", "gap"), fitted.tolist(), strict=True))
 
 
-def fit(marks: Sequence[Mark]) -> dict[str, dict[str, float]]:
-    """Return the constants of ``scrapy_focus/policies/branching/coverage.py`` that fit, each site with the same weight."""
-    marks = [mark for mark in marks if mark.signs.found >= 5]
-    sites = [mark.site for mark in marks]
-    w = np.array([1 / sites.count(site) for site in sites])
-    y = np.array([math.log1p(mark.left) - math.log1p(mark.signs.guess) for mark in marks])
-    terms = [mark.signs.terms() for mark in marks]
-    fitted = {}
-    for name, share in QUANTILES.items():
-        names = list(getattr(coverage, name))
-        X = np.array([[each[term] for term in names] for each in terms])
-        fitted[name] = dict(zip(names, quantile(X, y, w / w.sum(), share).tolist(), strict=True))
-    return fitted
+def fit_spread(
+    signs: Sequence[Signs], expected: NDArray[np.float64], off: NDArray[np.float64], w: NDArray[np.float64]
+) -> dict[str, float]:
+    """Return the weights of how far off y is from what was expected of it, shapes (n,)."""
+    terms = [coverage.spread_terms(sign, at) for sign, at in zip(signs, expected.tolist(), strict=True)]
+    X = np.array([[*each.values()] for each in terms])
+    penalty = np.diag(X.std(axis=0) ** 2) * RIDGE[1]
+    weights = np.linalg.solve(X.T @ (w[:, None] * X) + penalty, X.T @ (w * np.log(np.abs(off) + LEAST)))
+    return dict(zip(terms[0], weights.tolist(), strict=True))
+
+
+def quantile(x: NDArray[np.float64], w: NDArray[np.float64], share: float) -> float:
+    """Return the least of x, shape (n,), that is as large as a share of them by weight."""
+    order = np.argsort(x)
+    at = np.searchsorted(np.cumsum(w[order]), share * w.sum())
+    return float(x[order][min(at, len(x) - 1)])
 
 
 def judged_anew(marks: Sequence[Mark]) -> Iterator[Mark]:
     """Return what would have been said with constants that are fitted to all other sites."""
-    shipped = {name: getattr(coverage, name) for name in QUANTILES}
+    groups = [SAME.get(mark.site, mark.site) for mark in marks]
+    shipped = {name: getattr(coverage, name) for name in ("_MIDDLE", "_SPREAD", "_LIMITS")}
     try:
-        for site in dict.fromkeys(mark.site for mark in marks):
-            for name, constants in fit([mark for mark in marks if mark.site != site]).items():
+        for left_out in dict.fromkeys(groups):
+            here = [mark for mark, group in zip(marks, groups, strict=True) if group == left_out]
+            others = [mark for mark, group in zip(marks, groups, strict=True) if group != left_out]
+            for name, constants in fit(others).items():
                 setattr(coverage, name, constants)
-            for mark in marks:
-                if mark.site == site:
-                    nothing_waits = mark.said == (0, 0, 0) and mark.signs.guess == 0
-                    yield mark if nothing_waits else mark._replace(said=coverage.known(mark.signs))
+            for mark in here:
+                yield mark if mark.said == (0, 0, 0) else mark._replace(said=coverage.known(mark.signs))
     finally:
         for name, constants in shipped.items():
             setattr(coverage, name, constants)
@@ -198,8 +238,9 @@ def judged_anew(marks: Sequence[Mark]) -> Iterator[Mark]:
 def tables(marks: Sequence[Mark]) -> None:
     """Print by stage how often something is said, how often it holds the truth, and how wide it is; then by site."""
     print(
-        "| found | something said | holds the truth | too high | too low | where nothing is said too, holds | high / low | "
-        "off by a factor of |\n|--:|--:|--:|--:|--:|--:|--:|--:|"
+        "| found | says unknown | holds the truth | too high | too low | where nothing is said too, holds | "
+        "high - low, of all targets | the same, said or not | middle off by a factor of |\n"
+        "|--:|--:|--:|--:|--:|--:|--:|--:|--:|"
     )
     for stage in SHOWN:
         at = [mark for mark in marks if mark.stage == stage]
@@ -207,16 +248,17 @@ def tables(marks: Sequence[Mark]) -> None:
             continue
         said = [mark for mark in at if mark.said is not None]
         name = f"{stage:.0%}" if stage <= 1 else f"all, and {stage:g} times the requests"
-        shares = [_mean(at, lambda mark: mark.said is not None), _mean(said, holds), _mean(said, too_high)]
+        shares = [_mean(at, lambda mark: mark.said is None), _mean(said, holds), _mean(said, too_high)]
         shares += [_mean(said, too_low), _mean(at, holds)]
-        numbers = [statistics.median(map(size, said)), statistics.median(map(off, said))] if said else []
-        print(f"| {name} | {' | '.join(f'{x:.0%}' for x in shares)} | {' | '.join(f'{x:.1f}' for x in numbers)} |")
-    print("\n| site | something said | holds the truth |\n|---|--:|--:|")
+        numbers = [_median(said, width), _median(at, width), _median(said, off)]
+        print(f"| {name} | {' | '.join(f'{x:.0%}' for x in shares)} | {' | '.join(f'{x:.2f}' for x in numbers)} |")
+    print("\n| site | says unknown | holds the truth | too high | too low |\n|---|--:|--:|--:|--:|")
     for site in sorted({mark.site for mark in marks}):
-        at = [mark for mark in marks if mark.site == site and mark.stage < 1]
+        at = [mark for mark in marks if mark.site == site and mark.stage in JUDGED]
         said = [mark for mark in at if mark.said is not None]
-        share = f"{_mean(said, holds):.0%}" if said else ""
-        print(f"| {site} | {len(said) / max(len(at), 1):.0%} | {share} |")
+        shares = [_mean(said, of) for of in (holds, too_high, too_low)]
+        unknown = 1 - len(said) / max(len(at), 1)
+        print(f"| {site} | {unknown:.0%} | {' | '.join('' if math.isnan(x) else f'{x:.0%}' for x in shares)} |")
 
 
 def limits(mark: Mark) -> Left:
@@ -239,9 +281,9 @@ def too_low(mark: Mark) -> bool:
     return mark.left > limits(mark).high
 
 
-def size(mark: Mark) -> float:
-    """Return how many times the lower limit the upper one is."""
-    return max(limits(mark).high, 1) / max(limits(mark).low, 1)
+def width(mark: Mark) -> float:
+    """Return how far the limits are apart, as a share of all targets."""
+    return (limits(mark).high - limits(mark).low) / mark.all
 
 
 def off(mark: Mark) -> float:
@@ -257,13 +299,17 @@ def _mean(marks: Sequence[Mark], of: Callable[[Mark], bool]) -> float:
     return statistics.fmean(map(statistics.fmean, by.values())) if by else math.nan
 
 
+def _median(marks: Sequence[Mark], of: Callable[[Mark], float]) -> float:
+    return statistics.median(map(of, marks)) if marks else math.nan
+
+
 def main() -> None:
     """The command line, see the module's docstring."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     commands = parser.add_subparsers(dest="command", required=True)
     subparser = commands.add_parser("run")
     subparser.add_argument("paths", metavar="SITE.sqlite", type=Path, nargs="+")
-    subparser.add_argument("--seeds", type=int, default=3)
+    subparser.add_argument("--seeds", type=int, default=4)
     subparser.add_argument("--in-flight", type=int, default=1)
     subparser.add_argument("--output", type=Path, default=Path("coverage.jsonl"))
     subparser.add_argument("--jobs", type=int, default=2)
@@ -277,7 +323,7 @@ def main() -> None:
         run(options.paths, options.seeds, options.in_flight, options.output, options.jobs)
     elif options.command == "fit":
         for name, constants in fit([*read(options.file)]).items():
-            print(name, "=", {term: round(constant, 2) for term, constant in constants.items()})
+            print(name, "=", json.dumps({term: round(constant, 3) for term, constant in constants.items()}))
     else:
         marks = [*read(options.file)]
         tables([*judged_anew(marks)] if options.leave_one_out else marks)

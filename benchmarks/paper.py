@@ -61,14 +61,16 @@ def parameters(paths: Sequence[Path], seeds: int, jobs: int) -> None:
             _print(comparison, metric, comparison.labels)
 
 
-def record_profiles(scale: float, out: Path, names: Sequence[str]) -> None:
-    """Record the made-up sites, and print what each is like."""
+def record_profiles(scale: float, requests: float, out: Path, names: Sequence[str]) -> None:
+    """Record the made-up sites, of so many requests each at most, and print what each is like."""
     out.mkdir(parents=True, exist_ok=True)
     print("| profile | HTML pages | targets | neither | pages with a target | depth of targets | URLs |")
     print("|---|--:|--:|--:|--:|--:|--:|")
     for name in names or PROFILES:
         path = out / f"{name}.sqlite"
-        site = ProfileSite(PROFILES[name], scale=scale, seed=0)
+        profile = PROFILES[name]
+        of_all = requests / (profile.pages + profile.targets + profile.other)
+        site = ProfileSite(profile, scale=min(scale, of_all), seed=0)
         if not path.exists() or not RecordedSite(path).completeness().finished:
             record_site(site, path, root=f"http://{name}.example/")
         print(
@@ -110,10 +112,11 @@ def main() -> None:
     subparser = commands.add_parser("record-profiles")
     subparser.add_argument("names", metavar="PROFILE", nargs="*", choices=[[], *PROFILES])
     subparser.add_argument("--scale", type=float, default=0.05)
+    subparser.add_argument("--requests", type=float, default=math.inf, help="of each site, at most")
     subparser.add_argument("--out", type=Path, default=Path("profiles"))
     options = parser.parse_args()
     if options.command == "record-profiles":
-        record_profiles(options.scale, options.out, options.names)
+        record_profiles(options.scale, options.requests, options.out, options.names)
     else:
         (crawlers if options.command == "crawlers" else parameters)(options.paths, options.seeds, options.jobs)
 

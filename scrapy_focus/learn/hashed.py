@@ -90,11 +90,14 @@ class HashedLogistic:
         odds: NDArray[np.float32] = sums / np.sqrt(np.maximum(lengths, 1)).astype(np.float32)
         return odds
 
-    def learn(self, row: NDArray[np.uint16], label: float, *, offset: float = 0.0) -> None:
-        """Learn from one example, shape (width,), with a label from 0 to 1; ``offset``: log-odds known otherwise."""
+    def learn(self, row: NDArray[np.uint16], label: float, *, offset: float = 0.0) -> float:
+        """Learn from one example, shape (width,), with a label from 0 to 1; ``offset``: log-odds known otherwise.
+
+        The log-odds that were expected of it are returned, with the offset.
+        """
         features = row[row != NOTHING]
         if not len(features):
-            return
+            return offset
         scale = 1 / math.sqrt(len(features))
         odds = offset + scale * float(self.weights[features].sum())
         probability = 1 / (1 + math.exp(-min(max(odds, -_MOST_ODDS), _MOST_ODDS)))
@@ -102,6 +105,7 @@ class HashedLogistic:
         summed = self._gradients[features] + gradient * gradient
         self._gradients[features] = summed
         self.weights[features] -= self.rate * gradient / np.sqrt(summed)
+        return odds
 
     def __getstate__(self) -> dict[str, Any]:
         used = np.flatnonzero((self._gradients != np.float32(_FIRST_GRADIENT)) | (self.weights != 0)).astype(np.uint16)

@@ -51,6 +51,7 @@ _MOST_PLACED = 4096  # pages of which it is remembered what they revealed, until
 _MOST_FINDS = 4096  # pages that led to targets, which are learned from again
 _AGAIN = 0.5  # of the pages that led to none, the share after which one that did is learned from again
 _SAID = 6.0  # weight at the start of a word in an anchor that speaks for a target; about as much as one find
+_LOOKED_AT = 256  # pages that wait, drawn to tell how many targets are left: of each arm by the root of its size
 _DRAWN = 2  # times as many links are drawn from an arm as wait there, if these are few
 _PLANNED = 4  # choices between two plans, and one more for each ...
 _MORE = 64  # ... of so many arms
@@ -269,14 +270,15 @@ class BranchingBandit(Policy):
         if pick.memo is None or not pick.memo.any() or pick.arm >= self.arms.n_arms:  # it could not be placed
             return
         self.arms.earn(pick.arm, outcome.reward, self._cost(outcome), revealed)
-        self.coverage.note(pick.arm, target, revealed, self.arms.kinds)
         self._totals[pick.arm] += 1, outcome.reward
         row = pick.memo.view(np.uint16)
         if target or outcome.is_html:
             self.is_target.learn(row, float(target), offset=float(self.kinds.odds([pick.url])[0]))
             self.kinds.learn(pick.url, target)
+        odds = 0.0
         if self.arms.kinds[pick.arm] == PAGES:
-            self._learn_leads(row, target or any(self.arms.kinds[arm] == TARGETS for arm in revealed))
+            odds = self._learn_leads(row, target or any(self.arms.kinds[arm] == TARGETS for arm in revealed))
+        self.coverage.note(pick.arm, target, revealed, self.arms.kinds, odds)
 
     def explain(self, pick: Pick) -> dict[str, Any]:
         choice = self._last
@@ -302,11 +304,16 @@ class BranchingBandit(Policy):
         """
         if not self.looks_for or not self.steps:
             return None
-        waiting = self.arms.flying.copy()  # what is in flight counts as waiting
-        placed = self.frontier.waiting[: len(waiting)]
-        waiting[: len(placed)] += placed
+        kinds = self.arms.kinds
+        waiting = np.zeros(len(kinds), np.int64)
+        placed = self.frontier.waiting[: len(kinds)]
+        waiting[: len(placed)] = placed
         waiting[self._reserved] = 0
-        return self.coverage.left(waiting, self.arms.kinds)
+        roots = np.sqrt(waiting * (kinds == PAGES))
+        counts = np.minimum(waiting, np.ceil(_LOOKED_AT / max(roots.sum(), 1) * roots).astype(np.int64))
+        drawn = self.frontier.draw(counts, np.random.default_rng(self.steps))  # whoever asks changes no choice
+        odds = self.leads.decide(np.ascontiguousarray(drawn.vectors).view(np.uint16))
+        return self.coverage.left(waiting + self.arms.flying, kinds, drawn.arms, odds)
 
     def save(self, path: str | PathLike[str]) -> None:
         paths: list[list[str]] = [[] for _ in range(self._clusters.n_clusters)]
@@ -451,15 +458,16 @@ class BranchingBandit(Policy):
         compared = 0 if at_random else len(set(drawn.slots.tolist()))
         return self.frontier.take_drawn(int(drawn.slots[best])), float(odds[best]), compared
 
-    def _learn_leads(self, row: NDArray[np.uint16], found: bool) -> None:
-        """Learn what leads to targets; as few pages do, from those again that did."""
-        self.leads.learn(row, float(found))
+    def _learn_leads(self, row: NDArray[np.uint16], found: bool) -> float:
+        """Learn what leads to targets; as few pages do, from those again that did. Return what was expected."""
+        odds = self.leads.learn(row, float(found))
         if found:
             full = self._n_finds == _MOST_FINDS
             self._finds[int(self.rng.integers(_MOST_FINDS)) if full else self._n_finds] = row
             self._n_finds += not full
         elif self._n_finds and self.rng.random() < _AGAIN:
             self.leads.learn(self._finds[int(self.rng.integers(self._n_finds))], 1.0)
+        return odds
 
     def _cost(self, outcome: Outcome) -> float:
         if self.saves == "bytes":

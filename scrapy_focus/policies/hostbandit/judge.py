@@ -22,7 +22,7 @@ class Judge(Protocol):
     def decide(self, rows: NDArray[np.uint16]) -> NDArray[np.floating]:
         """Return the log-odds of rows, shape (n, width), as an array of shape (n,)."""
 
-    def learn(self, row: NDArray[np.uint16], label: float, *, offset: float = 0.0) -> None:
+    def learn(self, row: NDArray[np.uint16], label: float, *, offset: float = 0.0) -> object:
         """Learn from one example, with a label from 0 to 1; ``offset``: log-odds known otherwise."""
 
 
