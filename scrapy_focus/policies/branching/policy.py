@@ -257,7 +257,7 @@ class BranchingBandit(Policy):
         self.arms.flying[pick.arm] += 1
         self._last = Choice(
             pick.id, pick.arm, chosen.score, float(worth.own[pick.arm]), float(worth.later[pick.arm]),
-            chosen.second, chosen.second_score, chosen.candidates, chosen.odds,
+            float(worth.costs[pick.arm]), chosen.second, chosen.second_score, chosen.candidates, chosen.odds,
         )  # fmt: skip
         return pick
 
@@ -277,8 +277,11 @@ class BranchingBandit(Policy):
         row = pick.memo.view(np.uint16)
         kind = int(self.arms.kinds[pick.arm])
         offset = float(self.kinds.odds([pick.url])[0])
-        odds = self.is_target.learn(row, float(target), offset=offset) - offset
-        self.kinds.learn(pick.url, target)
+        if target or not outcome.error:  # what failed is neither a target nor none
+            odds = self.is_target.learn(row, float(target), offset=offset) - offset
+            self.kinds.learn(pick.url, target)
+        else:
+            odds = float(self.is_target.decide(row[None])[0])
         if kind == PAGES:
             odds = self._learn_leads(row, target or any(self.arms.kinds[arm] == TARGETS for arm in revealed))
         self.links.note(pick.arm, kind, odds)
