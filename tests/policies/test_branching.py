@@ -360,7 +360,9 @@ def test_explanations_say_what_a_choice_rests_on() -> None:
         assert why["tag_path"] == bandit._names[pick.arm]
         assert why["kind"] == ("predicted target" if ".csv" in pick.url else "page")
         assert (why["pulls"], why["earned"], why["revealed"]) == pytest.approx(record, abs=0.1)
-        assert why["score"] == pytest.approx(why["own"] + why["later"], abs=0.001), "a request costs 1"
+        index = (why["own"] + why["later"]) / why["cost"]
+        assert why["score"] == pytest.approx(index * why["times"], rel=0.01, abs=0.001)
+        assert 0.25 <= why["times"] <= 4
         assert why["candidates"] >= 0
         assert why["at random"] is (why["candidates"] == 0)
         if "instead of" in why:

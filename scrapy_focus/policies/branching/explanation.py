@@ -25,9 +25,10 @@ class Choice(NamedTuple):
     score: float
     own: float
     later: float
-    second: int  # the arm that it was preferred to, -1: there was none
+    cost: float  # of a pull, in the unit that is saved
+    second: int  # the arm of the best link of another one, -1: there was none
     second_score: float
-    candidates: int  # of its arm, among which it was the best; 0: it was drawn at random
+    candidates: int  # of all these arms, among which it was the best; 0: it was drawn at random
     odds: float  # log-odds by which they were ordered
 
     def explain(self, kind: str, record: Record, names: Sequence[str]) -> dict[str, Any]:
@@ -35,10 +36,13 @@ class Choice(NamedTuple):
         sentence.
         """
         at_random = not self.candidates
+        index = (self.own + self.later) / self.cost
+        times = self.score / index if index > _NOTHING else 1.0
         said: dict[str, Any] = {
             "kind": kind, "tag_path": names[self.arm], "pulls": round(record.pulls, 1),
             "earned": round(record.rewards, 2), "revealed": round(record.revealed, 2), "score": round(self.score, 4),
-            "own": round(self.own, 4), "later": round(self.later, 4), "at random": at_random,
+            "own": round(self.own, 4), "later": round(self.later, 4), "cost": round(self.cost, 4),
+            "times": round(times, 4), "at random": at_random,
             "candidates": self.candidates, "odds": round(self.odds, 2),
         }  # fmt: skip
         instead = ""
@@ -55,8 +59,9 @@ class Choice(NamedTuple):
             chosen = f"odds {odds:.2g} to 1"
             chosen = f"the most promising of {self.candidates}, {chosen}" if self.candidates > 1 else f"alone, {chosen}"
         said["why"] = (
-            f"a link to a {kind} at {_place(names[self.arm])}: its arm {earned}; {_said(self.own)} is expected of it "
-            f"and {_said(self.later)} of what it reveals, score {_said(self.score)}{instead}; {chosen}"
+            f"a link to a {kind} at {_place(names[self.arm])}: its arm {earned}; {_said(self.own)} is expected of a "
+            f"pull and {_said(self.later)} of what it reveals, of this one {times:.2g} times as much, score "
+            f"{_said(self.score)}{instead}; {chosen}"
         )
         return said
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 WIDTH = 32  # features of a link
 BYTES = 2 * WIDTH
 
-_URL_WORDS, _ANCHOR_WORDS, _CONTEXT_WORDS = 10, 6, 3
+_URL_WORDS, _ANCHOR_WORDS, _CONTEXT_WORDS, _ELEMENTS = 8, 6, 3, 3
 _NOTHING = [0] * _URL_WORDS
 _RANKS = 16
 _WORD = re.compile(r"[a-z]+|0+|\n")
@@ -44,7 +44,8 @@ _ANY = 1  # a feature that every link has
 class LinkHasher:
     """Hashes links: words of the URL behind the host, each alone and with the next, the template of the URL (folders
     without numbers, extension, names in the query) and its extension, words of the anchor and of the text around it,
-    and how far up the page the link stands. Numbers are all the same.
+    its place (its own element, with the one and the two around it, and the whole tag path), and how far up the page it
+    stands. Numbers are all the same.
     """
 
     def __init__(self) -> None:
@@ -54,6 +55,7 @@ class LinkHasher:
         self._context_words = Remembered(partial(feature, "context"))
         self._templates = Remembered(partial(feature, "template"))
         self._extensions = Remembered(partial(feature, "extension"))
+        self._tag_paths = Remembered(_read_tag_path)
         self._ranks = [feature("rank", "i" * rank) for rank in range(_RANKS)]
 
     def rows(self, links: Sequence[Link]) -> NDArray[np.uint16]:
@@ -65,6 +67,7 @@ class LinkHasher:
             folder, extension, names = shape_of(path)
             others.extend(anchors[link.anchor[:_READ].translate(_DIGITS)])
             others.extend(self._read_context(link))
+            others.extend(self._tag_paths[link.tag_path])
             others.append(templates[f"{folder}|{extension}|{names}"])
             others.append(extensions[extension])
             others.append(ranks[min(place.bit_length(), _RANKS - 1)])
@@ -88,7 +91,7 @@ class LinkHasher:
         LinkHasher.__init__(self)
 
     def _read_paths(self, paths: str) -> NDArray[np.uint16]:
-        """Return the features of the last words of each line, at the end of its row, shape (n, 10)."""
+        """Return the features of the last words of each line, at the end of its row, shape (n, 8)."""
         features = np.frombuffer(array("H", map(self._words.__getitem__, _WORD.findall(paths + "\n"))), np.uint16)
         ends = np.flatnonzero(features == 0)
         starts = np.concatenate([[0], ends[:-1] + 1])
@@ -146,6 +149,13 @@ def extension_of(path: str) -> str:
     """Return the extension of a path, as :func:`shape_of` does."""
     name = path.partition("?")[0].rpartition("/")[2]
     return name.rpartition(".")[2][:_SHAPE] if "." in name else ""
+
+
+def _read_tag_path(path: str) -> list[int]:
+    """Return the features of the last elements of a tag path, one more in each, and of all of it, without ids."""
+    names = [element.partition("#")[0] for element in path.split("/")]
+    own = [feature("element", "/".join(names[-n:])) for n in range(1, _ELEMENTS + 1)]
+    return [*own, feature("path", "/".join(names))]
 
 
 def _read_word(word: str) -> int:

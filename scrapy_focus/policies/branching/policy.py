@@ -10,7 +10,7 @@ what the pages that it links to are worth.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any, ClassVar, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, get_args
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from scrapy_focus.policies.branching.explanation import Choice
 from scrapy_focus.policies.branching.extensions import LinkKinds
 from scrapy_focus.policies.branching.features import BYTES, WIDTH, LinkHasher
 from scrapy_focus.policies.branching.layout import AGAIN, Places
+from scrapy_focus.policies.branching.links import LinkScores
 from scrapy_focus.policies.branching.saved import LEARNED, Learned, read_learned, write_learned
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from scrapy_focus.core.frontier import Drawn, Frontier, Keeps
+    from scrapy_focus.core.frontier import Draw, Drawn, Frontier, Keeps
     from scrapy_focus.core.mission import Mission
     from scrapy_focus.core.types import Link, Outcome, Pick
 
@@ -52,6 +53,9 @@ _MOST_FINDS = 4096  # pages that led to targets, which are learned from again
 _AGAIN = 0.5  # of the pages that led to none, the share after which one that did is learned from again
 _SAID = 6.0  # weight at the start of a word in an anchor that speaks for a target; about as much as one find
 _LOOKED_AT = 256  # pages that wait, drawn to tell how many targets are left: of each arm by the root of its size
+_RIVALS = 8  # arms from which links are drawn, at most: those with the best indices ...
+_FAR = 4.0  # ... that are at least this part of the best one
+_LEAST_EACH = 16  # links that are drawn from each of them
 _DRAWN = 2  # times as many links are drawn from an arm as wait there, if these are few
 _PLANNED = 4  # choices between two plans, and one more for each ...
 _MORE = 64  # ... of so many arms
@@ -182,6 +186,7 @@ class BranchingBandit(Policy):
         self.looks_for = mission.types if self.targets is None else frozenset(self.targets)
         self.saves: Unit = mission.unit if self.unit is None else self.unit
         self.arms = BranchingArms(window=self.window, horizon=self.horizon, noise=self.noise)
+        self.links = LinkScores()
         self.coverage = Coverage()
         self.steps = 0
         self._projector = GramProjector()
@@ -243,18 +248,16 @@ class BranchingBandit(Policy):
         of_all = worth.indices
         indices = np.where(awake, of_all, -np.inf)
         again = self._look_again(awake, float(indices.max()))
-        arm = int(np.argmax(indices if again is None else np.where(again, indices, -np.inf)))
-        pick, odds, candidates = self._best_of(arm, busy)
-        if pick is None:
+        chosen = self._choose(indices if again is None else np.where(again, indices, -np.inf), busy)
+        if chosen is None:
             return None
+        pick = chosen.pick
         self._until_plan -= 1
         self.steps += 1
         self.arms.flying[pick.arm] += 1
-        indices[arm] = -np.inf
-        second = int(np.argmax(indices))
         self._last = Choice(
-            pick.id, arm, float(of_all[arm]), float(worth.own[arm]), float(worth.later[arm]),
-            second if np.isfinite(indices[second]) else -1, float(indices[second]), candidates, odds,
+            pick.id, pick.arm, chosen.score, float(worth.own[pick.arm]), float(worth.later[pick.arm]),
+            float(worth.costs[pick.arm]), chosen.second, chosen.second_score, chosen.candidates, chosen.odds,
         )  # fmt: skip
         return pick
 
@@ -272,12 +275,16 @@ class BranchingBandit(Policy):
         self.arms.earn(pick.arm, outcome.reward, self._cost(outcome), revealed)
         self._totals[pick.arm] += 1, outcome.reward
         row = pick.memo.view(np.uint16)
-        if target or outcome.is_html:
-            self.is_target.learn(row, float(target), offset=float(self.kinds.odds([pick.url])[0]))
+        kind = int(self.arms.kinds[pick.arm])
+        offset = float(self.kinds.odds([pick.url])[0])
+        if target or not outcome.error:  # what failed is neither a target nor none
+            odds = self.is_target.learn(row, float(target), offset=offset) - offset
             self.kinds.learn(pick.url, target)
-        odds = 0.0
-        if self.arms.kinds[pick.arm] == PAGES:
+        else:
+            odds = float(self.is_target.decide(row[None])[0])
+        if kind == PAGES:
             odds = self._learn_leads(row, target or any(self.arms.kinds[arm] == TARGETS for arm in revealed))
+        self.links.note(pick.arm, kind, odds)
         self.coverage.note(pick.arm, target, revealed, self.arms.kinds, odds)
 
     def explain(self, pick: Pick) -> dict[str, Any]:
@@ -444,19 +451,41 @@ class BranchingBandit(Policy):
 
     # Links
 
-    def _best_of(self, arm: int, busy: Collection[str]) -> tuple[Pick | None, float, int]:
-        """Take the best link of an arm; also its odds, and of how many it was the best (0: drawn at random)."""
-        model = self.is_target if self.arms.kinds[arm] == TARGETS else self.leads
-        knows = bool(self._n_finds or self.learned) or self.arms.kinds[arm] == TARGETS
+    def _choose(self, indices: NDArray[np.float64], busy: Collection[str]) -> _Chosen | None:
+        """Take the best of some links that are drawn from the best arms; of their indices, those that are not awake are
+        -inf, shape (n_arms,).
+        """
+        order = np.argsort(-indices, kind="stable")[:_RIVALS]
+        best = int(order[0])
+        knows = bool(self._n_finds or self.learned) or self.arms.kinds[best] == TARGETS
         at_random = not knows or self.rng.random() < self.explore
-        count = 1 if at_random else min(self.candidates, _DRAWN * int(self.frontier.waiting[arm]))
-        drawn = self.frontier.draw({arm: count}, self.rng, busy=busy)
+        rivals = [best] if at_random else order[indices[order] >= indices[best] / _FAR].tolist()
+        each = 1 if at_random else max(self.candidates // len(rivals), min(_LEAST_EACH, self.candidates))
+        counts = {arm: min(each, _DRAWN * int(self.frontier.waiting[arm])) for arm in rivals}
+        drawn = self.frontier.draw(counts, self.rng, busy=busy)
         if not len(drawn.slots):
-            return None, 0.0, 0
-        odds = model.decide(np.ascontiguousarray(drawn.vectors).view(np.uint16))
-        best = int(np.argmax(odds))
-        compared = 0 if at_random else len(set(drawn.slots.tolist()))
-        return self.frontier.take_drawn(int(drawn.slots[best])), float(odds[best]), compared
+            return None
+        odds = self._odds(drawn)
+        scores = self.links.score(indices, self.arms.kinds, drawn.arms, odds)
+        first = int(np.argmax(scores))
+        arm, slot = int(drawn.arms[first]), int(drawn.slots[first])
+        others = np.where(drawn.arms != arm, scores, -np.inf)
+        second = int(np.argmax(others))
+        known = np.isfinite(others[second])
+        pick = self.frontier.take_drawn(slot)
+        return pick and _Chosen(
+            pick, float(scores[first]), float(odds[first]), 0 if at_random else len(set(drawn.slots.tolist())),
+            int(drawn.arms[second]) if known else -1, float(others[second]),
+        )  # fmt: skip
+
+    def _odds(self, drawn: Draw) -> NDArray[np.float32]:
+        """Return the log-odds that links lead to targets, or that they are some where their arm says so, shape (k,)."""
+        rows = np.ascontiguousarray(drawn.vectors).view(np.uint16)
+        targets = self.arms.kinds[drawn.arms] == TARGETS
+        odds = self.leads.decide(rows)
+        if targets.any():
+            odds[targets] = self.is_target.decide(rows[targets])
+        return odds
 
     def _learn_leads(self, row: NDArray[np.uint16], found: bool) -> float:
         """Learn what leads to targets; as few pages do, from those again that did. Return what was expected."""
@@ -473,3 +502,14 @@ class BranchingBandit(Policy):
         if self.saves == "bytes":
             return max(outcome.size, 1) / _BYTES
         return max(outcome.seconds, 1e-3) if self.saves == "seconds" else 1.0
+
+
+class _Chosen(NamedTuple):
+    """A link that was taken, and what is to be said of it."""
+
+    pick: Pick
+    score: float
+    odds: float
+    candidates: int  # among which it was the best; 0: it was drawn at random
+    second: int  # the arm of the best link of another one, -1: there was none
+    second_score: float

@@ -1,0 +1,106 @@
+"""What one link is worth: by the record of its arm, and by what is predicted of it next to its like.
+
+An arm holds links of one place, and its record says what a pull of it brought. Its links still differ in their words,
+and so do those of several arms that are worth about the same. A classifier tells them apart, but what it predicts is no
+reward: it only says more or less than it said of the links that were picked before.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from scrapy_focus.policies.branching.arms import PAGES, TARGETS
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_WINDOW = 60.0  # picks of an arm, and ...
+_OF_KIND = 200.0  # ... of all arms of a kind, over which is remembered what was predicted of them
+_SHRINK = 2.0  # picks for which the mean of its kind counts in that of an arm
+_FIRST = {PAGES: 0.2, TARGETS: 0.8}  # the mean of a kind before the first pick, which counts for one
+_MOST_TIMES = 4.0  # what a link is worth more, or less, than its arm
+_MOST_ODDS = 30.0
+_TIE = 1e-9
+
+
+class LinkScores:
+    """Remembers what was predicted of the links that were picked from each arm, and scores others by it.
+
+    The index of an arm is what a pull brought per cost, on average over the links that were picked from it. So a link
+    of which twice as much is predicted as was of those is taken to be worth twice the index; up to four times, and down
+    to a fourth. As the best links of an arm are picked first, those that are left are worth less than its record says,
+    and other arms get their turn before its record has become worse.
+
+    Notes
+    -----
+    *Memory*: 16 bytes an arm.
+
+    Examples
+    --------
+    Two arms are worth the same. In the second, a link waits that is more promising than those before it.
+
+    >>> scores = LinkScores()
+    >>> for _ in range(20):
+    ...     scores.note(0, PAGES, 0.0)
+    ...     scores.note(1, PAGES, -2.0)
+    >>> kinds = np.array([PAGES, PAGES], np.int8)
+    >>> scores.score(np.array([0.3, 0.3]), kinds, np.array([0, 1]), np.array([0.0, 0.0])).round(1).tolist()
+    [0.3, 1.1]
+    """
+
+    def __init__(self) -> None:
+        self._records = np.zeros((64, 2))  # by arm: picks, sum of the probabilities that were predicted
+        self._of_kind = {kind: (1.0, first) for kind, first in _FIRST.items()}
+
+    def note(self, arm: int, kind: int, odds: float) -> None:
+        """A link of an arm was picked, and these log-odds were predicted of it."""
+        self._ensure(arm + 1)
+        chance = float(_chance(np.float64(odds)))
+        record = self._records[arm]
+        if record[0] > _WINDOW:
+            record *= 1 - 1 / _WINDOW
+        record += 1.0, chance
+        picks, total = self._of_kind[kind]
+        keep = 1 - 1 / _OF_KIND if picks > _OF_KIND else 1.0
+        self._of_kind[kind] = picks * keep + 1, total * keep + chance
+
+    def score(
+        self,
+        indices: NDArray[np.float64],
+        kinds: NDArray[np.int8],
+        arms: NDArray[np.integer],
+        odds: NDArray[np.floating],
+    ) -> NDArray[np.float64]:
+        """Return what links are worth, in reward per cost, shape (k,).
+
+        ``indices`` and ``kinds`` are those of all arms, shape (n_arms,); ``arms`` says in which of them each link is,
+        and ``odds`` which log-odds are predicted of it, both of shape (k,).
+        """
+        self._ensure(len(kinds))
+        chance = _chance(odds)
+        scores: NDArray[np.float64] = indices[arms] * self.times(kinds, arms, chance) + _TIE * chance
+        return scores
+
+    def times(
+        self, kinds: NDArray[np.int8], arms: NDArray[np.integer], chance: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Return how many times as much is predicted of links as was of those that were picked, shape (k,)."""
+        mean = np.zeros(len(_FIRST))
+        for kind, (picks, total) in self._of_kind.items():
+            mean[kind] = total / picks
+        picks, total = self._records[arms].T
+        usual = (total + _SHRINK * mean[kinds[arms]]) / (picks + _SHRINK)
+        times: NDArray[np.float64] = np.clip(chance / usual, 1 / _MOST_TIMES, _MOST_TIMES)
+        return times
+
+    def _ensure(self, n_arms: int) -> None:
+        if n_arms > len(self._records):
+            room = max(n_arms, 2 * len(self._records)) - len(self._records)
+            self._records = np.concatenate([self._records, np.zeros((room, 2))])
+
+
+def _chance(odds: NDArray[np.floating] | np.float64) -> NDArray[np.float64]:
+    """Return the probabilities that log-odds stand for."""
+    return np.asarray(1 / (1 + np.exp(-np.clip(odds, -_MOST_ODDS, _MOST_ODDS))), np.float64)
