@@ -73,6 +73,15 @@ def test_a_target_that_is_known_counts_no_more(tmp_path: Path) -> None:
     assert floor(tmp_path, site) == "/ /all /1.csv /2.csv /3.csv /rest /4.csv"
 
 
+def test_a_page_that_lost_targets_gives_way(tmp_path: Path) -> None:
+    """Of the three targets of a page one is left, and so a page with two new ones comes first."""
+    site = {
+        "/": page("/a", "/b", "/c"), "/a": page("/1.csv", "/2.csv", "/3.csv"), "/b": page("/1.csv", "/2.csv", "/4.csv"),
+        "/c": page("/5.csv", "/6.csv"), **files(*[f"/{i}.csv" for i in range(1, 7)]),
+    }  # fmt: skip
+    assert floor(tmp_path, site) == "/ /a /1.csv /2.csv /3.csv /c /5.csv /6.csv /b /4.csv"
+
+
 def test_a_page_that_comes_nearer_is_worth_more(tmp_path: Path) -> None:
     """A hub that was far is taken up when a page on the way to another one links to it."""
     site = {
@@ -99,11 +108,42 @@ def test_a_redirect_to_what_is_known_leads_nowhere(tmp_path: Path) -> None:
     assert floor(tmp_path, site) == "/ /new.csv"
 
 
+def test_a_target_that_a_redirect_led_to_is_known(tmp_path: Path) -> None:
+    """A page that links to it and to nothing else is left alone."""
+    site = {
+        "/": page("/old.csv", "/list"),
+        "/old.csv": moved("/new.csv"),
+        "/list": page("/new.csv"),
+        "/new.csv": file(),
+    }
+    assert floor(tmp_path, site) == "/ /old.csv /new.csv"
+
+
 def test_a_chain_of_redirects_that_is_too_long_is_given_up(tmp_path: Path) -> None:
     """What seems to lie behind it is reached by another way, or not at all."""
     chain = {f"/{i}": moved(f"/{i + 1}") for i in range(25)}
     site = {"/": page("/0", "/a", "/22"), "/25": page("/1.csv"), "/1.csv": file(), "/a": page(), **chain}
     assert floor(tmp_path, site) == "/ /22 /23 /24 /25 /1.csv"
+
+
+class Wrong(SiteTruth):
+    """Says that the page /a links to whatever the page /hub links to, and to that page."""
+
+    def leads_to(self, key):
+        hub, a = (self.site.ids[f"{HOST}/{name}"] for name in ("hub", "a"))
+        return np.append(super().leads_to(hub), hub) if key == a else super().leads_to(key)
+
+
+def test_a_link_that_is_not_where_it_should_be_is_found_elsewhere(tmp_path: Path) -> None:
+    """Where a page does not show what was expected, the plan is made anew without it."""
+    site = {
+        "/": page("/a", "/b"), "/a": page(), "/b": page("/c"), "/c": page("/hub"), "/hub": page("/1.csv", "/2.csv"),
+        **files("/1.csv", "/2.csv"),
+    }  # fmt: skip
+    recorded = site_of(tmp_path, site)
+    truth = Wrong(recorded, FilesGoal())
+    harvest = simulate(LinkFloor(), FilesGoal(), recorded, truth=truth)
+    assert course(harvest, recorded) == ["/", "/a", "/b", "/c", "/hub", "/1.csv", "/2.csv"]
 
 
 def test_a_target_may_lead_to_another_one(tmp_path: Path) -> None:
