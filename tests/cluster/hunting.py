@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from killed import KilledSite
 
-
 TESTS = Path(__file__).parents[1]
 AHEAD = 24  # requests that a site answers before it waits for who kills, more than a worker has leases
 

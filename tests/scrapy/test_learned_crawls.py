@@ -33,7 +33,7 @@ def portal() -> Iterator[SiteServer]:
 
 
 def visit(portal: SiteServer, out: Path, budget: int, **settings: Any) -> Crawled:
-    """Crawl the portal with one request in flight, so that it can be repeated, and the spider of the example project."""
+    """Crawl the portal with the spider ``datasets`` and one request in flight, so that it can be repeated."""
     common = {"FOCUS_MAX_INFLIGHT": 1, "COOKIES_ENABLED": False}
     args = {"root": portal.url, "budget": str(budget), "out": str(out)}
     result = crawl(DatasetsSpider, {**common, **settings}, addon=True, **args)

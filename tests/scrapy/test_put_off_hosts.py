@@ -92,7 +92,8 @@ def test_retry_after_puts_the_host_off(site: MockSite, other: MockSite, addon: b
     other.answers["/"] = others  # type: ignore[assignment]
     other.pages["/"] = "".join(f'<a href="/ok?{i}">x</a>' for i in range(9))
     settings = {
-        "FOCUS_POLICY": BREADTH_FIRST, "CONCURRENT_REQUESTS_PER_DOMAIN": 1, "FOCUS_LONGEST_WAIT": WAIT, "RETRY_TIMES": 30,
+        "FOCUS_POLICY": BREADTH_FIRST, "CONCURRENT_REQUESTS_PER_DOMAIN": 1, "FOCUS_LONGEST_WAIT": WAIT,
+        "RETRY_TIMES": 30,
     }  # fmt: skip
     result = crawl(Follower, settings, addon=addon, seeds=[site.url("/"), other.url("/")])
     assert gap(site, "/busy") >= WAIT - 0.5

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SPEED = 6000.0  # an hour in 0.6 s
+CALM = 600.0  # of a clock that passes on while a command starts: an article is new for 144 s
 SMALL = Manner(sections=3, topics=6, archive=30, per_hour=7.0)
 SETTINGS: dict[str, Any] = {"DOWNLOAD_DELAY": 0, "FOCUS_PUBLIC_ONLY": False, "FOCUS_SEED": 1}
 ATOM = "{http://www.w3.org/2005/Atom}"
@@ -61,9 +62,11 @@ class Unhurried:
 
 
 @contextmanager
-def newspaper(machine: Callable[[], float] = time.time) -> Iterator[tuple[str, NewsSite, FastClock]]:
+def newspaper(
+    speed: float = CALM, machine: Callable[[], float] = time.time
+) -> Iterator[tuple[str, NewsSite, FastClock]]:
     """Serve a news site a day old, whose clock is fast, and which begins to run now."""
-    manner, clock = SMALL, FastClock(SPEED, BEGIN + DAY, machine=machine)
+    manner, clock = SMALL, FastClock(speed, BEGIN + DAY, machine=machine)
     site = NewsSite(manner, seed=3, days=30.0, clock=clock)
     with SiteServer(site, validators=True) as server:
         site.origin = server.url.rstrip("/")
@@ -77,7 +80,7 @@ def lines_of(path: Path) -> list[dict[str, Any]]:
 
 def test_a_day_in_seconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is born is listed soon and once, with its date and where it was found; hubs are visited again and again."""
-    with newspaper(Unhurried()) as (url, site, clock):
+    with newspaper(SPEED, Unhurried()) as (url, site, clock):
         monkeypatch.setattr(FastClock, "of", lambda text: clock)
         began = clock()
         crawled = crawl(
