@@ -74,3 +74,10 @@ def test_where_arms_are_worth_nothing_the_prediction_decides() -> None:
     scores = LinkScores()
     low, high = scores.score(np.zeros(3), KINDS, np.array([0, 1]), np.array([-1.0, 1.0])).tolist()
     assert 0 < low < high
+
+
+def test_the_more_promising_link_of_an_arm_that_loses_is_worth_more() -> None:
+    """What is worth less than nothing becomes less bad, not worse."""
+    scores = LinkScores()
+    low, high = scores.score(np.full(3, -0.2), KINDS, np.array([0, 0]), np.array([-3.0, 1.0])).tolist()
+    assert low < high < 0

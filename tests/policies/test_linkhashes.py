@@ -146,14 +146,26 @@ def test_lengthy_urls_cost_little() -> None:
 
 
 def test_words_around_a_link_count() -> None:
-    """The first ones beside its own; a link that is all there is on its line has none, and its own are not said twice."""
+    """The first one beside its own; a link that is all there is on its line has none, and its own are not said twice."""
     alone, named, other = rows(
         link(1, url="http://h/a", anchor="CSV", context="CSV"),
         link(2, url="http://h/a", anchor="CSV", context="Wine prices CSV"),
         link(3, url="http://h/a", anchor="CSV", context="Olive prices CSV"),
     )
-    assert np.count_nonzero(named) == np.count_nonzero(alone) + 2
+    assert np.count_nonzero(named) == np.count_nonzero(alone) + 1
     assert len((set(named.tolist()) & set(other.tolist())) - {0}) == np.count_nonzero(named) - 1, "wine or olive"
+
+
+def test_links_to_targets_beside_it_count() -> None:
+    """How many there are, by powers of two, alone and with the element of the link itself."""
+    one, other = link(1, url="http://h/a", tag_path="html/p/a.file"), link(2, url="http://h/a", tag_path="html/p/a")
+    hasher = LinkHasher()
+    none, two, three, eight = (hasher.rows([one, other], beside) for beside in (0, 2, 3, 8))
+    assert (two == three).all()
+    for first, second in ((none, two), (two, eight)):
+        for before, after in zip(first, second, strict=True):
+            assert len(set(before.tolist()) - set(after.tolist())) == 2
+    assert len({*two[0].tolist()} & {*two[1].tolist()} - {*none[0].tolist()}) == 1, "what both say of their page"
 
 
 def test_what_is_said_twice_counts_once() -> None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 WIDTH = 32  # features of a link
 BYTES = 2 * WIDTH
 
-_URL_WORDS, _ANCHOR_WORDS, _CONTEXT_WORDS, _ELEMENTS = 8, 6, 3, 3
+_URL_WORDS, _ANCHOR_WORDS, _CONTEXT_WORDS, _ELEMENTS = 8, 6, 1, 3
 _NOTHING = [0] * _URL_WORDS
 _RANKS = 16
 _WORD = re.compile(r"[a-z]+|0+|\n")
@@ -44,8 +44,8 @@ _ANY = 1  # a feature that every link has
 class LinkHasher:
     """Hashes links: words of the URL behind the host, each alone and with the next, the template of the URL (folders
     without numbers, extension, names in the query) and its extension, words of the anchor and of the text around it,
-    its place (its own element, with the one and the two around it, and the whole tag path), and how far up the page it
-    stands. Numbers are all the same.
+    its place (its own element, with the one and the two around it, and the whole tag path), how far up the page it
+    stands, and how many links to targets stand on that page, alone and with its own element. Numbers are all the same.
     """
 
     def __init__(self) -> None:
@@ -56,13 +56,18 @@ class LinkHasher:
         self._templates = Remembered(partial(feature, "template"))
         self._extensions = Remembered(partial(feature, "extension"))
         self._tag_paths = Remembered(_read_tag_path)
+        self._beside = Remembered(partial(feature, "beside"))
         self._ranks = [feature("rank", "i" * rank) for rank in range(_RANKS)]
 
-    def rows(self, links: Sequence[Link]) -> NDArray[np.uint16]:
-        """Return the features of links of one page, in document order, shape (n, 32), 0 where a link has fewer."""
+    def rows(self, links: Sequence[Link], beside: int = 0) -> NDArray[np.uint16]:
+        """Return the features of links of one page, in document order, shape (n, 32), 0 where a link has fewer.
+
+        ``beside``: how many of them are known to be targets, by their names.
+        """
         paths = "\n".join([path_of(link.url) for link in links]).lower().translate(_DIGITS)
         others = array("H")
         anchors, templates, extensions, ranks = self._anchors, self._templates, self._extensions, self._ranks
+        many = "i" * beside.bit_length()
         for place, (link, path) in enumerate(zip(links, paths.split("\n"), strict=True), 1):
             folder, extension, names = shape_of(path)
             others.extend(anchors[link.anchor[:_READ].translate(_DIGITS)])
@@ -71,6 +76,8 @@ class LinkHasher:
             others.append(templates[f"{folder}|{extension}|{names}"])
             others.append(extensions[extension])
             others.append(ranks[min(place.bit_length(), _RANKS - 1)])
+            others.append(self._beside[many])
+            others.append(self._beside[f"{many}/{own_element(link.tag_path)}"])
             others.append(_ANY)
         rows = np.zeros((len(links), WIDTH), np.uint16)
         rows[:, :_URL_WORDS] = words = self._read_paths(paths)
@@ -149,6 +156,17 @@ def extension_of(path: str) -> str:
     """Return the extension of a path, as :func:`shape_of` does."""
     name = path.partition("?")[0].rpartition("/")[2]
     return name.rpartition(".")[2][:_SHAPE] if "." in name else ""
+
+
+def own_element(tag_path: str) -> str:
+    """Return the element of a link itself, without its id.
+
+    Examples
+    --------
+    >>> own_element("html/body/p/a.file#f7")
+    'a.file'
+    """
+    return tag_path.rpartition("/")[2].partition("#")[0]
 
 
 def _read_tag_path(path: str) -> list[int]:

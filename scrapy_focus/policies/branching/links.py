@@ -80,7 +80,8 @@ class LinkScores:
         """
         self._ensure(len(kinds))
         chance = _chance(odds)
-        scores: NDArray[np.float64] = indices[arms] * self.times(kinds, arms, chance) + _TIE * chance
+        usual, times = indices[arms], self.times(kinds, arms, chance)
+        scores: NDArray[np.float64] = np.where(usual < 0, usual / times, usual * times) + _TIE * chance
         return scores
 
     def times(

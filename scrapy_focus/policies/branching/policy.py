@@ -219,8 +219,9 @@ class BranchingBandit(Policy):
     def place(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
         if not links:
             return []
-        rows = self._hasher.rows(links)
-        odds = self.is_target.decide(rows) + self.kinds.odds([link.url for link in links])
+        named = self.kinds.odds([link.url for link in links])
+        rows = self._hasher.rows(links, beside=int(np.count_nonzero(named > 0)))
+        odds = self.is_target.decide(rows) + named
         plain = self._places.read([link.tag_path for link in links])
         clusters = {path: self._cluster_of(path) for path in plain.values()}
         arms: list[int] = []
@@ -459,7 +460,7 @@ class BranchingBandit(Policy):
         best = int(order[0])
         knows = bool(self._n_finds or self.learned) or self.arms.kinds[best] == TARGETS
         at_random = not knows or self.rng.random() < self.explore
-        rivals = [best] if at_random else order[indices[order] >= indices[best] / _FAR].tolist()
+        rivals = [best] if at_random else order[indices[order] >= min(indices[best] / _FAR, indices[best])].tolist()
         each = 1 if at_random else max(self.candidates // len(rivals), min(_LEAST_EACH, self.candidates))
         counts = {arm: min(each, _DRAWN * int(self.frontier.waiting[arm])) for arm in rivals}
         drawn = self.frontier.draw(counts, self.rng, busy=busy)
