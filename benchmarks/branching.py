@@ -39,6 +39,7 @@ from scrapy_focus.compare.specs import PolicySpec
 from scrapy_focus.core.outstanding import most_out
 from scrapy_focus.core.stop import Plateau
 from scrapy_focus.goals.files import FilesGoal
+from scrapy_focus.learn.hashed import NOTHING, Remembered
 from scrapy_focus.policies.branching.arms import TARGETS
 from scrapy_focus.policies.branching.policy import BranchingBandit
 from scrapy_focus.recordings.format import RecordedSite
@@ -49,8 +50,12 @@ from scrapy_focus.replay.truth import SiteTruth
 from scrapy_focus.web.mime import blocked_extensions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
+    from numpy.typing import NDArray
+
+    from scrapy_focus.core.frontier import Frontier
+    from scrapy_focus.core.mission import Mission
     from scrapy_focus.core.types import Outcome
 
 SHARES = (0.5, 0.75, 0.9, 0.95)  # of the targets, until which requests are counted
@@ -68,6 +73,10 @@ POLICIES = {
 }
 PARTS = {  # the default policy with one part left out, or otherwise
     "failures not counted": "branching.AsReleased",
+    "links of the best arm only": "branching.BestArm",
+    "no elements of the place": "branching.Unplaced",
+    "no targets beside": "branching.Alone",
+    "files that are no targets teach nothing": "branching.FilesUnheard",
     "no learned choice": "BranchingBandit:candidates=1",
     "no planning": "BranchingBandit:horizon=0",
     "one pull planned": "BranchingBandit:horizon=1",
@@ -88,6 +97,38 @@ class AsReleased(BranchingBandit):
             super().learn(outcome)
         else:
             self.release(outcome.pick)
+
+
+class BestArm(BranchingBandit):
+    """Chooses among the links of the arm with the best index."""
+
+    def _choose(self, indices: NDArray[np.float64], busy: Collection[str]) -> Any:
+        best = np.full_like(indices, -np.inf)
+        best[np.argmax(indices)] = indices.max()
+        return super()._choose(best, busy)
+
+
+class Unplaced(BranchingBandit):
+    """Tells the links of an arm apart by nothing of where they stand but how far down."""
+
+    def open(self, frontier: Frontier, rng: np.random.Generator, mission: Mission) -> None:
+        super().open(frontier, rng, mission)
+        self._hasher._tag_paths = Remembered(lambda path: [NOTHING] * 4)
+
+
+class Alone(BranchingBandit):
+    """Does not tell links apart by what stands beside them."""
+
+    def open(self, frontier: Frontier, rng: np.random.Generator, mission: Mission) -> None:
+        super().open(frontier, rng, mission)
+        self._hasher._beside = Remembered(lambda text: NOTHING)
+
+
+class FilesUnheard(BranchingBandit):
+    """Learns what is no target from HTML pages only."""
+
+    def learn(self, outcome: Outcome) -> None:
+        super().learn(outcome if outcome.is_html else outcome._replace(error=outcome.error or "unheard"))
 
 
 class Until(Plateau):
