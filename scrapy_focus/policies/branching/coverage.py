@@ -34,9 +34,9 @@ _MIN_PULLS = 150  # with fewer, nothing is said while pages reveal a new page ea
 _MOST_RATIO = 3.0  # between the limits of the number of all targets; with more, they say nothing
 
 # Fitted with `benchmarks/coverage.py fit`, to crawls of recorded and synthetic sites, each with the same weight
-_MIDDLE = {"targets": 0.108, "one": 0.27, "rate": 0.9, "gap": 0.278}
-_SPREAD = {"one": -1.495, "middle": -0.044, "gap": 0.048, "pages": 1.148, "news": 0.206}
-_LIMITS = {"below": 2.805, "above": 2.156}
+_MIDDLE = {"targets": 0.246, "one": 0.259, "rate": 0.931, "gap": 0.188}
+_SPREAD = {"one": -1.54, "middle": -0.02, "gap": 0.085, "pages": 1.149, "news": 0.195}
+_LIMITS = {"below": 2.517, "above": 2.243}
 
 
 class Signs(NamedTuple):
@@ -109,7 +109,7 @@ class Coverage:
     ...     coverage.note(0, False, {1: 1}, kinds, odds=2.0)
     ...     coverage.note(1, True, {}, kinds)
     >>> coverage.left(np.array([100, 0]), kinds, np.array([0]), np.array([2.0]))
-    Left(low=12.0, middle=70.0, high=125.0)
+    Left(low=13.0, middle=68.0, high=125.0)
     >>> Coverage().left(np.array([100, 0]), kinds, np.array([0]), np.array([2.0])) is None
     True
     """
