@@ -35,7 +35,7 @@ from urllib.parse import urljoin, urlsplit
 import lxml.html
 import numpy as np
 
-from branching import SHARE, Until, read
+from branching import SHARE, Until
 from manyhosts.web import MadeUpWeb
 from profiles.profiles import LEAST_PAGES, PROFILES, ProfileSite
 from scrapy_focus.compare.specs import PolicySpec
@@ -178,6 +178,11 @@ def crawl(path: Path, policy: str, how: How, seed: int) -> Run:
         "requests": at, **early, "seconds": None if at is None else float(harvest.seconds[at]),
         "targets": truth.exhaustive.worth, "all": truth.exhaustive.requests, "cpu": process_time() - started,
     }  # fmt: skip
+
+
+def read(path: Path) -> list[Run]:
+    """Return the runs of a file, none if there is no file."""
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
 
 
 def run(options: argparse.Namespace) -> None:

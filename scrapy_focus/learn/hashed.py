@@ -71,8 +71,7 @@ class HashedLogistic:
     >>> model = HashedLogistic()
     >>> csv, html = np.array([[7, 8, NOTHING], [7, 9, NOTHING]], np.uint16)
     >>> for _ in range(20):
-    ...     model.learn(csv, 1.0)
-    ...     model.learn(html, 0.0)
+    ...     _ = model.learn(csv, 1.0), model.learn(html, 0.0)
     >>> odds = model.decide(np.array([csv, html]))
     >>> bool(odds[0] > 1), bool(odds[1] < -1)
     (True, True)

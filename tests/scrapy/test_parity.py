@@ -136,7 +136,7 @@ def test_live_and_simulated_crawls_are_the_same(
 
 def test_one_concurrent_request_will_do(recorded: tuple[SiteServer, RecordedSite], tmp_path: Path) -> None:
     """For a policy that learns: the page before is learned when the next one is chosen."""
-    check_same(recorded, tmp_path, BranchingBandit, {}, FOCUS_MAX_INFLIGHT=0)
+    check_same(recorded, tmp_path, BranchingBandit, {}, FOCUS_MAX_INFLIGHT=0, CONCURRENT_REQUESTS=1)
 
 
 def check_same(
