@@ -308,11 +308,11 @@ class BranchingArms:
         start = self._next_drawn if self._next_drawn < n else 0
         end = min(start + _BLOCK, n)
         self._next_drawn = end
-        others = sorted(arm for arm in self._changed if not start <= arm < end)
+        others = np.array(sorted(arm for arm in self._changed if not start <= arm < end), np.intp)
         self._changed.clear()
         arms: slice | NDArray[np.intp] = slice(start, end)
-        if others:
-            arms = np.array(sorted([*others, *range(start, end)]), np.intp)
+        if len(others):
+            arms = np.concatenate([others[others < start], np.arange(start, end), others[others >= end]])
         known = (self.pulls[arms] + self._flying[arms] + self.shrink) / self.noise
         hits = chance[arms] * known
         self._drawn[0, arms] = rng.beta(np.maximum(hits, _TINY), np.maximum(known - hits, _TINY))

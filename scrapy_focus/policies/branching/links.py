@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.special import expit
 
 from scrapy_focus.policies.branching.arms import PAGES, TARGETS
 
@@ -21,7 +22,6 @@ _OF_KIND = 200.0  # ... of all arms of a kind, over which is remembered what was
 _SHRINK = 2.0  # picks for which the mean of its kind counts in that of an arm
 _FIRST = {PAGES: 0.2, TARGETS: 0.8}  # the mean of a kind before the first pick, which counts for one
 _MOST_TIMES = 4.0  # what a link is worth more, or less, than its arm
-_MOST_ODDS = 30.0
 _TIE = 1e-9
 
 
@@ -57,7 +57,7 @@ class LinkScores:
     def note(self, arm: int, kind: int, odds: float) -> None:
         """A link of an arm was picked, and these log-odds were predicted of it."""
         self._ensure(arm + 1)
-        chance = float(_chance(np.float64(odds)))
+        chance = float(expit(odds))
         record = self._records[arm]
         if record[0] > _WINDOW:
             record *= 1 - 1 / _WINDOW
@@ -79,13 +79,13 @@ class LinkScores:
         and ``odds`` which log-odds are predicted of it, both of shape (k,).
         """
         self._ensure(len(kinds))
-        chance = _chance(odds)
+        chance = expit(odds)
         usual, times = indices[arms], self.times(kinds, arms, chance)
         scores: NDArray[np.float64] = np.where(usual < 0, usual / times, usual * times) + _TIE * chance
         return scores
 
     def times(
-        self, kinds: NDArray[np.int8], arms: NDArray[np.integer], chance: NDArray[np.float64]
+        self, kinds: NDArray[np.int8], arms: NDArray[np.integer], chance: NDArray[np.floating]
     ) -> NDArray[np.float64]:
         """Return how many times as much is predicted of links as was of those that were picked, shape (k,)."""
         mean = np.zeros(len(_FIRST))
@@ -93,15 +93,10 @@ class LinkScores:
             mean[kind] = total / picks
         picks, total = self._records[arms].T
         usual = (total + _SHRINK * mean[kinds[arms]]) / (picks + _SHRINK)
-        times: NDArray[np.float64] = np.clip(chance / usual, 1 / _MOST_TIMES, _MOST_TIMES)
+        times: NDArray[np.float64] = np.minimum(np.maximum(chance / usual, 1 / _MOST_TIMES), _MOST_TIMES)
         return times
 
     def _ensure(self, n_arms: int) -> None:
         if n_arms > len(self._records):
             room = max(n_arms, 2 * len(self._records)) - len(self._records)
             self._records = np.concatenate([self._records, np.zeros((room, 2))])
-
-
-def _chance(odds: NDArray[np.floating] | np.float64) -> NDArray[np.float64]:
-    """Return the probabilities that log-odds stand for."""
-    return np.asarray(1 / (1 + np.exp(-np.clip(odds, -_MOST_ODDS, _MOST_ODDS))), np.float64)

@@ -456,11 +456,10 @@ class BranchingBandit(Policy):
         """Take the best of some links that are drawn from the best arms; of their indices, those that are not awake are
         -inf, shape (n_arms,).
         """
-        order = np.argsort(-indices, kind="stable")[:_RIVALS]
-        best = int(order[0])
+        best = int(np.argmax(indices))
         knows = bool(self._n_finds or self.learned) or self.arms.kinds[best] == TARGETS
         at_random = not knows or self.rng.random() < self.explore
-        rivals = [best] if at_random else order[indices[order] >= min(indices[best] / _FAR, indices[best])].tolist()
+        rivals = [best] if at_random else _rivals(indices, float(indices[best]))
         each = 1 if at_random else max(self.candidates // len(rivals), min(_LEAST_EACH, self.candidates))
         counts = {arm: min(each, _DRAWN * int(self.frontier.waiting[arm])) for arm in rivals}
         drawn = self.frontier.draw(counts, self.rng, busy=busy)
@@ -472,7 +471,7 @@ class BranchingBandit(Policy):
         arm, slot = int(drawn.arms[first]), int(drawn.slots[first])
         others = np.where(drawn.arms != arm, scores, -np.inf)
         second = int(np.argmax(others))
-        known = np.isfinite(others[second])
+        known = others[second] > -np.inf
         pick = self.frontier.take_drawn(slot)
         return pick and _Chosen(
             pick, float(scores[first]), float(odds[first]), 0 if at_random else len(set(drawn.slots.tolist())),
@@ -503,6 +502,15 @@ class BranchingBandit(Policy):
         if self.saves == "bytes":
             return max(outcome.size, 1) / _BYTES
         return max(outcome.seconds, 1e-3) if self.saves == "seconds" else 1.0
+
+
+def _rivals(indices: NDArray[np.float64], best: float) -> list[int]:
+    """Return the arms with the best indices that are not far from the best one, the best first."""
+    near = np.flatnonzero(indices >= min(best / _FAR, best))
+    if len(near) > _RIVALS:
+        near = near[np.argpartition(-indices[near], _RIVALS)[:_RIVALS]]
+    rivals: list[int] = near[np.argsort(-indices[near], kind="stable")].tolist()
+    return rivals
 
 
 class _Chosen(NamedTuple):
