@@ -109,6 +109,9 @@ SITES = {
             },
         ),
         Site(name="tomcat", packages=("tomcat10-examples",), root="usr/share/tomcat10-examples/examples"),
+        Site(name="sasview", packages=("sasview-doc",), root=f"{_DOC}/sasview/html"),
+        Site(name="tables", packages=("python-tables-doc",), root=f"{_DOC}/python-tables-doc/html"),
+        Site(name="mdanalysis", packages=("python-mdanalysis-doc",), root=f"{_DOC}/python-mdanalysis-doc/html"),
     )
 }
 
