@@ -93,6 +93,20 @@ class EachAgain(BreadthFirst):
         return Placement(0, -1e9 * visits, after=self.now + self.every)
 
 
+class Renders(BreadthFirst):
+    """Breadth-first; each page with scripts is rendered after all that waits."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.learned: list[tuple[str, str, int]] = []
+
+    def learn(self, outcome: Outcome) -> None:
+        self.learned.append((outcome.pick.method, outcome.pick.url, outcome.requests))
+
+    def render(self, outcome: Outcome) -> Placement | None:
+        return Placement(0, -1e9 - len(self.learned))
+
+
 def link(number: int, *, host: str = "h", url: str = "", **rest: Any) -> Link:
     """Return a link whose key is its number."""
     return Link(url or f"http://{host}/{number}", number, host, **rest)

@@ -8,7 +8,7 @@ import numpy as np
 
 from scrapy_focus.checks.ledger import LedgerMachine, as_tuple, host_of, link, require, some_hosts
 from scrapy_focus.core.frontier import Drawn, Vectors
-from scrapy_focus.core.types import Placement
+from scrapy_focus.core.types import METHODS, Placement
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -245,4 +245,4 @@ def _memo(vector: Sequence[float] | None) -> Any:
 
 def _random_place(rng: np.random.Generator) -> Placement:
     memo = None if rng.random() < 0.1 else rng.integers(0, 8, WIDTH).astype(np.uint8)
-    return Placement(int(rng.integers(0, _ARMS)), 0.0, memo, "HEAD" if rng.random() < 0.2 else "GET")
+    return Placement(int(rng.integers(0, _ARMS)), 0.0, memo, METHODS[int(rng.integers(len(METHODS)))])

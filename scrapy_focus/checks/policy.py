@@ -97,6 +97,7 @@ class _Site:
         ]
         self.dead = {i for i in range(3, pages) if i % 11 == 3}
         self.worth = {i for i in range(pages) if i % 5 == 4} - self.dead
+        self.scripted = set(range(0, pages, 4)) - self.dead
         reached, queue = {0}, [0]
         while queue:
             page = queue.pop()
@@ -115,7 +116,10 @@ class _Site:
     def answer(self, pick: Pick) -> tuple[Outcome, list[Link]]:
         if pick.key in self.dead:
             return Outcome(pick=pick, status=404, mime="text/html", error="http_error"), []
-        outcome = Outcome(pick=pick, status=200, mime="text/html", size=100, items=float(pick.key in self.worth))
+        outcome = Outcome(
+            pick=pick, status=200, mime="text/html", size=100, items=float(pick.key in self.worth),
+            scripted=pick.key in self.scripted, requests=3 if pick.method == "RENDER" else 1,
+        )  # fmt: skip
         return outcome, [] if pick.method == "HEAD" else [self.link(page) for page in self.links[pick.key]]
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from scrapy_focus.checks.ledger import LedgerMachine, any_of, as_tuple, link, require, some_hosts
 from scrapy_focus.core.frontier import Ranked
-from scrapy_focus.core.types import Placement
+from scrapy_focus.core.types import METHODS, Placement
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -137,5 +137,5 @@ class RankedMachine(LedgerMachine[Ranked]):
 
 def _random_place(rng: np.random.Generator) -> Placement:
     memo = np.array([1.5, rng.integers(9)], np.float32) if rng.random() < 0.3 else None
-    method = "HEAD" if rng.random() < 0.2 else "GET"
-    return Placement(int(rng.integers(0, _ARMS)), float(rng.integers(0, 10)), memo, method)  # type: ignore[arg-type]
+    method = METHODS[int(rng.integers(len(METHODS)))]
+    return Placement(int(rng.integers(0, _ARMS)), float(rng.integers(0, 10)), memo, method)

@@ -16,7 +16,7 @@ from scrapy_focus.core.frontier import Drawn, Ranked, Ranks
 from scrapy_focus.core.frontier import Frontier as FrontierProtocol
 from scrapy_focus.core.policy import Left, Policy, PolicyTable
 from scrapy_focus.core.printable import brief, printable
-from scrapy_focus.core.types import NOT_NOW, Pick, Placement, State
+from scrapy_focus.core.types import METHODS, NOT_NOW, Pick, Placement, State
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -318,6 +318,23 @@ def placed_again(policy: Policy, outcome: Outcome) -> Placement | None:
     return place
 
 
+def placed_to_render(policy: Policy, outcome: Outcome) -> Placement | None:
+    """Return where a policy lets the page of an outcome wait to be rendered.
+
+    Raises
+    ------
+    PolicyError
+        If that is neither ``None`` nor a place.
+    """
+    place = policy.render(outcome)
+    if place is None or place is NOT_NOW:
+        return None
+    if not isinstance(place, Placement):
+        raise PolicyError(f"render() answered {brief(place)}; return a Placement, or None")
+    placed([place], [outcome.pick], "render")
+    return place._replace(method="RENDER")
+
+
 def placed(
     placements: Sequence[Placement | None], links: Sequence[Link] | Sequence[Pick], verb: str = "place"
 ) -> Sequence[Placement | None]:
@@ -340,7 +357,7 @@ def placed(
         )
         if (
             not well
-            or place.method not in ("GET", "HEAD")
+            or place.method not in METHODS
             or not 0 <= place.arm < _MOST_ARMS
             or place.rank != place.rank
             or (isinstance(place.rank, int) and abs(place.rank) > _LARGEST)
@@ -348,7 +365,7 @@ def placed(
         ):
             raise PolicyError(
                 f"{verb}() gave {brief(place)}; an arm is an integer from 0, without gaps, below {_MOST_ARMS:,}, a "
-                "rank a number that is not NaN, a method GET or HEAD, after a number of seconds since the epoch"
+                "rank a number that is not NaN, a method GET, HEAD or RENDER, after a number of seconds since the epoch"
             )
     return placements
 

@@ -36,6 +36,7 @@ from scrapy_focus.core.contract import (
     made,
     placed,
     placed_again,
+    placed_to_render,
     selected,
     sleeping_of,
     states_of,
@@ -259,6 +260,7 @@ class Crawl:
         self._knows = policy.can("know")
         self._hears_signals = policy.can("hear")
         self.comes_back = policy.can("again")  # whether pages may wait again that were fetched
+        self._renders = policy.can("render")
         self.is_shared = is_shared
         self.where = ""  # what it is part of, in words, where another machine leads it: here none does
         self.picks: dict[int, Pick] = {}  # in flight, by id
@@ -668,6 +670,8 @@ class Crawl:
         self._ask("learn", self.policy.learn, outcome)
         if self.comes_back and pick.method == "GET" and not outcome.once:
             self._place_again(outcome)
+        if self._renders and outcome.scripted and pick.method == "GET" and not outcome.error:
+            self._place_to_render(outcome)
         if self.log is not None:
             self._ask("log", self.log.outcome, outcome)
         if self.stop is not None:
@@ -729,16 +733,31 @@ class Crawl:
 
     def _place_again(self, outcome: Outcome) -> None:
         """Let the policy say whether and where a page waits again."""
-        pick, place = outcome.pick, self._ask("again", self._placement_again, outcome)
+        place = self._ask("again", self._placement_of, placed_again, outcome)
         if place is FAILED or place is None:
             return
+        self._wait_again(outcome, place)
+        self.counts["link/again"] += 1
+
+    def _place_to_render(self, outcome: Outcome) -> None:
+        """Let the policy say whether and where a page waits to be rendered, unless it waits already."""
+        if self.frontier.states([outcome.pick.key]) != [State.FETCHED]:
+            return
+        place = self._ask("render", self._placement_of, placed_to_render, outcome)
+        if place is not FAILED and place is not None:
+            self._wait_again(outcome, place)
+            self.counts["link/render"] += 1
+
+    def _wait_again(self, outcome: Outcome, place: Placement) -> None:
+        pick = outcome.pick
         payload = pick.payload if outcome.payload is None else outcome.payload
         link = Link(pick.url, pick.key, pick.host, pick.depth, state=State.FETCHED, payload=payload)
         self.frontier.push([link], [place], origin=pick.origin)
-        self.counts["link/again"] += 1
 
-    def _placement_again(self, outcome: Outcome) -> Placement | None:
-        place = placed_again(self.policy, outcome)
+    def _placement_of(
+        self, placed_by: Callable[[Policy, Outcome], Placement | None], outcome: Outcome
+    ) -> Placement | None:
+        place = placed_by(self.policy, outcome)
         if self._sleeping is None:
             check_awake([place], self.frontier)
         return place

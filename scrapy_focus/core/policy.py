@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 #: Methods that a policy may do without; what depends on them asks :meth:`Policy.can`.
 Ability = Literal[
-    "again", "due", "expected_cost", "expected_left", "hear", "know", "learn", "load", "save", "tables"
+    "again", "due", "expected_cost", "expected_left", "hear", "know", "learn", "load", "render", "save", "tables"
 ]  # fmt: skip
 
 
@@ -162,6 +162,16 @@ class Policy(ABC):
         Asked after :meth:`learn`, for each outcome that is not of a HEAD, also where nothing came back (see its
         ``error``). With ``Placement.after`` the page sleeps until then. A crawl whose policy has this method ends by a
         budget or a stop rule, or where nothing waits or sleeps any more.
+        """
+        return None
+
+    def render(self, outcome: Outcome) -> Placement | None:
+        """Say where a page waits to be fetched again by a browser, which runs its scripts; ``None``: it is not.
+
+        Asked after :meth:`learn`, for each outcome of a GET whose page has scripts (``outcome.scripted``), where a
+        browser may be asked at all. The links of the page that the browser shows and that are not known are placed
+        as ever; the outcome's pick then has the method ``RENDER``. What was sent for it, by the browser too, is in its
+        ``requests`` and ``received``.
         """
         return None
 

@@ -7,7 +7,7 @@ comes back as an :class:`Outcome`. All of them are immutable, and tuples, as the
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias, get_args
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-Method = Literal["GET", "HEAD"]
+Method = Literal["GET", "HEAD", "RENDER"]
+#: How a link may be fetched: whole, without its body, or by a browser that runs its scripts.
+METHODS: tuple[Method, ...] = get_args(Method)
 Memo: TypeAlias = "NDArray[np.float32] | NDArray[np.uint8]"
 
 
@@ -63,7 +65,8 @@ class Placement(NamedTuple):
 
     ``memo`` is a small vector that the policy wants back with the pick, shape (d,): float32 where the policy keeps
     ranks, and bytes (uint8) of the width that it keeps where it keeps vectors. With ``method="HEAD"`` the link is
-    looked at without its body first; the policy then places it again, in state ``PROBED``.
+    looked at without its body first; the policy then places it again, in state ``PROBED``. With ``method="RENDER"`` a
+    browser fetches it, and runs its scripts (:meth:`~scrapy_focus.core.policy.Policy.render`).
 
     Before ``after``, in seconds since the epoch, the link does not leave: it sleeps. Its state is ``WAITING``, but no
     arm counts it until it is due, and then it waits in its arm as if it had been there all the time.
@@ -153,6 +156,9 @@ class Outcome(NamedTuple):
     payload: bytes | None = None  # of the next visit of the page, where the adapter has another one than the pick's
     content: int | None = None  # what tells its content from others, where each content counts once; None: it does not
     once: bool = False  # whether it does not come back: its page is gone, or known by another key, under which it does
+    scripted: bool = False  # whether its page has scripts that a browser could run, where one may be asked
+    requests: int = 1  # that were sent for it, those of a browser too
+    received: int = 0  # bytes that came over the network for it, likewise; 0: not known
     page: Page | None = None
 
     @property

@@ -6,6 +6,7 @@ from array import array
 from typing import TYPE_CHECKING, ClassVar, overload
 
 from scrapy_focus.core.frontier import Ranks, Vectors
+from scrapy_focus.core.types import METHODS
 from scrapy_focus.frontiers.drawn.frontier import DrawnFrontier
 from scrapy_focus.frontiers.ranked.frontier import RankedFrontier
 from scrapy_focus.frontiers.records import Record, Records
@@ -60,7 +61,7 @@ class MemoryRecords(Records):
         self._origin = array("i")
         self._payload: list[bytes] = []
         self._memos: list[bytes | None] | None = [] if memos else None
-        self._head_first = bytearray()
+        self._methods = bytearray()  # as in METHODS
 
     def store(
         self,
@@ -87,13 +88,13 @@ class MemoryRecords(Records):
         self._payload.append(link.payload)
         if self._memos is not None:
             self._memos.append(memo)
-        self._head_first.append(method == "HEAD")
+        self._methods.append(METHODS.index(method))
         return len(self._url) - 1
 
     def replace(self, number: int, arm: int, rank: float, memo: bytes | None, method: Method, after: float) -> None:
         if self._memos is not None:
             self._memos[number] = memo
-        self._head_first[number] = method == "HEAD"
+        self._methods[number] = METHODS.index(method)
 
     def erase(self, number: int) -> None:
         self._url[number], self._payload[number] = "", b""
@@ -113,7 +114,7 @@ class MemoryRecords(Records):
                 self._origin[number],
                 self._payload[number],
                 None if self._memos is None else self._memos[number],
-                "HEAD" if self._head_first[number] else "GET",
+                METHODS[self._methods[number]],
             )
             for number in numbers
         ]

@@ -57,6 +57,9 @@ class OutcomeRecord(NamedTuple):
     payload: bytes | None
     content: int | None
     once: bool
+    scripted: bool
+    requests: int
+    received: int
     read: dict[str, Any] | None  # what the policy read of the page; None: there was none
 
     @classmethod
@@ -67,7 +70,7 @@ class OutcomeRecord(NamedTuple):
             outcome.pick.id, outcome.pick.method, outcome.status, outcome.mime, outcome.size, outcome.seconds,
             outcome.items, outcome.error, outcome.reward, outcome.at, tuple(outcome.also),
             outcome.changed, outcome.max_age, outcome.outside, outcome.payload, outcome.content,
-            outcome.once, read,
+            outcome.once, outcome.scripted, outcome.requests, outcome.received, read,
         )  # fmt: skip
 
     def outcome(self, flying: Mapping[int, Pick]) -> Outcome:
@@ -85,7 +88,8 @@ class OutcomeRecord(NamedTuple):
             pick=pick._replace(method=self.method), status=self.status, mime=self.mime, size=self.size,
             seconds=self.seconds, items=self.items, error=self.error, reward=self.reward, at=self.at, also=self.also,
             changed=self.changed, max_age=self.max_age, outside=self.outside, payload=self.payload,
-            content=self.content, once=self.once, page=None if self.read is None else NotedPage(None, self.read),
+            content=self.content, once=self.once, scripted=self.scripted, requests=self.requests,
+            received=self.received, page=None if self.read is None else NotedPage(None, self.read),
         )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from array import array
 from itertools import chain, islice
 from queue import SimpleQueue
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from scrapy_focus.frontiers.sqlite.database import storage_error
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from scrapy_focus.core.errors import StorageError
+    from scrapy_focus.core.types import Method
 
 T = TypeVar("T")
 
@@ -27,7 +28,7 @@ WHERE row IN (SELECT row FROM moved)
 """
 
 Row = tuple[Any, ...]  # key, url, host, depth, origin, payload, arm, rank, method, memo, after
-Moved = tuple[int, float, Literal["GET", "HEAD"], bytes | None, float]  # arm, rank, method, memo, after
+Moved: TypeAlias = "tuple[int, float, Method, bytes | None, float]"  # arm, rank, method, memo, after
 
 
 class FlyingRow(NamedTuple):
