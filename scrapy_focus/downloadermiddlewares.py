@@ -190,9 +190,11 @@ class MeterMiddleware(_FocusMiddleware):
         return None
 
     def process_response(self, request: Request, response: Response) -> Response:
-        visit = self._visit(request)
+        visit, entry = self._visit(request), self.entry(request)
         if (host := self._back(request)) is not None and not (visit is not None and visit.is_weighed):
             host.received(_size(response))
+            if entry is not None:
+                entry.received += _size(response)
             if self._waits and response.status in (429, 503):
                 self._wait(host, request, response)
         return response
@@ -217,7 +219,12 @@ class MeterMiddleware(_FocusMiddleware):
             raise IgnoreRequest(f"{request.url} leads where it must not ({visit.refused})") from exception
 
     def _visit(self, request: Request) -> Visit | None:
-        return None if self._guard is None else self._guard.give_back(request)
+        """Return what a browser did for a request, if one did, once that counts for its pick."""
+        visit = None if self._guard is None else self._guard.give_back(request)
+        if visit is not None and (entry := self.entry(request)) is not None:
+            entry.sent += visit.requests
+            entry.received += visit.received
+        return visit
 
     def _back(self, request: Request) -> Host | None:
         if request not in self._out:

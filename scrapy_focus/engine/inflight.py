@@ -120,8 +120,8 @@ class Entry:
 
     __slots__ = (
         "also", "coming", "failure", "first", "found", "holds_slot", "is_copy", "items", "known", "leads_to", "links",
-        "noindex", "parsed_from", "pick", "quiet", "request", "response", "sent", "since", "slot", "spider_error",
-        "stopped", "verdict", "visited", "waits", "yielded",
+        "noindex", "parsed_from", "pick", "quiet", "received", "request", "response", "sent", "since", "slot",
+        "spider_error", "stopped", "verdict", "visited", "waits", "yielded",
     )  # fmt: skip
 
     def __init__(self, pick: Pick, since: float) -> None:
@@ -132,7 +132,8 @@ class Entry:
         self.request: Request | None = None  # None while a redirect or retry of it waits to be handed out
         self.slot = ""
         self.holds_slot = False
-        self.sent = 0  # requests that went out for it
+        self.sent = 0  # requests that went out for it, those of a browser too
+        self.received = 0  # bytes that came over the network for it, likewise
         self.response: Response | None = None
         self.failure: BaseException | None = None
         self.spider_error = False
@@ -192,7 +193,10 @@ class Entry:
         if label in ("failure", "too_large"):  # as a recording has it
             error = f"failure: {type(self.failure).__name__}"
         if response is None:
-            return Outcome(pick=pick, error=error, items=self.items, seconds=now - self.since, also=tuple(self.also))
+            return Outcome(
+                pick=pick, error=error, items=self.items, seconds=now - self.since, also=tuple(self.also),
+                requests=self.sent, received=self.received,
+            )  # fmt: skip
         if label != "probed" and pick.method == "HEAD":
             pick = pick._replace(method="GET")  # a cache answered with the page itself
         mime = (response.headers.get("Content-Type") or b"").decode("latin-1")
@@ -200,7 +204,8 @@ class Entry:
         return Outcome(
             pick=pick, status=response.status, mime=parse_mime(mime), error=error, items=self.items,
             size=len(response.body) or (int(announced) if announced.isdigit() else 0), seconds=now - self.since,
-            also=tuple(self.also), outside=len(self.yielded), page=None if self.noindex else ResponsePage(response),
+            also=tuple(self.also), outside=len(self.yielded), requests=self.sent, received=self.received,
+            page=None if self.noindex else ResponsePage(response),
         )  # fmt: skip
 
 

@@ -63,6 +63,7 @@ class Flight:
     """A pick whose requests are on their way."""
 
     __slots__ = (
+        "all_received",
         "also",
         "answer",
         "changed",
@@ -89,6 +90,7 @@ class Flight:
         self.hops = 0  # redirects
         self.tries = 0  # times that a failure was tried again
         self.received = 0  # bytes of the last answer
+        self.all_received = 0  # bytes of all answers
         self.final = -1  # the URL that answered in the end; -1: none did
         self.answer = -1  # the number of its answer, at that time; -1: there was none
         self.error = ""
@@ -206,6 +208,9 @@ class Answers:
 
     def outcome(self, flight: Flight, now: float) -> Outcome:
         """Return the outcome of a pick for which nothing more goes out."""
+        return self._outcome(flight, now)._replace(requests=flight.requests, received=flight.all_received)
+
+    def _outcome(self, flight: Flight, now: float) -> Outcome:
         pick, page, seconds = flight.pick, flight.final, now - flight.since
         payload = None if self._knows is None else _VISITED
         if page < 0:

@@ -349,6 +349,7 @@ class _Run:
         if received is not None:
             self._other_bytes += received
             flight.received = received
+            flight.all_received += received
             self._note(flight)
         flight.out = -1
 

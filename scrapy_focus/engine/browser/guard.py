@@ -53,6 +53,8 @@ class Visit:
         self.is_paid = True  # the page itself is counted before scrapy-playwright has it
         self.is_weighed = False  # whether the bytes of the page itself are counted
         self.refused: Refusal = ""  # why the page, or what it redirects to, was refused
+        self.requests = 0  # that its main frame asked for besides, and that went out
+        self.received = 0  # bytes of their answers, and of its own
 
     async def __call__(self, page: Page, request: Request) -> None:
         await self.guard.watch(self, page)
@@ -132,12 +134,12 @@ class Guard:
         """A request that might go out never did."""
         await self._at_home(self._withdrawn())
 
-    def received(self, n_bytes: int, page: Page | None = None) -> None:
-        """So many bytes of an answer came; ``page``: that of which it is the document."""
+    def received(self, n_bytes: int, page: Page | None = None, *, is_document: bool = False) -> None:
+        """So many bytes of an answer came; ``page``: that which asked, or of which it is the document."""
         if self._home is None or self._home is asyncio.get_running_loop():
-            self._received(n_bytes, page)
+            self._received(n_bytes, page, is_document)
         else:
-            self._home.call_soon_threadsafe(self._received, n_bytes, page)
+            self._home.call_soon_threadsafe(self._received, n_bytes, page, is_document)
 
     async def _refusal(self, url: str, kind: str, frame: Hashable, is_first: bool) -> Refusal:
         visit = self._frames.get(frame)
@@ -148,6 +150,8 @@ class Guard:
         refused = await self.rules.refusal(url, kind, None if visit is None else visit.request)
         if not refused:
             self.host.count("browser/requests")
+            if visit is not None:
+                visit.requests += 1
             return ""
         self.host.count(f"browser/refused/{refused}")
         if visit is not None and is_page:
@@ -167,11 +171,12 @@ class Guard:
         self.host.count("browser/requests", -1)
         self.host.received(None)
 
-    def _received(self, n_bytes: int, page: Page | None) -> None:
+    def _received(self, n_bytes: int, page: Page | None, is_document: bool) -> None:
         self.host.count("browser/bytes", n_bytes)
         self.host.received(n_bytes)
         if (visit := self._frames.get(page)) is not None:
-            visit.is_weighed = True
+            visit.received += n_bytes
+            visit.is_weighed = visit.is_weighed or is_document
 
     async def _at_home(self, question: Coroutine[Any, Any, T]) -> T:
         """Ask in the thread of Scrapy."""

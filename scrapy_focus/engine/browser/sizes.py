@@ -17,8 +17,8 @@ _BODILESS = (204, 304)
 class Counts(Protocol):
     """Who counts them."""
 
-    def received(self, n_bytes: int, page: Page | None = None) -> None:
-        """So many bytes of an answer came; ``page``: that of which it is the document."""
+    def received(self, n_bytes: int, page: Page | None = None, *, is_document: bool = False) -> None:
+        """So many bytes of an answer came; ``page``: that which asked, or of which it is the document."""
 
 
 class Sizes:
@@ -43,18 +43,19 @@ class Sizes:
 
     def _finish(self, request: Request) -> None:
         response = self._answers.pop(request, None)
-        page = page_of(request)
+        page, is_document = page_of(request), is_document_of_page(request)
         if response is not None and (length := announced(response)) is not None:
-            self.counts.received(length, page)
+            self.counts.received(length, page, is_document=is_document)
             return
-        task = asyncio.ensure_future(self._ask(request, page))
+        task = asyncio.ensure_future(self._ask(request, page, is_document))
         self._asking.add(task)
         task.add_done_callback(self._asking.discard)
 
-    async def _ask(self, request: Request, page: Page | None) -> None:
+    async def _ask(self, request: Request, page: Page | None, is_document: bool) -> None:
         with suppress(Exception):  # its page was closed
             sizes = await request.sizes()
-            self.counts.received(max(0, sizes["responseHeadersSize"]) + max(0, sizes["responseBodySize"]), page)
+            received = max(0, sizes["responseHeadersSize"]) + max(0, sizes["responseBodySize"])
+            self.counts.received(received, page, is_document=is_document)
 
 
 def announced(response: Response) -> int | None:
@@ -69,10 +70,16 @@ def announced(response: Response) -> int | None:
 
 
 def page_of(request: Request) -> Page | None:
-    """Return the page whose document, and not what leads there, is the answer to a request; ``None`` for others."""
-    if not request.is_navigation_request() or request.redirected_to is not None:
-        return None
+    """Return the page in which a request was made; ``None`` where that is not known, as of a worker."""
     with suppress(Exception):  # of a page that is just being opened
-        frame = request.frame
-        return frame.page if frame.parent_frame is None else None
+        return request.frame.page
     return None
+
+
+def is_document_of_page(request: Request) -> bool:
+    """Whether the document of a page, and not what leads there, is the answer to a request."""
+    if not request.is_navigation_request() or request.redirected_to is not None:
+        return False
+    with suppress(Exception):  # of a page that is just being opened
+        return request.frame.parent_frame is None
+    return False
