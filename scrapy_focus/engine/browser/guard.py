@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 from scrapy.utils.misc import load_object
 
 from scrapy_focus.core.printable import printable_logger
+from scrapy_focus.engine.browser.found import REMOTE
 from scrapy_focus.engine.browser.rules import Rules
 from scrapy_focus.engine.browser.sizes import Sizes
 from scrapy_focus.engine.browser.ways import Network, Routes, Sockets
@@ -36,7 +37,6 @@ _NO_SERVICE_WORKERS = """
 if (window.ServiceWorkerContainer) ServiceWorkerContainer.prototype.register =
     () => Promise.reject(new DOMException("Service workers are turned off", "SecurityError"));
 """  # a browser asks for their scripts again and again, past all who listen
-_SHARED = ("PLAYWRIGHT_CDP_URL", "PLAYWRIGHT_CONNECT_URL", "PLAYWRIGHT_BROWSER_PROVIDER")
 
 
 class Visit:
@@ -196,7 +196,7 @@ class Guard:
     @property
     def _is_shared(self) -> bool:
         """Whether others may use the same browser."""
-        return any(self.crawler.settings.get(name) for name in _SHARED)
+        return any(self.crawler.settings.get(name) for name in REMOTE)
 
 
 async def once(
