@@ -1,5 +1,5 @@
-"""The policy that is used when nobody chooses one: a branching bandit over tag paths, with a learned choice within its
-arms.
+"""The policy that is used when nobody chooses one: a branching bandit over tag paths, with a learned choice among the
+links of its best arms.
 
 SB-CLASSIFIER showed that links which stand in the same place of their pages lead to the same kind of page. Three things
 were left to win. A pull that fails tells as much as one that does not, and a file that was taken for a page is a find.
@@ -74,9 +74,10 @@ class BranchingBandit(Policy):
 
     Links stand in arms: by the cluster of their tag path, as in SB-CLASSIFIER, and by whether a classifier takes them
     for targets. Each arm has a record of what its pulls earned, cost, and revealed of other arms. From these follows an
-    index, the reward per cost of an arm if what it reveals is pulled as far as that pays; the arm with the largest one
-    is pulled, after noise that is as large as the record is uncertain. Within an arm the link is taken that a second
-    classifier expects most of: that it leads to a target.
+    index, the reward per cost of an arm if what it reveals is pulled as far as that pays, with noise that is as large
+    as the record is uncertain. A link is worth the index of its arm, times what a classifier predicts of it next to
+    those that were picked from there. That it leads to a target is what is predicted. The best of the links that are
+    drawn from the best arms is pulled.
 
     Parameters
     ----------
@@ -99,10 +100,10 @@ class BranchingBandit(Policy):
     noise
         Spread of the noise, 1 for Thompson sampling.
     explore
-        Share of the pulls in which the link within an arm is drawn at random; until the first page led to a target, all
+        Share of the pulls in which a link of the best arm is drawn at random; until the first page led to a target, all
         are.
     candidates
-        Links of an arm that are drawn, to take the best of them.
+        Links of the best arms that are drawn, to take the best of them.
 
     Notes
     -----
