@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -76,12 +77,17 @@ def shown(browser: Any) -> Iterator[Shown]:
 @pytest.mark.parametrize("make", MAKES)
 def test_the_app_shows_what_its_api_says(shown: Shown, make: str) -> None:
     """Both lists of each make, and a dataset; before the scripts ran there is nothing."""
-    first = list(SITE.html_paths("app"))[5 * MAKES.index(make) :][:5]  # two lists and three datasets of each section
-    first += [first[0].replace("page=1", "page=10000")] if make == "endless" else []
-    for path in (*first[:2], *first[4:]):
+    name = next(name for name, section in SITE.sections.items() if section.make == make)
+    paths = [path for path in SITE.html_paths("app") if re.match(rf"/app/{name}\b", path)]
+    assert len(paths) == 2 + 6
+    paths += [paths[0].replace("page=1", "page=10000")] if make == "endless" else []
+    for path in (*paths[:2], *paths[7:]):
         shown.open(path, "document.querySelector('#root > ul')")
         assert shown.links() == SITE.rendered_links(path)
         assert SITE.plain_links(path) == []
+    asked = [each for each in shown.asked() if "/api/" in each]
+    assert all(each.startswith(f"{'POST' if make == 'post' else 'GET'} /api/{name}/") for each in asked)
+    assert len(asked) == len(set(asked)) + (make == "post") == 3 + (make == "endless")
 
 
 @pytest.mark.parametrize("path", ["/", "/lists/2", "/news/9", "/news/10"])

@@ -219,13 +219,19 @@ def test_the_endless_api_never_ends() -> None:
 def test_other_apis_end() -> None:
     """A page beyond the last is empty or missing, as are datasets of other numbers; no page of the app is there."""
     site = small()
-    names = {api.make: name for api, name in zip(EVERY, site._plan.sections, strict=True)}
+    endless = ScriptedSite(
+        mix=SMALL, apis=[Api("endless" if api.make == "pages" else api.make, api.shape) for api in EVERY]
+    )
+    names = {section.make: name for name, section in site.sections.items()}
     with SiteServer(site) as server:
         ask = Client(server, site)
         assert ask(f"/api/{names['pages']}/datasets?page=4&size=4")["results"] == []
         assert ask(f"/api/{names['offset']}/datasets?offset=12&limit=4")["items"] == []
         assert ask(f"/api/{names['post']}/search", {"page": 4, "size": 4})["hits"] == []
         assert ask.status(f"/api/{names['next']}/datasets?page=4") == 404
+        beyond = json.loads(endless.fetch(f"/api/{names['pages']}/datasets?page=4").body)["results"][0]["url"]
+        assert endless.fetch(beyond).status == 200
+        assert ask.status(beyond) == ask.status(f"/api/{names['pages']}/datasets/{beyond.rpartition('/')[2]}") == 404
         for path in (f"/api/{names['cursor']}/datasets?cursor=4", f"/api/{names['pages']}/datasets?page=0", f"/api/{names['offset']}/datasets?offset=x",
                      f"/api/{names['pages']}/datasets?page=x", f"/api/{names['pages']}/datasets?page=1&size=5000", "/api/more?offset=4"):  # fmt: skip
             assert ask.status(path) == 400, path
@@ -238,7 +244,7 @@ def test_other_apis_end() -> None:
 def test_apis_that_want_something() -> None:
     """One takes POST only, one wants a key in a header; the others take no POST."""
     site = small()
-    names = {api.make: name for api, name in zip(EVERY, site._plan.sections, strict=True)}
+    names = {section.make: name for name, section in site.sections.items()}
     with SiteServer(site) as server:
         ask = Client(server, site)
         assert ask.status(f"/api/{names['post']}/search") == 405

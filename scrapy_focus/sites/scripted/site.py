@@ -143,6 +143,11 @@ class ScriptedSite:
     # -- the truth --------------------------------------------------------------------------------------------------
 
     @property
+    def sections(self) -> Mapping[str, plans.Section]:
+        """The parts of the app by their names, in the order of `apis`."""
+        return self._plan.sections
+
+    @property
     def n_pages(self) -> int:
         """Number of HTML pages, as listed by `html_paths`."""
         return 1 + sum(self._plan.n_of(kind) for kind in KINDS)
