@@ -2,7 +2,8 @@
 
 A crawler under test should meet real sockets, and a benchmark of a crawler should not measure its server: the
 standard library's request parser takes longer than a page of the synthetic portal. The handler here reads
-what a GET or a HEAD needs, answers with one write, and keeps connections open.
+what a GET or a HEAD needs, answers with one write, and keeps connections open. Headers and bodies are kept for those
+sites alone that read them.
 """
 
 from __future__ import annotations
@@ -22,13 +23,17 @@ from scrapy_focus.core.printable import printable_logger
 from scrapy_focus.sites.portal.portal import Page, StatisticsPortal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
+    from typing import TypeAlias
+
+    _Ask: TypeAlias = "Callable[[str, str, Mapping[str, str], bytes], Page]"
 
 logger = printable_logger(__name__)
 
 _MAX_LINE, _MAX_HEADERS = 65_536, 200  # bytes, lines
 _MAX_UNREAD, _PATIENCE = 1 << 20, 0.5  # bytes, seconds
+_MAX_BODY = 1 << 20  # bytes that may be posted
 _REASONS = {status.value: status.phrase for status in HTTPStatus}
 
 
@@ -37,6 +42,26 @@ class Site(Protocol):
 
     def fetch(self, path: str) -> Page:
         """Return the answer to a request for `path`, which begins with a slash and may have a query."""
+        ...
+
+
+class AskedSite(Site, Protocol):
+    """A site that reads more of a request than its path; it is asked in place of `fetch`, and takes POST too."""
+
+    def ask(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Page:
+        """Return the answer to a request.
+
+        Parameters
+        ----------
+        method : str
+            ``"GET"`` or ``"POST"``; a HEAD is asked for as a GET.
+        path : str
+            As for `Site.fetch`.
+        headers : mapping of str to str
+            As sent, by their names in lower case.
+        body : bytes
+            What was posted, 1 MiB at most.
+        """
         ...
 
 
@@ -58,8 +83,9 @@ class Request(NamedTuple):
 class SiteServer:
     """Serves a site from a thread, as a context manager or between `start` and `stop`.
 
-    GET and HEAD are answered (HTTP/1.1, connections stay open, ``Content-Length`` always there), anything else with
-    405. An exception of the site is logged and answered with 500; the server goes on.
+    GET and HEAD are answered (HTTP/1.1, connections stay open, ``Content-Length`` always there), and POST where the
+    site is an :class:`AskedSite`; anything else with 405. An exception of the site is logged and answered with 500;
+    the server goes on.
 
     Parameters
     ----------
@@ -229,15 +255,23 @@ class _Handler(StreamRequestHandler):
         except ValueError:
             version = ""
         self._conditions: dict[bytes, bytes] = {}
+        self._ask: _Ask | None = getattr(self.server.owner.site, "ask", None)
+        self._headers: dict[str, str] = {}  # empty where nobody asks for them
         keep_alive = self._read_headers(version) if version.startswith("HTTP/1.") and line.endswith(b"\n") else None
         if keep_alive is None:
             return self._refuse("-", line[:80].decode("latin-1").strip(), 400)
         target = self.server.owner.asked(target)
-        if method not in ("GET", "HEAD"):
+        if method not in ("GET", "HEAD") and (method != "POST" or self._ask is None):
             return self._refuse(method, target, 405)
+        length = self._length()
+        if not 0 <= length <= _MAX_BODY:
+            return self._refuse(method, target, 411 if length < 0 else 413)
+        body = self.rfile.read(length)
+        if len(body) < length:
+            return False
         if self.server.owner.latency:
             time.sleep(self.server.owner.latency)
-        return self._send(method, target, self._fetch(target), keep_alive=keep_alive)
+        return self._send(method, target, self._fetch(method, target, body), keep_alive=keep_alive)
 
     def _read_headers(self, version: str) -> bool | None:
         """Return whether the connection is to stay open, or None if the headers make no sense."""
@@ -249,17 +283,27 @@ class _Handler(StreamRequestHandler):
             if len(line) > _MAX_LINE:
                 return None
             name, _, value = line.partition(b":")
+            if self._ask is not None:
+                self._headers[name.decode("latin-1").strip().lower()] = value.decode("latin-1").strip()
             name, value = name.lower(), value if name[:1] in b"iI" else value.lower()
             if name == b"connection":
                 keep_alive = b"close" not in value and (keep_alive or b"keep-alive" in value)
             elif name in (b"if-none-match", b"if-modified-since"):
                 self._conditions[name] = value.strip()
             elif name == b"transfer-encoding" or (name == b"content-length" and value.strip() != b"0"):
-                keep_alive = False
+                keep_alive = keep_alive and self._ask is not None  # else the body stays unread
         return None
 
-    def _fetch(self, path: str) -> Page:
+    def _length(self) -> int:
+        """Return how many bytes of a body are to be read: none where no site asks for them, -1 if nobody knows."""
+        length = self._headers.get("content-length", "0")
+        is_known = length.isascii() and length.isdigit() and "transfer-encoding" not in self._headers
+        return min(int(length[:20]), _MAX_BODY + 1) if is_known else -1
+
+    def _fetch(self, method: str, path: str, body: bytes) -> Page:
         try:
+            if self._ask is not None:
+                return self._ask("GET" if method == "HEAD" else method, path, self._headers, body)
             return self.server.owner.site.fetch(path)
         except Exception:
             logger.exception("The site failed on %s", path)
@@ -288,7 +332,7 @@ class _Handler(StreamRequestHandler):
         head += "".join(f"{name}: {value}\r\n" for name, value in page.headers.items())
         if page.location is not None:
             head += f"Location: {page.location}\r\n"
-        if page.status == HTTPStatus.METHOD_NOT_ALLOWED:
+        if page.status == HTTPStatus.METHOD_NOT_ALLOWED and "Allow" not in page.headers:
             head += "Allow: GET, HEAD\r\n"
         head += f"Connection: {'keep-alive' if keep_alive else 'close'}\r\n\r\n"
         self.server.owner.log.append(Request(method, path, status, len(body), self._arrived))

@@ -26,7 +26,7 @@ from scrapy_focus.sites.server import SiteServer, main
 from tests.made import HANG
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     Connect: TypeAlias = Callable[[SiteServer], HTTPConnection]
 
@@ -40,6 +40,17 @@ class Tiny:
         if path == "/large":
             return Page(status=200, mime="video/mp4", size=20_000_000, make=lambda: bytes(20_000_000))
         return Page.of(path.encode(), mime="text/plain")
+
+
+class Echo(Tiny):
+    """A site that is asked with all of a request, and says it again."""
+
+    def ask(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Page:
+        if path == "/broken":
+            raise KeyError(path)
+        if path == "/no":
+            return Page.of(b"", status=405, headers={"Allow": "GET"})
+        return Page.of(f"{method} {path} {headers.get('x-key')} ".encode() + body, mime="text/plain")
 
 
 @pytest.fixture
@@ -163,6 +174,62 @@ def test_other_methods_are_refused(server: SiteServer) -> None:
     assert (error.value.code, error.value.headers["Allow"]) == (405, "GET, HEAD")
     error.value.close()
     assert [(request.method, request.path, request.status) for request in server.log] == [("POST", "/form", 405)]
+
+
+def test_sites_that_are_asked_take_posts_and_headers(connect: Connect) -> None:
+    """Such a site gets method, headers and body of each request; the connection is kept, and HEAD has no body."""
+    with SiteServer(Echo()) as server:
+        client = connect(server)
+        client.connect()
+        port = client.sock.getsockname()[1]
+        said = []
+        for method, path, body in (
+            ("POST", "/a?b=1", b"x=1"),
+            ("GET", "/c", None),
+            ("POST", "/d", None),
+            ("HEAD", "/e", None),
+        ):
+            client.request(method, path, body=body, headers={"X-Key": "k"})
+            said.append(client.getresponse().read())
+        client.request("GET", "/f", body=b"of a GET")
+        said.append(client.getresponse().read())
+        assert said == [b"POST /a?b=1 k x=1", b"GET /c k ", b"POST /d k ", b"", b"GET /f None of a GET"]
+        assert client.sock is not None
+        assert client.sock.getsockname()[1] == port
+        client.request("POST", "/no")
+        answer = client.getresponse()
+        assert (answer.read(), answer.headers.get_all("Allow")) == (b"", ["GET"])
+        client.request("PUT", "/f")
+        assert client.getresponse().status == 405
+    assert [request.method for request in server.log] == ["POST", "GET", "POST", "HEAD", "GET", "POST", "PUT"]
+    assert server.log[0][:4] == ("POST", "/a?b=1", 200, 17)
+
+
+def test_failures_of_a_site_that_is_asked(caplog: pytest.LogCaptureFixture) -> None:
+    """They are answered with 500, as others are."""
+    with SiteServer(Echo()) as server:
+        assert raw(server, b"POST /broken HTTP/1.0\r\n\r\n").startswith(b"HTTP/1.1 500 ")
+    assert "The site failed on /broken" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        (b"Content-Length: 2000000", 413),
+        (b"Content-Length: " + b"9" * 5000, 413),
+        (b"Content-Length: -1", 411),
+        (b"Content-Length: few", 411),
+        (b"Transfer-Encoding: chunked", 411),
+    ],
+    ids=["large", "huge", "negative", "word", "chunked"],
+)
+def test_bodies_that_cannot_be_read_are_refused(headers: bytes, status: int) -> None:
+    """What is too long, or of unknown length, is refused; the server answers the next."""
+    with SiteServer(Echo()) as server:
+        assert raw(server, b"POST / HTTP/1.1\r\n" + headers + b"\r\n\r\n").startswith(f"HTTP/1.1 {status} ".encode())
+        with socket.create_connection(("127.0.0.1", port_of(server))) as client:
+            client.sendall(b"POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\nab")  # and leaves
+        assert raw(server, b"POST /a HTTP/1.0\r\nContent-Length: 2\r\n\r\nhi").endswith(b"POST /a None hi")
 
 
 def test_refused_clients_may_finish(server: SiteServer, monkeypatch: pytest.MonkeyPatch) -> None:

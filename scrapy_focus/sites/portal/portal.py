@@ -65,9 +65,13 @@ class Page:
     make: Callable[[], bytes] = field(repr=False, compare=False)
 
     @classmethod
-    def of(cls, body: bytes, *, status: int = 200, mime: str = HTML, location: str | None = None) -> Page:
+    def of(
+        cls, body: bytes, *, status: int = 200, mime: str = HTML, location: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Page:  # fmt: skip
         """Return an answer whose body is at hand."""
-        return cls(status=status, mime=mime, size=len(body), location=location, make=lambda: body)
+        rest = dict(headers or {})
+        return cls(status=status, mime=mime, size=len(body), location=location, headers=rest, make=lambda: body)
 
     @property
     def body(self) -> bytes:
