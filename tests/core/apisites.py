@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import base64
 import random
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qsl, quote, urlsplit
+from zlib import crc32
 
 from scrapy_focus.web.apis.answers import Call
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 HOST = "http://a.test"
 
@@ -225,7 +228,8 @@ def with_token(seed: int = 1) -> ApiSite:
     rng = random.Random(seed)
 
     def api(url: str) -> Any:
-        return {"files": [{"url": f"/files/{query(url)['id']}-{k}.csv"} for k in range(3)]}
+        number = query(url)["id"]
+        return {"files": [{"url": f"/files/{crc32(f'{number}-{k}'.encode())}.csv"} for k in range(3)]}
 
     def render(url: str) -> Shown:
         number = url.rsplit("/", 1)[1]

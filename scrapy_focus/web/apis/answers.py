@@ -31,6 +31,7 @@ _PAGE = 10_000_000  # characters of a page that is read
 _SCRIPTS = 50  # of a page that are read
 _GUARD = re.compile(r"\)\]\}',?[ \t]{0,9}\n?|(?:while|for)\s?\((?:1|;;)\);")  # against being read as a script
 _ROOTED = re.compile(r"/[\w.~%-][^\s<>\"\\^`{|}]{0,2000}\Z")
+_WHOLE = re.compile(r"https?://[^/?#\s<>\"{}][^\s<>\"{}]*\Z", re.IGNORECASE)
 _JSON_TYPE = re.compile(r"application/(?:[\w.-]{1,60}\+)?json\Z")
 
 
@@ -168,7 +169,7 @@ def url_of(value: str, base: str) -> str:
     """Return the absolute URL that a value is, without its fragment; ``""`` if it is none."""
     value = value.strip()
     if value[:8].lower().startswith(("http://", "https://")):
-        if any(letter.isspace() or letter in '<>"{}' for letter in value):
+        if not _WHOLE.match(value):
             return ""
     elif value.startswith("//"):
         if "." not in value.split("/", 3)[2] or not _ROOTED.match(value[1:]):

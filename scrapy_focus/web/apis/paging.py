@@ -208,6 +208,12 @@ def page_number(call: Call) -> int:
     return -1
 
 
+def without_page(url: str) -> str:
+    """Return a URL without the numbers of pages in its query."""
+    query = "&".join(f"{name}={value}" for name, value in _query(url) if _PLAIN.sub("", name.lower()) not in _PAGE)
+    return f"{url.partition('#')[0].partition('?')[0]}?{query}"
+
+
 def last_number(call: Call) -> int:
     """Return the number of pages that an answer states, or that follows from its total; -1 for none."""
     values, items = fields_of(call.data)

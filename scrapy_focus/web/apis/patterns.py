@@ -7,7 +7,7 @@ A value fills a hole only where it begins and ends between letters, digits and o
 from __future__ import annotations
 
 import re
-from itertools import combinations, pairwise, product
+from itertools import combinations, islice, pairwise, product
 from typing import TYPE_CHECKING, Literal, NamedTuple
 from urllib.parse import urljoin
 
@@ -22,7 +22,7 @@ _LONGEST = 600  # characters of a text of which readings are made
 _EDGES = 60  # in such a text
 _SPOTS = 24  # for holes in a text
 _HOLES = 3  # of a reading
-_READINGS = 300  # of a text
+_READINGS = 150  # of a text
 _ALIKE = 6  # leaves with one value that are told apart
 _MADE = 2_000  # URLs of a reading on one page
 _DIGITS = re.compile(r"[0-9]{1,9}\Z")
@@ -43,6 +43,11 @@ class Hole(NamedTuple):
     times: int = 1
     plus: int = 0
 
+    @property
+    def is_reckoned(self) -> bool:
+        """Whether it is filled by another number than the value."""
+        return self.times != 1 or self.plus != 0
+
     def __str__(self) -> str:
         if self.family >= 0:
             return f"{{{self.name}}}"
@@ -51,7 +56,7 @@ class Hole(NamedTuple):
 
     def filled(self, value: str) -> str:
         """Return what stands in the hole for a value; ``""`` if nothing can."""
-        if self.times != 1 or self.plus:
+        if self.is_reckoned:
             if not _DIGITS.match(value):
                 return ""
             number = int(value) * self.times + self.plus
@@ -97,6 +102,17 @@ class Rows(NamedTuple):
 
     indexes: list[tuple[int, ...]]
     values: list[str]
+    distinct: dict[str, None]
+    groups: dict[int, dict[tuple[int, ...], list[str]]]  # by the first so many indexes, made when it is needed
+
+    def grouped(self, n: int) -> dict[tuple[int, ...], list[str]]:
+        """Return the values by their first ``n`` indexes."""
+        if n not in self.groups:
+            groups: dict[tuple[int, ...], list[str]] = {}
+            for indexes, value in zip(self.indexes, self.values, strict=True):
+                groups.setdefault(indexes[:n], []).append(value)
+            self.groups[n] = groups
+        return self.groups[n]
 
 
 class Ground(NamedTuple):
@@ -123,7 +139,7 @@ def made_of(pattern: Pattern, ground: Ground) -> Iterator[str]:
     leaves = [hole for hole in pattern.holes if hole.family >= 0]
     if pattern.is_url:
         rows = ground.rows.get((leaves[0].family, leaves[0].name))
-        for value in rows.values[:_MADE] if rows else ():
+        for value in list(rows.distinct)[:_MADE] if rows else ():
             if url := joined(ground.url, value):
                 yield url
         return
@@ -149,7 +165,7 @@ def _rows(leaves: Sequence[Hole], ground: Ground) -> Iterator[tuple[str, ...]]:
     if first is None:
         return
     if len(leaves) == 1:
-        for value in first.values[:_MADE]:
+        for value in list(first.distinct)[:_MADE]:
             yield (value,)
         return
     others: list[tuple[int, dict[tuple[int, ...], list[str]]]] = []
@@ -157,17 +173,17 @@ def _rows(leaves: Sequence[Hole], ground: Ground) -> Iterator[tuple[str, ...]]:
         if column is None:
             return
         shared = _shared(leaves[0], hole)
-        grouped: dict[tuple[int, ...], list[str]] = {}
-        for indexes, value in zip(column.indexes, column.values, strict=True):
-            grouped.setdefault(indexes[:shared], []).append(value)
-        others.append((shared, grouped))
-    left = _MADE
-    for indexes, value in zip(first.indexes, first.values, strict=True):
-        for rest in product(*(grouped.get(indexes[:shared], ()) for shared, grouped in others)):
-            yield (value, *rest)
-            left -= 1
-            if not left:
-                return
+        others.append((shared, column.grouped(shared)))
+    seen = set()
+    rows = (
+        (value, *rest)
+        for indexes, value in zip(first.indexes, first.values, strict=True)
+        for rest in product(*(grouped.get(indexes[:shared], ()) for shared, grouped in others))
+    )
+    for row in islice(rows, _MADE):
+        if row not in seen:
+            seen.add(row)
+            yield row
 
 
 def _shared(one: Hole, other: Hole) -> int:
@@ -204,7 +220,9 @@ def readings(text: str, known: Mapping[str, Sequence[Hole]]) -> list[Pattern]:
     edges = [edge for edge in edges if edge > start][:_EDGES]
     spots: list[tuple[int, int, Hole]] = []
     for begin, end in combinations(edges, 2):
-        for hole in known.get(text[begin:end], ())[:_ALIKE]:
+        for hole in known.get(text[begin:end], ())[: 2 * _ALIKE]:
+            if hole.is_reckoned and (text[begin - 1].isalnum() or text[end : end + 1].isalnum()):
+                continue
             spots.append((begin, end, hole))
     spots.sort(key=lambda spot: (spot[0] - spot[1], spot[2].plus != 0))
     del spots[_SPOTS:]
@@ -253,7 +271,7 @@ def leaf_holes(rows: Mapping[tuple[int, str], Rows]) -> dict[str, list[Hole]]:
     """Return which leaves each value may come from, as it is spelled in URLs."""
     known: dict[str, list[Hole]] = {}
     for (family, path), column in rows.items():
-        for value in dict.fromkeys(column.values):
+        for value in column.distinct:
             if len(value) > _LONGEST:
                 continue
             for mode in _modes(value):

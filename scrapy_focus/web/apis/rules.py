@@ -8,11 +8,12 @@ than its pages did; where nothing explains a link, there is no rule, and the pag
 
 from __future__ import annotations
 
+from collections import ChainMap
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from scrapy_focus.web.apis.answers import Call, located
-from scrapy_focus.web.apis.paging import Next, cursor_name, last_number, next_of, page_number
+from scrapy_focus.web.apis.paging import Next, cursor_name, last_number, next_of, page_number, without_page
 from scrapy_focus.web.apis.patterns import (
     Ground,
     Hole,
@@ -31,15 +32,17 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
 _CALLS = 32  # of a page that are looked at
-_FAMILIES = 16  # that are kept
+_FAMILIES = 32  # APIs that are kept
 _LINKS = 2_000  # of a page that are looked at ...
-_READ = 60  # ... and of which readings are made
+_READ = 40  # ... and of which readings are made
+_TRIED = 2_000  # readings of the links of a page
 _PATTERNS = 300  # that are kept
 _ALIKE = 6  # paths with one URL that are told apart
 _LEAVES = 40_000  # of the answers of a page
 _FAILURES = 8  # pages after which nothing is expected any more ...
 _WITHDRAWN = 3  # ... and rules that were wrong
 _CHAINS = 1_000  # answers whose next pages are followed
+_TOTALS = 200  # APIs whose totals are compared
 _CHAIN = 500  # answers in a row, where no total says how many there are
 _GROWTH = 3  # times that a total may grow with the number that is asked for
 _FORMAT = 1
@@ -91,7 +94,7 @@ class ApiRules:
 
     Notes
     -----
-    What is kept is bounded: 16 APIs and 300 patterns of links, and what the last 1,000 answers said of the next. No
+    What is kept is bounded: 32 APIs and 300 patterns of links, and what the last 1,000 answers said of the next. No
     value of a page is kept.
 
     Examples
@@ -125,6 +128,8 @@ class ApiRules:
         self._zero = False
         self._pagers: set[str] = set()  # slots of the page's URL that number its pages
         self._chains: dict[str, _Link] = {}
+        self._totals: dict[str, tuple[int, int]] = {}  # what an API was asked for last, and the total that it stated
+        self._endless: set[str] = set()  # APIs whose total grows with the number that is asked for
 
     # -- what is known
 
@@ -156,33 +161,50 @@ class ApiRules:
         ``calls`` are answers to what :meth:`calls_of` said, or that came behind one of these (:meth:`next_calls`), all
         at once or one by one. Where two readings were alike so far and differ now, what both make is returned.
         """
+        return self._links(page_url, calls)[0]
+
+    def is_decided(self, page_url: str, calls: Sequence[Call]) -> bool:
+        """Whether all readings make the same links of these answers. Otherwise the page should be rendered, and learned
+        from: this decides which one is right.
+        """
+        return self._links(page_url, calls)[1]
+
+    def _links(self, page_url: str, calls: Sequence[Call]) -> tuple[list[tuple[str, str]], bool]:
         if not self.predicts(page_url):
-            return []
+            return [], False
+        given = self._told_apart(page_url, calls[:_CALLS])
+        ground = Ground(page_url, slots_of(page_url), _rows(given))
+        goes_on = self._goes_on([call for _, call in given])
+        answered = {number for number, _ in given}
+        found: dict[str, tuple[str, str]] = {}
+        is_decided = True
+        for alike in self._used():
+            sets = [
+                {spelled(url): (url, str(pattern)) for url in self._made(pattern, ground, goes_on)}
+                for pattern in alike
+                if pattern.families <= answered and pattern.is_url == alike[0].is_url
+            ]
+            if sets:
+                is_decided &= all(each.keys() == sets[0].keys() for each in sets)
+                for key, link in sets[0].items():
+                    if all(key in each for each in sets[1:]):
+                        found.setdefault(key, link)
+        found.pop(spelled(page_url), None)
+        return list(found.values()), is_decided
+
+    def _told_apart(self, page_url: str, calls: Sequence[Call]) -> list[tuple[int, Call]]:
+        """Return of which API each answer is: by its URL, its path, or as there is only one."""
         asked = {spelled(url): number for number, url in (self._asked(page_url) or {}).items()}
         paths = {url.partition("?")[0]: number for url, number in asked.items()}
-        given: list[tuple[int, Call]] = []
-        for call in calls[:_CALLS]:
+        given = []
+        for call in calls:
             url = spelled(call.url)
             number = asked.get(url, paths.get(url.partition("?")[0], -1))
             if number < 0 and len(asked) == 1:
                 number = next(iter(asked.values()))
             if number >= 0:
                 given.append((number, call))
-        ground = Ground(page_url, slots_of(page_url), _rows(given))
-        goes_on = self._goes_on([call for _, call in given])
-        found: dict[str, tuple[str, str]] = {}
-        for alike in self._used():
-            sets = [
-                {spelled(url): (url, str(pattern)) for url in self._made(pattern, ground, goes_on)}
-                for pattern in alike
-                if pattern.families <= {number for number, _ in given}
-            ]
-            if sets:
-                for key, link in sets[0].items():
-                    if all(key in each for each in sets[1:]):
-                        found.setdefault(key, link)
-        found.pop(spelled(page_url), None)
-        return list(found.values())
+        return given
 
     def next_calls(self, call: Call) -> list[str]:
         """Return what to ask for behind an answer, where it says that there is more, on the same site.
@@ -190,6 +212,8 @@ class ApiRules:
         A chain of answers ends where one has nothing in its lists or the same as the one before, and where the total
         grows with the number that was asked for.
         """
+        if self._is_endless(call):
+            return []
         said = self._next(call)
         key = spelled(call.url)
         before = self._chains.get(key, _Link(0, said.total, 0, ""))
@@ -235,6 +259,7 @@ class ApiRules:
         shown = set(new) | {spelled(url) for url in plain} | {own}
         goes_on = self._goes_on([call for _, call in given])
 
+        alike_so_far = self._grouped(self._patterns)
         made: dict[Pattern, set[str]] = {}
         for pattern, record in list(self._patterns.items()):
             urls = self._shown(pattern, ground, goes_on, shown)
@@ -243,6 +268,11 @@ class ApiRules:
                 continue
             made[pattern] = urls
             self._note(record, urls, new)
+        for alike in alike_so_far:  # where they differ now, those that make less are not needed
+            most = max((len(made[pattern]) for pattern in alike if pattern in made), default=0)
+            for pattern in alike:
+                if pattern in made and len(made[pattern]) < most:
+                    self._patterns[pattern].needed = False
         explained = {url for urls in made.values() for url in urls}
         numbers = self._numbers([call for _, call in given], ground)
         left = {key: url for key, url in new.items() if key not in explained and key != own}
@@ -258,7 +288,7 @@ class ApiRules:
         bare = self._read(left, numbered, ground, goes_on, shown, made)
         self._choose(made, set(new) - {own})
         self._bound()
-        self._conclude(bare, bool(new))
+        self._conclude(bare)
 
     def check(self, page_url: str, predicted: Sequence[str], seen: Sequence[str], *, plain: Sequence[str] = ()) -> bool:
         """Return whether a page that was rendered as a sample shows what was predicted. Otherwise the rules are
@@ -347,7 +377,7 @@ class ApiRules:
             for pattern, since, pages, needed, made in data["links"][:_PATTERNS]:
                 record = rules._patterns[_pattern_of_json(pattern)] = _Record(int(since))
                 record.pages, record.needed, record.made = int(pages), bool(needed), str(made)
-        except (KeyError, TypeError, IndexError, AttributeError) as error:
+        except (KeyError, TypeError, IndexError, AttributeError, OverflowError) as error:
             raise ValueError(f"no rules: {error!r}") from error
         return rules
 
@@ -422,10 +452,26 @@ class ApiRules:
         """Remember what an answer says of how pages are numbered."""
         number = page_number(call)
         self._zero |= number == 0
+        self._is_endless(call)
         said = next_of(call)
         self._ended |= said.flagged and said.how == "end"
         if number >= 0 and last_number(call) >= 0:
             self._pagers |= {name for name, value in ground.slots.items() if value == str(number)}
+
+    def _is_endless(self, call: Call) -> bool:
+        """Whether the total that an API states grows as the number that it is asked for: it counts nothing."""
+        number, total = page_number(call), last_number(call)
+        if number < 0 or total < 0:
+            return False
+        api = _digest([without_page(call.url)])
+        before = self._totals.pop(api, (number, total))
+        self._totals[api] = (number, total)
+        if number != before[0] and total - before[1] == number - before[0] and total - number <= 1:
+            self._endless.add(api)
+        while len(self._totals) > _TOTALS:
+            self._endless.discard(oldest := next(iter(self._totals)))
+            del self._totals[oldest]
+        return api in self._endless
 
     def _next(self, call: Call) -> Next:
         self._ended |= (ended := next_of(call)).flagged and ended.how == "end"
@@ -437,6 +483,7 @@ class ApiRules:
         return any(
             next_of(call, cursors=sorted(self._cursors), zero=self._zero).how in ("url", "cursor", "number", "flag")
             for call in calls
+            if not self._is_endless(call)
         )
 
     def _asked(self, page_url: str) -> dict[int, str] | None:
@@ -499,22 +546,22 @@ class ApiRules:
             return []
         values = leaf_holes(ground.rows)
         urls = _urls(ground)
-        left, bare = dict(links), []
+        left, bare, tried = dict(links), [], 0
         for read, key in enumerate(links):
             if left.pop(key, None) is None:
                 continue
-            if read >= _READ:
+            if read >= _READ or tried >= _TRIED:
                 bare.append(links[key])
                 continue
             text = relative(key, ground.url)
-            known = {value: list(holes) for value, holes in values.items() if value in text}
-            for value, holes in slot_holes(ground.slots, text, is_call=False).items():
-                known[value] = [*known.get(value, ())[:5], *holes]
+            slots = slot_holes(ground.slots, text, is_call=False)
+            known = ChainMap({value: [*values.get(value, ()), *holes] for value, holes in slots.items()}, values)
             whole = [Pattern(("", ""), (hole,), is_url=True) for hole in urls.get(key, ())]
             is_bare = True
             for pattern in [*whole, *readings(text, known)]:
                 if pattern in made or (key in numbered and not pattern.holes):
                     continue
+                tried += 1
                 found = self._shown(pattern, ground, goes_on, shown)
                 if found is None or key not in found:
                     continue
@@ -585,7 +632,7 @@ class ApiRules:
 
     # -- helpers: state
 
-    def _conclude(self, bare: Sequence[str], has_new: bool) -> None:
+    def _conclude(self, bare: Sequence[str]) -> None:
         used = self._used()
         needed = {number for alike in used for number in self._needs(alike)}
         unknown = [number for number in needed if number not in self._families or self._families[number].pages < 2]
@@ -596,8 +643,8 @@ class ApiRules:
         elif bare:
             self.reason = f"{len(bare)} links are made of nothing that is known, such as {bare[0]}"
         elif not used or not self._agreed or self._agreed < 2 - bool(needed):
-            if has_new or self.reason:
-                self.reason = "too few pages agree"
+            self.reason = "too few pages agree"
+            self._agreed = self._agreed if used else 0
         elif unknown:
             self.reason = "what pages ask for does not follow from their URLs"
         else:
@@ -610,6 +657,7 @@ class ApiRules:
         self._families.clear()
         self._patterns.clear()
         self._chains.clear()
+        self._totals.clear()
 
     def _forget(self, number: int) -> None:
         del self._families[number]
@@ -629,9 +677,10 @@ def _rows(given: Sequence[tuple[int, Call]]) -> dict[tuple[int, str], Rows]:
     left = _LEAVES
     for at, (number, call) in enumerate(given):
         for leaf in located(call.data):
-            column = rows.setdefault((number, leaf.path), Rows([], []))
+            column = rows.setdefault((number, leaf.path), Rows([], [], {}, {}))
             column.indexes.append((at, *leaf.indexes))
-            column.values.append(str(leaf.value))
+            column.values.append(value := str(leaf.value))
+            column.distinct[value] = None
             left -= 1
             if not left:
                 return rows
@@ -643,7 +692,7 @@ def _urls(ground: Ground) -> dict[str, list[Hole]]:
     urls: dict[str, list[Hole]] = {}
     for (family, path), rows in ground.rows.items():
         hole = Hole(family, path)
-        for value in rows.values:
+        for value in rows.distinct:
             if ("/" in value or "." in value or "?" in value) and (url := joined(ground.url, value)):
                 holes = urls.setdefault(spelled(url), [])
                 if len(holes) < _ALIKE and hole not in holes:
@@ -666,8 +715,12 @@ def _pattern_of_json(data: Any) -> Pattern:
         tuple(Hole(int(f), str(name), mode, int(times), int(plus)) for f, name, mode, times, plus in holes),
         bool(is_url),
     )
-    if len(found.texts) != len(found.holes) + 1 or any(
-        hole.mode not in ("whole", "raw", "lower") for hole in found.holes
-    ):
+    if len(found.texts) != len(found.holes) + 1 or len(found.holes) > 3:
         raise ValueError("a pattern has more or fewer holes than texts")
+    if found.is_url and (len(found.holes) != 1 or found.holes[0].family < 0):
+        raise ValueError("a pattern for a URL has one hole, for a value of an answer")
+    if any(
+        hole.mode not in ("whole", "raw", "lower") or max(hole.times, abs(hole.plus)) > 1 << 53 for hole in found.holes
+    ):
+        raise ValueError("a hole is filled in a way that is not known")
     return found
