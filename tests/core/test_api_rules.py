@@ -108,10 +108,10 @@ def crawled(site: ApiSite, seed: int) -> Figures:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", range(3))
 def test_rules_predict_what_pages_show(kind: str, seed: int) -> None:
-    """After two or three pages, all links of all other pages are predicted, and none that the site does not show."""
+    """After two pages, or four where no answer says how many there are, all links of all other pages are predicted, and none that the site does not show."""
     site = KINDS[kind]()
     figures = crawled(site, seed)
-    assert figures.rendered <= 3, figures
+    assert figures.rendered <= (4 if kind == "urls" else 2), figures
     assert figures.undecided <= 1, figures
     assert figures.wrong == 0, figures
     assert figures.shown == figures.found > 0, figures
@@ -297,7 +297,7 @@ def test_broken_json_makes_no_rules(data: st.DataObject) -> None:
         again = ApiRules.of_json(stored)
     except ValueError:
         return
-    again.links_of(pages[0], [Call(url, site.api(url)) for url in again.calls_of(pages[0]) if site.api(url)])
+    again.links_of(pages[0], [Call(url, site.render(pages[0]).calls[1].data) for url in again.calls_of(pages[0])])
     learn(again, site, pages[0])
 
 

@@ -208,6 +208,11 @@ def page_number(call: Call) -> int:
     return -1
 
 
+def is_page(name: str) -> bool:
+    """Whether a parameter has the number of a page, by its name."""
+    return _PLAIN.sub("", name.lower()) in _PAGE
+
+
 def without_page(url: str) -> str:
     """Return a URL without the numbers of pages in its query."""
     query = "&".join(f"{name}={value}" for name, value in _query(url) if _PLAIN.sub("", name.lower()) not in _PAGE)

@@ -82,6 +82,11 @@ class Pattern(NamedTuple):
         return frozenset(hole.family for hole in self.holes if hole.family >= 0)
 
     @property
+    def has_list(self) -> bool:
+        """Whether it is filled from each element of a list."""
+        return any(hole.family >= 0 and "[]" in hole.name for hole in self.holes)
+
+    @property
     def counts_on(self) -> bool:
         """Whether it leads from a page to the next one by its number."""
         return any(hole.family < 0 and hole.plus > 0 for hole in self.holes)

@@ -13,7 +13,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from scrapy_focus.web.apis.answers import Call, located
-from scrapy_focus.web.apis.paging import Next, cursor_name, last_number, next_of, page_number, without_page
+from scrapy_focus.web.apis.paging import Next, cursor_name, is_page, last_number, next_of, page_number, without_page
 from scrapy_focus.web.apis.patterns import (
     Ground,
     Hole,
@@ -39,6 +39,7 @@ _TRIED = 2_000  # readings of the links of a page
 _PATTERNS = 300  # that are kept
 _ALIKE = 6  # paths with one URL that are told apart
 _LEAVES = 40_000  # of the answers of a page
+_GUESSED = 3  # pages that are predicted before a rule counts that knows no list
 _FAILURES = 8  # pages after which nothing is expected any more ...
 _WITHDRAWN = 3  # ... and rules that were wrong
 _CHAINS = 1_000  # answers whose next pages are followed
@@ -273,7 +274,13 @@ class ApiRules:
             for pattern in alike:
                 if pattern in made and len(made[pattern]) < most:
                     self._patterns[pattern].needed = False
-        explained = {url for urls in made.values() for url in urls}
+        urls = _urls(ground)
+        explained = {
+            key
+            for pattern, keys in made.items()
+            for key in keys
+            if pattern.has_list or pattern.is_url or key not in urls
+        }
         numbers = self._numbers([call for _, call in given], ground)
         left = {key: url for key, url in new.items() if key not in explained and key != own}
         numbered = {key for key, url in left.items() if self._is_numbered(url, page_url, numbers)}
@@ -285,7 +292,7 @@ class ApiRules:
         elif unexplained:
             self._agreed = 0
             self._failed += 1
-        bare = self._read(left, numbered, ground, goes_on, shown, made)
+        bare = self._read(left, numbered, ground, urls, goes_on, shown, made)
         self._choose(made, set(new) - {own})
         self._bound()
         self._conclude(bare)
@@ -457,6 +464,8 @@ class ApiRules:
         self._ended |= said.flagged and said.how == "end"
         if number >= 0 and last_number(call) >= 0:
             self._pagers |= {name for name, value in ground.slots.items() if value == str(number)}
+        if last_number(call) >= 0:
+            self._pagers |= {name for name in ground.slots if is_page(name)}
 
     def _is_endless(self, call: Call) -> bool:
         """Whether the total that an API states grows as the number that it is asked for: it counts nothing."""
@@ -476,6 +485,7 @@ class ApiRules:
     def _next(self, call: Call) -> Next:
         self._ended |= (ended := next_of(call)).flagged and ended.how == "end"
         self._by_flag = self._went_on and self._ended
+        self._zero |= page_number(call) == 0
         return next_of(call, cursors=sorted(self._cursors), by_flag=self._by_flag, zero=self._zero)
 
     def _goes_on(self, calls: Iterable[Call]) -> bool:
@@ -490,7 +500,7 @@ class ApiRules:
         """Return what a page asks for, by API; ``None`` where it is not known, or readings differ."""
         ground = Ground(page_url, slots_of(page_url), {})
         asked: dict[int, str] = {}
-        for number in sorted({number for alike in self._used() for number in self._needs(alike)}):
+        for number in sorted({number for alike in self._used() for number in alike[0].families}):
             family = self._families.get(number)
             if family is None or family.pages < 2:
                 return None
@@ -534,6 +544,7 @@ class ApiRules:
         links: Mapping[str, str],
         numbered: Collection[str],
         ground: Ground,
+        urls: Mapping[str, Sequence[Hole]],
         goes_on: bool,
         shown: set[str],
         made: dict[Pattern, set[str]],
@@ -545,7 +556,6 @@ class ApiRules:
         if not links:
             return []
         values = leaf_holes(ground.rows)
-        urls = _urls(ground)
         left, bare, tried = dict(links), [], 0
         for read, key in enumerate(links):
             if left.pop(key, None) is None:
@@ -610,10 +620,6 @@ class ApiRules:
             pattern for pattern, record in self._patterns.items() if record.needed and record.pages >= 2
         )
 
-    def _needs(self, alike: Sequence[Pattern]) -> frozenset[int]:
-        """Return of which APIs a group needs answers: those of its first pattern that can be asked."""
-        return alike[0].families
-
     def _numbers(self, calls: Sequence[Call], ground: Ground) -> range:
         """Return the numbers of pages that answers speak of."""
         return range(0, max((last_number(call) for call in calls), default=-1) + 1)
@@ -634,7 +640,7 @@ class ApiRules:
 
     def _conclude(self, bare: Sequence[str]) -> None:
         used = self._used()
-        needed = {number for alike in used for number in self._needs(alike)}
+        needed = {number for alike in used for number in alike[0].families}
         unknown = [number for number in needed if number not in self._families or self._families[number].pages < 2]
         if self.withdrawn >= _WITHDRAWN:
             return
@@ -642,7 +648,7 @@ class ApiRules:
             self.reason = f"{_FAILURES} pages were not as expected"
         elif bare:
             self.reason = f"{len(bare)} links are made of nothing that is known, such as {bare[0]}"
-        elif not used or not self._agreed or self._agreed < 2 - bool(needed):
+        elif not used or self._agreed < (_GUESSED if any(_is_guess(alike) for alike in used) else 1):
             self.reason = "too few pages agree"
             self._agreed = self._agreed if used else 0
         elif unknown:
@@ -687,6 +693,16 @@ def _rows(given: Sequence[tuple[int, Call]]) -> dict[tuple[int, str], Rows]:
     return rows
 
 
+def _is_guess(alike: Sequence[Pattern]) -> bool:
+    """Whether none of these patterns takes its links from a list or finds them as they are: as many as there were on
+    some pages may not be on others.
+    """
+    return not any(
+        pattern.is_url or pattern.has_list or not pattern.holes or any(hole.is_reckoned for hole in pattern.holes)
+        for pattern in alike
+    )
+
+
 def _urls(ground: Ground) -> dict[str, list[Hole]]:
     """Return the values of answers that are URLs, as they are compared, with where they come from."""
     urls: dict[str, list[Hole]] = {}
@@ -710,6 +726,8 @@ def _pattern_to_json(pattern: Pattern) -> list[Any]:
 
 def _pattern_of_json(data: Any) -> Pattern:
     texts, holes, is_url = data
+    if not all(isinstance(text, str) for text in [*texts, *(hole[1] for hole in holes)]):
+        raise ValueError("a pattern is made of texts")
     found = Pattern(
         tuple(str(text) for text in texts),
         tuple(Hole(int(f), str(name), mode, int(times), int(plus)) for f, name, mode, times, plus in holes),
