@@ -8,7 +8,7 @@ than its pages did; where nothing explains a link, there is no rule, and the pag
 
 from __future__ import annotations
 
-from collections import ChainMap
+from collections import ChainMap, Counter
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -42,6 +42,7 @@ _LEAVES = 40_000  # of the answers of a page
 _GUESSED = 3  # pages that are predicted before a rule counts that knows no list
 _FAILURES = 8  # pages after which nothing is expected any more ...
 _WITHDRAWN = 3  # ... and rules that were wrong
+_SHAPES = 100  # templates of links that are counted
 _CHAINS = 1_000  # answers whose next pages are followed
 _TOTALS = 200  # APIs whose totals are compared
 _CHAIN = 500  # answers in a row, where no total says how many there are
@@ -127,6 +128,8 @@ class ApiRules:
         self._went_on = False
         self._ended = False
         self._zero = False
+        self._counts: dict[str, int] = {}  # links by template that no answer counts, on the last page
+        self._varied: set[str] = set()  # templates of which pages show more and fewer
         self._pagers: set[str] = set()  # slots of the page's URL that number its pages
         self._chains: dict[str, _Link] = {}
         self._totals: dict[str, tuple[int, int]] = {}  # what an API was asked for last, and the total that it stated
@@ -279,7 +282,7 @@ class ApiRules:
             key
             for pattern, keys in made.items()
             for key in keys
-            if pattern.has_list or pattern.is_url or key not in urls
+            if _is_counted(pattern) or (key not in urls and template_of(key) not in self._varied)
         }
         numbers = self._numbers([call for _, call in given], ground)
         left = {key: url for key, url in new.items() if key not in explained and key != own}
@@ -293,6 +296,8 @@ class ApiRules:
             self._agreed = 0
             self._failed += 1
         bare = self._read(left, numbered, ground, urls, goes_on, shown, made)
+        counted = {key for pattern, keys in made.items() if _is_counted(pattern) for key in keys}
+        self._count([key for key in new if key not in counted | numbered | {own}])
         self._choose(made, set(new) - {own})
         self._bound()
         self._conclude(bare)
@@ -346,6 +351,8 @@ class ApiRules:
             "numbered": self._numbered,
             "cursors": sorted(self._cursors),
             "flags": [self._by_flag, self._went_on, self._ended, self._zero],
+            "counts": dict(self._counts),
+            "varied": sorted(self._varied),
             "pagers": sorted(self._pagers),
             "apis": [
                 [number, family.pages, family.missed, [_pattern_to_json(each) for each in family.patterns]]
@@ -377,6 +384,8 @@ class ApiRules:
             rules._cursors = {str(each) for each in data["cursors"]}
             rules._by_flag, rules._went_on, rules._ended, rules._zero = map(bool, data["flags"])
             rules._pagers = {str(each) for each in data["pagers"]}
+            rules._counts = {str(template): int(n) for template, n in data["counts"].items()}
+            rules._varied = {str(each) for each in data["varied"]}
             for number, pages, missed, patterns in data["apis"][:_FAMILIES]:
                 family = _Family([_pattern_of_json(each) for each in patterns])
                 family.pages, family.missed = int(pages), int(missed)
@@ -586,6 +595,14 @@ class ApiRules:
                 bare.append(links[key])
         return bare
 
+    def _count(self, urls: Iterable[str]) -> None:
+        """Find out of which templates pages show more and fewer links, where no answer says how many."""
+        counts = Counter(map(template_of, urls))
+        for template, n in self._counts.items():
+            if counts[template] != n and len(self._varied) < _SHAPES:
+                self._varied.add(template)
+        self._counts = dict(list(counts.items())[:_SHAPES])
+
     def _note(self, record: _Record, urls: set[str], new: Iterable[str]) -> None:
         record.pages += not urls.isdisjoint(new)
         record.made = _digest([record.made, *sorted(urls)])
@@ -698,9 +715,14 @@ def _is_guess(alike: Sequence[Pattern]) -> bool:
     some pages may not be on others.
     """
     return not any(
-        pattern.is_url or pattern.has_list or not pattern.holes or any(hole.is_reckoned for hole in pattern.holes)
+        _is_counted(pattern) or not pattern.holes or any(hole.is_reckoned for hole in pattern.holes)
         for pattern in alike
     )
+
+
+def _is_counted(pattern: Pattern) -> bool:
+    """Whether the answers say how many links a pattern makes."""
+    return pattern.is_url or pattern.has_list
 
 
 def _urls(ground: Ground) -> dict[str, list[Hole]]:
