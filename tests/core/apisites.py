@@ -249,3 +249,88 @@ def with_chance(seed: int = 1) -> ApiSite:
         return shown._replace(links=[*shown.links, f"{HOST}/story/{rng.randrange(1 << 30)}-{rng.randrange(1 << 30)}"])
 
     return inner._replace(render=render)
+
+
+def _number(url: str) -> int:
+    return int(urlsplit(url).path.rsplit("/", 1)[1])
+
+
+def _sets(api: Callable[[str], Any], links: Callable[[int, Any], list[str]]) -> ApiSite:
+    """Return a site of 30 pages that ask one API each."""
+
+    def render(url: str) -> Shown:
+        asked = call(api, f"/api/s/{_number(url)}")
+        return Shown([asked], [HOST + link for link in links(_number(url), asked.data)])
+
+    return ApiSite([f"{HOST}/s/{k}" for k in range(1, 31)], render, api)
+
+
+def first_of_many() -> ApiSite:
+    """Pages that show five of twenty results."""
+    return _sets(
+        lambda url: {"results": [{"id": _number(url) * 100 + k} for k in range(20)]},
+        lambda n, data: [f"/d/{row['id']}" for row in data["results"][:5]],
+    )
+
+
+def some_of_many() -> ApiSite:
+    """Pages that show the files of one format."""
+    return _sets(
+        lambda url: {"files": [{"url": f"/f/{_number(url)}-{k}", "fmt": (_number(url) * k) % 5} for k in range(4)]},
+        lambda n, data: [row["url"] for row in data["files"] if row["fmt"]],
+    )
+
+
+def in_html() -> ApiSite:
+    """Pages that show what is in the HTML of an answer, more or less of it."""
+    return _sets(
+        lambda url: {"id": _number(url), "content": f'<a href="/f/{_number(url)}/0.csv">'},
+        lambda n, data: [f"/f/{n}/{k}.csv" for k in range(n % 4 + 1)],
+    )
+
+
+def in_keys() -> ApiSite:
+    """Pages whose links are made of the names of properties."""
+    return _sets(
+        lambda url: {"sets": {f"d{_number(url)}{k}": {"t": "x"} for k in range(4)}},
+        lambda n, data: [f"/d/{key}" for key in data["sets"]],
+    )
+
+
+def with_numbers_everywhere() -> ApiSite:
+    """Pages in whose answers the same small numbers mean many things."""
+    return _sets(
+        lambda url: {
+            "id": _number(url),
+            "rank": _number(url),
+            "items": [{"id": k, "rank": k, "n": k, "lang": "en"} for k in range(1, _number(url) % 4 + 2)],
+            "count": _number(url) % 4 + 1,
+        },
+        lambda n, data: [f"/s/{n}/part/{row['n']}" for row in data["items"]],
+    )
+
+
+def nested() -> ApiSite:
+    """Pages whose links are made of two values, of lists within one another."""
+    return _sets(
+        lambda url: {
+            "orgs": [{"slug": f"o{_number(url) % 5}{a}", "sets": [{"n": b} for b in range(a + 1)]} for a in range(3)]
+        },
+        lambda n, data: [f"/{org['slug']}/set?n={row['n']}&v=1" for org in data["orgs"] for row in org["sets"]],
+    )
+
+
+def from_zero(n: int = 9) -> ApiSite:
+    """Lists whose pages are counted from zero."""
+
+    def api(url: str) -> Any:
+        page = int(query(url)["page"])
+        return {"totalPages": n, "content": [{"uid": f"u{page}{k}"} for k in range(5)] if page < n else []}
+
+    def render(url: str) -> Shown:
+        page = int(query(url)["page"])
+        asked = call(api, f"/api/l?page={page}")
+        links = [f"{HOST}/u/{row['uid']}" for row in asked.data["content"]]
+        return Shown([asked], [*links, f"{HOST}/l?page={page + 1}"] if page < n - 1 else links)
+
+    return ApiSite([f"{HOST}/l?page={page}" for page in range(n)], render, api)

@@ -27,6 +27,8 @@ KINDS = {
     "flag": apisites.by_flag,
     "strings": apisites.of_strings,
     "urls": apisites.of_urls,
+    "numbers": apisites.with_numbers_everywhere,
+    "nested": apisites.nested,
     "everything": apisites.with_everything,
     "growing": apisites.with_growing_total,
 }
@@ -142,6 +144,27 @@ def test_what_follows_from_nothing_has_no_rule(make: Any) -> None:
     assert not rules.predicts(pages[0])
     assert rules.calls_of(pages[0]) == []
     assert rules.links_of(pages[0], site.render(pages[0]).calls) == []
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("make", [apisites.first_of_many, apisites.some_of_many, apisites.in_html, apisites.in_keys])
+def test_links_that_no_answer_counts_have_no_rule(make: Any, seed: int) -> None:
+    """Where pages show some of what an answer has, or what is read in no answer, nothing is predicted."""
+    rules, _ = taught(make(), seed)
+    assert not rules.is_sure
+    assert rules.is_hopeless
+
+
+def test_pages_from_zero_are_known_by_their_first() -> None:
+    """Who has seen page 0 asks for no page behind the last."""
+    site = apisites.from_zero()
+    rules = ApiRules()
+    for page in (site.pages[0], site.pages[4]):
+        learn(rules, site, page)
+    assert rules.is_sure
+    call = Call(f"{HOST}/api/l?page=8", site.api(f"{HOST}/api/l?page=8"))
+    assert rules.next_calls(call) == []
+    assert len(rules.links_of(site.pages[8], [call])) == 5
 
 
 @pytest.mark.parametrize("kind", ["everything", "growing"])

@@ -277,12 +277,12 @@ class ApiRules:
             for pattern in alike:
                 if pattern in made and len(made[pattern]) < most:
                     self._patterns[pattern].needed = False
-        urls = _urls(ground)
+        named = _urls(ground)
         explained = {
             key
             for pattern, keys in made.items()
             for key in keys
-            if _is_counted(pattern) or (key not in urls and template_of(key) not in self._varied)
+            if _is_counted(pattern) or (key not in named and template_of(key) not in self._varied)
         }
         numbers = self._numbers([call for _, call in given], ground)
         left = {key: url for key, url in new.items() if key not in explained and key != own}
@@ -295,7 +295,7 @@ class ApiRules:
         elif unexplained:
             self._agreed = 0
             self._failed += 1
-        bare = self._read(left, numbered, ground, urls, goes_on, shown, made)
+        bare = self._read(left, numbered, ground, named, goes_on, shown, made)
         counted = {key for pattern, keys in made.items() if _is_counted(pattern) for key in keys}
         self._count([key for key in new if key not in counted | numbered | {own}])
         self._choose(made, set(new) - {own})
@@ -553,7 +553,7 @@ class ApiRules:
         links: Mapping[str, str],
         numbered: Collection[str],
         ground: Ground,
-        urls: Mapping[str, Sequence[Hole]],
+        named: Mapping[str, Sequence[Hole]],
         goes_on: bool,
         shown: set[str],
         made: dict[Pattern, set[str]],
@@ -575,7 +575,7 @@ class ApiRules:
             text = relative(key, ground.url)
             slots = slot_holes(ground.slots, text, is_call=False)
             known = ChainMap({value: [*values.get(value, ()), *holes] for value, holes in slots.items()}, values)
-            whole = [Pattern(("", ""), (hole,), is_url=True) for hole in urls.get(key, ())]
+            whole = [Pattern(("", ""), (hole,), is_url=True) for hole in named.get(key, ())]
             is_bare = True
             for pattern in [*whole, *readings(text, known)]:
                 if pattern in made or (key in numbered and not pattern.holes):
