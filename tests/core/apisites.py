@@ -334,3 +334,11 @@ def from_zero(n: int = 9) -> ApiSite:
         return Shown([asked], [*links, f"{HOST}/l?page={page + 1}"] if page < n - 1 else links)
 
     return ApiSite([f"{HOST}/l?page={page}" for page in range(n)], render, api)
+
+
+def all_but_first() -> ApiSite:
+    """Pages that leave out the first file of each answer."""
+    return _sets(
+        lambda url: {"files": [{"url": f"/f/{_number(url)}-{k}"} for k in range(4)]},
+        lambda n, data: [row["url"] for row in data["files"][1:]],
+    )

@@ -147,7 +147,9 @@ def test_what_follows_from_nothing_has_no_rule(make: Any) -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("make", [apisites.first_of_many, apisites.some_of_many, apisites.in_html, apisites.in_keys])
+@pytest.mark.parametrize(
+    "make", [apisites.first_of_many, apisites.some_of_many, apisites.all_but_first, apisites.in_html, apisites.in_keys]
+)
 def test_links_that_no_answer_counts_have_no_rule(make: Any, seed: int) -> None:
     """Where pages show some of what an answer has, or what is read in no answer, nothing is predicted."""
     rules, _ = taught(make(), seed)
