@@ -391,3 +391,32 @@ def test_what_is_kept_is_bounded() -> None:
     for number in range(3_000):
         rules.next_calls(Call(f"{HOST}/api/x{number}?page=1", {"pages": 9, "rows": [number]}))
     assert len(pickle.dumps(rules)) < 1_000_000
+
+
+def test_a_page_is_not_predicted_while_readings_of_its_calls_differ() -> None:
+    """Two parts of a page's URL were equal so far: where they differ, it is not known which one is asked for."""
+    rules = ApiRules()
+    for number in (7, 8):
+        calls = [Call(f"{HOST}/api/{number}", [{"url": f"/f/{number}x.csv"}])]
+        rules.learn(f"{HOST}/set/{number}?id={number}", calls, [f"{HOST}/f/{number}x.csv"])
+    assert rules.calls_of(f"{HOST}/set/9?id=9") == [f"{HOST}/api/9"]
+    assert not rules.predicts(f"{HOST}/set/9?id=3")
+    assert rules.calls_of(f"{HOST}/set/9?id=3") == []
+
+
+def test_rules_explain_all_links_or_none() -> None:
+    """A rule that holds is not used while another link of the page comes from nowhere."""
+    rules = ApiRules()
+    for number, other in ((7, []), (8, [f"{HOST}/z/{'q' * 8}"])):
+        calls = [Call(f"{HOST}/api/{number}", [{"url": f"/f/{number}x.csv"}])]
+        rules.learn(f"{HOST}/set/{number}", calls, [f"{HOST}/f/{number}x.csv", *other])
+    assert not rules.is_sure
+    assert "/z/qqqqqqqq" in rules.reason
+
+
+def test_an_answer_that_repeats_itself_is_the_last() -> None:
+    """An API that does not look at the number is left after the second answer."""
+    rules = ApiRules()
+    data = {"pages": 50, "rows": [{"id": 1}]}
+    (second,) = rules.next_calls(Call(f"{HOST}/api?page=1", data))
+    assert rules.next_calls(Call(second, data)) == []
