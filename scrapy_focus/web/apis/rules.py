@@ -1,0 +1,766 @@
+"""What pages of one template ask for, and how the links that only a browser sees are made of the answers.
+
+A rendered page shows both: which URLs its scripts asked for, and which links it has that the plain page has not. All
+readings of these URLs are kept, as texts with holes that the page's URL and the answers fill. Each further page drops
+those that would have asked for something else, or made a link that the page does not show. So a rule never says more
+than its pages did; where nothing explains a link, there is no rule, and the page has to be rendered.
+"""
+
+from __future__ import annotations
+
+from collections import ChainMap, Counter
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+from scrapy_focus.web.apis.answers import Call, located
+from scrapy_focus.web.apis.paging import Next, cursor_name, is_page, last_number, next_of, page_number, without_page
+from scrapy_focus.web.apis.patterns import (
+    Ground,
+    Hole,
+    Pattern,
+    Rows,
+    joined,
+    leaf_holes,
+    made_of,
+    readings,
+    relative,
+    slot_holes,
+)
+from scrapy_focus.web.apis.templates import origin_of, slots_of, spelled, template_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+
+_CALLS = 32  # of a page that are looked at
+_FAMILIES = 32  # APIs that are kept
+_LINKS = 2_000  # of a page that are looked at ...
+_READ = 40  # ... and of which readings are made
+_TRIED = 2_000  # readings of the links of a page
+_PATTERNS = 300  # that are kept
+_ALIKE = 6  # paths with one URL that are told apart
+_LEAVES = 40_000  # of the answers of a page
+_GUESSED = 3  # pages that are predicted before a rule counts that knows no list
+_FAILURES = 8  # pages after which nothing is expected any more ...
+_WITHDRAWN = 3  # ... and rules that were wrong
+_SHAPES = 100  # templates of links that are counted
+_CHAINS = 1_000  # answers whose next pages are followed
+_TOTALS = 200  # APIs whose totals are compared
+_CHAIN = 500  # answers in a row, where no total says how many there are
+_GROWTH = 3  # times that a total may grow with the number that is asked for
+_FORMAT = 1
+
+
+class _Family:
+    """One API: the readings of the URL that pages ask for, and on how many pages in a row they held."""
+
+    def __init__(self, patterns: list[Pattern]) -> None:
+        self.patterns = patterns
+        self.pages = 1  # in a row
+        self.missed = 0  # in a row
+
+    def urls(self, ground: Ground) -> set[str]:
+        """Return what a page would ask for by each reading that can say it."""
+        return {spelled(url) for pattern in self.patterns for url in made_of(pattern, ground)}
+
+
+class _Record:
+    """What became of a pattern of links."""
+
+    def __init__(self, since: int) -> None:
+        self.since = since  # the page from which it comes
+        self.pages = 0  # on which it made a link
+        self.needed = False  # whether it explained a link that others did not
+        self.made = ""  # a digest of all that it made: equal readings have equal ones
+
+
+class _Link(NamedTuple):
+    depth: int
+    total: int
+    grown: int
+    digest: str
+
+
+class ApiRules:
+    """The rules of one template of pages.
+
+    Attributes
+    ----------
+    template
+        Of the pages, by :func:`template_of`; ``""`` before the first.
+    pages
+        How many rendered pages it has learned from.
+    withdrawn
+        How many times a rule was wrong.
+    reason
+        Why there is no rule now, in words for a log; ``""`` where there is one.
+
+    Notes
+    -----
+    What is kept is bounded: 32 APIs and 300 patterns of links, and what the last 1,000 answers said of the next. No
+    value of a page is kept.
+
+    Examples
+    --------
+    >>> rules = ApiRules()
+    >>> for n in (7, 8):
+    ...     answer = Call(f"http://a.test/api/sets/{n}", {"files": [{"name": f"{n}-a"}, {"name": f"{n}-b"}]})
+    ...     links = [f"http://a.test/files/{n}-{x}.csv" for x in "ab"]
+    ...     rules.learn(f"http://a.test/set/{n}", [answer], links)
+    >>> rules.is_sure, rules.calls_of("http://a.test/set/9")
+    (True, ['http://a.test/api/sets/9'])
+    >>> answer = Call("http://a.test/api/sets/9", {"files": [{"name": "prices"}]})
+    >>> rules.links_of("http://a.test/set/9", [answer])
+    [('http://a.test/files/prices.csv', '/files/{files[].name}.csv')]
+    """
+
+    def __init__(self) -> None:
+        self.template = ""
+        self.pages = 0
+        self.withdrawn = 0
+        self.reason = "no page was rendered yet"
+        self._agreed = 0  # pages in a row that were predicted
+        self._failed = 0  # pages that were not, in all since the last that was
+        self._families: dict[int, _Family] = {}
+        self._patterns: dict[Pattern, _Record] = {}
+        self._numbered = 0
+        self._cursors: set[str] = set()  # names of parameters that have them
+        self._by_flag = False  # scripts went on by a flag, and it was seen to end
+        self._went_on = False
+        self._ended = False
+        self._zero = False
+        self._counts: dict[str, int] = {}  # links by template that no answer counts, on the last page
+        self._varied: set[str] = set()  # templates of which pages show more and fewer
+        self._pagers: set[str] = set()  # slots of the page's URL that number its pages
+        self._chains: dict[str, _Link] = {}
+        self._totals: dict[str, tuple[int, int]] = {}  # what an API was asked for last, and the total that it stated
+        self._endless: set[str] = set()  # APIs whose total grows with the number that is asked for
+
+    # -- what is known
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether the rules say what a rendering would show."""
+        return not self.reason
+
+    @property
+    def is_hopeless(self) -> bool:
+        """Whether so many pages were not as expected that no rule is looked for any more."""
+        return self.withdrawn >= _WITHDRAWN or self._failed >= _FAILURES
+
+    def predicts(self, page_url: str) -> bool:
+        """Whether the rules say what a rendering of this page would show: it is one of the template, and all readings
+        agree on what it asks for.
+        """
+        return self.is_sure and template_of(page_url) == self.template and self._asked(page_url) is not None
+
+    def calls_of(self, page_url: str) -> list[str]:
+        """Return what to ask for in place of rendering a page. There is nothing to ask for where the page's URL says
+        all, and where the rules do not predict the page.
+        """
+        return list((self._asked(page_url) or {}).values()) if self.predicts(page_url) else []
+
+    def links_of(self, page_url: str, calls: Sequence[Call]) -> list[tuple[str, str]]:
+        """Return the links that the answers make, each once with its place, which is the pattern of its URL.
+
+        ``calls`` are answers to what :meth:`calls_of` said, or that came behind one of these (:meth:`next_calls`), all
+        at once or one by one. Where two readings were alike so far and differ now, what both make is returned.
+        """
+        return self._links(page_url, calls)[0]
+
+    def is_decided(self, page_url: str, calls: Sequence[Call]) -> bool:
+        """Whether all readings make the same links of these answers. Otherwise the page should be rendered, and learned
+        from: this decides which one is right.
+        """
+        return self._links(page_url, calls)[1]
+
+    def _links(self, page_url: str, calls: Sequence[Call]) -> tuple[list[tuple[str, str]], bool]:
+        if not self.predicts(page_url):
+            return [], False
+        given = self._told_apart(page_url, calls[:_CALLS])
+        ground = Ground(page_url, slots_of(page_url), _rows(given))
+        goes_on = self._goes_on([call for _, call in given])
+        answered = {number for number, _ in given}
+        found: dict[str, tuple[str, str]] = {}
+        is_decided = True
+        for alike in self._used():
+            sets = [
+                {spelled(url): (url, str(pattern)) for url in self._made(pattern, ground, goes_on)}
+                for pattern in alike
+                if pattern.families <= answered and pattern.is_url == alike[0].is_url
+            ]
+            if sets:
+                is_decided &= all(each.keys() == sets[0].keys() for each in sets)
+                for key, link in sets[0].items():
+                    if all(key in each for each in sets[1:]):
+                        found.setdefault(key, link)
+        found.pop(spelled(page_url), None)
+        return list(found.values()), is_decided
+
+    def _told_apart(self, page_url: str, calls: Sequence[Call]) -> list[tuple[int, Call]]:
+        """Return of which API each answer is: by its URL, its path, or as there is only one."""
+        asked = {spelled(url): number for number, url in (self._asked(page_url) or {}).items()}
+        paths = {url.partition("?")[0]: number for url, number in asked.items()}
+        given = []
+        for call in calls:
+            url = spelled(call.url)
+            number = asked.get(url, paths.get(url.partition("?")[0], -1))
+            if number < 0 and len(asked) == 1:
+                number = next(iter(asked.values()))
+            if number >= 0:
+                given.append((number, call))
+        return given
+
+    def next_calls(self, call: Call) -> list[str]:
+        """Return what to ask for behind an answer, where it says that there is more, on the same site.
+
+        A chain of answers ends where one has nothing in its lists or the same as the one before, and where the total
+        grows with the number that was asked for.
+        """
+        if self._is_endless(call):
+            return []
+        said = self._next(call)
+        key = spelled(call.url)
+        before = self._chains.get(key, _Link(0, said.total, 0, ""))
+        digest = _digest(f"{leaf.path}={leaf.value}" for leaf in located(call.data, most=200) if "[]" in leaf.path)
+        if not said.url or not said.items or before.digest == digest:
+            return []
+        grown = before.grown + (said.total > before.total >= 0)
+        if grown >= _GROWTH or (before.depth >= _CHAIN and (said.how != "number" or said.total < 0)):
+            return []
+        following = spelled(said.url)
+        if following in self._chains and self._chains[following].depth <= before.depth:
+            return []  # a circle
+        self._chains[following] = _Link(before.depth + 1, said.total, grown, digest)
+        while len(self._chains) > _CHAINS:
+            del self._chains[next(iter(self._chains))]
+        return [said.url]
+
+    # -- learning
+
+    def learn(self, page_url: str, calls: Sequence[Call], links: Sequence[str], *, plain: Sequence[str] = ()) -> None:
+        """A page of the template was rendered.
+
+        Parameters
+        ----------
+        page_url
+            Of the page.
+        calls
+            What its scripts asked for, in their order.
+        links
+            Those of the rendered page that the plain one has not.
+        plain
+            Those that both have: a rule may make them.
+        """
+        template = template_of(page_url)
+        if not template or (self.template and template != self.template) or self.is_hopeless:
+            return
+        self.template = template
+        self.pages += 1
+        given = self._learn_calls(page_url, calls[:_CALLS])
+        ground = Ground(page_url, slots_of(page_url), _rows(given))
+        own = spelled(page_url)
+        new = {spelled(url): url for url in links[:_LINKS]}
+        shown = set(new) | {spelled(url) for url in plain} | {own}
+        goes_on = self._goes_on([call for _, call in given])
+
+        alike_so_far = self._grouped(self._patterns)
+        made: dict[Pattern, set[str]] = {}
+        for pattern, record in list(self._patterns.items()):
+            urls = self._shown(pattern, ground, goes_on, shown)
+            if urls is None:
+                del self._patterns[pattern]
+                continue
+            made[pattern] = urls
+            self._note(record, urls, new)
+        for alike in alike_so_far:  # where they differ now, those that make less are not needed
+            most = max((len(made[pattern]) for pattern in alike if pattern in made), default=0)
+            for pattern in alike:
+                if pattern in made and len(made[pattern]) < most:
+                    self._patterns[pattern].needed = False
+        named = _urls(ground)
+        explained = {
+            key
+            for pattern, keys in made.items()
+            for key in keys
+            if _is_counted(pattern) or (key not in named and template_of(key) not in self._varied)
+        }
+        numbers = self._numbers([call for _, call in given], ground)
+        left = {key: url for key, url in new.items() if key not in explained and key != own}
+        numbered = {key for key, url in left.items() if self._is_numbered(url, page_url, numbers)}
+        unexplained = left.keys() - numbered
+        was_predicted = not unexplained and bool(explained & new.keys())
+        if was_predicted:
+            self._agreed += 1
+            self._failed = 0
+        elif unexplained:
+            self._agreed = 0
+            self._failed += 1
+        bare = self._read(left, numbered, ground, named, goes_on, shown, made)
+        counted = {key for pattern, keys in made.items() if _is_counted(pattern) for key in keys}
+        self._count([key for key in new if key not in counted | numbered | {own}])
+        self._choose(made, set(new) - {own})
+        self._bound()
+        self._conclude(bare)
+
+    def check(self, page_url: str, predicted: Sequence[str], seen: Sequence[str], *, plain: Sequence[str] = ()) -> bool:
+        """Return whether a page that was rendered as a sample shows what was predicted. Otherwise the rules are
+        withdrawn, and ``reason`` says why; what is learned from then on may make others.
+
+        Parameters
+        ----------
+        page_url
+            Of the page.
+        predicted
+            Links by the rules.
+        seen
+            Links of the rendered page that the plain one has not.
+        plain
+            Those that both have.
+        """
+        own = {spelled(page_url)}
+        said, new = {spelled(url): url for url in predicted}, {spelled(url): url for url in seen}
+        wrong = [url for key, url in said.items() if key not in own | new.keys() | {spelled(each) for each in plain}]
+        missed = [
+            url
+            for key, url in new.items()
+            if key not in own | said.keys() and not self._is_numbered(url, page_url, range(1 << 31))
+        ]
+        if not wrong and not missed:
+            return True
+        self._withdraw(
+            f"{page_url} does not show {wrong[0]}" if wrong else f"{page_url} shows {missed[0]}, which no rule makes"
+        )
+        return False
+
+    def fail(self, page_url: str, url: str) -> None:
+        """Something that :meth:`calls_of` said gave no answer: a header or a session may be missing."""
+        self._withdraw(f"{url}, for {page_url}, gave no answer")
+
+    # -- as JSON
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the rules as values that JSON has."""
+        return {
+            "format": _FORMAT,
+            "template": self.template,
+            "pages": self.pages,
+            "withdrawn": self.withdrawn,
+            "reason": self.reason,
+            "agreed": self._agreed,
+            "failed": self._failed,
+            "numbered": self._numbered,
+            "cursors": sorted(self._cursors),
+            "flags": [self._by_flag, self._went_on, self._ended, self._zero],
+            "counts": dict(self._counts),
+            "varied": sorted(self._varied),
+            "pagers": sorted(self._pagers),
+            "apis": [
+                [number, family.pages, family.missed, [_pattern_to_json(each) for each in family.patterns]]
+                for number, family in self._families.items()
+            ],
+            "links": [
+                [_pattern_to_json(pattern), record.since, record.pages, record.needed, record.made]
+                for pattern, record in self._patterns.items()
+            ],
+        }
+
+    @classmethod
+    def of_json(cls, data: Any) -> Self:
+        """Return the rules that :meth:`to_json` wrote.
+
+        Raises
+        ------
+        ValueError
+            If they are of another format, or broken.
+        """
+        rules = cls()
+        try:
+            if data["format"] != _FORMAT:
+                raise ValueError(f"rules of format {data['format']!r}; this version reads {_FORMAT}")
+            rules.template, rules.reason = str(data["template"]), str(data["reason"])
+            rules.pages, rules.withdrawn = int(data["pages"]), int(data["withdrawn"])
+            rules._agreed, rules._failed = int(data["agreed"]), int(data["failed"])
+            rules._numbered = int(data["numbered"])
+            rules._cursors = {str(each) for each in data["cursors"]}
+            rules._by_flag, rules._went_on, rules._ended, rules._zero = map(bool, data["flags"])
+            rules._pagers = {str(each) for each in data["pagers"]}
+            rules._counts = {str(template): int(n) for template, n in data["counts"].items()}
+            rules._varied = {str(each) for each in data["varied"]}
+            for number, pages, missed, patterns in data["apis"][:_FAMILIES]:
+                family = _Family([_pattern_of_json(each) for each in patterns])
+                family.pages, family.missed = int(pages), int(missed)
+                rules._families[int(number)] = family
+            for pattern, since, pages, needed, made in data["links"][:_PATTERNS]:
+                record = rules._patterns[_pattern_of_json(pattern)] = _Record(int(since))
+                record.pages, record.needed, record.made = int(pages), bool(needed), str(made)
+        except (KeyError, TypeError, IndexError, AttributeError, OverflowError) as error:
+            raise ValueError(f"no rules: {error!r}") from error
+        return rules
+
+    # -- helpers: calls
+
+    def _learn_calls(self, page_url: str, calls: Sequence[Call]) -> list[tuple[int, Call]]:
+        """Narrow the readings of each API, and return which one each answer is of."""
+        ground = Ground(page_url, slots_of(page_url), {})
+        distinct = {spelled(call.url): call for call in calls}
+        roots: dict[str, Call] = {}
+        behind: dict[str, str] = {}  # answers that came behind another: its key
+        for key, call in distinct.items():
+            before = next((root for root in distinct if root != key and self._is_behind(call, distinct[root])), None)
+            if before is not None and behind.get(before) != key:
+                behind[key] = before
+            else:
+                roots[key] = call
+            self._look(call, ground)
+        numbers: dict[str, int] = {}
+        for number, family in list(self._families.items()):
+            by_url: dict[str, list[Pattern]] = {}
+            for pattern in family.patterns:
+                for url in made_of(pattern, ground):
+                    if (key := spelled(url)) in roots:
+                        by_url.setdefault(key, []).append(pattern)
+            if by_url:
+                key, family.patterns = max(by_url.items(), key=lambda each: len(each[1]))
+                family.pages += 1
+                family.missed = 0
+                numbers.setdefault(key, number)
+                continue
+            family.pages = 0
+            family.missed += 1
+            if family.missed > 1:
+                self._forget(number)
+        for key in roots:
+            if key not in numbers and len(self._families) < _FAMILIES:
+                text = relative(key, page_url)
+                found = readings(text, slot_holes(ground.slots, text, is_call=True))
+                numbers[key] = self._numbered
+                self._families[self._numbered] = _Family(found)
+                self._numbered += 1
+        given = []
+        for key, call in distinct.items():
+            root = key
+            for _ in range(_CALLS):
+                root = behind.get(root, root)
+            if root in numbers:
+                given.append((numbers[root], call))
+        self._by_flag = self._went_on and self._ended
+        return given
+
+    def _is_behind(self, call: Call, before: Call) -> bool:
+        """Whether an answer came behind another, and remember how one goes on there."""
+        if origin_of(call.url) != origin_of(before.url) or call.url == before.url:
+            return False
+        key = spelled(call.url)
+        said = next_of(before, cursors=self._cursors, zero=self._zero)
+        if said.url and spelled(said.url) == key:
+            return True
+        if said.how == "flag":
+            said = next_of(before, cursors=self._cursors, by_flag=True)
+            if said.url and spelled(said.url) == key:
+                self._went_on = True
+                return True
+        if name := cursor_name(call.url, before):
+            self._cursors.add(name)
+            return True
+        return False
+
+    def _look(self, call: Call, ground: Ground) -> None:
+        """Remember what an answer says of how pages are numbered."""
+        number = page_number(call)
+        self._zero |= number == 0
+        self._is_endless(call)
+        said = next_of(call)
+        self._ended |= said.flagged and said.how == "end"
+        if number >= 0 and last_number(call) >= 0:
+            self._pagers |= {name for name, value in ground.slots.items() if value == str(number)}
+        if last_number(call) >= 0:
+            self._pagers |= {name for name in ground.slots if is_page(name)}
+
+    def _is_endless(self, call: Call) -> bool:
+        """Whether the total that an API states grows as the number that it is asked for: it counts nothing."""
+        number, total = page_number(call), last_number(call)
+        if number < 0 or total < 0:
+            return False
+        api = _digest([without_page(call.url)])
+        before = self._totals.pop(api, (number, total))
+        self._totals[api] = (number, total)
+        if number != before[0] and total - before[1] == number - before[0] and total - number <= 1:
+            self._endless.add(api)
+        while len(self._totals) > _TOTALS:
+            self._endless.discard(oldest := next(iter(self._totals)))
+            del self._totals[oldest]
+        return api in self._endless
+
+    def _next(self, call: Call) -> Next:
+        self._ended |= (ended := next_of(call)).flagged and ended.how == "end"
+        self._by_flag = self._went_on and self._ended
+        self._zero |= page_number(call) == 0
+        return next_of(call, cursors=sorted(self._cursors), by_flag=self._by_flag, zero=self._zero)
+
+    def _goes_on(self, calls: Iterable[Call]) -> bool:
+        """Whether an answer says that there is one behind it."""
+        return any(
+            next_of(call, cursors=sorted(self._cursors), zero=self._zero).how in ("url", "cursor", "number", "flag")
+            for call in calls
+            if not self._is_endless(call)
+        )
+
+    def _asked(self, page_url: str) -> dict[int, str] | None:
+        """Return what a page asks for, by API; ``None`` where it is not known, or readings differ."""
+        ground = Ground(page_url, slots_of(page_url), {})
+        asked: dict[int, str] = {}
+        for number in sorted({number for alike in self._used() for number in alike[0].families}):
+            family = self._families.get(number)
+            if family is None or family.pages < 2:
+                return None
+            urls = [url for pattern in family.patterns for url in made_of(pattern, ground)]
+            if len({spelled(url) for url in urls}) != 1:
+                return None
+            asked[number] = urls[0]
+        return asked
+
+    # -- helpers: links
+
+    def _made(self, pattern: Pattern, ground: Ground, goes_on: bool) -> Iterable[str]:
+        if pattern.counts_on and not goes_on:
+            return ()
+        if any(hole.family < 0 and hole.plus < 0 for hole in pattern.holes) and not self._is_behind_first(
+            pattern, ground
+        ):
+            return ()
+        return made_of(pattern, ground)
+
+    def _is_behind_first(self, pattern: Pattern, ground: Ground) -> bool:
+        """Whether there is a page before this one, by its number."""
+        return all(
+            ground.slots.get(hole.name, "").isdecimal() and int(ground.slots[hole.name]) + hole.plus >= 1 - self._zero
+            for hole in pattern.holes
+            if hole.family < 0 and hole.plus < 0
+        )
+
+    def _shown(self, pattern: Pattern, ground: Ground, goes_on: bool, shown: set[str]) -> set[str] | None:
+        """Return what a pattern makes on a page, ``None`` if the page does not show all of it."""
+        urls = set()
+        for url in self._made(pattern, ground, goes_on):
+            key = spelled(url)
+            if key not in shown:
+                return None
+            urls.add(key)
+        return urls
+
+    def _read(
+        self,
+        links: Mapping[str, str],
+        numbered: Collection[str],
+        ground: Ground,
+        named: Mapping[str, Sequence[Hole]],
+        goes_on: bool,
+        shown: set[str],
+        made: dict[Pattern, set[str]],
+    ) -> list[str]:
+        """Add the readings of links that nothing explains, and return those that are made of nothing that is known.
+
+        ``numbered`` are those that are reached by way of other pages: they need no reading.
+        """
+        if not links:
+            return []
+        values = leaf_holes(ground.rows)
+        left, bare, tried = dict(links), [], 0
+        for read, key in enumerate(links):
+            if left.pop(key, None) is None:
+                continue
+            if read >= _READ or tried >= _TRIED:
+                bare.append(links[key])
+                continue
+            text = relative(key, ground.url)
+            slots = slot_holes(ground.slots, text, is_call=False)
+            known = ChainMap({value: [*values.get(value, ()), *holes] for value, holes in slots.items()}, values)
+            whole = [Pattern(("", ""), (hole,), is_url=True) for hole in named.get(key, ())]
+            is_bare = True
+            for pattern in [*whole, *readings(text, known)]:
+                if pattern in made or (key in numbered and not pattern.holes):
+                    continue
+                tried += 1
+                found = self._shown(pattern, ground, goes_on, shown)
+                if found is None or key not in found:
+                    continue
+                record = self._patterns[pattern] = _Record(self.pages)
+                made[pattern] = found
+                self._note(record, found, found)
+                if pattern.holes:
+                    is_bare = False
+                    for each in found:
+                        left.pop(each, None)
+            if is_bare and key not in numbered:
+                bare.append(links[key])
+        return bare
+
+    def _count(self, urls: Iterable[str]) -> None:
+        """Find out of which templates pages show more and fewer links, where no answer says how many."""
+        counts = Counter(map(template_of, urls))
+        for template, n in self._counts.items():
+            if counts[template] != n and len(self._varied) < _SHAPES:
+                self._varied.add(template)
+        self._counts = dict(list(counts.items())[:_SHAPES])
+
+    def _note(self, record: _Record, urls: set[str], new: Iterable[str]) -> None:
+        record.pages += not urls.isdisjoint(new)
+        record.made = _digest([record.made, *sorted(urls)])
+
+    def _choose(self, made: Mapping[Pattern, set[str]], new: set[str]) -> None:
+        """Mark the patterns that explain the links of a page: those that held on most pages, and make most, first."""
+        groups = self._grouped(made)
+        groups.sort(key=lambda alike: (-self._patterns[alike[0]].pages, -len(made[alike[0]] & new)))
+        left = set(new)
+        for alike in groups:
+            explained = made[alike[0]] & left
+            if explained:
+                left -= explained
+                for pattern in alike:
+                    self._patterns[pattern].needed = True
+
+    def _grouped(self, patterns: Iterable[Pattern]) -> list[list[Pattern]]:
+        """Return the patterns by what they made: those of a group were never told apart. In each, those made of answers
+        come first.
+        """
+        groups: dict[tuple[int, str], list[Pattern]] = {}
+        for pattern in patterns:
+            record = self._patterns[pattern]
+            groups.setdefault((record.since, record.made), []).append(pattern)
+        for alike in groups.values():
+            alike.sort(key=lambda pattern: (not pattern.is_url, not pattern.families, len(pattern.holes)))
+        return list(groups.values())
+
+    def _used(self) -> list[list[Pattern]]:
+        """Return the patterns by which links are predicted, in groups that were never told apart."""
+        return self._grouped(
+            pattern for pattern, record in self._patterns.items() if record.needed and record.pages >= 2
+        )
+
+    def _numbers(self, calls: Sequence[Call], ground: Ground) -> range:
+        """Return the numbers of pages that answers speak of."""
+        return range(0, max((last_number(call) for call in calls), default=-1) + 1)
+
+    def _is_numbered(self, url: str, page_url: str, numbers: range) -> bool:
+        """Whether a URL is the page's own with another number of a page, which is reached by way of the next ones."""
+        if not self._pagers or template_of(url) != self.template:
+            return False
+        one, other = slots_of(page_url), slots_of(url)
+        changed = [name for name in one.keys() | other.keys() if one.get(name) != other.get(name)]
+        return (
+            bool(changed)
+            and set(changed) <= self._pagers
+            and all(other.get(name, "").isdecimal() and int(other[name][:9]) in numbers for name in changed)
+        )
+
+    # -- helpers: state
+
+    def _conclude(self, bare: Sequence[str]) -> None:
+        used = self._used()
+        needed = {number for alike in used for number in alike[0].families}
+        unknown = [number for number in needed if number not in self._families or self._families[number].pages < 2]
+        if self.withdrawn >= _WITHDRAWN:
+            return
+        if self._failed >= _FAILURES:
+            self.reason = f"{_FAILURES} pages were not as expected"
+        elif bare:
+            self.reason = f"{len(bare)} links are made of nothing that is known, such as {bare[0]}"
+        elif not used or self._agreed < (_GUESSED if any(_is_guess(alike) for alike in used) else 1):
+            self.reason = "too few pages agree"
+            self._agreed = self._agreed if used else 0
+        elif unknown:
+            self.reason = "what pages ask for does not follow from their URLs"
+        else:
+            self.reason = ""
+
+    def _withdraw(self, reason: str) -> None:
+        self.withdrawn += 1
+        self.reason = reason
+        self._agreed = 0
+        self._families.clear()
+        self._patterns.clear()
+        self._chains.clear()
+        self._totals.clear()
+
+    def _forget(self, number: int) -> None:
+        del self._families[number]
+        for pattern in [pattern for pattern in self._patterns if number in pattern.families]:
+            del self._patterns[pattern]
+
+    def _bound(self) -> None:
+        """Keep as many patterns as there is room for: those that are needed, and that held on most pages."""
+        if len(self._patterns) > _PATTERNS:
+            kept = sorted(self._patterns.items(), key=lambda each: (not each[1].needed, -each[1].pages))
+            self._patterns = dict(kept[:_PATTERNS])
+
+
+def _rows(given: Sequence[tuple[int, Call]]) -> dict[tuple[int, str], Rows]:
+    """Return the values of answers by API and path."""
+    rows: dict[tuple[int, str], Rows] = {}
+    left = _LEAVES
+    for at, (number, call) in enumerate(given):
+        for leaf in located(call.data):
+            column = rows.setdefault((number, leaf.path), Rows([], [], {}, {}))
+            column.indexes.append((at, *leaf.indexes))
+            column.values.append(value := str(leaf.value))
+            column.distinct[value] = None
+            left -= 1
+            if not left:
+                return rows
+    return rows
+
+
+def _is_guess(alike: Sequence[Pattern]) -> bool:
+    """Whether none of these patterns takes its links from a list or finds them as they are: as many as there were on
+    some pages may not be on others.
+    """
+    return not any(
+        _is_counted(pattern) or not pattern.holes or any(hole.is_reckoned for hole in pattern.holes)
+        for pattern in alike
+    )
+
+
+def _is_counted(pattern: Pattern) -> bool:
+    """Whether the answers say how many links a pattern makes."""
+    return pattern.is_url or pattern.has_list
+
+
+def _urls(ground: Ground) -> dict[str, list[Hole]]:
+    """Return the values of answers that are URLs, as they are compared, with where they come from."""
+    urls: dict[str, list[Hole]] = {}
+    for (family, path), rows in ground.rows.items():
+        hole = Hole(family, path)
+        for value in rows.distinct:
+            if ("/" in value or "." in value or "?" in value) and (url := joined(ground.url, value)):
+                holes = urls.setdefault(spelled(url), [])
+                if len(holes) < _ALIKE and hole not in holes:
+                    holes.append(hole)
+    return urls
+
+
+def _digest(texts: Iterable[str]) -> str:
+    return blake2b("\n".join(texts).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+def _pattern_to_json(pattern: Pattern) -> list[Any]:
+    return [list(pattern.texts), [list(hole) for hole in pattern.holes], pattern.is_url]
+
+
+def _pattern_of_json(data: Any) -> Pattern:
+    texts, holes, is_url = data
+    if not all(isinstance(text, str) for text in [*texts, *(hole[1] for hole in holes)]):
+        raise ValueError("a pattern is made of texts")
+    found = Pattern(
+        tuple(str(text) for text in texts),
+        tuple(Hole(int(f), str(name), mode, int(times), int(plus)) for f, name, mode, times, plus in holes),
+        bool(is_url),
+    )
+    if len(found.texts) != len(found.holes) + 1 or len(found.holes) > 3:
+        raise ValueError("a pattern has more or fewer holes than texts")
+    if found.is_url and (len(found.holes) != 1 or found.holes[0].family < 0):
+        raise ValueError("a pattern for a URL has one hole, for a value of an answer")
+    if any(
+        hole.mode not in ("whole", "raw", "lower") or max(hole.times, abs(hole.plus)) > 1 << 53 for hole in found.holes
+    ):
+        raise ValueError("a hole is filled in a way that is not known")
+    return found
