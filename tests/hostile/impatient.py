@@ -12,7 +12,7 @@ SECONDS = 2
 
 
 class Impatient:
-    """Waits for paths such as ``/x/1.html`` and for robots.txt no longer than this; for what is good as long as ever."""
+    """Waits for paths such as ``/x/1.html`` and for robots.txt no longer than this; for others as long as ever."""
 
     def process_request(self, request: Request) -> None:
         if re.match(r"http://[^/]+/(x/|robots.txt$)", request.url):
