@@ -20,7 +20,12 @@
   observer.observe(document, {subtree: true, childList: true, attributes: true, attributeFilter: ["href", "src"]});
 
   const wait = (ms) => new Promise((done) => setTimeout(done, ms));
-  const frame = () => new Promise((done) => { requestAnimationFrame(done); setTimeout(done, 500); });
+  const frame = () => new Promise((done) => { requestAnimationFrame(done); setTimeout(done, 2000); });
+  const painted = async () => {  // what comes into sight is said in a frame, to scripts that run after it
+    await frame();
+    await frame();
+    await wait(0);
+  };
   const label = (element) => (element.innerText || element.value || element.getAttribute("aria-label") ||
     element.title || "").trim().slice(0, 200);
   const shown = (element) => element.getClientRects().length > 0 && getComputedStyle(element).visibility === "visible";
@@ -103,18 +108,17 @@
         if (rest > 50 && element.clientHeight > 100 && (element === document.scrollingElement ||
           /auto|scroll/.test(getComputedStyle(element).overflowY))) element.scrollTop = element.scrollHeight;
       }
-      await frame();  // what is seen is said in a frame, to scripts that come after it
-      await frame();
-      await wait(0);
+      await painted();
     },
 
     look() {
       return {fresh: collect(), offers: offers(), opened: opened.splice(0, 20)};
     },
 
-    click(number) {
+    async click(number) {
       const element = buttons.get(number);
       if (element && element.isConnected && usable(element)) element.click();
+      await painted();
     },
 
     // Put a link where a button is, or at the end of the page.
