@@ -121,12 +121,15 @@
       await painted();
     },
 
-    // Put a link where a button is, or at the end of the page.
+    // Put a link where a button is, or at the end of the page, unless there is one to the same address.
     place(number, url) {
       const button = buttons.get(number), body = document.body ?? document.documentElement;
+      const at = url.split("#")[0];
+      if (links.has(at)) return false;
+      links.set(at, {path: button ? pathOf(button) : [["a", "", ""]], text: button ? label(button) : ""});
       if (button?.localName === "a") {
         button.setAttribute("href", url);
-        return;
+        return true;
       }
       const link = document.createElement("a");
       link.setAttribute("href", url);
@@ -135,6 +138,7 @@
       if (!button || !button.isConnected) body.append(link);
       else if (button.localName === "input") button.after(link);
       else button.append(link);
+      return true;
     },
 
     // The address is what it was, and links that are gone stand at the end of the page, where they stood.

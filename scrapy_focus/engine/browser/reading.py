@@ -206,11 +206,10 @@ class _Reading:
                 await self._keep(download)
         self._downloads.clear()
         found = [url for url in dict.fromkeys(map(str, found)) if url.startswith(("http:", "https:"))]
-        for url in found:
-            await self.ask("place", number, url)
+        placed = [await self.ask("place", number, url) for url in found]
         fresh = _number(seen["fresh"])
         actions = self.visit.actions
-        actions[kind] = actions.get(kind, 0) + fresh + len(found)
+        actions[kind] = actions.get(kind, 0) + fresh + placed.count(True)
         return fresh, [
             (_number(offer[0]), kind_of)
             for offer in seen["offers"]
