@@ -87,7 +87,7 @@
       }
     },
 
-    // From now on no window is opened.
+    // From now on no window is opened, and no file asked for.
     begin() {
       window.open = (url) => {
         try {
@@ -95,6 +95,18 @@
         } catch {}
         return null;
       };
+      // Of several files that are asked for at once, the developer tools see only the first.
+      const click = HTMLElement.prototype.click;
+      HTMLAnchorElement.prototype.click = function () {
+        if (this.hasAttribute("download") && address(this)) opened.push(this.href);
+        else click.call(this);
+      };
+      addEventListener("click", (event) => {
+        const link = event.target instanceof Element && event.target.closest("a[download]");
+        if (!link || !address(link)) return;
+        opened.push(link.href);
+        event.preventDefault();
+      }, true);
       collect();
       return links.size;
     },
@@ -113,6 +125,11 @@
 
     look() {
       return {fresh: collect(), offers: offers(), opened: opened.splice(0, 20)};
+    },
+
+    // Whether something was to be opened.
+    led() {
+      return opened.length > 0;
     },
 
     async click(number) {
