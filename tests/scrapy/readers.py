@@ -64,6 +64,8 @@ class ReadingGuard(Guard):
         """Keep what a page noted."""
         visit = super().give_back(request)
         if visit is not None:
+            pages = [page for page in visit.frames if not isinstance(page, str)]
+            self.crawler.left_open = len(pages[0].context.pages) if pages else 0
             self.crawler.visits[request.url.partition("/")[2].partition("/")[2].partition("/")[2]] = visit
         return visit
 
