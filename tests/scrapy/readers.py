@@ -57,7 +57,7 @@ class ReadingGuard(Guard):
 
     def take(self, request: Request, *, limits: Limits | None = None) -> None:
         """Have a page read, unless it is marked not to be."""
-        given = self.crawler.settings.get("LIMITS", PATIENT)
+        given = request.meta.get("limits") or self.crawler.settings.get("LIMITS", PATIENT)
         super().take(request, limits=None if request.meta.get("as_it_is") else given)
 
     def give_back(self, request: Request) -> Visit | None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 from mocksite import MockSite
-from readers import NEEDS, read
+from readers import NEEDS, PATIENT, read
 
 from scrapy_focus.engine.browser.visit import Limits
 
@@ -107,6 +108,7 @@ PAGES = {
         <ul><li>x</li></ul><img src="/unseen?image"><video src="/unseen?video"></video>
         <a href="/ok?ping" ping="/unseen?ping">x</a>""",
     ),
+    "untouched": page("add('/ok?load'); on('more', () => add('/ok?clicked'))", f"<ul></ul>{button('more', 'More')}"),
     "own": page("get('/slow?own').then(() => add('/ok?own'))"),
     "as_it_is": page("navigator.sendBeacon('/seen?beacon', 'x')", "<ul></ul><img src='/seen?image'>"),
     "forwarding": "<html><body><script>location.replace('/forwarded')</script></body></html>",
@@ -157,7 +159,11 @@ def pages(sites: tuple[SlowSite, SlowSite]) -> Read:
     from scrapy_playwright.page import PageMethod
 
     add = PageMethod("evaluate", "add('/ok?method')")
-    metas = {"own": {"playwright_page_methods": [add]}, "as_it_is": {"as_it_is": True}}
+    metas = {
+        "untouched": {"limits": replace(PATIENT, rounds=0)},
+        "own": {"playwright_page_methods": [add]},
+        "as_it_is": {"as_it_is": True},
+    }
     seeds = [(sites[0].url(f"/{name}"), metas.get(name, {})) for name in PAGES if name != "forwarded"]
     pages = read(seeds, {"FOCUS_BLOCKED_MIMES": [], "CONCURRENT_REQUESTS_PER_DOMAIN": 4})
     assert pages.result.outcomes == {"ok": len(seeds)}
@@ -262,6 +268,13 @@ def test_what_the_user_does_with_a_page_comes_first(pages: Read) -> None:
     assert method.method == "evaluate"
     assert "playwright_page_methods" not in pages.items["late"]["meta"]
     assert "playwright_page_init_callback" not in pages.items["late"]["meta"]
+
+
+def test_pages_that_are_only_waited_for(pages: Read) -> None:
+    """Without rounds nothing is done to a page."""
+    assert set(pages.places("untouched")) == {"/ok?load"}
+    assert not pages.visits["untouched"].actions
+    assert not pages.visits["untouched"].is_cut
 
 
 def test_pages_that_are_not_read(pages: Read, sites: tuple[SlowSite, SlowSite]) -> None:

@@ -32,7 +32,7 @@ class Limits:
     restless: float = 1.0  # the same once it did not become quiet
     seconds: float = 20.0  # for all
     painted: float = 5.0  # seconds that an action may take until it is painted; other pages wait for it
-    rounds: int = 6  # of scrolling and clicking
+    rounds: int = 6  # of scrolling and clicking; 0: nothing is done to the page, it is only waited for
     clicks: int = 5  # in each round
     downloads: int = 3  # buttons that are clicked for a file
     silence: float = 1.0  # seconds that a button for a file has to do something, when its page is quiet
