@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
     from scrapy_focus.core.goal import Goal
 
+#: Requests that a page that a browser renders costs more than it sends, where nothing else is said.
+RENDER_COST = 20.0
+
 Unit = Literal["requests", "bytes", "seconds"]
 
 
@@ -52,6 +55,7 @@ class Mission:
     topic: Topic | None = None  # a model of the topic
     unit: Unit = "requests"  # what is to be saved
     rate: float | None = None  # requests per second that may be used in the long run; None: as many as possible
+    render_cost: float = RENDER_COST  # requests that a rendering costs more than it sends, for the work of the browser
     heads_tell: bool = False  # whether the headers of a response tell what it is worth, so that a HEAD is enough
 
     def __post_init__(self) -> None:

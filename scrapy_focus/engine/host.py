@@ -105,6 +105,9 @@ class Host(Protocol):
     def put_off(self, request: Request, seconds: float, why: str) -> None:
         """Ask the host of a request for nothing for so long, but no longer than ``FOCUS_LONGEST_WAIT``."""
 
+    def owe(self, request: Request, n_requests: int) -> None:
+        """A browser sent further requests for the page of a request: its host is left alone for as many delays."""
+
     def is_put_off(self, request: Request) -> bool:
         """Whether the host of a request is to be asked for nothing now."""
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from twisted.python.failure import Failure
 
+    from scrapy_focus.engine.given import Given
     from scrapy_focus.engine.lastvisit import Coming
     from scrapy_focus.engine.slots import Slots
 
@@ -73,6 +74,10 @@ class ProbeFailed(IgnoreRequest):
     def __init__(self, cause: BaseException) -> None:
         super().__init__(f"HEAD failed: {cause}")
         self.cause = cause
+
+
+class BrowserFailed(Exception):
+    """Raised where no browser answers: it died, hangs, does not start, or cannot load the page."""
 
 
 class ResponsePage:
@@ -119,16 +124,42 @@ class Entry:
     """One pick with the engine, and what is known of it so far."""
 
     __slots__ = (
-        "also", "coming", "failure", "first", "found", "holds_slot", "is_copy", "items", "known", "leads_to", "links",
-        "noindex", "parsed_from", "pick", "quiet", "received", "request", "response", "sent", "since", "slot",
-        "spider_error", "stopped", "verdict", "visited", "waits", "yielded",
+        "also",
+        "coming",
+        "failure",
+        "first",
+        "found",
+        "given",
+        "holds_slot",
+        "is_copy",
+        "is_plain",
+        "items",
+        "known",
+        "leads_to",
+        "links",
+        "noindex",
+        "parsed_from",
+        "pick",
+        "quiet",
+        "received",
+        "request",
+        "response",
+        "sent",
+        "since",
+        "slot",
+        "spider_error",
+        "stopped",
+        "verdict",
+        "visited",
+        "waits",
+        "yielded",
     )  # fmt: skip
 
     def __init__(self, pick: Pick, since: float) -> None:
         self.pick = pick
         self.since = since
         self.parsed_from = inf  # when its response was there, in seconds of time.monotonic
-        self.first: Request | None = None  # as it was before anybody saw it, where its page may be fetched again
+        self.first: Request | None = None  # as it was before anybody saw it, where its page may be sent for again
         self.request: Request | None = None  # None while a redirect or retry of it waits to be handed out
         self.slot = ""
         self.holds_slot = False
@@ -141,10 +172,12 @@ class Entry:
         self.stopped = False  # whether its body is not wanted for its MIME type
         self.noindex = False  # whether its page asks not to be read by goals and policies
         self.visited = False  # whether its page was fetched before
+        self.given: Given | None = None  # the items of its plain copy, where it is rendered or may be later
         self.coming: Coming | None = None  # what is found out of its page, where that may be fetched again
         self.verdict = ""  # why it, or its last redirect, went no further
         self.links: list[Link] = []  # that are not with the policy yet
         self.found = 0  # links that it gave to the policy, or will
+        self.is_plain = False  # whether no browser is asked, as it failed with the page
         self.is_copy: bool | None = None  # whether its page was seen under too many URLs; None: nobody looked
         self.known: list[int] = []  # keys of further links of the page, whose URLs were seen before
         self.also: list[int] = []  # keys of the requests that it was redirected to
@@ -165,6 +198,8 @@ class Entry:
             return "probed"
         if isinstance(failure, BudgetExhausted):
             return "budget"
+        if isinstance(failure, BrowserFailed):
+            return "browser"
         if isinstance(failure, RedirectSeen):
             return "redirect_seen"
         if self.stopped or isinstance(failure, (MimeStop, StopDownload)):
@@ -222,7 +257,7 @@ class Errback:
 
     def __call__(self, failure: Failure) -> Any:
         self.entry.failure = failure.value.cause if isinstance(failure.value, ProbeFailed) else failure.value
-        if isinstance(failure.value, (Probed, ProbeFailed, BudgetExhausted, RedirectSeen)):
+        if isinstance(failure.value, (Probed, ProbeFailed, BudgetExhausted, BrowserFailed, RedirectSeen)):
             return None  # nothing that happened to a page of the spider's
         if self.entry.stopped and self.original is None:
             return None  # we wanted it so: no error to be logged

@@ -15,6 +15,10 @@ LINK = "focus_link"
 WHY = "focus_why"
 #: On the request for a page that was fetched before: what is known of it since.
 VISIT = "focus_visit"
+#: On a request that we have a browser answer, not the spider.
+RENDERED = "focus_rendered"
+#: On the request for a page that waits to be rendered: how many items its plain copy gave, and what tells them apart.
+GIVEN = "focus_given"
 #: The URL of the page with the link, where the Referer may be another: that of a redirect is the link itself.
 FOUND_ON = "found_on"
 

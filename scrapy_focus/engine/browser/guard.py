@@ -18,6 +18,7 @@ from scrapy_focus.engine.browser.found import REMOTE
 from scrapy_focus.engine.browser.rules import Rules
 from scrapy_focus.engine.browser.sizes import Sizes
 from scrapy_focus.engine.browser.ways import Network, Routes, Sockets
+from scrapy_focus.engine.marks import RENDERED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Hashable, MutableMapping
@@ -84,6 +85,8 @@ class Guard:
         with suppress(RuntimeError):  # without asyncio there is no Playwright
             self._home = asyncio.get_running_loop()
         request.meta[_INIT] = Visit(self, request)
+        if request.meta.get(RENDERED):
+            request.meta.update(_context_for(request))
 
     def give_back(self, request: Request) -> Visit | None:
         """Return what became of a request, if it is one that was taken; its ``meta`` is as it was."""
@@ -94,6 +97,9 @@ class Guard:
             del request.meta[_INIT]
         else:
             request.meta[_INIT] = visit.own
+        if request.meta.pop(RENDERED, False):
+            for name in [name for name in request.meta if name.startswith("playwright")]:
+                del request.meta[name]
         for frame in visit.frames:
             self._frames.pop(frame, None)
         return visit
@@ -197,6 +203,15 @@ class Guard:
     def _is_shared(self) -> bool:
         """Whether others may use the same browser."""
         return any(self.crawler.settings.get(name) for name in REMOTE)
+
+
+def _context_for(request: Request) -> dict[str, Any]:
+    """Return what lets a page of ours see nothing of those that the spider has rendered, and say who the crawl is."""
+    agent = (request.headers.get("User-Agent") or b"").decode("latin-1")
+    options: dict[str, Any] = {"service_workers": "block"}
+    if agent:
+        options["user_agent"] = agent
+    return {"playwright_context": f"focus {agent}", "playwright_context_kwargs": options}
 
 
 async def once(
