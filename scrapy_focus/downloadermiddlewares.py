@@ -230,6 +230,7 @@ class MeterMiddleware(_FocusMiddleware):
         if visit is not None and (entry := self.entry(request)) is not None:
             entry.sent += visit.requests
             entry.received += visit.received
+            entry.browser = visit
             if self.host is not None:
                 self.host.owe(request, visit.requests)
         return visit
@@ -256,17 +257,49 @@ class RenderMiddleware(_FocusMiddleware):
         self._browser: Found | None = None
         self._out: WeakSet[Request] = WeakSet()  # that a browser is to answer
 
-    def process_request(self, request: Request) -> None:
+    async def process_request(self, request: Request) -> Response | None:
         entry = self.entry(request)
         if entry is None or entry.request is not request or "playwright" in request.meta:
-            return
+            return None
         if entry.pick.method == "RENDER":
+            if (page := await self._from_api(request, entry)) is not None:
+                return page
             if not self.browser:
                 raise BrowserFailed(f"{request.url} waited for a browser, and there is none: {self.browser.reason}")
         elif self._mode != "always" or entry.is_plain or not _may_be_page(request) or not self.browser:
-            return
+            return None
         request.meta["playwright"] = request.meta[RENDERED] = True
         self._out.add(request)
+        return None
+
+    def process_response(self, request: Request, response: Response) -> Response:
+        host, entry = self.host, self.entry(request)
+        if host is None or host.apis is None or entry is None or entry.pick.method != "GET":
+            return response
+        return host.guard("api", response, host.apis.following, request, response)
+
+    async def _from_api(self, request: Request, entry: Entry) -> Response | None:
+        """Return a page that was read from the API behind it, where renderings have taught how."""
+        host = self.host
+        apis = None if host is None else host.apis
+        rules = None if apis is None else apis.rules_for(request.url)
+        if host is None or apis is None or rules is None:
+            return None
+
+        async def ask(call: Request) -> Response:
+            response: Response = await self.crawler.engine.download_async(call)
+            entry.sent += 1
+            entry.received += len(response.body)
+            return response
+
+        try:
+            return await apis.read(rules, request, ask)
+        except BudgetExhausted:
+            raise
+        except Exception:  # as in guard(): then a browser shows it
+            host.count("error/api")
+            logger.exception("scrapy_focus failed to read a page from its API: %s", request.url)
+            return None
 
     def process_exception(self, request: Request, exception: Exception) -> Request | None:
         entry, spider = self.entry(request), self.crawler.spider

@@ -35,6 +35,7 @@ from scrapy_focus.core.types import State
 from scrapy_focus.downloadermiddlewares import RenderMiddleware, install
 from scrapy_focus.dupefilters import Seen
 from scrapy_focus.engine.answers import answer_of, question_of, response_of
+from scrapy_focus.engine.apis import API_RULES, Apis
 from scrapy_focus.engine.browser.found import NO_ADDON
 from scrapy_focus.engine.closing import Closing, connection_kind
 from scrapy_focus.engine.failure import in_words_of_command, said_already
@@ -175,6 +176,7 @@ class FocusScheduler(BaseScheduler):
         self.room = self._make_room(learns=policy.can("learn"))
         self.visits = self._make_visits()
         self.renderings: Renderings | None = None  # known when the engine has its middlewares
+        self.apis: Apis | None = None
         self.traps = Traps(config.limits(), self)
         self.near = self._make_near()
         self.turns = Turns(self._step, self._ask_again)
@@ -257,6 +259,8 @@ class FocusScheduler(BaseScheduler):
         browser = next((each.browser for each in middlewares if isinstance(each, RenderMiddleware)), NO_ADDON)
         if browser:
             logger.info("Pages with scripts are rendered where that pays, by %s", browser.what)
+            self.apis = Apis(self, None if self.job is None else self.job.folder / API_RULES)
+            self.when_closing.append(self.apis.save)
             return Renderings(self, self.links, self.requests)
         logger.info("Pages are not rendered: %s", browser.reason)
         return None

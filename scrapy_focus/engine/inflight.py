@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from twisted.python.failure import Failure
 
+    from scrapy_focus.engine.browser.guard import Visit
     from scrapy_focus.engine.given import Given
     from scrapy_focus.engine.lastvisit import Coming
     from scrapy_focus.engine.slots import Slots
@@ -124,35 +125,9 @@ class Entry:
     """One pick with the engine, and what is known of it so far."""
 
     __slots__ = (
-        "also",
-        "coming",
-        "failure",
-        "first",
-        "found",
-        "given",
-        "holds_slot",
-        "is_copy",
-        "is_plain",
-        "items",
-        "known",
-        "leads_to",
-        "links",
-        "noindex",
-        "parsed_from",
-        "pick",
-        "quiet",
-        "received",
-        "request",
-        "response",
-        "sent",
-        "since",
-        "slot",
-        "spider_error",
-        "stopped",
-        "verdict",
-        "visited",
-        "waits",
-        "yielded",
+        "also", "browser", "coming", "failure", "first", "found", "given", "holds_slot", "is_copy", "is_plain",
+        "items", "known", "leads_to", "links", "noindex", "parsed_from", "pick", "quiet", "received", "request",
+        "response", "sent", "since", "slot", "spider_error", "stopped", "verdict", "visited", "waits", "yielded",
     )  # fmt: skip
 
     def __init__(self, pick: Pick, since: float) -> None:
@@ -177,6 +152,7 @@ class Entry:
         self.verdict = ""  # why it, or its last redirect, went no further
         self.links: list[Link] = []  # that are not with the policy yet
         self.found = 0  # links that it gave to the policy, or will
+        self.browser: Visit | None = None  # what a browser did for it, where one answered
         self.is_plain = False  # whether no browser is asked, as it failed with the page
         self.is_copy: bool | None = None  # whether its page was seen under too many URLs; None: nobody looked
         self.known: list[int] = []  # keys of further links of the page, whose URLs were seen before
