@@ -6,7 +6,7 @@ import difflib
 import inspect
 import json
 import os
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -255,7 +255,7 @@ class Config:
         units: dict[Unit, float | None] = {"bytes": self.budget_bytes, "seconds": self.budget_seconds}
         limited = [unit for unit, limit in units.items() if limit is not None]
         unit = limited[0] if len(limited) == 1 and self.budget_requests is None else "requests"
-        mission = replace(Mission.of(self.goal, words=self.keywords, unit=unit), render_cost=self.render_cost)
+        mission = Mission.of(self.goal, words=self.keywords, unit=unit, render_cost=self.render_cost)
         return mission.at_rate(None if self.budget_rate is None else self.budget_rate.per_second)
 
 
