@@ -20,6 +20,7 @@ from scrapy.utils.response import get_base_url
 
 from scrapy_focus.core.printable import brief, printable_logger
 from scrapy_focus.engine.inflight import BudgetExhausted
+from scrapy_focus.engine.marks import FROM_API
 from scrapy_focus.engine.pages import can_be_read, text_of
 from scrapy_focus.web.apis.answers import Call, Unreadable, data_in_page, read_json
 from scrapy_focus.web.apis.rules import ApiRules
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
 
 logger = printable_logger(__name__)
 
-#: In ``response.flags`` of a page that is made of the answers of an API.
-FROM_API = "focus_api"
 #: The file of a job in which the rules are.
 API_RULES = "apis.json"
 

@@ -19,7 +19,7 @@ from scrapy.exceptions import DownloadCancelledError, IgnoreRequest, StopDownloa
 from scrapy.http import HtmlResponse
 
 from scrapy_focus.core.types import Link, Outcome, Pick
-from scrapy_focus.engine.marks import PICK
+from scrapy_focus.engine.marks import FROM_API, PICK
 from scrapy_focus.engine.pages import can_be_read, text_of
 from scrapy_focus.web.mime import parse_mime
 from scrapy_focus.web.sniff import sniff
@@ -216,7 +216,7 @@ class Entry:
             pick=pick, status=response.status, mime=parse_mime(mime), error=error, items=self.items,
             size=len(response.body) or (int(announced) if announced.isdigit() else 0), seconds=now - self.since,
             also=tuple(self.also), outside=len(self.yielded), requests=self.sent, received=self.received,
-            page=None if self.noindex else ResponsePage(response),
+            from_api=FROM_API in response.flags, page=None if self.noindex else ResponsePage(response),
         )  # fmt: skip
 
 

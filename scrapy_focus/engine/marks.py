@@ -19,6 +19,8 @@ VISIT = "focus_visit"
 RENDERED = "focus_rendered"
 #: On the request for a page that waits to be rendered: how many items its plain copy gave, and what tells them apart.
 GIVEN = "focus_given"
+#: In ``response.flags`` of a page that is made of the answers of an API.
+FROM_API = "focus_api"
 #: The URL of the page with the link, where the Referer may be another: that of a redirect is the link itself.
 FOUND_ON = "found_on"
 
