@@ -642,11 +642,9 @@ class BranchingBandit(Policy):
     def _cost_of_rendering(self, outcome: Outcome) -> float:
         if self.saves == "bytes":
             return max(outcome.received or outcome.size, 1) / _BYTES
-        return (
-            max(outcome.seconds, 1e-3)
-            if self.saves == "seconds"
-            else outcome.requests + (0 if outcome.from_api else self.render_cost)
-        )
+        if self.saves == "seconds":
+            return max(outcome.seconds, 1e-3)
+        return outcome.requests + (0 if outcome.from_api else self.render_cost)
 
 
 def _rivals(indices: NDArray[np.float64], best: float) -> list[int]:
