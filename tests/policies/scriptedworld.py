@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -13,16 +13,11 @@ from lxml import etree
 from scrapy_focus import Crawl, FilesGoal, Link, Outcome, memory_frontier
 from scrapy_focus.core.outstanding import most_out
 from scrapy_focus.policies.branching.policy import BranchingBandit
-from scrapy_focus.policies.branching.renderings import Templates
 from scrapy_focus.sites.scripted.plan import MIXES
 from scrapy_focus.sites.scripted.site import ScriptedSite
 from scrapy_focus.web.html import PlaceReader, page_links
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from numpy.typing import NDArray
-
     from scrapy_focus import Pick
 
 ROOT = "http://scripted.example"
