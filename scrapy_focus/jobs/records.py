@@ -91,7 +91,8 @@ class OutcomeRecord(NamedTuple):
             seconds=self.seconds, items=self.items, error=self.error, reward=self.reward, at=self.at, also=self.also,
             changed=self.changed, max_age=self.max_age, outside=self.outside, payload=self.payload,
             content=self.content, once=self.once, scripted=self.scripted, requests=self.requests,
-            received=self.received, from_api=self.from_api, page=None if self.read is None else NotedPage(None, self.read),
+            received=self.received, from_api=self.from_api,
+            page=None if self.read is None else NotedPage(None, self.read),
         )  # fmt: skip
 
 
