@@ -59,6 +59,7 @@ class Guard:
         #: Whether pages whose visit is not known load nothing but what is read: where no spider asks for a browser.
         self.learns = False
         self.token = token_hex()
+        self.stage = asyncio.Lock()
         self.store = Store()
         self.sizes = Sizes(self)
         self.answers = Answers(self)

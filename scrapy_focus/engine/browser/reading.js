@@ -20,7 +20,12 @@
   observer.observe(document, {subtree: true, childList: true, attributes: true, attributeFilter: ["href", "src"]});
 
   const wait = (ms) => new Promise((done) => setTimeout(done, ms));
-  const frame = () => new Promise((done) => { requestAnimationFrame(done); setTimeout(done, 500); });
+  const frame = () => new Promise((done) => { requestAnimationFrame(done); setTimeout(done, 2000); });
+  const painted = async () => {  // what comes into sight is said in a frame, to scripts that run after it
+    await frame();
+    await frame();
+    await wait(0);
+  };
   const label = (element) => (element.innerText || element.value || element.getAttribute("aria-label") ||
     element.title || "").trim().slice(0, 200);
   const shown = (element) => element.getClientRects().length > 0 && getComputedStyle(element).visibility === "visible";
@@ -103,26 +108,28 @@
         if (rest > 50 && element.clientHeight > 100 && (element === document.scrollingElement ||
           /auto|scroll/.test(getComputedStyle(element).overflowY))) element.scrollTop = element.scrollHeight;
       }
-      await frame();  // what is seen is said in a frame, to scripts that come after it
-      await frame();
-      await wait(0);
+      await painted();
     },
 
     look() {
       return {fresh: collect(), offers: offers(), opened: opened.splice(0, 20)};
     },
 
-    click(number) {
+    async click(number) {
       const element = buttons.get(number);
       if (element && element.isConnected && usable(element)) element.click();
+      await painted();
     },
 
-    // Put a link where a button is, or at the end of the page.
+    // Put a link where a button is, or at the end of the page, unless there is one to the same address.
     place(number, url) {
       const button = buttons.get(number), body = document.body ?? document.documentElement;
+      const at = url.split("#")[0];
+      if (links.has(at)) return false;
+      links.set(at, {path: button ? pathOf(button) : [["a", "", ""]], text: button ? label(button) : ""});
       if (button?.localName === "a") {
         button.setAttribute("href", url);
-        return;
+        return true;
       }
       const link = document.createElement("a");
       link.setAttribute("href", url);
@@ -131,6 +138,7 @@
       if (!button || !button.isConnected) body.append(link);
       else if (button.localName === "input") button.after(link);
       else button.append(link);
+      return true;
     },
 
     // The address is what it was, and links that are gone stand at the end of the page, where they stood.

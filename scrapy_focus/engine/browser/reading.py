@@ -154,7 +154,7 @@ class _Reading:
         visit.links = _number(await self.ask("begin"))
         offers: list[tuple[int, Says]] = []
         for _ in range(self.limits.rounds):
-            await self.ask("scroll")
+            await self.show("scroll")
             await self.quiet()
             fresh, offers = await self.look("scroll")
             clicks = [
@@ -174,7 +174,7 @@ class _Reading:
         """Click a button; return how many links that brought, and the buttons that are there now."""
         visit = self.visit
         unsafe = visit.unsafe
-        await self.ask("click", number)
+        await self.show("click", number)
         await self.quiet()
         end = monotonic() + self.limits.silence
         while kind == "download" and not self._downloads and not visit.left_for and monotonic() < end:
@@ -183,6 +183,16 @@ class _Reading:
         if not fresh or visit.unsafe > unsafe:
             self._used.add(number)
         return fresh, offers
+
+    async def show(self, name: str, *given: object) -> None:
+        """Do something to the page where it is seen: Chromium hardly paints a page that is behind another one.
+
+        One that is not painted does not tell its scripts what comes into sight, for seconds.
+        """
+        with suppress(TimeoutError):
+            async with self.visit.guard.stage, asyncio.timeout(self.limits.painted):
+                await self.page.bring_to_front()
+                await self.ask(name, *given)
 
     async def look(self, kind: str, number: int = -1) -> tuple[int, list[tuple[int, Says]]]:
         """Count what an action brought, and return that, with the buttons that are there now, by what they say."""
@@ -196,11 +206,10 @@ class _Reading:
                 await self._keep(download)
         self._downloads.clear()
         found = [url for url in dict.fromkeys(map(str, found)) if url.startswith(("http:", "https:"))]
-        for url in found:
-            await self.ask("place", number, url)
+        placed = [await self.ask("place", number, url) for url in found]
         fresh = _number(seen["fresh"])
         actions = self.visit.actions
-        actions[kind] = actions.get(kind, 0) + fresh + len(found)
+        actions[kind] = actions.get(kind, 0) + fresh + placed.count(True)
         return fresh, [
             (_number(offer[0]), kind_of)
             for offer in seen["offers"]

@@ -30,6 +30,7 @@ class Limits:
     quiet: float = 10.0  # seconds to wait for that, at most
     restless: float = 1.0  # the same once it did not become quiet
     seconds: float = 20.0  # for all
+    painted: float = 5.0  # seconds that an action may take until it is painted; other pages wait for it
     rounds: int = 6  # of scrolling and clicking
     clicks: int = 5  # in each round
     downloads: int = 3  # buttons that are clicked for a file
@@ -58,6 +59,8 @@ class MadeFile(NamedTuple):
 
 class Watcher(Protocol):
     """Who watches over it."""
+
+    stage: asyncio.Lock  # of the page that is seen
 
     async def watch(self, visit: Visit, page: Page) -> None:
         """Let nothing of a page out unasked."""
