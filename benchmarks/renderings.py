@@ -161,7 +161,6 @@ class Run:
     rows: list[tuple[int, int, int]] = field(default_factory=lambda: [(0, 0, 0)])  # requests, work, files
     picks: list[tuple[str, str]] = field(default_factory=list)  # method and path, in the order of the answers
     rendered: list[str] = field(default_factory=list)  # paths
-    table: list[tuple[str | float | int, ...]] = field(default_factory=list)  # what the policy says of templates
 
     @property
     def files(self) -> int:
@@ -211,6 +210,11 @@ def crawl_web(
         policy, frontier=memory_frontier, goal=FilesGoal(types=[CSV]), seed=seed, strict=True, clock=lambda: 0.0
     )
     crawl.add([link_to(Found("/", "", ""), 0)])
+    return go_on(crawl, web, mode=mode, in_flight=in_flight, most=most)
+
+
+def go_on(crawl: Crawl, web: Web, *, mode: str = "learn", in_flight: int = 1, most: int = 20_000) -> Run:
+    """Crawl a site from where a crawl stands, with so many requests more; see :func:`crawl_web`."""
     run = Run()
     out: deque[Pick] = deque()
     while True:
@@ -231,7 +235,6 @@ def crawl_web(
         crawl.report(outcome, links)
         work = run.work + (RENDERING if by_browser else 1)
         run.rows.append((run.requests + outcome.requests, work, int(crawl.rewards)))
-    run.table = policy.rendered_templates().rows
     return run
 
 
