@@ -124,7 +124,7 @@ def test_without_scripts_nothing_is_chosen_otherwise(in_flight: int, unit: Any) 
     asked = []
     for policy in (BranchingBandit(unit=unit), Without(unit=unit)):
         goal = FilesGoal(types=TARGET_MIMES)
-        harvest = simulate(policy, goal, recorded(100, 1), seed=3, concurrency=in_flight, latency=1.0)
+        harvest = simulate(policy, goal, recorded(200, 1), seed=3, concurrency=in_flight, latency=1.0)
         asked.append(harvest.asked)
     assert asked[0] == asked[1]
     runs = [
