@@ -58,9 +58,9 @@ class Choice(NamedTuple):
             odds = math.exp(min(self.odds, _MOST_ODDS))
             chosen = f"odds {odds:.2g} to 1"
             chosen = f"the most promising of {self.candidates}, {chosen}" if self.candidates > 1 else f"alone, {chosen}"
-        what = printable(what) or f"a link to a {kind} at {_place(names[self.arm])}"
+        what = f"{printable(what)};" if what else f"a link to a {kind} at {_place(names[self.arm])}:"
         said["why"] = (
-            f"{what}: its arm {earned}; {_said(self.own)} is expected of a "
+            f"{what} its arm {earned}; {_said(self.own)} is expected of a "
             f"pull and {_said(self.later)} of what it reveals, of this one {times:.2g} times as much, score "
             f"{_said(self.score)}{instead}; {chosen}"
         )

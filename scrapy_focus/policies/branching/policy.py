@@ -521,9 +521,11 @@ class BranchingBandit(Policy):
             return
         pick = outcome.pick
         found_by = self._template_of.get(pick.origin)
-        good = new > 0 or outcome.reward > 0
-        if found_by is not None and (good or not outcome.scripted or pick.method == "RENDER"):
-            self.templates.came(found_by, good=good)
+        if found_by is not None and self.templates.came(found_by) and self._n_finds:
+            is_idle = not self.arms.lead_to_hits()[pick.origin]
+            self.templates.judge(found_by, is_idle=is_idle)
+            if is_idle:
+                self._leave_closed()
         template = self._template_of.get(pick.arm)
         if template is None:
             return

@@ -18,15 +18,15 @@ from scrapy_focus.web.apis.templates import template_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-TRIES = 3  # renderings in a row that bring nothing, before a template is closed; for each that paid, so many more
+TRIES = 3  # renderings that bring nothing, after which a template is closed ...
+MISSES = 30  # ... and so many in a row if there was one that paid
 AGAIN = 50  # plain pages of a closed template, of which one is rendered; each time after twice as many
 SURE = 2  # renderings that paid, after which pages without links of their own are rendered at once ...
 SHELLS = 2  # ... if so many plain ones in a row had none
 CHECKS = 20  # pages that are rendered at once, of which one is fetched plainly before
 
-_MOST_TRIES = 30
 _IN_VAIN = 12  # renderings of a site, of which none paid, after which one of each template is enough
-_IDLE = 50  # links that renderings of a template brought, all of them worth nothing, after which it is closed
+_JUDGED = 50  # links that renderings of a template brought, after which it is asked whether these led to anything
 _NAMES, _FIRST_NAMES = 5, 12  # that are told apart in a folder, and in the first one
 _DOUBLED = 20  # times at most
 _MOST = 4096  # templates, and folders
@@ -42,15 +42,10 @@ class Rendered(NamedTuple):
     misses: int = 0  # of these, the last ones in a row that had not
     brought: int = 0  # links that renderings revealed
     fetched: int = 0  # of these, those that were fetched
-    good: int = 0  # of these, targets and pages with new links
+    idle: int = 0  # 1: nothing that they lead to was ever a target
     since: int = 0  # plain pages since it was closed, or looked at again
     looks: int = 0  # times that it was looked at again
     at_once: int = 0  # new links that were to be rendered at once, or checked
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether what its renderings bring is worth nothing."""
-        return self.fetched >= _IDLE and not self.good
 
     @property
     def is_shell(self) -> bool:
@@ -64,7 +59,7 @@ class Rendered(NamedTuple):
 
     def is_left(self, tries: int) -> bool:
         """Whether renderings bring nothing, or nothing any more."""
-        return self.is_idle or self.misses >= min(tries * (1 + self.paid), _MOST_TRIES)
+        return bool(self.idle) or self.misses >= (MISSES if self.paid else tries)
 
     def with_rendering(self, new: int) -> Rendered:
         """Return what is known after one more rendering, with so much that is new."""
@@ -82,10 +77,11 @@ class Rendered(NamedTuple):
 class Templates:
     """Remembers for each template what plain pages and renderings brought, and says which pages to render.
 
-    A template is *closed* once some renderings in a row brought nothing new: three, and three more for each that paid.
+    A template is *closed* once three renderings brought nothing new, or 30 in a row if there was one that paid.
     Templates that differ in names alone are closed together after five, those of the first folder after twelve. What is
-    closed is looked at again after 50 plain pages, 100, and so on, and open when that pays. A template is *direct* if
-    plain pages have nothing new and renderings have.
+    closed is looked at again after 50 plain pages, 100, and so on, and open when that pays. A template is also closed
+    if its renderings bring links, but nothing that these lead to is a target. It is *direct* if plain pages have
+    nothing new, and renderings have.
 
     Notes
     -----
@@ -156,10 +152,17 @@ class Templates:
             self._put_group(group, self._of_group(group).with_rendering(new))
         self._put(template, known._replace(shells=0) if failed else known)
 
-    def came(self, template: str, *, good: bool) -> None:
-        """A link that a rendering revealed was fetched: it was a target, or had new links, or it was not good."""
+    def came(self, template: str) -> bool:
+        """A link that a rendering revealed was fetched; return whether it is time to :meth:`judge` what these lead
+        to.
+        """
         known = self._of(template)
-        self._put(template, known._replace(fetched=known.fetched + 1, good=known.good + good))
+        self._put(template, known._replace(fetched=known.fetched + 1))
+        return bool(known.idle) or (known.fetched + 1) % _JUDGED == 0
+
+    def judge(self, template: str, *, is_idle: bool) -> None:
+        """What renderings of a template brought led to targets, or all of it did not: then it is closed."""
+        self._put(template, self._of(template)._replace(idle=int(is_idle)))
 
     def at_once(self, template: str) -> bool:
         """Whether a new link of a direct template is to be rendered at once; one in some is fetched plainly before."""
@@ -192,11 +195,11 @@ class Templates:
         """Begin with what another crawl knew; it counts as much as a few renderings."""
         for template, then in seen.items():
             paid = min(then.paid, SURE)
-            misses = min(then.misses, TRIES * (1 + paid))
+            misses = min(then.misses, MISSES if paid else TRIES)
             hits = paid if not then.paid else round(paid / then.paid * (then.tried - then.misses))
             known = Rendered(
                 plain=min(then.plain, SHELLS), shells=min(then.shells, SHELLS), tried=hits + misses, paid=paid,
-                misses=misses,
+                misses=misses, idle=then.idle,
             )  # fmt: skip
             self._put(self._names.told_apart(template, to_keep=True), known)
 

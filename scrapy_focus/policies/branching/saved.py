@@ -13,7 +13,7 @@ import numpy as np
 
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.learn.modelfile import Sort, read_model, write_model
-from scrapy_focus.policies.branching.arms import Known
+from scrapy_focus.policies.branching.arms import RENDERINGS, Known
 from scrapy_focus.policies.branching.renderings import Rendered
 
 if TYPE_CHECKING:
@@ -164,6 +164,9 @@ def _check(arrays: Mapping[str, NDArray[Any]], n_paths: int) -> None:
         end = quantities[column.below] if column.below else 0
         if column.below and (not whole or ((array < 0) | (array >= end)).any()):
             raise ValueError(f"{name} are not numbers from 0 below {end}")
+    rendered = arrays["kinds"] == RENDERINGS
+    if np.intersect1d(arrays["clusters"][rendered], arrays["clusters"][~rendered]).size:
+        raise ValueError("a template is a cluster of tag paths, too")
     records = arrays["records"]
     if records.shape[1] != 4 or (records[:, [0, 1, 3]] < 0).any():
         raise ValueError("records are not four numbers for each arm, with counts from 0")
