@@ -129,14 +129,14 @@ def world(mix: int, seed: int) -> World:
 class Told(Templates):
     """Knows which templates of a site need a browser."""
 
-    def __init__(self, site: ScriptedSite) -> None:
+    def __init__(self, site: ScriptedSite, root: str = ROOT) -> None:
         super().__init__()
         for path in site.html_paths():
             known = Rendered(plain=TRIES, tried=TRIES, misses=MISSES, looks=20)
             if site.needs_browser(path):
                 is_shell = not site.plain_links(path)
                 known = Rendered(plain=SHELLS, shells=SHELLS * is_shell, tried=10**6, paid=10**6)
-            self._put(self.of(ROOT + path), known)
+            self._put(self.of(root + path), known)
 
     def at_once(self, template: str) -> bool:
         return True
