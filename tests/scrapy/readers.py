@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -27,6 +28,10 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 HANDLER = "scrapy_playwright.handler.ScrapyPlaywrightDownloadHandler"
 NEEDS = [
     pytest.mark.reactor,
+    pytest.mark.skipif(
+        find_spec("scrapy_playwright") is None,
+        reason="needs scrapy-playwright (pip install scrapy-focus[playwright])",
+    ),
     pytest.mark.skipif(not REACTOR, reason="scrapy-playwright needs Twisted's reactor: see test_reactor.py"),
     pytest.mark.skipif(CHROMIUM is None, reason="needs Debian's chromium (apt-get install chromium)"),
     pytest.mark.timeout(240),

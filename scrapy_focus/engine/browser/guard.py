@@ -47,6 +47,8 @@ _NO_SERVICE_WORKERS = """
 if (window.ServiceWorkerContainer) ServiceWorkerContainer.prototype.register =
     () => Promise.reject(new DOMException("Service workers are turned off", "SecurityError"));
 """  # a browser asks for their scripts again and again, past all who listen
+_DOCUMENTS = 1000
+_PLACES = 20  # where one click may lead, of those that are noted
 
 
 class Guard:
@@ -133,6 +135,11 @@ class Guard:
             self.store.wait_for(key)
         return stored
 
+    async def break_off(self, page: Page) -> None:
+        """Break off the script that runs in a page, where a browser can."""
+        way = await self._ways[page.context]
+        await way.break_off(page)
+
     async def refusal(self, asked: Asked, stored: Stored | None = None) -> Refusal:
         """Return why a request must not go out, or ``""``: then it is counted, and must go out.
 
@@ -166,8 +173,8 @@ class Guard:
         if not refused:
             page = None if visit is None else visit.request
             refused = await self.rules.refusal(asked.url, asked.kind, page, is_sent=stored is None)
-            if refused and visit is not None and is_page:
-                visit.refused = refused
+            if refused and visit is not None and is_page and not (visit.limits and asked.leaves_its_page):
+                visit.refused = refused  # else it stays what it is
         if refused:
             self.host.count(f"browser/refused/{refused}")
         elif stored is not None:
@@ -183,13 +190,22 @@ class Guard:
         """Return why a page that is read must not ask for something that any other page may ask for."""
         if asked.kind in _UNSEEN and (self.learns if visit is None else visit.limits is not None):
             return "type"
-        if visit is None or not visit.is_acted_on:
+        if visit is None or visit.limits is None:
             return ""
+        if asked.kind == "document" and len(visit.documents) < _DOCUMENTS:
+            visit.documents.add(asked.url)
+        if not visit.is_acted_on:
+            visit.moves += asked.leaves_its_page
+            if visit.moves <= visit.limits.moves:
+                return ""
+            visit.refused = "moves"
+            return "moves"
         if asked.method not in ("GET", "HEAD"):
             visit.unsafe += 1
             return "method"
         if asked.kind == "document":
-            visit.left_for.append(asked.url)
+            if len(visit.left_for) < _PLACES:
+                visit.left_for.append(asked.url)
             return "left"
         return ""
 

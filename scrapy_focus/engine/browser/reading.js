@@ -8,14 +8,13 @@
   const buttons = new Map();  // number -> element
   const numbers = new WeakMap();
   const opened = [];
-  let changed = performance.now(), told = null;
+  let changed = performance.now();
 
   const observer = new MutationObserver((records) => {
     const counts = (record) => record.type === "attributes" ||
       [...record.addedNodes, ...record.removedNodes].some((node) => node.nodeType === Node.ELEMENT_NODE);
     if (!records.some(counts)) return;  // a clock, or a number that counts up
     changed = performance.now();
-    if (told) told();
   });
   observer.observe(document, {subtree: true, childList: true, attributes: true, attributeFilter: ["href", "src"]});
 
@@ -76,9 +75,10 @@
   }
 
   return {
-    // Wait until nothing changed for so many milliseconds, or until so many have passed.
+    // Wait until nothing changes for so many milliseconds from now on, or until so many have passed.
     async still(ms, most) {
       const end = performance.now() + most;
+      changed = performance.now();  // what has just come is not shown yet
       for (;;) {
         const now = performance.now(), rest = Math.min(changed + ms, end) - now;
         if (now >= end) return false;
@@ -87,7 +87,7 @@
       }
     },
 
-    // From now on no window is opened.
+    // From now on no window is opened, and no file asked for.
     begin() {
       window.open = (url) => {
         try {
@@ -95,6 +95,18 @@
         } catch {}
         return null;
       };
+      // Of several files that are asked for at once, the developer tools see only the first.
+      const click = HTMLElement.prototype.click;
+      HTMLAnchorElement.prototype.click = function () {
+        if (this.hasAttribute("download") && address(this)) opened.push(this.href);
+        else click.call(this);
+      };
+      addEventListener("click", (event) => {
+        const link = event.target instanceof Element && event.target.closest("a[download]");
+        if (!link || !address(link)) return;
+        opened.push(link.href);
+        event.preventDefault();
+      }, true);
       collect();
       return links.size;
     },
@@ -113,6 +125,11 @@
 
     look() {
       return {fresh: collect(), offers: offers(), opened: opened.splice(0, 20)};
+    },
+
+    // Whether something was to be opened.
+    led() {
+      return opened.length > 0;
     },
 
     async click(number) {

@@ -35,11 +35,11 @@ _METHODS = "playwright_page_methods"
 _METHOD = "scrapy_playwright.page.PageMethod"  # it need not be installed
 _MOVES = 3  # times that a page may be replaced by a script before it is read
 _ENDINGS = 3  # times that it is asked for its end
-_GLANCE = 0.05  # seconds between looks for a file
+_GLANCE = 0.1  # seconds between looks for a file
 
 
 class PageHangs(FocusError):
-    """Raised for a page whose scripts do not return, even when they were broken off: it cannot be read."""
+    """Raised for a page that cannot be read: its scripts do not return, though broken off, or lead on and on."""
 
 
 def meta_of(visit: Visit) -> dict[str, Any]:
@@ -71,11 +71,13 @@ async def read(page: Page, visit: Visit) -> None:
     Raises
     ------
     PageHangs
-        If the page does not answer any more.
+        If the page does not answer any more, or was left by its scripts for where it must not go.
     """
     limits = visit.limits
     if limits is None:
         return
+    if visit.refused:
+        raise PageHangs(f"{visit.request.url} leads on and on, or where it must not ({visit.refused}); it is left")
     reading = _Reading(page, visit, limits)
     page.on("download", reading.note_download)
     try:
@@ -177,7 +179,9 @@ class _Reading:
         await self.show("click", number)
         await self.quiet()
         end = monotonic() + self.limits.silence
-        while kind == "download" and not self._downloads and not visit.left_for and monotonic() < end:
+        while kind == "download" and not (self._downloads or visit.left_for or await self.ask("led")):
+            if monotonic() >= end:
+                break
             await asyncio.sleep(_GLANCE)
         fresh, offers = await self.look(kind, number)
         if not fresh or visit.unsafe > unsafe:
@@ -189,10 +193,12 @@ class _Reading:
 
         One that is not painted does not tell its scripts what comes into sight, for seconds.
         """
-        with suppress(TimeoutError):
+        try:
             async with self.visit.guard.stage, asyncio.timeout(self.limits.painted):
                 await self.page.bring_to_front()
                 await self.ask(name, *given)
+        except TimeoutError:
+            await self._break()
 
     async def look(self, kind: str, number: int = -1) -> tuple[int, list[tuple[int, Says]]]:
         """Count what an action brought, and return that, with the buttons that are there now, by what they say."""
@@ -222,6 +228,8 @@ class _Reading:
         is_one_too_many = len(self._downloads) >= self.limits.downloads
         if has_url or is_one_too_many:
             self.visit.start(_cancel(download))
+        if has_url and download.url not in self.visit.documents:  # it went out unasked
+            self.visit.start(self.visit.guard.sent(self.page))
         if not is_one_too_many:
             self._downloads.append(download)
 
@@ -258,7 +266,6 @@ class _Reading:
                         self.visit.links = _number((await self.ask("end"))["links"])
                 return
             except TimeoutError:
-                self.visit.is_cut = True
                 await self._break()
             except Exception:  # its scripts went elsewhere meanwhile
                 if self.page.is_closed():
@@ -268,11 +275,10 @@ class _Reading:
 
     async def _break(self) -> None:
         """Break off the script that runs, where a browser can."""
+        self.visit.is_cut = True
         with suppress(Exception):
             async with asyncio.timeout(self.limits.ending):
-                session = await self.page.context.new_cdp_session(self.page)
-                await session.send("Runtime.terminateExecution")
-                await session.detach()
+                await self.visit.guard.break_off(self.page)
 
     async def ask(self, name: str, *given: object) -> Any:
         """Call a function of reading.js."""

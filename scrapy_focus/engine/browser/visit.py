@@ -26,6 +26,7 @@ _ENDLESS = frozenset({"eventsource", "websocket", "ping", "media"})  # types of 
 class Limits:
     """When a page that is read is done, and how much is done to it."""
 
+    moves: int = 5  # times that scripts may lead elsewhere before anything is done to it
     still: float = 0.09  # seconds without a change of the document, and with nothing in flight, after which it is quiet
     quiet: float = 10.0  # seconds to wait for that, at most
     restless: float = 1.0  # the same once it did not become quiet
@@ -68,6 +69,12 @@ class Watcher(Protocol):
     async def close_up(self, page: Page) -> None:
         """A page is about to load."""
 
+    async def sent(self, page: Page | None) -> None:
+        """A request of a page went out that could not be asked for."""
+
+    async def break_off(self, page: Page) -> None:
+        """Break off the script that runs in a page, where a browser can."""
+
     def note(self, name: str, n: int = 1) -> None:
         """Add to the count that is written to the stats as ``focus/<name>``."""
 
@@ -88,13 +95,15 @@ class Visit:
         self.frames: set[Hashable] = set()
         self.is_paid = True  # the page itself is counted before scrapy-playwright has it
         self.is_weighed = False  # whether the bytes of the page itself are counted
+        self.documents: set[str] = set()  # URLs of documents that its main frame wanted besides
+        self.moves = 0  # how often scripts led elsewhere
         self.refused: Refusal = ""  # why the page, or what it redirects to, was refused
         self.requests = 0  # that its main frame asked for besides, and that went out
         self.received = 0  # bytes of their answers, and of its own
         self.traffic = Traffic()
         # of a page that is read
         self.is_acted_on = False  # from now on it stays where it is, and asks for nothing but by GET
-        self.left_for: list[str] = []  # URLs for which scripts would have left it since
+        self.left_for: list[str] = []  # URLs for which scripts would have left it since, until somebody looks
         self.unsafe = 0  # requests other than GETs that were refused since
         self.actions: dict[str, int] = {}  # what was done: links that each kind brought, 0 where it brought none
         self.links: int = 0  # to other pages at the end, those that are gone included

@@ -13,6 +13,7 @@ from collections import Counter
 from contextlib import suppress
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from weakref import WeakKeyDictionary
 
 from scrapy.utils.misc import load_object
 
@@ -85,6 +86,7 @@ class Network:
         self.session = session
         self.gate = gate
         self._tasks = Tasks()
+        self._sessions: WeakKeyDictionary[Page, CDPSession] = WeakKeyDictionary()
 
     @classmethod
     async def of(cls, browser: Browser, gate: Gate) -> Self:
@@ -95,10 +97,13 @@ class Network:
 
     async def frame_of(self, page: Page) -> Hashable:
         """Return what Chromium calls the main frame of a page, for as long as there is the page."""
-        session = await page.context.new_cdp_session(page)
+        session = self._sessions[page] = await page.context.new_cdp_session(page)
         info = await session.send("Target.getTargetInfo")
-        await session.detach()
         return str(info["targetInfo"]["targetId"])
+
+    async def break_off(self, page: Page) -> None:
+        """Break off the script that runs in a page; through a session from before, as it answers to no new one."""
+        await self._sessions[page].send("Runtime.terminateExecution")
 
     async def close_up(self, page: Page) -> None:
         """A page is about to load."""
@@ -113,8 +118,8 @@ class Network:
             is_first="redirectedRequestId" not in event,
         )
         stored = self.gate.stored(asked)
-        if await self.gate.refusal(asked, stored):
-            reason = "Aborted" if asked.leaves_its_page else "BlockedByClient"
+        if refused := await self.gate.refusal(asked, stored):
+            reason = "Aborted" if asked.leaves_its_page and refused != "moves" else "BlockedByClient"
             with suppress(Exception):  # its page was closed meanwhile
                 await self.session.send("Fetch.failRequest", {"requestId": request_id, "errorReason": reason})
             return
@@ -163,6 +168,9 @@ class Routes:
         known_by: Hashable = page
         return known_by
 
+    async def break_off(self, page: Page) -> None:
+        """Break off the script that runs in a page: not known how."""
+
     async def close_up(self, page: Page) -> None:
         """A page is about to load: be asked before all handlers that it has."""
         await page.unroute("**", self._decide)
@@ -174,8 +182,8 @@ class Routes:
             return
         asked = Asked(request.url, request.resource_type, method=request.method, frame=_main_page(request))
         stored = self.gate.stored(asked)
-        if await self.gate.refusal(asked, stored):
-            await route.abort("aborted" if asked.leaves_its_page else "blockedbyclient")
+        if refused := await self.gate.refusal(asked, stored):
+            await route.abort("aborted" if asked.leaves_its_page and refused != "moves" else "blockedbyclient")
         elif stored is not None:
             headers = {**stored.headers, STORED: self.gate.token}
             await route.fulfill(status=200, headers=headers, body=b64decode(stored.body))
