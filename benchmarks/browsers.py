@@ -24,10 +24,10 @@ from statistics import mean
 from typing import Any
 
 import scrapy
-from renderings import Told
 from scrapy.crawler import CrawlerProcess
 from scrapy.http import HtmlResponse
 
+from renderings import Told
 from scrapy_focus.engine.apis import Apis
 from scrapy_focus.policies.branching.policy import BranchingBandit
 from scrapy_focus.sites.scripted.plan import MIXES
@@ -74,7 +74,10 @@ def crawl(mode: str, root: str, mix: int, seed: int, log: str) -> None:
     if log:
         settings |= {"LOG_LEVEL": "DEBUG", "LOG_FILE": log, "FOCUS_LOG": f"{log}.jsonl"}
     if mode == "told":
-        settings |= {"FOCUS_POLICY": Oracle, "FOCUS_POLICY_PARAMS": {"root": root.rstrip("/"), "mix": mix, "seed": seed}}
+        settings |= {
+            "FOCUS_POLICY": Oracle,
+            "FOCUS_POLICY_PARAMS": {"root": root.rstrip("/"), "mix": mix, "seed": seed},
+        }
     if mode != "with APIs":
         Apis.rules_for = lambda *_: None  # type: ignore[method-assign]
     process = CrawlerProcess(settings)
@@ -148,7 +151,9 @@ def main() -> None:
                 with Path(options.output).open("a") as file:
                     file.write(json.dumps(found) + "\n")
         print(f"\nmix {mix}: mean of {options.seeds} sites\n")
-        print("| | files | requests | counted | MB | CPU, s | rendered | from APIs |\n|---|--:|--:|--:|--:|--:|--:|--:|")
+        print(
+            "| | files | requests | counted | MB | CPU, s | rendered | from APIs |\n|---|--:|--:|--:|--:|--:|--:|--:|"
+        )
         for mode, runs in rows.items():
             means = [mean(each[name] for each in runs) for name in ("files", "requests", "counted", "bytes", "cpu")]
             rest = [mean(each[name] for each in runs) for name in ("rendered", "from_api")]

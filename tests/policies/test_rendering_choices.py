@@ -418,14 +418,16 @@ def test_why_says_that_it_is_a_rendering() -> None:
 
 
 def test_arms_of_renderings_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beyond some templates, all others share one."""
+    """Beyond some templates, all others share one; each of them is judged by itself all the same."""
     monkeypatch.setattr("scrapy_focus.policies.branching.policy._MOST_RENDERED", 2)
     paths = [f"/{name}/{number}" for name in "abcdef" for number in range(3)]
-    web = Pages({"/": listed(paths)}, {path: listed([f"{path}.csv"], FILE) for path in paths})
+    dull = [f"/{name}/{number}" for name in "ghi" for number in range(30)]
+    files = {path: listed([f"{path}.csv"], FILE) for path in paths}
     policy = BranchingBandit()
-    run = crawl_web(web, policy)
+    run = crawl_web(Pages({"/": listed(paths + dull)}, files), policy)
     assert run.files == len(paths)
     assert len(policy._rendered) == 3
+    assert {row[0]: row[2] for row in policy.rendered_templates().rows}["scripted.example/h/#"] < 30
 
 
 def test_it_keeps_the_promises_of_a_policy() -> None:

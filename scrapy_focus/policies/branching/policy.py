@@ -322,7 +322,7 @@ class BranchingBandit(Policy):
         if choice is None or choice.pick_id != pick.id:
             return {}
         kind = _KINDS[int(self.arms.kinds[choice.arm])]
-        template = self._template_of.get(choice.arm, "")
+        template = self._template_rendered(pick)
         what = ""
         if template:
             known = self.templates.seen.get(template, Rendered())
@@ -494,6 +494,11 @@ class BranchingBandit(Policy):
             self._template_of[arm] = template
         return arm
 
+    def _template_rendered(self, pick: Pick) -> str:
+        """Return the template of which a pick is a rendering, ``""`` if it is none."""
+        template = self._template_of.get(pick.arm, "")
+        return self.templates.likely(pick.url) if template == _OTHERS else template
+
     def _place_at_once(self, links: Sequence[Link], arms: list[int]) -> list[int]:
         """Let links whose plain pages bring nothing wait to be rendered; return their places, where ``arms`` are others
         now.
@@ -526,8 +531,8 @@ class BranchingBandit(Policy):
             self.templates.judge(found_by, is_idle=is_idle)
             if is_idle:
                 self._leave_closed()
-        template = self._template_of.get(pick.arm)
-        if template is None:
+        template = self._template_rendered(pick)
+        if not template:
             return
         self._looking.pop(pick.arm, None)
         gained = new + (outcome.reward > 0) + (outcome.items > 0)

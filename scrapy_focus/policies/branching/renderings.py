@@ -125,7 +125,7 @@ class Templates:
         self._put(template, known._replace(plain=known.plain + 1, shells=0 if new else known.shells + 1, since=since))
         if group:
             of_all = self._of_group(group)
-            self._put_group(group, of_all._replace(since=of_all.since + 1))
+            self._put_group(group, of_all._replace(since=of_all.since + 1 if self._is_left(group) else 0))
 
     def wants(self, template: str) -> bool:
         """Whether a plain page that came just now should be rendered."""
