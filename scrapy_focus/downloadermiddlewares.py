@@ -203,6 +203,8 @@ class MeterMiddleware(_FocusMiddleware):
                 entry.received += _size(response)
             if self._waits and response.status in (429, 503):
                 self._wait(host, request, response)
+        if visit is not None and visit.is_short and entry is not None and entry.pick.method == "RENDER":
+            raise BudgetExhausted(f"a budget was used up before {request.url} had all that it asked for")
         return response
 
     def _wait(self, host: Host, request: Request, response: Response) -> None:

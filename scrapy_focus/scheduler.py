@@ -832,7 +832,8 @@ class FocusScheduler(BaseScheduler):
         self.inflight.remove(entry)
         if self.visits is not None and entry.coming is not None:
             self.visits.restore(entry.coming, entry.request)
-        if isinstance(entry.failure, BudgetExhausted) and (not entry.sent or self.crawl.where):
+        is_again = bool(self.crawl.where) or entry.pick.method == "RENDER"
+        if isinstance(entry.failure, BudgetExhausted) and (not entry.sent or is_again):
             self._release(entry)
             return
         if self.near is not None and not entry.visited:

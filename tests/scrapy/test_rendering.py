@@ -164,10 +164,11 @@ def test_a_spider_has_the_last_word(site: MockSite) -> None:
     assert site.asked.count(("GET", "/")) == 1
 
 
-def test_pages_wait_in_a_job_to_be_rendered(site: MockSite, tmp_path: Path) -> None:
-    """With the items that they gave."""
+@pytest.mark.parametrize("budget", [1, 2, 3])
+def test_pages_wait_in_a_job_to_be_rendered(site: MockSite, tmp_path: Path, budget: int) -> None:
+    """With the items that they gave; those too for which a budget did not suffice."""
     settings = {**RENDER_ALL, "JOBDIR": str(tmp_path / "job")}
-    first = crawl(Described, {**settings, "FOCUS_BUDGET_REQUESTS": 2}, addon=True, seeds=[served(site)])
+    first = crawl(Described, {**settings, "FOCUS_BUDGET_REQUESTS": budget}, addon=True, seeds=[served(site)])
     assert first.reason == "focus_budget_requests"
     second = crawl(Described, settings, addon=True, seeds=[site.url("/")])
     assert files(site) == ["/ok?one", "/ok?plain", "/ok?two"]
@@ -189,7 +190,7 @@ def test_a_job_resumes_on_a_machine_without(site: MockSite, tmp_path: Path, monk
     monkeypatch.setattr(found, "find_browser", lambda _: found.Found(reason="this is a test"))
     result = crawl(Follower, settings, addon=True, seeds=[site.url("/")])
     assert result.reason == "finished"
-    assert result.outcomes == {"browser": 1, "ok": 1}
+    assert result.outcomes == {"browser": 1, "ok": 2}
     assert files(site) == ["/ok?plain"]
 
 
@@ -267,7 +268,7 @@ def test_one_that_hangs_is_given_up(site: MockSite, monkeypatch: pytest.MonkeyPa
 
 def test_a_page_owes_the_delays_of_what_it_asked_for(site: MockSite) -> None:
     """The next page of its host comes so much later."""
-    settings = {**RENDER_ALL, "DOWNLOAD_DELAY": 0.5, "RANDOMIZE_DOWNLOAD_DELAY": False}
+    settings = {**RENDER_ALL, "DOWNLOAD_DELAY": 0.5, "DOWNLOAD_DELAY_JITTER": 0}
     crawl(Follower, settings, addon=True, seeds=[served(site)])
     at = {path: seen.at for seen in site.log if (path := seen.path) in ("/list.json", "/ok?one", "/ok?two")}
     first = min(at["/ok?one"], at["/ok?two"])
@@ -276,7 +277,7 @@ def test_a_page_owes_the_delays_of_what_it_asked_for(site: MockSite) -> None:
 
 def test_pages_are_read_from_the_api_behind_them(site: MockSite) -> None:
     """Once some were rendered: the browser is asked no more than a few times, and nothing is asked for that is not."""
-    result = crawl(Follower, RENDER_ALL, addon=True, seeds=[app(site, 12)])
+    result = crawl(Follower, {**RENDER_ALL, "CONCURRENT_REQUESTS": 1}, addon=True, seeds=[app(site, 12)])
     wanted = sorted(f"/ok?{i}-{name}" for i in range(1, 13) for name in (f"a{i}", f"b{7 * i}"))
     assert files(site) == wanted
     assert result.stats["focus/api/pages"] >= 6
@@ -293,7 +294,7 @@ def test_an_api_that_fails_is_left(site: MockSite) -> None:
     for i in range(1, 13):
         path = f"/api/set/{i}"
         site.answers[path] = lambda n, path=path: good[path](n) if is_from_browser(site, path) else (403, {}, b"")  # type: ignore[misc]
-    result = crawl(Follower, RENDER_ALL, addon=True, seeds=[url])
+    result = crawl(Follower, {**RENDER_ALL, "CONCURRENT_REQUESTS": 1}, addon=True, seeds=[url])
     assert len(files(site)) == 24
     assert 1 <= result.stats["focus/api/requests"] <= 5
     assert result.stats["focus/browser/read"] == 12
@@ -308,6 +309,6 @@ def is_from_browser(site: MockSite, path: str) -> bool:
 
 def test_pages_that_give_items_are_rendered(site: MockSite) -> None:
     """No API shows what the spider reads there."""
-    result = crawl(Described, RENDER_ALL, addon=True, seeds=[app(site, 8)])
+    result = crawl(Described, {**RENDER_ALL, "CONCURRENT_REQUESTS": 1}, addon=True, seeds=[app(site, 8)])
     assert result.stats["focus/browser/read"] == 8
     assert sum("entry" in item for item in result.items) == 16

@@ -175,6 +175,8 @@ class Guard:
             refused = await self.rules.refusal(asked.url, asked.kind, page, is_sent=stored is None)
             if refused and visit is not None and is_page and not (visit.limits and asked.leaves_its_page):
                 visit.refused = refused  # else it stays what it is
+            elif refused == "budget" and visit is not None:
+                visit.is_short = True
         if refused:
             self.host.count(f"browser/refused/{refused}")
         elif stored is not None:

@@ -98,6 +98,7 @@ class Visit:
         self.documents: set[str] = set()  # URLs of documents that its main frame wanted besides
         self.moves = 0  # how often scripts led elsewhere
         self.refused: Refusal = ""  # why the page, or what it redirects to, was refused
+        self.is_short = False  # whether the budget ended before it had all that it asked for
         self.requests = 0  # that its main frame asked for besides, and that went out
         self.received = 0  # bytes of their answers, and of its own
         self.traffic = Traffic()
