@@ -386,7 +386,8 @@ def render_mode(settings: BaseSettings) -> Render:
     ConfigError
         If it is no such word.
     """
-    mode: Render = settings.get("FOCUS_RENDER") or "learn"
+    given = _given(settings, "FOCUS_RENDER")
+    mode: Render = "learn" if given is None else given
     if not isinstance(mode, str) or mode not in get_args(Render):
         raise ConfigError(f"FOCUS_RENDER is {brief(mode)}; it takes 'never', 'learn' or 'always'")
     return mode

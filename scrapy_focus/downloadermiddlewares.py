@@ -232,7 +232,7 @@ class MeterMiddleware(_FocusMiddleware):
         if visit is not None and (entry := self.entry(request)) is not None:
             entry.sent += visit.requests
             entry.received += visit.received
-            entry.browser = visit
+            entry.answers = visit.answers
             if self.host is not None:
                 self.host.owe(request, visit.requests)
         return visit

@@ -259,7 +259,7 @@ class FocusScheduler(BaseScheduler):
         browser = next((each.browser for each in middlewares if isinstance(each, RenderMiddleware)), NO_ADDON)
         if browser:
             logger.info("Pages with scripts are rendered where that pays, by %s", browser.what)
-            self.apis = Apis(self, None if self.job is None else self.job.folder / API_RULES)
+            self.apis = Apis(self.count, None if self.job is None else self.job.folder / API_RULES)
             self.when_closing.append(self.apis.save)
             return Renderings(self, self.links, self.requests)
         logger.info("Pages are not rendered: %s", browser.reason)

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
     from scrapy.http import Response
 
-    from scrapy_focus.engine.host import Host
     from scrapy_focus.engine.inflight import Entry
 
 logger = printable_logger(__name__)
@@ -52,14 +51,14 @@ class Apis:
 
     Parameters
     ----------
-    host
-        The scheduler.
+    count
+        Is told how many of what there were, for the stats.
     path
         File in which rules survive the process, if they are to.
     """
 
-    def __init__(self, host: Host, path: Path | None) -> None:
-        self.host = host
+    def __init__(self, count: Callable[[str, int], None], path: Path | None) -> None:
+        self.count = count
         self.path = path
         self.rules: OrderedDict[str, ApiRules] = OrderedDict()
         self._with_items: set[str] = set()  # templates whose renderings gave items
@@ -101,7 +100,7 @@ class Apis:
             calls.append(call)
         if not rules.is_decided(request.url, calls):
             return None
-        self.host.count("api/pages")
+        self.count("api/pages", 1)
         return self._page(rules, request, request.url, calls)
 
     def following(self, request: Request, response: Response) -> Response:
@@ -113,7 +112,7 @@ class Apis:
         rules, data = self.rules.get(template_of(page_url)), _data(response)
         if rules is None or data is None or response.status != _OK:
             return response
-        self.host.count("api/pages")
+        self.count("api/pages", 1)
         return self._page(rules, request, page_url, [Call(request.url.partition("#")[0], data)])
 
     # What the scheduler tells
@@ -144,7 +143,7 @@ class Apis:
         rules.learn(url, calls, new, plain=plain)
         if rules.is_sure != was_sure:
             self._tell(rules)
-            self.host.guard("api", None, self.save)
+            self.save()
 
     def save(self) -> None:
         """Write the rules down, if there is a file."""
@@ -155,8 +154,14 @@ class Apis:
             "rules": [rules.to_json() for rules in self.rules.values() if rules.template],
         }
         part = self.path.with_suffix(".part")
-        part.write_text(json.dumps(kept), encoding="utf-8")
-        part.replace(self.path)
+        try:
+            part.write_text(json.dumps(kept), encoding="utf-8")
+            part.replace(self.path)
+        except OSError as error:
+            self.count("error/api", 1)
+            logger.warning(
+                "%s cannot be written, and is learned again by the next run: %s", self.path, error
+            )
 
     def _load(self) -> None:
         if self.path is None or not self.path.exists():
@@ -171,13 +176,13 @@ class Apis:
     async def _ask(self, url: str, request: Request, ask: Callable[[Request], Awaitable[Response]]) -> Call | None:
         """Ask an API; ``None`` where it gives no JSON."""
         headers = {"Accept": "application/json, */*;q=0.5", "Referer": request.url}
-        self.host.count("api/requests")
+        self.count("api/requests", 1)
         try:
             response = await ask(Request(url, callback=NO_CALLBACK, headers=headers, dont_filter=True))
         except BudgetExhausted:
             raise
         except Exception as error:  # whatever a download handler or middleware raises
-            self.host.count("error/api")
+            self.count("error/api", 1)
             logger.info("An API is not asked any more for pages like %s: %s: %s", brief(request.url), url, error)
             return None
         data = _data(response) if response.status == _OK else None
@@ -203,7 +208,7 @@ class Apis:
         if rules.is_sure:
             logger.info("Pages like %s are read from the API behind them", brief(rules.template))
         else:
-            self.host.count("api/withdrawn", rules.withdrawn > 0)
+            self.count("api/withdrawn", int(rules.withdrawn > 0))
             logger.info("Pages like %s are rendered again: %s", brief(rules.template), brief(rules.reason))
 
 

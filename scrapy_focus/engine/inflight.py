@@ -25,14 +25,13 @@ from scrapy_focus.web.mime import parse_mime
 from scrapy_focus.web.sniff import sniff
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
     from twisted.python.failure import Failure
 
-    from scrapy_focus.engine.browser.guard import Visit
     from scrapy_focus.engine.given import Given
     from scrapy_focus.engine.lastvisit import Coming
     from scrapy_focus.engine.slots import Slots
@@ -125,7 +124,7 @@ class Entry:
     """One pick with the engine, and what is known of it so far."""
 
     __slots__ = (
-        "also", "browser", "coming", "failure", "first", "found", "given", "holds_slot", "is_copy", "is_plain",
+        "also", "answers", "coming", "failure", "first", "found", "given", "holds_slot", "is_copy", "is_plain",
         "items", "known", "leads_to", "links", "noindex", "parsed_from", "pick", "quiet", "received", "request",
         "response", "sent", "since", "slot", "spider_error", "stopped", "verdict", "visited", "waits", "yielded",
     )  # fmt: skip
@@ -152,7 +151,9 @@ class Entry:
         self.verdict = ""  # why it, or its last redirect, went no further
         self.links: list[Link] = []  # that are not with the policy yet
         self.found = 0  # links that it gave to the policy, or will
-        self.browser: Visit | None = None  # what a browser did for it, where one answered
+        self.answers: Sequence[tuple[str, bytes]] | None = (
+            None  # JSON that its scripts fetched, where a browser answered
+        )
         self.is_plain = False  # whether no browser is asked, as it failed with the page
         self.is_copy: bool | None = None  # whether its page was seen under too many URLs; None: nobody looked
         self.known: list[int] = []  # keys of further links of the page, whose URLs were seen before

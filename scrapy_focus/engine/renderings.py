@@ -50,8 +50,8 @@ class Renderings:
     def concluded(self, entry: Entry, outcome: Outcome) -> Outcome:
         """Say of an outcome that its page has scripts, and how its request waits if it is to be rendered."""
         if outcome.pick.method == "RENDER":
-            if not outcome.error and self.host.apis is not None and entry.browser is not None:
-                self.host.apis.rendered(entry, entry.browser.answers)
+            if not outcome.error and self.host.apis is not None and entry.answers is not None:
+                self.host.apis.rendered(entry, entry.answers)
             return outcome
         first, given = entry.first, entry.given
         if first is None or given is None or not self._may_be_rendered(entry, outcome):
