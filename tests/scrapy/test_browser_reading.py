@@ -106,6 +106,8 @@ PAGES = {
         <ul><li>x</li></ul><img src="/unseen?image"><video src="/unseen?video"></video>
         <a href="/ok?ping" ping="/unseen?ping">x</a>""",
     ),
+    "own": page("get('/slow?own').then(() => add('/ok?own'))"),
+    "as_it_is": page("navigator.sendBeacon('/seen?beacon', 'x')", "<ul></ul><img src='/seen?image'>"),
     "forwarding": "<html><body><script>location.replace('/forwarded')</script></body></html>",
     "forwarded": page("get('/slow?forwarded').then(() => add('/ok?forwarded'))"),
 }
@@ -151,11 +153,15 @@ def sites() -> Iterator[tuple[SlowSite, SlowSite]]:
 @pytest.fixture(scope="module")
 def pages(sites: tuple[SlowSite, SlowSite]) -> Read:
     """The pages, read in one crawl that would also look at images."""
-    seeds = [sites[0].url(f"/{name}") for name in PAGES if name != "forwarded"]
+    from scrapy_playwright.page import PageMethod
+
+    add = PageMethod("evaluate", "add('/ok?method')")
+    metas = {"own": {"playwright_page_methods": [add]}, "as_it_is": {"as_it_is": True}}
+    seeds = [(sites[0].url(f"/{name}"), metas.get(name, {})) for name in PAGES if name != "forwarded"]
     pages = read(seeds, {"FOCUS_BLOCKED_MIMES": [], "CONCURRENT_REQUESTS_PER_DOMAIN": 4})
     assert pages.result.outcomes == {"ok": len(seeds)}
     assert pages.result.errors == {}
-    assert pages.result.stats["focus/browser/read"] == len(seeds)
+    assert pages.result.stats["focus/browser/read"] == len(seeds) - 1
     return pages
 
 
@@ -248,6 +254,21 @@ def test_scripts_may_lead_on_before_a_page_is_acted_on(pages: Read) -> None:
     assert "/ok?forwarded" in pages.places("forwarding")
 
 
+def test_what_the_user_does_with_a_page_comes_first(pages: Read) -> None:
+    """The methods of the user's are called, and are all that is in the meta of the response."""
+    assert {"/ok?own", "/ok?method"} <= set(pages.places("own"))
+    [method] = pages.items["own"]["meta"]["playwright_page_methods"]
+    assert method.method == "evaluate"
+    assert "playwright_page_methods" not in pages.items["late"]["meta"]
+    assert "playwright_page_init_callback" not in pages.items["late"]["meta"]
+
+
+def test_pages_that_are_not_read(pages: Read, sites: tuple[SlowSite, SlowSite]) -> None:
+    """A page of which the spider asks to be rendered loads what it would, and nothing is done to it."""
+    assert {"/seen?beacon", "/seen?image"} <= {path for _, path in sites[0].asked}
+    assert pages.visits["as_it_is"].actions == {}
+
+
 def test_all_is_counted(pages: Read, sites: tuple[SlowSite, SlowSite]) -> None:
     """The servers saw as many requests as were counted."""
     assert pages.result.stats["focus/requests"] == sum(len(site.log) for site in sites)
@@ -321,3 +342,13 @@ def test_pages_bring_no_more_than_so_much(bad: tuple[Read, SlowSite]) -> None:
     assert 0 < len(pages.places("many")) <= 20
     assert pages.visits["large"].files == []
     assert 1 < len([path for path in site.paths if path.startswith("/bouncing")]) < 50
+
+
+def test_reading_ends_with_the_budget(sites: tuple[SlowSite, SlowSite]) -> None:
+    """The servers see no more than was allowed, whatever pages are made to do; those that are open are read as they are."""
+    before = sum(len(site.log) for site in sites)
+    seeds = [sites[0].url(f"/{name}") for name in ("late", "more", "scroll", "json")]
+    pages = read(seeds, {"FOCUS_BUDGET_REQUESTS": 10, "CONCURRENT_REQUESTS": 2})
+    assert pages.result.stats["focus/requests"] == 10
+    assert sum(len(site.log) for site in sites) == before + 10
+    assert pages.result.reason == "focus_budget_requests"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from readers import NEEDS, read
 
+from scrapy_focus.engine.browser.sizes import STORED
 from scrapy_focus.engine.browser.store import Key, Store
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def test_what_is_kept_of_an_answer() -> None:
     store = Store()
     headers = {
         **A_DAY, "content-type": "text/javascript", "content-encoding": "gzip", "content-length": "9",
-        "set-cookie": "a=1", "access-control-allow-origin": "*",
+        "set-cookie": "a=1", "access-control-allow-origin": "*", STORED: "secret",
     }  # fmt: skip
     assert store.put(KEY, headers, b"run()")
     stored = store.get(KEY)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
-from scrapy_focus.engine.browser.sizes import page_of
+from scrapy_focus.engine.browser.sizes import STORED, page_of
 from scrapy_focus.engine.browser.store import KEPT, Key, Store
 from scrapy_focus.engine.browser.visit import Answer
 from scrapy_focus.web.domains import domain_of
@@ -31,6 +31,7 @@ class Visits(Protocol):
     """Who knows the pages."""
 
     store: Store
+    token: str
 
     def visit_of(self, frame: Hashable) -> Visit | None:
         """Return the visit of a page, or of what its way knows its main frame by."""
@@ -53,7 +54,8 @@ class Answers:
         context.on("requestfinished", self._finish)
 
     def _begin(self, response: Response) -> None:
-        if response.request.resource_type in KEPT | _FETCHED:
+        is_new = response.headers.get(STORED) != self.visits.token
+        if is_new and response.request.resource_type in KEPT | _FETCHED:
             self._answers[response.request] = response
 
     def _finish(self, request: Request) -> None:

@@ -93,10 +93,8 @@ async def read(page: Page, visit: Visit) -> None:
         logger.debug("scrapy_focus reads a page as it is: %s (%s)", visit.request.url, error)
     visit.is_acted_on = True
     await reading.end()
-    for kind, n in visit.actions.items():
-        visit.guard.note(f"browser/acted/{kind}")
-        visit.guard.note(f"browser/brought/{kind}", n)
     visit.guard.note("browser/read")
+    visit.guard.note("browser/brought", sum(visit.actions.values()))
     if visit.is_cut:
         visit.guard.note("browser/cut")
 

@@ -15,6 +15,8 @@ from scrapy.extensions.httpcache import RFC2616Policy, rfc1123_to_epoch
 from scrapy.http import Request, Response
 from scrapy.settings import Settings
 
+from scrapy_focus.engine.browser.sizes import STORED
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Self
@@ -27,6 +29,7 @@ _AWAITED = 10_000  # answers
 _OVERHEAD = 2_000  # bytes of memory for one that is empty
 _LONGEST_GUESS = 86_400.0  # seconds
 _NOT_KEPT = frozenset({  # of a connection, of an encoding that is gone, or of one answer only
+    STORED,
     "connection", "content-encoding", "content-length", "keep-alive", "proxy-connection", "set-cookie", "trailer",
     "transfer-encoding", "upgrade",
 })  # fmt: skip
