@@ -46,7 +46,7 @@ from scrapy_focus.engine.links import Links
 from scrapy_focus.engine.marks import PICK, VISIT, WHY
 from scrapy_focus.engine.nearcopies import PARAMETERS, NearCopyFilter
 from scrapy_focus.engine.priorities import Priorities
-from scrapy_focus.engine.renderings import Renderings
+from scrapy_focus.engine.renderings import Renderings, Shells
 from scrapy_focus.engine.requests import MissingCallback, Requests, Unsendable, project_of
 from scrapy_focus.engine.room import Room
 from scrapy_focus.engine.signals import Signals
@@ -177,6 +177,7 @@ class FocusScheduler(BaseScheduler):
         self.visits = self._make_visits()
         self.renderings: Renderings | None = None  # known when the engine has its middlewares
         self.apis: Apis | None = None
+        self.shells: Shells | None = None  # pages that a browser might show more of, where there is none
         self.traps = Traps(config.limits(), self)
         self.near = self._make_near()
         self.turns = Turns(self._step, self._ask_again)
@@ -263,6 +264,8 @@ class FocusScheduler(BaseScheduler):
             self.when_closing.append(self.apis.save)
             return Renderings(self, self.links, self.requests)
         logger.info("Pages are not rendered: %s", browser.reason)
+        self.shells = Shells()
+        self.when_closing.append(self.shells.tell)
         return None
 
     def _make_priorities(self) -> Priorities | None:
@@ -413,8 +416,8 @@ class FocusScheduler(BaseScheduler):
         return self.crawl.watched(most)
 
     def tables(self) -> list[PolicyTable]:
-        """Return the tables that the policy shows of itself."""
-        return self.crawl.tables()
+        """Return the tables that the policy shows of itself, and that of APIs in place of a browser."""
+        return [*self.crawl.tables(), *([] if self.apis is None else self.apis.tables())]
 
     def knows(self, keys: Sequence[int]) -> list[State]:
         """Return what the crawl knows about each key."""
@@ -850,6 +853,8 @@ class FocusScheduler(BaseScheduler):
             outcome = self._with_next_visit(entry, outcome)
         if self.renderings is not None:
             outcome = self.guard("render", outcome, self.renderings.concluded, entry, outcome)
+        elif self.shells is not None:
+            self.guard("render", None, self.shells.note, entry)
         if self.crawl.is_kept and not flush_feeds(self.crawler):  # or a kill took items of a page that is done
             raise StorageError("a feed cannot be written, see the log: make room, and start again with the same JOBDIR")
         for listener in self.listeners:

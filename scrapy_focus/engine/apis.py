@@ -18,6 +18,7 @@ from scrapy.http import HtmlResponse, TextResponse
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.response import get_base_url
 
+from scrapy_focus.core.policy import PolicyTable
 from scrapy_focus.core.printable import brief, printable_logger
 from scrapy_focus.engine.inflight import BudgetExhausted
 from scrapy_focus.engine.marks import FROM_API
@@ -145,6 +146,17 @@ class Apis:
             self._tell(rules)
             self.save()
 
+    def tables(self) -> list[PolicyTable]:
+        """Return a table of the APIs in use, those first behind which most pages were."""
+        rows: list[tuple[str | float | int, ...]] = [
+            (template, self._read[template], rules.pages, rules.withdrawn, rules.reason or "in use")
+            for template, rules in self.rules.items()
+            if rules.is_sure or self._read[template]
+        ]
+        rows.sort(key=lambda row: row[1], reverse=True)
+        columns = ("template", "pages read", "renderings seen", "times withdrawn", "state")
+        return [PolicyTable("Pages read from the API behind them", columns, rows)] if rows else []
+
     def save(self) -> None:
         """Write the rules down, if there is a file."""
         if self.path is None or not self.rules:
@@ -159,9 +171,7 @@ class Apis:
             part.replace(self.path)
         except OSError as error:
             self.count("error/api", 1)
-            logger.warning(
-                "%s cannot be written, and is learned again by the next run: %s", self.path, error
-            )
+            logger.warning("%s cannot be written, and is learned again by the next run: %s", self.path, error)
 
     def _load(self) -> None:
         if self.path is None or not self.path.exists():

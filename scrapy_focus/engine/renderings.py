@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from scrapy.http import HtmlResponse
 
+from scrapy_focus.core.printable import brief, printable_logger
 from scrapy_focus.core.types import State
 from scrapy_focus.engine.given import Given
 from scrapy_focus.engine.marks import GIVEN
 from scrapy_focus.engine.pages import text_of
+from scrapy_focus.web.apis.templates import template_of
 from scrapy_focus.web.scripts import has_scripts
 
 if TYPE_CHECKING:
@@ -20,6 +23,12 @@ if TYPE_CHECKING:
     from scrapy_focus.engine.inflight import Entry
     from scrapy_focus.engine.links import Links
     from scrapy_focus.engine.requests import Requests
+
+logger = printable_logger(__name__)
+
+_TEMPLATES = 1_000
+_SEVERAL = 3  # pages of a template, from which it is told
+_TOLD = 5  # templates
 
 
 class Renderings:
@@ -69,10 +78,39 @@ class Renderings:
             self.requests.forget(entry.pick.key)
 
     def _may_be_rendered(self, entry: Entry, outcome: Outcome) -> bool:
-        response = entry.response
-        if outcome.pick.method != "GET" or outcome.error or not isinstance(response, HtmlResponse):
+        if outcome.pick.method != "GET" or outcome.error:
             return False
-        return "playwright" not in response.flags and has_scripts(text_of(response))
+        return _has_scripts(entry)
+
+
+class Shells:
+    """Kinds of pages that have scripts and nothing else, in a crawl without a browser."""
+
+    def __init__(self) -> None:
+        self.of: Counter[str] = Counter()  # pages, by template; of 1,000
+
+    def note(self, entry: Entry) -> None:
+        """A pick comes back."""
+        if entry.found or entry.items or entry.known or entry.label() != "ok" or not _has_scripts(entry):
+            return
+        template = template_of(entry.pick.url)
+        if template and (template in self.of or len(self.of) < _TEMPLATES):
+            self.of[template] += 1
+
+    def tell(self) -> None:
+        """Say in the log which parts of the site seem to need a browser."""
+        kinds = [(template, n) for template, n in self.of.most_common(_TOLD) if n >= _SEVERAL]
+        if kinds:
+            named = ", ".join(f"{brief(template)} ({n:,} pages)" for template, n in kinds)
+            logger.warning("These pages have scripts, and no links or items without a browser: %s", named)
+
+
+def _has_scripts(entry: Entry) -> bool:
+    """Whether the page of a pick has scripts that no browser has run."""
+    response = entry.response
+    if not isinstance(response, HtmlResponse) or "playwright" in response.flags:
+        return False
+    return has_scripts(text_of(response))
 
 
 def _is_plain(request: Request) -> bool:

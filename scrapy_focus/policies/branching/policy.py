@@ -344,6 +344,9 @@ class BranchingBandit(Policy):
         self.arms.earn_more(pick.arm, {arm: 1})
         return Placement(arm, 0.0, pick.memo, "RENDER")
 
+    def tables(self) -> list[PolicyTable]:
+        return [self.rendered_templates()] if self.templates.seen else []
+
     def rendered_templates(self) -> PolicyTable:
         """Return what is known of the templates of pages with scripts, those with most renderings first."""
         rows: list[tuple[str | float | int, ...]] = [
