@@ -308,7 +308,7 @@ BAD = {
     ),
     "nothing": "<html></html>",
 }
-SHORT = Limits(quiet=2, restless=0.5, seconds=8, rounds=3, silence=3, painted=3, ending=2, file_bytes=1_000_000)
+SHORT = Limits(quiet=2, restless=0.5, seconds=6, rounds=3, silence=3, painted=3, ending=2, file_bytes=1_000_000)
 
 
 @pytest.fixture(scope="module")

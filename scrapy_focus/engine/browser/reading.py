@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import mimetypes
-from collections import Counter
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -109,7 +108,6 @@ class _Reading:
         self.until = monotonic() + limits.seconds
         self.helper: JSHandle | None = None  # reading.js in the page
         self.is_restless = False
-        self.brought: Counter[str] = Counter()
         self._used: set[int] = set()  # buttons that are left alone: they bring nothing, or ask by POST
         self._downloads: list[Download] = []
 
