@@ -81,6 +81,13 @@ class LeftToScrapy(Described):
     meta = {"playwright": False}
 
 
+class LinksOnly(Described):
+    """Follows links, and gives no items."""
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        yield from response.follow_all(css="a")
+
+
 def served(site: MockSite) -> str:
     """Give a site a page whose scripts make a list of two links, after they asked for it; return its URL."""
     site.pages["/"] = PLAIN
@@ -183,6 +190,19 @@ def test_none_is_needed(site: MockSite) -> None:
     assert result.outcomes == {"ok": 2}
 
 
+@pytest.mark.usefixtures("no_browser")
+def test_it_is_told_what_seems_to_need_one(site: MockSite) -> None:
+    """Pages with scripts and nothing else, by their template; not those that have links, or no scripts."""
+    url = app(site, 5)
+    site.pages["/"] += "".join(f'<a href="/note/{i}">note</a>' for i in range(1, 6))
+    for i in range(1, 6):
+        site.pages[f"/note/{i}"] = "<html><body>nothing</body></html>"
+    result = crawl(LinksOnly, RENDER_ALL, addon=True, seeds=[url])
+    (said,) = (each.getMessage() for each in result.records if "without a browser" in each.getMessage())
+    assert f"{url.removeprefix('http://')}set/#' (5 pages)" in said
+    assert "note" not in said
+
+
 def test_a_job_resumes_on_a_machine_without(site: MockSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What waited for a browser is done, and its plain page stands."""
     settings = {**RENDER_ALL, "JOBDIR": str(tmp_path / "job")}
@@ -280,6 +300,9 @@ def test_pages_are_read_from_the_api_behind_them(site: MockSite) -> None:
     result = crawl(Follower, {**RENDER_ALL, "CONCURRENT_REQUESTS": 1}, addon=True, seeds=[app(site, 12)])
     wanted = sorted(f"/ok?{i}-{name}" for i in range(1, 13) for name in (f"a{i}", f"b{7 * i}"))
     assert files(site) == wanted
+    table = result.scheduler.tables()[-1]
+    assert table.title == "Pages read from the API behind them"
+    assert [(row[0], row[-1]) for row in table.rows] == [(site.url("/set/#").removeprefix("http://"), "in use")]
     assert result.stats["focus/api/pages"] >= 6
     assert result.stats["focus/browser/read"] <= 6
     assert result.stats["focus/requests"] == len(site.log)
