@@ -41,7 +41,7 @@ from scrapy_focus.engine.inflight import (
     RedirectSeen,
     TooLarge,
 )
-from scrapy_focus.engine.marks import PICK, RENDERED
+from scrapy_focus.engine.marks import MADE, PICK, RENDERED
 from scrapy_focus.engine.resolve import addresses_of
 from scrapy_focus.web.addresses import literal, network_of
 from scrapy_focus.web.mime import parse_mime
@@ -233,6 +233,8 @@ class MeterMiddleware(_FocusMiddleware):
             entry.sent += visit.requests
             entry.received += visit.received
             entry.answers = visit.answers
+            if visit.files:
+                request.meta[MADE] = visit.files
             if self.host is not None:
                 self.host.owe(request, visit.requests)
         return visit

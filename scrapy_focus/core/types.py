@@ -160,6 +160,7 @@ class Outcome(NamedTuple):
     requests: int = 1  # that were sent for it, those of a browser too
     received: int = 0  # bytes that came over the network for it, likewise; 0: not known
     from_api: bool = False  # whether it was to be rendered, and the API behind it was asked in place of a browser
+    made: tuple[str, ...] = ()  # names of files that its scripts made in a browser, which have no URL
     page: Page | None = None
 
     @property

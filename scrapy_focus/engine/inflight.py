@@ -19,7 +19,7 @@ from scrapy.exceptions import DownloadCancelledError, IgnoreRequest, StopDownloa
 from scrapy.http import HtmlResponse
 
 from scrapy_focus.core.types import Link, Outcome, Pick
-from scrapy_focus.engine.marks import FROM_API, PICK
+from scrapy_focus.engine.marks import FROM_API, MADE, PICK
 from scrapy_focus.engine.pages import can_be_read, text_of
 from scrapy_focus.web.mime import parse_mime
 from scrapy_focus.web.sniff import sniff
@@ -197,6 +197,10 @@ class Entry:
             return "ok"
         return self.verdict or "filtered"
 
+    def _made(self) -> tuple[str, ...]:
+        meta = {} if self.request is None else self.request.meta
+        return tuple(each.name for each in meta.get(MADE, ()))
+
     def outcome(self, now: float) -> Outcome:
         """Draw the outcome from what is known; the reward is the goal's business."""
         label, pick = self.label(), self.pick
@@ -217,7 +221,8 @@ class Entry:
             pick=pick, status=response.status, mime=parse_mime(mime), error=error, items=self.items,
             size=len(response.body) or (int(announced) if announced.isdigit() else 0), seconds=now - self.since,
             also=tuple(self.also), outside=len(self.yielded), requests=self.sent, received=self.received,
-            from_api=FROM_API in response.flags, page=None if self.noindex else ResponsePage(response),
+            from_api=FROM_API in response.flags, made=self._made(),
+            page=None if self.noindex else ResponsePage(response),
         )  # fmt: skip
 
 

@@ -19,6 +19,8 @@ VISIT = "focus_visit"
 RENDERED = "focus_rendered"
 #: On the request for a page that waits to be rendered: how many items its plain copy gave, and what tells them apart.
 GIVEN = "focus_given"
+#: On the request of a page that a browser showed: the files that its scripts made there (blobs), as MadeFile.
+MADE = "focus_made"
 #: In ``response.flags`` of a page that is made of the answers of an API.
 FROM_API = "focus_api"
 #: The URL of the page with the link, where the Referer may be another: that of a redirect is the link itself.

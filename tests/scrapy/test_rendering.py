@@ -18,6 +18,7 @@ from scrapy.http import HtmlResponse
 from scrapy_focus.core.types import Placement
 from scrapy_focus.engine.browser import found, keeper
 from scrapy_focus.policies.orderings import BreadthFirst
+from scrapy_focus.spiders.datasets import DatasetsSpider
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -321,6 +322,23 @@ def test_an_api_that_fails_is_left(site: MockSite) -> None:
     assert len(files(site)) == 24
     assert 1 <= result.stats["focus/api/requests"] <= 5
     assert result.stats["focus/browser/read"] == 12
+
+
+def test_files_that_scripts_make_are_stored(site: MockSite, tmp_path: Path) -> None:
+    """Though no URL leads to them; each counts as a find."""
+    site.pages["/"] = """<html><body><button id="save">Download CSV</button><script>
+        document.getElementById("save").onclick = () => {
+            const link = document.createElement("a");
+            link.href = URL.createObjectURL(new Blob(["a,b"], {type: "text/csv"}));
+            link.download = "prices.csv";
+            link.click();
+        };</script></body></html>"""
+    settings = {**RENDER_ALL, "DOWNLOAD_DELAY": 0}
+    result = crawl(DatasetsSpider, settings, addon=True, root=site.url("/"), out=str(tmp_path / "found"))
+    (item,) = result.items
+    assert (item.url, item.mime, item.page) == (site.url("/#prices.csv"), "text/csv", site.url("/"))
+    assert (tmp_path / "found" / item.path).read_text() == "a,b"
+    assert result.stats["focus/reward"] == 1
 
 
 def is_from_browser(site: MockSite, path: str) -> bool:
