@@ -146,7 +146,9 @@ def counted_in(node: ast.AST) -> ast.expr | None:
     """Return the name that is counted here: ``self.counts[name]``, or ``self.count(name)`` of the scheduler."""
     if isinstance(node, ast.Subscript) and ast.unparse(node.value) == "self.counts":
         return node.slice
-    if isinstance(node, ast.Call) and ast.unparse(node.func) in ("self.count", "host.count", "self.host.count"):
+    if isinstance(node, ast.Call) and ast.unparse(node.func) in (
+        "self.count", "host.count", "self.host.count", "visit.guard.note",
+    ):  # fmt: skip
         return node.args[0]
     return None
 

@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from secrets import token_hex
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
 
-from scrapy.utils.misc import load_object
-
 from scrapy_focus.core.printable import printable_logger
+from scrapy_focus.engine.browser.answers import Answers
 from scrapy_focus.engine.browser.found import REMOTE
+from scrapy_focus.engine.browser.reading import meta_of, take_off
 from scrapy_focus.engine.browser.rules import Rules
 from scrapy_focus.engine.browser.sizes import Sizes
+from scrapy_focus.engine.browser.store import KEPT, Key, Store
+from scrapy_focus.engine.browser.visit import INIT, Limits, Visit
 from scrapy_focus.engine.browser.ways import Network, Routes, Sockets
+from scrapy_focus.engine.marks import RENDERED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Hashable, MutableMapping
@@ -27,40 +31,24 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_focus.engine.browser.rules import Refusal
+    from scrapy_focus.engine.browser.store import Stored
+    from scrapy_focus.engine.browser.ways import Asked
     from scrapy_focus.engine.host import Host
 
 logger = printable_logger(__name__)
 T = TypeVar("T")
+__all__ = ["Guard", "Visit", "once"]
 
-_INIT = "playwright_page_init_callback"
+_UNSEEN = frozenset({  # types of resources that bring nothing to a page that is only read, as Playwright names them
+    "image", "media", "font", "texttrack", "manifest", "prefetch", "preflight", "ping", "beacon", "cspreport",
+    "cspviolationreport",
+})  # fmt: skip
 _NO_SERVICE_WORKERS = """
 if (window.ServiceWorkerContainer) ServiceWorkerContainer.prototype.register =
     () => Promise.reject(new DOMException("Service workers are turned off", "SecurityError"));
 """  # a browser asks for their scripts again and again, past all who listen
-
-
-class Visit:
-    """A request of Scrapy that a browser answers; as the callback that scrapy-playwright makes with its page.
-
-    A callback of the user's is called after it.
-    """
-
-    def __init__(self, guard: Guard, request: Request) -> None:
-        self.guard = guard
-        self.request = request
-        self.own = request.meta.get(_INIT)
-        self.frames: set[Hashable] = set()
-        self.is_paid = True  # the page itself is counted before scrapy-playwright has it
-        self.is_weighed = False  # whether the bytes of the page itself are counted
-        self.refused: Refusal = ""  # why the page, or what it redirects to, was refused
-        self.requests = 0  # that its main frame asked for besides, and that went out
-        self.received = 0  # bytes of their answers, and of its own
-
-    async def __call__(self, page: Page, request: Request) -> None:
-        await self.guard.watch(self, page)
-        if self.own:
-            await load_object(self.own)(page, request)
-        await self.guard.close_up(page)
+_DOCUMENTS = 1000
+_PLACES = 20  # where one click may lead, of those that are noted
 
 
 class Guard:
@@ -70,7 +58,13 @@ class Guard:
         self.crawler = crawler
         self.host = host
         self.rules = Rules(crawler, host)
+        #: Whether pages whose visit is not known load nothing but what is read: where no spider asks for a browser.
+        self.learns = False
+        self.token = token_hex()
+        self.stage = asyncio.Lock()
+        self.store = Store()
         self.sizes = Sizes(self)
+        self.answers = Answers(self)
         self.sockets = Sockets(self)
         self._frames: dict[Hashable, Visit] = {}
         self._ways: WeakKeyDictionary[Any, asyncio.Task[Network | Routes]] = WeakKeyDictionary()
@@ -79,21 +73,29 @@ class Guard:
 
     # What the downloader middleware asks
 
-    def take(self, request: Request) -> None:
-        """Watch over a request on its way to the browser, which is counted already."""
+    def take(self, request: Request, *, limits: Limits | None = None) -> None:
+        """Watch over a request on its way to the browser, which is counted already.
+
+        With ``limits`` its page is read as :func:`~scrapy_focus.engine.browser.reading.read` does, after what the user
+        has done with it (``playwright_page_methods``), and loads neither images nor anything else that nobody reads.
+        """
         with suppress(RuntimeError):  # without asyncio there is no Playwright
             self._home = asyncio.get_running_loop()
-        request.meta[_INIT] = Visit(self, request)
+        if request.meta.get(RENDERED):
+            request.meta.update(_context_for(request))
+            limits = limits or Limits()
+        visit = Visit(self, request, limits)
+        request.meta.update(meta_of(visit))
 
     def give_back(self, request: Request) -> Visit | None:
         """Return what became of a request, if it is one that was taken; its ``meta`` is as it was."""
-        visit = request.meta.get(_INIT)
+        visit = request.meta.get(INIT)
         if not isinstance(visit, Visit):
             return None
-        if visit.own is None:
-            del request.meta[_INIT]
-        else:
-            request.meta[_INIT] = visit.own
+        take_off(visit)
+        if request.meta.pop(RENDERED, False):
+            for name in [name for name in request.meta if name.startswith("playwright")]:
+                del request.meta[name]
         for frame in visit.frames:
             self._frames.pop(frame, None)
         return visit
@@ -118,12 +120,32 @@ class Guard:
         way = await self._ways[page.context]
         await way.close_up(page)
 
-    async def refusal(self, url: str, kind: str, frame: Hashable = None, *, is_first: bool = True) -> Refusal:
+    def visit_of(self, frame: Hashable) -> Visit | None:
+        """Return the visit of a page, or of what its way knows its main frame by."""
+        return self._frames.get(frame)
+
+    def stored(self, asked: Asked) -> Stored | None:
+        """Return the answer to a request that is kept from another page, if any; else it may be kept when it comes."""
+        visit = self._frames.get(asked.frame)
+        if visit is None or asked.kind not in KEPT or asked.method != "GET":
+            return None
+        key = Key.of(visit.context, asked.url)
+        stored = self.store.get(key)
+        if stored is None:
+            self.store.wait_for(key)
+        return stored
+
+    async def break_off(self, page: Page) -> None:
+        """Break off the script that runs in a page, where a browser can."""
+        way = await self._ways[page.context]
+        await way.break_off(page)
+
+    async def refusal(self, asked: Asked, stored: Stored | None = None) -> Refusal:
         """Return why a request must not go out, or ``""``: then it is counted, and must go out.
 
-        ``frame`` is the page, or what its way knows it by, if its main frame asks; ``is_first``: it is no redirect.
+        What is stored is answered without going out, but not where it would be refused.
         """
-        return await self._at_home(self._refusal(url, kind, frame, is_first))
+        return await self._at_home(self._refusal(asked, stored))
 
     async def sent(self, page: Page | None) -> None:
         """A request of a page went out that could not be asked for; if nothing was left for it, the page is closed."""
@@ -141,22 +163,60 @@ class Guard:
         else:
             self._home.call_soon_threadsafe(self._received, n_bytes, page, is_document)
 
-    async def _refusal(self, url: str, kind: str, frame: Hashable, is_first: bool) -> Refusal:
-        visit = self._frames.get(frame)
-        is_page = visit is not None and kind == "document"
-        if visit is not None and is_page and is_first and visit.is_paid:
+    async def _refusal(self, asked: Asked, stored: Stored | None) -> Refusal:
+        visit = self._frames.get(asked.frame)
+        is_page = visit is not None and asked.kind == "document"
+        if visit is not None and is_page and asked.is_first and visit.is_paid:
             visit.is_paid = False
             return ""
-        refused = await self.rules.refusal(url, kind, None if visit is None else visit.request)
+        refused = self._reading_refusal(asked, visit)
         if not refused:
+            page = None if visit is None else visit.request
+            refused = await self.rules.refusal(asked.url, asked.kind, page, is_sent=stored is None)
+            if refused and visit is not None and is_page and not (visit.limits and asked.leaves_its_page):
+                visit.refused = refused  # else it stays what it is
+            elif refused == "budget" and visit is not None:
+                visit.is_short = True
+        if refused:
+            self.host.count(f"browser/refused/{refused}")
+        elif stored is not None:
+            self.host.count("browser/stored")
+            self.host.count("browser/stored_bytes", stored.size)
+        else:
             self.host.count("browser/requests")
             if visit is not None:
                 visit.requests += 1
-            return ""
-        self.host.count(f"browser/refused/{refused}")
-        if visit is not None and is_page:
-            visit.refused = refused
         return refused
+
+    def _reading_refusal(self, asked: Asked, visit: Visit | None) -> Refusal:
+        """Return why a page that is read must not ask for something that any other page may ask for."""
+        if asked.kind in _UNSEEN and (self.learns if visit is None else visit.limits is not None):
+            return "type"
+        if visit is None or visit.limits is None:
+            return ""
+        if asked.kind == "document" and len(visit.documents) < _DOCUMENTS:
+            visit.documents.add(asked.url)
+        if not visit.is_acted_on:
+            visit.moves += asked.leaves_its_page
+            if visit.moves <= visit.limits.moves:
+                return ""
+            visit.refused = "moves"
+            return "moves"
+        if asked.method not in ("GET", "HEAD"):
+            visit.unsafe += 1
+            return "method"
+        if asked.kind == "document":
+            if len(visit.left_for) < _PLACES:
+                visit.left_for.append(asked.url)
+            return "left"
+        return ""
+
+    def note(self, name: str, n: int = 1) -> None:
+        """Add to the count that is written to the stats as ``focus/<name>``."""
+        if self._home is None or self._home is asyncio.get_running_loop():
+            self.host.count(name, n)
+        else:
+            self._home.call_soon_threadsafe(self.host.count, name, n)
 
     async def _sent(self, page: Page | None) -> bool:
         if await self.host.sent(None):
@@ -186,6 +246,7 @@ class Guard:
 
     async def _watch_context(self, context: BrowserContext) -> Network | Routes:
         self.sizes.watch(context)
+        self.answers.watch(context)
         await context.add_init_script(_NO_SERVICE_WORKERS)
         await self.sockets.watch(context)
         browser = context.browser
@@ -197,6 +258,15 @@ class Guard:
     def _is_shared(self) -> bool:
         """Whether others may use the same browser."""
         return any(self.crawler.settings.get(name) for name in REMOTE)
+
+
+def _context_for(request: Request) -> dict[str, Any]:
+    """Return what lets a page of ours see nothing of those that the spider has rendered, and say who the crawl is."""
+    agent = (request.headers.get("User-Agent") or b"").decode("latin-1")
+    options: dict[str, Any] = {"service_workers": "block"}
+    if agent:
+        options["user_agent"] = agent
+    return {"playwright_context": f"focus {agent}", "playwright_context_kwargs": options}
 
 
 async def once(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from scrapy_focus.engine.host import Host
 
 #: Why a request must not go out; ``""``: it may.
-Refusal: TypeAlias = Literal["", "type", "offsite", "robots", "middleware", "budget"]
+Refusal: TypeAlias = Literal["", "type", "offsite", "robots", "middleware", "budget", "left", "moves", "method"]
 
 _LONGEST = 10.0  # seconds: a robots.txt may wait for the slot of the very page that waits for it
 _TYPES = {  # as Playwright calls them -> MIME types, all of which must be unwanted
@@ -40,8 +40,8 @@ class Rules:
         self.crawler = crawler
         self.host = host
 
-    async def refusal(self, url: str, kind: str, page: Request | None = None) -> Refusal:
-        """Return why a request must not go out, or ``""``: then it is counted, and must go out.
+    async def refusal(self, url: str, kind: str, page: Request | None = None, *, is_sent: bool = True) -> Refusal:
+        """Return why a request must not go out, or ``""``: then it is counted, if `is_sent`, and must go out.
 
         Parameters
         ----------
@@ -51,6 +51,8 @@ class Rules:
             The type of resource, as Playwright names it: ``document``, ``script``, ``xhr``, ``websocket`` and so on.
         page
             The request of the page that asks, whose ``meta`` may lift a rule; ``None``: not known.
+        is_sent
+            Whether the network is asked, or the answer is here.
         """
         scheme = url.partition(":")[0].lower()
         if scheme not in ("http", "https", "ws", "wss"):
@@ -71,7 +73,7 @@ class Rules:
                 return "robots"
             if getattr(middleware, "guards_browsers", False) and not await _passes(middleware, request):
                 return "middleware"
-        return "" if await self.host.sent(None) else "budget"
+        return "" if not is_sent or await self.host.sent(None) else "budget"
 
     def _is_on_site(self, request: Request) -> bool:
         asked = (middleware for middleware in self._middlewares() if hasattr(middleware, "should_follow"))

@@ -11,11 +11,15 @@ from weakref import WeakKeyDictionary
 if TYPE_CHECKING:
     from playwright.async_api import BrowserContext, Page, Request, Response
 
+#: Name of the header that answers have which did not come over the network. Its value is a secret of the crawl.
+STORED = "x-focus-stored"
 _BODILESS = (204, 304)
 
 
 class Counts(Protocol):
     """Who counts them."""
+
+    token: str  # value of the header `STORED` in answers of ours
 
     def received(self, n_bytes: int, page: Page | None = None, *, is_document: bool = False) -> None:
         """So many bytes of an answer came; ``page``: that which asked, or of which it is the document."""
@@ -43,6 +47,8 @@ class Sizes:
 
     def _finish(self, request: Request) -> None:
         response = self._answers.pop(request, None)
+        if response is not None and response.headers.get(STORED) == self.counts.token:
+            return
         page, is_document = page_of(request), is_document_of_page(request)
         if response is not None and (length := announced(response)) is not None:
             self.counts.received(length, page, is_document=is_document)

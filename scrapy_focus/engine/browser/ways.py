@@ -8,15 +8,19 @@ browser can be.
 from __future__ import annotations
 
 import asyncio
+from base64 import b64decode
 from collections import Counter
 from contextlib import suppress
 from inspect import isawaitable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from weakref import WeakKeyDictionary
 
 from scrapy.utils.misc import load_object
 
+from scrapy_focus.engine.browser.sizes import STORED
+
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Hashable
+    from collections.abc import Coroutine, Hashable, Iterable
     from typing import Self
 
     from playwright.async_api import (
@@ -31,14 +35,36 @@ if TYPE_CHECKING:
     )
     from scrapy.crawler import Crawler
 
+    from scrapy_focus.engine.browser.rules import Refusal
+    from scrapy_focus.engine.browser.store import Stored
+
+
+class Asked(NamedTuple):
+    """A request that a browser wants to send."""
+
+    url: str
+    kind: str  # the type of resource, as Playwright names it
+    method: str = "GET"
+    frame: Hashable = None  # the page, or what its way knows it by, if its main frame asks
+    is_first: bool = True  # whether it is no redirect
+
+    @property
+    def leaves_its_page(self) -> bool:
+        """Whether scripts or a click lead to another page: were that blocked, an error would replace this one."""
+        return self.kind == "document" and self.is_first
+
 
 class Gate(Protocol):
     """Whom they ask."""
 
     crawler: Crawler
+    token: str
 
-    async def refusal(self, url: str, kind: str, frame: Hashable = None, *, is_first: bool = True) -> str:
-        """Return why a request must not go out, or ``""``."""
+    async def refusal(self, asked: Asked, stored: Stored | None = None) -> Refusal:
+        """Return why a request must not go out, or ``""``; with what is stored, why it must not be answered by that."""
+
+    def stored(self, asked: Asked) -> Stored | None:
+        """Return the answer to a request that is kept from another page, if any; else it may be kept when it comes."""
 
     async def sent(self, page: Page | None) -> None:
         """A request of a page went out that could not be asked for."""
@@ -60,6 +86,7 @@ class Network:
         self.session = session
         self.gate = gate
         self._tasks = Tasks()
+        self._sessions: WeakKeyDictionary[Page, CDPSession] = WeakKeyDictionary()
 
     @classmethod
     async def of(cls, browser: Browser, gate: Gate) -> Self:
@@ -70,28 +97,50 @@ class Network:
 
     async def frame_of(self, page: Page) -> Hashable:
         """Return what Chromium calls the main frame of a page, for as long as there is the page."""
-        session = await page.context.new_cdp_session(page)
+        session = self._sessions[page] = await page.context.new_cdp_session(page)
         info = await session.send("Target.getTargetInfo")
-        await session.detach()
         return str(info["targetInfo"]["targetId"])
+
+    async def break_off(self, page: Page) -> None:
+        """Break off the script that runs in a page; through a session from before, as it answers to no new one."""
+        await self._sessions[page].send("Runtime.terminateExecution")
 
     async def close_up(self, page: Page) -> None:
         """A page is about to load."""
 
     async def _decide(self, event: dict[str, Any]) -> None:
-        url, request_id = event["request"]["url"], event["requestId"]
-        is_first = "redirectedRequestId" not in event
-        if await self.gate.refusal(url, kind_of(event), event.get("frameId"), is_first=is_first):
+        request_id = event["requestId"]
+        asked = Asked(
+            event["request"]["url"],
+            kind_of(event),
+            method=event["request"]["method"],
+            frame=event.get("frameId"),
+            is_first="redirectedRequestId" not in event,
+        )
+        stored = self.gate.stored(asked)
+        if refused := await self.gate.refusal(asked, stored):
+            reason = "Aborted" if asked.leaves_its_page and refused != "moves" else "BlockedByClient"
             with suppress(Exception):  # its page was closed meanwhile
-                await self.session.send(
-                    "Fetch.failRequest", {"requestId": request_id, "errorReason": "BlockedByClient"}
-                )
+                await self.session.send("Fetch.failRequest", {"requestId": request_id, "errorReason": reason})
+            return
+        if stored is not None:
+            headers = [{"name": name, "value": value} for name, value in self._headers(stored)]
+            answer = {"requestId": request_id, "responseCode": 200, "responseHeaders": headers, "body": stored.body}
+            with suppress(Exception):
+                await self.session.send("Fetch.fulfillRequest", answer)
             return
         try:
             await self.session.send("Fetch.continueRequest", {"requestId": request_id})
         except Exception as error:
             if "InterceptionId" in str(error):  # gone with its page
                 await self.gate.withdrawn()
+
+    def _headers(self, stored: Stored) -> Iterable[tuple[str, str]]:
+        """Yield the headers of a stored answer; one with lines had several values, and several headers."""
+        for name, values in stored.headers.items():
+            for value in values.split("\n"):
+                yield name, value
+        yield STORED, self.gate.token
 
 
 class Routes:
@@ -119,6 +168,9 @@ class Routes:
         known_by: Hashable = page
         return known_by
 
+    async def break_off(self, page: Page) -> None:
+        """Break off the script that runs in a page: not known how."""
+
     async def close_up(self, page: Page) -> None:
         """A page is about to load: be asked before all handlers that it has."""
         await page.unroute("**", self._decide)
@@ -128,8 +180,13 @@ class Routes:
         if self._aborts is not None and await _maybe(self._aborts(request)):
             await route.fallback()  # scrapy-playwright asks, and aborts it
             return
-        if await self.gate.refusal(request.url, request.resource_type, _main_page(request)):
-            await route.abort("blockedbyclient")
+        asked = Asked(request.url, request.resource_type, method=request.method, frame=_main_page(request))
+        stored = self.gate.stored(asked)
+        if refused := await self.gate.refusal(asked, stored):
+            await route.abort("aborted" if asked.leaves_its_page and refused != "moves" else "blockedbyclient")
+        elif stored is not None:
+            headers = {**stored.headers, STORED: self.gate.token}
+            await route.fulfill(status=200, headers=headers, body=b64decode(stored.body))
         else:
             await route.fallback()
 
@@ -160,7 +217,7 @@ class Sockets:
         page.on("websocket", lambda socket: self._opened(socket, page))
 
     async def _decide(self, route: WebSocketRoute) -> None:
-        if await self.gate.refusal(route.url, "websocket"):
+        if await self.gate.refusal(Asked(route.url, "websocket")):
             await route.close(code=1008, reason="refused by scrapy_focus")
         else:
             self._allowed[route.url] += 1

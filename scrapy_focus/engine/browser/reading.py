@@ -1,0 +1,298 @@
+"""When a page in a browser is done: when it is quiet, and nothing more comes by scrolling and clicking.
+
+Much of this could last for ever: pages that never rest, lists without an end, scripts that do not return. Each wait is
+bounded, and so are all of them together, and what was found until then counts. Whatever a page is made to do, it asks
+only by GET, stays where it is, and is never made to do what its words say is harm.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import mimetypes
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from scrapy.utils.misc import load_object
+
+from scrapy_focus.core.errors import FocusError
+from scrapy_focus.core.printable import printable_logger
+from scrapy_focus.engine.browser.visit import INIT, MadeFile
+from scrapy_focus.engine.browser.words import is_harm, says
+
+if TYPE_CHECKING:
+    from playwright.async_api import Download, JSHandle, Page
+
+    from scrapy_focus.engine.browser.visit import Limits, Visit
+    from scrapy_focus.engine.browser.words import Says
+
+logger = printable_logger(__name__)
+
+_METHODS = "playwright_page_methods"
+_METHOD = "scrapy_playwright.page.PageMethod"  # it need not be installed
+_MOVES = 3  # times that a page may be replaced by a script before it is read
+_ENDINGS = 3  # times that it is asked for its end
+_GLANCE = 0.1  # seconds between looks for a file
+
+
+class PageHangs(FocusError):
+    """Raised for a page that cannot be read: its scripts do not return, though broken off, or lead on and on."""
+
+
+def meta_of(visit: Visit) -> dict[str, Any]:
+    """Return what goes into the ``meta`` of the request of a visit when it leaves: no job folder keeps such things."""
+    meta: dict[str, Any] = {INIT: visit}
+    if visit.limits is not None:
+        own = visit.request.meta.get(_METHODS) or ()
+        visit.own_methods = visit.request.meta.get(_METHODS)
+        meta[_METHODS] = [*(own.values() if isinstance(own, dict) else own), load_object(_METHOD)(read, visit)]
+    return meta
+
+
+def take_off(visit: Visit) -> None:
+    """Take off again what `meta_of` gave."""
+    meta = visit.request.meta
+    for name, own in ((INIT, visit.own), (_METHODS, visit.own_methods)):
+        if own is not None:
+            meta[name] = own
+        elif name == INIT or visit.limits is not None:
+            meta.pop(name, None)
+
+
+async def read(page: Page, visit: Visit) -> None:
+    """Wait until a page is done, and make it show all that it has, within the limits of its visit.
+
+    Then the links that were there at any time are in the document, and what was a button for a file is a link. What
+    was done is in the visit.
+
+    Raises
+    ------
+    PageHangs
+        If the page does not answer any more, or was left by its scripts for where it must not go.
+    """
+    limits = visit.limits
+    if limits is None:
+        return
+    if visit.refused:
+        raise PageHangs(f"{visit.request.url} leads on and on, or where it must not ({visit.refused}); it is left")
+    reading = _Reading(page, visit, limits)
+    page.on("download", reading.note_download)
+    try:
+        async with asyncio.timeout(limits.seconds):
+            await reading.wait()
+            await reading.act()
+    except TimeoutError:
+        visit.is_cut = True
+    except Exception as error:  # the page was closed, or replaced, or has broken what is asked of it
+        if page.is_closed():
+            raise
+        visit.is_cut = True
+        logger.debug("scrapy_focus reads a page as it is: %s (%s)", visit.request.url, error)
+    visit.is_acted_on = True
+    await reading.end()
+    visit.guard.note("browser/read")
+    visit.guard.note("browser/brought", sum(visit.actions.values()))
+    if visit.is_cut:
+        visit.guard.note("browser/cut")
+
+
+class _Reading:
+    """Reads one page."""
+
+    def __init__(self, page: Page, visit: Visit, limits: Limits) -> None:
+        self.page = page
+        self.visit = visit
+        self.limits = limits
+        self.until = monotonic() + limits.seconds
+        self.helper: JSHandle | None = None  # reading.js in the page
+        self.is_restless = False
+        self._used: set[int] = set()  # buttons that are left alone: they bring nothing, or ask by POST
+        self._downloads: list[Download] = []
+
+    # -- until it is quiet --------------------------------------------------------------------------------------------
+
+    async def wait(self) -> None:
+        """Wait until the page, or what its scripts put in its place, is quiet."""
+        for _ in range(_MOVES):
+            try:
+                self.helper = await self.page.evaluate_handle(_script())
+                await self.quiet()
+                return
+            except Exception:  # its scripts went elsewhere meanwhile
+                if self.page.is_closed():
+                    raise
+                self.helper = None
+                await self.page.wait_for_load_state(timeout=1000 * self.limits.quiet)
+        self.visit.is_cut = True
+
+    async def quiet(self) -> None:
+        """Wait until nothing is in flight, and the document does not change."""
+        traffic, limits = self.visit.traffic, self.limits
+        seconds = limits.restless if self.is_restless else limits.quiet
+        end = min(monotonic() + seconds, self.until)
+        while (rest := end - monotonic()) > 0:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(traffic.calm(), rest)
+            begun = traffic.begun
+            is_still = await self.ask("still", 1000 * limits.still, 1000 * max(0.0, end - monotonic()))
+            if is_still and traffic.is_calm and traffic.begun == begun:
+                return
+        self.is_restless = self.visit.is_cut = True
+
+    # -- what is done to it -------------------------------------------------------------------------------------------
+
+    async def act(self) -> None:
+        """Scroll and click while links come; then click what gives files."""
+        if self.helper is None:
+            return
+        visit = self.visit
+        visit.is_acted_on = True
+        visit.links = _number(await self.ask("begin"))
+        offers: list[tuple[int, Says]] = []
+        for _ in range(self.limits.rounds):
+            await self.show("scroll")
+            await self.quiet()
+            fresh, offers = await self.look("scroll")
+            clicks = [
+                (number, kind) for number, kind in offers if kind in ("more", "next") and number not in self._used
+            ]
+            for number, kind in clicks[: self.limits.clicks]:
+                n, offers = await self.click(number, kind)
+                fresh += n
+            if not fresh:
+                break
+        else:
+            visit.is_cut = True
+        for number in [number for number, kind in offers if kind == "download"][: self.limits.downloads]:
+            await self.click(number, "download")
+
+    async def click(self, number: int, kind: Says) -> tuple[int, list[tuple[int, Says]]]:
+        """Click a button; return how many links that brought, and the buttons that are there now."""
+        visit = self.visit
+        unsafe = visit.unsafe
+        await self.show("click", number)
+        await self.quiet()
+        end = monotonic() + self.limits.silence
+        while kind == "download" and not (self._downloads or visit.left_for or await self.ask("led")):
+            if monotonic() >= end:
+                break
+            await asyncio.sleep(_GLANCE)
+        fresh, offers = await self.look(kind, number)
+        if not fresh or visit.unsafe > unsafe:
+            self._used.add(number)
+        return fresh, offers
+
+    async def show(self, name: str, *given: object) -> None:
+        """Do something to the page where it is seen: Chromium hardly paints a page that is behind another one.
+
+        One that is not painted does not tell its scripts what comes into sight, for seconds.
+        """
+        try:
+            async with self.visit.guard.stage, asyncio.timeout(self.limits.painted):
+                await self.page.bring_to_front()
+                await self.ask(name, *given)
+        except TimeoutError:
+            await self._break()
+
+    async def look(self, kind: str, number: int = -1) -> tuple[int, list[tuple[int, Says]]]:
+        """Count what an action brought, and return that, with the buttons that are there now, by what they say."""
+        seen = await self.ask("look")
+        found = [*seen["opened"], *self.visit.left_for]
+        self.visit.left_for.clear()
+        for download in self._downloads:
+            if download.url.startswith(("http:", "https:")):
+                found.append(download.url)
+            else:
+                await self._keep(download)
+        self._downloads.clear()
+        found = [url for url in dict.fromkeys(map(str, found)) if url.startswith(("http:", "https:"))]
+        placed = [await self.ask("place", number, url) for url in found]
+        fresh = _number(seen["fresh"])
+        actions = self.visit.actions
+        actions[kind] = actions.get(kind, 0) + fresh + placed.count(True)
+        return fresh, [
+            (_number(offer[0]), kind_of)
+            for offer in seen["offers"]
+            if (kind_of := says(str(offer[1]))) and not is_harm(str(offer[2]))
+        ]
+
+    def note_download(self, download: Download) -> None:
+        """A file comes, or would come."""
+        has_url = download.url.startswith(("http:", "https:"))
+        is_one_too_many = len(self._downloads) >= self.limits.downloads
+        if has_url or is_one_too_many:
+            self.visit.start(_cancel(download))
+        if has_url and download.url not in self.visit.documents:  # it went out unasked
+            self.visit.start(self.visit.guard.sent(self.page))
+        if not is_one_too_many:
+            self._downloads.append(download)
+
+    async def _keep(self, download: Download) -> None:
+        """Keep a file that scripts made."""
+        visit, name = self.visit, download.suggested_filename
+        try:
+            async with asyncio.timeout(self.limits.quiet):
+                path = Path(await download.path())
+            if path.stat().st_size > self.limits.file_bytes or len(visit.files) >= self.limits.downloads:
+                visit.is_cut = True
+            else:
+                visit.files.append(MadeFile(name, mimetypes.guess_type(name)[0] or "", path.read_bytes()))
+                visit.actions["download"] = visit.actions.get("download", 0) + 1
+            await download.delete()
+        except Exception as error:  # it did not end, or its browser is on another machine
+            visit.is_cut = True
+            logger.debug("scrapy_focus has no %s of %s: %s", name, visit.request.url, error)
+            await _cancel(download)
+
+    # -- at the end ---------------------------------------------------------------------------------------------------
+
+    async def end(self) -> None:
+        """Leave the page as it is to be read."""
+        self.page.remove_listener("download", self.note_download)
+        if self.visit.work:
+            await asyncio.wait(self.visit.work, timeout=self.limits.ending)
+        for _ in range(_ENDINGS):
+            try:
+                async with asyncio.timeout(self.limits.ending):
+                    if self.helper is None:
+                        await self.page.evaluate("0")
+                    else:
+                        self.visit.links = _number((await self.ask("end"))["links"])
+                return
+            except TimeoutError:
+                await self._break()
+            except Exception:  # its scripts went elsewhere meanwhile
+                if self.page.is_closed():
+                    raise
+                self.helper = None
+        raise PageHangs(f"{self.visit.request.url} does not answer: its scripts do not return; it is left")
+
+    async def _break(self) -> None:
+        """Break off the script that runs, where a browser can."""
+        self.visit.is_cut = True
+        with suppress(Exception):
+            async with asyncio.timeout(self.limits.ending):
+                await self.visit.guard.break_off(self.page)
+
+    async def ask(self, name: str, *given: object) -> Any:
+        """Call a function of reading.js."""
+        if self.helper is None:
+            raise RuntimeError("the page is not there yet")
+        return await self.helper.evaluate("(page, [name, given]) => page[name](...given)", [name, given])
+
+
+@cache
+def _script() -> str:
+    return Path(__file__).with_name("reading.js").read_text(encoding="utf-8")
+
+
+async def _cancel(download: Download) -> None:
+    with suppress(Exception):  # it has ended
+        await download.cancel()
+
+
+def _number(value: object) -> int:
+    """Return what a page says as a number: its scripts may have broken what is asked of it."""
+    return int(value) if isinstance(value, int | float) and 0 <= value < 1e9 else 0

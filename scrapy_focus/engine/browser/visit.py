@@ -1,0 +1,178 @@
+"""One page in a browser: what is asked of it, and what it noted."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from scrapy.utils.misc import load_object
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine, Hashable
+
+    from playwright.async_api import Page
+    from playwright.async_api import Request as Asked
+    from scrapy import Request
+
+    from scrapy_focus.engine.browser.rules import Refusal
+
+INIT = "playwright_page_init_callback"
+_ENDLESS = frozenset({"eventsource", "websocket", "ping", "media"})  # types of resources that no page is done without
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """When a page that is read is done, and how much is done to it."""
+
+    moves: int = 5  # times that scripts may lead elsewhere before anything is done to it
+    still: float = 0.09  # seconds without a change of the document, and with nothing in flight, after which it is quiet
+    quiet: float = 10.0  # seconds to wait for that, at most
+    restless: float = 1.0  # the same once it did not become quiet
+    seconds: float = 20.0  # for all
+    painted: float = 5.0  # seconds that an action may take until it is painted; other pages wait for it
+    rounds: int = 6  # of scrolling and clicking
+    clicks: int = 5  # in each round
+    downloads: int = 3  # buttons that are clicked for a file
+    silence: float = 1.0  # seconds that a button for a file has to do something, when its page is quiet
+    ending: float = 5.0  # seconds for a page to answer at the end; one that does not hangs
+    file_bytes: int = 16 << 20  # of a file that scripts make
+    answers: int = 20  # JSON that scripts fetch: of one page, and bytes of one and of all
+    answer_bytes: int = 2 << 20
+    answers_bytes: int = 8 << 20
+
+
+class Answer(NamedTuple):
+    """JSON that scripts of a page fetched by GET, from the same site, answered 200."""
+
+    url: str
+    body: bytes
+
+
+class MadeFile(NamedTuple):
+    """A file that scripts made when a button was clicked: it has no URL that could be asked for."""
+
+    name: str  # as the browser would save it
+    mime: str  # guessed from the name, in which browsers put what scripts say; "": not known
+    body: bytes
+
+
+class Watcher(Protocol):
+    """Who watches over it."""
+
+    stage: asyncio.Lock  # of the page that is seen
+
+    async def watch(self, visit: Visit, page: Page) -> None:
+        """Let nothing of a page out unasked."""
+
+    async def close_up(self, page: Page) -> None:
+        """A page is about to load."""
+
+    async def sent(self, page: Page | None) -> None:
+        """A request of a page went out that could not be asked for."""
+
+    async def break_off(self, page: Page) -> None:
+        """Break off the script that runs in a page, where a browser can."""
+
+    def note(self, name: str, n: int = 1) -> None:
+        """Add to the count that is written to the stats as ``focus/<name>``."""
+
+
+class Visit:
+    """A request of Scrapy that a browser answers; as the callback that scrapy-playwright makes with its page.
+
+    A callback of the user's is called after it. With `limits` the page is read: see
+    :mod:`scrapy_focus.engine.browser.reading`.
+    """
+
+    def __init__(self, guard: Watcher, request: Request, limits: Limits | None = None) -> None:
+        self.guard = guard
+        self.request = request
+        self.limits = limits
+        self.own = request.meta.get(INIT)
+        self.own_methods: Any = None  # of the page, as the user gave them
+        self.frames: set[Hashable] = set()
+        self.is_paid = True  # the page itself is counted before scrapy-playwright has it
+        self.is_weighed = False  # whether the bytes of the page itself are counted
+        self.documents: set[str] = set()  # URLs of documents that its main frame wanted besides
+        self.moves = 0  # how often scripts led elsewhere
+        self.refused: Refusal = ""  # why the page, or what it redirects to, was refused
+        self.is_short = False  # whether the budget ended before it had all that it asked for
+        self.requests = 0  # that its main frame asked for besides, and that went out
+        self.received = 0  # bytes of their answers, and of its own
+        self.traffic = Traffic()
+        # of a page that is read
+        self.is_acted_on = False  # from now on it stays where it is, and asks for nothing but by GET
+        self.left_for: list[str] = []  # URLs for which scripts would have left it since, until somebody looks
+        self.unsafe = 0  # requests other than GETs that were refused since
+        self.actions: dict[str, int] = {}  # what was done: links that each kind brought, 0 where it brought none
+        self.links: int = 0  # to other pages at the end, those that are gone included
+        self.answers: list[Answer] = []
+        self.files: list[MadeFile] = []
+        self.is_cut = False  # whether there was more to wait for, or to do
+        self.work: set[asyncio.Task[None]] = set()  # that is to be done before it is read
+
+    async def __call__(self, page: Page, request: Request) -> None:
+        await self.guard.watch(self, page)
+        if self.limits is not None:
+            self.traffic.watch(page)
+            page.on("popup", lambda popup: self.start(_close(popup)))
+        if self.own:
+            await load_object(self.own)(page, request)
+        await self.guard.close_up(page)
+
+    @property
+    def context(self) -> str:
+        """The name that the browser context of the page has with scrapy-playwright."""
+        return str(self.request.meta.get("playwright_context", ""))
+
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do something, which is to be done before the page is read."""
+        task = asyncio.ensure_future(work)
+        self.work.add(task)
+        task.add_done_callback(self.work.discard)
+
+
+class Traffic:
+    """What a page has in flight.
+
+    An endless stream of events, a beacon or a film is not counted: no page is more complete with it.
+    """
+
+    def __init__(self) -> None:
+        self.begun = 0  # requests so far
+        self._flying: set[Asked] = set()
+        self._calm = asyncio.Event()
+        self._calm.set()
+
+    def watch(self, page: Page) -> None:
+        """Listen to a page."""
+        page.on("request", self._begin)
+        page.on("requestfinished", self._end)
+        page.on("requestfailed", self._end)
+
+    @property
+    def is_calm(self) -> bool:
+        """Whether nothing is in flight."""
+        return not self._flying
+
+    async def calm(self) -> None:
+        """Wait until nothing is in flight."""
+        await self._calm.wait()
+
+    def _begin(self, request: Asked) -> None:
+        if request.resource_type not in _ENDLESS:
+            self.begun += 1
+            self._flying.add(request)
+            self._calm.clear()
+
+    def _end(self, request: Asked) -> None:
+        self._flying.discard(request)
+        if not self._flying:
+            self._calm.set()
+
+
+async def _close(popup: Page) -> None:
+    with suppress(Exception):  # it was closed already
+        await popup.close()

@@ -1,0 +1,354 @@
+"""When a page in a browser is done, and what it is made to show: the log of the server is the judge."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+from mocksite import MockSite
+from readers import NEEDS, read
+
+from scrapy_focus.engine.browser.visit import Limits
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mocksite import Answer
+    from readers import Read
+
+pytestmark = NEEDS
+ELSEWHERE = "127.0.0.2"
+ADD = """<script>
+const list = document.querySelector("ul");
+const add = (path) => list.insertAdjacentHTML("beforeend", `<li><a href="${path}">${path}</a></li>`);
+const get = async (path) => (await fetch(path)).json();
+const on = (id, action) => document.getElementById(id).onclick = action;
+const save = (url, name) => Object.assign(document.createElement("a"), {href: url, download: name}).click();
+SCRIPT
+</script>"""
+
+
+def page(script: str, body: str = "<ul></ul>") -> str:
+    """Return a page with a body and a script."""
+    return f"<html><body>{body}{ADD.replace('SCRIPT', script)}</body></html>"
+
+
+def button(name: str, label: str) -> str:
+    """Return a button."""
+    return f'<button id="{name}">{label}</button>'
+
+
+PAGES = {
+    "late": page("get('/slow?1').then(() => get('/slow?2')).then(() => add('/ok?late'))"),
+    "more": page(
+        "let n = 0; on('more', async () => { n += 1; await get(`/slow?more${n}`); add(`/ok?more${n}`);"
+        " if (n == 2) document.getElementById('more').remove() })",
+        f"<ul></ul>{button('more', 'Load <b>more</b>')}",
+    ),
+    "next": page(
+        "let n = 1; const show = () => { list.innerHTML = ''; add(`item?${n}`); };"
+        "show(); on('next', () => { n = Math.min(n + 1, 3); show(); history.pushState({}, '', `/paged/${n}`) })",
+        f'<div class="list"><ul></ul></div>{button("next", "Weiter")}',
+    ),
+    "scroll": page(
+        """let n = 0, busy = false; const end = document.getElementById("end");
+        const seen = new IntersectionObserver(async (all) => {
+            if (!all.at(-1).isIntersecting || busy || n == 3) return;
+            busy = true; n += 1; await get(`/slow?scroll${n}`); add(`/ok?scroll${n}`); busy = false;
+            seen.unobserve(end); seen.observe(end);
+        }); seen.observe(end);""",
+        '<ul></ul><div style="height: 5000px"></div><div id="end">.</div>',
+    ),
+    "inner": page(
+        "document.querySelector('main').addEventListener('scroll', () => add('/ok?inner'), {once: true})",
+        '<main style="height: 300px; overflow: auto"><ul></ul><div style="height: 5000px"></div></main>',
+    ),
+    "careful": page(
+        """for (const element of document.querySelectorAll("button, a, input")) element.onclick = () => {
+            fetch(`/harm?${element.id}`); return true };""",
+        f"""<ul></ul>{button("delete", "Delete, and show more")}{button("buy", "Buy more")}{button("out", "Log out")}
+        {button("label", "More")}<a id="away" href="/ok?away">Next</a>
+        <form action="/harm?form">{button("form", "Show more")}<input id="input" type="button" value="More"></form>
+        <button id="hidden" style="display: none">More</button><button id="off" disabled>More</button>
+        <script>document.getElementById("label").setAttribute("aria-label", "Delete all")</script>""",
+    ),
+    "posting": page(
+        """fetch("/posted?load", {method: "POST"});
+        let n = 0; on("more", () => { n += 1; get(`/slow?clicked${n}`);
+            fetch("/posted?click", {method: "POST"}).catch(() => add("/ok?refused")) });
+        on("form", () => document.querySelector("form").submit());""",
+        f"""<ul></ul><form method="post" action="/posted?form"></form>{button("more", "More")}
+        {button("form", "Show all")}""",
+    ),
+    "leaving": page(
+        """on("next", () => location.href = "/left?next"); on("all", () => window.open("/left?all"));
+        on("hash", () => { document.forms[0].submit(); return false });""",
+        f"""<ul></ul><p class="here">{button("next", "Next")}</p>{button("all", "Show all")}
+        <a id="hash" href="#">Load all</a><form action="/left"><input name="form" value="1"></form>""",
+    ),
+    "exports": page(
+        """on("url", () => location.href = "/export?url"); on("link", () => save("/export?link", "x.csv"));
+        on("script", async () => { await get("/slow?rows");
+            save(URL.createObjectURL(new Blob(["a,b\\n1,2\\n"], {type: "text/csv"})), "made.csv") });""",
+        f"""<ul></ul><p class="files">{button("url", "Download")}{button("link", "Export as CSV")}
+        {button("script", "Save as CSV")}</p>""",
+    ),
+    "json": page(
+        """Promise.all([get("/data.json"), get("/large.json"), get("OTHER/data.json"), fetch("/ok?html"),
+            fetch("/data.json?post", {method: "POST"})]).then(() => add("/ok?json"))"""
+    ),
+    "heavy": page(
+        """navigator.sendBeacon("/unseen?beacon", "x"); navigator.serviceWorker?.register("/unseen?worker");
+        get("/slow?heavy").then(() => add("/ok?heavy"))""",
+        """<style>@font-face{font-family:F;src:url(/unseen?font)}ul{font-family:F;background:url(/unseen?back)}</style>
+        <ul><li>x</li></ul><img src="/unseen?image"><video src="/unseen?video"></video>
+        <a href="/ok?ping" ping="/unseen?ping">x</a>""",
+    ),
+    "own": page("get('/slow?own').then(() => add('/ok?own'))"),
+    "as_it_is": page("navigator.sendBeacon('/seen?beacon', 'x')", "<ul></ul><img src='/seen?image'>"),
+    "forwarding": "<html><body><script>location.replace('/forwarded')</script></body></html>",
+    "forwarded": page("get('/slow?forwarded').then(() => add('/ok?forwarded'))"),
+}
+
+
+def slowly(_: int) -> Answer:
+    """Answer JSON, but not at once."""
+    time.sleep(0.2)
+    return 200, {"Content-Type": "application/json"}, b'{"slow": true}'
+
+
+def as_json(body: bytes) -> Answer:
+    """Return JSON, which any site may read."""
+    headers = {"Content-Type": "application/json; charset=utf-8", "Access-Control-Allow-Origin": "*"}
+    return 200, headers, body
+
+
+class SlowSite(MockSite):
+    """Has the pages, and answers what they ask for."""
+
+    def answer(self, path: str) -> Answer:
+        """Return the answer to a path."""
+        kind = path.partition("?")[0]
+        if kind == "/slow":
+            return slowly(0)
+        if kind == "/data.json":
+            return as_json(b'{"url": "/ok?data"}')
+        if kind == "/large.json":
+            return as_json(json.dumps(["x" * 3_000_000]).encode())
+        if kind == "/export":
+            return 200, {"Content-Type": "text/csv", "Content-Disposition": "attachment"}, b"a,b\n"
+        return super().answer(kind if kind in self.pages else path)
+
+
+@pytest.fixture(scope="module")
+def sites() -> Iterator[tuple[SlowSite, SlowSite]]:
+    """Two sites with the pages."""
+    with SlowSite() as site, SlowSite(ELSEWHERE) as other:
+        site.pages = {f"/{name}": text.replace("OTHER", other.url("")) for name, text in PAGES.items()}
+        yield site, other
+
+
+@pytest.fixture(scope="module")
+def pages(sites: tuple[SlowSite, SlowSite]) -> Read:
+    """The pages, read in one crawl that would also look at images."""
+    from scrapy_playwright.page import PageMethod
+
+    add = PageMethod("evaluate", "add('/ok?method')")
+    metas = {"own": {"playwright_page_methods": [add]}, "as_it_is": {"as_it_is": True}}
+    seeds = [(sites[0].url(f"/{name}"), metas.get(name, {})) for name in PAGES if name != "forwarded"]
+    pages = read(seeds, {"FOCUS_BLOCKED_MIMES": [], "CONCURRENT_REQUESTS_PER_DOMAIN": 4})
+    assert pages.result.outcomes == {"ok": len(seeds)}
+    assert pages.result.errors == {}
+    assert pages.result.stats["focus/browser/read"] == len(seeds) - 1
+    return pages
+
+
+def test_what_scripts_fetch_is_waited_for(pages: Read) -> None:
+    """A page is quiet when nothing is in flight, however often its scripts fetch again."""
+    assert "/ok?late" in pages.places("late")
+    assert not pages.visits["late"].is_cut
+
+
+def test_buttons_are_clicked_while_links_come(pages: Read) -> None:
+    """What says that there is more is clicked until it brings nothing; what came is counted by kind."""
+    assert {"/ok?more1", "/ok?more2"} <= set(pages.places("more"))
+    assert pages.visits["more"].actions == {"scroll": 0, "more": 2}
+
+
+def test_links_that_vanish_are_kept(pages: Read) -> None:
+    """A page that shows one part after the other has the links of all, where each stood, and its own address."""
+    places = pages.places("next")
+    assert {path.rpartition("/")[2] for path in places} == {"item?1", "item?2", "item?3"}
+    assert set(places.values()) == {"html/body/div.list/ul/li/a"}
+    assert pages.items["next"]["url"] == pages.items["next"]["asked"]
+    assert pages.visits["next"].actions == {"scroll": 0, "next": 2}
+
+
+def test_addresses_stay_what_they_were(pages: Read, sites: tuple[SlowSite, SlowSite]) -> None:
+    """A link that was made when scripts had changed the address leads where it led then."""
+    assert sites[0].url("/paged/item?3") in pages.places("next")
+
+
+def test_ends_are_scrolled_to(pages: Read) -> None:
+    """What comes when the end of a page comes into sight is there, whichever of several pages is seen."""
+    assert {"/ok?scroll1", "/ok?scroll2", "/ok?scroll3"} <= set(pages.places("scroll"))
+    assert "/ok?inner" in pages.places("inner")
+    assert pages.visits["scroll"].actions == {"scroll": 3}
+
+
+def test_some_buttons_are_left_alone(pages: Read, sites: tuple[SlowSite, SlowSite]) -> None:
+    """No button is clicked that says harm, is in a form, is not seen or is off, nor is a link to another page."""
+    assert [path for path in sites[0].paths if path.startswith("/harm")] == []
+    assert set(pages.places("careful")) == {"/ok?away"}
+
+
+def test_pages_are_acted_on_by_get(pages: Read, sites: tuple[SlowSite, SlowSite]) -> None:
+    """A button whose click would post something is left, and nothing is posted; what a page posts itself is its own."""
+    asked = sites[0].asked
+    assert [path for method, path in asked if method == "POST" and path.startswith("/posted")] == ["/posted?load"]
+    assert [path for path in sites[0].paths if path.startswith("/slow?clicked")] == ["/slow?clicked1"]
+    assert "/ok?refused" in pages.places("posting")
+    assert pages.result.stats["focus/browser/refused/method"] >= 2
+
+
+def test_pages_stay_where_they_are(pages: Read, sites: tuple[SlowSite, SlowSite]) -> None:
+    """Where a click leads elsewhere nothing is asked for; there is a link instead, where the button is."""
+    assert [path for path in sites[0].paths if path.startswith("/left")] == []
+    base = sites[0].url("")
+    places = pages.places("leaving")
+    assert places[f"{base}/left?next"] == "html/body/p.here/button#next/a"
+    assert places[f"{base}/left?all"] == "html/body/button#all/a"
+    assert places[f"{base}/left?form=1"] == "html/body/a#hash"
+
+
+def test_downloads_become_links(pages: Read, sites: tuple[SlowSite, SlowSite]) -> None:
+    """Files that buttons give are not fetched by the browser: they are links; those that scripts make are kept."""
+    assert [path for path in sites[0].paths if path.startswith("/export?")] == []
+    places = pages.places("exports")
+    assert places[sites[0].url("/export?url")] == "html/body/p.files/button#url/a"
+    assert places[sites[0].url("/export?link")] == "html/body/p.files/button#link/a"
+    [made] = pages.visits["exports"].files
+    assert made == ("made.csv", "text/csv", b"a,b\n1,2\n")
+    assert pages.visits["exports"].actions == {"scroll": 0, "download": 3}
+
+
+def test_json_is_read_from_the_browser(pages: Read, sites: tuple[SlowSite, SlowSite]) -> None:
+    """JSON of the same site that was got by GET is noted, unless it is large; it is asked for once."""
+    assert pages.visits["json"].answers == [(sites[0].url("/data.json"), b'{"url": "/ok?data"}')]
+    assert sites[0].paths.count("/data.json") == 1
+    assert "/data.json" in sites[1].paths
+    assert "/ok?json" in pages.places("json")
+
+
+def test_what_nobody_reads_is_not_loaded(pages: Read, sites: tuple[SlowSite, SlowSite]) -> None:
+    """Images, fonts, films and beacons are not asked for, even in a crawl that looks for images."""
+    assert [path for _, path in sites[0].asked if path.startswith("/unseen")] == []
+    assert "/ok?heavy" in pages.places("heavy")
+
+
+def test_scripts_may_lead_on_before_a_page_is_acted_on(pages: Read) -> None:
+    """A page whose script leads to another one at once is that other one, and all of it."""
+    assert pages.items["forwarding"]["url"].endswith("/forwarded")
+    assert "/ok?forwarded" in pages.places("forwarding")
+
+
+def test_what_the_user_does_with_a_page_comes_first(pages: Read) -> None:
+    """The methods of the user's are called, and are all that is in the meta of the response."""
+    assert {"/ok?own", "/ok?method"} <= set(pages.places("own"))
+    [method] = pages.items["own"]["meta"]["playwright_page_methods"]
+    assert method.method == "evaluate"
+    assert "playwright_page_methods" not in pages.items["late"]["meta"]
+    assert "playwright_page_init_callback" not in pages.items["late"]["meta"]
+
+
+def test_pages_that_are_not_read(pages: Read, sites: tuple[SlowSite, SlowSite]) -> None:
+    """A page of which the spider asks to be rendered loads what it would, and nothing is done to it."""
+    assert {"/seen?beacon", "/seen?image"} <= {path for _, path in sites[0].asked}
+    assert pages.visits["as_it_is"].actions == {}
+
+
+def test_all_is_counted(pages: Read, sites: tuple[SlowSite, SlowSite]) -> None:
+    """The servers saw as many requests as were counted."""
+    assert pages.result.stats["focus/requests"] == sum(len(site.log) for site in sites)
+
+
+BAD = {
+    "restless": page("setInterval(() => add(`/ok?${Math.random()}`), 20)"),
+    "endless": page(
+        """let n = 0; document.onscroll = async () => { for (let k = 0; k < 20; k++) add(`/ok?endless${n++}`) };
+        document.onscroll()""",
+        "<ul></ul><style>li { height: 200px }</style>",
+    ),
+    "alert": page(
+        "alert(1); on('more', () => { alert(confirm(2)); add('/ok?alert') })", f"<ul></ul>{button('more', 'More')}"
+    ),
+    "windows": page("let n = 0; setInterval(() => { if (n < 30) window.open(`/ok?window${n++}`) }, 50)"),
+    "loop": page("add('/ok?loop'); on('more', () => { for (;;); })", f"<ul></ul>{button('more', 'More')}"),
+    "loops": page("setTimeout(() => { const again = () => { setTimeout(again); for (;;); }; again() }, 100)"),
+    "bouncing": "<html><body><script>location.href = '/bouncing?' + Math.random()</script></body></html>",
+    "closing": page(
+        "on('more', () => { window.close(); document.write('gone') })", f"<ul></ul>{button('more', 'More')}"
+    ),
+    "hanging": page("add('/ok?hanging'); fetch('/hang')"),
+    "streaming": page("add('/ok?streaming'); new EventSource('/hang')"),
+    "broken": page(
+        """add("/ok?broken"); on("more", () => { Map.prototype.has = Array.prototype.push = () => { throw 1 };
+        document.querySelectorAll = () => null; history.replaceState = null })""",
+        f"<ul></ul>{button('more', 'More')}",
+    ),
+    "many": page(
+        "on('file', () => { for (let k = 0; k < 50; k++) save(`/export?${k}`, 'x.csv') })",
+        f"<ul></ul>{button('file', 'Download')}",
+    ),
+    "large": page(
+        "on('file', () => save(URL.createObjectURL(new Blob([new ArrayBuffer(3e6)])), 'large.csv'))",
+        f"<ul></ul>{button('file', 'Download')}",
+    ),
+    "nothing": "<html></html>",
+}
+SHORT = Limits(quiet=2, restless=0.5, seconds=6, rounds=3, silence=3, painted=3, ending=2, file_bytes=1_000_000)
+
+
+@pytest.fixture(scope="module")
+def bad() -> Iterator[tuple[Read, SlowSite]]:
+    """The bad pages, read in one crawl, and their site."""
+    with SlowSite() as site:
+        site.pages = {f"/{name}": text for name, text in BAD.items()}
+        settings = {"LIMITS": SHORT, "CONCURRENT_REQUESTS_PER_DOMAIN": 4}
+        yield read([site.url(f"/{name}") for name in BAD], settings), site
+
+
+def test_pages_that_never_end(bad: tuple[Read, SlowSite]) -> None:
+    """Whatever a page does, it ends with an outcome, and what it had until then is there; one that hangs is left."""
+    pages, site = bad
+    assert pages.result.outcomes == {"ok": len(BAD) - 2, "failure": 1, "ignored": 1}
+    assert set(BAD) - set(pages.items) == {"loops", "bouncing"}
+    assert pages.result.stats["downloader/exception_type_count/scrapy_focus.engine.browser.reading.PageHangs"] == 1
+    for name in ("alert", "loop", "hanging", "streaming", "broken"):
+        assert f"/ok?{name}" in pages.places(name)
+    for name in ("restless", "endless", "loop", "hanging", "broken", "large"):
+        assert pages.visits[name].is_cut, name
+    assert pages.result.stats["focus/requests"] == len(site.log)
+    assert pages.result.stats["playwright/page_count"] == len(BAD)
+
+
+def test_pages_bring_no_more_than_so_much(bad: tuple[Read, SlowSite]) -> None:
+    """Lists without an end, files without number, large ones, and pages that lead on and on are bounded."""
+    pages, site = bad
+    assert 20 < len(pages.places("endless")) <= 20 * (1 + 2 * SHORT.rounds)
+    assert not [path for path in site.paths if path.startswith("/export")]
+    assert 0 < len(pages.places("many")) <= 20
+    assert pages.visits["large"].files == []
+    assert 1 < len([path for path in site.paths if path.startswith("/bouncing")]) < 50
+
+
+def test_reading_ends_with_the_budget(sites: tuple[SlowSite, SlowSite]) -> None:
+    """The servers see no more than was allowed, whatever pages are made to do; those that are open are read as they are."""
+    before = sum(len(site.log) for site in sites)
+    seeds = [sites[0].url(f"/{name}") for name in ("late", "more", "scroll", "json")]
+    pages = read(seeds, {"FOCUS_BUDGET_REQUESTS": 10, "CONCURRENT_REQUESTS": 2})
+    assert pages.result.stats["focus/requests"] == 10
+    assert sum(len(site.log) for site in sites) == before + 10
+    assert pages.result.reason == "focus_budget_requests"
