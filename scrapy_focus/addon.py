@@ -6,15 +6,17 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scrapy_focus.config import check_names, item_id_field, longest_wait, max_inflation, obeyed
+from scrapy_focus.config import check_names, item_id_field, longest_wait, max_inflation, obeyed, render_mode
 from scrapy_focus.downloadermiddlewares import (
     MeterMiddleware,
     MimeMiddleware,
     ProbeMiddleware,
     PublicOnlyMiddleware,
+    RenderMiddleware,
     RevisitMiddleware,
     replace_stock,
 )
+from scrapy_focus.engine.browser.found import set_browser
 from scrapy_focus.engine.failure import in_one_line
 from scrapy_focus.extensions import FocusExtension
 from scrapy_focus.pipelines import RewardPipeline
@@ -24,6 +26,7 @@ from scrapy_focus.spidermiddlewares import (
     KnownLinkMiddleware,
     LinkMiddleware,
     PageWishesMiddleware,
+    RenderedItemsMiddleware,
 )
 
 if TYPE_CHECKING:
@@ -41,7 +44,14 @@ class Addon:
 
     def update_settings(self, settings: BaseSettings) -> None:
         with in_one_line():
-            for check in (check_names, item_id_field, longest_wait, max_inflation, obeyed):  # what our components read
+            for check in (
+                check_names,
+                item_id_field,
+                longest_wait,
+                max_inflation,
+                obeyed,
+                render_mode,
+            ):  # what our components read
                 check(settings)
         if settings.get("FOCUS_CLUSTER") and settings.get("JOBDIR"):  # workers of one machine may all begin at once
             with suppress(OSError):
@@ -53,13 +63,17 @@ class Addon:
             ("SPIDER_MIDDLEWARES", KnownLinkMiddleware, 950),
             ("SPIDER_MIDDLEWARES", PageWishesMiddleware, 955),
             ("SPIDER_MIDDLEWARES", ItemIdMiddleware, 960),
+            ("SPIDER_MIDDLEWARES", RenderedItemsMiddleware, 970),
             ("DOWNLOADER_MIDDLEWARES", ProbeMiddleware, 110),
             ("DOWNLOADER_MIDDLEWARES", MimeMiddleware, 120),
             ("DOWNLOADER_MIDDLEWARES", PublicOnlyMiddleware, 940),
             ("DOWNLOADER_MIDDLEWARES", RevisitMiddleware, 945),
+            ("DOWNLOADER_MIDDLEWARES", RenderMiddleware, 948),
             ("DOWNLOADER_MIDDLEWARES", MeterMiddleware, 950),
             ("ITEM_PIPELINES", RewardPipeline, 900),
             ("EXTENSIONS", FocusExtension, 500),
         ):
             settings.setdefault_in_component_priority_dict(name, component, order)
         replace_stock(settings)
+        if render_mode(settings) != "never":
+            set_browser(settings)

@@ -19,7 +19,7 @@ from scrapy_focus.core.errors import ConfigError, FocusError
 from scrapy_focus.core.files import try_to_write
 from scrapy_focus.core.goal import ItemsGoal
 from scrapy_focus.core.log import EventLog
-from scrapy_focus.core.mission import Mission
+from scrapy_focus.core.mission import RENDER_COST, Mission
 from scrapy_focus.core.policy import Policy
 from scrapy_focus.core.printable import brief, printable, reason_of
 from scrapy_focus.core.stop import CostLimit, Plateau
@@ -53,6 +53,8 @@ _MOST = 1 << 62  # of any number
 ENGINE = "scrapy_focus.cluster.ray.RayEngine"
 
 Progress = Literal["auto", "panel", "log", "off"]
+#: Which pages a browser fetches.
+Render = Literal["never", "learn", "always"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +94,8 @@ class Config:
     obey: frozenset[str] = frozenset({"retry-after"})
     longest_wait: float = 300.0
     public_only: bool = False
+    render: Render = "learn"
+    render_cost: float = RENDER_COST
     max_inflation: float = 0.0
     stored_classes: tuple[str, ...] = ()
     request_priority: bool = False
@@ -155,6 +159,8 @@ class Config:
             obey=obeyed(settings),
             longest_wait=longest_wait(settings),
             public_only=_flag(settings, "FOCUS_PUBLIC_ONLY"),
+            render=render_mode(settings),
+            render_cost=_render_cost(settings),
             max_inflation=max_inflation(settings),
             stored_classes=_paths(settings, "FOCUS_STORED_CLASSES"),
             request_priority=_request_priority(settings, policy),
@@ -249,7 +255,7 @@ class Config:
         units: dict[Unit, float | None] = {"bytes": self.budget_bytes, "seconds": self.budget_seconds}
         limited = [unit for unit, limit in units.items() if limit is not None]
         unit = limited[0] if len(limited) == 1 and self.budget_requests is None else "requests"
-        mission = Mission.of(self.goal, words=self.keywords, unit=unit)
+        mission = Mission.of(self.goal, words=self.keywords, unit=unit, render_cost=self.render_cost)
         return mission.at_rate(None if self.budget_rate is None else self.budget_rate.per_second)
 
 
@@ -301,6 +307,8 @@ SETTINGS = (
     "FOCUS_POLICY_PARAMS",
     "FOCUS_PROGRESS",
     "FOCUS_PUBLIC_ONLY",
+    "FOCUS_RENDER",
+    "FOCUS_RENDER_COST",
     "FOCUS_REQUEST_PRIORITY",
     "FOCUS_SEED",
     "FOCUS_STOP",
@@ -368,6 +376,26 @@ def longest_wait(settings: BaseSettings) -> float:
 def max_inflation(settings: BaseSettings) -> float:
     """Return how many times its size a compressed body may have (``FOCUS_MAX_INFLATION``), 0 for any."""
     return float(_number(settings, "FOCUS_MAX_INFLATION", float) or 0.0)
+
+
+def render_mode(settings: BaseSettings) -> Render:
+    """Return which pages a browser fetches (``FOCUS_RENDER``).
+
+    Raises
+    ------
+    ConfigError
+        If it is no such word.
+    """
+    given = _given(settings, "FOCUS_RENDER")
+    mode: Render = "learn" if given is None else given
+    if not isinstance(mode, str) or mode not in get_args(Render):
+        raise ConfigError(f"FOCUS_RENDER is {brief(mode)}; it takes 'never', 'learn' or 'always'")
+    return mode
+
+
+def _render_cost(settings: BaseSettings) -> float:
+    cost = _number(settings, "FOCUS_RENDER_COST", float)
+    return RENDER_COST if cost is None else float(cost)
 
 
 def _targets(settings: BaseSettings) -> FilesGoal | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import mimetypes
 import zlib
 from contextlib import suppress
 from time import monotonic, time
@@ -25,11 +26,13 @@ from scrapy.robotstxt import RobotParser
 from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.misc import load_object
 
-from scrapy_focus.config import longest_wait, max_inflation, obeyed
-from scrapy_focus.core.printable import printable_logger
+from scrapy_focus.config import longest_wait, max_inflation, obeyed, render_mode
+from scrapy_focus.core.printable import printable_logger, reason_of
+from scrapy_focus.engine.browser.found import browser_of
 from scrapy_focus.engine.browser.guard import Guard
 from scrapy_focus.engine.host import host_of
 from scrapy_focus.engine.inflight import (
+    BrowserFailed,
     BudgetExhausted,
     InsideAddress,
     MimeStop,
@@ -38,7 +41,7 @@ from scrapy_focus.engine.inflight import (
     RedirectSeen,
     TooLarge,
 )
-from scrapy_focus.engine.marks import PICK
+from scrapy_focus.engine.marks import MADE, PICK, RENDERED
 from scrapy_focus.engine.resolve import addresses_of
 from scrapy_focus.web.addresses import literal, network_of
 from scrapy_focus.web.mime import parse_mime
@@ -52,6 +55,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
     from twisted.internet.defer import Deferred
 
+    from scrapy_focus.engine.browser.found import Found
     from scrapy_focus.engine.browser.guard import Visit
     from scrapy_focus.engine.host import Host
     from scrapy_focus.engine.inflight import Entry
@@ -64,6 +68,8 @@ _ROBOTS_ROUNDS = 3  # in which a robots.txt is asked for before its host counts 
 _ANY_RATIO = 10_000_000  # bytes to which a body may inflate whatever its size was
 _SHOWN = 3  # refusals that are logged; after that they are only counted
 _NETWORKED = frozenset({"http", "https", "ftp"})
+_PAGES = ("text/html", "application/xhtml+xml")
+_RENDERINGS = 2  # further ones that a page is given with which the browser failed
 _SMALL = 64 * 1024  # bytes: stopping a smaller body saves nothing, and costs the connection
 
 
@@ -197,6 +203,10 @@ class MeterMiddleware(_FocusMiddleware):
                 entry.received += _size(response)
             if self._waits and response.status in (429, 503):
                 self._wait(host, request, response)
+        if visit is not None and visit.is_too_large:
+            raise TooLarge(f"{request.url} brought {visit.unpacked:,} bytes, and was closed")
+        if visit is not None and visit.is_short and entry is not None and entry.pick.method == "RENDER":
+            raise BudgetExhausted(f"a budget was used up before {request.url} had all that it asked for")
         return response
 
     def _wait(self, host: Host, request: Request, response: Response) -> None:
@@ -213,6 +223,8 @@ class MeterMiddleware(_FocusMiddleware):
         visit, host = self._visit(request), self._back(request)
         if host is not None and isinstance(exception, (CannotResolveHostError, DownloadConnectionRefusedError)):
             host.received(None)
+        if visit is not None and visit.is_too_large:
+            raise TooLarge(f"{request.url} brought {visit.unpacked:,} bytes, and was closed") from exception
         if visit is not None and visit.refused == "budget":
             raise BudgetExhausted("a budget was used up before the page could be loaded") from exception
         if visit is not None and visit.refused:
@@ -224,6 +236,11 @@ class MeterMiddleware(_FocusMiddleware):
         if visit is not None and (entry := self.entry(request)) is not None:
             entry.sent += visit.requests
             entry.received += visit.received
+            entry.answers = visit.answers
+            if visit.files:
+                request.meta[MADE] = visit.files
+            if self.host is not None:
+                self.host.owe(request, visit.requests)
         return visit
 
     def _back(self, request: Request) -> Host | None:
@@ -231,6 +248,85 @@ class MeterMiddleware(_FocusMiddleware):
             return None
         self._out.discard(request)
         return self.host
+
+
+class RenderMiddleware(_FocusMiddleware):
+    """Has a browser fetch what the policy wants rendered (``Policy.render``), or every page (``FOCUS_RENDER``).
+
+    The settings of scrapy-playwright are added as late as here, and taken off when the answer is back, so that a
+    request that waits stays small and survives in a job directory. A page that the browser dies or hangs with is tried
+    twice more; then its plain copy stands, or is fetched where there is none. ``meta["playwright"]`` of a spider keeps
+    the last word, ``False`` too.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        self._mode = render_mode(crawler.settings)
+        self._browser: Found | None = None
+        self._out: WeakSet[Request] = WeakSet()  # that a browser is to answer
+
+    async def process_request(self, request: Request) -> Response | None:
+        entry = self.entry(request)
+        if entry is None or entry.request is not request or "playwright" in request.meta:
+            return None
+        if entry.pick.method == "RENDER":
+            if (page := await self._from_api(request, entry)) is not None:
+                return page
+            if not self.browser:
+                raise BrowserFailed(f"{request.url} waited for a browser, and there is none: {self.browser.reason}")
+        elif self._mode != "always" or entry.is_plain or not _may_be_page(request) or not self.browser:
+            return None
+        request.meta["playwright"] = request.meta[RENDERED] = True
+        self._out.add(request)
+        return None
+
+    def process_response(self, request: Request, response: Response) -> Response:
+        host, entry = self.host, self.entry(request)
+        if host is None or host.apis is None or entry is None or entry.pick.method != "GET":
+            return response
+        return host.guard("api", response, host.apis.following, request, response)
+
+    async def _from_api(self, request: Request, entry: Entry) -> Response | None:
+        """Return a page that was read from the API behind it, where renderings have taught how."""
+        host = self.host
+        apis = None if host is None else host.apis
+        rules = None if apis is None else apis.rules_for(request.url)
+        if host is None or apis is None or rules is None:
+            return None
+
+        async def ask(call: Request) -> Response:
+            response: Response = await self.crawler.engine.download_async(call)
+            entry.sent += 1
+            entry.received += len(response.body)
+            return response
+
+        try:
+            return await apis.read(rules, request, ask)
+        except BudgetExhausted:
+            raise
+        except Exception:  # as in guard(): then a browser shows it
+            host.count("error/api")
+            logger.exception("scrapy_focus failed to read a page from its API: %s", request.url)
+            return None
+
+    def process_exception(self, request: Request, exception: Exception) -> Request | None:
+        entry, spider = self.entry(request), self.crawler.spider
+        if request not in self._out or isinstance(exception, IgnoreRequest) or entry is None or spider is None:
+            return None
+        again = get_retry_request(request, spider=spider, reason="browser", max_retry_times=_RENDERINGS)
+        if again is not None:
+            return again
+        if entry.pick.method == "RENDER":
+            raise BrowserFailed(f"{request.url}: {reason_of(exception)}") from exception
+        entry.is_plain = True
+        return request.replace(dont_filter=True)
+
+    @property
+    def browser(self) -> Found:
+        """The browser, looked for once."""
+        if self._browser is None:
+            self._browser = browser_of(self.crawler.settings)
+        return self._browser
 
 
 class RevisitMiddleware(_FocusMiddleware):
@@ -521,6 +617,12 @@ def _begin(response: Response) -> Response:
     plain = response.replace(body=body)
     del plain.headers["Content-Encoding"]
     return plain
+
+
+def _may_be_page(request: Request) -> bool:
+    """Whether a request may be for a page, as far as it tells: its URL does not end like that of a file."""
+    kind, packed = mimetypes.guess_type(urlparse_cached(request).path)
+    return request.method == "GET" and not request.body and packed is None and kind in (None, *_PAGES)
 
 
 def _again(request: Request) -> Request:

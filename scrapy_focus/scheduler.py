@@ -32,9 +32,11 @@ from scrapy_focus.core.goal import noun_of
 from scrapy_focus.core.outstanding import most_out
 from scrapy_focus.core.printable import printable, printable_elsewhere, printable_logger, reason_of
 from scrapy_focus.core.types import State
-from scrapy_focus.downloadermiddlewares import install
+from scrapy_focus.downloadermiddlewares import RenderMiddleware, install
 from scrapy_focus.dupefilters import Seen
 from scrapy_focus.engine.answers import answer_of, question_of, response_of
+from scrapy_focus.engine.apis import API_RULES, Apis
+from scrapy_focus.engine.browser.found import NO_ADDON
 from scrapy_focus.engine.closing import Closing, connection_kind
 from scrapy_focus.engine.failure import in_words_of_command, said_already
 from scrapy_focus.engine.feeds import flush_feeds, mend_feeds
@@ -44,6 +46,7 @@ from scrapy_focus.engine.links import Links
 from scrapy_focus.engine.marks import PICK, VISIT, WHY
 from scrapy_focus.engine.nearcopies import PARAMETERS, NearCopyFilter
 from scrapy_focus.engine.priorities import Priorities
+from scrapy_focus.engine.renderings import Renderings, Shells
 from scrapy_focus.engine.requests import MissingCallback, Requests, Unsendable, project_of
 from scrapy_focus.engine.room import Room
 from scrapy_focus.engine.signals import Signals
@@ -172,6 +175,9 @@ class FocusScheduler(BaseScheduler):
         self.inflight = InFlight(crawler, self.slots)
         self.room = self._make_room(learns=policy.can("learn"))
         self.visits = self._make_visits()
+        self.renderings: Renderings | None = None  # known when the engine has its middlewares
+        self.apis: Apis | None = None
+        self.shells: Shells | None = None  # pages that a browser might show more of, where there is none
         self.traps = Traps(config.limits(), self)
         self.near = self._make_near()
         self.turns = Turns(self._step, self._ask_again)
@@ -246,6 +252,22 @@ class FocusScheduler(BaseScheduler):
         self.inflight.when_arrived = self._arrived
         return Visits(self.crawler, self, shows_unchanged=self.config.unchanged)
 
+    def _make_renderings(self) -> Renderings | None:
+        """Return what lets pages wait to be rendered; ``None`` where the policy does not, or no browser is there."""
+        if self.config.render != "learn" or not self.config.policy.can("render"):
+            return None
+        middlewares = self.crawler.engine.downloader.middleware.middlewares
+        browser = next((each.browser for each in middlewares if isinstance(each, RenderMiddleware)), NO_ADDON)
+        if browser:
+            logger.info("Pages with scripts are rendered where that pays, by %s", browser.what)
+            self.apis = Apis(self.count, None if self.job is None else self.job.folder / API_RULES)
+            self.when_closing.append(self.apis.save)
+            return Renderings(self, self.links, self.requests)
+        logger.info("Pages are not rendered: %s", browser.reason)
+        self.shells = Shells()
+        self.when_closing.append(self.shells.tell)
+        return None
+
     def _make_priorities(self) -> Priorities | None:
         """Return what tells priorities apart, if that is asked for, or was in the run that stored links that wait."""
         priorities = Priorities(self.crawl.status().hosts if self.resumed else ())
@@ -278,6 +300,7 @@ class FocusScheduler(BaseScheduler):
             logger.warning("FOCUS_ITEM_ID does nothing without the add-on, or ItemIdMiddleware in SPIDER_MIDDLEWARES")
         self.closing.open(self.crawl.status(), self._fail)
         self.guard("mend_feeds", None, mend_feeds, self.crawler)
+        self.renderings = self._make_renderings()
         self._freeze()
         logger.info("scrapy_focus: %s", self.summary(), extra={"spider": spider})
         return self.seen.open()
@@ -393,8 +416,8 @@ class FocusScheduler(BaseScheduler):
         return self.crawl.watched(most)
 
     def tables(self) -> list[PolicyTable]:
-        """Return the tables that the policy shows of itself."""
-        return self.crawl.tables()
+        """Return the tables that the policy shows of itself, and that of APIs in place of a browser."""
+        return [*self.crawl.tables(), *([] if self.apis is None else self.apis.tables())]
 
     def knows(self, keys: Sequence[int]) -> list[State]:
         """Return what the crawl knows about each key."""
@@ -506,6 +529,10 @@ class FocusScheduler(BaseScheduler):
         if seconds > 0 and self.slots.put_off(slot, seconds):
             self.count("host/put_off")
             logger.info("%r is asked for nothing for %.0f s: %s", slot, seconds, why)
+
+    def owe(self, request: Request, n_requests: int) -> None:
+        """A browser sent further requests for the page of a request: its host is left alone for as many delays."""
+        self.slots.owe(self.crawler.engine.downloader.get_slot_key(request), n_requests)
 
     def is_put_off(self, request: Request) -> bool:
         """Whether the host of a request is to be asked for nothing now."""
@@ -662,6 +689,10 @@ class FocusScheduler(BaseScheduler):
                 if self.visits is not None and pick.method == "GET":
                     entry.first, entry.visited = request.copy(), VISIT in request.meta
                     entry.coming = self.visits.begin(request)
+                if pick.method == "RENDER":
+                    entry.visited = True
+                if self.renderings is not None:
+                    self.guard("render", None, self.renderings.begin, entry, request)
                 if self.config.explain:
                     request.meta[WHY] = self.crawl.why
                 return self.inflight.hand_out(entry, request)
@@ -674,7 +705,7 @@ class FocusScheduler(BaseScheduler):
         return None
 
     def _skips(self, request: Request, pick: Pick) -> bool:
-        if self.near is None or State.FETCHED in self.seen.wanted or VISIT in request.meta:
+        if self.near is None or State.FETCHED in self.seen.wanted or VISIT in request.meta or pick.method == "RENDER":
             return False  # else a revisit would count as a copy
         return self.guard("near", False, self.near.skips, request, pick)
 
@@ -804,7 +835,8 @@ class FocusScheduler(BaseScheduler):
         self.inflight.remove(entry)
         if self.visits is not None and entry.coming is not None:
             self.visits.restore(entry.coming, entry.request)
-        if isinstance(entry.failure, BudgetExhausted) and (not entry.sent or self.crawl.where):
+        is_again = bool(self.crawl.where) or entry.pick.method == "RENDER"
+        if isinstance(entry.failure, BudgetExhausted) and (not entry.sent or is_again):
             self._release(entry)
             return
         if self.near is not None and not entry.visited:
@@ -819,6 +851,10 @@ class FocusScheduler(BaseScheduler):
             self._keep(entry)
         elif self.crawl.comes_back:
             outcome = self._with_next_visit(entry, outcome)
+        if self.renderings is not None:
+            outcome = self.guard("render", outcome, self.renderings.concluded, entry, outcome)
+        elif self.shells is not None:
+            self.guard("render", None, self.shells.note, entry)
         if self.crawl.is_kept and not flush_feeds(self.crawler):  # or a kill took items of a page that is done
             raise StorageError("a feed cannot be written, see the log: make room, and start again with the same JOBDIR")
         for listener in self.listeners:
@@ -879,6 +915,8 @@ class FocusScheduler(BaseScheduler):
 
     def _concluded(self, entry: Entry) -> None:
         """The crawl has the outcome of a pick, and its reward."""
+        if self.renderings is not None:
+            self.renderings.reported(entry)
         self.seen.concluded(entry.pick.key)
         self.seen.forget(self.links.concluded(entry))
         if self.answers is not None:

@@ -175,8 +175,12 @@ class ItemIdMiddleware(BaseSpiderMiddleware):
         if response is None:
             self._given_at_start += 1
             return self._given_at_start
-        self._given[response] = number = self._given.get(response, 0) + 1
-        return number
+        if response not in self._given:  # of a page that is rendered, the plain copy gave some
+            entry = None if (host := host_of(self.crawler)) is None else host.inflight.find(response)
+            plain = None if entry is None or entry.pick.method != "RENDER" else entry.given
+            self._given[response] = 0 if plain is None else plain.n_items
+        self._given[response] += 1
+        return self._given[response]
 
     def _complain(self, kind: type, error: Exception) -> None:
         host = host_of(self.crawler)
@@ -189,6 +193,26 @@ class ItemIdMiddleware(BaseSpiderMiddleware):
                 "FOCUS_ITEM_ID",
                 kind.__qualname__, type(error).__name__, error, self.field, extra={"spider": self.crawler.spider},
             )  # fmt: skip
+
+
+class RenderedItemsMiddleware(BaseSpiderMiddleware):
+    """Drops items of a rendered page that its plain copy gave already (``focus/render/item_again``).
+
+    Items are the same if all their fields are. So who puts the time into an item gets it twice from such a page.
+    """
+
+    def get_processed_item(self, item: Any, response: Response | None) -> Any:
+        host = host_of(self.crawler)
+        entry = None if host is None or response is None or item is None else host.inflight.find(response)
+        if host is None or entry is None or entry.given is None:
+            return item
+        if entry.pick.method != "RENDER":
+            host.guard("render", None, entry.given.add, item)
+            return item
+        if not host.guard("render", False, entry.given.has, item):
+            return item
+        host.count("render/item_again")
+        return None
 
 
 def has_spider_middleware(crawler: Crawler, cls: type) -> bool:

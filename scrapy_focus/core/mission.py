@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
     from scrapy_focus.core.goal import Goal
 
+#: Requests for which a rendering counts beside those that are sent for it, where nothing else is said.
+RENDER_COST = 20.0
+
 Unit = Literal["requests", "bytes", "seconds"]
 
 
@@ -44,7 +47,7 @@ class Mission:
     Raises
     ------
     ConfigError
-        If there is no such unit, a type is no MIME type, or words are no list.
+        If there is no such unit, a type is no MIME type, words are no list, or a rendering costs no number from 0.
     """
 
     types: frozenset[str] = frozenset()  # MIME types of targets, or patterns like image/*; empty: anything may be one
@@ -52,6 +55,7 @@ class Mission:
     topic: Topic | None = None  # a model of the topic
     unit: Unit = "requests"  # what is to be saved
     rate: float | None = None  # requests per second that may be used in the long run; None: as many as possible
+    render_cost: float = RENDER_COST  # requests for which a rendering counts beside those that are sent for it
     heads_tell: bool = False  # whether the headers of a response tell what it is worth, so that a HEAD is enough
 
     def __post_init__(self) -> None:
@@ -66,13 +70,21 @@ class Mission:
             raise ConfigError(f"words is {self.words!r}; it takes a list of words and phrases")
         if self.rate is not None and not 0 < self.rate < math.inf:
             raise ConfigError(f"rate is {self.rate!r}; it takes requests per second, above 0, or None for any")
+        if not 0 <= self.render_cost < math.inf:
+            raise ConfigError(f"render_cost is {self.render_cost!r}; it takes requests, 0 or more")
         words = dict.fromkeys(" ".join(word.split()) for word in self.words)
         object.__setattr__(self, "types", frozenset(self.types))
         object.__setattr__(self, "words", tuple(word for word in words if word))
 
     @classmethod
     def of(
-        cls, goal: Goal, *, words: Collection[str] = (), topic: Topic | None = None, unit: Unit = "requests"
+        cls,
+        goal: Goal,
+        *,
+        words: Collection[str] = (),
+        topic: Topic | None = None,
+        unit: Unit = "requests",
+        render_cost: float = RENDER_COST,
     ) -> Self:
         """Return the mission that follows from a goal: from its attributes types, relevance and heads_tell, if it has
         them.
@@ -82,6 +94,7 @@ class Mission:
             words=words if isinstance(words, str) else tuple(words),  # type: ignore[arg-type]
             topic=getattr(goal, "relevance", None) if topic is None else topic,
             unit=unit,
+            render_cost=render_cost,
             heads_tell=bool(getattr(goal, "heads_tell", False)),
         )
 
@@ -94,8 +107,8 @@ class Mission:
         return replace(self, rate=rate)
 
     def describe(self) -> dict[str, Any]:
-        """Return what must be equal for a stored crawl to resume, as text. What is to be saved and the rate may
-        change.
+        """Return what must be equal for a stored crawl to resume, as text. What is to be saved, the rate and
+        what a rendering costs may change.
         """
         return {
             "types": ", ".join(sorted(self.types)),

@@ -171,7 +171,8 @@ class Policy(ABC):
         Asked after :meth:`learn`, for each outcome of a GET whose page has scripts (``outcome.scripted``), where a
         browser may be asked at all. The links of the page that the browser shows and that are not known are placed
         as ever; the outcome's pick then has the method ``RENDER``. What was sent for it, by the browser too, is in its
-        ``requests`` and ``received``.
+        ``requests`` and ``received``. Once a page came with ``outcome.scripted``, :meth:`place` may also let new links
+        wait so, by ``Placement.method``: then there is no plain page before.
         """
         return None
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from scrapy_focus.core.crawl import Status
     from scrapy_focus.core.policy import Policy, PolicyTable, WatchedPage
     from scrapy_focus.core.types import Outcome, State
+    from scrapy_focus.engine.apis import Apis
     from scrapy_focus.engine.inflight import Entry, InFlight
     from scrapy_focus.web.nearcopies import Ignored
 
@@ -30,6 +31,7 @@ class Host(Protocol):
 
     inflight: InFlight
     seeds: set[str]
+    apis: Apis | None  # by which pages are read that else a browser would show; None where none is rendered
     when_earned: list[Callable[[Entry, Outcome, float], None]]  # told of each outcome, with what it earned so far
     listeners: list[Callable[[Entry, Outcome], None]]  # told of each outcome before the crawl is, its reward not known
     when_seen: list[Callable[[Entry, Outcome], None]]  # the same, when its new links have their places
@@ -104,6 +106,9 @@ class Host(Protocol):
 
     def put_off(self, request: Request, seconds: float, why: str) -> None:
         """Ask the host of a request for nothing for so long, but no longer than ``FOCUS_LONGEST_WAIT``."""
+
+    def owe(self, request: Request, n_requests: int) -> None:
+        """A browser sent further requests for the page of a request: its host is left alone for as many delays."""
 
     def is_put_off(self, request: Request) -> bool:
         """Whether the host of a request is to be asked for nothing now."""

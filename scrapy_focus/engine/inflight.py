@@ -19,19 +19,20 @@ from scrapy.exceptions import DownloadCancelledError, IgnoreRequest, StopDownloa
 from scrapy.http import HtmlResponse
 
 from scrapy_focus.core.types import Link, Outcome, Pick
-from scrapy_focus.engine.marks import PICK
+from scrapy_focus.engine.marks import FROM_API, MADE, PICK
 from scrapy_focus.engine.pages import can_be_read, text_of
 from scrapy_focus.web.mime import parse_mime
 from scrapy_focus.web.sniff import sniff
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
     from twisted.python.failure import Failure
 
+    from scrapy_focus.engine.given import Given
     from scrapy_focus.engine.lastvisit import Coming
     from scrapy_focus.engine.slots import Slots
 
@@ -73,6 +74,10 @@ class ProbeFailed(IgnoreRequest):
     def __init__(self, cause: BaseException) -> None:
         super().__init__(f"HEAD failed: {cause}")
         self.cause = cause
+
+
+class BrowserFailed(Exception):
+    """Raised where no browser answers: it died, hangs, does not start, or cannot load the page."""
 
 
 class ResponsePage:
@@ -119,16 +124,16 @@ class Entry:
     """One pick with the engine, and what is known of it so far."""
 
     __slots__ = (
-        "also", "coming", "failure", "first", "found", "holds_slot", "is_copy", "items", "known", "leads_to", "links",
-        "noindex", "parsed_from", "pick", "quiet", "received", "request", "response", "sent", "since", "slot",
-        "spider_error", "stopped", "verdict", "visited", "waits", "yielded",
+        "also", "answers", "coming", "failure", "first", "found", "given", "holds_slot", "is_copy", "is_plain",
+        "items", "known", "leads_to", "links", "noindex", "parsed_from", "pick", "quiet", "received", "request",
+        "response", "sent", "since", "slot", "spider_error", "stopped", "verdict", "visited", "waits", "yielded",
     )  # fmt: skip
 
     def __init__(self, pick: Pick, since: float) -> None:
         self.pick = pick
         self.since = since
         self.parsed_from = inf  # when its response was there, in seconds of time.monotonic
-        self.first: Request | None = None  # as it was before anybody saw it, where its page may be fetched again
+        self.first: Request | None = None  # as it was before anybody saw it, where its page may be sent for again
         self.request: Request | None = None  # None while a redirect or retry of it waits to be handed out
         self.slot = ""
         self.holds_slot = False
@@ -141,10 +146,15 @@ class Entry:
         self.stopped = False  # whether its body is not wanted for its MIME type
         self.noindex = False  # whether its page asks not to be read by goals and policies
         self.visited = False  # whether its page was fetched before
+        self.given: Given | None = None  # the items of its plain copy, where it is rendered or may be later
         self.coming: Coming | None = None  # what is found out of its page, where that may be fetched again
         self.verdict = ""  # why it, or its last redirect, went no further
         self.links: list[Link] = []  # that are not with the policy yet
         self.found = 0  # links that it gave to the policy, or will
+        self.answers: Sequence[tuple[str, bytes]] | None = (
+            None  # JSON that its scripts fetched, where a browser answered
+        )
+        self.is_plain = False  # whether no browser is asked, as it failed with the page
         self.is_copy: bool | None = None  # whether its page was seen under too many URLs; None: nobody looked
         self.known: list[int] = []  # keys of further links of the page, whose URLs were seen before
         self.also: list[int] = []  # keys of the requests that it was redirected to
@@ -165,6 +175,8 @@ class Entry:
             return "probed"
         if isinstance(failure, BudgetExhausted):
             return "budget"
+        if isinstance(failure, BrowserFailed):
+            return "browser"
         if isinstance(failure, RedirectSeen):
             return "redirect_seen"
         if self.stopped or isinstance(failure, (MimeStop, StopDownload)):
@@ -184,6 +196,10 @@ class Entry:
         if self.response is not None:
             return "ok"
         return self.verdict or "filtered"
+
+    def _made(self) -> tuple[str, ...]:
+        meta = {} if self.request is None else self.request.meta
+        return tuple(each.name for each in meta.get(MADE, ()))
 
     def outcome(self, now: float) -> Outcome:
         """Draw the outcome from what is known; the reward is the goal's business."""
@@ -205,6 +221,7 @@ class Entry:
             pick=pick, status=response.status, mime=parse_mime(mime), error=error, items=self.items,
             size=len(response.body) or (int(announced) if announced.isdigit() else 0), seconds=now - self.since,
             also=tuple(self.also), outside=len(self.yielded), requests=self.sent, received=self.received,
+            from_api=FROM_API in response.flags, made=self._made(),
             page=None if self.noindex else ResponsePage(response),
         )  # fmt: skip
 
@@ -222,7 +239,7 @@ class Errback:
 
     def __call__(self, failure: Failure) -> Any:
         self.entry.failure = failure.value.cause if isinstance(failure.value, ProbeFailed) else failure.value
-        if isinstance(failure.value, (Probed, ProbeFailed, BudgetExhausted, RedirectSeen)):
+        if isinstance(failure.value, (Probed, ProbeFailed, BudgetExhausted, BrowserFailed, RedirectSeen)):
             return None  # nothing that happened to a page of the spider's
         if self.entry.stopped and self.original is None:
             return None  # we wanted it so: no error to be logged

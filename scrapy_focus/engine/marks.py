@@ -15,6 +15,14 @@ LINK = "focus_link"
 WHY = "focus_why"
 #: On the request for a page that was fetched before: what is known of it since.
 VISIT = "focus_visit"
+#: On a request that we have a browser answer, not the spider.
+RENDERED = "focus_rendered"
+#: On the request for a page that waits to be rendered: how many items its plain copy gave, and what tells them apart.
+GIVEN = "focus_given"
+#: On the request of a page that a browser showed: the files that its scripts made there (blobs), as MadeFile.
+MADE = "focus_made"
+#: In ``response.flags`` of a page that is made of the answers of an API.
+FROM_API = "focus_api"
 #: The URL of the page with the link, where the Referer may be another: that of a redirect is the link itself.
 FOUND_ON = "found_on"
 

@@ -230,6 +230,11 @@ def _details(host: Host, own: Status, finds: Finds | None = None) -> list[str]:
         lines.append(f"{status.asleep:,} links wait until a time, the next is due in {duration(due)}")
     if own.whole is not None:
         lines.append(_share(host, own, own.whole, finds))
+    if rendered := own.counts.get("browser/read", 0):
+        asked, read = own.counts.get("browser/requests", 0), own.counts.get("api/pages", 0)
+        lines.append(
+            f"{rendered:,} pages rendered, for {asked:,} further requests; {read:,} read from APIs in their place"
+        )
     if large := own.counts.get("outcome/too_large", 0):
         lines.append(f"{large:,} answers skipped as too large")
     if copies := own.counts.get("near/dropped", 0):

@@ -44,6 +44,7 @@ class Slots:
         self._full: dict[str, float] = {}  # when a request of a busy slot will not count any more
         self._latency: dict[str, float] = {}
         self._shut: dict[str, float] = {}  # until when nothing goes to a slot, in seconds of time.monotonic
+        self._rests: dict[str, float] = {}  # the same, as a browser asked for more than one request there
 
     def take(self, slot: str, pick: int) -> None:
         """The request of a pick was handed out to a slot."""
@@ -75,19 +76,27 @@ class Slots:
         self._mark(slot)
         return news
 
+    def owe(self, slot: str, n_requests: int) -> None:
+        """A browser sent further requests to a slot: let as many delays pass before the next page."""
+        delay = self._most(slot)[1]
+        if n_requests and delay:
+            self._rests[slot] = max(monotonic(), self._rests.get(slot, 0.0)) + n_requests * delay
+            self._mark(slot)
+
     def is_shut(self, slot: str) -> bool:
         """Whether a slot was put off, and its time is not over."""
         return self._shut.get(slot, 0.0) > monotonic()
 
     def opens_in(self) -> float | None:
         """Open the slots whose time is over; return in how many seconds the next one opens, ``None`` if none waits."""
-        if not self._shut:
+        if not (self._shut or self._rests):
             return None
         now = monotonic()
-        for slot in [slot for slot, until in self._shut.items() if until <= now]:
-            del self._shut[slot]
-            self._mark(slot)
-        return min(self._shut.values()) - now if self._shut else None
+        for closed in (self._shut, self._rests):
+            for slot in [slot for slot, until in closed.items() if until <= now]:
+                del closed[slot]
+                self._mark(slot)
+        return min((until - now for until in (*self._shut.values(), *self._rests.values())), default=None)
 
     def changes_in(self) -> float | None:
         """Let slots take requests again whose time has come; return in how many seconds the next one will, ``None`` if
@@ -118,7 +127,7 @@ class Slots:
 
     def _mark(self, slot: str) -> None:
         self._full.pop(slot, None)
-        if slot in self._shut or self._is_full(slot):
+        if slot in self._shut or slot in self._rests or self._is_full(slot):
             self.busy.add(slot_name(slot))
         else:
             self.busy.discard(slot_name(slot))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class FilesGoal:
-    """An outcome is worth 1 if it is a file of a wanted type.
+    """An outcome is worth 1 if it is a file of a wanted type, a rendered page what its scripts made of such files.
 
     Which type a file has, its server says. Where it does not (``application/octet-stream``, ``text/plain``, nothing at
     all), the extension of the URL does, or else that of the name that the server gives to the file, or else the first
@@ -45,6 +45,9 @@ class FilesGoal:
 
     def __call__(self, outcome: Outcome) -> float:
         fetched = outcome.status is not None and 200 <= outcome.status < 300 and not outcome.error
+        if fetched and outcome.made:
+            made = float(sum(self.makes(name) for name in outcome.made))
+            return min(made, outcome.items) if self.stored else made
         url = outcome.pick.url if outcome.page is None else outcome.page.url
         if not fetched or not self.finds(outcome.mime, url, outcome.page):
             return 0.0
@@ -53,6 +56,10 @@ class FilesGoal:
     def wants(self, mime: str, url: str) -> bool:
         """Whether a file of this MIME type, from this URL, is a target, as far as these two tell."""
         return self._is_one(mime, url) or self.wanted.takes(mime, url)
+
+    def makes(self, name: str) -> bool:
+        """Whether a file of this name is a target that scripts made: what it is, its name tells."""
+        return self.wants(effective_mime("", name), name)
 
     def finds(self, mime: str, url: str, page: Page | None) -> bool:
         """Whether a response is a target, by all that it tells."""

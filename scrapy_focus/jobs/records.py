@@ -60,6 +60,8 @@ class OutcomeRecord(NamedTuple):
     scripted: bool
     requests: int
     received: int
+    from_api: bool
+    made: tuple[str, ...]
     read: dict[str, Any] | None  # what the policy read of the page; None: there was none
 
     @classmethod
@@ -70,7 +72,8 @@ class OutcomeRecord(NamedTuple):
             outcome.pick.id, outcome.pick.method, outcome.status, outcome.mime, outcome.size, outcome.seconds,
             outcome.items, outcome.error, outcome.reward, outcome.at, tuple(outcome.also),
             outcome.changed, outcome.max_age, outcome.outside, outcome.payload, outcome.content,
-            outcome.once, outcome.scripted, outcome.requests, outcome.received, read,
+            outcome.once, outcome.scripted, outcome.requests, outcome.received,
+            outcome.from_api, tuple(outcome.made), read,
         )  # fmt: skip
 
     def outcome(self, flying: Mapping[int, Pick]) -> Outcome:
@@ -89,7 +92,8 @@ class OutcomeRecord(NamedTuple):
             seconds=self.seconds, items=self.items, error=self.error, reward=self.reward, at=self.at, also=self.also,
             changed=self.changed, max_age=self.max_age, outside=self.outside, payload=self.payload,
             content=self.content, once=self.once, scripted=self.scripted, requests=self.requests,
-            received=self.received, page=None if self.read is None else NotedPage(None, self.read),
+            received=self.received, from_api=self.from_api, made=tuple(self.made),
+            page=None if self.read is None else NotedPage(None, self.read),
         )  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from scrapy_focus.core.errors import RecordingError
-from scrapy_focus.recordings.format import WITH_VERSIONS, open_recording, reading
+from scrapy_focus.recordings.format import has_table, open_recording, reading
 
 if TYPE_CHECKING:
     import sqlite3
@@ -30,6 +30,12 @@ _VERSIONS = {  # where URLs have several answers
     "version_links": "SELECT source, position, target, tag_path, anchor, context FROM version_links ORDER BY source, "
     "position",
 }
+_RENDERINGS = {  # where pages were rendered
+    "renderings": "SELECT * FROM renderings ORDER BY id",
+    "rendering_links": "SELECT source, position, target, tag_path, anchor, context FROM rendering_links ORDER BY "
+    "source, position",
+    "assets": "SELECT rendering, url, size FROM assets ORDER BY rendering, url",
+}
 _ROWS = {  # of each table, in an order that does not depend on how they are stored
     "meta": "SELECT name, value FROM meta WHERE name <> 'sums' ORDER BY name",
     "texts": "SELECT id, text FROM texts ORDER BY id",
@@ -40,8 +46,10 @@ _ROWS = {  # of each table, in an order that does not depend on how they are sto
 
 def sums_of(database: sqlite3.Connection) -> dict[str, str]:
     """Return a checksum of each table of a recording; linear in its bytes, about a microsecond a link."""
-    has_versions = database.execute("PRAGMA user_version").fetchone()[0] == WITH_VERSIONS
-    questions = {**_ROWS, **(_VERSIONS if has_versions else {})}
+    questions = dict(_ROWS)
+    for table, more in (("versions", _VERSIONS), ("renderings", _RENDERINGS)):
+        if has_table(database, table):
+            questions |= more
     return {table: _sum(table, database.execute(question)) for table, question in questions.items()}
 
 
@@ -74,7 +82,7 @@ _ADVICE = "take another copy, or record the site again"
 def _sum(table: str, rows: sqlite3.Cursor) -> str:
     made = blake2b(digest_size=16)
     while some := rows.fetchmany(_AT_ONCE):
-        if table in ("links", "version_links"):
+        if table in ("links", "version_links", "rendering_links", "assets"):
             made.update(np.fromiter(chain.from_iterable(some), np.int64).astype("<i8").tobytes())
         else:
             _add(made, chain.from_iterable(some))

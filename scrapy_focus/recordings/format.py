@@ -23,6 +23,7 @@ from w3lib.url import canonicalize_url
 from scrapy_focus.core.errors import RecordingError
 from scrapy_focus.recordings.graph import read_links
 from scrapy_focus.recordings.html import decode
+from scrapy_focus.recordings.renderings import Shown, read_renderings
 from scrapy_focus.recordings.versions import read_columns, read_histories
 from scrapy_focus.web.mime import extension
 from scrapy_focus.web.sniff import sniff
@@ -36,7 +37,10 @@ if TYPE_CHECKING:
 APPLICATION = 0x53464353  # application_id of the SQLite file
 FORMAT = 1
 WITH_VERSIONS = 2  # the format of recordings in which URLs have several answers
+WITH_RENDERINGS = 3  # and of those in which pages have a second copy, as a browser showed them
 _LARGEST = 1 << 30  # bytes of a body, Scrapy's DOWNLOAD_MAXSIZE
+_ANSWERS = ("pages", "versions", "renderings")
+_LINKS = ("links", "version_links", "rendering_links")
 
 SCHEMA = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;  -- values are JSON
@@ -78,6 +82,8 @@ class Completeness(NamedTuple):
     missing: int  # URLs that are linked and were never recorded
     failed: int  # of the recorded ones, those without a response
     finished: bool  # whether whoever recorded it came to an end
+    rendered: int = 0  # pages that a browser was to show
+    unrendered: int = 0  # pages with scripts that none was, in a recording that has such copies
 
     @property
     def share(self) -> float:
@@ -90,6 +96,10 @@ class Completeness(NamedTuple):
         recorded = "1 URL is recorded" if self.recorded == 1 else f"{self.recorded:,} URLs are recorded"
         missing = "1 linked one is not" if self.missing == 1 else f"{self.missing:,} linked ones are not"
         share = math.floor(1000 * self.share) / 10  # 100 % is said where nothing is missing
+        if self.rendered or self.unrendered:
+            rendered = "1 page was rendered" if self.rendered == 1 else f"{self.rendered:,} pages were rendered"
+            others = f" ({self.unrendered:,} with scripts were not)" if self.unrendered else ""
+            said = f", {rendered}{others}{said}"
         return f"{recorded}{failed}, {missing} ({share:.1f}%){said}"
 
 
@@ -98,8 +108,8 @@ class RecordedSite:
 
     Columns have shape (n_urls,), and tell what each URL answered first. Where URLs answered otherwise later, each of
     these answers has a number too, behind those of the URLs (:meth:`at`), by which its links, headers and body are
-    asked for, and at which its values stand in :attr:`answers`. Pickled by its path, so that other processes open it
-    again.
+    asked for, and at which its values stand in :attr:`answers`. So has what a browser showed of a page
+    (:attr:`renderings`). Pickled by its path, so that other processes open it again.
 
     Parameters
     ----------
@@ -120,9 +130,10 @@ class RecordedSite:
             self.meta: dict[str, Any] = {
                 name: json.loads(value) for name, value in self._database.execute("SELECT name, value FROM meta")
             }
-            version = self._database.execute("PRAGMA user_version").fetchone()[0]
             #: Whether URLs may have several answers, each from a time on.
-            self.has_versions: bool = version == WITH_VERSIONS
+            self.has_versions: bool = has_table(self._database, "versions")
+            #: Whether pages may have a second copy, as a browser showed them.
+            self.has_renderings: bool = has_table(self._database, "renderings")
             self._read_pages()
             self._read_links()
             #: Numbers of the URLs where a crawl of it starts.
@@ -201,7 +212,7 @@ class RecordedSite:
     def texts(self, page: int, links: NDArray[np.int64]) -> list[tuple[str, str]]:
         """Return anchor and context of some links of an answer, by their places in the columns."""
         positions = (links - self._starts[page]).tolist()
-        table, source = ("links", page) if page < self.n_urls else ("version_links", page - self.n_urls)
+        table, source = self._table_of(page, _LINKS)
         with reading(self.path):
             rows = self._database.execute(
                 f"SELECT position, a.text, c.text FROM {table} JOIN texts a ON a.id = anchor JOIN texts c ON c.id = "  # noqa: S608
@@ -258,12 +269,20 @@ class RecordedSite:
 
     def _row(self, columns: str, answer: int, joined: str = "") -> tuple[Any, ...]:
         """Return columns of an answer."""
-        table, number = ("pages", answer) if answer < self.n_urls else ("versions", answer - self.n_urls)
+        table, number = self._table_of(answer, _ANSWERS)
         row: tuple[Any, ...] = self._database.execute(
             f"SELECT {columns} FROM {table} {joined} WHERE {table}.id = ?",  # noqa: S608 (constants)
             (number,),
         ).fetchone()
         return row
+
+    def _table_of(self, answer: int, tables: tuple[str, str, str]) -> tuple[str, int]:
+        """Return in which of the tables of URLs, versions and renderings an answer is, and its number there."""
+        if answer < self.n_urls:
+            return tables[0], answer
+        if answer < self._first_rendering:
+            return tables[1], answer - self.n_urls
+        return tables[2], answer - self._first_rendering
 
     def with_extension(self, extensions: Collection[str]) -> NDArray[np.bool_]:
         """Return which URLs have one of these extensions (lower case, without the dot)."""
@@ -276,7 +295,10 @@ class RecordedSite:
         """Say how much of the site the recording holds."""
         recorded = int(np.count_nonzero(self.recorded))
         failed = int(np.count_nonzero(self.recorded & (self.status == 0)))
-        return Completeness(recorded, self.n_urls - recorded, failed, bool(self.meta.get("finished")))
+        return Completeness(
+            recorded, self.n_urls - recorded, failed, bool(self.meta.get("finished")), len(self.renderings),
+            len(self.unrendered),
+        )  # fmt: skip
 
     def close(self) -> None:
         """Close the file. Idempotent."""
@@ -287,12 +309,13 @@ class RecordedSite:
         if [page for page, _, _ in rows] != list(range(len(rows))):
             raise ValueError("pages are missing")
         self.urls: list[str] = [url for _, url, _ in rows]
-        #: The columns of all answers: those of the URLs as they were first, and behind them those of later versions.
-        self.answers = read_columns(self._database, has_versions=self.has_versions)
+        #: The columns of all answers: those of the URLs as they were first, behind them those of later versions, and
+        #: behind these those of renderings.
+        self.answers = read_columns(self._database, has_versions=self.has_versions, has_renderings=self.has_renderings)
         redirect = self.answers.redirect
         if len(redirect) and not -1 <= redirect.min() <= redirect.max() < self.n_urls:
             raise ValueError("a page redirects to one that is not there")
-        first = self.answers.first(self.n_urls) if self.has_versions else self.answers
+        first = self.answers.first(self.n_urls) if len(redirect) > self.n_urls else self.answers
         #: HTTP status; 0 where there was no response.
         self.status: NDArray[np.int16] = first.status
         #: Why there was no response, by URL number.
@@ -313,15 +336,25 @@ class RecordedSite:
         #: Equal for equal bodies; 0 where there was none.
         self.digest: NDArray[np.int64] = first.digest
         self._histories = read_histories(self._database, self.n_urls) if self.has_versions else None
+        self._first_rendering = len(redirect)
+        #: What a browser showed, by page, and what that took.
+        self.renderings: dict[int, Shown] = {}
+        #: Pages with scripts that no browser was to show, in a recording that has such copies.
+        self.unrendered: frozenset[int] = frozenset()
+        if self.has_renderings:
+            self._first_rendering -= rows_of(self._database, "renderings")
+            self.renderings, self.unrendered = read_renderings(self._database, self._first_rendering, self.n_urls)
 
     def _read_links(self) -> None:
         self._starts, targets, texts = read_links(self._database, self.n_urls)
-        if self.has_versions:
-            n_versions = len(self.answers.mimes) - self.n_urls
-            starts, more, paths = read_links(self._database, n_versions, self.n_urls, table="version_links")
-            self._starts = np.concatenate([self._starts, len(targets) + starts[1:]])
-            targets, texts = np.concatenate([targets, more]), np.concatenate([texts, paths])
-        #: Number of the URL that each link leads to, shape (n_links,); the links of later versions stand at the end.
+        ends = (self.n_urls, self._first_rendering, len(self.answers.mimes))
+        for table, there, n in zip(_LINKS[1:], (self.has_versions, self.has_renderings), np.diff(ends), strict=True):
+            if there:
+                starts, more, paths = read_links(self._database, int(n), self.n_urls, table=table)
+                self._starts = np.concatenate([self._starts, len(targets) + starts[1:]])
+                targets, texts = np.concatenate([targets, more]), np.concatenate([texts, paths])
+        #: Number of the URL that each link leads to, shape (n_links,); the links of later versions, and behind them
+        #: those of renderings, stand at the end.
         self.targets: NDArray[np.int32] = targets
         last = self._database.execute("SELECT coalesce(max(id), 0) FROM texts").fetchone()[0]
         if texts.max(initial=0) > last:
@@ -403,13 +436,23 @@ def open_recording(path: Path, *, writable: bool) -> sqlite3.Connection:
     if application != APPLICATION:
         database.close()
         raise RecordingError(f"{path} is not a recorded site: make one with scrapy focus-record")
-    if version not in (FORMAT, WITH_VERSIONS):
+    if not FORMAT <= version <= WITH_RENDERINGS:
         database.close()
         raise RecordingError(
-            f"{path} has format {version}, and this version of scrapy_focus reads the formats {FORMAT} and "
-            f"{WITH_VERSIONS}: record the site again, or use the version that it was made with"
+            f"{path} has format {version}, and this version of scrapy_focus reads the formats {FORMAT} to "
+            f"{WITH_RENDERINGS}: record the site again, or use the version that it was made with"
         )
     return database
+
+
+def has_table(database: sqlite3.Connection, name: str) -> bool:
+    """Whether a recording has a table that not all have."""
+    return database.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (name,)).fetchone() is not None
+
+
+def rows_of(database: sqlite3.Connection, table: str, where: str = "1") -> int:
+    """Return how many rows of a table are so."""
+    return int(database.execute(f"SELECT count(*) FROM {table} WHERE {where}").fetchone()[0])  # noqa: S608 (constants)
 
 
 def roots_of(path: Path) -> list[str]:

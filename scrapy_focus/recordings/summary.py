@@ -54,6 +54,7 @@ def describe(path: Path) -> str:
         ("URLs", ", ".join(f"{count:,} {kind}" for kind, count in kinds.items() if count) or "none"),
         ("links", f"{len(site.targets):,}"),
         *([("versions", _versions(site))] if site.has_versions else []),
+        *([("rendered", _renderings(site))] if site.has_renderings else []),
         ("deepest", f"{int(site.depth.max())} clicks" if site.meta.get("finished") else "known when it is finished"),
         ("checksums", "there, --verify looks at them" if SUMS in site.meta else "none"),
         ("file", f"{path.stat().st_size / 1e6:,.1f} MB"),
@@ -72,7 +73,20 @@ def describe(path: Path) -> str:
 
 def _versions(site: RecordedSite) -> str:
     first, last = (f"{datetime.fromtimestamp(time, UTC):%Y-%m-%d %H:%M:%S}" for time in (site.begin, site.end))
-    return f"{len(site.answers.mimes) - site.n_urls:,} later ones, from {first} to {last} UTC"
+    later = len(site.answers.mimes) - site.n_urls - len(site.renderings) - len(site.unrendered)
+    return f"{later:,} later ones, from {first} to {last} UTC"
+
+
+def _renderings(site: RecordedSite) -> str:
+    shown = site.renderings.values()
+    failed = sum(not site.answers.status[each.answer] for each in shown)
+    assets = {asset for each in shown for asset in each.assets}
+    requests = sum(each.requests for each in shown)
+    received = sum(each.received for each in shown) + sum(size for _, size in assets)
+    said = [f"{len(shown):,} pages, by {requests + len(assets):,} requests besides, {received / 1e6:,.1f} MB in all"]
+    said += [f"{failed:,} failed"] if failed else []
+    said += [f"{len(site.unrendered):,} with scripts were left"] if site.unrendered else []
+    return "; ".join(said)
 
 
 def explain_roots(path: Path) -> str:

@@ -124,11 +124,13 @@ class Histories:
         return list(zip(self._since[page], self._answers[page], strict=True))
 
 
-def read_columns(database: sqlite3.Connection, *, has_versions: bool) -> Columns:
-    """Return the columns of all answers, those of the pages before those of their versions."""
+def read_columns(database: sqlite3.Connection, *, has_versions: bool, has_renderings: bool) -> Columns:
+    """Return the columns of all answers: those of the pages, of their versions, of their renderings."""
     rows = database.execute(f"SELECT {_ANSWER} FROM pages ORDER BY id").fetchall()  # noqa: S608 (a constant)
     if has_versions:
         rows += database.execute(f"SELECT {_ANSWER} FROM versions ORDER BY id").fetchall()  # noqa: S608
+    if has_renderings:
+        rows += database.execute(f"SELECT {_ANSWER} FROM renderings ORDER BY id").fetchall()  # noqa: S608
     columns: list[tuple[Any, ...]] = list(zip(*rows, strict=True)) or [()] * 8
     status, error, mime, size, seconds, redirect, header_size, digest = columns
     return Columns(

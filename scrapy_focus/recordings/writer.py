@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -30,15 +30,20 @@ from scrapy_focus.recordings.format import (
     APPLICATION,
     FORMAT,
     SCHEMA,
+    WITH_RENDERINGS,
     WITH_VERSIONS,
     Completeness,
+    has_table,
     open_recording,
     reading,
+    rows_of,
 )
 from scrapy_focus.recordings.graph import depths, read_links
-from scrapy_focus.recordings.html import Content, first_pages, is_page, mime_of, read_page, redirect_of
+from scrapy_focus.recordings.html import Content, decode, first_pages, is_page, mime_of, read_page, redirect_of
+from scrapy_focus.recordings.renderings import SCHEMA as RENDERINGS
 from scrapy_focus.recordings.versions import SCHEMA as VERSIONS
 from scrapy_focus.web.listings import beginning, listing_of
+from scrapy_focus.web.scripts import has_scripts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -55,11 +60,13 @@ _MEMORY = 64 * 1024  # KiB of the database that are kept in memory
 _CACHED = 200_000  # strings whose number is kept in memory
 _LARGEST = (1 << 63) - 1  # bytes that SQLite can write down; headers lie
 _NOWHERE = -1  # the number of a URL that is not on the site
-_UPDATE = """
-UPDATE pages SET status = :status, error = :error, mime = :mime, size = :size, seconds = :seconds, redirect = :redirect,
-    headers = :headers, header_size = :header_size, digest = :digest, body = :body
-WHERE id = :page
+_UNRENDERED = "status IS NULL AND error IS NULL"
+_VALUES = """
+status = :status, error = :error, mime = :mime, size = :size, seconds = :seconds, redirect = :redirect,
+headers = :headers, header_size = :header_size, digest = :digest, body = :body
 """
+_UPDATE = f"UPDATE pages SET {_VALUES} WHERE id = :page"  # noqa: S608 (constants, as below)
+_RENDERED = f"UPDATE renderings SET {_VALUES}, requests = :requests, received = :received WHERE id = :number"  # noqa: S608
 _INSERT = """
 INSERT INTO versions (
     id, page, since, status, error, mime, size, seconds, redirect, headers, header_size, digest, body
@@ -87,6 +94,29 @@ class Answer:
     since: float | None = None  # seconds since the epoch from which it answered so; None: always, as far as one knows
 
 
+class Asset(NamedTuple):
+    """A script or style sheet that a crawl keeps for all pages that need it."""
+
+    url: str
+    size: int  # bytes of the network
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rendering:
+    """How a browser showed a page when its scripts were done, and what that took."""
+
+    url: str  # of the page
+    status: int | None = None  # HTTP status; None: it was not shown, see error
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""  # the document as shown
+    shown_at: str = ""  # the URL that scripts led to, by which links are read; "": that of the page
+    error: str = ""  # why it was not shown
+    seconds: float = 0.0  # that it took; 0: unknown
+    requests: int = 0  # that went out besides the page's own, those for assets left out
+    received: int = 0  # bytes of the network for the page and these, headers and bodies
+    assets: Sequence[Asset] = ()  # each once
+
+
 class SiteWriter:
     """Writes a recorded site, or goes on with one. Use it as a context manager; :meth:`finish` ends a recording.
 
@@ -100,6 +130,8 @@ class SiteWriter:
     bodies
         Keep the bodies of pages, sitemaps and feeds, compressed, for goals that read their text. A recording that is
         there goes on as it was begun.
+    renderings
+        Note which pages have scripts, so that a browser can show them (:meth:`unrendered`). Likewise.
     source
         What the recording is made from, in a few words.
 
@@ -107,12 +139,21 @@ class SiteWriter:
     ------
     RecordingError
         If the file cannot be written, or holds a recording of another format, with other roots, or without the bodies
-        that are to be kept.
+        or renderings that are to be kept.
     """
 
-    def __init__(self, path: str | Path, *, roots: Sequence[str], bodies: bool = False, source: str = "") -> None:
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        roots: Sequence[str],
+        bodies: bool = False,
+        renderings: bool = False,
+        source: str = "",
+    ) -> None:
         self.path = Path(path)
         self.bodies = bodies
+        self.renderings = renderings
         self.added = 0
         self._texts = _Cache()
         self._numbers = _Cache()
@@ -124,6 +165,7 @@ class SiteWriter:
             self._database = open_recording(self.path, writable=True)
             with self._writing():
                 known, kept = self._meta("roots") or [], bool(self._meta("bodies"))
+                rendered = has_table(self._database, "renderings")
             if first_pages(known).keys() != spelled.keys():
                 self._database.close()
                 raise RecordingError(
@@ -135,7 +177,12 @@ class SiteWriter:
                 raise RecordingError(
                     f"{self.path} was begun without bodies: go on without them, or write to another file"
                 )
-            self.bodies = kept
+            if renderings and not rendered:
+                self._database.close()
+                raise RecordingError(
+                    f"{self.path} was begun without renderings: go on without them, or write to another file"
+                )
+            self.bodies, self.renderings = kept, rendered
         else:
             self._database = self._create(self.roots, source)
         self._version = -1  # of the file, which changes when another process writes to it
@@ -153,28 +200,36 @@ class SiteWriter:
     ) -> None:
         self.close()
 
-    def add(self, answer: Answer) -> None:
-        """Record what a URL answered. Of a URL that was recorded before, the first answer stays; one elsewhere is left
-        out.
+    def add(self, answer: Answer | Rendering) -> None:
+        """Record what a URL answered, or how a browser showed it. Of a URL that was recorded before, the first answer
+        stays; one elsewhere is left out.
 
         An answer with ``since`` is a version: it holds from that time until the next version of its URL. A URL may
         have any number of them, in any order; of two with the same time, the first stays. The first that is added may
         be without ``since``, and then held before the others. Where it has a ``since``, the URL answered 404 before.
 
+        A page may be shown before it answers, or without having scripts.
+
         Raises
         ------
         RecordingError
             If it cannot be written, because the disk is full, say. What was committed before stays readable. Also if
-            ``since`` is no number.
+            ``since`` is no number, or the recording has no renderings.
         """
-        if answer.since is not None and not math.isfinite(answer.since):
+        if isinstance(answer, Rendering):
+            if not self.renderings:
+                raise RecordingError(f"{self.path} was begun without renderings: write to another file, with them")
+        elif answer.since is not None and not math.isfinite(answer.since):
             raise RecordingError(
                 f"{answer.url} has an answer since {answer.since}; a version is given the time from which it holds, in "
                 "seconds since the epoch"
             )
         with self._writing():
             self._begin()
-            self._add(answer)
+            if isinstance(answer, Rendering):
+                self._add_rendering(answer)
+            else:
+                self._add(answer)
             self.added += 1
             if monotonic() - self._committed > _SECONDS:
                 self._commit(patience=0)
@@ -205,14 +260,41 @@ class SiteWriter:
 
     def missing(self) -> Iterator[str]:
         """Yield the URLs that are linked and not recorded, those found first first. It sees what is added meanwhile."""
+        return self._yield_urls(
+            "SELECT id, url FROM pages WHERE id > ? AND status IS NULL AND error IS NULL ORDER BY id LIMIT 1000"
+        )
+
+    def unrendered(self) -> Iterator[str]:
+        """Yield the pages with scripts that no browser was to show so far, likewise."""
+        if not self.renderings:
+            return iter(())
+        return self._yield_urls(
+            "SELECT renderings.id, url FROM renderings JOIN pages ON pages.id = page WHERE renderings.id > ? AND "
+            "renderings.status IS NULL AND renderings.error IS NULL ORDER BY renderings.id LIMIT 1000"
+        )
+
+    def is_rendered(self, url: str) -> bool:
+        """Whether a browser was to show a page."""
+        if not self.renderings:
+            return False
+        try:
+            canonical = canonicalize_url(url)
+        except ValueError:
+            return False
+        with reading(self.path):
+            return bool(
+                self._database.execute(
+                    "SELECT 1 FROM renderings JOIN pages ON pages.id = page WHERE canonical = ? AND "
+                    "(renderings.status IS NOT NULL OR renderings.error IS NOT NULL)",
+                    (canonical,),
+                ).fetchone()
+            )
+
+    def _yield_urls(self, question: str) -> Iterator[str]:
         last = -1
         while True:
             with reading(self.path):
-                rows = self._database.execute(
-                    "SELECT id, url FROM pages WHERE id > ? AND status IS NULL AND error IS NULL ORDER BY id LIMIT "
-                    "1000",
-                    (last,),
-                ).fetchall()
+                rows = self._database.execute(question, (last,)).fetchall()
             if not rows:
                 return
             yield from (url for _, url in rows)
@@ -234,7 +316,9 @@ class SiteWriter:
                 "SELECT (SELECT count(*) FROM pages WHERE status IS NULL AND error IS NULL), "
                 "(SELECT count(*) FROM pages WHERE error IS NOT NULL)"
             ).fetchone()
-            return Completeness(self._n_pages - missing, missing, failed, bool(self._meta("finished")))
+            left = rows_of(self._database, "renderings", _UNRENDERED) if self.renderings else 0
+            rendered = rows_of(self._database, "renderings") - left if self.renderings else 0
+            return Completeness(self._n_pages - missing, missing, failed, bool(self._meta("finished")), rendered, left)
 
     def close(self) -> None:
         """Write what is left, with checksums of all, and close the file. Idempotent."""
@@ -258,6 +342,9 @@ class SiteWriter:
                 self._database.execute(f"PRAGMA application_id = {APPLICATION}")
                 self._database.execute(f"PRAGMA user_version = {FORMAT}")
                 self._database.executescript(SCHEMA)
+                if self.renderings:
+                    self._database.executescript(RENDERINGS)
+                    self._database.execute(f"PRAGMA user_version = {WITH_RENDERINGS}")
                 self._database.execute("INSERT INTO texts VALUES (0, '')")
                 self._n_pages = 0
                 self._set_meta(roots=roots, source=source, bodies=self.bodies)
@@ -302,25 +389,14 @@ class SiteWriter:
         is_known = status is not None or error is not None
         if is_known and (answer.since is None or self._is_version(page, answer.since)):
             return
-        headers = {name: value.encode(errors="replace").decode() for name, value in answer.headers.items()}
-        mime, body = mime_of(headers), answer.body
-        html = answer.status is not None and is_page(mime, body)
-        content = read_page(answer.url, headers, body) if html else Content([], "")
+        headers = _clean(answer.headers)
+        html = answer.status is not None and is_page(mime_of(headers), answer.body)
+        content = read_page(answer.url, headers, answer.body) if html else Content([], "")
         came = answer.status is not None and 200 <= answer.status < 300
         well = html and came
-        kept = self.bodies and (well or (came and listing_of(beginning(body)) in ("sitemap", "feed")))
-        values = {
-            "status": answer.status,
-            "error": (answer.error or "failure: unknown") if answer.status is None else None,
-            "mime": mime,
-            "size": len(body) if answer.size is None else min(answer.size, _LARGEST),
-            "seconds": answer.seconds,
-            "redirect": self._redirect(answer, headers, content),
-            "headers": self._find_text(json.dumps(headers, sort_keys=True, ensure_ascii=False) if headers else ""),
-            "header_size": sum(len(name) + len(value) + 4 for name, value in headers.items()),  # ": ", end of line
-            "digest": blake2b(body, digest_size=8).digest() if body or not answer.size else None,
-            "body": zlib.compress(body, 6) if kept else None,
-        }
+        kept = self.bodies and (well or (came and listing_of(beginning(answer.body)) in ("sitemap", "feed")))
+        size = len(answer.body) if answer.size is None else answer.size
+        values = self._values(answer, headers, content, size=size, keep=kept)
         if answer.since is not None:
             self._keep_versions()
         if is_known:
@@ -333,6 +409,57 @@ class SiteWriter:
                 self._database.execute("INSERT INTO begins VALUES (?, ?)", (page, answer.since))
         if well:
             self._add_links(source, content.links, "version_links" if is_known else "links")
+            if self.renderings and not is_known and _runs_scripts(headers, answer.body):
+                self._rendering_of(page)
+
+    def _add_rendering(self, rendering: Rendering) -> None:
+        page = self._number(rendering.url)
+        if page == _NOWHERE:
+            return
+        number, is_open = self._rendering_of(page)
+        if not is_open:
+            return
+        headers = _clean(rendering.headers)
+        well = rendering.status is not None and 200 <= rendering.status < 300
+        well = well and is_page(mime_of(headers), rendering.body)
+        content = read_page(rendering.shown_at or rendering.url, headers, rendering.body) if well else Content([], "")
+        values = self._values(rendering, headers, content, size=len(rendering.body), keep=self.bodies and well)
+        took = {"requests": rendering.requests, "received": rendering.received}
+        self._database.execute(_RENDERED, {"number": number, **values, **took})
+        self._add_links(number, content.links, "rendering_links")
+        self._database.executemany(
+            "INSERT OR IGNORE INTO assets VALUES (?, ?, ?)",
+            [(number, self._find_text(asset.url), asset.size) for asset in rendering.assets],
+        )
+
+    def _rendering_of(self, page: int) -> tuple[int, bool]:
+        """Return the number of the rendering of a page, a new one if there is none, and whether it is still to come."""
+        database = self._database
+        row = database.execute(f"SELECT id, {_UNRENDERED} FROM renderings WHERE page = ?", (page,)).fetchone()  # noqa: S608
+        if row is not None:
+            return int(row[0]), bool(row[1])
+        added = database.execute(
+            "INSERT INTO renderings (id, page) SELECT coalesce(max(id) + 1, 0), ? FROM renderings", (page,)
+        )
+        return added.lastrowid or 0, True
+
+    def _values(
+        self, answer: Answer | Rendering, headers: Mapping[str, str], content: Content, *, size: int, keep: bool
+    ) -> dict[str, Any]:
+        """Return the columns that answers of all kinds have."""
+        is_empty = not answer.body and size > 0  # its body was not downloaded
+        return {
+            "status": answer.status,
+            "error": (answer.error or "failure: unknown") if answer.status is None else None,
+            "mime": mime_of(headers),
+            "size": min(size, _LARGEST),
+            "seconds": answer.seconds,
+            "redirect": self._redirect(answer, headers, content),
+            "headers": self._find_text(json.dumps(headers, sort_keys=True, ensure_ascii=False) if headers else ""),
+            "header_size": sum(len(name) + len(value) + 4 for name, value in headers.items()),  # ": ", end of line
+            "digest": None if is_empty else blake2b(answer.body, digest_size=8).digest(),
+            "body": zlib.compress(answer.body, 6) if keep else None,
+        }
 
     def _keep_versions(self) -> None:
         """Have the tables of versions, which most recordings have not."""
@@ -340,11 +467,12 @@ class SiteWriter:
             return
         for statement in VERSIONS.split(";\n"):  # executescript would commit
             self._database.execute(statement)
-        self._database.execute(f"PRAGMA user_version = {WITH_VERSIONS}")
+        if not self.renderings:
+            self._database.execute(f"PRAGMA user_version = {WITH_VERSIONS}")
 
     @property
     def _has_versions(self) -> bool:
-        return bool(self._database.execute("PRAGMA user_version").fetchone()[0] == WITH_VERSIONS)
+        return has_table(self._database, "versions")
 
     def _is_version(self, page: int, since: float) -> bool:
         """Whether there is an answer of a URL from that time on."""
@@ -366,7 +494,7 @@ class SiteWriter:
                 rows[target] = (page, len(rows), target, *texts)
         self._database.executemany(f"INSERT INTO {table} VALUES (?, ?, ?, ?, ?, ?)", rows.values())  # noqa: S608
 
-    def _redirect(self, answer: Answer, headers: Mapping[str, str], content: Content) -> int | None:
+    def _redirect(self, answer: Answer | Rendering, headers: Mapping[str, str], content: Content) -> int | None:
         leads = redirect_of(answer.url, answer.status, headers) or content.refresh
         page = self._number(leads) if leads else _NOWHERE
         return None if page == _NOWHERE else page
@@ -418,16 +546,19 @@ class SiteWriter:
     def _all_links(self, n: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         """Return where the links of each page start and lead, those of all its versions."""
         starts, targets, _ = read_links(self._database, n)
-        if not self._has_versions:
+        sources, leads = [np.repeat(np.arange(n), np.diff(starts))], [targets]
+        for table in ("versions", "renderings"):
+            if has_table(self._database, table):
+                rows = self._database.execute(f"SELECT page FROM {table} ORDER BY id").fetchall()  # noqa: S608 (constants)
+                pages = np.array(rows, np.int64).reshape(-1)
+                begins, more, _ = read_links(self._database, len(pages), n, table=f"{table[:-1]}_links")
+                sources.append(np.repeat(pages, np.diff(begins)))
+                leads.append(more)
+        if len(leads) == 1:
             return starts, targets
-        pages = np.array(self._database.execute("SELECT page FROM versions ORDER BY id").fetchall(), np.int64)
-        begins, more, _ = read_links(self._database, len(pages), n, table="version_links")
-        source = np.concatenate(
-            [np.repeat(np.arange(n), np.diff(starts)), np.repeat(pages.reshape(-1), np.diff(begins))]
-        )
+        source = np.concatenate(sources)
         order = np.argsort(source, kind="stable")
-        starts = np.concatenate([[0], np.cumsum(np.bincount(source, minlength=n))])
-        return starts, np.concatenate([targets, more])[order]
+        return np.concatenate([[0], np.cumsum(np.bincount(source, minlength=n))]), np.concatenate(leads)[order]
 
     def _count_pages(self) -> int:
         return int(self._database.execute("SELECT count(*) FROM pages").fetchone()[0])
@@ -469,6 +600,18 @@ class SiteWriter:
                     "safe, and the same command resumes there"
                 )
             raise RecordingError(message) from error
+
+
+def _clean(headers: Mapping[str, str]) -> dict[str, str]:
+    """Return headers as a database takes them."""
+    return {name: value.encode(errors="replace").decode() for name, value in headers.items()}
+
+
+def _runs_scripts(headers: Mapping[str, str], body: bytes) -> bool:
+    try:
+        return has_scripts(decode(body, headers)[0])
+    except (LookupError, UnicodeError):  # it says that it is encoded as what is no encoding of text
+        return False
 
 
 class _Cache(OrderedDict[str, int]):

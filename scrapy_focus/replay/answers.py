@@ -3,12 +3,15 @@
 Redirects are followed unless their URL was had before, failures are tried again, bodies that nobody wants are stopped,
 links that were seen before are dropped: as in ``scheduler.py``, ``inflight.py`` and ``downloadermiddlewares.py`` with
 Scrapy's default middlewares. The tests compare both, request by request.
+
+Where pages have a second copy, a pick may be rendered: it is answered with what a browser showed, and with as many
+requests as that took. Scripts and style sheets that several pages share are asked for once.
 """
 
 from __future__ import annotations
 
 import builtins
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 import numpy as np
 
@@ -24,7 +27,10 @@ if TYPE_CHECKING:
 
     from scrapy_focus.core.types import Pick
     from scrapy_focus.recordings.format import RecordedSite
+    from scrapy_focus.recordings.renderings import Shown
 
+#: Which pages a browser shows, as ``FOCUS_RENDER``: none, those that the policy asks for, or all with scripts.
+Render: TypeAlias = Literal["never", "learn", "always"]
 #: Statuses after which Scrapy asks again, its ``RETRY_HTTP_CODES``.
 RETRIED = frozenset({500, 502, 503, 504, 522, 524, 408, 429})
 _UNSENT = ("failure: CannotResolveHostError", "failure: DownloadConnectionRefusedError")  # nothing left this machine
@@ -40,7 +46,7 @@ class Items(Protocol):
 
     def __call__(self, site: RecordedSite) -> Callable[[int], float]:
         """Start a crawl, and return what tells the number of items of an answer, by its number: that of the URL, or of
-        one that the URL gave later.
+        one that the URL gave later, or that a browser showed.
         """
 
 
@@ -66,7 +72,9 @@ class Flight:
         "all_received",
         "also",
         "answer",
+        "besides",
         "changed",
+        "coming",
         "error",
         "final",
         "hops",
@@ -77,6 +85,7 @@ class Flight:
         "pick",
         "received",
         "requests",
+        "shown",
         "since",
         "tries",
     )
@@ -98,11 +107,19 @@ class Flight:
         self.leads_to = -1  # one that was seen before, to which it was redirected last
         self.changed: bool | None = None  # whether the page is another one than at its last visit
         self.is_told = False  # whether that was answered with 304
+        self.shown = -1  # the URL whose page a browser has
+        self.besides: list[int] = []  # bytes of the answers to what it still has to ask for on behalf of that
+        self.coming: list[int] = []  # of those that it asked for, and that are not there
 
     @property
     def is_head(self) -> bool:
         """Whether it is only looked at."""
         return self.pick.method == "HEAD"
+
+    @property
+    def is_rendering(self) -> bool:
+        """Whether its page was fetched before, and is to be rendered."""
+        return self.pick.method == "RENDER"
 
     def end(self, error: str = "", *, final: int = -1, answer: int = -1) -> None:
         """Nothing more goes out for it."""
@@ -127,6 +144,8 @@ class Answers:
         As of the :class:`~scrapy_focus.Policy` of the crawl.
     knows
         What the crawl knows about keys, where pages are fetched again.
+    render
+        Which pages a browser shows, where the recording has both copies.
     """
 
     def __init__(
@@ -141,8 +160,10 @@ class Answers:
         reads_page: bool,
         wants_known: bool,
         knows: Callable[[Sequence[int]], Sequence[State]] | None = None,
+        render: Render = "learn",
     ) -> None:
         self.site = site
+        self.render = render
         self.retries = retries
         self.blocked = blocked
         self.wanted = wanted
@@ -154,6 +175,8 @@ class Answers:
         self._wants_known = wants_known
         self._knows = knows
         self._known = None if knows is None else Known(site)
+        self._kept: set[int] = set()  # scripts and style sheets that were asked for
+        self._gave: dict[int, float] = {}  # items of plain pages that may be rendered
 
     def roots(self) -> list[Link]:
         """Return the links that a crawl starts with."""
@@ -184,6 +207,12 @@ class Answers:
         if not columns.recorded[answer]:
             flight.end("unrecorded")
             return 0
+        if self._is_rendered(flight) and answer == page:
+            if (shown := site.renderings.get(page)) is not None:
+                return self._show(flight, shown)
+            if page in site.unrendered:
+                flight.end("unrecorded")
+                return 0
         status, size, redirect = int(columns.status[answer]), int(columns.size[answer]), int(columns.redirect[answer])
         if not status:
             return self._fail(flight, columns.errors.get(answer, "failure: unknown"))
@@ -201,7 +230,7 @@ class Answers:
             flight.end("mime_stop")
         else:
             flight.end(final=page, answer=answer)
-            if self._known is not None and not flight.is_head and 200 <= status < 300:
+            if self._known is not None and flight.pick.method == "GET" and 200 <= status < 300:
                 flight.changed = self._known.changed(flight.pick.key, answer)
                 flight.is_told = flight.changed is False and self._known.can_tell(answer)
         return int(columns.header_size[answer]) + (0 if flight.is_head or flight.is_told else size)
@@ -226,11 +255,12 @@ class Answers:
         well = 200 <= status < 300
         outcome = Outcome(
             pick=pick, status=status, mime=columns.mimes[answer], size=int(columns.size[answer]), seconds=seconds,
-            items=self._items(answer) if well and not flight.is_head and flight.changed is not False else 0.0,
+            items=self._items_of(flight) if well and not flight.is_head and flight.changed is not False else 0.0,
             error="" if well or flight.is_head else "http_error", also=tuple(flight.also), payload=payload,
             changed=flight.changed, page=RecordedPage(self.site, page, answer),
+            scripted=well and answer == page and self.render == "learn" and page in self.site.renderings,
         )  # fmt: skip
-        if self._known is None or flight.is_head:
+        if self._known is None or pick.method != "GET":
             return outcome
         if flight.is_told:
             outcome = outcome._replace(status=_NOT_MODIFIED, size=0, page=None)
@@ -260,6 +290,38 @@ class Answers:
             )
         ]
 
+    def _is_rendered(self, flight: Flight) -> bool:
+        """Whether a browser asks for the page of a pick."""
+        if self.render == "always":
+            return not flight.is_head
+        return flight.is_rendering and self.render == "learn"
+
+    def _show(self, flight: Flight, shown: Shown) -> int:
+        """A browser has the page: note what it asks for besides, and return the bytes of the page itself."""
+        site, page = self.site, flight.out
+        flight.shown = page
+        if site.answers.status[shown.answer]:
+            flight.end(final=page, answer=shown.answer)
+        else:
+            flight.end("browser")
+        kept = [(asset, size) for asset, size in shown.assets if asset not in self._kept]
+        self._kept.update(asset for asset, _ in kept)
+        itself = shown.received
+        if shown.requests:
+            itself = min(itself, int(site.answers.header_size[page]) + int(site.answers.size[page]))
+            flight.besides = [shown.received - itself] + [0] * (shown.requests - 1)
+        flight.besides += [size for _, size in kept]
+        return itself
+
+    def _items_of(self, flight: Flight) -> float:
+        """Return the items of a page; those that its plain copy gave in this crawl do not come again."""
+        items = self._items(flight.answer)
+        if flight.is_rendering:
+            return max(0.0, items - self._gave.get(flight.final, 0.0))
+        if flight.final in self.site.renderings:
+            self._gave[flight.final] = items
+        return items
+
     def forget(self, links: Sequence[Link]) -> None:
         """The policy left these links as they were: it is to be given the next ones to their URLs."""
         pages = [link.key for link in links]
@@ -278,6 +340,8 @@ class Answers:
         flight.hops += 1
         if flight.hops > _REDIRECTS:
             flight.end("ignored")
+        elif self._is_rendered(flight):  # the browser follows it
+            flight.page = target
         elif not flight.is_head and self._had[target] and not self._leads_back(flight, target):
             flight.end("redirect_seen")
             flight.leads_to = target

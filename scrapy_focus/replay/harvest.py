@@ -30,15 +30,15 @@ class Exhaustive:
 class Harvest:
     """The course of one crawl. Arrays have shape (n_requests + 1,): entry ``k`` is what was there after ``k`` requests.
 
-    A request is each GET or HEAD that goes out, redirects and retries too. It counts when it is answered. Where a
-    connection cannot be made, it does not count.
+    A request is each GET or HEAD that goes out, redirects and retries too, and whatever a browser asks for on behalf of
+    a page. It counts when it is answered. Where a connection cannot be made, it does not count.
     """
 
     found: NDArray[np.float64]  # sum of the rewards; starts with 0
     target_bytes: NDArray[np.int64]  # received for what is worth something, headers and bodies
     other_bytes: NDArray[np.int64]  # received for everything else, HEADs too
     seconds: NDArray[np.float64]  # simulated
-    pages: NDArray[np.int64]  # the URL that each request asked for, by its number on the site; starts with -1
+    pages: NDArray[np.int64]  # the URL that each request was for, by its number on the site; starts with -1
     heads: NDArray[np.bool_]  # whether it was a HEAD
     rewards: NDArray[np.float64]  # what that request was worth
     hosts: NDArray[np.int64]  # hosts with something that is worth something, so far

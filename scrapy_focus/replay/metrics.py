@@ -260,7 +260,8 @@ METRICS: Mapping[str, Metric[Harvest]] = MappingProxyType({
     "found": Metric("Found", "worth", "more", "What was found in all.", lambda harvest: harvest.found[-1]),
     "found_share": Metric("Share found", "0 to 1", "more", "Share found of all that there is.", found_share),
     "requests": Metric(
-        "Requests", "requests", "less", "GET and HEAD requests that were answered, redirects and retries too.",
+        "Requests", "requests", "less",
+        "GET and HEAD requests that were answered, redirects, retries and those of a browser too.",
         lambda harvest: harvest.requests,
     ),
     "bytes": Metric(

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from scrapy_focus.core.policy import Policy
     from scrapy_focus.core.stop import StopRule
     from scrapy_focus.core.types import Link, Pick
-    from scrapy_focus.replay.answers import Items
+    from scrapy_focus.replay.answers import Items, Render
     from scrapy_focus.replay.latency import Latency
 
 
@@ -77,6 +77,7 @@ def simulate(
     frontier: MakeFrontier = memory_frontier,
     log: EventLog | None = None,
     truth: SiteTruth | None = None,
+    render: Render = "learn",
 ) -> Harvest:
     """Crawl a recorded site, and return what was found when.
 
@@ -124,6 +125,9 @@ def simulate(
     truth
         What is known of the whole site, where several simulations share it: made of the same recording, with an equal
         goal, and the same ``ignored``, ``items``, ``retries`` and ``blocked_mimes``.
+    render
+        As ``FOCUS_RENDER``: which pages a browser shows, where the recording has what one showed. With ``"learn"``,
+        those that the policy asks for; with ``"always"``, all with scripts, in place of their plain copies.
 
     Raises
     ------
@@ -148,6 +152,11 @@ def simulate(
     Where URLs of the recording have several versions, the clock begins when the first of these does, and each answers
     with the version of that time. The totals that a crawl is compared with are those of the versions that were first.
     Elsewhere the clock begins at 0.
+
+    A page that a browser shows costs the requests and bytes that it took when the site was recorded, all of which
+    count. Scripts and style sheets that pages share are asked for once in a crawl. What a browser asks for besides the
+    page leaves when the page is there, all at once. A page with scripts that was never rendered ends as
+    ``unrecorded`` where a browser is to show it; one without is the same in a browser.
 
     A page that is as it was at its last visit has no links and no items then. It costs no body where its headers have
     an ``ETag`` or a ``Last-Modified``: the server is taken to be right, and always asked.
@@ -185,7 +194,7 @@ def simulate(
     answers = Answers(
         site, ignored=ignored, items=items, retries=retries, blocked=blocked_mimes, wanted=wanted,
         reads_page=policy.reads_page, wants_known=bool(policy.wants_known) or policy.can("know"),
-        knows=crawl.knows if crawl.comes_back else None,
+        knows=crawl.knows if crawl.comes_back else None, render=render,
     )  # fmt: skip
     network = np.random.default_rng(None if seed is None else [seed, 1])
     rule = most_out if policy.can("learn") else None
@@ -324,7 +333,9 @@ class _Run:
         if flight.out >= 0:
             self._receive(flight)
         page = self.answers.next_request(flight)
-        if page < 0:
+        if page < 0 and flight.besides:
+            self._ask_besides(flight)
+        elif page < 0:
             self._conclude(flight)
         elif flight.requests and not flight.is_head and self.crawl.finished():
             self._held.append(flight)
@@ -335,6 +346,19 @@ class _Run:
         else:
             self._release(flight.pick)
 
+    def _ask_besides(self, flight: Flight) -> None:
+        """Send what a browser asks for on behalf of a page, as far as the budget allows it; the rest is refused."""
+        asked, flight.besides = flight.besides, []
+        flight.coming = [] if self.crawl.finished() else [size for size in asked if self.crawl.sent()]
+        self.counts["browser/requests"] += len(flight.coming)
+        self.counts["browser/refused/budget"] += len(asked) - len(flight.coming)
+        if not flight.coming:
+            self._conclude(flight)
+            return
+        flight.out = flight.shown
+        flight.requests += len(flight.coming)
+        heapq.heappush(self._waiting, (self.clock.now + self._seconds(flight.out), next(self._order), flight))
+
     def _seconds(self, page: int) -> float:
         seconds = self.latency(page, self.rng)
         if not 0 <= seconds < math.inf:
@@ -344,14 +368,25 @@ class _Run:
         return seconds
 
     def _receive(self, flight: Flight) -> None:
-        received = self.answers.receive(flight, self.clock.now)
-        self.crawl.received(received)
-        if received is not None:
-            self._other_bytes += received
-            flight.received = received
-            flight.all_received += received
-            self._note(flight)
+        if flight.coming:
+            for size in flight.coming:
+                self._came(flight, size)
+            flight.coming = []
+        else:
+            received = self.answers.receive(flight, self.clock.now)
+            if received is None:
+                self.crawl.received(None)
+            else:
+                flight.received = received
+                self._came(flight, received)
         flight.out = -1
+
+    def _came(self, flight: Flight, received: int) -> None:
+        """One request was answered, with so many bytes."""
+        self.crawl.received(received)
+        self._other_bytes += received
+        flight.all_received += received
+        self._note(flight)
 
     def _note(self, flight: Flight) -> None:
         self.rows.append((

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from scrapy_focus.core.goal import Goal
+    from scrapy_focus.core.types import Method
     from scrapy_focus.policies.tagpath.oracles import Kind
     from scrapy_focus.recordings.format import RecordedSite
     from scrapy_focus.replay.answers import Items
@@ -30,7 +31,8 @@ class SiteTruth:
     """What every URL of a recorded site is, as far as links from its roots lead.
 
     Everything is asked for once, breadth-first, by the rules of a simulated crawl. So the totals are what
-    :class:`~scrapy_focus.policies.orderings.BreadthFirst` uses and finds when nothing stops it.
+    :class:`~scrapy_focus.policies.orderings.BreadthFirst` uses and finds when nothing stops it. Where the recording has
+    pages as a browser showed them, these are asked for as well, each after all that waits when its plain copy came.
 
     Parameters
     ----------
@@ -46,7 +48,8 @@ class SiteTruth:
     order
         Numbers of the URLs that are asked for, breadth-first; a redirect is followed at once.
     worth
-        What each URL of the site is worth, shape (n_urls,). What a redirect leads to has the worth.
+        What each URL of the site is worth, shape (n_urls,), both copies of a page together. What a redirect leads to
+        has the worth.
     exhaustive
         What a crawl of the whole site would bring.
 
@@ -100,7 +103,8 @@ class SiteTruth:
     def leads_to(self, key: int) -> NDArray[np.int64]:
         """Return the numbers of the URLs that a page links to, each once and in document order, or a redirect's.
 
-        Shape (n_links,); nothing where no crawl from the roots asks for the URL. What is ignored is left out.
+        Shape (n_links,); nothing where no crawl from the roots asks for the URL. What is ignored is left out, and what
+        only a browser shows.
         """
         if key in self._redirects:
             return np.array([self._redirects[key]], np.int64)
@@ -115,18 +119,18 @@ class SiteTruth:
         hosts = set()
         requests = received = target_bytes = 0
         rewards = 0.0
-        queue = deque(answers.start(answers.roots()))
+        queue: deque[tuple[Link, Method]] = deque((link, "GET") for link in answers.start(answers.roots()))
         while queue:
-            link = queue.popleft()
-            flight = Flight(Pick(0, link.key, link.url, link.host, link.depth, 0, 0.0, None, -1, "GET", b""), 0.0)
+            link, method = queue.popleft()
+            flight = Flight(Pick(0, link.key, link.url, link.host, link.depth, 0, 0.0, None, -1, method, b""), 0.0)
             last = -1
             while (page := answers.next_request(flight)) >= 0:
-                if page != last:
+                if page != last and method == "GET":
                     self.order.append(page)
                 flight.out = last = page
                 if (size := answers.receive(flight)) is not None:
-                    requests += 1
-                    received += size
+                    requests += 1 + len(flight.besides)
+                    received += size + sum(flight.besides)
                     flight.received = size
                 to = flight.leads_to if flight.page < 0 else flight.page
                 if to >= 0 and to != page:
@@ -141,7 +145,9 @@ class SiteTruth:
                 target_bytes += flight.received
             if not outcome.error:
                 self._opened[flight.final] = True
-                queue.extend(answers.links(flight))
+                queue.extend((found, "GET") for found in answers.links(flight))
+                if outcome.scripted and method == "GET":
+                    queue.append((link, "RENDER"))
         return Exhaustive(
             requests=requests,
             worth=rewards,

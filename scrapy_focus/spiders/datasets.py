@@ -7,7 +7,7 @@ import re
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 import scrapy
 from scrapy import signals
@@ -19,7 +19,7 @@ from scrapy.utils.response import get_base_url
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.printable import brief
 from scrapy_focus.engine.inflight import ResponsePage, TooLarge
-from scrapy_focus.engine.marks import LINK, page_of
+from scrapy_focus.engine.marks import LINK, MADE, page_of
 from scrapy_focus.engine.pages import can_be_read
 from scrapy_focus.engine.visits import NOT_MODIFIED
 from scrapy_focus.goals.files import FilesGoal, file_mime
@@ -33,7 +33,7 @@ from scrapy_focus.spiders.printing import PrintUrls
 from scrapy_focus.spiders.sites import SiteSpider
 from scrapy_focus.web.html import link_text, page_links
 from scrapy_focus.web.listings import beginning, listing_of
-from scrapy_focus.web.mime import blocked_extensions, extension, parse_mime
+from scrapy_focus.web.mime import blocked_extensions, effective_mime, extension, parse_mime
 from scrapy_focus.web.names import announced_name
 from scrapy_focus.web.wanted import slips, split_words
 
@@ -187,6 +187,7 @@ class DatasetsSpider(SiteSpider):
             yield self.file(response, file_mime(mime, response.url, page))
         if isinstance(response, HtmlResponse) and (not found or "html" in mime) and can_be_read(response):
             self._note(response, "page")
+            yield from self.made(response)
             if self.comes_back:
                 yield from (feed.replace(errback=self.skip) for feed in feeds_named_in(response))
             yield from self.links(response)
@@ -223,6 +224,20 @@ class DatasetsSpider(SiteSpider):
             last_modified=_header(response, "Last-Modified"),
             unchanged=NOT_MODIFIED in response.flags,
         )
+
+    def made(self, response: Response) -> Iterator[DataFile]:
+        """Return an item for each file that scripts of a page made in a browser, where no URL leads."""
+        for file in response.meta.get(MADE, ()):
+            if self.goal.makes(file.name):
+                yield DataFile(
+                    url=f"{response.url.partition('#')[0]}#{quote(file.name)}",
+                    mime=effective_mime(file.mime, file.name),
+                    size=len(file.body),
+                    page=response.url,
+                    anchor="",
+                    name=file.name,
+                    body=file.body,
+                )
 
     def skip(self, failure: Failure) -> Any:
         """Return the item for what is too large or gone, and any other failure as it is."""

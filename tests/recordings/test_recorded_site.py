@@ -81,7 +81,7 @@ def test_another_format(path: Path) -> None:
     database = sqlite3.connect(path)
     database.execute("PRAGMA user_version = 99")
     database.close()
-    refuse(path, r"has format 99, and this version of scrapy_focus reads the formats 1 and 2: record the site again")
+    refuse(path, r"has format 99, and this version of scrapy_focus reads the formats 1 to 3: record the site again")
 
 
 @pytest.mark.parametrize("share", [0.02, 0.1, 0.3, 0.6, 0.9])

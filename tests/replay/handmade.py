@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scrapy_focus import Placement, Policy
 from scrapy_focus.core.types import State
 from scrapy_focus.recordings.format import RecordedSite
-from scrapy_focus.recordings.writer import Answer, SiteWriter
+from scrapy_focus.recordings.writer import Answer, Rendering, SiteWriter
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -68,13 +68,20 @@ def url_of(path: str) -> str:
 
 
 def site_of(
-    folder: Path, answers: Mapping[str, Fields], *, roots: Sequence[str] = ("/",), bodies: bool = False
+    folder: Path,
+    answers: Mapping[str, Fields],
+    *,
+    roots: Sequence[str] = ("/",),
+    bodies: bool = False,
+    rendered: Mapping[str, Fields] | None = None,
 ) -> RecordedSite:
-    """Record what each path answers. What is linked and not among them was never recorded."""
-    path = folder / "site.sqlite"
-    with SiteWriter(path, roots=[url_of(root) for root in roots], bodies=bodies, source="by hand") as writer:
+    """Record what each path answers, and what a browser shows. What is linked and has no answer was never recorded."""
+    path, firsts = folder / "site.sqlite", [url_of(root) for root in roots]
+    with SiteWriter(path, roots=firsts, bodies=bodies, renderings=rendered is not None, source="by hand") as writer:
         for name, fields in answers.items():
             writer.add(Answer(url=url_of(name), **fields))
+        for name, fields in (rendered or {}).items():
+            writer.add(Rendering(url=url_of(name), **fields))
         writer.finish()
     return RecordedSite(path)
 

@@ -9,12 +9,19 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from scrapy.settings import SETTINGS_PRIORITIES
+
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
+#: The download handlers that have a browser answer, scrapy-playwright's and ours; and for which URLs.
 HANDLER = "scrapy_playwright.handler.ScrapyPlaywrightDownloadHandler"
+OWN_HANDLER = "scrapy_focus.engine.browser.keeper.BrowserHandler"
+SCHEMES = ("http", "https")
+
 REMOTE = ("PLAYWRIGHT_CDP_URL", "PLAYWRIGHT_CONNECT_URL", "PLAYWRIGHT_BROWSER_PROVIDER")  # of a browser elsewhere
 
+_REACTOR = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
 _PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 _STORES = {"linux": "~/.cache/ms-playwright", "darwin": "~/Library/Caches/ms-playwright"}
 _STORE_ELSEWHERE = "~/AppData/Local/ms-playwright"
@@ -31,6 +38,10 @@ class Found(NamedTuple):
         return bool(self.what)
 
 
+#: Of a crawl that lacks what would ask a browser.
+NO_ADDON = Found(reason="the add-on is not in ADDONS, and RenderMiddleware not in DOWNLOADER_MIDDLEWARES")
+
+
 def find_browser(settings: BaseSettings) -> Found:
     """Return the browser that scrapy-playwright would start: that of the settings, of Playwright, or of the system.
 
@@ -38,6 +49,8 @@ def find_browser(settings: BaseSettings) -> Found:
     """
     if find_spec("scrapy_playwright") is None:
         return Found(reason="scrapy-playwright is not installed (pip install scrapy-focus[playwright])")
+    if not settings.getbool("TWISTED_REACTOR_ENABLED", True) or settings.get("TWISTED_REACTOR", _REACTOR) != _REACTOR:
+        return Found(reason="scrapy-playwright needs the asyncio reactor of Twisted, and the settings name none")
     name = settings.get("PLAYWRIGHT_BROWSER_TYPE") or "chromium"
     if any(settings.get(each) for each in REMOTE):
         return Found(f"a {name} elsewhere")
@@ -65,6 +78,37 @@ def launch_options(found: Found, given: dict[str, object]) -> dict[str, object]:
     if hasattr(os, "geteuid") and os.geteuid() == 0:
         options.setdefault("chromium_sandbox", False)
     return options
+
+
+def set_browser(settings: BaseSettings) -> None:
+    """Let a browser answer the requests that ask for one, where there is a browser, and nobody set another handler."""
+    found = find_browser(settings)
+    given = settings.getdict("DOWNLOAD_HANDLERS")
+    if not found or (any(scheme in given for scheme in SCHEMES) and not _asks_browser(given)):
+        return
+    if not _asks_browser(given):
+        _set(settings, "DOWNLOAD_HANDLERS", {**given, **dict.fromkeys(SCHEMES, OWN_HANDLER)})
+    if not any(settings.get(each) for each in REMOTE):
+        options = launch_options(found, settings.getdict("PLAYWRIGHT_LAUNCH_OPTIONS"))
+        _set(settings, "PLAYWRIGHT_LAUNCH_OPTIONS", options)
+
+
+def browser_of(settings: BaseSettings) -> Found:
+    """Return the browser that answers the requests of a running crawl that ask for one, or why none does."""
+    found = find_browser(settings)
+    if not found or _asks_browser(settings.getdict("DOWNLOAD_HANDLERS")):
+        return found
+    return Found(reason=f"{found.what} is there, but the handlers of DOWNLOAD_HANDLERS do not ask it")
+
+
+def _asks_browser(handlers: dict[str, object]) -> bool:
+    """Whether download handlers have a browser answer what asks for one."""
+    return all(handlers.get(scheme) in (HANDLER, OWN_HANDLER) for scheme in SCHEMES)
+
+
+def _set(settings: BaseSettings, name: str, value: object) -> None:
+    """Set a setting, whoever set it before: what was set is in the value."""
+    settings.set(name, value, max(settings.getpriority(name) or 0, SETTINGS_PRIORITIES["addon"]))
 
 
 def _store() -> Path:

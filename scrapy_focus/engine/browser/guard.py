@@ -19,8 +19,9 @@ from scrapy_focus.engine.browser.reading import meta_of, take_off
 from scrapy_focus.engine.browser.rules import Rules
 from scrapy_focus.engine.browser.sizes import Sizes
 from scrapy_focus.engine.browser.store import KEPT, Key, Store
-from scrapy_focus.engine.browser.visit import INIT, Visit
+from scrapy_focus.engine.browser.visit import INIT, Limits, Visit
 from scrapy_focus.engine.browser.ways import Network, Routes, Sockets
+from scrapy_focus.engine.marks import RENDERED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Hashable, MutableMapping
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
     from scrapy_focus.engine.browser.rules import Refusal
     from scrapy_focus.engine.browser.store import Stored
-    from scrapy_focus.engine.browser.visit import Limits
     from scrapy_focus.engine.browser.ways import Asked
     from scrapy_focus.engine.host import Host
 
@@ -81,6 +81,9 @@ class Guard:
         """
         with suppress(RuntimeError):  # without asyncio there is no Playwright
             self._home = asyncio.get_running_loop()
+        if request.meta.get(RENDERED):
+            request.meta.update(_context_for(request))
+            limits = limits or Limits()
         visit = Visit(self, request, limits)
         request.meta.update(meta_of(visit))
 
@@ -90,6 +93,9 @@ class Guard:
         if not isinstance(visit, Visit):
             return None
         take_off(visit)
+        if request.meta.pop(RENDERED, False):
+            for name in [name for name in request.meta if name.startswith("playwright")]:
+                del request.meta[name]
         for frame in visit.frames:
             self._frames.pop(frame, None)
         return visit
@@ -103,6 +109,8 @@ class Guard:
             for frame in (page, await way.frame_of(page)):
                 visit.frames.add(frame)
                 self._frames[frame] = visit
+            if visit.limits is not None:
+                await way.weigh(page, lambda size: visit.came(page, size))
         except Exception:
             self.host.count("error/browser")
             logger.exception("scrapy_focus cannot watch a page, and closes it: %s", visit.request.url)
@@ -169,6 +177,8 @@ class Guard:
             refused = await self.rules.refusal(asked.url, asked.kind, page, is_sent=stored is None)
             if refused and visit is not None and is_page and not (visit.limits and asked.leaves_its_page):
                 visit.refused = refused  # else it stays what it is
+            elif refused == "budget" and visit is not None:
+                visit.is_short = True
         if refused:
             self.host.count(f"browser/refused/{refused}")
         elif stored is not None:
@@ -250,6 +260,15 @@ class Guard:
     def _is_shared(self) -> bool:
         """Whether others may use the same browser."""
         return any(self.crawler.settings.get(name) for name in REMOTE)
+
+
+def _context_for(request: Request) -> dict[str, Any]:
+    """Return what lets a page of ours see nothing of those that the spider has rendered, and say who the crawl is."""
+    agent = (request.headers.get("User-Agent") or b"").decode("latin-1")
+    options: dict[str, Any] = {"service_workers": "block"}
+    if agent:
+        options["user_agent"] = agent
+    return {"playwright_context": f"focus {agent}", "playwright_context_kwargs": options}
 
 
 async def once(

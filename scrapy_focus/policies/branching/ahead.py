@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -57,6 +57,14 @@ class Dear:
         self._lately = np.zeros(len(self._arms), np.bool_)
 
 
+class Renderings(NamedTuple):
+    """What is known of arms of renderings, all together."""
+
+    arms: NDArray[np.bool_]  # which these are, shape (n_arms,)
+    revealed: NDArray[np.float64]  # links of each arm that they revealed, shape (n_arms,)
+    pulls: float  # of them all
+
+
 class Ahead:
     """Some pulls ahead, by what is known of all arms now.
 
@@ -70,6 +78,8 @@ class Ahead:
         How many links of each arm all pages together revealed, shape (n_arms,), and how many pages these were.
     pages, pulls
         Which arms are of pages, and how many pulls each record has, shapes (n_arms,).
+    renderings
+        Where some arms are of these: what they reveal together. The first one is expected to reveal what pages do.
     shrink, discount, horizon
         Of the :class:`~scrapy_focus.policies.branching.arms.BranchingArms`.
     """
@@ -84,6 +94,7 @@ class Ahead:
         general_pulls: float,
         pages: NDArray[np.bool_],
         pulls: NDArray[np.float64],
+        renderings: Renderings | None = None,
         *,
         shrink: float,
         discount: float,
@@ -95,6 +106,7 @@ class Ahead:
         self._general, self._general_pulls = general, general_pulls
         self._pages = pages
         self._pulls = pulls + shrink
+        self._renderings = renderings
         self._shrink, self._discount, self._horizon = shrink, discount, horizon
 
     def sum(self, price: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -111,6 +123,9 @@ class Ahead:
         """Return what is worth pulling of what a pull of each arm reveals; ``revealed`` is that of all its pulls."""
         general = float(self._general @ price) / self._general_pulls
         prior = self._shrink * general * self._pages
+        if self._renderings is not None:
+            arms, all_revealed, pulls = self._renderings
+            prior = prior + self._shrink * (float(all_revealed @ price) + general) / (pulls + 1) * arms
         later: NDArray[np.float64] = self._discount * (revealed + prior) / self._pulls
         return later
 

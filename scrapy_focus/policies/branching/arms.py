@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from scrapy_focus.core.errors import ConfigError
-from scrapy_focus.policies.branching.ahead import LEAST, MOST, Ahead, Dear
+from scrapy_focus.policies.branching.ahead import LEAST, MOST, Ahead, Dear, Renderings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
-PAGES, TARGETS = 0, 1  # kinds of arms: what is predicted of their links
+PAGES, TARGETS, RENDERINGS = 0, 1, 2  # kinds of arms: what is predicted of their links, or that a browser fetches them
 
-FIRST_HITS = np.array([0.05, 0.9])  # of one pull that is added to those of a kind
+FIRST_HITS = np.array([0.05, 0.9, 0.05])  # of one pull that is added to those of a kind
 _FIRST_OF_READER = np.array([0.245, 0.25])  # hits and pulls that are added to those of a reader
 _GENERAL = 200.0  # pulls of pages over which is counted what pages reveal
 _BLOCK = 256  # arms for which is drawn at once
@@ -90,6 +90,8 @@ class BranchingArms:
         Spread of what is drawn from the posterior of each record, 1 for Thompson sampling, 0 for none.
     discount
         Of each pull that is planned ahead.
+    rendering
+        What the first rendering is expected to cost, where a page is expected to cost 1.
 
     Notes
     -----
@@ -115,7 +117,14 @@ class BranchingArms:
     """
 
     def __init__(
-        self, *, window: float = 60.0, shrink: float = 1.0, horizon: int = 4, noise: float = 1.0, discount: float = 0.95
+        self,
+        *,
+        window: float = 60.0,
+        shrink: float = 1.0,
+        horizon: int = 4,
+        noise: float = 1.0,
+        discount: float = 0.95,
+        rendering: float = 1.0,
     ) -> None:
         if not (window >= 1 and shrink > 0 and horizon >= 0 and noise >= 0 and 0 < discount <= 1):
             raise ConfigError(
@@ -128,10 +137,11 @@ class BranchingArms:
         self.horizon = horizon
         self.noise = noise
         self.discount = discount
+        self.rendering = rendering
         self.n_arms = 0
         self.index = 0.1  # reward per cost of the best arm of pages, when planned last
         self._records = np.zeros((64, 4))  # by arm: pulls, hits, rewards, costs
-        self._of_kind = np.zeros((2, 4))
+        self._of_kind = np.zeros((len(FIRST_HITS), 4))
         self._kinds = np.zeros(64, np.int8)
         self._readers = np.zeros(64, np.int16)  # the number of who reads the links of each arm, 0: the usual one
         self._of_reader = np.zeros((1, 2))  # pulls, hits of arms of pages
@@ -139,6 +149,8 @@ class BranchingArms:
         self._flying = np.zeros(64)
         self._general = np.zeros(64)  # revealed by all pulls of pages
         self._general_pulls = 0.0
+        self._rendered = np.zeros(64)  # revealed by all renderings
+        self._rendered_pulls = 0.0
         self._price = np.zeros(64)  # by arm: what one of its links is worth beyond its price, as planned last
         self._revealed = np.zeros(64)  # by arm: what the links that its pulls revealed are worth so
         self._drawn = np.zeros((2, 64))
@@ -181,8 +193,8 @@ class BranchingArms:
 
     @property
     def mean_cost(self) -> float:
-        """What a pull cost on average; 1 before the first."""
-        pulls, *_, costs = self._of_kind.sum(axis=0)
+        """What a pull cost on average, renderings left out; 1 before the first."""
+        pulls, *_, costs = self._of_kind[[PAGES, TARGETS]].sum(axis=0)
         return float((costs + 1) / (pulls + 1))
 
     def new(self, kind: int, reader: str = "") -> int:
@@ -190,7 +202,7 @@ class BranchingArms:
         name.
         """
         if self.n_arms == len(self._kinds):
-            for name in ("_records", "_kinds", "_readers", "_flying", "_general", "_price", "_revealed"):
+            for name in ("_records", "_kinds", "_readers", "_flying", "_general", "_rendered", "_price", "_revealed"):
                 old = getattr(self, name)
                 setattr(self, name, np.concatenate([old, np.zeros_like(old)]))
             self._drawn = np.concatenate([self._drawn, np.zeros_like(self._drawn)], axis=1)
@@ -214,11 +226,24 @@ class BranchingArms:
         self._of_kind[self._kinds[arm]] += record
         if self._kinds[arm] == PAGES:
             self._of_reader[self._readers[arm]] += record[:2]
+        self._add(arm, revealed)
+        if self._kinds[arm] == PAGES:
+            self.reveal(revealed)
+        elif self._kinds[arm] == RENDERINGS:
+            self._reveal_rendered(revealed)
+
+    def earn_more(self, arm: int, revealed: Mapping[int, float]) -> None:
+        """The last pull of an arm turned out to have revealed so many links more of each arm."""
+        self._later = None
+        self._add(arm, revealed)
+        if self._kinds[arm] == PAGES:
+            for other, count in revealed.items():
+                self._general[other] += count
+
+    def _add(self, arm: int, revealed: Mapping[int, float]) -> None:
         for other, count in revealed.items():
             entry = self._entry(arm, other)  # which may make the arrays anew
             self._counts[entry] += count
-        if self._kinds[arm] == PAGES:
-            self.reveal(revealed)
         row = self._entries_of(arm)
         self._revealed[arm] = self._counts[row] @ self._price[self._columns[row]]
 
@@ -232,18 +257,26 @@ class BranchingArms:
         for other, count in revealed.items():
             self._general[other] += count
 
+    def _reveal_rendered(self, revealed: Mapping[int, float]) -> None:
+        if self._rendered_pulls > _GENERAL:
+            self._rendered *= 1 - 1 / _GENERAL
+            self._rendered_pulls *= 1 - 1 / _GENERAL
+        self._rendered_pulls += 1
+        for other, count in revealed.items():
+            self._rendered[other] += count
+
     def plan(self, awake: NDArray[np.bool_]) -> None:
         """Find out what a link of each arm is worth beyond its price, if all is pulled that pays.
 
-        The price is the index of the best arm of pages that is awake, shape (n_arms,); some thirty passes over all
-        entries of what arms reveal.
+        The price is the index of the best arm of pages or renderings that is awake, shape (n_arms,); some thirty passes
+        over all entries of what arms reveal.
         """
         own, _, costs = self.worth(None)
         if not self.horizon:
             price = own * (self.kinds == TARGETS)
             self._set_price(price, self._ahead().sum(price))
             return
-        pages = awake & (self.kinds == PAGES)
+        pages = awake & (self.kinds != TARGETS)
         ahead = self._ahead()
         low, high = ahead.index(own, costs, pages if pages.any() else awake, self.index)
         index = high if self.names_readers else low
@@ -275,7 +308,8 @@ class BranchingArms:
         return _Means(
             (hits + prior) / (pulls + shrink),
             (rewards + prior * ((kind_rewards + 1) / (kind_hits + 1))[self.kinds]) / (hits + prior),
-            (costs + shrink * ((kind_costs + 1) / (kind_pulls + 1))[self.kinds]) / (pulls + shrink),
+            (costs + shrink * ((kind_costs + np.array([1, 1, self.rendering])) / (kind_pulls + 1))[self.kinds])
+            / (pulls + shrink),
         )
 
     def _expected_hits(self, share: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -320,6 +354,14 @@ class BranchingArms:
         if self.names_readers:
             self._drawn[1, arms] = np.minimum(self._drawn[1, arms], 1.0)
 
+    def lead_to_hits(self) -> NDArray[np.bool_]:
+        """Return of which arms a pull ever was a hit, or of an arm that they revealed, and so on, shape (n_arms,)."""
+        rows, columns = self._rows[: self._n_entries], self._columns[: self._n_entries]
+        lead = self._records[: self.n_arms, 1] > 0
+        while len(more := rows[lead[columns] & ~lead[rows]]):
+            lead[more] = True
+        return lead
+
     def record(self, arm: int) -> Record:
         """Return what pulls of an arm came to."""
         row = self._entries_of(arm)
@@ -349,7 +391,7 @@ class BranchingArms:
         ):
             entry = self._entry(row, column)
             self._counts[entry] += count
-        for kind in (PAGES, TARGETS):
+        for kind in (PAGES, TARGETS, RENDERINGS):
             total = known.records[known.kinds == kind].sum(axis=0)
             self._of_kind[kind] += total * min(1, of_kind / max(total[0], 1))
         pages = known.kinds[known.rows] == PAGES
@@ -357,6 +399,11 @@ class BranchingArms:
         share_of_all = min(1, of_kind / max(all_pulls, 1))
         np.add.at(self._general, arms[known.columns[pages]], known.counts[pages] * share_of_all)
         self._general_pulls += all_pulls * share_of_all
+        rendered = known.kinds[known.rows] == RENDERINGS
+        all_pulls = float(known.records[known.kinds == RENDERINGS, 0].sum())
+        share_of_all = min(1, of_kind / max(all_pulls, 1))
+        np.add.at(self._rendered, arms[known.columns[rendered]], known.counts[rendered] * share_of_all)
+        self._rendered_pulls += all_pulls * share_of_all
 
     def __getstate__(self) -> dict[str, Any]:
         n = self._n_entries
@@ -406,9 +453,14 @@ class BranchingArms:
         n, m = self.n_arms, self._n_entries
         return Ahead(
             self._rows[:m], self._columns[:m], self._counts[:m], self._dear, self._general[:n],
-            max(self._general_pulls, 1), self.kinds == PAGES, self.pulls,
+            max(self._general_pulls, 1), self.kinds == PAGES, self.pulls, self._renderings(),
             shrink=self.shrink, discount=self.discount, horizon=self.horizon,
         )  # fmt: skip
+
+    def _renderings(self) -> Renderings | None:
+        """Return what is known of all renderings, ``None`` where nothing is to be rendered."""
+        are = self.kinds == RENDERINGS
+        return Renderings(are, self._rendered[: self.n_arms], self._rendered_pulls) if are.any() else None
 
     def _set_price(self, price: NDArray[np.float64], revealed: NDArray[np.float64]) -> None:
         self._price[: self.n_arms], self._revealed[: self.n_arms] = price, revealed

@@ -129,8 +129,9 @@ class Coverage:
     ) -> None:
         """A pull of an arm found a target or did not, and revealed so many new links of each arm.
 
-        ``kinds`` says of which kind each arm is, shape (n_arms,): ``PAGES`` or ``TARGETS`` of ``arms.py``. ``odds`` is
-        what was predicted of the link, where it is one of a page: the log-odds that it leads to a target.
+        ``kinds`` says of which kind each arm is, shape (n_arms,): ``PAGES``, ``TARGETS`` or ``RENDERINGS`` of
+        ``arms.py``. ``odds`` is what was predicted of the link, where it is one of a page: the log-odds that it leads
+        to a target.
         """
         self._ensure(len(kinds))
         self.found += hit
@@ -143,10 +144,10 @@ class Coverage:
             else:
                 pages += count
         _add(self._records[arm], (1.0, float(hit), targets))
-        if kinds[arm] == PAGES:
+        if kinds[arm] != TARGETS:
             self._note_page(hit, targets, odds)
         decay = 1 - 1 / _RECENT
-        self._recent = self._recent[0] * decay + (kinds[arm] == PAGES), self._recent[1] * decay + pages
+        self._recent = self._recent[0] * decay + (kinds[arm] != TARGETS), self._recent[1] * decay + pages
 
     def left(
         self,
@@ -179,7 +180,7 @@ class Coverage:
         first = FIRST_HITS.copy()
         first[PAGES] = (self._page_hits + first[PAGES]) / (self._page_pulls + 1)
         own = (hits + first[kinds]) / (pulls + 1)
-        is_page = kinds == PAGES
+        is_page = kinds != TARGETS
         predicted, pages = (float(waiting[of].sum()) for of in (~is_page, is_page))
         shares, general = self._shares()
         drawn = np.bincount(arms, minlength=n)

@@ -31,9 +31,9 @@ class Choice(NamedTuple):
     candidates: int  # of all these arms, among which it was the best; 0: it was drawn at random
     odds: float  # log-odds by which they were ordered
 
-    def explain(self, kind: str, record: Record, names: Sequence[str]) -> dict[str, Any]:
+    def explain(self, kind: str, record: Record, names: Sequence[str], what: str = "") -> dict[str, Any]:
         """Return what JSON can hold: the arm, its record, the parts of the score, what it was preferred to, and a
-        sentence.
+        sentence. It begins with what was chosen, or else that this is a link.
         """
         at_random = not self.candidates
         index = (self.own + self.later) / self.cost
@@ -58,8 +58,9 @@ class Choice(NamedTuple):
             odds = math.exp(min(self.odds, _MOST_ODDS))
             chosen = f"odds {odds:.2g} to 1"
             chosen = f"the most promising of {self.candidates}, {chosen}" if self.candidates > 1 else f"alone, {chosen}"
+        what = f"{printable(what)};" if what else f"a link to a {kind} at {_place(names[self.arm])}:"
         said["why"] = (
-            f"a link to a {kind} at {_place(names[self.arm])}: its arm {earned}; {_said(self.own)} is expected of a "
+            f"{what} its arm {earned}; {_said(self.own)} is expected of a "
             f"pull and {_said(self.later)} of what it reveals, of this one {times:.2g} times as much, score "
             f"{_said(self.score)}{instead}; {chosen}"
         )

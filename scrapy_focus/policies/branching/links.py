@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import expit
 
-from scrapy_focus.policies.branching.arms import PAGES, TARGETS
+from scrapy_focus.policies.branching.arms import PAGES, RENDERINGS, TARGETS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _WINDOW = 60.0  # picks of an arm, and ...
 _OF_KIND = 200.0  # ... of all arms of a kind, over which is remembered what was predicted of them
 _SHRINK = 2.0  # picks for which the mean of its kind counts in that of an arm
-_FIRST = {PAGES: 0.2, TARGETS: 0.8}  # the mean of a kind before the first pick, which counts for one
+_FIRST = {PAGES: 0.2, TARGETS: 0.8, RENDERINGS: 0.2}  # the mean of a kind before the first pick, which counts for one
 _MOST_TIMES = 4.0  # what a link is worth more, or less, than its arm
 _TIE = 1e-9
 

@@ -18,18 +18,19 @@ from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.frontier import Vectors
 from scrapy_focus.core.mission import Unit
 from scrapy_focus.core.parameters import NUMBER, TEXT, TEXTS, WHOLE, check_kinds, one_of, parameter
-from scrapy_focus.core.policy import Left, Policy
+from scrapy_focus.core.policy import Left, Policy, PolicyTable
 from scrapy_focus.core.types import Placement
 from scrapy_focus.learn.clusters import Clusters
 from scrapy_focus.learn.hashed import HashedLogistic
 from scrapy_focus.learn.text import GramProjector
-from scrapy_focus.policies.branching.arms import PAGES, TARGETS, BranchingArms
+from scrapy_focus.policies.branching.arms import PAGES, RENDERINGS, TARGETS, BranchingArms
 from scrapy_focus.policies.branching.coverage import Coverage
 from scrapy_focus.policies.branching.explanation import Choice
 from scrapy_focus.policies.branching.extensions import LinkKinds
 from scrapy_focus.policies.branching.features import BYTES, WIDTH, LinkHasher
 from scrapy_focus.policies.branching.layout import AGAIN, Places
 from scrapy_focus.policies.branching.links import LinkScores
+from scrapy_focus.policies.branching.renderings import Rendered, Templates
 from scrapy_focus.policies.branching.saved import LEARNED, Learned, read_learned, write_learned
 
 if TYPE_CHECKING:
@@ -66,7 +67,11 @@ _LIKELY = 0.3  # ... earns so much per cost
 _LEAST = 1e-9  # reward per cost
 _ARM = 5.0  # pulls that the record of an arm that another crawl learned counts for, at most
 _KIND = 20.0  # links that what it saw of an extension, and of all arms of a kind, counts for
-_KINDS = {PAGES: "page", TARGETS: "predicted target"}
+_KINDS = {PAGES: "page", TARGETS: "predicted target", RENDERINGS: "rendering"}
+_RENDERED = "render/"  # begins the names of arms of renderings, and their paths in a file
+_MOST_RENDERED = 512  # arms of renderings; the templates beyond share one, of this name
+_OTHERS = "(others)"
+_DEAR = 4.0  # what the first rendering is expected to cost in units other than requests, where a page costs 1
 
 
 class BranchingBandit(Policy):
@@ -110,11 +115,17 @@ class BranchingBandit(Policy):
     *What counts*: every pull, whatever came of it. A link that is a target itself, or redirects to one, earns its
     reward for its own arm. What a page reveals are its new links.
 
+    *Renderings*: where a browser may be asked, a page with scripts waits again in an arm by its template, at the price
+    of a rendering. What that reveals are links that the plain page did not have. Templates of which some renderings
+    brought nothing are left; those whose plain pages bring nothing are rendered without being fetched before.
+
     *Memory*: a waiting link has 64 bytes of features in the frontier. There are 1,024 clusters (16 MiB) and twice as
-    many arms; the two classifiers take 1 MB, pages to learn from again 0.3 MB, and tag paths that have a cluster 4 MB
-    (some 30,000). Any other belongs to the nearest, which is looked for each time. Of 4,096 pages is remembered what
-    they revealed until their outcome is learned. See also :class:`~scrapy_focus.policies.branching.arms.BranchingArms`
-    and :class:`~scrapy_focus.learn.text.GramProjector`.
+    many arms, and 512 of renderings; the two classifiers take 1 MB, pages to learn from again 0.3 MB, and tag paths
+    that have a cluster 4 MB (some 30,000). Any other belongs to the nearest, which is looked for each time. Of 4,096
+    pages is remembered what they revealed until their outcome is learned. See also
+    :class:`~scrapy_focus.policies.branching.arms.BranchingArms`,
+    :class:`~scrapy_focus.policies.branching.renderings.Templates` and
+    :class:`~scrapy_focus.learn.text.GramProjector`.
 
     References
     ----------
@@ -186,7 +197,11 @@ class BranchingBandit(Policy):
     def open(self, frontier: Frontier, rng: np.random.Generator, mission: Mission) -> None:
         self.looks_for = mission.types if self.targets is None else frozenset(self.targets)
         self.saves: Unit = mission.unit if self.unit is None else self.unit
-        self.arms = BranchingArms(window=self.window, horizon=self.horizon, noise=self.noise)
+        self.render_cost = mission.render_cost
+        self.arms = BranchingArms(
+            window=self.window, horizon=self.horizon, noise=self.noise,
+            rendering=1 + self.render_cost if self.saves == "requests" else _DEAR,
+        )  # fmt: skip
         self.links = LinkScores()
         self.coverage = Coverage()
         self.steps = 0
@@ -198,6 +213,12 @@ class BranchingBandit(Policy):
         self._names: list[str] = []
         self._again = []
         self._reserved: list[int] = []
+        self.templates = Templates()
+        self._rendered: dict[str, int] = {}  # the arm of each template that is rendered
+        self._template_of: dict[int, str] = {}  # and the other way round
+        self._looking: dict[int, None] = {}  # arms of closed templates of which a rendering waits, or is in flight
+        self._has_browser = False  # whether a page came that a browser may be asked for
+        self._last_new = 0  # links that the last page revealed
         self._totals = np.zeros((64, 2))  # by arm: pulls, rewards
         self._places = Places()
         self._hasher = LinkHasher()
@@ -229,6 +250,7 @@ class BranchingBandit(Policy):
         for link, target in zip(links, (odds > 0).tolist(), strict=True):
             path = plain[link.tag_path]
             arms.append(self.arm_of(clusters[path], TARGETS if target else PAGES, path, link.callback))
+        rendered = self._place_at_once(links, arms) if self._has_browser and self.templates.direct else ()
         counts = Counter(arms)
         if source is None:
             self.arms.reveal(counts)
@@ -236,10 +258,15 @@ class BranchingBandit(Policy):
             self._revealed.setdefault(source.pick.id, Counter()).update(counts)
             if len(self._revealed) > _MOST_PLACED:
                 del self._revealed[next(iter(self._revealed))]
-        return [Placement(arm, 0.0, memo) for arm, memo in zip(arms, rows.view(np.uint8), strict=True)]
+        places = [Placement(arm, 0.0, memo) for arm, memo in zip(arms, rows.view(np.uint8), strict=True)]
+        for at in rendered:
+            places[at] = places[at]._replace(method="RENDER")
+        return places
 
     def select(self, busy: Collection[str]) -> Pick | None:
         awake = self._awake(busy)
+        if self._rendered:
+            self._hold_back(awake)
         if not awake.any():
             return None
         if self._until_plan <= 0:
@@ -275,6 +302,7 @@ class BranchingBandit(Policy):
         if pick.memo is None or not pick.memo.any() or pick.arm >= self.arms.n_arms:  # it could not be placed
             return
         self.arms.earn(pick.arm, outcome.reward, self._cost(outcome), revealed)
+        self._learn_rendering(outcome, sum(revealed.values()))
         self._totals[pick.arm] += 1, outcome.reward
         row = pick.memo.view(np.uint16)
         kind = int(self.arms.kinds[pick.arm])
@@ -284,7 +312,7 @@ class BranchingBandit(Policy):
             self.kinds.learn(pick.url, target)
         else:
             odds = float(self.is_target.decide(row[None])[0])
-        if kind == PAGES:
+        if kind != TARGETS:
             odds = self._learn_leads(row, target or any(self.arms.kinds[arm] == TARGETS for arm in revealed))
         self.links.note(pick.arm, kind, odds)
         self.coverage.note(pick.arm, target, revealed, self.arms.kinds, odds)
@@ -294,7 +322,40 @@ class BranchingBandit(Policy):
         if choice is None or choice.pick_id != pick.id:
             return {}
         kind = _KINDS[int(self.arms.kinds[choice.arm])]
-        return choice.explain(kind, self.arms.record(choice.arm), self._names)
+        template = self._template_rendered(pick)
+        what = ""
+        if template:
+            known = self.templates.seen.get(template, Rendered())
+            what = f"a rendering of template {template}: {known.tried} tried, {known.paid} paid"
+        return choice.explain(kind, self.arms.record(choice.arm), self._names, what)
+
+    def render(self, outcome: Outcome) -> Placement | None:
+        pick = outcome.pick
+        self._has_browser = True
+        if pick.memo is None or not pick.memo.any():  # it could not be placed
+            return None
+        template = self.templates.of(pick.url)
+        self.templates.fetched(template, self._last_new + (outcome.reward > 0))
+        if not self.templates.wants(template):
+            return None
+        arm = self._arm_of_template(template)
+        if self.templates.look(template):
+            self._looking[arm] = None
+        self.arms.earn_more(pick.arm, {arm: 1})
+        return Placement(arm, 0.0, pick.memo, "RENDER")
+
+    def tables(self) -> list[PolicyTable]:
+        return [self.rendered_templates()] if self.templates.seen else []
+
+    def rendered_templates(self) -> PolicyTable:
+        """Return what is known of the templates of pages with scripts, those with most renderings first."""
+        rows: list[tuple[str | float | int, ...]] = [
+            (template, known.plain, known.tried, known.paid, known.brought, self.templates.state(template))
+            for template, known in self.templates.seen.items()
+        ]
+        rows.sort(key=lambda row: row[2:0:-1], reverse=True)
+        columns = ("template", "plain pages", "rendered", "paid", "links brought", "state")
+        return PolicyTable("Pages with scripts, by template", columns, rows)
 
     def expected_cost(self) -> float | None:
         """Return what the next reward of 1 should cost, in requests, by the best index; ``None`` at the start."""
@@ -318,7 +379,7 @@ class BranchingBandit(Policy):
         placed = self.frontier.waiting[: len(kinds)]
         waiting[: len(placed)] = placed
         waiting[self._reserved] = 0
-        roots = np.sqrt(waiting * (kinds == PAGES))
+        roots = np.sqrt(waiting * (kinds != TARGETS))
         counts = np.minimum(waiting, np.ceil(_LOOKED_AT / max(roots.sum(), 1) * roots).astype(np.int64))
         drawn = self.frontier.draw(counts, np.random.default_rng(self.steps))  # whoever asks changes no choice
         odds = self.leads.decide(np.ascontiguousarray(drawn.vectors).view(np.uint16))
@@ -328,10 +389,15 @@ class BranchingBandit(Policy):
         paths: list[list[str]] = [[] for _ in range(self._clusters.n_clusters)]
         for tag_path, cluster in self.paths.items():
             paths[cluster].append(tag_path)
+        clusters = {arm: key // 2 for key, arm in self._arm_of.items()}
+        for template, arm in self._rendered.items():
+            clusters[arm] = len(paths)
+            paths.append([_RENDERED + template])
         target, lead = (np.flatnonzero(model.weights) for model in (self.is_target, self.leads))
         learned = Learned(
             theta=self.theta, unit=self.saves, paths=paths, extensions=self.kinds.seen,
-            clusters=np.fromiter(self._arm_of, np.intp, len(self._arm_of)) // 2, known=self.arms.known(),
+            clusters=np.array([clusters[arm] for arm in sorted(clusters)], np.intp), known=self.arms.known(),
+            templates=self.templates.seen,
             targets=(target, self.is_target.weights[target]), leads=(lead, self.leads.weights[lead]),
         )  # fmt: skip
         write_learned(learned, path)
@@ -348,14 +414,19 @@ class BranchingBandit(Policy):
                     f"{self.learned} was written with {name} = {then!r}, and this crawl has {now!r}; give both crawls "
                     f"the same, or begin without the {LEARNED.name}"
                 )
-        clusters = []
-        for paths in learned.paths:
-            first, *_ = [self._cluster_of(path) for path in paths]
-            clusters.append(first)
-        arms = [
-            self.arm_of(clusters[cluster], int(kind), learned.paths[cluster][0])
-            for cluster, kind in zip(learned.clusters.tolist(), learned.known.kinds.tolist(), strict=True)
-        ]
+        self.templates.recall(learned.templates)
+        arms: list[int] = []
+        clusters: dict[int, int] = {}
+        rendered = set(learned.clusters[learned.known.kinds == RENDERINGS].tolist())
+        for number, paths in enumerate(learned.paths):
+            if number not in rendered:
+                clusters[number], *_ = [self._cluster_of(path) for path in paths]
+        for number, kind in zip(learned.clusters.tolist(), learned.known.kinds.tolist(), strict=True):
+            path = learned.paths[number][0]
+            if number in rendered:
+                arms.append(self._arm_of_template(path.removeprefix(_RENDERED)))
+            else:
+                arms.append(self.arm_of(clusters[number], int(kind), path))
         self.arms.recall(learned.known, np.array(arms, np.intp), pulls=_ARM, of_kind=_KIND)
         self.is_target.weights[learned.targets[0]] = learned.targets[1]
         self.leads.weights[learned.leads[0]] = learned.leads[1]
@@ -415,6 +486,78 @@ class BranchingBandit(Policy):
             if path.startswith(tuple(AGAIN.values())):
                 self._again = [*self._again, arm]
         return arm
+
+    def _arm_of_template(self, template: str) -> int:
+        """Return the arm in which pages of a template wait to be rendered."""
+        if template not in self._rendered and len(self._rendered) >= _MOST_RENDERED:
+            template = _OTHERS
+        arm = self._rendered.get(template)
+        if arm is None:
+            arm = self._rendered[template] = self._new_arm(RENDERINGS, (_RENDERED + template)[-SHOWN:])
+            self._template_of[arm] = template
+        return arm
+
+    def _template_rendered(self, pick: Pick) -> str:
+        """Return the template of which a pick is a rendering, ``""`` if it is none."""
+        template = self._template_of.get(pick.arm, "")
+        return self.templates.likely(pick.url) if template == _OTHERS else template
+
+    def _place_at_once(self, links: Sequence[Link], arms: list[int]) -> list[int]:
+        """Let links whose plain pages bring nothing wait to be rendered; return their places, where ``arms`` are others
+        now.
+        """
+        at_once = []
+        for at, link in enumerate(links):
+            template = self.templates.likely(link.url) if self.arms.kinds[arms[at]] == PAGES else ""
+            if template in self.templates.direct and self.templates.at_once(template):
+                arms[at] = self._arm_of_template(template)
+                at_once.append(at)
+        return at_once
+
+    def _hold_back(self, awake: NDArray[np.bool_]) -> None:
+        """Let arms of renderings sleep of which enough are in flight, as long as it is not known what these bring."""
+        flying = self.arms.flying
+        out = {template: float(flying[arm]) for template, arm in self._rendered.items() if flying[arm] > 0}
+        for template, arm in self._rendered.items() if out else ():
+            if awake[arm] and not self.templates.has_room(template, out):
+                awake[arm] = False
+
+    def _learn_rendering(self, outcome: Outcome, new: int) -> None:
+        """Learn of templates from a page that was rendered, or that a rendering revealed; it has so many new links."""
+        self._last_new = new
+        if not self._rendered:
+            return
+        pick = outcome.pick
+        found_by = self._template_of.get(pick.origin)
+        if found_by is not None and self.templates.came(found_by) and self._n_finds:
+            is_idle = not self.arms.lead_to_hits()[pick.origin]
+            self.templates.judge(found_by, is_idle=is_idle)
+            if is_idle:
+                self._leave_closed()
+        template = self._template_rendered(pick)
+        if not template:
+            return
+        self._looking.pop(pick.arm, None)
+        gained = new + (outcome.reward > 0) + (outcome.items > 0)
+        self.templates.rendered(template, gained, failed=bool(outcome.error))
+        if not gained:
+            self._leave_closed()
+
+    def _leave_closed(self) -> None:
+        """Give up what waits to be rendered of templates that are closed: it was fetched, and the plain pages stand."""
+        waiting = self.frontier.waiting
+        for template, arm in self._rendered.items():
+            if (
+                arm >= len(waiting)
+                or not waiting[arm]
+                or arm in self._looking
+                or not self.templates.is_closed(template)
+            ):
+                continue
+            if self.templates.seen.get(template, Rendered()).at_once:  # some were not fetched
+                continue
+            while n := int(self.frontier.waiting[arm]):  # what is drawn twice is given up once
+                self.frontier.drop(self.frontier.draw({arm: 2 * n}, np.random.default_rng(0)).slots)
 
     def _new_arm(self, kind: int, name: str, reader: str = "") -> int:
         arm = self.arms.new(kind, reader)
@@ -500,9 +643,18 @@ class BranchingBandit(Policy):
         return odds
 
     def _cost(self, outcome: Outcome) -> float:
+        if outcome.pick.method == "RENDER":
+            return self._cost_of_rendering(outcome)
         if self.saves == "bytes":
             return max(outcome.size, 1) / _BYTES
         return max(outcome.seconds, 1e-3) if self.saves == "seconds" else 1.0
+
+    def _cost_of_rendering(self, outcome: Outcome) -> float:
+        if self.saves == "bytes":
+            return max(outcome.received or outcome.size, 1) / _BYTES
+        if self.saves == "seconds":
+            return max(outcome.seconds, 1e-3)
+        return outcome.requests + (0 if outcome.from_api else self.render_cost)
 
 
 def _rivals(indices: NDArray[np.float64], best: float) -> list[int]:

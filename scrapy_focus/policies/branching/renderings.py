@@ -3,87 +3,275 @@
 Pages of one template are alike: they need a browser all, or none does. Whether they do is seen by comparison. The plain
 page was fetched, and its links are known, so what its rendering reveals is what only a browser sees. Signs, such as an
 empty page, say at most where to begin: full frames may stand around an empty list, and small pages may be whole.
+
+Where every page has a name of its own, each would be a template of its own, and it would never be known that the next
+rendering is in vain. So only the first few names of a folder are told apart, and these are judged together, too.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-TRIES = 3  # renderings of a template that may bring nothing, before it is left
-AGAIN = 50  # plain pages of a template that was left, of which one is rendered
-SURE = 2  # renderings that paid, after which pages without links of their own are rendered at once
-_MOST = 4096  # templates
+from scrapy_focus.web.apis.templates import template_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+TRIES = 3  # renderings that bring nothing, after which a template is closed ...
+MISSES = 30  # ... and so many in a row if there was one that paid
+AGAIN = 50  # plain pages of a closed template, of which one is rendered; each time after twice as many
+SURE = 2  # renderings that paid, after which pages without links of their own are rendered at once ...
+SHELLS = 2  # ... if so many plain ones in a row had none
+CHECKS = 20  # pages that are rendered at once, of which one is fetched plainly before
+
+_IN_VAIN = 12  # renderings of a site, of which none paid, after which one of each template is enough
+_JUDGED = 50  # links that renderings of a template brought, after which it is asked whether these led to anything
+_NAMES, _FIRST_NAMES = 5, 12  # that are told apart in a folder, and in the first one
+_DOUBLED = 20  # times at most
+_MOST = 4096  # templates, and folders
 
 
 class Rendered(NamedTuple):
-    """What is known of the pages of a template."""
+    """What is known of the pages of a template; all of it are counts."""
 
-    plain: int = 0  # that were fetched, and have scripts
-    shells: int = 0  # of these, those that revealed no link
+    plain: int = 0  # pages that were fetched, and have scripts
+    shells: int = 0  # of these, the last ones in a row that had nothing new
     tried: int = 0  # renderings
-    paid: int = 0  # of these, those that revealed a link
-    since: int = 0  # plain pages since it was left, or looked at again
+    paid: int = 0  # of these, those that had something new
+    misses: int = 0  # of these, the last ones in a row that had not
+    brought: int = 0  # links that renderings revealed
+    fetched: int = 0  # of these, those that were fetched
+    idle: int = 0  # 1: nothing that they lead to was ever a target
+    since: int = 0  # plain pages since it was closed, or looked at again
+    looks: int = 0  # times that it was looked at again
+    at_once: int = 0  # new links that were to be rendered at once, or checked
 
     @property
-    def is_left(self) -> bool:
-        """Whether renderings bring nothing."""
-        return self.tried >= TRIES and not self.paid
+    def is_shell(self) -> bool:
+        """Whether its plain pages bring nothing, and renderings do."""
+        return self.shells >= SHELLS and self.paid >= SURE and 2 * self.paid >= self.tried
 
     @property
-    def is_direct(self) -> bool:
-        """Whether its pages may be rendered at once, as plain ones bring nothing."""
-        return self.paid >= SURE and self.shells == self.plain
+    def is_due(self) -> bool:
+        """Whether it is time to look at it again, if it is closed."""
+        return self.since >= AGAIN << min(self.looks, _DOUBLED)
+
+    def is_left(self, tries: int) -> bool:
+        """Whether renderings bring nothing, or nothing any more."""
+        return bool(self.idle) or self.misses >= (MISSES if self.paid else tries)
+
+    def with_rendering(self, new: int) -> Rendered:
+        """Return what is known after one more rendering, with so much that is new."""
+        paid = new > 0
+        return self._replace(
+            tried=self.tried + 1, paid=self.paid + paid, misses=0 if paid else self.misses + 1,
+            brought=self.brought + new,
+        )  # fmt: skip
+
+    def looked_at(self) -> Rendered:
+        """Return what is known while it is looked at again."""
+        return self._replace(since=0, looks=self.looks + 1)
 
 
 class Templates:
-    """Remembers for each template what plain pages and renderings revealed.
+    """Remembers for each template what plain pages and renderings brought, and says which pages to render.
+
+    A template is *closed* once three renderings brought nothing new, or 30 in a row if there was one that paid.
+    Templates that differ in names alone are closed together after five, those of the first folder after twelve. What is
+    closed is looked at again after 50 plain pages, 100, and so on, and open when that pays. A template is also closed
+    if its renderings bring links, but nothing that these lead to is a target. It is *direct* if plain pages have
+    nothing new, and renderings have.
 
     Notes
     -----
-    *Memory*: five numbers for each of 4,096 templates; the one that was looked at longest ago is forgotten.
+    *Memory*: eleven numbers for each of 4,096 templates, and the names of as many folders. The template that was looked
+    at longest ago is forgotten.
 
     Examples
     --------
-    Three renderings bring nothing, so the template is left.
+    Three renderings bring nothing, so the template is closed.
 
     >>> templates = Templates()
     >>> for page in range(3):
-    ...     templates.fetched("/news/#", new=4)
-    ...     if templates.wants("/news/#"):
-    ...         templates.rendered("/news/#", new=0)
-    >>> templates.wants("/news/#")
-    False
+    ...     template = templates.of(f"http://example.org/news/{page}")
+    ...     templates.fetched(template, new=4)
+    ...     if templates.wants(template):
+    ...         templates.rendered(template, new=0)
+    >>> template, templates.state(template), templates.wants(template)
+    ('example.org/news/#', 'closed', False)
     """
 
     def __init__(self) -> None:
         self.seen: OrderedDict[str, Rendered] = OrderedDict()
+        self.direct: dict[str, None] = {}  # those of which new links are to be rendered at once
+        self._groups: OrderedDict[str, Rendered] = OrderedDict()  # of templates that differ in names
+        self._names = _Names()
+        self._tried = 0  # renderings of all templates
+        self._paid = 0
+
+    def of(self, url: str) -> str:
+        """Return the template of a page that was fetched; its names are told apart from now on, if there is room."""
+        return self._names.told_apart(template_of(url), to_keep=True)
+
+    def likely(self, url: str) -> str:
+        """Return the template that a page will have."""
+        return self._names.told_apart(template_of(url))
 
     def fetched(self, template: str, new: int) -> None:
-        """A plain page with scripts came, and revealed so many new links."""
-        known = self._of(template)
-        since = known.since + 1 if known.is_left else 0
-        self._put(template, known._replace(plain=known.plain + 1, shells=known.shells + (not new), since=since))
-
-    def rendered(self, template: str, new: int) -> None:
-        """A page was rendered, and revealed so many links that its plain page had not."""
-        known = self._of(template)
-        self._put(template, known._replace(tried=known.tried + 1, paid=known.paid + (new > 0), since=0))
+        """A plain page with scripts came, with so much that is new: links, or itself as a target."""
+        known, group = self._of(template), _group_of(template)
+        since = known.since + 1 if self.is_closed(template) else 0
+        self._put(template, known._replace(plain=known.plain + 1, shells=0 if new else known.shells + 1, since=since))
+        if group:
+            of_all = self._of_group(group)
+            self._put_group(group, of_all._replace(since=of_all.since + 1 if self._is_left(group) else 0))
 
     def wants(self, template: str) -> bool:
-        """Whether a plain page that came just now should wait to be rendered."""
+        """Whether a plain page that came just now should be rendered."""
         known = self._of(template)
-        return not known.is_left or known.since >= AGAIN
+        if known.is_left(self._tries):
+            return known.is_due
+        return not self._is_left(group := _group_of(template)) or self._of_group(group).is_due
 
-    def is_direct(self, template: str) -> bool:
-        """Whether a new link should wait to be rendered, without being fetched before."""
-        return self._of(template).is_direct
+    def look(self, template: str) -> bool:
+        """A plain page is going to be rendered; return whether that is to look at a closed template again."""
+        if not self.is_closed(template):
+            return False
+        self._put(template, self._of(template).looked_at())
+        if group := _group_of(template):
+            self._put_group(group, self._of_group(group).looked_at())
+        return True
+
+    def rendered(self, template: str, new: int, *, failed: bool = False) -> None:
+        """A page was rendered, with so much that its plain page had not; one that failed makes no template direct."""
+        known = self._of(template).with_rendering(new)
+        self._tried += 1
+        self._paid += new > 0
+        if group := _group_of(template):
+            self._put_group(group, self._of_group(group).with_rendering(new))
+        self._put(template, known._replace(shells=0) if failed else known)
+
+    def came(self, template: str) -> bool:
+        """A link that a rendering revealed was fetched; return whether it is time to :meth:`judge` what these lead
+        to.
+        """
+        known = self._of(template)
+        self._put(template, known._replace(fetched=known.fetched + 1))
+        return bool(known.idle) or (known.fetched + 1) % _JUDGED == 0
+
+    def judge(self, template: str, *, is_idle: bool) -> None:
+        """What renderings of a template brought led to targets, or all of it did not: then it is closed."""
+        self._put(template, self._of(template)._replace(idle=int(is_idle)))
+
+    def at_once(self, template: str) -> bool:
+        """Whether a new link of a direct template is to be rendered at once; one in some is fetched plainly before."""
+        known = self._of(template)
+        self._put(template, known._replace(at_once=known.at_once + 1))
+        return (known.at_once + 1) % CHECKS != 0
+
+    def has_room(self, template: str, flying: Mapping[str, float]) -> bool:
+        """Whether one more page may be rendered before it is known what those in flight bring, given by template."""
+        known, group = self._of(template), _group_of(template)
+        here = flying.get(template, 0)
+        if here and not known.paid and known.tried + here >= self._tries:
+            return False
+        if not group or self._of_group(group).paid:
+            return True
+        beside = sum(n for other, n in flying.items() if _group_of(other) == group)
+        return not beside or self._of_group(group).tried + beside < _most_of(group)
+
+    def is_closed(self, template: str) -> bool:
+        """Whether renderings are taken to bring nothing."""
+        return self._of(template).is_left(self._tries) or self._is_left(_group_of(template))
+
+    def state(self, template: str) -> str:
+        """Return ``"closed"``, ``"direct"`` or ``"open"``."""
+        if self.is_closed(template):
+            return "closed"
+        return "direct" if template in self.direct else "open"
+
+    def recall(self, seen: Mapping[str, Rendered]) -> None:
+        """Begin with what another crawl knew; it counts as much as a few renderings."""
+        for template, then in seen.items():
+            paid = min(then.paid, SURE)
+            misses = min(then.misses, MISSES if paid else TRIES)
+            hits = paid if not then.paid else round(paid / then.paid * (then.tried - then.misses))
+            known = Rendered(
+                plain=min(then.plain, SHELLS), shells=min(then.shells, SHELLS), tried=hits + misses, paid=paid,
+                misses=misses, idle=then.idle,
+            )  # fmt: skip
+            self._put(self._names.told_apart(template, to_keep=True), known)
+
+    @property
+    def _tries(self) -> int:
+        return 1 if self._tried >= _IN_VAIN and not self._paid else TRIES
+
+    def _is_left(self, group: str) -> bool:
+        known = self._of_group(group)
+        return bool(group) and not known.paid and known.tried >= _most_of(group)
 
     def _of(self, template: str) -> Rendered:
         return self.seen.get(template, Rendered())
 
+    def _of_group(self, group: str) -> Rendered:
+        return self._groups.get(group, Rendered())
+
     def _put(self, template: str, known: Rendered) -> None:
         self.seen[template] = known
         self.seen.move_to_end(template)
+        if known.is_shell and not self.is_closed(template):
+            self.direct[template] = None
+        else:
+            self.direct.pop(template, None)
         if len(self.seen) > _MOST:
-            self.seen.popitem(last=False)
+            gone, _ = self.seen.popitem(last=False)
+            self.direct.pop(gone, None)
+
+    def _put_group(self, group: str, known: Rendered) -> None:
+        self._groups[group] = known
+        self._groups.move_to_end(group)
+        if len(self._groups) > _MOST:
+            self._groups.popitem(last=False)
+
+
+class _Names:
+    """The first few names that were seen in each folder, and the first queries of each path; others are ``*``."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, dict[str, None]] = {}
+
+    def told_apart(self, template: str, *, to_keep: bool = False) -> str:
+        """Return a template with ``*`` in place of names for which there is no room; ``to_keep``: others take some."""
+        path, mark, query = template.partition("?")
+        folder, *names = path.split("/")
+        for at, name in enumerate(names):
+            most = _NAMES if at else _FIRST_NAMES
+            folder += "/" + (name if "#" in name or self._has(folder, name, most, to_keep) else "*")
+        return folder + mark + (query if not mark or self._has(folder + mark, query, _NAMES, to_keep) else "*")
+
+    def _has(self, folder: str, name: str, most: int, to_keep: bool) -> bool:
+        seen = self._seen.get(folder, {})
+        if name in seen:
+            return True
+        if len(seen) >= most or (not seen and len(self._seen) >= _MOST):
+            return False
+        if to_keep:
+            self._seen.setdefault(folder, {})[name] = None
+        return True
+
+
+def _group_of(template: str) -> str:
+    """Return what a template has in common with those of other names, ``""`` if it has none that count."""
+    path, mark, query = template.partition("?")
+    host, *names = path.split("/")
+    first = names[:1] if len(names) > 1 else []  # the part of a site, more often than one page
+    others = names[len(first) :]
+    if all("#" in name for name in others):
+        return ""
+    return "/".join([host, *first, *[name if "#" in name else "*" for name in others]]) + mark + query
+
+
+def _most_of(group: str) -> int:
+    """Return how many renderings of templates that differ in names may bring nothing."""
+    return _NAMES if "/" in group.partition("?")[0].partition("/")[2] else _FIRST_NAMES

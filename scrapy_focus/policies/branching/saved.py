@@ -6,13 +6,15 @@ of each arm. So a crawl of a site that has changed, or of another kind of site, 
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.learn.modelfile import Sort, read_model, write_model
-from scrapy_focus.policies.branching.arms import Known
+from scrapy_focus.policies.branching.arms import RENDERINGS, Known
+from scrapy_focus.policies.branching.renderings import Rendered
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,6 +27,7 @@ LEARNED = Sort("file of what was learned", "let a crawl write one with FOCUS_LEA
 _PATHS = 8  # tag paths of each cluster that are written
 _LARGEST = 1e6  # a number in a file
 _EXTENSIONS = 1024
+_TEMPLATES = 4096
 _FEATURES = 1 << 16
 
 
@@ -39,6 +42,7 @@ class Learned(NamedTuple):
     known: Known  # of the arms
     targets: tuple[NDArray[np.intp], NDArray[np.float32]]  # features and weights of what says which links are targets
     leads: tuple[NDArray[np.intp], NDArray[np.float32]]  # of what says which links lead to targets
+    templates: Mapping[str, Rendered] = MappingProxyType({})  # of pages with scripts: what renderings brought
 
 
 class _Column(NamedTuple):
@@ -52,7 +56,7 @@ class _Column(NamedTuple):
 
 _COLUMNS = {
     "clusters": _Column(below="paths"),
-    "kinds": _Column(below="two", length="arms", least=0),
+    "kinds": _Column(below="three", length="arms", least=0),
     "records": _Column(dimensions=2, length="arms"),
     "rows": _Column(below="arms"),
     "columns": _Column(below="arms", length="rows"),
@@ -73,7 +77,14 @@ def write_learned(learned: Learned, path: str | PathLike[str]) -> None:
         If the file cannot be written.
     """
     paths = [each[:_PATHS] or [f"unknown-{number}"] for number, each in enumerate(learned.paths)]  # too long to be kept
-    header = {"theta": learned.theta, "unit": learned.unit, "paths": paths, "extensions": learned.extensions}
+    header: dict[str, Any] = {
+        "theta": learned.theta,
+        "unit": learned.unit,
+        "paths": paths,
+        "extensions": learned.extensions,
+    }
+    if learned.templates:
+        header["templates"] = {template: list(known) for template, known in learned.templates.items()}
     arrays = {
         "clusters": learned.clusters, "target_features": learned.targets[0], "target_weights": learned.targets[1],
         "lead_features": learned.leads[0], "lead_weights": learned.leads[1], **learned.known._asdict(),
@@ -93,12 +104,13 @@ def read_learned(path: str | PathLike[str]) -> Learned:
     try:
         paths = _read_paths(header["paths"])
         extensions = _read_extensions(header["extensions"])
+        templates = _read_templates(header.get("templates", {}))
         _check(arrays, len(paths))
         return Learned(
             theta=header["theta"], unit=header["unit"], paths=paths, extensions=extensions, clusters=arrays["clusters"],
             known=Known(**{name: arrays[name] for name in Known._fields}),
             targets=(arrays["target_features"], arrays["target_weights"]),
-            leads=(arrays["lead_features"], arrays["lead_weights"]),
+            leads=(arrays["lead_features"], arrays["lead_weights"]), templates=templates,
         )  # fmt: skip
     except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
         raise ConfigError(f"{path} is damaged ({error}); {LEARNED.make}") from error
@@ -122,10 +134,22 @@ def _read_extensions(extensions: object) -> dict[str, tuple[float, float]]:
     return seen
 
 
+def _read_templates(templates: object) -> dict[str, Rendered]:
+    if not isinstance(templates, dict) or len(templates) > _TEMPLATES:
+        raise ValueError("the templates are not as they were written")
+    seen = {str(template): Rendered(*counts) for template, counts in templates.items()}
+    for known in seen.values():
+        if not all(type(count) is int and 0 <= count < _LARGEST for count in known):
+            raise ValueError("counts of templates are not whole numbers from 0")
+        if not known.paid <= known.tried or not known.misses <= known.tried or not known.shells <= known.plain:
+            raise ValueError("counts of templates contradict each other")
+    return seen
+
+
 def _check(arrays: Mapping[str, NDArray[Any]], n_paths: int) -> None:
     """Raise an error if an array is missing, or is not as it was written."""
     lengths = {name: len(arrays[name]) for name in _COLUMNS}
-    quantities = {**lengths, "arms": lengths["clusters"], "paths": n_paths, "two": 2, "features": _FEATURES}
+    quantities = {**lengths, "arms": lengths["clusters"], "paths": n_paths, "three": 3, "features": _FEATURES}
     for name, column in _COLUMNS.items():
         array = arrays[name]
         if array.ndim != column.dimensions or array.dtype.kind not in "iuf" or not np.isfinite(array).all():
@@ -140,6 +164,9 @@ def _check(arrays: Mapping[str, NDArray[Any]], n_paths: int) -> None:
         end = quantities[column.below] if column.below else 0
         if column.below and (not whole or ((array < 0) | (array >= end)).any()):
             raise ValueError(f"{name} are not numbers from 0 below {end}")
+    rendered = arrays["kinds"] == RENDERINGS
+    if np.intersect1d(arrays["clusters"][rendered], arrays["clusters"][~rendered]).size:
+        raise ValueError("a template is a cluster of tag paths, too")
     records = arrays["records"]
     if records.shape[1] != 4 or (records[:, [0, 1, 3]] < 0).any():
         raise ValueError("records are not four numbers for each arm, with counts from 0")

@@ -1,0 +1,172 @@
+"""A browser for no page, for all, where it is told to be needed, and where the crawl learns that: whole live crawls.
+
+Measured: files of the synthetic scripted site that a crawl got, by the log of its server; the requests and bytes there;
+the CPU of the crawling process, of the driver of the browser and of all processes of the browser, sampled every tenth
+of a second; pages that a browser fetched, and of these such whose scripts bring nothing. *told*: the default policy, told
+which templates need a browser. *learned*: the default policy, without the APIs behind pages. *with APIs*: as it is. Eight
+requests at once, no delay, FOCUS_RENDER_COST as it is. Not measured: other sites, blobs, and time. It needs
+scrapy-playwright, a Chromium and Linux. ::
+
+    python benchmarks/browsers.py --mix 5 30 80 --seeds 5
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+import scrapy
+from scrapy.crawler import CrawlerProcess
+from scrapy.http import HtmlResponse
+
+from renderings import Told
+from scrapy_focus.engine.apis import Apis
+from scrapy_focus.policies.branching.policy import BranchingBandit
+from scrapy_focus.sites.scripted.plan import MIXES
+from scrapy_focus.sites.scripted.site import ScriptedSite
+from scrapy_focus.sites.server import SiteServer
+
+MODES = ("plain", "all", "told", "learned", "with APIs")
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+class FollowAll(scrapy.Spider):
+    """Follows all links of a site."""
+
+    name = "follow_all"
+
+    def __init__(self, root: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.start_urls = [root]
+
+    def parse(self, response: Any) -> Any:
+        if isinstance(response, HtmlResponse):
+            yield from response.follow_all(css="a[href]")
+
+
+class Oracle(BranchingBandit):
+    """The default policy, told which templates of a site need a browser."""
+
+    def __init__(self, *, root: str, mix: int, seed: int) -> None:
+        super().__init__()
+        self.root, self.site = root, ScriptedSite(mix=MIXES[mix], seed=seed)
+
+    def open(self, frontier: Any, rng: Any, mission: Any) -> None:
+        super().open(frontier, rng, mission)
+        self.templates = Told(self.site, self.root)
+
+
+def crawl(mode: str, root: str, mix: int, seed: int, log: str) -> None:
+    """Crawl a site in this process, and print the stats."""
+    settings: dict[str, Any] = {
+        "ADDONS": {"scrapy_focus.Addon": 500}, "FOCUS_TARGETS": "csv", "FOCUS_PROGRESS": "off", "FOCUS_SEED": seed,
+        "LOG_LEVEL": "WARNING", "CONCURRENT_REQUESTS_PER_DOMAIN": 8, "DOWNLOAD_DELAY": 0, "TELNETCONSOLE_ENABLED": False,
+        "FOCUS_RENDER": {"plain": "never", "all": "always"}.get(mode, "learn"), "REMOTE_CONTROL_ENABLED": False,
+    }  # fmt: skip
+    if log:
+        settings |= {"LOG_LEVEL": "DEBUG", "LOG_FILE": log, "FOCUS_LOG": f"{log}.jsonl"}
+    if mode == "told":
+        settings |= {
+            "FOCUS_POLICY": Oracle,
+            "FOCUS_POLICY_PARAMS": {"root": root.rstrip("/"), "mix": mix, "seed": seed},
+        }
+    if mode != "with APIs":
+        Apis.rules_for = lambda *_: None  # type: ignore[method-assign]
+    process = CrawlerProcess(settings)
+    crawler = process.create_crawler(FollowAll)
+    process.crawl(crawler, root=root)
+    process.start()
+    print(json.dumps(crawler.stats.get_stats(), default=str))
+
+
+def cpu_of(root: int, seen: dict[int, float]) -> None:
+    """Note the seconds of CPU of a process and of all that descend from it, by their numbers."""
+    children = defaultdict(list)
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            text = path.read_text()
+        except OSError:
+            continue
+        fields = text.rpartition(")")[2].split()
+        children[int(fields[1])].append((int(path.parent.name), (int(fields[11]) + int(fields[12])) / _TICKS))
+    wanted, known = [root], {pid: used for each in children.values() for pid, used in each}
+    while wanted:
+        pid = wanted.pop()
+        seen[pid] = max(seen.get(pid, 0.0), known.get(pid, 0.0))
+        wanted += [child for child, _ in children[pid]]
+
+
+def run(mode: str, mix: int, seed: int, log: str = "") -> dict[str, Any]:
+    """Crawl a site that is served here in a process of its own, and return what came of it."""
+    site = ScriptedSite(mix=MIXES[mix], seed=seed)
+    with SiteServer(site, validators=True) as server:
+        asked = [sys.executable, __file__, "--crawl", mode, server.url, str(mix), str(seed), log]
+        child = subprocess.Popen(asked, stdout=subprocess.PIPE, text=True)
+        used: dict[int, float] = {}
+        while child.poll() is None:
+            cpu_of(child.pid, used)
+            time.sleep(0.1)
+        stats = json.loads((child.stdout.read() if child.stdout else "").strip().splitlines()[-1])
+        served = list(server.log)
+    targets = set(site.targets())
+    got = {each.path for each in served if each.method == "GET" and each.status == 200} & targets
+    reached, curve = set(), []
+    for n, each in enumerate(served, 1):
+        if each.path in got and each.path not in reached:
+            reached.add(each.path)
+            curve.append(n)
+    return {
+        "mode": mode, "mix": mix, "seed": seed, "there": len(targets), "files": len(got), "requests": len(served),
+        "counted": stats.get("focus/requests"), "bytes": sum(each.bytes_sent for each in served),
+        "counted_bytes": stats.get("focus/bytes"), "cpu": round(sum(used.values()), 2),
+        "rendered": stats.get("focus/browser/read", 0), "from_api": stats.get("focus/api/pages", 0),
+        "half": curve[len(curve) // 2] if curve else None, "curve": curve,
+        "stats": {name: value for name, value in stats.items() if "browser" in name or "api" in name or "error" in name},
+    }  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--mix", type=int, nargs="+", default=[5, 30, 80], choices=MIXES)
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--mode", nargs="+", default=MODES, choices=MODES)
+    parser.add_argument("--output", default="browsers.jsonl")
+    parser.add_argument("--log", default="", help="a file for the log of a crawl")
+    options = parser.parse_args()
+    for mix in options.mix:
+        rows: dict[str, list[dict[str, Any]]] = defaultdict(list)
+        for seed in range(options.first, options.first + options.seeds):
+            for mode in options.mode:
+                found = run(mode, mix, seed, options.log)
+                rows[mode].append(found)
+                with Path(options.output).open("a") as file:
+                    file.write(json.dumps(found) + "\n")
+        print(f"\nmix {mix}: mean of {options.seeds} sites\n")
+        print(
+            "| | files | requests | counted | MB | CPU, s | rendered | from APIs |\n|---|--:|--:|--:|--:|--:|--:|--:|"
+        )
+        for mode, runs in rows.items():
+            means = [mean(each[name] for each in runs) for name in ("files", "requests", "counted", "bytes", "cpu")]
+            rest = [mean(each[name] for each in runs) for name in ("rendered", "from_api")]
+            files, requests, counted, sent, cpu = means
+            print(
+                f"| {mode} | {files:.0f} of {mean(each['there'] for each in runs):.0f} | {requests:,.0f} | {counted:,.0f} "
+                f"| {sent / 1e6:.1f} | {cpu:.1f} | {rest[0]:.0f} | {rest[1]:.0f} |",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--crawl"]:
+        crawl(sys.argv[2], sys.argv[3], int(sys.argv[4]), int(sys.argv[5]), sys.argv[6])
+    else:
+        main()

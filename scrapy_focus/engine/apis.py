@@ -1,0 +1,267 @@
+"""Reads pages from the APIs behind them, where renderings have taught how: a few small answers in place of a browser.
+
+What comes of it is a page of its own: a list of the links that a rendering would show, which the spider reads as it
+reads any page. Pages whose renderings gave items are never read like that, as only a browser makes what they are of.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, OrderedDict
+from contextlib import suppress
+from html import escape
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, unquote, urljoin, urlsplit
+
+from scrapy import Request
+from scrapy.http import HtmlResponse, TextResponse
+from scrapy.http.request import NO_CALLBACK
+from scrapy.utils.response import get_base_url
+
+from scrapy_focus.core.policy import PolicyTable
+from scrapy_focus.core.printable import brief, printable_logger
+from scrapy_focus.engine.inflight import BudgetExhausted
+from scrapy_focus.engine.marks import FROM_API
+from scrapy_focus.engine.pages import can_be_read, text_of
+from scrapy_focus.web.apis.answers import Call, Unreadable, data_in_page, read_json
+from scrapy_focus.web.apis.rules import ApiRules
+from scrapy_focus.web.apis.templates import template_of
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, Sequence
+    from pathlib import Path
+
+    from scrapy.http import Response
+
+    from scrapy_focus.engine.inflight import Entry
+
+logger = printable_logger(__name__)
+
+#: The file of a job in which the rules are.
+API_RULES = "apis.json"
+
+_SAMPLE = 20  # pages of a template of which one is rendered still
+_TEMPLATES = 500  # whose rules are kept
+_CALLS = 8  # of a page
+_MARK = "focus-api="  # begins the fragment of a URL that is the next answer for a page
+_OK = 200
+
+
+class Apis:
+    """The rules of one crawl, by template of page.
+
+    Parameters
+    ----------
+    count
+        Is told how many of what there were, for the stats.
+    path
+        File in which rules survive the process, if they are to.
+    """
+
+    def __init__(self, count: Callable[[str, int], None], path: Path | None) -> None:
+        self.count = count
+        self.path = path
+        self.rules: OrderedDict[str, ApiRules] = OrderedDict()
+        self._with_items: set[str] = set()  # templates whose renderings gave items
+        self._read: Counter[str] = Counter()  # pages of a template that were read
+        self._load()
+
+    # What the downloader middleware asks
+
+    def rules_for(self, url: str) -> ApiRules | None:
+        """Return the rules by which a page is to be read now, ``None`` where it is to be rendered."""
+        template = template_of(url)
+        rules = self.rules.get(template)
+        if rules is None or template in self._with_items or not rules.predicts(url):
+            return None
+        self._read[template] += 1
+        return None if self._read[template] % _SAMPLE == 0 else rules
+
+    async def read(
+        self, rules: ApiRules, request: Request, ask: Callable[[Request], Awaitable[Response]]
+    ) -> HtmlResponse | None:
+        """Return a page with the links that a rendering would show, ``None`` if it has to be rendered after all.
+
+        Parameters
+        ----------
+        rules
+            Of its template.
+        request
+            For the page.
+        ask
+            Sends a request, and waits for the answer.
+        """
+        calls = []
+        for url in rules.calls_of(request.url)[:_CALLS]:
+            call = None if _host(url) != _host(request.url) else await self._ask(url, request, ask)
+            if call is None:
+                rules.fail(request.url, url)
+                self._tell(rules)
+                return None
+            calls.append(call)
+        if not rules.is_decided(request.url, calls):
+            return None
+        self.count("api/pages", 1)
+        return self._page(rules, request, request.url, calls)
+
+    def following(self, request: Request, response: Response) -> Response:
+        """Return what the spider reads of an answer: a page, where it is the next one of an API, else the answer."""
+        mark = request.url.partition("#")[2]
+        if not mark.startswith(_MARK):
+            return response
+        page_url = unquote(mark.removeprefix(_MARK))
+        rules, data = self.rules.get(template_of(page_url)), _data(response)
+        if rules is None or data is None or response.status != _OK:
+            return response
+        self.count("api/pages", 1)
+        return self._page(rules, request, page_url, [Call(request.url.partition("#")[0], data)])
+
+    # What the scheduler tells
+
+    def rendered(self, entry: Entry, answers: Iterable[tuple[str, bytes]]) -> None:
+        """A browser showed a page, and these answers in JSON came for it: learn how its links are made of them."""
+        response = entry.response
+        if not isinstance(response, HtmlResponse) or not can_be_read(response):
+            return
+        url = entry.pick.url
+        template = template_of(url)
+        if not template:
+            return
+        if entry.items:
+            self._with_items.add(template)
+        rules = self.rules.setdefault(template, ApiRules())
+        self.rules.move_to_end(template)
+        while len(self.rules) > _TEMPLATES:
+            self.rules.popitem(last=False)
+        calls = [Call(where, data) for where, body in answers if (data := _json(body)) is not None]
+        if (data := _data_of_page(response)) is not None:
+            calls.append(Call(url, data))
+        new = [link.url for link in entry.links]
+        plain = _links_of(response, set(new))
+        was_sure = rules.is_sure
+        if rules.predicts(url):
+            rules.check(url, [link for link, _ in rules.links_of(url, calls)], new, plain=plain)
+        rules.learn(url, calls, new, plain=plain)
+        if rules.is_sure != was_sure:
+            self._tell(rules)
+            self.save()
+
+    def tables(self) -> list[PolicyTable]:
+        """Return a table of the APIs in use, those first behind which most pages were."""
+        rows: list[tuple[str | float | int, ...]] = [
+            (template, self._read[template], rules.pages, rules.withdrawn, rules.reason or "in use")
+            for template, rules in self.rules.items()
+            if rules.is_sure or self._read[template]
+        ]
+        rows.sort(key=lambda row: row[1], reverse=True)
+        columns = ("template", "pages read", "renderings seen", "times withdrawn", "state")
+        return [PolicyTable("Pages read from the API behind them", columns, rows)] if rows else []
+
+    def save(self) -> None:
+        """Write the rules down, if there is a file."""
+        if self.path is None or not self.rules:
+            return
+        kept = {
+            "with_items": sorted(self._with_items & self.rules.keys()),
+            "rules": [rules.to_json() for rules in self.rules.values() if rules.template],
+        }
+        part = self.path.with_suffix(".part")
+        try:
+            part.write_text(json.dumps(kept), encoding="utf-8")
+            part.replace(self.path)
+        except OSError as error:
+            self.count("error/api", 1)
+            logger.warning("%s cannot be written, and is learned again by the next run: %s", self.path, error)
+
+    def _load(self) -> None:
+        if self.path is None or not self.path.exists():
+            return
+        try:
+            kept = json.loads(self.path.read_text(encoding="utf-8"))
+            self.rules = OrderedDict((rules.template, rules) for rules in map(ApiRules.of_json, kept["rules"]))
+            self._with_items = set(kept["with_items"])
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            logger.warning("%s is not read, and its rules are learned again: %s", self.path, error)
+
+    async def _ask(self, url: str, request: Request, ask: Callable[[Request], Awaitable[Response]]) -> Call | None:
+        """Ask an API; ``None`` where it gives no JSON."""
+        headers = {"Accept": "application/json, */*;q=0.5", "Referer": request.url}
+        self.count("api/requests", 1)
+        try:
+            response = await ask(Request(url, callback=NO_CALLBACK, headers=headers, dont_filter=True))
+        except BudgetExhausted:
+            raise
+        except Exception as error:  # whatever a download handler or middleware raises
+            self.count("error/api", 1)
+            logger.info("An API is not asked any more for pages like %s: %s: %s", brief(request.url), url, error)
+            return None
+        data = _data(response) if response.status == _OK else None
+        return None if data is None else Call(url, data)
+
+    def _page(self, rules: ApiRules, request: Request, page_url: str, calls: Sequence[Call]) -> HtmlResponse:
+        """Return a page that lists the links that answers make, by how they are made, and where more of them are."""
+        groups: OrderedDict[str, list[str]] = OrderedDict()
+        for url, place in rules.links_of(page_url, calls):
+            groups.setdefault(place, []).append(url)
+        parts = [f'<ul class="{_name_of(place)}">{"".join(map(_item, urls))}</ul>' for place, urls in groups.items()]
+        for url in dict.fromkeys(url for call in calls for url in rules.next_calls(call)):
+            target = f"{url.partition('#')[0]}#{_MARK}{quote(page_url, safe='')}"
+            parts.append(f'<a class="api-next" rel="next" href="{escape(target)}">{escape(url)}</a>')
+        body = f"<html><head><title>{escape(page_url)}</title></head><body>{''.join(parts)}</body></html>"
+        headers = {"Content-Type": "text/html; charset=utf-8"}
+        return HtmlResponse(
+            request.url.partition("#")[0], body=body.encode(), encoding="utf-8", headers=headers, request=request,
+            flags=[FROM_API],
+        )  # fmt: skip
+
+    def _tell(self, rules: ApiRules) -> None:
+        if rules.is_sure:
+            logger.info("Pages like %s are read from the API behind them", brief(rules.template))
+        else:
+            self.count("api/withdrawn", int(rules.withdrawn > 0))
+            logger.info("Pages like %s are rendered again: %s", brief(rules.template), brief(rules.reason))
+
+
+def _data(response: Response) -> Any:
+    """Return the data of an answer, or of a page that carries some; ``None`` where there is none."""
+    if isinstance(response, HtmlResponse):
+        return _data_of_page(response)
+    return _json(response.body) if isinstance(response, TextResponse) or response.body[:1] in b"[{" else None
+
+
+def _data_of_page(response: HtmlResponse) -> Any:
+    """Return what a page carries for its scripts: data, a list of it where there are several, ``None`` for none."""
+    found = data_in_page(text_of(response))
+    return found[0] if len(found) == 1 else found or None
+
+
+def _json(body: bytes) -> Any:
+    try:
+        return read_json(body)
+    except Unreadable:
+        return None
+
+
+def _links_of(response: HtmlResponse, besides: set[str]) -> list[str]:
+    """Return the links of a page, absolute, but for some."""
+    base = get_base_url(response)
+    found = []
+    for href in response.xpath("//a/@href").getall():
+        with suppress(ValueError):
+            found.append(urljoin(base, href.strip()))
+    return [url for url in found if url not in besides]
+
+
+def _name_of(place: str) -> str:
+    """Return the class that says of links in which way they are made: letters, digits and hyphens."""
+    name = "-".join("".join(each if each.isalnum() and each.isascii() else " " for each in place).split())
+    return f"api-{name[:80]}"
+
+
+def _item(url: str) -> str:
+    name = unquote(urlsplit(url).path.rstrip("/").rpartition("/")[2]) or url
+    return f'<li><a href="{escape(url)}">{escape(name)}</a></li>'
+
+
+def _host(url: str) -> str:
+    return urlsplit(url).netloc.lower()

@@ -1,0 +1,195 @@
+"""Starts the browser of a crawl when it is first needed, renews it, and does without one that is dead or hangs."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from scrapy.utils.misc import build_from_crawler, load_object
+
+from scrapy_focus.core.printable import printable_logger, reason_of
+from scrapy_focus.engine.browser.found import HANDLER
+from scrapy_focus.engine.host import host_of
+from scrapy_focus.engine.inflight import BrowserFailed
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+logger = printable_logger(__name__)
+
+_PAGES = 200  # after which a browser is renewed: what it does not give back would add up
+_AT_ONCE = 4  # pages that are rendered
+_LONGEST = 90.0  # seconds for a page, from when its turn came
+_CLOSING = 15.0  # seconds that a browser is given to close
+_FAILURES = 4  # in a row, of a browser that does not start or hangs, after which there is none
+
+
+class BrowserHandler:
+    """The download handler that the add-on sets where pages may be rendered.
+
+    Requests without ``meta["playwright"]`` go to the handler that Scrapy has for them. The others go to
+    scrapy-playwright, which is imported and started with the first of them.
+    """
+
+    lazy = False
+
+    def __init__(self, crawler: Crawler) -> None:
+        base = load_object(crawler.settings["DOWNLOAD_HANDLERS_BASE"]["https"])
+        self.plain = build_from_crawler(base, crawler)
+        self.keeper = keeper_of(crawler)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler)
+
+    async def download_request(self, request: Request) -> Response:
+        """Return the response to a request.
+
+        Raises
+        ------
+        BrowserFailed
+            If a browser was to answer it, and there is none, or it hangs.
+        """
+        if request.meta.get("playwright"):
+            return await self.keeper.render(request)
+        response: Response = await self.plain.download_request(request)
+        return response
+
+    async def close(self) -> None:
+        """Close connections and browsers."""
+        await self.plain.close()
+        await self.keeper.close()
+
+
+class Running:
+    """A browser, and how many pages it has had."""
+
+    def __init__(self, handler: Any) -> None:
+        self.handler = handler
+        self.pages = 0
+        self.out = 0  # pages that it works on
+        self.is_retired = False  # it gets no more pages, and is closed when none is out
+
+
+class Keeper:
+    """The browsers of one crawl: one that is given pages, and those before it that still work on some."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self.crawler = crawler
+        self.gone = ""  # why there is no browser any more
+        self._running: Running | None = None
+        self._all: set[Running] = set()
+        self._starting = asyncio.Lock()
+        self._turns = asyncio.Semaphore(_AT_ONCE)
+        self._closing: set[asyncio.Task[None]] = set()
+        self._failures = 0
+
+    async def render(self, request: Request) -> Response:
+        """Return the page that a browser makes of a request.
+
+        Raises
+        ------
+        BrowserFailed
+            If there is none, or it hangs. Other errors are those of Playwright.
+        """
+        async with self._turns:
+            browser = await self._browser()
+            browser.pages += 1
+            browser.out += 1
+            try:
+                async with asyncio.timeout(_LONGEST):
+                    response: Response = await browser.handler.download_request(request)
+            except TimeoutError as error:
+                self._failed(browser, f"it did not answer for {_LONGEST:.0f} s")
+                raise BrowserFailed(f"{request.url} took the browser more than {_LONGEST:.0f} s") from error
+            finally:
+                browser.out -= 1
+                if browser.pages >= _PAGES:
+                    self._retire(browser)
+                self._close_if_idle(browser)
+        self._failures = 0
+        return response
+
+    async def close(self) -> None:
+        """Close all browsers; called once for each scheme."""
+        for browser in [*self._all]:
+            self._retire(browser)
+            self._start_closing(browser)
+        if self._closing:
+            await asyncio.wait([*self._closing])
+
+    async def _browser(self) -> Running:
+        """Return the browser that gets the next page, started where there is none."""
+        async with self._starting:
+            if self.gone:
+                raise BrowserFailed(self.gone)
+            if self._running is None:
+                try:
+                    self._running = await self._start()
+                except Exception as error:
+                    self._failed(None, f"it does not start: {reason_of(error)}")
+                    raise BrowserFailed(f"the browser does not start: {reason_of(error)}") from error
+            return self._running
+
+    async def _start(self) -> Running:
+        handler = load_object(HANDLER).from_crawler(self.crawler)
+        async with asyncio.timeout(_LONGEST):
+            await handler._maybe_launch_in_thread()  # as the signal of the engine's start would, which is long past
+        self._count("browser/started")
+        running = Running(handler)
+        self._all.add(running)
+        return running
+
+    def _failed(self, browser: Running | None, why: str) -> None:
+        self._count("browser/hung" if browser is not None else "browser/unstarted")
+        if browser is not None:
+            self._retire(browser)
+        self._failures += 1
+        if self._failures >= _FAILURES and not self.gone:
+            self.gone = f"there is no browser any more: {why}"
+            logger.warning("Pages are not rendered any more: the browser failed %d times in a row, %s", _FAILURES, why)
+
+    def _retire(self, browser: Running) -> None:
+        """Give a browser no more pages."""
+        browser.is_retired = True
+        if self._running is browser:
+            self._running = None
+
+    def _close_if_idle(self, browser: Running) -> None:
+        if browser.is_retired and not browser.out:
+            self._start_closing(browser)
+
+    def _start_closing(self, browser: Running) -> None:
+        if browser not in self._all:
+            return
+        self._all.discard(browser)
+        task = asyncio.ensure_future(self._close(browser))
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
+
+    async def _close(self, browser: Running) -> None:
+        try:
+            async with asyncio.timeout(_CLOSING):
+                await browser.handler.close()
+        except Exception as error:  # it is dead, or does not answer
+            self._count("error/browser")
+            logger.warning("A browser could not be closed: %s", reason_of(error))
+
+    def _count(self, name: str) -> None:
+        if (host := host_of(self.crawler)) is not None:
+            host.count(name)
+
+
+_keepers: WeakKeyDictionary[Crawler, Keeper] = WeakKeyDictionary()
+
+
+def keeper_of(crawler: Crawler) -> Keeper:
+    """Return the keeper of a crawl: Scrapy makes a handler for each scheme, which share the browser."""
+    if crawler not in _keepers:
+        _keepers[crawler] = Keeper(crawler)
+    return _keepers[crawler]

@@ -1,0 +1,118 @@
+"""Pages that may wait again to be rendered: which, how their requests are kept, and which items they gave already."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from scrapy.http import HtmlResponse
+
+from scrapy_focus.core.printable import brief, printable_logger
+from scrapy_focus.core.types import State
+from scrapy_focus.engine.given import Given
+from scrapy_focus.engine.marks import GIVEN
+from scrapy_focus.engine.pages import text_of
+from scrapy_focus.web.apis.templates import template_of
+from scrapy_focus.web.scripts import has_scripts
+
+if TYPE_CHECKING:
+    from scrapy import Request
+
+    from scrapy_focus.core.types import Outcome
+    from scrapy_focus.engine.host import Host
+    from scrapy_focus.engine.inflight import Entry
+    from scrapy_focus.engine.links import Links
+    from scrapy_focus.engine.requests import Requests
+
+logger = printable_logger(__name__)
+
+_TEMPLATES = 1_000
+_SEVERAL = 3  # pages of a template, from which it is told
+_TOLD = 5  # templates
+
+
+class Renderings:
+    """Lets pages with scripts be looked at again in a browser, where the policy asks for that (``Policy.render``).
+
+    Parameters
+    ----------
+    host
+        The scheduler.
+    links, requests
+        How links are named, and how the requests of those that wait are kept.
+    """
+
+    def __init__(self, host: Host, links: Links, requests: Requests) -> None:
+        self.host = host
+        self.links = links
+        self.requests = requests
+
+    def begin(self, entry: Entry, request: Request) -> None:
+        """A request is about to be handed out for a pick."""
+        if entry.pick.method == "RENDER":
+            entry.given = Given.unpack(request.meta.pop(GIVEN, b""))
+            request.meta["dont_cache"] = True  # or Scrapy's cache would answer with the plain page
+        elif entry.pick.method == "GET" and _is_plain(request):
+            entry.first = entry.first or request.copy()
+            entry.given = Given()
+
+    def concluded(self, entry: Entry, outcome: Outcome) -> Outcome:
+        """Say of an outcome that its page has scripts, and how its request waits if it is to be rendered."""
+        if outcome.pick.method == "RENDER":
+            if not outcome.error and self.host.apis is not None and entry.answers is not None:
+                self.host.apis.rendered(entry, entry.answers)
+            return outcome
+        first, given = entry.first, entry.given
+        if first is None or given is None or not self._may_be_rendered(entry, outcome):
+            return outcome
+        if self.links.key(first) != entry.pick.key:  # what the pick was for went on to another page
+            return outcome
+        if outcome.payload is not None:  # it waits for its next visit anyway
+            return outcome._replace(scripted=True)
+        first.meta[GIVEN] = given.pack()
+        return outcome._replace(scripted=True, payload=self.requests.pack(entry.pick.key, first))
+
+    def reported(self, entry: Entry) -> None:
+        """The crawl has the outcome of a pick: a request is forgotten that is not to be sent again."""
+        if entry.given is not None and self.host.knows([entry.pick.key]) == [State.FETCHED]:
+            self.requests.forget(entry.pick.key)
+
+    def _may_be_rendered(self, entry: Entry, outcome: Outcome) -> bool:
+        if outcome.pick.method != "GET" or outcome.error:
+            return False
+        return _has_scripts(entry)
+
+
+class Shells:
+    """Kinds of pages that have scripts and nothing else, in a crawl without a browser."""
+
+    def __init__(self) -> None:
+        self.of: Counter[str] = Counter()  # pages, by template; of 1,000
+
+    def note(self, entry: Entry) -> None:
+        """A pick comes back."""
+        if entry.found or entry.items or entry.known or entry.label() != "ok" or not _has_scripts(entry):
+            return
+        template = template_of(entry.pick.url)
+        if template and (template in self.of or len(self.of) < _TEMPLATES):
+            self.of[template] += 1
+
+    def tell(self) -> None:
+        """Say in the log which parts of the site seem to need a browser."""
+        kinds = [(template, n) for template, n in self.of.most_common(_TOLD) if n >= _SEVERAL]
+        if kinds:
+            named = ", ".join(f"{brief(template)} ({n:,} pages)" for template, n in kinds)
+            logger.warning("These pages have scripts, and no links or items without a browser: %s", named)
+
+
+def _has_scripts(entry: Entry) -> bool:
+    """Whether the page of a pick has scripts that no browser has run."""
+    response = entry.response
+    if not isinstance(response, HtmlResponse) or "playwright" in response.flags:
+        return False
+    return has_scripts(text_of(response))
+
+
+def _is_plain(request: Request) -> bool:
+    """Whether the spider leaves it open how a request is fetched."""
+    return request.method == "GET" and not request.body and "playwright" not in request.meta

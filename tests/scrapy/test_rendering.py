@@ -1,0 +1,367 @@
+"""Pages are rendered where the policy wants it: a second look, whose links and items are those that are new."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+from collections import Counter, defaultdict
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from crawls import REACTOR, Follower, crawl
+from scrapy import Request, Spider
+from scrapy.http import HtmlResponse
+
+from scrapy_focus.core.types import Placement
+from scrapy_focus.engine.browser import found, guard, keeper
+from scrapy_focus.engine.browser.visit import Limits
+from scrapy_focus.policies.orderings import BreadthFirst
+from scrapy_focus.spiders.datasets import DatasetsSpider
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from mocksite import MockSite
+    from scrapy.http import Response
+
+    from scrapy_focus.core.types import Outcome
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+pytest.importorskip("scrapy_playwright", reason="needs scrapy-playwright (pip install scrapy-focus[playwright])")
+pytestmark = [
+    pytest.mark.reactor,
+    pytest.mark.skipif(not REACTOR, reason="scrapy-playwright needs Twisted's reactor: see test_reactor.py"),
+    pytest.mark.skipif(CHROMIUM is None, reason="needs Debian's chromium (apt-get install chromium)"),
+    pytest.mark.timeout(600),
+]
+PLAIN = '<html><body><a href="/ok?plain">plain</a><ul></ul><script src="/list.js"></script></body></html>'
+LIST = b"""fetch("/list.json").then(answer => answer.json()).then(urls => urls.forEach(url =>
+    document.querySelector("ul").insertAdjacentHTML("beforeend", `<li><a href="${url}">${url}</a></li>`)));"""
+SHELL = "<html><body><ul></ul><script src='/app.js'></script></body></html>"
+APP = b"""fetch("/api" + location.pathname).then(answer => answer.json()).then(data => data.files.forEach(file =>
+    document.querySelector("ul").insertAdjacentHTML("beforeend",
+        `<li><a href="/ok?${data.id}-${file.name}">${file.name}</a></li>`)));"""
+
+
+class RenderAll(BreadthFirst):
+    """Has every page rendered that has scripts."""
+
+    def render(self, outcome: Outcome) -> Placement:
+        return Placement(0, 0.0, method="RENDER")
+
+
+RENDER_ALL = {"FOCUS_POLICY": RenderAll}
+
+
+class Described(Spider):
+    """Gives the title of each page and what stands in its list, each as an item, and follows links."""
+
+    name = "described"
+    meta: dict[str, Any] = {}
+
+    def __init__(self, seeds: list[str], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.seeds = seeds
+
+    async def start(self) -> AsyncIterator[Any]:
+        for url in self.seeds:
+            yield Request(url, meta=dict(self.meta))
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        if isinstance(response, HtmlResponse):
+            yield {"page": response.url}
+            yield from ({"entry": text} for text in response.css("li ::text").getall())
+            yield from response.follow_all(css="a")
+
+
+class LeftToScrapy(Described):
+    """Says itself that no browser is wanted."""
+
+    meta = {"playwright": False}
+
+
+class LinksOnly(Described):
+    """Follows links, and gives no items."""
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        yield from response.follow_all(css="a")
+
+
+def served(site: MockSite) -> str:
+    """Give a site a page whose scripts make a list of two links, after they asked for it; return its URL."""
+    site.pages["/"] = PLAIN
+    site.answers["/list.js"] = lambda _: (200, {"Content-Type": "text/javascript"}, LIST)
+    site.answers["/list.json"] = lambda _: (200, {"Content-Type": "application/json"}, b'["/ok?one", "/ok?two"]')
+    return site.url("/")
+
+
+def app(site: MockSite, n: int) -> str:
+    """Give a site pages that are all the same shell over an API, and a page that links to them; return its URL."""
+    site.pages["/"] = "".join(f'<a href="/set/{i}">{i}</a>' for i in range(1, n + 1))
+    site.answers["/app.js"] = lambda _: (200, {"Content-Type": "text/javascript"}, APP)
+    for i in range(1, n + 1):
+        site.pages[f"/set/{i}"] = SHELL
+        data = json.dumps({"id": i, "files": [{"name": f"a{i}"}, {"name": f"b{7 * i}"}]}).encode()
+        site.answers[f"/api/set/{i}"] = lambda _, data=data: (200, {"Content-Type": "application/json"}, data)  # type: ignore[misc]
+    return site.url("/")
+
+
+def files(site: MockSite) -> list[str]:
+    """Return what was asked for of what lists link to."""
+    return sorted(path for path in site.paths if path.startswith("/ok"))
+
+
+@pytest.fixture
+def no_browser(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine without any."""
+    monkeypatch.setattr(found, "find_browser", lambda _: found.Found(reason="this is a test"))
+
+
+def test_a_second_look_finds_what_scripts_show(site: MockSite) -> None:
+    """Its links are found once, and all that was sent is counted."""
+    result = crawl(Follower, RENDER_ALL, addon=True, seeds=[served(site)])
+    assert result.reason == "finished"
+    assert files(site) == ["/ok?one", "/ok?plain", "/ok?two"]
+    assert result.stats["focus/requests"] == len(site.log)
+    assert result.stats["focus/link/render"] == 1
+    assert result.outcomes == {"ok": 5}
+    assert result.errors == {}
+
+
+def test_items_come_once(site: MockSite) -> None:
+    """What the plain page gave is not given again, with ids that go on."""
+    settings = {**RENDER_ALL, "FOCUS_ITEM_ID": "item_id"}
+    result = crawl(Described, settings, addon=True, seeds=[served(site)])
+    assert Counter(str(item.get("page") or item.get("entry")) for item in result.items) == {
+        site.url("/"): 1, "/ok?one": 1, "/ok?two": 1, site.url("/ok?plain"): 1, site.url("/ok?one"): 1,
+        site.url("/ok?two"): 1,
+    }  # fmt: skip
+    assert len({item["item_id"] for item in result.items}) == len(result.items)
+    assert result.stats["focus/render/item_again"] == 1
+
+
+@pytest.mark.parametrize("budget", [1, 2, 3, 4, 5])
+def test_the_server_sees_exactly_the_budget(site: MockSite, budget: int) -> None:
+    """What the browser asks for is a part of it."""
+    result = crawl(Follower, {**RENDER_ALL, "FOCUS_BUDGET_REQUESTS": budget}, addon=True, seeds=[served(site)])
+    assert len(site.log) == budget
+    assert result.stats["focus/requests"] == budget
+    assert result.reason == "focus_budget_requests"
+    assert result.errors == {}
+
+
+@pytest.mark.parametrize("mode", ["never", "always"])
+def test_what_the_user_says_is_done(site: MockSite, mode: str) -> None:
+    """No page is rendered, or each that may be one, at once; files are fetched as they are."""
+    url = served(site)
+    site.pages["/"] += '<a href="/file.csv">file</a>'
+    site.answers["/file.csv"] = lambda _: (200, {"Content-Type": "text/csv"}, b"a,b")
+    result = crawl(Follower, {**RENDER_ALL, "FOCUS_RENDER": mode}, addon=True, seeds=[url])
+    assert site.asked.count(("GET", "/")) == 1
+    assert site.asked.count(("GET", "/list.js")) == (mode == "always")
+    assert files(site) == (["/ok?one", "/ok?plain", "/ok?two"] if mode == "always" else ["/ok?plain"])
+    assert result.stats.get("focus/browser/read", 0) == (4 if mode == "always" else 0)
+    assert result.stats.get("focus/link/render", 0) == 0
+
+
+def test_a_spider_has_the_last_word(site: MockSite) -> None:
+    """What it does not want rendered is not."""
+    crawl(LeftToScrapy, RENDER_ALL, addon=True, seeds=[served(site)])
+    assert site.asked.count(("GET", "/")) == 1
+
+
+@pytest.mark.parametrize("budget", [1, 2, 3])
+def test_pages_wait_in_a_job_to_be_rendered(site: MockSite, tmp_path: Path, budget: int) -> None:
+    """With the items that they gave; those too for which a budget did not suffice."""
+    settings = {**RENDER_ALL, "JOBDIR": str(tmp_path / "job")}
+    first = crawl(Described, {**settings, "FOCUS_BUDGET_REQUESTS": budget}, addon=True, seeds=[served(site)])
+    assert first.reason == "focus_budget_requests"
+    second = crawl(Described, settings, addon=True, seeds=[site.url("/")])
+    assert files(site) == ["/ok?one", "/ok?plain", "/ok?two"]
+    assert Counter(item.get("page") for item in first.items + second.items)[site.url("/")] == 1
+
+
+@pytest.mark.usefixtures("no_browser")
+def test_none_is_needed(site: MockSite) -> None:
+    """One line says that there is none, and the crawl goes on."""
+    result = crawl(Follower, RENDER_ALL, addon=True, seeds=[served(site)])
+    assert files(site) == ["/ok?plain"]
+    assert result.outcomes == {"ok": 2}
+
+
+@pytest.mark.usefixtures("no_browser")
+def test_it_is_told_what_seems_to_need_one(site: MockSite) -> None:
+    """Pages with scripts and nothing else, by their template; not those that have links, or no scripts."""
+    url = app(site, 5)
+    site.pages["/"] += "".join(f'<a href="/note/{i}">note</a>' for i in range(1, 6))
+    for i in range(1, 6):
+        site.pages[f"/note/{i}"] = "<html><body>nothing</body></html>"
+    result = crawl(LinksOnly, RENDER_ALL, addon=True, seeds=[url])
+    (said,) = (each.getMessage() for each in result.records if "without a browser" in each.getMessage())
+    assert f"{url.removeprefix('http://')}set/#' (5 pages)" in said
+    assert "note" not in said
+
+
+def test_a_job_resumes_on_a_machine_without(site: MockSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What waited for a browser is done, and its plain page stands."""
+    settings = {**RENDER_ALL, "JOBDIR": str(tmp_path / "job")}
+    crawl(Follower, {**settings, "FOCUS_BUDGET_REQUESTS": 1}, addon=True, seeds=[served(site)])
+    monkeypatch.setattr(found, "find_browser", lambda _: found.Found(reason="this is a test"))
+    result = crawl(Follower, settings, addon=True, seeds=[site.url("/")])
+    assert result.reason == "finished"
+    assert result.outcomes == {"browser": 1, "ok": 2}
+    assert files(site) == ["/ok?plain"]
+
+
+def processes_of(parent: int) -> list[int]:
+    """Return the browsers among the processes that descend from one."""
+    children: dict[int, list[tuple[int, str]]] = defaultdict(list)
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            name, _, rest = path.read_text().partition("(")[2].rpartition(")")
+        except OSError:
+            continue
+        children[int(rest.split()[1])].append((int(path.parent.name), name))
+    found_there, left = [], [parent]
+    while left:
+        for pid, name in children[left.pop()]:
+            left.append(pid)
+            if "chrom" in name:
+                found_there.append(pid)
+    return found_there
+
+
+def send_browsers(number: int) -> None:
+    """Send a signal to all browsers of this process."""
+    for pid in processes_of(os.getpid()):
+        try:
+            os.kill(pid, number)
+        except ProcessLookupError:
+            continue
+
+
+def test_a_browser_that_is_killed_is_started_again(site: MockSite) -> None:
+    """Its page waits again, and comes."""
+    url = served(site)
+    asked = []
+
+    def kill_once(n: int) -> Any:
+        asked.append(n)
+        if n == 1:
+            send_browsers(signal.SIGKILL)
+        return 200, {"Content-Type": "application/json"}, b'["/ok?one", "/ok?two"]'
+
+    site.answers["/list.json"] = kill_once
+    result = crawl(Follower, RENDER_ALL, addon=True, seeds=[url])
+    assert len(asked) == 2
+    assert files(site) == ["/ok?one", "/ok?plain", "/ok?two"]
+    assert result.outcomes == {"ok": 5}
+    assert result.stats["focus/requests"] == len(site.log)
+
+
+def test_one_that_always_dies_is_given_up(site: MockSite) -> None:
+    """After three times the plain page stands."""
+    url = served(site)
+    site.answers["/list.json"] = lambda _: send_browsers(signal.SIGKILL)
+    result = crawl(Follower, RENDER_ALL, addon=True, seeds=[url])
+    assert result.reason == "finished"
+    assert result.outcomes == {"ok": 2, "browser": 1}
+    assert files(site) == ["/ok?plain"]
+    assert result.errors == {}
+
+
+def test_one_that_hangs_is_given_up(site: MockSite, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its pages do not hold up the crawl for ever, and it is not closed for ever."""
+    url = served(site)
+    monkeypatch.setattr(keeper, "_LONGEST", 6.0)
+    monkeypatch.setattr(keeper, "_CLOSING", 3.0)
+    site.answers["/list.json"] = lambda _: send_browsers(signal.SIGSTOP)
+    try:
+        result = crawl(Follower, RENDER_ALL, addon=True, seeds=[url])
+    finally:
+        send_browsers(signal.SIGKILL)
+    assert result.reason == "finished"
+    assert result.outcomes == {"ok": 2, "browser": 1}
+    assert result.stats["focus/browser/hung"] >= 1
+
+
+def test_a_page_that_brings_too_much_is_closed(site: MockSite, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then its plain copy stands, and it is not tried again."""
+    monkeypatch.setattr(guard, "Limits", partial(Limits, page_bytes=1 << 20))
+    url = served(site)
+    site.answers["/list.json"] = lambda _: (200, {"Content-Type": "application/json"}, b" " * (8 << 20) + b"[]")
+    result = crawl(Follower, RENDER_ALL, addon=True, seeds=[url])
+    assert result.outcomes == {"ok": 2, "too_large": 1}
+    assert site.asked.count(("GET", "/list.json")) == 1
+
+
+def test_a_page_owes_the_delays_of_what_it_asked_for(site: MockSite) -> None:
+    """The next page of its host comes so much later."""
+    settings = {**RENDER_ALL, "DOWNLOAD_DELAY": 0.5, "DOWNLOAD_DELAY_JITTER": 0}
+    crawl(Follower, settings, addon=True, seeds=[served(site)])
+    at = {path: seen.at for seen in site.log if (path := seen.path) in ("/list.json", "/ok?one", "/ok?two")}
+    first = min(at["/ok?one"], at["/ok?two"])
+    assert first - at["/list.json"] >= 1.0, "two delays for two requests"
+
+
+def test_pages_are_read_from_the_api_behind_them(site: MockSite) -> None:
+    """Once some were rendered: the browser is asked no more than a few times, and nothing is asked for that is not."""
+    result = crawl(Follower, {**RENDER_ALL, "CONCURRENT_REQUESTS": 1}, addon=True, seeds=[app(site, 12)])
+    wanted = sorted(f"/ok?{i}-{name}" for i in range(1, 13) for name in (f"a{i}", f"b{7 * i}"))
+    assert files(site) == wanted
+    table = result.scheduler.tables()[-1]
+    assert table.title == "Pages read from the API behind them"
+    assert [(row[0], row[-1]) for row in table.rows] == [(site.url("/set/#").removeprefix("http://"), "in use")]
+    assert result.stats["focus/api/pages"] >= 6
+    assert result.stats["focus/browser/read"] <= 6
+    assert result.stats["focus/requests"] == len(site.log)
+    assert result.outcomes == {"ok": 1 + 12 * 2 + 24}
+    assert result.errors == {}
+
+
+def test_an_api_that_fails_is_left(site: MockSite) -> None:
+    """Then pages are rendered again, and none is lost."""
+    url = app(site, 12)
+    good = dict(site.answers)
+    for i in range(1, 13):
+        path = f"/api/set/{i}"
+        site.answers[path] = lambda n, path=path: good[path](n) if is_from_browser(site, path) else (403, {}, b"")  # type: ignore[misc]
+    result = crawl(Follower, {**RENDER_ALL, "CONCURRENT_REQUESTS": 1}, addon=True, seeds=[url])
+    assert len(files(site)) == 24
+    assert 1 <= result.stats["focus/api/requests"] <= 5
+    assert result.stats["focus/browser/read"] == 12
+
+
+def test_files_that_scripts_make_are_stored(site: MockSite, tmp_path: Path) -> None:
+    """Though no URL leads to them; each counts as a find."""
+    site.pages["/"] = """<html><body><button id="save">Download CSV</button><script>
+        document.getElementById("save").onclick = () => {
+            const link = document.createElement("a");
+            link.href = URL.createObjectURL(new Blob(["a,b"], {type: "text/csv"}));
+            link.download = "prices.csv";
+            link.click();
+        };</script></body></html>"""
+    settings = {**RENDER_ALL, "DOWNLOAD_DELAY": 0}
+    result = crawl(DatasetsSpider, settings, addon=True, root=site.url("/"), out=str(tmp_path / "found"))
+    (item,) = result.items
+    assert (item.url, item.mime, item.page) == (site.url("/#prices.csv"), "text/csv", site.url("/"))
+    assert (tmp_path / "found" / item.path).read_text() == "a,b"
+    assert result.stats["focus/reward"] == 1
+
+
+def is_from_browser(site: MockSite, path: str) -> bool:
+    """Whether the last request for a path came from a script."""
+    return any(
+        "sec-fetch-mode" in {name.lower() for name in seen.headers} for seen in site.log[-1:] if seen.path == path
+    )
+
+
+def test_pages_that_give_items_are_rendered(site: MockSite) -> None:
+    """No API shows what the spider reads there."""
+    result = crawl(Described, {**RENDER_ALL, "CONCURRENT_REQUESTS": 1}, addon=True, seeds=[app(site, 8)])
+    assert result.stats["focus/browser/read"] == 8
+    assert sum("entry" in item for item in result.items) == 16
