@@ -107,7 +107,7 @@ def failed_rendering(request: Request, url: str, error: str) -> Rendering:
 class _Asks(NamedTuple):
     """A script or style sheet that a page needs."""
 
-    url: str
+    key: Key
     is_sent: bool  # whether the network was asked for it
 
 
@@ -124,18 +124,18 @@ class _NotingGuard(Guard):
         stored = super().stored(asked)
         visit = self.visit_of(asked.frame)
         if visit is not None and asked.kind in KEPT and asked.method == "GET":
-            self._needs.setdefault(visit, []).append(_Asks(asked.url, stored is None))
+            self._needs.setdefault(visit, []).append(_Asks(Key.of(visit.context, asked.url), stored is None))
         return stored
 
     def took(self, visit: Visit) -> Took:
         """Return what a page took: what may be kept counts apart."""
         requests, received, assets = visit.requests, visit.received, {}
         for asks in self._needs.pop(visit, ()):
-            kept = self.store.get(Key.of(visit.context, asks.url))
+            kept = self.store.get(asks.key)
             if kept is None:
                 continue
             size = kept.size + sum(len(name) + len(value) + 4 for name, value in kept.headers.items())
-            assets[asks.url] = size
+            assets[asks.key.url] = size
             if asks.is_sent:
                 requests -= 1
                 received -= size
