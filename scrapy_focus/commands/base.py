@@ -127,7 +127,7 @@ def read_numbers(opts: argparse.Namespace, *names: str, least: int = 1) -> None:
     for name in names:
         value = getattr(opts, name)
         if value is not None and not (value.isdecimal() and int(value) >= least):
-            raise UsageError(f"--{name} is {value!r}; it takes a number from {least}")
+            raise UsageError(f"--{name.replace('_', '-')} is {value!r}; it takes a number from {least}")
         setattr(opts, name, None if value is None else int(value))
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
     from scrapy.settings import Settings
 
+    from scrapy_focus.recordings.format import Completeness
     from scrapy_focus.recordings.importers.base import Importer
     from scrapy_focus.recordings.writer import SiteWriter
 
@@ -103,6 +104,11 @@ class RecordCommand(FocusCommand):
             help="download pages only, and take the size of anything else from its headers; copies of a file "
             "then count as different files",
         )  # fmt: skip
+        parser.add_argument(
+            "--render", action="store_true",
+            help="record pages with scripts twice: as they are, and as a browser shows them; needs scrapy-playwright",
+        )  # fmt: skip
+        parser.add_argument("--render-pages", metavar="N", help="render N pages at most; implies --render")
         parser.add_argument("--info", action="store_true", help="say what SITE.sqlite holds, and do nothing else")
         parser.add_argument(
             "--verify", action="store_true",
@@ -138,6 +144,19 @@ class RecordCommand(FocusCommand):
 
             self.settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", PublicOnlyMiddleware, 940)
             replace_stock(self.settings)
+            if opts.render:
+                self._set_browser()
+
+    def _set_browser(self) -> None:
+        """Let a browser answer what is to be rendered."""
+        from scrapy_focus.engine.browser.found import browser_of, set_browser
+        from scrapy_focus.spiders.rendering import RecordedBrowser
+
+        self.settings.set("TWISTED_REACTOR_ENABLED", True, "cmdline")  # which scrapy-playwright needs
+        set_browser(self.settings)
+        if not (browser := browser_of(self.settings)):
+            raise UsageError(f"--render needs a browser: {browser.reason}", print_help=False)
+        self.settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", RecordedBrowser, 960)
 
     def work(self, args: list[str], opts: argparse.Namespace) -> int:
         path = Path(args[0])
@@ -167,7 +186,8 @@ class RecordCommand(FocusCommand):
             raise UsageError(f"there is no argument {', '.join(given)}; there is root: -a root=https://example.org/")
         if wrong := [url for url in roots if not _is_root(url)]:
             raise UsageError(f"root is {wrong[0]!r}; give the URL of the first page: -a root=https://example.org/")
-        read_numbers(opts, "limit", "portal")
+        read_numbers(opts, "limit", "portal", "render_pages")
+        opts.render = opts.render or opts.render_pages is not None
         named = [name for name in (*_IMPORTERS, "importer") if getattr(opts, name) is not None]
         if len(named) > 1:
             raise UsageError(f"--{' and --'.join(named)} are different sources; name one")
@@ -181,8 +201,10 @@ class RecordCommand(FocusCommand):
             raise UsageError(f"--{named[0]} takes one root; got {len(roots)}")
         elif not named and not roots and not Path(path).exists():
             raise UsageError(f"say where the site starts: scrapy focus-record {path} -a root=https://example.org/")
-        elif named and (opts.limit or opts.no_files):
-            raise UsageError(f"--limit and --no-files are for recording a live site, and --{named[0]} is none")
+        elif named and (opts.limit or opts.no_files or opts.render):
+            raise UsageError(
+                f"--limit, --no-files and --render are for recording a live site, and --{named[0]} is none"
+            )
 
     def _record_live(self, path: Path, opts: argparse.Namespace) -> int:
         from scrapy_focus.recordings.format import roots_of
@@ -190,18 +212,19 @@ class RecordCommand(FocusCommand):
 
         known = path.exists()
         roots = opts.roots or roots_of(path)
-        with SiteWriter(path, roots=roots, bodies=opts.bodies, source=_source("the live site")) as writer:
+        source = _source("the live site")
+        with SiteWriter(path, roots=roots, bodies=opts.bodies, renderings=opts.render, source=source) as writer:
             done = writer.completeness()
             if not known:
                 say(f"Recording {', '.join(roots)} into {path}")
-            elif done.missing:
+            elif not _is_done(done, opts):
                 say(f"Going on with {path}: {done}")
-            reason = self._crawl(writer, opts) if done.missing else "finished"
+            reason = "finished" if _is_done(done, opts) else self._crawl(writer, opts)
             done = writer.completeness()
-            if not done.missing:
+            if _is_done(done, opts):
                 done = writer.finish()
         say(f"{path}: {done}")
-        if not done.missing:
+        if _is_done(done, opts):
             say(_next_step(path) if done.recorded > len(roots) else _only_roots(path))
             return 0
         why = f"after {opts.limit} URLs" if opts.limit and reason == "finished" else f"({reason})"
@@ -216,7 +239,10 @@ class RecordCommand(FocusCommand):
             _say_little()
         crawler = self.crawler_process.create_crawler(RecordSpider)
         crawler.signals.connect(_say_all, signals.spider_opened)
-        self.crawler_process.crawl(crawler, writer=writer, limit=opts.limit, files=not opts.no_files)
+        left = _left_to_render(writer.completeness(), opts)
+        self.crawler_process.crawl(
+            crawler, writer=writer, limit=opts.limit, files=not opts.no_files, renderings=left
+        )  # fmt: skip
         try:
             self.crawler_process.start()
         finally:
@@ -230,6 +256,18 @@ class RecordCommand(FocusCommand):
         if spider.silence:
             return f"{_SILENT}: {spider.silence}"
         return str(crawler.stats.get_value("finish_reason", "killed"))
+
+
+def _left_to_render(done: Completeness, opts: argparse.Namespace) -> int | None:
+    """Return how many pages may still be rendered; ``None``: any number."""
+    if not opts.render:
+        return 0
+    return None if opts.render_pages is None else max(0, opts.render_pages - done.rendered)
+
+
+def _is_done(done: Completeness, opts: argparse.Namespace) -> bool:
+    """Whether nothing is left to be asked for."""
+    return not done.missing and (not done.unrendered or _left_to_render(done, opts) == 0)
 
 
 def _source_of(option: str, given: str | int | list[str]) -> _Source:

@@ -78,6 +78,7 @@ class Flight:
         "error",
         "final",
         "hops",
+        "is_short",
         "is_told",
         "leads_to",
         "out",
@@ -109,6 +110,7 @@ class Flight:
         self.is_told = False  # whether that was answered with 304
         self.shown = -1  # the URL whose page a browser has
         self.besides: list[int] = []  # bytes of the answers to what it still has to ask for on behalf of that
+        self.is_short = False  # whether the budget ended before it had all of that
         self.coming: list[int] = []  # of those that it asked for, and that are not there
 
     @property

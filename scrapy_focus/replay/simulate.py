@@ -335,6 +335,8 @@ class _Run:
         page = self.answers.next_request(flight)
         if page < 0 and flight.besides:
             self._ask_besides(flight)
+        elif page < 0 and flight.is_short:
+            self._release(flight.pick)
         elif page < 0:
             self._conclude(flight)
         elif flight.requests and not flight.is_head and self.crawl.finished():
@@ -347,13 +349,17 @@ class _Run:
             self._release(flight.pick)
 
     def _ask_besides(self, flight: Flight) -> None:
-        """Send what a browser asks for on behalf of a page, as far as the budget allows it; the rest is refused."""
+        """Send what a browser asks for on behalf of a page, as far as the budget allows it. A page that does not get
+        all of it waits again, as live.
+        """
         asked, flight.besides = flight.besides, []
         flight.coming = [] if self.crawl.finished() else [size for size in asked if self.crawl.sent()]
         self.counts["browser/requests"] += len(flight.coming)
-        self.counts["browser/refused/budget"] += len(asked) - len(flight.coming)
+        if len(flight.coming) < len(asked):
+            flight.is_short = True
+            self.counts["browser/refused/budget"] += len(asked) - len(flight.coming)
         if not flight.coming:
-            self._conclude(flight)
+            self._release(flight.pick)
             return
         flight.out = flight.shown
         flight.requests += len(flight.coming)

@@ -20,6 +20,7 @@ from scrapy_focus.core.errors import RecordingError
 from scrapy_focus.core.printable import printable_logger
 from scrapy_focus.engine.terminal import REFRESH, Footer
 from scrapy_focus.recordings.writer import Answer
+from scrapy_focus.spiders.rendering import RENDER, failed_rendering, rendering_of
 from scrapy_focus.web.mime import BLOCKED_MIMES, matches, parse_mime
 
 if TYPE_CHECKING:
@@ -30,13 +31,14 @@ if TYPE_CHECKING:
     from scrapy.http import Headers, Response
     from twisted.python.failure import Failure
 
-    from scrapy_focus.recordings.writer import SiteWriter
+    from scrapy_focus.recordings.writer import Rendering, SiteWriter
 
 logger = printable_logger(__name__)
 
 RECEIVED = "focus_received"  # meta key: bytes of the body, as they came
 _META = {"dont_redirect": True, "handle_httpstatus_all": True, "referrer_policy": "no-referrer"}
 _SMALL = 64 * 1024  # bytes: stopping a smaller body saves nothing, and costs the connection
+_SHOWN = "#shown"  # behind the URL of a page that a browser is asked for
 _DOUBTFUL = 16  # failures in a row after which it is checked whether the site is there at all
 
 
@@ -47,6 +49,9 @@ class RecordSpider(scrapy.Spider):
     is recorded only when another one does: a network that is down says nothing about a site. Bodies of sounds, images
     and films, and any that are larger than ``DOWNLOAD_MAXSIZE``, are not downloaded where the server tells their size.
 
+    Where the writer notes which pages have scripts, a browser shows these when nothing else is missing. What they link
+    to then is asked for as well.
+
     Parameters
     ----------
     writer
@@ -55,11 +60,15 @@ class RecordSpider(scrapy.Spider):
         URLs to record at most.
     files
         Download files; if not, only what may be a page is downloaded where the server tells the size of the rest.
+    renderings
+        Pages that a browser shows at most; any number by default.
 
     Attributes
     ----------
     recorded, received
         URLs recorded and bytes of bodies received since the start.
+    rendered
+        Pages that a browser showed since the start.
     error
         Why the recording cannot be written any more.
     silence
@@ -68,13 +77,17 @@ class RecordSpider(scrapy.Spider):
 
     name = "focus-record"
 
-    def __init__(self, writer: SiteWriter, *, limit: int | None = None, files: bool = True) -> None:
+    def __init__(
+        self, writer: SiteWriter, *, limit: int | None = None, files: bool = True, renderings: int | None = None
+    ) -> None:
         super().__init__()
         self.writer = writer
         self.seed_hosts = {urlsplit(root).hostname or "" for root in writer.roots}
         self.limit = limit
         self.files = files
+        self.renderings = renderings
         self.recorded = 0
+        self.rendered = 0
         self.received = 0
         self.error: RecordingError | None = None
         self.silence = ""
@@ -84,9 +97,11 @@ class RecordSpider(scrapy.Spider):
         self.largest = 0  # bytes of a body; 0: no limit
         self._asked = 0
         self._alive = ""  # the URL that responded last
-        self._doubted: dict[str, Answer] = {}  # failures since then, by URL
+        self._doubted: dict[str, Answer | Rendering] = {}  # failures since then, by URL
         self._flying: set[str] = set()
         self._waiting: Iterator[str] = iter(())
+        self._to_render: Iterator[str] = iter(())
+        self._shown = 0  # pages for which a browser was asked
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
@@ -106,9 +121,19 @@ class RecordSpider(scrapy.Spider):
     def requests(self) -> Iterator[scrapy.Request]:
         """Yield a request for each URL that may be asked for now."""
         while self.error is None and not self.silence and len(self._flying) < self.ahead and self._asked != self.limit:
-            url = self._next() if len(self._doubted) < _DOUBTFUL else None
-            if url is None:
+            if len(self._doubted) >= _DOUBTFUL:
                 break
+            url = self._next()
+            if url is None:
+                url = self._next_to_render()
+                if url is None:
+                    break
+                self._asked += 1
+                self._shown += 1
+                self._flying.add(url + _SHOWN)
+                meta = {**_META, RENDER: True, "dont_cache": True}  # a cache has the plain page
+                yield scrapy.Request(url, self.show, errback=self.not_shown, cb_kwargs={"url": url}, meta=meta)
+                continue
             self._asked += 1
             if 0 < self.longest < len(url):  # Scrapy would drop the link, which keeps a crawl out of endless sites
                 self.record(Answer(url=url, error="ignored"))
@@ -122,7 +147,7 @@ class RecordSpider(scrapy.Spider):
             yield request
         if self._doubted and not self._flying and not self.silence and self.error is None:
             self._flying.add("")  # one at a time
-            probe = self._alive or next(iter(self._doubted))
+            probe = self._alive or next(iter(self._doubted)).removesuffix(_SHOWN)
             again = {**_META, "dont_cache": True}
             yield scrapy.Request(probe, self.resume, errback=self.give_up, meta=again, dont_filter=True)
 
@@ -171,8 +196,30 @@ class RecordSpider(scrapy.Spider):
             self._doubted[url] = answer
         yield from self.requests()
 
-    def record(self, answer: Answer) -> None:
-        """Write an answer down.
+    def show(self, response: Response, url: str) -> Iterator[scrapy.Request]:
+        """Record how a browser showed a page, and go on."""
+        self._flying.discard(url + _SHOWN)
+        self._alive = url
+        self._believe()
+        self.record(rendering_of(response, url, headers_of(response)))
+        yield from self.requests()
+
+    def not_shown(self, failure: Failure) -> Iterator[scrapy.Request]:
+        """Record why a browser did not show a page, and go on."""
+        request: scrapy.Request = failure.request  # type: ignore[attr-defined]
+        url = request.cb_kwargs["url"]
+        self._flying.discard(url + _SHOWN)
+        forbidden = isinstance(failure.value, IgnoreRequest)
+        why = "ignored" if forbidden else f"failure: {type(failure.value).__name__}"
+        rendering = failed_rendering(request, url, why)
+        if forbidden:
+            self.record(rendering)
+        else:
+            self._doubted[url + _SHOWN] = rendering
+        yield from self.requests()
+
+    def record(self, answer: Answer | Rendering) -> None:
+        """Write an answer down, or how a browser showed a page.
 
         Raises
         ------
@@ -186,7 +233,10 @@ class RecordSpider(scrapy.Spider):
         except RecordingError as error:
             self.error = error
             raise CloseSpider("recording_error") from error
-        self.recorded += 1
+        if isinstance(answer, Answer):
+            self.recorded += 1
+        else:
+            self.rendered += 1
 
     def headers_received(self, headers: Headers, request: scrapy.Request) -> None:
         """Stop a body that nobody needs; the handler of Scrapy's signal."""
@@ -227,6 +277,19 @@ class RecordSpider(scrapy.Spider):
             url = next(self._waiting, None)
         return url
 
+    def _next_to_render(self) -> str | None:
+        if self.renderings is not None and self._shown >= self.renderings:
+            return None
+        url = next(self._to_render, None)
+        if url is None:
+            self._to_render = (
+                url
+                for url in self.writer.unrendered()
+                if (at := url + _SHOWN) not in self._flying and at not in self._doubted
+            )
+            url = next(self._to_render, None)
+        return url
+
 
 class Progress:
     """Says how a recording stands: in the last line of a terminal, elsewhere every ``LOGSTATS_INTERVAL`` seconds in the
@@ -265,7 +328,9 @@ class Progress:
         if now >= self._count_at:  # counting reads the whole table, and may take a twentieth of the time
             self._missing = spider.writer.completeness().missing
             self._count_at = monotonic() + 20 * (monotonic() - now)
-        return f"{spider.recorded:,} URLs recorded, {spider.received / 1e6:,.1f} MB, {self._missing:,} more are linked"
+        rendered = f", {spider.rendered:,} pages rendered" if spider.rendered else ""
+        received = f"{spider.received / 1e6:,.1f} MB"
+        return f"{spider.recorded:,} URLs recorded{rendered}, {received}, {self._missing:,} more are linked"
 
     def _tick(self) -> None:
         from rich.text import Text

@@ -1,0 +1,173 @@
+"""Pages that a browser shows while a site is recorded, and what each of them took.
+
+A recording has no scheduler of ours, which lets requests out, counts them, and knows what they cost. So the guard that
+stands between a browser and the network has another host here, which allows all that robots.txt does.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, cast
+from weakref import WeakKeyDictionary
+
+from scrapy.exceptions import IgnoreRequest
+
+from scrapy_focus.engine.browser.guard import Guard
+from scrapy_focus.engine.browser.store import KEPT, Key
+from scrapy_focus.engine.marks import RENDERED
+from scrapy_focus.recordings.writer import Asset, Rendering
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Self
+
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+    from scrapy_focus.engine.browser.store import Stored
+    from scrapy_focus.engine.browser.visit import Visit
+    from scrapy_focus.engine.browser.ways import Asked
+    from scrapy_focus.engine.host import Host
+
+RENDER = "focus_to_render"  # meta key: whether a browser is to show the page
+_TOOK = "focus_took"  # meta key: what that took
+_ELSEWHERE = ("fetch", "script", "stylesheet", "xhr")  # what a page is not itself without
+
+
+class Took(NamedTuple):
+    """What a browser asked for on behalf of a page."""
+
+    requests: int = 0  # besides the page's own, those for assets left out
+    received: int = 0  # bytes of the network for the page and these
+    assets: tuple[Asset, ...] = ()
+
+
+class RecordedBrowser:
+    """The innermost downloader middleware of a recording: has a browser answer what it is to show.
+
+    Its rules are those of live crawls, robots.txt for each request among them. A page that asked for more than itself
+    owes the host as many delays.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self.crawler = crawler
+        self.guard = _NotingGuard(crawler)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler)
+
+    def process_request(self, request: Request) -> None:
+        if request.meta.get(RENDER):
+            request.meta["playwright"] = request.meta[RENDERED] = True
+            self.guard.take(request)
+
+    def process_response(self, request: Request, response: Response) -> Response:
+        visit = self._back(request)
+        if visit is not None and not visit.is_weighed:
+            took: Took = request.meta[_TOOK]
+            request.meta[_TOOK] = took._replace(received=took.received + len(response.body))
+        return response
+
+    def process_exception(self, request: Request, exception: Exception) -> None:
+        visit = self._back(request)
+        if visit is not None and visit.refused:
+            raise IgnoreRequest(f"{request.url} leads where it must not ({visit.refused})") from exception
+
+    def _back(self, request: Request) -> Visit | None:
+        visit = self.guard.give_back(request)
+        if visit is not None:
+            request.meta[_TOOK] = self.guard.took(visit)
+            self._owe(request, visit.requests)
+        return visit
+
+    def _owe(self, request: Request, n_requests: int) -> None:
+        """Leave the host of a page alone for as many delays."""
+        downloader = self.crawler.engine.downloader
+        slot = downloader.slots.get(downloader.get_slot_key(request))
+        if slot is not None:
+            slot.lastseen += n_requests * slot.delay
+
+
+def rendering_of(response: Response, url: str, headers: Mapping[str, str]) -> Rendering:
+    """Return what a browser showed of a page, and what that took."""
+    took: Took = response.meta.get(_TOOK, Took())
+    return Rendering(
+        url=url, status=response.status, headers=headers, body=response.body, shown_at=response.url,
+        seconds=response.meta.get("download_latency", 0.0), **took._asdict(),
+    )  # fmt: skip
+
+
+def failed_rendering(request: Request, url: str, error: str) -> Rendering:
+    """Return why a browser could not show a page, and what it took to find out."""
+    took: Took = request.meta.get(_TOOK, Took())
+    return Rendering(url=url, error=error, **took._asdict())
+
+
+class _Asks(NamedTuple):
+    """A script or style sheet that a page needs."""
+
+    key: Key
+    is_sent: bool  # whether the network was asked for it
+
+
+class _NotingGuard(Guard):
+    """Notes which scripts and style sheets each page needs, whoever brought them."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler, cast("Host", _Recording(crawler)))
+        self.learns = True
+        self._needs: WeakKeyDictionary[Visit, list[_Asks]] = WeakKeyDictionary()
+        self._sizes: dict[str, int] = {}  # bytes of those that were kept, by URL
+
+    def stored(self, asked: Asked) -> Stored | None:
+        stored = super().stored(asked)
+        visit = self.visit_of(asked.frame)
+        if visit is not None and asked.kind in KEPT and asked.method == "GET":
+            self._needs.setdefault(visit, []).append(_Asks(Key.of(visit.context, asked.url), stored is None))
+        return stored
+
+    def took(self, visit: Visit) -> Took:
+        """Return what a page took: what may be kept counts apart."""
+        requests, received, assets = visit.requests, visit.received, {}
+        for asks in self._needs.pop(visit, ()):
+            kept = self.store.get(asks.key)
+            if kept is None:
+                continue
+            size = kept.size + sum(len(name) + len(value) + 4 for name, value in kept.headers.items())
+            assets[asks.key.url] = size
+            if asks.is_sent:
+                requests -= 1
+                received -= size
+        return Took(max(0, requests), max(0, received), tuple(Asset(*each) for each in assets.items()))
+
+
+class _Recording:
+    """What the guard of a browser asks of a crawl, where a recording takes the place of our scheduler."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self.crawler = crawler
+
+    def is_spent(self) -> bool:
+        """Nothing is."""
+        return False
+
+    def is_wanted(self, mime: str, url: str = "") -> bool:
+        """What nobody reads is left out by the guard."""
+        return True
+
+    def loads_elsewhere(self, kind: str) -> bool:
+        """Whether pages may load a type of resource from other hosts."""
+        return kind in _ELSEWHERE
+
+    async def sent(self, request: Request | None) -> bool:
+        """A request may go out."""
+        return True
+
+    def received(self, n_bytes: int | None) -> None:
+        """An answer came."""
+
+    def count(self, name: str, n: int = 1) -> None:
+        """Count in the stats of Scrapy, where live crawls do."""
+        if (stats := self.crawler.stats) is not None:
+            stats.inc_value(f"focus/{name}", n)

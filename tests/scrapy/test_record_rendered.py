@@ -1,0 +1,139 @@
+"""``scrapy focus-record --render``: pages as a browser shows them, what that took, and crawls that are simulated on
+them.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from crawls import REACTOR, crawl
+from test_record_command import run
+
+from scrapy_focus import FilesGoal
+from scrapy_focus.core.log import EventLog, read_log
+from scrapy_focus.recordings.format import RecordedSite
+from scrapy_focus.replay.simulate import simulate
+from scrapy_focus.sites.scripted.plan import Api, Mix
+from scrapy_focus.sites.scripted.site import ScriptedSite
+from scrapy_focus.sites.server import SiteServer
+from tests.made import Renders
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "example_project"))
+from scrapy_focus.spiders.datasets import DatasetsSpider
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+HAS_BROWSER = find_spec("scrapy_playwright") is not None and CHROMIUM is not None
+needs_browser = pytest.mark.skipif(not HAS_BROWSER, reason="needs scrapy-playwright, and Debian's chromium")
+pytestmark = pytest.mark.timeout(600)
+LIVE = {"FOCUS_MAX_INFLIGHT": 1, "FOCUS_SEED": 5, "ROBOTSTXT_OBEY": True, "COOKIES_ENABLED": False}
+
+
+def test_other_sources_have_no_browser(tmp_path: Path) -> None:
+    """They say so, as do options that make no sense."""
+    _, logged = run(tmp_path, "x.sqlite", "--folder", ".", "--render", expect=2)
+    assert "--render are for recording a live site, and --folder is none" in logged
+    root = ["-a", "root=http://127.0.0.1:9/"]
+    _, logged = run(tmp_path, "x.sqlite", *root, "--render-pages", "none", expect=2)
+    assert "--render-pages is 'none'; it takes a number from 1" in logged
+    assert not (tmp_path / "x.sqlite").exists()
+
+
+def test_without_a_browser_it_says_what_to_do(tmp_path: Path) -> None:
+    """Before anything is asked for."""
+    nowhere = 'PLAYWRIGHT_LAUNCH_OPTIONS={"executable_path": "/nowhere/chromium"}'
+    _, logged = run(tmp_path, "x.sqlite", "-a", "root=http://127.0.0.1:9/", "--render", "-s", nowhere, expect=2)
+    assert "--render needs a browser: " in logged
+    assert not (tmp_path / "x.sqlite").exists()
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[SiteServer]:
+    """A small scripted site."""
+    mix = Mix(lists=2, app_lists=2, per_app_list=3, collections=0, news=2, exports=2)
+    site = ScriptedSite(mix=mix, seed=1, apis=[Api("next", "urls"), Api("pages", "ids")])
+    with SiteServer(site, validators=True) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def recorded(served: SiteServer, tmp_path_factory: pytest.TempPathFactory) -> tuple[RecordedSite, Any]:
+    """A recording of it, in two runs, and what the server was asked for."""
+    folder = tmp_path_factory.mktemp("rendered")
+    served.log.clear()
+    words = ["site.sqlite", "-a", f"root={served.url}", "--bodies"]
+    said, _ = run(folder, *words, "--render-pages", "2")
+    assert "2 pages were rendered" in said
+    assert "with scripts were not" in said
+    said, _ = run(folder, *words, "--render")
+    assert "with scripts were not" not in said.splitlines()[-2]
+    return RecordedSite(folder / "site.sqlite"), [(each.method, each.path) for each in served.log]
+
+
+@needs_browser
+def test_both_copies_are_recorded(served: SiteServer, recorded: tuple[RecordedSite, Any]) -> None:
+    """With what scripts link to, to which a recording without a browser does not come; lists have one copy."""
+    site, there = recorded[0], served.site
+    assert isinstance(there, ScriptedSite)
+
+    def leads(answer: int) -> set[str]:
+        urls = [site.urls[target] for target in site.targets[site.links(answer)]]
+        return {"/" + url.removeprefix(served.url) for url in urls}
+
+    at = {path: site.ids[served.url + path[1:]] for path in there.html_paths()}
+    for path, page in at.items():
+        assert leads(page) == set(there.plain_links(path)), path
+        assert (page in site.renderings) == (path != "/" and there.kind_of(path) != "lists")
+        if page in site.renderings:
+            assert leads(site.renderings[page].answer) == set(there.rendered_links(path)), path
+    targets = [site.ids[served.url + path[1:]] for path in there.targets()]
+    assert site.recorded[targets].all()
+    assert site.completeness().unrendered == 0
+
+
+@needs_browser
+def test_what_pages_took_is_recorded(served: SiteServer, recorded: tuple[RecordedSite, Any]) -> None:
+    """As many requests as the server saw; the scripts that all pages share came once, and count once."""
+    site, asked = recorded
+    shown = site.renderings
+    news = shown[site.ids[f"{served.url}news/1"]]
+    app = shown[site.ids[f"{served.url}{next(served.site.html_paths('app'))[1:]}"]]
+    assert (news.requests, app.requests) == (0, 1)
+    assert len(news.assets) == 2
+    assert {asset for each in shown.values() for asset in each.assets} == set(news.assets)
+    assert 200_000 < sum(size for _, size in news.assets) < 250_000
+    assert news.received < 10_000
+    paths = [path for _, path in asked if path != "/robots.txt" and not path.endswith((".js", ".css"))]
+    besides = sum(each.requests for each in shown.values())
+    assert len(paths) == int(site.recorded.sum()) + len(shown) + besides
+    assert 2 * len(news.assets) <= len(asked) - len(paths) - 2 <= 8 * len(news.assets), "2 runs, 4 pages at a time"
+    assert not [path for method, path in asked if method == "POST"]
+
+
+@needs_browser
+@pytest.mark.reactor
+@pytest.mark.skipif(not REACTOR, reason="scrapy-playwright needs Twisted's reactor: see test_reactor.py")
+def test_live_and_simulated_crawls_are_the_same(
+    served: SiteServer, recorded: tuple[RecordedSite, Any], tmp_path: Path
+) -> None:
+    """Pick by pick, renderings included; and where no page is rendered, too."""
+    for mode in ("learn", "never"):
+        logs = [tmp_path / f"{mode}-{name}.jsonl" for name in ("live", "simulated")]
+        settings = {**LIVE, "FOCUS_POLICY": Renders, "FOCUS_LOG": str(logs[0]), "FOCUS_RENDER": mode}
+        crawled = crawl(
+            DatasetsSpider, settings, addon=True, patience=300, root=served.url, out=str(tmp_path / f"found-{mode}")
+        )  # fmt: skip
+        assert not crawled.errors
+        simulate(Renders(), FilesGoal(), recorded[0], seed=5, log=EventLog(str(logs[1])), render=mode)  # type: ignore[arg-type]
+        live, simulated = (
+            [(each["method"], each["url"]) for each in read_log(log) if each["event"] == "pick"] for log in logs
+        )
+        assert live == simulated
+        assert any(method == "RENDER" for method, _ in live) == (mode == "learn")
