@@ -146,14 +146,16 @@ class Keeper:
         async with asyncio.timeout(_LONGEST):
             await handler._maybe_launch_in_thread()  # as the signal of the engine's start would, which is long past
         handler.config.target_closed_max_retries = 0  # who asked tries again, and each time counts
-        self._count("browser/started")
+        self.count("browser/started")
         running = Running(handler)
         self._all.add(running)
         return running
 
     def _failed(self, browser: Running | None, why: str) -> None:
-        self._count("browser/hung" if browser is not None else "browser/unstarted")
-        if browser is not None:
+        if browser is None:
+            self.count("browser/unstarted")
+        else:
+            self.count("browser/hung")
             self._retire(browser)
         self._failures += 1
         if self._failures >= _FAILURES and not self.gone:
@@ -183,10 +185,11 @@ class Keeper:
             async with asyncio.timeout(_CLOSING):
                 await browser.handler.close()
         except Exception as error:  # it is dead, or does not answer
-            self._count("error/browser")
+            self.count("error/browser")
             logger.warning("A browser could not be closed: %s", reason_of(error))
 
-    def _count(self, name: str) -> None:
+    def count(self, name: str) -> None:
+        """Add one to what is written to the stats as ``focus/<name>``."""
         if (host := host_of(self.crawler)) is not None:
             host.count(name)
 
