@@ -408,6 +408,8 @@ class _Run:
         well = "probed" if flight.is_head else "unchanged" if outcome.changed is False else "ok"
         self.counts[f"outcome/{outcome.error.partition(':')[0] or well}"] += 1
         self.missed += outcome.error == "unrecorded"
+        if flight.shown >= 0:
+            self.counts["browser/read"] += 1
         before, concluded = self.crawl.rewards, self.crawl.counts["outcomes"]
         has_links = not outcome.error and not flight.is_head
         links = self.answers.links(flight) if has_links else []
