@@ -305,7 +305,7 @@ class Answers:
         if site.answers.status[shown.answer]:
             flight.end(final=page, answer=shown.answer)
         else:
-            flight.end("browser")
+            flight.end("ignored" if site.answers.errors[shown.answer] == "ignored" else "browser")
         kept = [(asset, size) for asset, size in shown.assets if asset not in self._kept]
         self._kept.update(asset for asset, _ in kept)
         itself = shown.received
