@@ -4,8 +4,8 @@ Measured: crawls of the synthetic scripted site in which a GET brings the links 
 scripts make, as the plan of the site says. The policy, the crawl and the frontier are those of a live crawl. *Work* is
 what it costs the machine, in plain pages, of which a rendering counts for 120 (100 to 150 were measured); a rendering
 sends 3 requests. Areas are under the curve of the files found over the requests that the policy needs that is told which
-templates need a browser, and which of them need no plain page before. Not measured: time, a browser, JSON behind pages, files
-that scripts make (``blob:``), pages that a browser loses. ::
+templates need a browser, and which of them need no plain page before. A file that scripts make (``blob:``) is an item of its
+page; with ``--no-blobs`` it is nothing. Not measured: time, a browser, JSON behind pages, pages that a browser loses. ::
 
     python benchmarks/renderings.py
     python benchmarks/renderings.py --mix 72 --seed 5 6 7 8 9 --in-flight 16
@@ -72,12 +72,16 @@ class Web(Protocol):
     def rendered(self, path: str) -> list[Found]:
         """Return the links that a browser shows."""
 
+    def items(self, path: str) -> int:
+        """Return how many items only a browser shows."""
+
 
 class World:
     """What a GET and a rendering of each page of a scripted site bring."""
 
-    def __init__(self, site: ScriptedSite) -> None:
+    def __init__(self, site: ScriptedSite, *, blobs: bool = True) -> None:
         self.site = site
+        self.blobs = blobs
         self._scripts: dict[str, bool] = {}
         self._plain: dict[str, list[Found]] = {}
         self._rendered: dict[str, list[Found]] = {}
@@ -108,6 +112,9 @@ class World:
             self._rendered[path] = found
         return found
 
+    def items(self, path: str) -> int:
+        return int(self.blobs and self.site.blob(path) is not None)
+
 
 def _made(path: str, to: str) -> Found:
     """Return a link that scripts made."""
@@ -121,9 +128,9 @@ def _made(path: str, to: str) -> Found:
 
 
 @cache
-def world(mix: int, seed: int) -> World:
+def world(mix: int, seed: int, *, blobs: bool = True) -> World:
     """Return the world of a mix of the scripted site."""
-    return World(ScriptedSite(mix=MIXES[mix], seed=seed))
+    return World(ScriptedSite(mix=MIXES[mix], seed=seed), blobs=blobs)
 
 
 class Told(Templates):
@@ -245,7 +252,7 @@ def answer(web: Web, pick: Pick, mode: str) -> tuple[Outcome, list[Link]]:
         return Outcome(pick=pick, status=200, mime=CSV, size=30_000, seconds=0.01), []
     page = Outcome(pick=pick, status=200, mime="text/html", size=10_000, seconds=0.01)
     if mode == "always" or pick.method == "RENDER":
-        page = page._replace(seconds=0.3, requests=SENT, received=RECEIVED)
+        page = page._replace(seconds=0.3, requests=SENT, received=RECEIVED, items=float(web.items(path)))
         return page, [link_to(found, pick.depth + 1) for found in web.rendered(path)]
     page = page._replace(scripted=mode == "learn" and web.has_scripts(path))
     return page, [link_to(found, pick.depth + 1) for found in web.plain(path)]
@@ -257,11 +264,11 @@ def link_to(found: Found, depth: int) -> Link:
     return Link(ROOT + found.path, key, ROOT, depth, found.anchor, found.tag_path, found.anchor)
 
 
-def compare(mix: int, seeds: Sequence[int], in_flight: int) -> None:
+def compare(mix: int, seeds: Sequence[int], in_flight: int, *, blobs: bool) -> None:
     """Print what the policy finds on a mix of the site, next to what it is compared with."""
     runs: dict[str, list[Run]] = {name: [] for name in ("told", "learned", "all", "none")}
     for seed in seeds:
-        web = world(mix, seed)
+        web = world(mix, seed, blobs=blobs)
         policies = {"told": (Oracle(web.site), "learn"), "learned": (BranchingBandit(), "learn"),
                     "all": (BranchingBandit(), "always"), "none": (BranchingBandit(), "never")}  # fmt: skip
         for name, (policy, mode) in policies.items():
@@ -299,10 +306,11 @@ def main() -> None:
     parser.add_argument("--mix", type=int, nargs="+", choices=sorted(MIXES), default=sorted(MIXES))
     parser.add_argument("--seed", type=int, nargs="+", default=[5, 6, 7, 8, 9], help="0 to 4 were used to choose rules")
     parser.add_argument("--in-flight", type=int, nargs="+", default=[1, 16])
+    parser.add_argument("--blobs", action=argparse.BooleanOptionalAction, default=True)
     args = parser.parse_args()
     for in_flight in args.in_flight:
         for mix in args.mix:
-            compare(mix, args.seed, in_flight)
+            compare(mix, args.seed, in_flight, blobs=args.blobs)
 
 
 if __name__ == "__main__":

@@ -203,6 +203,8 @@ class MeterMiddleware(_FocusMiddleware):
                 entry.received += _size(response)
             if self._waits and response.status in (429, 503):
                 self._wait(host, request, response)
+        if visit is not None and visit.is_too_large:
+            raise TooLarge(f"{request.url} brought {visit.unpacked:,} bytes, and was closed")
         if visit is not None and visit.is_short and entry is not None and entry.pick.method == "RENDER":
             raise BudgetExhausted(f"a budget was used up before {request.url} had all that it asked for")
         return response
@@ -221,6 +223,8 @@ class MeterMiddleware(_FocusMiddleware):
         visit, host = self._visit(request), self._back(request)
         if host is not None and isinstance(exception, (CannotResolveHostError, DownloadConnectionRefusedError)):
             host.received(None)
+        if visit is not None and visit.is_too_large:
+            raise TooLarge(f"{request.url} brought {visit.unpacked:,} bytes, and was closed") from exception
         if visit is not None and visit.refused == "budget":
             raise BudgetExhausted("a budget was used up before the page could be loaded") from exception
         if visit is not None and visit.refused:

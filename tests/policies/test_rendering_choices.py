@@ -46,6 +46,9 @@ class Pages:
     def rendered(self, path: str) -> list[Found]:
         return [*self.plain(path), *self._rendered.get(path, [])]
 
+    def items(self, path: str) -> int:
+        return 0
+
 
 def listed(paths: list[str], place: str = LIST) -> list[Found]:
     """Return links of one place."""
@@ -74,9 +77,9 @@ class Without(BranchingBandit):
 @pytest.mark.parametrize(("mix", "in_flight", "most"), [(30, 16, 1.25), (72, 1, 1.25)])
 def test_as_much_is_found_as_if_it_were_known_what_needs_a_browser(mix: int, in_flight: int, most: float) -> None:
     """98 % of the files for a quarter more work at most, and no more than 5 % more requests; of pages whose scripts
-    change nothing, three are rendered.
+    change nothing, five are rendered at most.
 
-    Measured: all of the files, with 1.04 and 1.02 times the work.
+    Measured: all of the files, with 1.04 and 1.02 times the work; three such pages.
     """
     web = world(mix, 5)
     told = crawl_web(web, Oracle(web.site), in_flight=in_flight, seed=5)
@@ -85,8 +88,9 @@ def test_as_much_is_found_as_if_it_were_known_what_needs_a_browser(mix: int, in_
     assert learned.files >= 0.98 * told.files
     assert learned.work <= most * told.work
     assert learned.requests <= 1.08 * told.requests
-    needless, _ = wasted(web.site, learned)
-    assert needless == 3
+    needless, missed = wasted(web.site, learned)
+    assert needless <= 5
+    assert not missed
     assert len(learned.rendered) == len(set(learned.rendered))
     assert learned.area(told.requests) >= 0.85 * told.area(told.requests)
 
@@ -270,6 +274,19 @@ def test_a_page_of_a_closed_template_is_looked_at_again() -> None:
     web = Pages(steps, {path: listed([f"{path}.csv"], FILE) for path in paths[100:]})
     run = crawl_web(web, BranchingBandit(), seed=0)
     assert run.files > 100
+
+
+def test_a_look_at_a_closed_template_is_not_given_up_with_the_others() -> None:
+    """It waits until it was made, though other renderings bring nothing."""
+    web = Pages({"/": listed([f"/news/{number}" for number in range(200)])}, {})
+    policy = BranchingBandit()
+    crawl = Crawl(policy, frontier=memory_frontier, goal=FilesGoal(types=[CSV]), seed=0, strict=True)
+    crawl.add([link_to(Found("/", "", ""), 0)])
+    while not (policy._looking and len(crawl.frontier)):
+        go_on(crawl, web, most=1)
+    (arm,) = policy._looking
+    policy._leave_closed()
+    assert crawl.frontier.waiting[arm] == 1
 
 
 @pytest.mark.parametrize("chain", [False, True])

@@ -170,3 +170,14 @@ def test_memory_is_bounded() -> None:
     assert "/0/#" not in templates.seen
     assert templates.of("http://other/a/b") == "other/*/*"
     assert len(templates._names._seen) == 4096
+
+
+def test_names_that_are_closed_are_looked_at_after_as_many_pages_as_others() -> None:
+    """Plain pages from before do not count."""
+    templates = Templates()
+    names = [f"name{letter}{other}" for letter in "abcdefgh" for other in "abcdefgh"]
+    for name in names:
+        templates.fetched(templates.of(f"http://h/blog/{name}"), 3)
+    for name in names[:5]:
+        templates.rendered(templates.of(f"http://h/blog/{name}"), 0)
+    assert [tried(templates, f"http://h/blog/{name}") for name in names[6:]].index(True) == AGAIN - 1

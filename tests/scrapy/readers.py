@@ -57,13 +57,15 @@ class ReadingGuard(Guard):
 
     def take(self, request: Request, *, limits: Limits | None = None) -> None:
         """Have a page read, unless it is marked not to be."""
-        given = self.crawler.settings.get("LIMITS", PATIENT)
+        given = request.meta.get("limits") or self.crawler.settings.get("LIMITS", PATIENT)
         super().take(request, limits=None if request.meta.get("as_it_is") else given)
 
     def give_back(self, request: Request) -> Visit | None:
         """Keep what a page noted."""
         visit = super().give_back(request)
         if visit is not None:
+            pages = [page for page in visit.frames if not isinstance(page, str)]
+            self.crawler.left_open = len(pages[0].context.pages) if pages else 0
             self.crawler.visits[request.url.partition("/")[2].partition("/")[2].partition("/")[2]] = visit
         return visit
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 from mocksite import MockSite
-from readers import NEEDS, read
+from readers import NEEDS, PATIENT, read
 
 from scrapy_focus.engine.browser.visit import Limits
 
@@ -70,7 +71,8 @@ PAGES = {
             fetch(`/harm?${element.id}`); return true };""",
         f"""<ul></ul>{button("delete", "Delete, and show more")}{button("buy", "Buy more")}{button("out", "Log out")}
         {button("label", "More")}<a id="away" href="/ok?away">Next</a>
-        <form action="/harm?form">{button("form", "Show more")}<input id="input" type="button" value="More"></form>
+        <form action="/harm?form">{button("form", "Show more")}<input id="input" type="button" value="More">
+        <a id="within" href="#">More</a></form>
         <button id="hidden" style="display: none">More</button><button id="off" disabled>More</button>
         <script>document.getElementById("label").setAttribute("aria-label", "Delete all")</script>""",
     ),
@@ -106,6 +108,7 @@ PAGES = {
         <ul><li>x</li></ul><img src="/unseen?image"><video src="/unseen?video"></video>
         <a href="/ok?ping" ping="/unseen?ping">x</a>""",
     ),
+    "untouched": page("add('/ok?load'); on('more', () => add('/ok?clicked'))", f"<ul></ul>{button('more', 'More')}"),
     "own": page("get('/slow?own').then(() => add('/ok?own'))"),
     "as_it_is": page("navigator.sendBeacon('/seen?beacon', 'x')", "<ul></ul><img src='/seen?image'>"),
     "forwarding": "<html><body><script>location.replace('/forwarded')</script></body></html>",
@@ -156,7 +159,11 @@ def pages(sites: tuple[SlowSite, SlowSite]) -> Read:
     from scrapy_playwright.page import PageMethod
 
     add = PageMethod("evaluate", "add('/ok?method')")
-    metas = {"own": {"playwright_page_methods": [add]}, "as_it_is": {"as_it_is": True}}
+    metas = {
+        "untouched": {"limits": replace(PATIENT, rounds=0)},
+        "own": {"playwright_page_methods": [add]},
+        "as_it_is": {"as_it_is": True},
+    }
     seeds = [(sites[0].url(f"/{name}"), metas.get(name, {})) for name in PAGES if name != "forwarded"]
     pages = read(seeds, {"FOCUS_BLOCKED_MIMES": [], "CONCURRENT_REQUESTS_PER_DOMAIN": 4})
     assert pages.result.outcomes == {"ok": len(seeds)}
@@ -201,7 +208,7 @@ def test_ends_are_scrolled_to(pages: Read) -> None:
 def test_some_buttons_are_left_alone(pages: Read, sites: tuple[SlowSite, SlowSite]) -> None:
     """No button is clicked that says harm, is in a form, is not seen or is off, nor is a link to another page."""
     assert [path for path in sites[0].paths if path.startswith("/harm")] == []
-    assert set(pages.places("careful")) == {"/ok?away"}
+    assert set(pages.places("careful")) == {"/ok?away", "#"}
 
 
 def test_pages_are_acted_on_by_get(pages: Read, sites: tuple[SlowSite, SlowSite]) -> None:
@@ -263,6 +270,13 @@ def test_what_the_user_does_with_a_page_comes_first(pages: Read) -> None:
     assert "playwright_page_init_callback" not in pages.items["late"]["meta"]
 
 
+def test_pages_that_are_only_waited_for(pages: Read) -> None:
+    """Without rounds nothing is done to a page."""
+    assert set(pages.places("untouched")) == {"/ok?load"}
+    assert not pages.visits["untouched"].actions
+    assert not pages.visits["untouched"].is_cut
+
+
 def test_pages_that_are_not_read(pages: Read, sites: tuple[SlowSite, SlowSite]) -> None:
     """A page of which the spider asks to be rendered loads what it would, and nothing is done to it."""
     assert {"/seen?beacon", "/seen?image"} <= {path for _, path in sites[0].asked}
@@ -284,8 +298,9 @@ BAD = {
     "alert": page(
         "alert(1); on('more', () => { alert(confirm(2)); add('/ok?alert') })", f"<ul></ul>{button('more', 'More')}"
     ),
-    "windows": page("let n = 0; setInterval(() => { if (n < 30) window.open(`/ok?window${n++}`) }, 50)"),
+    "windows": page("for (let n = 0; n < 10; n++) window.open(`/ok?window${n}`)"),
     "loop": page("add('/ok?loop'); on('more', () => { for (;;); })", f"<ul></ul>{button('more', 'More')}"),
+    "stuck": page("add('/ok?stuck'); setTimeout(() => { for (;;); }, 100)"),
     "loops": page("setTimeout(() => { const again = () => { setTimeout(again); for (;;); }; again() }, 100)"),
     "bouncing": "<html><body><script>location.href = '/bouncing?' + Math.random()</script></body></html>",
     "closing": page(
@@ -326,12 +341,14 @@ def test_pages_that_never_end(bad: tuple[Read, SlowSite]) -> None:
     assert pages.result.outcomes == {"ok": len(BAD) - 2, "failure": 1, "ignored": 1}
     assert set(BAD) - set(pages.items) == {"loops", "bouncing"}
     assert pages.result.stats["downloader/exception_type_count/scrapy_focus.engine.browser.reading.PageHangs"] == 1
-    for name in ("alert", "loop", "hanging", "streaming", "broken"):
+    for name in ("alert", "loop", "stuck", "hanging", "streaming", "broken"):
         assert f"/ok?{name}" in pages.places(name)
     for name in ("restless", "endless", "loop", "hanging", "broken", "large"):
         assert pages.visits[name].is_cut, name
     assert pages.result.stats["focus/requests"] == len(site.log)
     assert pages.result.stats["playwright/page_count"] == len(BAD)
+    assert len([path for path in site.paths if "window" in path]) > 1
+    assert pages.result.crawler.left_open == 0, "new windows are closed"
 
 
 def test_pages_bring_no_more_than_so_much(bad: tuple[Read, SlowSite]) -> None:

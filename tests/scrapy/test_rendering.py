@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 from collections import Counter, defaultdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,8 @@ from scrapy import Request, Spider
 from scrapy.http import HtmlResponse
 
 from scrapy_focus.core.types import Placement
-from scrapy_focus.engine.browser import found, keeper
+from scrapy_focus.engine.browser import found, guard, keeper
+from scrapy_focus.engine.browser.visit import Limits
 from scrapy_focus.policies.orderings import BreadthFirst
 from scrapy_focus.spiders.datasets import DatasetsSpider
 
@@ -285,6 +287,16 @@ def test_one_that_hangs_is_given_up(site: MockSite, monkeypatch: pytest.MonkeyPa
     assert result.reason == "finished"
     assert result.outcomes == {"ok": 2, "browser": 1}
     assert result.stats["focus/browser/hung"] >= 1
+
+
+def test_a_page_that_brings_too_much_is_closed(site: MockSite, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then its plain copy stands, and it is not tried again."""
+    monkeypatch.setattr(guard, "Limits", partial(Limits, page_bytes=1 << 20))
+    url = served(site)
+    site.answers["/list.json"] = lambda _: (200, {"Content-Type": "application/json"}, b" " * (8 << 20) + b"[]")
+    result = crawl(Follower, RENDER_ALL, addon=True, seeds=[url])
+    assert result.outcomes == {"ok": 2, "too_large": 1}
+    assert site.asked.count(("GET", "/list.json")) == 1
 
 
 def test_a_page_owes_the_delays_of_what_it_asked_for(site: MockSite) -> None:

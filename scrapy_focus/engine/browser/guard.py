@@ -109,6 +109,8 @@ class Guard:
             for frame in (page, await way.frame_of(page)):
                 visit.frames.add(frame)
                 self._frames[frame] = visit
+            if visit.limits is not None:
+                await way.weigh(page, lambda size: visit.came(page, size))
         except Exception:
             self.host.count("error/browser")
             logger.exception("scrapy_focus cannot watch a page, and closes it: %s", visit.request.url)

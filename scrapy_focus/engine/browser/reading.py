@@ -145,7 +145,7 @@ class _Reading:
 
     async def act(self) -> None:
         """Scroll and click while links come; then click what gives files."""
-        if self.helper is None:
+        if self.helper is None or not self.limits.rounds:
             return
         visit = self.visit
         visit.is_acted_on = True

@@ -32,7 +32,8 @@ class Limits:
     restless: float = 1.0  # the same once it did not become quiet
     seconds: float = 20.0  # for all
     painted: float = 5.0  # seconds that an action may take until it is painted; other pages wait for it
-    rounds: int = 6  # of scrolling and clicking
+    page_bytes: int = 64 << 20  # that come for it, unpacked, after which it is closed
+    rounds: int = 6  # of scrolling and clicking; 0: nothing is done to the page, it is only waited for
     clicks: int = 5  # in each round
     downloads: int = 3  # buttons that are clicked for a file
     silence: float = 1.0  # seconds that a button for a file has to do something, when its page is quiet
@@ -98,6 +99,8 @@ class Visit:
         self.documents: set[str] = set()  # URLs of documents that its main frame wanted besides
         self.moves = 0  # how often scripts led elsewhere
         self.refused: Refusal = ""  # why the page, or what it redirects to, was refused
+        self.unpacked = 0  # bytes that came for it, where they are known
+        self.is_too_large = False
         self.is_short = False  # whether the budget ended before it had all that it asked for
         self.requests = 0  # that its main frame asked for besides, and that went out
         self.received = 0  # bytes of their answers, and of its own
@@ -114,6 +117,9 @@ class Visit:
         self.work: set[asyncio.Task[None]] = set()  # that is to be done before it is read
 
     async def __call__(self, page: Page, request: Request) -> None:
+        if self.is_too_large:  # scrapy-playwright tries again where a page was closed
+            await _close(page)
+            return
         await self.guard.watch(self, page)
         if self.limits is not None:
             self.traffic.watch(page)
@@ -121,6 +127,13 @@ class Visit:
         if self.own:
             await load_object(self.own)(page, request)
         await self.guard.close_up(page)
+
+    def came(self, page: Page, size: int) -> None:
+        """So many bytes came for the page, unpacked: one that brings too many is closed."""
+        self.unpacked += size
+        if self.limits is not None and self.unpacked > self.limits.page_bytes and not self.is_too_large:
+            self.is_too_large = True
+            self.start(_close(page))
 
     @property
     def context(self) -> str:
@@ -173,6 +186,6 @@ class Traffic:
             self._calm.set()
 
 
-async def _close(popup: Page) -> None:
+async def _close(page: Page) -> None:
     with suppress(Exception):  # it was closed already
-        await popup.close()
+        await page.close()

@@ -20,7 +20,7 @@ from scrapy.utils.misc import load_object
 from scrapy_focus.engine.browser.sizes import STORED
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Hashable, Iterable
+    from collections.abc import Callable, Coroutine, Hashable, Iterable
     from typing import Self
 
     from playwright.async_api import (
@@ -101,6 +101,12 @@ class Network:
         info = await session.send("Target.getTargetInfo")
         return str(info["targetInfo"]["targetId"])
 
+    async def weigh(self, page: Page, came: Callable[[int], None]) -> None:
+        """Say of each piece of an answer to a page how large it is, unpacked, as it comes."""
+        session = self._sessions[page]
+        session.on("Network.dataReceived", lambda event: came(int(event["dataLength"])))
+        await session.send("Network.enable")
+
     async def break_off(self, page: Page) -> None:
         """Break off the script that runs in a page; through a session from before, as it answers to no new one."""
         await self._sessions[page].send("Runtime.terminateExecution")
@@ -167,6 +173,9 @@ class Routes:
         """Return what a page is known by."""
         known_by: Hashable = page
         return known_by
+
+    async def weigh(self, page: Page, came: Callable[[int], None]) -> None:
+        """Say of each piece of an answer how large it is: not known how."""
 
     async def break_off(self, page: Page) -> None:
         """Break off the script that runs in a page: not known how."""

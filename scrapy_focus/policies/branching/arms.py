@@ -151,6 +151,7 @@ class BranchingArms:
         self._general_pulls = 0.0
         self._rendered = np.zeros(64)  # revealed by all renderings
         self._rendered_pulls = 0.0
+        self._has_renderings = False
         self._price = np.zeros(64)  # by arm: what one of its links is worth beyond its price, as planned last
         self._revealed = np.zeros(64)  # by arm: what the links that its pulls revealed are worth so
         self._drawn = np.zeros((2, 64))
@@ -207,6 +208,7 @@ class BranchingArms:
                 setattr(self, name, np.concatenate([old, np.zeros_like(old)]))
             self._drawn = np.concatenate([self._drawn, np.zeros_like(self._drawn)], axis=1)
         self._kinds[self.n_arms] = kind
+        self._has_renderings |= kind == RENDERINGS
         self._readers[self.n_arms] = self._reader(reader)
         self._of_row.append(array("q"))
         self._changed[self.n_arms] = None
@@ -451,16 +453,14 @@ class BranchingArms:
 
     def _ahead(self) -> Ahead:
         n, m = self.n_arms, self._n_entries
+        rendered = None
+        if self._has_renderings:
+            rendered = Renderings(self.kinds == RENDERINGS, self._rendered[:n], self._rendered_pulls)
         return Ahead(
             self._rows[:m], self._columns[:m], self._counts[:m], self._dear, self._general[:n],
-            max(self._general_pulls, 1), self.kinds == PAGES, self.pulls, self._renderings(),
+            max(self._general_pulls, 1), self.kinds == PAGES, self.pulls, rendered,
             shrink=self.shrink, discount=self.discount, horizon=self.horizon,
         )  # fmt: skip
-
-    def _renderings(self) -> Renderings | None:
-        """Return what is known of all renderings, ``None`` where nothing is to be rendered."""
-        are = self.kinds == RENDERINGS
-        return Renderings(are, self._rendered[: self.n_arms], self._rendered_pulls) if are.any() else None
 
     def _set_price(self, price: NDArray[np.float64], revealed: NDArray[np.float64]) -> None:
         self._price[: self.n_arms], self._revealed[: self.n_arms] = price, revealed
