@@ -6,6 +6,7 @@ stands between a browser and the network has another host here, which allows all
 
 from __future__ import annotations
 
+from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple, cast
 from weakref import WeakKeyDictionary
 
@@ -67,7 +68,7 @@ class RecordedBrowser:
         visit = request.meta.get(INIT)
         slot = self.crawler.engine.downloader.slots.get(request.meta.get("download_slot", ""))
         if isinstance(visit, Visit) and slot is not None:
-            slot.lastseen += visit.requests * slot.delay
+            slot.lastseen = max(slot.lastseen, monotonic() - slot.delay) + visit.requests * slot.delay
 
     def process_request(self, request: Request) -> None:
         if request.meta.get(RENDER):

@@ -209,4 +209,4 @@ def test_a_page_owes_a_delay_for_each_request(site: MockSite, tmp_path: Path) ->
     recorded = recording_of(site, tmp_path, *slowly)
     assert [each.requests for each in recorded.renderings.values()] == [3, 3]
     at = {seen.path: seen.at for seen in site.log}  # the last time of each
-    assert at["/two"] - at["/one"] >= 3.9 * 0.3
+    assert at["/two"] - at["/one"] >= 2.5 * 0.3
