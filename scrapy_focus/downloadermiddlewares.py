@@ -255,7 +255,7 @@ class RenderMiddleware(_FocusMiddleware):
 
     The settings of scrapy-playwright are added as late as here, and taken off when the answer is back, so that a
     request that waits stays small and survives in a job directory. A page that the browser dies or hangs with is tried
-    twice more; then its plain copy stands, or is fetched where there is none. ``meta["playwright"]`` of a spider keeps
+    twice more; then its plain copy stands, or is fetched where none was. ``meta["playwright"]`` of a spider keeps
     the last word, ``False`` too.
     """
 
@@ -269,9 +269,12 @@ class RenderMiddleware(_FocusMiddleware):
         entry = self.entry(request)
         if entry is None or entry.request is not request or "playwright" in request.meta:
             return None
-        if entry.pick.method == "RENDER":
+        if entry.pick.method == "RENDER" and not entry.is_plain:
             if (page := await self._from_api(request, entry)) is not None:
                 return page
+            if not self.browser and entry.is_direct:
+                entry.is_plain = True
+                return None
             if not self.browser:
                 raise BrowserFailed(f"{request.url} waited for a browser, and there is none: {self.browser.reason}")
         elif self._mode != "always" or entry.is_plain or not _may_be_page(request) or not self.browser:
@@ -316,7 +319,7 @@ class RenderMiddleware(_FocusMiddleware):
         again = get_retry_request(request, spider=spider, reason="browser", max_retry_times=_RENDERINGS)
         if again is not None:
             return again
-        if entry.pick.method == "RENDER":
+        if entry.pick.method == "RENDER" and not entry.is_direct:
             raise BrowserFailed(f"{request.url}: {reason_of(exception)}") from exception
         entry.is_plain = True
         return request.replace(dont_filter=True)

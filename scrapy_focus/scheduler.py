@@ -46,7 +46,7 @@ from scrapy_focus.engine.links import Links
 from scrapy_focus.engine.marks import PICK, VISIT, WHY
 from scrapy_focus.engine.nearcopies import PARAMETERS, NearCopyFilter
 from scrapy_focus.engine.priorities import Priorities
-from scrapy_focus.engine.renderings import Renderings, Shells
+from scrapy_focus.engine.renderings import Renderings, Shells, begin_rendering
 from scrapy_focus.engine.requests import MissingCallback, Requests, Unsendable, project_of
 from scrapy_focus.engine.room import Room
 from scrapy_focus.engine.signals import Signals
@@ -690,7 +690,7 @@ class FocusScheduler(BaseScheduler):
                     entry.first, entry.visited = request.copy(), VISIT in request.meta
                     entry.coming = self.visits.begin(request)
                 if pick.method == "RENDER":
-                    entry.visited = True
+                    self.guard("render", None, begin_rendering, entry, request)
                 if self.renderings is not None:
                     self.guard("render", None, self.renderings.begin, entry, request)
                 if self.config.explain:

@@ -124,9 +124,10 @@ class Entry:
     """One pick with the engine, and what is known of it so far."""
 
     __slots__ = (
-        "also", "answers", "coming", "failure", "first", "found", "given", "holds_slot", "is_copy", "is_plain",
-        "items", "known", "leads_to", "links", "noindex", "parsed_from", "pick", "quiet", "received", "request",
-        "response", "sent", "since", "slot", "spider_error", "stopped", "verdict", "visited", "waits", "yielded",
+        "also", "answers", "coming", "failure", "first", "found", "given", "holds_slot", "is_copy", "is_direct",
+        "is_plain", "items", "known", "leads_to", "links", "noindex", "parsed_from", "pick", "quiet", "received",
+        "request", "response", "sent", "since", "slot", "spider_error", "stopped", "verdict", "visited", "waits",
+        "yielded",
     )  # fmt: skip
 
     def __init__(self, pick: Pick, since: float) -> None:
@@ -154,6 +155,7 @@ class Entry:
         self.answers: Sequence[tuple[str, bytes]] | None = (
             None  # JSON that its scripts fetched, where a browser answered
         )
+        self.is_direct = True  # whether no plain copy of its page was fetched, where it is to be rendered
         self.is_plain = False  # whether no browser is asked, as it failed with the page
         self.is_copy: bool | None = None  # whether its page was seen under too many URLs; None: nobody looked
         self.known: list[int] = []  # keys of further links of the page, whose URLs were seen before
@@ -215,6 +217,8 @@ class Entry:
             )  # fmt: skip
         if label != "probed" and pick.method == "HEAD":
             pick = pick._replace(method="GET")  # a cache answered with the page itself
+        if self.is_plain:
+            pick = pick._replace(method="GET")  # no browser did
         mime = (response.headers.get("Content-Type") or b"").decode("latin-1")
         announced = response.headers.get("Content-Length") or b""
         return Outcome(

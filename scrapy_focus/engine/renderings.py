@@ -31,6 +31,14 @@ _SEVERAL = 3  # pages of a template, from which it is told
 _TOLD = 5  # templates
 
 
+def begin_rendering(entry: Entry, request: Request) -> None:
+    """A request is about to be handed out for a page that is to be rendered."""
+    entry.visited = True
+    entry.is_direct = GIVEN not in request.meta
+    entry.given = Given.unpack(request.meta.pop(GIVEN, b""))
+    request.meta["dont_cache"] = True  # or Scrapy's cache would answer with the plain page
+
+
 class Renderings:
     """Lets pages with scripts be looked at again in a browser, where the policy asks for that (``Policy.render``).
 
@@ -49,10 +57,7 @@ class Renderings:
 
     def begin(self, entry: Entry, request: Request) -> None:
         """A request is about to be handed out for a pick."""
-        if entry.pick.method == "RENDER":
-            entry.given = Given.unpack(request.meta.pop(GIVEN, b""))
-            request.meta["dont_cache"] = True  # or Scrapy's cache would answer with the plain page
-        elif entry.pick.method == "GET" and _is_plain(request):
+        if entry.pick.method == "GET" and _is_plain(request):
             entry.first = entry.first or request.copy()
             entry.given = Given()
 

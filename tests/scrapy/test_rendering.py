@@ -54,6 +54,13 @@ class RenderAll(BreadthFirst):
         return Placement(0, 0.0, method="RENDER")
 
 
+class RenderAtOnce(BreadthFirst):
+    """Has every page rendered that has no extension, and looks at no plain one."""
+
+    def place(self, links: Any, source: Any) -> Any:
+        return [place._replace(method="RENDER") for place in super().place(links, source)]
+
+
 RENDER_ALL = {"FOCUS_POLICY": RenderAll}
 
 
@@ -272,6 +279,24 @@ def test_one_that_always_dies_is_given_up(site: MockSite) -> None:
     assert result.outcomes == {"ok": 2, "browser": 1}
     assert files(site) == ["/ok?plain"]
     assert result.errors == {}
+
+
+def test_pages_that_are_rendered_at_once_have_no_plain_copy(site: MockSite) -> None:
+    """Where the browser always dies with one, that is fetched."""
+    url = served(site)
+    site.answers["/list.json"] = lambda _: send_browsers(signal.SIGKILL)
+    result = crawl(Follower, {"FOCUS_POLICY": RenderAtOnce}, addon=True, seeds=[url])
+    assert files(site) == ["/ok?plain"]
+    assert result.outcomes == {"ok": 2}
+    assert site.asked.count(("GET", "/")) == 4
+
+
+@pytest.mark.usefixtures("no_browser")
+def test_pages_that_were_to_be_rendered_at_once_are_fetched_where_there_is_none(site: MockSite) -> None:
+    """As they are, and once."""
+    result = crawl(Follower, {"FOCUS_POLICY": RenderAtOnce}, addon=True, seeds=[served(site)])
+    assert site.asked == [("GET", "/"), ("GET", "/ok?plain")]
+    assert result.outcomes == {"ok": 2}
 
 
 def test_one_that_hangs_is_given_up(site: MockSite, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -75,6 +75,11 @@ class Running:
         self.out = 0  # pages that it works on
         self.is_retired = False  # it gets no more pages, and is closed when none is out
 
+    @property
+    def is_dead(self) -> bool:
+        """Whether it was started, and is no more."""
+        return self.pages > 0 and not (hasattr(self.handler, "browser") and self.handler.browser.is_connected())
+
 
 class Keeper:
     """The browsers of one crawl: one that is given pages, and those before it that still work on some."""
@@ -109,7 +114,7 @@ class Keeper:
                 raise BrowserFailed(f"{request.url} took the browser more than {_LONGEST:.0f} s") from error
             finally:
                 browser.out -= 1
-                if browser.pages >= _PAGES:
+                if browser.pages >= _PAGES or browser.is_dead:
                     self._retire(browser)
                 self._close_if_idle(browser)
         self._failures = 0
@@ -140,6 +145,7 @@ class Keeper:
         handler = load_object(HANDLER).from_crawler(self.crawler)
         async with asyncio.timeout(_LONGEST):
             await handler._maybe_launch_in_thread()  # as the signal of the engine's start would, which is long past
+        handler.config.target_closed_max_retries = 0  # who asked tries again, and each time counts
         self._count("browser/started")
         running = Running(handler)
         self._all.add(running)
