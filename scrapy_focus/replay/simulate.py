@@ -332,10 +332,11 @@ class _Run:
         """Take note of the request that was answered, and send the next one of this pick, or report its outcome."""
         if flight.out >= 0:
             self._receive(flight)
-        page = self.answers.next_request(flight)
-        if page < 0 and flight.besides:
+        if flight.besides:
             self._ask_besides(flight)
-        elif page < 0 and flight.is_short:
+            return
+        page = self.answers.next_request(flight)
+        if flight.is_short:
             self._release(flight.pick)
         elif page < 0:
             self._conclude(flight)

@@ -157,6 +157,10 @@ def test_a_rendering_that_failed_costs_what_it_took(tmp_path: Path) -> None:
     last = policy.seen[-1]
     assert (last.error, last.requests, last.received) == ("browser", 3, 10_000)
     assert harvest.counts["outcome/browser"] == 1
+    for policy, mode in ((Direct(heads=["/a"]), "learn"), (BreadthFirst(), "always")):
+        again = simulate(policy, FilesGoal(), site, render=mode)  # type: ignore[arg-type]
+        assert course(again, site) == ["/", *["/a"] * 4, "/b"], "the plain copy is fetched where none was"
+        assert again.counts["outcome/ok"] == 3
 
 
 def test_a_browser_follows_redirects(tmp_path: Path) -> None:
