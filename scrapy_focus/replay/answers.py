@@ -78,6 +78,7 @@ class Flight:
         "error",
         "final",
         "hops",
+        "is_plain",
         "is_short",
         "is_told",
         "leads_to",
@@ -110,6 +111,7 @@ class Flight:
         self.is_told = False  # whether that was answered with 304
         self.shown = -1  # the URL whose page a browser has
         self.besides: list[int] = []  # bytes of the answers to what it still has to ask for on behalf of that
+        self.is_plain = False  # whether a browser failed with its page, so that the plain copy is fetched
         self.is_short = False  # whether the budget ended before it had all of that
         self.coming: list[int] = []  # of those that it asked for, and that are not there
 
@@ -179,6 +181,7 @@ class Answers:
         self._known = None if knows is None else Known(site)
         self._kept: set[int] = set()  # scripts and style sheets that were asked for
         self._gave: dict[int, float] = {}  # items of plain pages that may be rendered
+        self._plain: set[int] = set()  # keys of picks whose plain pages were fetched, likewise
 
     def roots(self) -> list[Link]:
         """Return the links that a crawl starts with."""
@@ -243,6 +246,8 @@ class Answers:
 
     def _outcome(self, flight: Flight, now: float) -> Outcome:
         pick, page, seconds = flight.pick, flight.final, now - flight.since
+        if flight.is_plain:
+            pick = pick._replace(method="GET")
         payload = None if self._knows is None else _VISITED
         if page < 0:
             return Outcome(pick=pick, error=flight.error, seconds=seconds, also=tuple(flight.also), payload=payload)
@@ -260,8 +265,10 @@ class Answers:
             items=self._items_of(flight) if well and not flight.is_head and flight.changed is not False else 0.0,
             error="" if well or flight.is_head else "http_error", also=tuple(flight.also), payload=payload,
             changed=flight.changed, page=RecordedPage(self.site, page, answer),
-            scripted=well and answer == page and self.render == "learn" and page in self.site.renderings,
+            scripted=self._may_be_rendered(flight) and well,
         )  # fmt: skip
+        if outcome.scripted:
+            self._plain.add(pick.key)
         if self._known is None or pick.method != "GET":
             return outcome
         if flight.is_told:
@@ -294,9 +301,17 @@ class Answers:
 
     def _is_rendered(self, flight: Flight) -> bool:
         """Whether a browser asks for the page of a pick."""
+        if flight.is_plain:
+            return False
         if self.render == "always":
             return not flight.is_head
         return flight.is_rendering and self.render == "learn"
+
+    def _may_be_rendered(self, flight: Flight) -> bool:
+        """Whether the page of a pick has scripts, and a browser did not have it yet."""
+        page = flight.final
+        is_plain = flight.pick.method == "GET" and flight.answer == page and not flight.is_plain
+        return is_plain and self.render == "learn" and page in self.site.renderings
 
     def _show(self, flight: Flight, shown: Shown) -> int:
         """A browser has the page: note what it asks for besides, and return the bytes of the page itself."""
@@ -304,8 +319,12 @@ class Answers:
         flight.shown = page
         if site.answers.status[shown.answer]:
             flight.end(final=page, answer=shown.answer)
-        else:
+        elif site.answers.errors[shown.answer] == "ignored":
+            flight.end("ignored")
+        elif flight.is_rendering and flight.pick.key in self._plain:
             flight.end("browser")
+        else:
+            flight.is_plain = True
         kept = [(asset, size) for asset, size in shown.assets if asset not in self._kept]
         self._kept.update(asset for asset, _ in kept)
         itself = shown.received

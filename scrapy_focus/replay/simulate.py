@@ -332,10 +332,11 @@ class _Run:
         """Take note of the request that was answered, and send the next one of this pick, or report its outcome."""
         if flight.out >= 0:
             self._receive(flight)
-        page = self.answers.next_request(flight)
-        if page < 0 and flight.besides:
+        if flight.besides:
             self._ask_besides(flight)
-        elif page < 0 and flight.is_short:
+            return
+        page = self.answers.next_request(flight)
+        if flight.is_short:
             self._release(flight.pick)
         elif page < 0:
             self._conclude(flight)
@@ -408,6 +409,8 @@ class _Run:
         well = "probed" if flight.is_head else "unchanged" if outcome.changed is False else "ok"
         self.counts[f"outcome/{outcome.error.partition(':')[0] or well}"] += 1
         self.missed += outcome.error == "unrecorded"
+        if flight.shown >= 0:
+            self.counts["browser/read"] += 1
         before, concluded = self.crawl.rewards, self.crawl.counts["outcomes"]
         has_links = not outcome.error and not flight.is_head
         links = self.answers.links(flight) if has_links else []

@@ -132,6 +132,7 @@ class SiteTruth:
                     requests += 1 + len(flight.besides)
                     received += size + sum(flight.besides)
                     flight.received = size
+                    flight.besides = []
                 to = flight.leads_to if flight.page < 0 else flight.page
                 if to >= 0 and to != page:
                     self._redirects[page] = to

@@ -6,13 +6,16 @@ stands between a browser and the network has another host here, which allows all
 
 from __future__ import annotations
 
+from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple, cast
 from weakref import WeakKeyDictionary
 
+from scrapy import signals
 from scrapy.exceptions import IgnoreRequest
 
 from scrapy_focus.engine.browser.guard import Guard
 from scrapy_focus.engine.browser.store import KEPT, Key
+from scrapy_focus.engine.browser.visit import INIT, Visit
 from scrapy_focus.engine.marks import RENDERED
 from scrapy_focus.recordings.writer import Asset, Rendering
 
@@ -25,7 +28,6 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from scrapy_focus.engine.browser.store import Stored
-    from scrapy_focus.engine.browser.visit import Visit
     from scrapy_focus.engine.browser.ways import Asked
     from scrapy_focus.engine.host import Host
 
@@ -55,7 +57,18 @@ class RecordedBrowser:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        return cls(crawler)
+        middleware = cls(crawler)
+        crawler.signals.connect(middleware.response_downloaded, signals.response_downloaded)
+        return middleware
+
+    def response_downloaded(self, response: Response, request: Request) -> None:
+        """Leave the host of a page alone for as many delays as it asked for more; the handler of Scrapy's signal, after
+        which the next request leaves.
+        """
+        visit = request.meta.get(INIT)
+        slot = self.crawler.engine.downloader.slots.get(request.meta.get("download_slot", ""))
+        if isinstance(visit, Visit) and slot is not None:
+            slot.lastseen = max(slot.lastseen, monotonic() - slot.delay) + visit.requests * slot.delay
 
     def process_request(self, request: Request) -> None:
         if request.meta.get(RENDER):
@@ -78,15 +91,7 @@ class RecordedBrowser:
         visit = self.guard.give_back(request)
         if visit is not None:
             request.meta[_TOOK] = self.guard.took(visit)
-            self._owe(request, visit.requests)
         return visit
-
-    def _owe(self, request: Request, n_requests: int) -> None:
-        """Leave the host of a page alone for as many delays."""
-        downloader = self.crawler.engine.downloader
-        slot = downloader.slots.get(downloader.get_slot_key(request))
-        if slot is not None:
-            slot.lastseen += n_requests * slot.delay
 
 
 def rendering_of(response: Response, url: str, headers: Mapping[str, str]) -> Rendering:

@@ -94,7 +94,7 @@ def test_a_rendering_costs_what_it_took(site: RecordedSite) -> None:
     assert np.diff(received)[6:11].tolist() == [itself, 900 - itself, 0, 500, 50]
     assert np.diff(received)[13:16].tolist() == [400, sum(size_of(PLAIN["/b"])), 700 - sum(size_of(PLAIN["/b"]))]
     assert harvest.counts["browser/requests"] == 5
-    assert harvest.counts["link/render"] == 3
+    assert (harvest.counts["link/render"], harvest.counts["browser/read"]) == (3, 3)
     assert harvest.found[-1] == 3
 
 
@@ -157,6 +157,10 @@ def test_a_rendering_that_failed_costs_what_it_took(tmp_path: Path) -> None:
     last = policy.seen[-1]
     assert (last.error, last.requests, last.received) == ("browser", 3, 10_000)
     assert harvest.counts["outcome/browser"] == 1
+    for policy, mode in ((Direct(heads=["/a"]), "learn"), (BreadthFirst(), "always")):
+        again = simulate(policy, FilesGoal(), site, render=mode)  # type: ignore[arg-type]
+        assert course(again, site) == ["/", *["/a"] * 4, "/b"], "the plain copy is fetched where none was"
+        assert again.counts["outcome/ok"] == 3
 
 
 def test_a_browser_follows_redirects(tmp_path: Path) -> None:

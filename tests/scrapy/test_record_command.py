@@ -699,7 +699,7 @@ def call(*words: str) -> int:
         (["a.sqlite", "--portal", "many"], "--portal is 'many'; it takes a number from 1"),
         (["a.sqlite", "--folder", "a", "--warc", "b"], "--folder and --warc are different sources; name one"),
         (["a.sqlite", "--folder", "a", "-a", "root=http://a.b/,http://c.d/"], "--folder takes one root; got 2"),
-        (["a.sqlite", "--warc", "b", "--limit", "3"], "--limit and --no-files are for recording a live site"),
+        (["a.sqlite", "--warc", "b", "--limit", "3"], "--limit, --no-files and --render are for recording a live site"),
         (["a.sqlite", "--info", "-a", "root=http://a.b/"], "--info says what a recording holds"),
     ],
 )

@@ -16,6 +16,7 @@ from test_record_command import run
 
 from scrapy_focus import FilesGoal
 from scrapy_focus.core.log import EventLog, read_log
+from scrapy_focus.policies.branching.policy import BranchingBandit
 from scrapy_focus.recordings.format import RecordedSite
 from scrapy_focus.replay.simulate import simulate
 from scrapy_focus.sites.scripted.plan import Api, Mix
@@ -25,6 +26,8 @@ from tests.made import Renders
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from mocksite import MockSite
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "example_project"))
 from scrapy_focus.spiders.datasets import DatasetsSpider
@@ -137,3 +140,73 @@ def test_live_and_simulated_crawls_are_the_same(
         )
         assert live == simulated
         assert any(method == "RENDER" for method, _ in live) == (mode == "learn")
+
+
+SHELL = "<html><body><ul></ul><script src='/app.js'></script></body></html>"
+APP = b"""fetch("/part" + location.pathname).then(answer => answer.text()).then(html => {
+    document.querySelector("ul").innerHTML = html;
+});"""
+
+
+def app_of(site: MockSite, n: int) -> None:
+    """Give a site pages whose scripts fetch HTML, of which no API can be learned, and news whose scripts do nothing."""
+    news = "".join(f'<a class="news" href="/news/{i}">{i}</a>' for i in range(n))
+    site.pages["/"] = f"<nav>{''.join(f'<a href=/set/{i}>{i}</a>' for i in range(n))}</nav>{news}"
+    site.answers["/app.js"] = lambda _: (200, {"Content-Type": "text/javascript", "Cache-Control": "max-age=999"}, APP)
+    for i in range(n):
+        site.pages[f"/set/{i}"] = SHELL
+        site.pages[f"/news/{i}"] = (
+            f"<p>{i}<a href='/file?type=text/csv&size={900 + i}'>file</a><script>fetch('/forbidden/{i}')</script>"
+        )
+        files = "".join(f"<li><a href='/file?type=text/csv&size={100 * i + k}'>{k}</a></li>" for k in (1, 2))
+        site.pages[f"/part/set/{i}"] = files
+
+
+def recording_of(site: MockSite, folder: Path, *words: str) -> RecordedSite:
+    """Record a site with a browser."""
+    run(folder, "mock.sqlite", "-a", f"root={site.url('/')}", "--render", *words)
+    return RecordedSite(folder / "mock.sqlite")
+
+
+@needs_browser
+@pytest.mark.reactor
+@pytest.mark.skipif(not REACTOR, reason="scrapy-playwright needs Twisted's reactor: see test_reactor.py")
+def test_the_default_policy_chooses_the_same(site: MockSite, tmp_path: Path) -> None:
+    """Live and simulated, with what it learns of costs; and no script gets a crawl to where robots.txt forbids it."""
+    app_of(site, 6)
+    recorded = recording_of(site, tmp_path)
+    assert not recorded.unrendered
+    logs = [tmp_path / "live.jsonl", tmp_path / "simulated.jsonl"]
+    settings = {**LIVE, "FOCUS_POLICY": BranchingBandit, "FOCUS_LOG": str(logs[0]), "FOCUS_PUBLIC_ONLY": False}
+    del site.log[:]
+    args = {"root": site.url("/"), "out": str(tmp_path / "found"), "sitemaps": "no"}
+    crawled = crawl(DatasetsSpider, settings, addon=True, patience=300, **args)
+    assert not crawled.errors
+    harvest = simulate(BranchingBandit(), FilesGoal(stored=True), recorded, seed=5, log=EventLog(str(logs[1])))
+    live, simulated = (
+        [
+            (each["event"], each.get("method"), each.get("url"), each.get("error"), each.get("reward"))
+            for each in read_log(log)
+            if each["event"] in ("pick", "outcome")
+        ]
+        for log in logs
+    )
+    assert live == simulated
+    assert harvest.found[-1] == 18
+    assert harvest.counts["browser/read"] > 6
+    assert harvest.requests == len([path for path in site.paths if path != "/robots.txt"])
+    assert not [path for path in site.paths if path.startswith("/forbidden")]
+
+
+@needs_browser
+def test_a_page_owes_a_delay_for_each_request(site: MockSite, tmp_path: Path) -> None:
+    """However fast its scripts ask."""
+    asks = "".join(f"fetch('/ok?{{}}-{k}');" for k in range(3))
+    site.pages["/"] = "<a href='/one'>one</a><a href='/two'>two</a>"
+    for name in ("one", "two"):
+        site.pages[f"/{name}"] = f"<script>{asks.replace('{}', name)}</script>"
+    slowly = ["-s", "DOWNLOAD_DELAY=0.3", "-s", "RANDOMIZE_DOWNLOAD_DELAY=0", "-s", "CONCURRENT_REQUESTS_PER_DOMAIN=1"]
+    recorded = recording_of(site, tmp_path, *slowly)
+    assert [each.requests for each in recorded.renderings.values()] == [3, 3]
+    at = {seen.path: seen.at for seen in site.log}  # the last time of each
+    assert at["/two"] - at["/one"] >= 2.5 * 0.3
