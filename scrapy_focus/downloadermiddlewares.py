@@ -69,6 +69,7 @@ _ANY_RATIO = 10_000_000  # bytes to which a body may inflate whatever its size w
 _SHOWN = 3  # refusals that are logged; after that they are only counted
 _NETWORKED = frozenset({"http", "https", "ftp"})
 _PAGES = ("text/html", "application/xhtml+xml")
+_DIED = "TargetClosedError"  # of Playwright: the browser or the page is gone; other errors are those of the page
 _RENDERINGS = 2  # further ones that a page is given with which the browser failed
 _SMALL = 64 * 1024  # bytes: stopping a smaller body saves nothing, and costs the connection
 
@@ -316,9 +317,10 @@ class RenderMiddleware(_FocusMiddleware):
         entry, spider = self.entry(request), self.crawler.spider
         if request not in self._out or isinstance(exception, IgnoreRequest) or entry is None or spider is None:
             return None
-        again = get_retry_request(request, spider=spider, reason="browser", max_retry_times=_RENDERINGS)
-        if again is not None:
-            return again
+        if isinstance(exception, BrowserFailed) or type(exception).__name__ == _DIED:
+            again = get_retry_request(request, spider=spider, reason="browser", max_retry_times=_RENDERINGS)
+            if again is not None:
+                return again
         if entry.pick.method == "RENDER" and not entry.is_direct:
             raise BrowserFailed(f"{request.url}: {reason_of(exception)}") from exception
         entry.is_plain = True
