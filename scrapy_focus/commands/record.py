@@ -106,7 +106,7 @@ class RecordCommand(FocusCommand):
         )  # fmt: skip
         parser.add_argument(
             "--render", action="store_true",
-            help="record pages with scripts twice: as they are, and as a browser shows them; needs scrapy-playwright",
+            help="record pages with scripts as they are and as a browser shows them; needs scrapy-playwright",
         )  # fmt: skip
         parser.add_argument("--render-pages", metavar="N", help="render N pages at most; implies --render")
         parser.add_argument("--info", action="store_true", help="say what SITE.sqlite holds, and do nothing else")

@@ -104,6 +104,7 @@ _LOAD: Final = (  # weak: what is loaded may be a file
     "загрузить подгрузить",
     "加载 加載 载入 載入 読み込む 読み込み 読込",
 )
+_CJK = "\u2e80"  # from which no blanks stand between words
 
 
 def is_harm(text: str) -> bool:
@@ -135,17 +136,16 @@ def _plain(text: str) -> str:
     return " ".join(normalize("NFKC", text).casefold().replace("\u2019", "'").split())
 
 
-def _pattern(lines: tuple[str, ...]) -> re.Pattern[str]:
-    parts = []
-    for word in " ".join(lines).split():
-        folded = normalize("NFKC", word).casefold().replace("_", " ")
-        if folded[0] >= "\u2e80":  # no blanks between words there
-            parts.append(re.escape(folded))
-        else:
-            end = r"\w*" if folded.endswith("-") else ""
-            parts.append(rf"(?<!\w){re.escape(folded.removesuffix('-'))}{end}(?!\w)")
-    return re.compile("|".join(parts))
+def _any_of(lines: tuple[str, ...]) -> str:
+    """Return the expression that finds any of these words: whole ones, but where no blanks stand between words."""
+    words = [normalize("NFKC", word).casefold().replace("_", " ") for word in " ".join(lines).split()]
+    parted = [re.escape(word.removesuffix("-")) + r"\w*" * word.endswith("-") for word in words if word[0] < _CJK]
+    joined = [re.escape(word) for word in words if word[0] >= _CJK]
+    return "|".join([rf"(?<!\w)(?:{'|'.join(parted)})(?!\w)", *joined])
 
 
-_RE_NEVER, _RE_MORE, _RE_NEXT = _pattern(_NEVER), _pattern(_MORE), _pattern(_NEXT)
-_RE_DOWNLOAD, _RE_LOAD = _pattern(_DOWNLOAD), _pattern(_LOAD)
+_RE_NEVER = re.compile(_any_of(_NEVER))
+_RE_MORE = re.compile(_any_of(_MORE))
+_RE_NEXT = re.compile(_any_of(_NEXT))
+_RE_DOWNLOAD = re.compile(_any_of(_DOWNLOAD))
+_RE_LOAD = re.compile(_any_of(_LOAD))

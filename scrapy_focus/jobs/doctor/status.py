@@ -182,7 +182,11 @@ def _tables(crawl: dict[str, Any]) -> dict[str, Any]:
     if isinstance(tables, str):
         return {"tables": [], "tables_error": tables}
     try:
-        return {"tables": [table._asdict() for table in tables_in(tables)], "tables_error": ""}
+        shown = [
+            {"title": title, "columns": [*columns], "rows": [[*row] for row in rows]}
+            for title, columns, rows in tables_in(tables)
+        ]
+        return {"tables": shown, "tables_error": ""}
     except PolicyError as error:
         return {"tables": [], "tables_error": f"the tables of the policy cannot be read: {error}"}
 
