@@ -98,6 +98,7 @@ class Network:
     async def frame_of(self, page: Page) -> Hashable:
         """Return what Chromium calls the main frame of a page, for as long as there is the page."""
         session = self._sessions[page] = await page.context.new_cdp_session(page)
+        page.once("close", lambda _: self._sessions.pop(page, None))  # what listens to it holds the page
         info = await session.send("Target.getTargetInfo")
         return str(info["targetInfo"]["targetId"])
 
@@ -109,7 +110,8 @@ class Network:
 
     async def break_off(self, page: Page) -> None:
         """Break off the script that runs in a page; through a session from before, as it answers to no new one."""
-        await self._sessions[page].send("Runtime.terminateExecution")
+        if (session := self._sessions.get(page)) is not None:
+            await session.send("Runtime.terminateExecution")
 
     async def close_up(self, page: Page) -> None:
         """A page is about to load."""
