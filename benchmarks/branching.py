@@ -1,10 +1,11 @@
 """The default policy next to the crawlers of the SB-CLASSIFIER paper and the link floor, on recorded sites.
 
-Measured: requests until 50, 75, 90 and 95 % of the targets in simulated crawls; HEADs, redirects and dead links count. Nothing
-is left out for its extension, as in the paper; with ``--people`` pictures, styles and the like are never asked for, by no policy,
-as people crawl. A crawl ends at 95 %, so what it would find later is not measured. Runs are kept in a file as they end, and none
-is made twice; tables are made of the file. Files of an earlier version have only requests until 90 %: they can be read, and the
-same command adds the runs that measure more, which then count in their place. ::
+Measured: requests until 50, 75, 90 and 95 % of the targets in simulated crawls; HEADs, redirects and dead links
+count. Nothing is left out for its extension, as in the paper; with ``--people`` pictures, styles and the like are
+never asked for, by no policy, as people crawl. A crawl ends at 95 %, so what it would find later is not measured.
+Runs are kept in a file as they end, and none is made twice; tables are made of the file. Files of an earlier version
+have only requests until 90 %: they can be read, and the same command adds the runs that measure more, which then
+count in their place. ::
 
     python benchmarks/sites.py fetch sklearn2 lily
     python benchmarks/sites.py record sklearn2 lily
@@ -14,9 +15,10 @@ same command adds the runs that measure more, which then count in their place. :
     python benchmarks/branching.py tables runs.jsonl
     python benchmarks/branching.py tables runs.jsonl --share 0.5
     python benchmarks/branching.py run sites/*.sqlite --output parts.jsonl --seeds 5 --policies default parts SB-CLASSIFIER
-    python benchmarks/branching.py run sites/*.sqlite --output flight.jsonl --seeds 5 --policies default --in-flight 16 64
-    python benchmarks/branching.py run sites/*.sqlite --output flight.jsonl --seeds 5 --policies default --in-flight 1 16 64 \
-        --sigma 0.5 --most-out any rule 8+n/8
+    python benchmarks/branching.py run sites/*.sqlite --output flight.jsonl --seeds 5 --policies default \
+        --in-flight 16 64
+    python benchmarks/branching.py run sites/*.sqlite --output flight.jsonl --seeds 5 --policies default \
+        --in-flight 1 16 64 --sigma 0.5 --most-out any rule 8+n/8
     python benchmarks/branching.py flights flight.jsonl
 """
 
@@ -290,7 +292,8 @@ def show(runs: Sequence[Run], share: float) -> None:
 def differs(by: Mapping[tuple[str, str], Sequence[Run]], site: str) -> bool | None:
     """Whether there is something to learn on a site: the link floor or any policy is 10 % below breadth-first.
 
-    OMNISCIENT is no policy in this sense, as it follows no links. ``None`` where breadth-first, or all else, is missing.
+    OMNISCIENT is no policy in this sense, as it follows no links. ``None`` where breadth-first, or all else,
+    is missing.
     """
     breadth = by.get((site, "BFS"))
     others = [

@@ -1,11 +1,12 @@
 """How often the default policy's estimate of the targets that are left holds the truth, on recorded sites.
 
 Measured: in simulated crawls of whole sites, each time that another twentieth of the targets is found, and some times after
-the last one, what ``BranchingBandit.expected_left()`` says, next to what is true. Crawls with even seeds ask for every link;
-those with odd ones leave out pictures, styles and the like, as people crawl. Shares are means over sites, whatever the number
-of crawls of each. Not measured: other policies, goals other than data files. Runs are kept in a file as they end, and none is
-made twice. ``fit`` prints the constants of ``scrapy_focus/policies/branching/coverage.py``; with ``--leave-one-out``, ``tables``
-judges each site by constants that were fitted to all the others, which is what to expect of a site that nobody saw. ::
+the last one, what ``BranchingBandit.expected_left()`` says, next to what is true. Crawls with even seeds ask for
+every link; those with odd ones leave out pictures, styles and the like, as people crawl. Shares are means over sites,
+whatever the number of crawls of each. Not measured: other policies, goals other than data files. Runs are kept in a
+file as they end, and none is made twice. ``fit`` prints the constants of
+``scrapy_focus/policies/branching/coverage.py``; with ``--leave-one-out``, ``tables`` judges each site by constants
+that were fitted to all the others, which is what to expect of a site that nobody saw. ::
 
     python benchmarks/paper.py record-profiles --requests 6000 --out profiles
     python benchmarks/coverage.py run sites/*.sqlite profiles/*.sqlite --output coverage.jsonl

@@ -1,9 +1,9 @@
 """Requests a second of live crawls with and without the bound on what is out, side by side in one run.
 
-Measured: pages of a tree over HTTP on 127.0.0.1, from the first answer to the last, and the CPU of the crawling process per
-page. The site answers after 20 to 50 ms, in a process of its own; the policy is the default one. Crawls with and without
-the bound (``FOCUS_MOST_OUT`` unset, and 0) take turns, each in a new process; the median over the rounds is given, and the
-range. Not measured: what is found by when (``branching.py``), and real networks. ::
+Measured: pages of a tree over HTTP on 127.0.0.1, from the first answer to the last, and the CPU of the crawling
+process per page. The site answers after 20 to 50 ms, in a process of its own; the policy is the default one. Crawls
+with and without the bound (``FOCUS_MOST_OUT`` unset, and 0) take turns, each in a new process; the median over the
+rounds is given, and the range. Not measured: what is found by when (``branching.py``), and real networks. ::
 
     python benchmarks/most_out.py --rounds 5
     python benchmarks/most_out.py --rounds 5 --only "callbacks"

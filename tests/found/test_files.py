@@ -117,7 +117,7 @@ def test_which_crawl_a_run_belongs_to(tmp_path: Path) -> None:
 
 
 def test_a_crawl_goes_on_with_a_higher_limit(tmp_path: Path) -> None:
-    """One that ended for its cost limit does, with its job and number; the next crawl counts as if it had never ended."""
+    """One that ended for its cost limit does, with its job and number; the next counts as if it had never ended."""
     job = tmp_path / ".focus/job"
     note_begin(tmp_path, 1)
     note_end(tmp_path, 1, "finished", ended="now", requests=70)

@@ -120,7 +120,7 @@ def test_limits_are_so_many_spreads_away(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_what_waits_is_the_most_that_is_left() -> None:
-    """Where no page reveals a new one, the upper limit is 1.25 times what can be behind pages; if all do, there is none.
+    """Where no page reveals a new one, the upper limit is 1.25 times what can be behind; if all do, there is none.
 
     Half a new page for each doubles it.
     """

@@ -146,7 +146,7 @@ def test_lengthy_urls_cost_little() -> None:
 
 
 def test_words_around_a_link_count() -> None:
-    """The first one beside its own; a link that is all there is on its line has none, and its own are not said twice."""
+    """The first one beside its own; a link alone on its line has none, and its own are not said twice."""
     alone, named, other = rows(
         link(1, url="http://h/a", anchor="CSV", context="CSV"),
         link(2, url="http://h/a", anchor="CSV", context="Wine prices CSV"),

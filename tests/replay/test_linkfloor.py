@@ -67,7 +67,8 @@ def test_of_equal_ways_to_a_page_the_breadth_first_one_is_taken(tmp_path: Path) 
 def test_a_target_that_is_known_counts_no_more(tmp_path: Path) -> None:
     """Where two pages link to the same targets, the second one is worth what is left, and none if nothing is."""
     site = {
-        "/": page("/copy", "/all", "/rest"), "/copy": page("/1.csv", "/2.csv"), "/all": page("/1.csv", "/2.csv", "/3.csv"),
+        "/": page("/copy", "/all", "/rest"), "/copy": page("/1.csv", "/2.csv"),
+        "/all": page("/1.csv", "/2.csv", "/3.csv"),
         "/rest": page("/3.csv", "/4.csv"), **files("/1.csv", "/2.csv", "/3.csv", "/4.csv"),
     }  # fmt: skip
     assert floor(tmp_path, site) == "/ /all /1.csv /2.csv /3.csv /rest /4.csv"
@@ -95,8 +96,10 @@ def test_a_page_that_comes_nearer_is_worth_more(tmp_path: Path) -> None:
 def test_a_redirect_is_a_request_on_the_way(tmp_path: Path) -> None:
     """One to a hub makes the path longer by one, one to a target is a page that shows it; both are followed at once."""
     site = {
-        "/": page("/moved", "/old.csv", "/b", "/refresh"), "/moved": moved("/hub"), "/hub": page("/1.csv", "/2.csv", "/3.csv"),
-        "/old.csv": moved("/new.csv"), "/b": page("/b.csv", "/bb.csv"), "/refresh": refresh("/nothing"), "/nothing": page(),
+        "/": page("/moved", "/old.csv", "/b", "/refresh"), "/moved": moved("/hub"),
+        "/hub": page("/1.csv", "/2.csv", "/3.csv"),
+        "/old.csv": moved("/new.csv"), "/b": page("/b.csv", "/bb.csv"), "/refresh": refresh("/nothing"),
+        "/nothing": page(),
         **files("/1.csv", "/2.csv", "/3.csv", "/new.csv", "/b.csv", "/bb.csv"),
     }  # fmt: skip
     assert floor(tmp_path, site) == "/ /b /b.csv /bb.csv /moved /hub /1.csv /2.csv /3.csv /old.csv /new.csv"
@@ -164,7 +167,8 @@ def test_a_target_may_lead_to_another_one(tmp_path: Path) -> None:
 def test_it_ends_where_nothing_more_can_be_reached(tmp_path: Path) -> None:
     """Pages that lead to nothing, dead ones, and what is forbidden are never asked for."""
     site = {
-        "/": page("/a", "/gone", "/busy", "/no", "/x", "/b"), "/a": page("/1.csv", "/a"), "/b": page("/c"), "/c": page("/b"),
+        "/": page("/a", "/gone", "/busy", "/no", "/x", "/b"), "/a": page("/1.csv", "/a"), "/b": page("/c"),
+        "/c": page("/b"),
         "/gone": GONE, "/busy": BUSY, "/no": FORBIDDEN, "/lost": page("/lost.csv"), **files("/1.csv", "/lost.csv"),
     }  # fmt: skip
     assert floor(tmp_path, site) == "/ /a /1.csv"
@@ -178,7 +182,8 @@ def test_a_site_without_targets_is_not_asked(tmp_path: Path) -> None:
 def test_what_is_ignored_is_no_way(tmp_path: Path) -> None:
     """Links to URLs that the spider leaves out neither count nor lead on; redirects to them do."""
     site = {
-        "/": page("/map.png", "/a", "/moved"), "/map.png": page("/1.csv", "/2.csv"), "/a": page("/b"), "/b": page("/1.csv"),
+        "/": page("/map.png", "/a", "/moved"), "/map.png": page("/1.csv", "/2.csv"), "/a": page("/b"),
+        "/b": page("/1.csv"),
         "/moved": moved("/pic.png"), "/pic.png": page("/2.csv"), **files("/1.csv", "/2.csv"),
     }  # fmt: skip
     assert floor(tmp_path, site) == "/ /a /b /1.csv /moved /pic.png /2.csv"

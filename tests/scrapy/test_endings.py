@@ -401,7 +401,9 @@ import scrapy
 
 class One(scrapy.Spider):
     name = "one"
-    custom_settings = {"LOG_LEVEL": "WARNING", "TELNETCONSOLE_ENABLED": False, "SCHEDULER": "scrapy_focus.FocusScheduler"}
+    custom_settings = {
+        "LOG_LEVEL": "WARNING", "TELNETCONSOLE_ENABLED": False, "SCHEDULER": "scrapy_focus.FocusScheduler",
+    }
 
     async def start(self):
         yield scrapy.Request(self.root)
@@ -506,9 +508,11 @@ def test_rules(changes: dict[str, Any], kind: str) -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"resumable": True}, "The next file is expected to cost more than 50 requests, and 1,234 links were not followed: the "
+        ({"resumable": True},
+         "The next file is expected to cost more than 50 requests, and 1,234 links were not followed: the "
                               "same command with a higher FOCUS_COST_LIMIT, or 0 for none, goes on."),
-        ({"waiting": 1}, "1 link was not followed: start again with a higher FOCUS_COST_LIMIT, or 0 for none, to follow them."),
+        ({"waiting": 1},
+         "1 link was not followed: start again with a higher FOCUS_COST_LIMIT, or 0 for none, to follow them."),
         ({"waiting": 0}, ""), ({"cost_limit": 0.0}, ""), ({"reason": "finished"}, ""), ({"reason": "focus_enough"}, ""),
     ],
 )  # fmt: skip

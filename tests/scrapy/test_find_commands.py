@@ -337,13 +337,17 @@ def test_a_crawl_resumes_with_what_it_began_with(
 @pytest.mark.parametrize(
     ("words", "limit"),
     [
-        ([], COST_LIMIT), (["--new-only"], COST_LIMIT), (["--out", "-"], COST_LIMIT), (["-s", "FOCUS_SEED=1"], COST_LIMIT),
-        (["--cost-limit", "50"], 50), (["--cost-limit", "50", "--budget", "9"], 50), (["-s", "FOCUS_COST_LIMIT=70"], 70),
+        ([], COST_LIMIT), (["--new-only"], COST_LIMIT), (["--out", "-"], COST_LIMIT),
+        (["-s", "FOCUS_SEED=1"], COST_LIMIT),
+        (["--cost-limit", "50"], 50), (["--cost-limit", "50", "--budget", "9"], 50),
+        (["-s", "FOCUS_COST_LIMIT=70"], 70),
         (["--cost-limit", "0"], 0), (["--budget", "9"], 0), (["--rate", "9/day"], 0), (["-s", "FOCUS_COST_LIMIT=0"], 0),
-        (["-s", "FOCUS_BUDGET_BYTES=9"], 0), (["-s", "FOCUS_BUDGET_SECONDS=9"], 0), (["-s", "CLOSESPIDER_ITEMCOUNT=9"], 0),
+        (["-s", "FOCUS_BUDGET_BYTES=9"], 0), (["-s", "FOCUS_BUDGET_SECONDS=9"], 0),
+        (["-s", "CLOSESPIDER_ITEMCOUNT=9"], 0),
         (["-s", "FOCUS_STOP=scrapy_focus.Plateau"], 0), (["-s", "FOCUS_PLATEAU=1"], 0),
         (["-s", "FOCUS_POLICY=scrapy_focus.policies.orderings.BreadthFirst"], 0),  # it expects nothing
-        (["-s", "SCHEDULER=scrapy_focus.SleepingBanditScheduler"], 0), (["-s", "SCHEDULER=scrapy_focus.FreshScheduler"], 0),
+        (["-s", "SCHEDULER=scrapy_focus.SleepingBanditScheduler"], 0),
+        (["-s", "SCHEDULER=scrapy_focus.FreshScheduler"], 0),
         (["-s", "FOCUS_POLICY=there.is.none"], 0),
     ],
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""A policy that learns chooses when what is about to be learned is learned; what waits for anything else holds nothing up.
+"""A policy that learns chooses when what is about to be learned is learned; what waits otherwise holds nothing up.
 
 Nothing here depends on how fast the machine is: the engine's heartbeat is off, and sites and callbacks hold what they
 have until as much is out as should be.

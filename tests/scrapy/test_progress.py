@@ -110,7 +110,8 @@ def test_what_was_found_has_a_name() -> None:
     """That of the goal, for one find, too; without one it is a target."""
     seen, host = Crawl(BreadthFirst(), frontier=memory_frontier).status(), view(Finds()).host
     nouns: list[tuple[str, float, str]] = [
-        (noun_of(FilesGoal()), 2.0, "2 files"), (noun_of(ItemsGoal()), 1.0, "1 item"), ("pages of 9 kB", 1.0, "1 page of 9 kB"),
+        (noun_of(FilesGoal()), 2.0, "2 files"), (noun_of(ItemsGoal()), 1.0, "1 item"),
+        ("pages of 9 kB", 1.0, "1 page of 9 kB"),
         (noun_of(lambda _: 1.0), 0.5, "0.5 targets"),
     ]  # fmt: skip
     for noun, rewards, said in nouns:
@@ -125,8 +126,11 @@ def test_what_was_found_has_a_name() -> None:
 @pytest.mark.parametrize(
     ("cost", "ends_in", "said"),
     [
-        (63.4, 600, "the next one is expected to cost 63 requests"), (0.2, 101, "the next one is expected to cost 1 request"),
-        (2e5, 100, "the next one is expected to cost 200,000 requests; the crawl ends in 100, if none comes or is expected for less"),
+        (63.4, 600, "the next one is expected to cost 63 requests"),
+        (0.2, 101, "the next one is expected to cost 1 request"),
+        (2e5, 100,
+         "the next one is expected to cost 200,000 requests; the crawl ends in 100, "
+         "if none comes or is expected for less"),
         (math.inf, 600, "the next one is expected to cost inf requests"),
         (250.0, 0, "the next one is expected to cost 250 requests"), (63.4, None, ""), (None, 600, ""),
     ],
