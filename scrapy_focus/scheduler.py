@@ -43,7 +43,7 @@ from scrapy_focus.engine.feeds import flush_feeds, mend_feeds
 from scrapy_focus.engine.garbage import freeze, thaw
 from scrapy_focus.engine.inflight import BudgetExhausted, Entry, Errback, InFlight, engine_slot, unwrap
 from scrapy_focus.engine.links import Links
-from scrapy_focus.engine.marks import PICK, VISIT, WHY
+from scrapy_focus.engine.marks import GIVEN, PICK, VISIT, WHY
 from scrapy_focus.engine.nearcopies import PARAMETERS, NearCopyFilter
 from scrapy_focus.engine.priorities import Priorities
 from scrapy_focus.engine.renderings import Renderings, Shells, begin_rendering, take_back
@@ -266,7 +266,7 @@ class FocusScheduler(BaseScheduler):
             logger.info("Pages with scripts are rendered where that pays, by %s", browser.what)
             self.apis = Apis(self.count, None if self.job is None else self.job.folder / API_RULES)
             self.when_closing.append(self.apis.save)
-            return Renderings(self, self.links, self.requests)
+            return Renderings(self, self.requests)
         logger.info("Pages are not rendered: %s", browser.reason)
         self.shells = Shells()
         self.when_closing.append(self.shells.tell)
@@ -709,8 +709,8 @@ class FocusScheduler(BaseScheduler):
         return None
 
     def _skips(self, request: Request, pick: Pick) -> bool:
-        if self.near is None or State.FETCHED in self.seen.wanted or VISIT in request.meta or pick.method == "RENDER":
-            return False  # else a revisit would count as a copy
+        if self.near is None or State.FETCHED in self.seen.wanted or not {VISIT, GIVEN}.isdisjoint(request.meta):
+            return False  # else a revisit would count as a copy, and a rendering
         return self.guard("near", False, self.near.skips, request, pick)
 
     def _choose(self) -> Pick | None:

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from scrapy_focus.core.types import Outcome
     from scrapy_focus.engine.host import Host
     from scrapy_focus.engine.inflight import Entry
-    from scrapy_focus.engine.links import Links
     from scrapy_focus.engine.requests import Requests
 
 logger = printable_logger(__name__)
@@ -28,8 +27,8 @@ _TOLD = 5  # templates
 
 def begin_rendering(entry: Entry, request: Request) -> None:
     """A request is about to be handed out for a page that is to be rendered."""
-    entry.visited = True
     entry.is_direct = GIVEN not in request.meta
+    entry.visited = not entry.is_direct
     entry.given = Given.unpack(request.meta.pop(GIVEN, b""))
     request.meta["dont_cache"] = True  # or Scrapy's cache would answer with the plain page
 
@@ -47,13 +46,12 @@ class Renderings:
     ----------
     host
         The scheduler.
-    links, requests
-        How links are named, and how the requests of those that wait are kept.
+    requests
+        How the requests of links that wait are kept.
     """
 
-    def __init__(self, host: Host, links: Links, requests: Requests) -> None:
+    def __init__(self, host: Host, requests: Requests) -> None:
         self.host = host
-        self.links = links
         self.requests = requests
 
     def begin(self, entry: Entry, request: Request) -> None:
@@ -72,8 +70,6 @@ class Renderings:
             return outcome
         first, given = entry.first, entry.given
         if first is None or given is None or outcome.pick.method != "GET" or outcome.error or not entry.has_scripts:
-            return outcome
-        if self.links.key(first) != entry.pick.key:  # what the pick was for went on to another page
             return outcome
         first.meta[GIVEN] = given.pack()
         return outcome._replace(scripted=True, payload=self.requests.pack(entry.pick.key, first))

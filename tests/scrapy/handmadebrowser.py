@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -32,12 +33,13 @@ class HandmadeBrowser:
 
     started: ClassVar[int] = 0
     fails: ClassVar[Callable[[str], Exception | None]] = staticmethod(lambda url: None)
+    hangs: ClassVar[Callable[[str], bool]] = staticmethod(lambda url: False)
     starts: ClassVar[bool] = True
 
     def __init__(self, crawler: Crawler) -> None:
         self.plain = build_from_crawler(load_object(crawler.settings["DOWNLOAD_HANDLERS_BASE"]["https"]), crawler)
         self.config = SimpleNamespace(target_closed_max_retries=3)
-        self.asked: list[dict[str, Any]] = []
+        self.shown = 0  # pages
         self.is_closed = False
 
     @classmethod
@@ -60,8 +62,11 @@ class HandmadeBrowser:
         visit = request.meta[INIT]
         if (error := self.fails(request.url)) is not None:
             raise error
+        if self.hangs(request.url):
+            await asyncio.Event().wait()
         response: Response = await self.plain.download_request(request)
         visit.requests += 1
+        self.shown += 1
         return response.replace(body=_SHOWN.sub(rb"\1", response.body), flags=["playwright"])
 
     async def close(self) -> None:

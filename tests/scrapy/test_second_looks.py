@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from crawls import Follower, crawl
 from handmadebrowser import HANDLERS, SCRIPT, TargetClosedError, put_in
-from scrapy import Request
+from scrapy import Request, Spider
 
 from scrapy_focus.core.types import Pick, Placement
-from scrapy_focus.engine.browser import found
+from scrapy_focus.engine.browser import found, keeper
 from scrapy_focus.engine.browser.visit import MadeFile
 from scrapy_focus.engine.given import Given
 from scrapy_focus.engine.inflight import Entry
@@ -77,6 +77,136 @@ def test_a_second_look(site: MockSite, root: str, monkeypatch: pytest.MonkeyPatc
     assert browser.started == 1
     assert result.outcomes == {"ok": 4}
     assert result.errors == {}
+
+
+def test_pages_with_which_a_spider_starts_are_rendered(
+    site: MockSite, root: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though Scrapy makes their requests go past its filter, each as a link of its own."""
+    put_in(monkeypatch)
+
+    class Usual(Spider):
+        name = "usual"
+        start_urls = (root,)
+
+        def parse(self, response: Response) -> Iterator[Any]:
+            yield from response.follow_all(css="a")
+
+    result = crawl(Usual, SETTINGS, addon=True)
+    assert oks(site) == ["/ok?plain", "/ok?shown"]
+    assert result.outcomes == {"ok": 4}
+
+
+def test_what_was_sent_and_came_is_said_of_outcomes(site: MockSite, root: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With what a browser asked for besides, and where it failed."""
+    put_in(monkeypatch)
+    told = crawl_told(SETTINGS, root)
+    assert [(outcome.pick.method, outcome.requests) for outcome in told if outcome.pick.url == root] == [
+        ("GET", 1), ("RENDER", 2),
+    ]  # fmt: skip
+    assert all(outcome.received >= outcome.size > 0 for outcome in told)
+    assert [outcome.scripted for outcome in told if outcome.pick.url == root] == [True, False]
+    put_in(monkeypatch, fails=staticmethod(lambda url: TargetClosedError("it died")))
+    assert [(each.error, each.requests) for each in crawl_told(SETTINGS, root) if each.pick.method == "RENDER"] == [
+        ("browser", 3)
+    ]
+
+
+def crawl_told(settings: dict[str, Any], root: str) -> list[Outcome]:
+    """Crawl, and return the outcomes."""
+    told: list[Outcome] = []
+
+    class Telling(Follower):
+        def parse(self, response: Response) -> Iterator[Any]:
+            listeners = self.crawler.engine.scheduler.listeners
+            if not listeners:
+                listeners.append(lambda _, outcome: told.append(outcome))
+            yield from super().parse(response)
+
+    crawl(Telling, settings, addon=True, seeds=[root])
+    return told
+
+
+def test_items_come_once(site: MockSite, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the plain page gave is not given again, and numbers of items go on."""
+    put_in(monkeypatch)
+
+    class Listing(Follower):
+        def parse(self, response: Response) -> Iterator[Any]:
+            yield from ({"text": text} for text in response.css("li::text").getall())
+
+    site.pages["/"] = f"<html><body><ul><li>a<li>b</ul>{SCRIPT % '<ul><li>c</ul>'}</body></html>"
+    result = crawl(Listing, {**SETTINGS, "FOCUS_ITEM_ID": "item_id"}, addon=True, seeds=[site.url("/")])
+    assert [item["text"] for item in result.items] == ["a", "b", "c"]
+    assert len({item["item_id"] for item in result.items}) == 3
+    assert result.stats["focus/render/item_again"] == 2
+
+
+@pytest.mark.parametrize("at", [2, 3])
+def test_a_rendering_that_a_budget_does_not_allow_waits_in_its_job(
+    site: MockSite, root: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int
+) -> None:
+    """Also where it was to be tried again, and something was sent for it."""
+    died = []
+    put_in(monkeypatch, fails=staticmethod(lambda url: died.append(url) or TargetClosedError("it died")))
+    settings = {**SETTINGS, "JOBDIR": str(tmp_path / "job")}
+    first = crawl(Follower, {**settings, "FOCUS_BUDGET_REQUESTS": at}, addon=True, seeds=[root])
+    assert first.outcomes.get("browser", 0) == 0
+    assert len(died) >= at - 2
+    put_in(monkeypatch)
+    second = crawl(Follower, settings, addon=True, seeds=[root])
+    assert oks(site) == ["/ok?plain", "/ok?shown"]
+    assert second.outcomes == {"ok": 4}  # of both
+    urls = [item["url"] for item in first.items + second.items]
+    assert sorted(urls) == sorted(set(urls))
+
+
+def test_caches_do_not_answer_for_a_browser(site: MockSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scrapy's own has the plain page."""
+    put_in(monkeypatch)
+    site.pages["/"] = PAGE
+    settings = {**SETTINGS, "HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path / "cache")}
+    crawl(Follower, settings, addon=True, seeds=[site.url("/")])
+    assert oks(site) == ["/ok?plain", "/ok?shown"]
+
+
+def test_a_page_is_rendered_where_its_redirect_leads(site: MockSite, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though that was seen before, when the plain page was fetched."""
+    put_in(monkeypatch)
+    site.pages["/to"] = PAGE
+    result = crawl(Follower, SETTINGS, addon=True, seeds=[site.url("/redirect?to=/to")])
+    assert oks(site) == ["/ok?plain", "/ok?shown"]
+    assert result.outcomes == {"ok": 4}
+
+
+def test_a_browser_is_renewed(site: MockSite, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After some pages; what is out still comes from the one before, which is closed then."""
+    closed: list[Any] = []
+    browser = put_in(monkeypatch, close=lambda self: _note(closed, (self, self.shown)))
+    monkeypatch.setattr(keeper, "_PAGES", 3)
+    for i in range(8):
+        site.pages[f"/{i}"] = PAGE
+    site.pages["/"] = "".join(f'<a href="/{i}">{i}</a>' for i in range(8))
+    result = crawl(Follower, SETTINGS, addon=True, seeds=[site.url("/")])
+    assert result.stats["focus/browser/started"] == browser.started == len({id(each) for each, _ in closed}) >= 2
+    assert sum(shown for _, shown in closed) == 8
+    assert result.outcomes == {"ok": 1 + 2 * 8 + 2}
+
+
+def test_one_that_hangs_is_given_up_when_it_hangs_again_and_again(
+    site: MockSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not where pages come in between."""
+    monkeypatch.setattr(keeper, "_LONGEST", 0.05)
+    for i in range(6):
+        site.pages[f"/{i}"] = PAGE
+    site.pages["/"] = "".join(f'<a href="/{i}">{i}</a>' for i in range(6))
+    put_in(monkeypatch, hangs=staticmethod(lambda url: True))
+    result = crawl(Follower, SETTINGS, addon=True, seeds=[site.url("/")])
+    assert 4 <= result.stats["focus/browser/hung"] <= 4 + 3
+    assert len(result.logged("Pages are not rendered any more")) == 1
+    assert result.outcomes["browser"] == 6
+    assert oks(site) == ["/ok?plain"]
 
 
 def test_links_have_nothing_of_the_page_that_they_were_found_on(root: str, monkeypatch: pytest.MonkeyPatch) -> None:
