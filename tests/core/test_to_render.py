@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from scrapy_focus import (
-    ConfigError,
     Crawl,
-    Mission,
     Outcome,
     Placement,
     Policy,
@@ -120,14 +118,6 @@ def test_a_page_that_waits_for_its_next_visit_is_not_rendered() -> None:
     assert crawl.counts["link/render"] == 0
     assert not any(crawl.counts[name] for name in crawl.counts if name.startswith("error/"))
     crawl.frontier.check()
-
-
-@pytest.mark.parametrize("cost", [-1, float("nan"), float("inf")])
-def test_what_a_rendering_costs_is_a_number(cost: float) -> None:
-    """Of requests, from 0; what is wrong with another is said."""
-    assert Mission(render_cost=0.0).render_cost == 0
-    with pytest.raises(ConfigError, match=f"render_cost is {cost}; it takes requests, 0 or more"):
-        Mission(render_cost=cost)
 
 
 class Odd(BreadthFirst):

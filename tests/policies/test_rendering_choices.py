@@ -168,6 +168,8 @@ def test_what_a_rendering_costs(unit: Any, cost: float) -> None:
         crawl.report(outcome._replace(received=65_536 if method == "RENDER" else 0, size=32_768), links)
         costs.append(float(policy.arms._records[pick.arm, 3]))
     assert costs == pytest.approx([0.01 if unit == "seconds" else 1, cost])
+    read = policy._cost(outcome._replace(requests=2, from_api=True, received=65_536, size=32_768))
+    assert read == (2 if unit == "requests" else cost), "no browser has worked for it"
 
 
 @pytest.mark.parametrize("cost", [-1.0, float("inf"), float("nan")])
@@ -225,20 +227,25 @@ def test_an_app_is_rendered_at_once_and_checked() -> None:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("ends", ["links", "failure"])
+@pytest.mark.parametrize("ends", ["links", "failure", "no browser"])
 def test_pages_are_fetched_plainly_again(ends: str) -> None:
-    """Where a check finds links in the plain page, or a rendering fails, new links are no more rendered at once."""
+    """Where a check finds links in the plain page, or a rendering fails, or no browser was there for it, new links are
+    no more rendered at once. A plain page in the place of a rendering shows nothing of what that would bring.
+    """
     policy = BranchingBandit()
     crawl = Crawl(policy, frontier=memory_frontier, goal=FilesGoal(types=[CSV]), seed=0, strict=True)
     web = app(2000)
     crawl.add([link_to(each, 1) for each in web.plain("/")[:4]])
     go_on(crawl, web)
+    paid = policy.templates.seen["scripted.example/app/#"].paid
     crawl.add([link_to(each, 1) for each in web.plain("/")[4:40]])
     assert [pick.method for pick in (crawl.next() for _ in range(9)) if pick is not None].count("RENDER") >= 7
     for pick in list(crawl.picks.values()):
         outcome, links = answer(web, pick, "learn")
         if ends == "failure" and pick.method == "RENDER":
             outcome, links = outcome._replace(error="browser"), []
+        if ends == "no browser" and pick.method == "RENDER":
+            outcome = outcome._replace(pick=pick._replace(method="GET"))
         if ends == "links" and pick.method == "GET":
             links = [link_to(Found(f"{pick.url.removeprefix(ROOT)}.csv", "", FILE), 2)]
         crawl.report(outcome, links)
@@ -252,6 +259,30 @@ def test_pages_are_fetched_plainly_again(ends: str) -> None:
             crawl.report(outcome, links)
     places = policy.place([link_to(each, 1) for each in web.plain("/")[50:150]], None)
     assert {place.method for place in places if place is not None} == {"GET"}
+    assert (policy.templates.seen["scripted.example/app/#"].paid > paid) == (ends == "links")
+
+
+def test_what_was_not_fetched_is_not_given_up() -> None:
+    """Though its template is closed while it waits to be rendered at once: there is no plain page that could stand."""
+    policy, web = BranchingBandit(), app(2000)
+    crawl = Crawl(policy, frontier=memory_frontier, goal=FilesGoal(types=[CSV]), seed=0, strict=True)
+    crawl.add([link_to(each, 1) for each in web.plain("/")[:4]])
+    go_on(crawl, web)
+    crawl.add([link_to(each, 1) for each in web.plain("/")[4:40]])
+    waiting = len(crawl.frontier)
+    policy.templates.judge("scripted.example/app/#", is_idle=True)
+    policy._leave_closed()
+    assert len(crawl.frontier) == waiting > 30
+
+
+def test_a_page_that_is_a_target_itself_is_worth_fetching() -> None:
+    """Even without links: its template is not rendered at once, in place of it."""
+    policy, web = BranchingBandit(), app(40)
+    crawl = Crawl(policy, frontier=memory_frontier, goal=FilesGoal(types=["text/html"]), seed=0, strict=True)
+    crawl.add([link_to(each, 1) for each in web.plain("/")])
+    go_on(crawl, web)
+    assert policy.templates.seen["scripted.example/app/#"].plain == 40
+    assert policy.templates.seen["scripted.example/app/#"].shells == 0
 
 
 def test_what_waits_is_given_up_when_its_template_is_closed() -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from scrapy.utils.misc import build_from_crawler, load_object
 
 from scrapy_focus.engine.browser import found, keeper, reading
-from scrapy_focus.engine.browser.visit import INIT
+from scrapy_focus.engine.browser.visit import INIT, MadeFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,7 +34,11 @@ class HandmadeBrowser:
     started: ClassVar[int] = 0
     fails: ClassVar[Callable[[str], Exception | None]] = staticmethod(lambda url: None)
     hangs: ClassVar[Callable[[str], bool]] = staticmethod(lambda url: False)
+    cuts: ClassVar[Callable[[str], bool]] = staticmethod(lambda url: False)
     starts: ClassVar[bool] = True
+    files: ClassVar[tuple[MadeFile, ...]] = ()
+    out: ClassVar[int] = 0
+    most: ClassVar[int] = 0
 
     def __init__(self, crawler: Crawler) -> None:
         self.plain = build_from_crawler(load_object(crawler.settings["DOWNLOAD_HANDLERS_BASE"]["https"]), crawler)
@@ -64,8 +68,14 @@ class HandmadeBrowser:
             raise error
         if self.hangs(request.url):
             await asyncio.Event().wait()
+        of_all = type(self)
+        of_all.out += 1
+        of_all.most = max(of_all.most, of_all.out)
         response: Response = await self.plain.download_request(request)
+        of_all.out -= 1
         visit.requests += 1
+        visit.is_short = self.cuts(request.url)
+        visit.files.extend(self.files)
         self.shown += 1
         return response.replace(body=_SHOWN.sub(rb"\1", response.body), flags=["playwright"])
 

@@ -190,6 +190,7 @@ def test_a_browser_is_renewed(site: MockSite, monkeypatch: pytest.MonkeyPatch) -
     result = crawl(Follower, SETTINGS, addon=True, seeds=[site.url("/")])
     assert result.stats["focus/browser/started"] == browser.started == len({id(each) for each, _ in closed}) >= 2
     assert sum(shown for _, shown in closed) == 8
+    assert browser.most <= 4
     assert result.outcomes == {"ok": 1 + 2 * 8 + 2}
 
 
@@ -211,17 +212,50 @@ def test_one_that_hangs_is_given_up_when_it_hangs_again_and_again(
 
 def test_links_have_nothing_of_the_page_that_they_were_found_on(root: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not even where a spider copies all: else files of a page would wait with each of its links."""
+    put_in(monkeypatch, files=(MadeFile("a.csv", "text/csv", b"1"),))
+
+    result = crawl(Copier, SETTINGS, addon=True, seeds=[root])
+    marks = {item["url"]: item["marks"] for item in result.items}
+    assert MADE in marks[root]  # of the second look
+    assert all(not marked for url, marked in marks.items() if url != root)
+    assert len(marks) == 3
+
+
+@pytest.mark.parametrize("path", ["/truncated", "/ok"])
+def test_what_a_browser_was_not_asked_for_fails_as_ever(
+    site: MockSite, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    """It is tried no more often than Scrapy does."""
     put_in(monkeypatch)
+    result = crawl(Follower, {**SETTINGS, "RETRY_ENABLED": False}, addon=True, seeds=[site.url(path)])
+    assert site.paths == [path]
+    assert result.outcomes == {"ok" if path == "/ok" else "failure": 1}
 
-    class Maker(Copier):
-        async def start(self) -> AsyncIterator[Any]:
-            made = {MADE: (MadeFile("a.csv", "text/csv", b"1"),), GIVEN: b"1234", RENDERED: True}
-            yield Request(self.seeds[0], meta={"playwright": False})
-            yield Request(self.seeds[0] + "?made", meta=made)
 
-    result = crawl(Maker, SETTINGS, addon=True, seeds=[root])
-    assert [item["marks"] for item in result.items if "made" not in item["url"]]
-    assert all(item["marks"] in ([], ["playwright"]) for item in result.items), result.items
+def test_a_page_that_a_budget_cut_short_waits_again(site: MockSite, root: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It did not get all that it asked for; where more is allowed after all, it is rendered again."""
+    cut = [True]
+    browser = put_in(monkeypatch, cuts=staticmethod(lambda url: bool(cut and cut.pop())))
+    result = crawl(Follower, SETTINGS, addon=True, seeds=[root])
+    assert oks(site) == ["/ok?plain", "/ok?shown"]
+    assert result.outcomes == {"ok": 4}
+    assert result.stats["focus/released"] == 1
+    assert browser.started == 1
+
+
+def test_one_that_starts_after_some_tries_is_asked_on(site: MockSite, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only failures in a row count."""
+    starts = [False, False, False, True] * 3
+    put_in(monkeypatch, starts=property(lambda _: starts.pop(0)))
+    monkeypatch.setattr(keeper, "_PAGES", 1)
+    for i in range(6):
+        site.pages[f"/{i}"] = PAGE
+    site.pages["/"] = "".join(f'<a href="/{i}">{i}</a>' for i in range(6))
+    result = crawl(Follower, {**SETTINGS, "CONCURRENT_REQUESTS": 1}, addon=True, seeds=[site.url("/")])
+    assert result.outcomes["browser"] == 3
+    assert result.stats["focus/browser/unstarted"] == 9
+    assert result.logged("Pages are not rendered any more") == []
+    assert oks(site) == ["/ok?plain", "/ok?shown"]
 
 
 def test_only_items_of_pages_with_scripts_are_remembered(
