@@ -218,10 +218,10 @@ def test_an_app_is_rendered_at_once_and_checked() -> None:
     plain = [path for method, path in run.picks if method == "GET" and path.startswith("/app/") and web.is_page(path)]
     assert 300 / 20 - 2 <= len(plain) <= 60
     rows = {row[0]: row[1:] for row in policy.rendered_templates().rows}
-    assert rows["scripted.example/app/#"] == (len(plain), 300, 300, 300, "direct")
-    assert rows["scripted.example/list/#"][1:] == (3, 0, 0, "closed")
+    assert rows["scripted.example/app/#"] == (len(plain), 300, 0, 300, 300, "direct")
+    assert rows["scripted.example/list/#"][1:] == (3, 0, 0, 0, "closed")
     assert policy.rendered_templates().columns == (
-        "template", "plain pages", "rendered", "paid", "links brought", "state",
+        "template", "plain pages", "rendered", "read from its API", "paid", "links brought", "state",
     )  # fmt: skip
 
 

@@ -375,6 +375,7 @@ def test_files_that_scripts_make_are_stored(site: MockSite, tmp_path: Path) -> N
     (item,) = result.items
     assert (item.url, item.mime, item.page) == (site.url("/#prices.csv"), "text/csv", site.url("/"))
     assert (tmp_path / "found" / item.path).read_text() == "a,b"
+    assert "A browser rendered 1 page, with" in (tmp_path / "found" / "index.html").read_text()
     assert result.stats["focus/reward"] == 1
 
 

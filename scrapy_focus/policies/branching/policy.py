@@ -349,12 +349,15 @@ class BranchingBandit(Policy):
 
     def rendered_templates(self) -> PolicyTable:
         """Return what is known of the templates of pages with scripts, those with most renderings first."""
+        seen = self.templates.seen.items()
         rows: list[tuple[str | float | int, ...]] = [
-            (template, known.plain, known.tried, known.paid, known.brought, self.templates.state(template))
-            for template, known in self.templates.seen.items()
-        ]
-        rows.sort(key=lambda row: row[2:0:-1], reverse=True)
-        columns = ("template", "plain pages", "rendered", "paid", "links brought", "state")
+            (
+                template, known.plain, known.tried - known.from_api, known.from_api, known.paid, known.brought,
+                self.templates.state(template),
+            )
+            for template, known in sorted(seen, key=lambda each: (each[1].tried, each[1].plain), reverse=True)
+        ]  # fmt: skip
+        columns = ("template", "plain pages", "rendered", "read from its API", "paid", "links brought", "state")
         return PolicyTable("Pages with scripts, by template", columns, rows)
 
     def expected_cost(self) -> float | None:
@@ -539,7 +542,7 @@ class BranchingBandit(Policy):
             return
         self._looking.pop(pick.arm, None)
         gained = new + (outcome.reward > 0) + (outcome.items > 0)
-        self.templates.rendered(template, gained, failed=bool(outcome.error))
+        self.templates.rendered(template, gained, failed=bool(outcome.error), from_api=outcome.from_api)
         if not gained:
             self._leave_closed()
 
