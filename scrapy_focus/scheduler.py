@@ -43,10 +43,10 @@ from scrapy_focus.engine.feeds import flush_feeds, mend_feeds
 from scrapy_focus.engine.garbage import freeze, thaw
 from scrapy_focus.engine.inflight import BudgetExhausted, Entry, Errback, InFlight, engine_slot, unwrap
 from scrapy_focus.engine.links import Links
-from scrapy_focus.engine.marks import PICK, VISIT, WHY
+from scrapy_focus.engine.marks import GIVEN, PICK, VISIT, WHY
 from scrapy_focus.engine.nearcopies import PARAMETERS, NearCopyFilter
 from scrapy_focus.engine.priorities import Priorities
-from scrapy_focus.engine.renderings import Renderings, Shells, begin_rendering
+from scrapy_focus.engine.renderings import Renderings, Shells, begin_rendering, take_back
 from scrapy_focus.engine.requests import MissingCallback, Requests, Unsendable, project_of
 from scrapy_focus.engine.room import Room
 from scrapy_focus.engine.signals import Signals
@@ -254,15 +254,19 @@ class FocusScheduler(BaseScheduler):
 
     def _make_renderings(self) -> Renderings | None:
         """Return what lets pages wait to be rendered; ``None`` where the policy does not, or no browser is there."""
-        if self.config.render != "learn" or not self.config.policy.can("render"):
+        mode = self.config.render
+        if mode == "never" or (mode == "learn" and not self.config.policy.can("render")):
             return None
         middlewares = self.crawler.engine.downloader.middleware.middlewares
         browser = next((each.browser for each in middlewares if isinstance(each, RenderMiddleware)), NO_ADDON)
+        if browser and mode == "always":
+            logger.info("All pages are rendered, by %s", browser.what)
+            return None
         if browser:
             logger.info("Pages with scripts are rendered where that pays, by %s", browser.what)
             self.apis = Apis(self.count, None if self.job is None else self.job.folder / API_RULES)
             self.when_closing.append(self.apis.save)
-            return Renderings(self, self.links, self.requests)
+            return Renderings(self, self.requests)
         logger.info("Pages are not rendered: %s", browser.reason)
         self.shells = Shells()
         self.when_closing.append(self.shells.tell)
@@ -705,8 +709,8 @@ class FocusScheduler(BaseScheduler):
         return None
 
     def _skips(self, request: Request, pick: Pick) -> bool:
-        if self.near is None or State.FETCHED in self.seen.wanted or VISIT in request.meta or pick.method == "RENDER":
-            return False  # else a revisit would count as a copy
+        if self.near is None or State.FETCHED in self.seen.wanted or not {VISIT, GIVEN}.isdisjoint(request.meta):
+            return False  # else a revisit would count as a copy, and a rendering
         return self.guard("near", False, self.near.skips, request, pick)
 
     def _choose(self) -> Pick | None:
@@ -849,12 +853,12 @@ class FocusScheduler(BaseScheduler):
             self.count(f"failure/{kind}")
         if outcome.pick.method == "HEAD":
             self._keep(entry)
-        elif self.crawl.comes_back:
-            outcome = self._with_next_visit(entry, outcome)
-        if self.renderings is not None:
+        elif self.renderings is not None:
             outcome = self.guard("render", outcome, self.renderings.concluded, entry, outcome)
         elif self.shells is not None:
             self.guard("render", None, self.shells.note, entry)
+        if self.crawl.comes_back and outcome.pick.method != "HEAD":
+            outcome = self._with_next_visit(entry, outcome)
         if self.crawl.is_kept and not flush_feeds(self.crawler):  # or a kill took items of a page that is done
             raise StorageError("a feed cannot be written, see the log: make room, and start again with the same JOBDIR")
         for listener in self.listeners:
@@ -915,8 +919,6 @@ class FocusScheduler(BaseScheduler):
 
     def _concluded(self, entry: Entry) -> None:
         """The crawl has the outcome of a pick, and its reward."""
-        if self.renderings is not None:
-            self.renderings.reported(entry)
         self.seen.concluded(entry.pick.key)
         self.seen.forget(self.links.concluded(entry))
         if self.answers is not None:
@@ -954,7 +956,10 @@ class FocusScheduler(BaseScheduler):
     def _keep(self, entry: Entry) -> None:
         """Let a request wait again that waits as it is."""
         if not entry.pick.payload and entry.request is not None:
-            self.requests.pack(entry.pick.key, unwrap(entry.request))
+            request = unwrap(entry.request)
+            if entry.pick.method == "RENDER":
+                take_back(entry, request)
+            self.requests.pack(entry.pick.key, request)
 
     def _place_stuck(self) -> None:
         """Let the links go of pages whose callbacks run on and on, if there is nothing else to do.

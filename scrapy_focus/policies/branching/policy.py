@@ -519,11 +519,10 @@ class BranchingBandit(Policy):
 
     def _hold_back(self, awake: NDArray[np.bool_]) -> None:
         """Let arms of renderings sleep of which enough are in flight, as long as it is not known what these bring."""
-        flying = self.arms.flying
-        out = {template: float(flying[arm]) for template, arm in self._rendered.items() if flying[arm] > 0}
-        for template, arm in self._rendered.items() if out else ():
-            if awake[arm] and not self.templates.has_room(template, out):
-                awake[arm] = False
+        flying, arms = self.arms.flying, np.fromiter(self._rendered.values(), np.intp, len(self._rendered))
+        out = {self._template_of[arm]: float(flying[arm]) for arm in arms[flying[arms] > 0].tolist()}
+        for arm in arms[awake[arms]].tolist() if out else ():
+            awake[arm] = self.templates.has_room(self._template_of[arm], out)
 
     def _learn_rendering(self, outcome: Outcome, new: int) -> None:
         """Learn of templates from a page that was rendered, or that a rendering revealed; it has so many new links."""
@@ -541,8 +540,9 @@ class BranchingBandit(Policy):
         if not template:
             return
         self._looking.pop(pick.arm, None)
-        gained = new + (outcome.reward > 0) + (outcome.items > 0)
-        self.templates.rendered(template, gained, failed=bool(outcome.error), from_api=outcome.from_api)
+        is_shown = pick.method == "RENDER"  # else no browser was there for it, and its plain copy was fetched
+        gained = (new + (outcome.reward > 0) + (outcome.items > 0)) * is_shown
+        self.templates.rendered(template, gained, failed=bool(outcome.error) or not is_shown, from_api=outcome.from_api)
         if not gained:
             self._leave_closed()
 
