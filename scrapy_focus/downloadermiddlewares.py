@@ -28,7 +28,7 @@ from scrapy.utils.misc import load_object
 
 from scrapy_focus.config import longest_wait, max_inflation, obeyed, render_mode
 from scrapy_focus.core.printable import printable_logger, reason_of
-from scrapy_focus.engine.browser.found import browser_of
+from scrapy_focus.engine.browser.found import Found, browser_of
 from scrapy_focus.engine.browser.guard import Guard
 from scrapy_focus.engine.host import host_of
 from scrapy_focus.engine.inflight import (
@@ -55,7 +55,6 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
     from twisted.internet.defer import Deferred
 
-    from scrapy_focus.engine.browser.found import Found
     from scrapy_focus.engine.browser.guard import Visit
     from scrapy_focus.engine.host import Host
     from scrapy_focus.engine.inflight import Entry
@@ -330,7 +329,8 @@ class RenderMiddleware(_FocusMiddleware):
     def browser(self) -> Found:
         """The browser, looked for once."""
         if self._browser is None:
-            self._browser = browser_of(self.crawler.settings)
+            is_wanted = self._mode != "never"
+            self._browser = browser_of(self.crawler.settings) if is_wanted else Found(reason="FOCUS_RENDER is 'never'")
         return self._browser
 
 

@@ -35,7 +35,7 @@ from scrapy_focus.core.types import State
 from scrapy_focus.downloadermiddlewares import RenderMiddleware, install
 from scrapy_focus.dupefilters import Seen
 from scrapy_focus.engine.answers import answer_of, question_of, response_of
-from scrapy_focus.engine.apis import API_RULES, Apis
+from scrapy_focus.engine.apis import API_RULES, Apis, read_rules
 from scrapy_focus.engine.browser.found import NO_ADDON
 from scrapy_focus.engine.closing import Closing, connection_kind
 from scrapy_focus.engine.failure import in_words_of_command, said_already
@@ -79,6 +79,7 @@ if TYPE_CHECKING:
     from scrapy_focus.core.crawl import Crawl, Status
     from scrapy_focus.core.policy import Policy, PolicyTable, WatchedPage
     from scrapy_focus.core.types import Link, Outcome, Pick
+    from scrapy_focus.engine.apis import Kept
     from scrapy_focus.engine.host import Host
     from scrapy_focus.web.nearcopies import Ignored
 
@@ -139,6 +140,7 @@ class FocusScheduler(BaseScheduler):
         self.resumed = self.job is not None and not self.job.is_new
         try:
             self.crawl = self._make_crawl(policy, clock)
+            self._rules = self._learned_rules()
             self.answers = self._kept_answers()
             self.requests = Requests(
                 cast("Spider", crawler.spider),
@@ -256,17 +258,32 @@ class FocusScheduler(BaseScheduler):
         """Return what lets pages wait to be rendered; ``None`` where the policy does not, or no browser is there."""
         if self.config.render != "learn" or not self.config.policy.can("render"):
             return None
-        middlewares = self.crawler.engine.downloader.middleware.middlewares
-        browser = next((each.browser for each in middlewares if isinstance(each, RenderMiddleware)), NO_ADDON)
+        browser = NO_ADDON if self._renderer is None else self._renderer.browser
         if browser:
             logger.info("Pages with scripts are rendered where that pays, by %s", browser.what)
-            self.apis = Apis(self.count, None if self.job is None else self.job.folder / API_RULES)
+            self.apis = self._make_apis()
             self.when_closing.append(self.apis.save)
             return Renderings(self, self.links, self.requests)
         logger.info("Pages are not rendered: %s", browser.reason)
         self.shells = Shells()
         self.when_closing.append(self.shells.tell)
         return None
+
+    @property
+    def _renderer(self) -> RenderMiddleware | None:
+        """What asks a browser, where there is the add-on."""
+        middlewares = self.crawler.engine.downloader.middleware.middlewares
+        return next((each for each in middlewares if isinstance(each, RenderMiddleware)), None)
+
+    def _make_apis(self) -> Apis:
+        return Apis(self.count, None if self.job is None else self.job.folder / API_RULES, self._rules)
+
+    def _learned_rules(self) -> Kept | None:
+        """Return the rules of APIs that an earlier crawl learned, if this one begins with that."""
+        path = self.config.learned_from
+        if not path or self.resumed or (self.crawl.where and not Path(path).exists()):  # it is the leader's
+            return None
+        return read_rules(path)
 
     def _make_priorities(self) -> Priorities | None:
         """Return what tells priorities apart, if that is asked for, or was in the run that stored links that wait."""
@@ -317,7 +334,10 @@ class FocusScheduler(BaseScheduler):
         if self.near is not None:
             self.guard("near", None, self.near.close)
         learned_to = "" if self.closing.is_unreached else self.config.learned_to
+        unsaved = self.counts["error/save"]
         leaving = self.guard("close", None, self.crawl.close, learned_to=learned_to)
+        if learned_to and not self.crawl.where and self.counts["error/save"] == unsaved:
+            self.guard("save", None, self._save_rules, learned_to)
         if self._unwritten > failed:
             self.closing.failed(StorageError("what a crawl leaves could not be written"))
         if status is not None:
@@ -327,6 +347,10 @@ class FocusScheduler(BaseScheduler):
         self._closed = True
         closed = self.seen.close(reason)
         return closed if leaving is None else deferred_from_coro(self._leave(leaving, closed, reason))
+
+    def _save_rules(self, path: str) -> None:
+        """Let the file of what was learned hold the rules of APIs, those too for which no browser was there."""
+        (self.apis or self._make_apis()).add_to(path)
 
     async def _leave(self, leaving: Awaitable[None], closed: Deferred[None] | None, reason: str) -> None:
         """Wait until the leader heard all; what is counted by then is in the stats, and in the ending."""
@@ -691,6 +715,7 @@ class FocusScheduler(BaseScheduler):
                     entry.coming = self.visits.begin(request)
                 if pick.method == "RENDER":
                     self.guard("render", None, begin_rendering, entry, request)
+                    entry.is_plain = self._renderer is None
                 if self.renderings is not None:
                     self.guard("render", None, self.renderings.begin, entry, request)
                 if self.config.explain:

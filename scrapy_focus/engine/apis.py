@@ -1,5 +1,8 @@
 """Reads pages from the APIs behind them, where renderings have taught how: a few small answers in place of a browser.
 
+Rules that an earlier crawl learned may be about a site that has changed. So they are used for a template once a
+rendering has shown what they predict; until then its pages are rendered as ever.
+
 What comes of it is a page of its own: a list of the links that a rendering would show, which the spider reads as it
 reads any page. Pages whose renderings gave items are never read like that, as only a browser makes what they are of.
 """
@@ -10,7 +13,8 @@ import json
 from collections import Counter, OrderedDict
 from contextlib import suppress
 from html import escape
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from scrapy import Request
@@ -18,17 +22,20 @@ from scrapy.http import HtmlResponse, TextResponse
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.response import get_base_url
 
+from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.policy import PolicyTable
 from scrapy_focus.core.printable import brief, printable_logger
 from scrapy_focus.engine.inflight import BudgetExhausted
 from scrapy_focus.engine.marks import FROM_API
 from scrapy_focus.engine.pages import can_be_read, text_of
+from scrapy_focus.learn.modelfile import add_text, read_text
+from scrapy_focus.policies.branching.saved import LEARNED
 from scrapy_focus.web.apis.answers import Call, Unreadable, data_in_page, read_json
 from scrapy_focus.web.apis.rules import ApiRules
 from scrapy_focus.web.apis.templates import template_of
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Sequence
+    from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from scrapy.http import Response
@@ -42,9 +49,53 @@ API_RULES = "apis.json"
 
 _SAMPLE = 20  # pages of a template of which one is rendered still
 _TEMPLATES = 500  # whose rules are kept
+_TRIES = 3  # renderings that show more than was predicted, after which the rules of an earlier crawl are forgotten
+_LONGEST = 4 << 20  # characters of the rules that are kept for other crawls
+_SECTION = "apis"  # of a file of what was learned
 _CALLS = 8  # of a page
 _MARK = "focus-api="  # begins the fragment of a URL that is the next answer for a page
 _OK = 200
+
+
+class Kept(NamedTuple):
+    """Rules as they are kept for another run or another crawl."""
+
+    rules: Mapping[str, ApiRules]  # by template of page
+    with_items: Collection[str] = ()  # templates whose renderings gave items
+    unproven: Mapping[str, int] = MappingProxyType({})  # templates that no rendering confirmed: pages that showed more
+
+
+def read_rules(path: str) -> Kept | None:
+    """Return the rules that a file of what was learned holds, ``None`` if it has none.
+
+    Raises
+    ------
+    ConfigError
+        If the file cannot be read, or is damaged.
+    """
+    text = read_text(path, _SECTION)
+    try:
+        return _read_kept(text) if text else None
+    except ValueError as error:
+        raise ConfigError(f"{path} is damaged (rules of APIs: {error}); {LEARNED.make}") from error
+
+
+def add_rules(path: str, kept: Kept) -> None:
+    """Let a file of what was learned hold rules, those that were used last before others.
+
+    A file of another kind stays as it is.
+    """
+    rules, left = [], _LONGEST
+    for each in [*kept.rules.values()][::-1]:
+        said = each.to_json()
+        left -= len(json.dumps(said))
+        if left < 0:
+            break
+        rules.append(said)
+    if not rules:
+        return
+    of = {each["template"] for each in rules}
+    add_text(path, _SECTION, json.dumps({"with_items": sorted(of.intersection(kept.with_items)), "rules": rules[::-1]}))
 
 
 class Apis:
@@ -56,14 +107,20 @@ class Apis:
         Is told how many of what there were, for the stats.
     path
         File in which rules survive the process, if they are to.
+    learned
+        Rules of an earlier crawl, to begin with.
     """
 
-    def __init__(self, count: Callable[[str, int], None], path: Path | None) -> None:
+    def __init__(self, count: Callable[[str, int], None], path: Path | None, learned: Kept | None = None) -> None:
         self.count = count
         self.path = path
         self.rules: OrderedDict[str, ApiRules] = OrderedDict()
         self._with_items: set[str] = set()  # templates whose renderings gave items
+        self._unproven: dict[str, int] = {}  # templates whose rules are of an earlier crawl: pages that showed more
         self._read: Counter[str] = Counter()  # pages of a template that were read
+        if learned is not None:
+            self._begin(learned._replace(unproven=dict.fromkeys(learned.rules, 0)))
+            self.save()  # or a run that is killed would leave none to the next
         self._load()
 
     # What the downloader middleware asks
@@ -72,7 +129,7 @@ class Apis:
         """Return the rules by which a page is to be read now, ``None`` where it is to be rendered."""
         template = template_of(url)
         rules = self.rules.get(template)
-        if rules is None or template in self._with_items or not rules.predicts(url):
+        if rules is None or template in self._with_items or template in self._unproven or not rules.predicts(url):
             return None
         self._read[template] += 1
         return None if self._read[template] % _SAMPLE == 0 else rules
@@ -139,12 +196,39 @@ class Apis:
         new = [link.url for link in entry.links]
         plain = _links_of(response, set(new))
         was_sure = rules.is_sure
-        if rules.predicts(url):
+        if template in self._unproven:
+            if not self._prove(rules, url, calls, new, plain):
+                return
+            rules = self.rules.setdefault(template, ApiRules())
+            was_sure = rules.is_sure
+            self.save()
+        elif rules.predicts(url):
             rules.check(url, [link for link, _ in rules.links_of(url, calls)], new, plain=plain)
         rules.learn(url, calls, new, plain=plain)
         if rules.is_sure != was_sure:
             self._tell(rules)
             self.save()
+
+    def _prove(
+        self, rules: ApiRules, url: str, calls: Sequence[Call], new: Sequence[str], plain: Sequence[str]
+    ) -> bool:
+        """Compare the rules of an earlier crawl with a rendering. They are forgotten where it does not show what they
+        predict, and proven where it shows nothing else; return whether either is so.
+
+        The first pages of a crawl show much that is new, such as menus, which later ones do not.
+        """
+        template, is_known = rules.template, rules.predicts(url)
+        wrong, missed = rules.differences(url, [link for link, _ in rules.links_of(url, calls)], new, plain=plain)
+        if (missed or not is_known) and not wrong and self._unproven[template] + 1 < _TRIES:
+            self._unproven[template] += 1
+            return False
+        del self._unproven[template]
+        if wrong or missed or not is_known:
+            del self.rules[template]
+            logger.info("Pages like %s are not as an earlier crawl learned; they are rendered", brief(template))
+        else:
+            self._tell(rules)
+        return True
 
     def tables(self) -> list[PolicyTable]:
         """Return a table of the APIs in use, those first behind which most pages were."""
@@ -163,6 +247,7 @@ class Apis:
             return
         kept = {
             "with_items": sorted(self._with_items & self.rules.keys()),
+            "unproven": self._unproven,
             "rules": [rules.to_json() for rules in self.rules.values() if rules.template],
         }
         part = self.path.with_suffix(".part")
@@ -173,15 +258,25 @@ class Apis:
             self.count("error/api", 1)
             logger.warning("%s cannot be written, and is learned again by the next run: %s", self.path, error)
 
+    def add_to(self, path: str) -> None:
+        """Let a file of what was learned hold the rules in use, for crawls that begin with it."""
+        add_rules(path, self.kept())
+
+    def kept(self) -> Kept:
+        """Return the rules in use, as another crawl may begin with them."""
+        return Kept({template: rules for template, rules in self.rules.items() if rules.is_sure}, self._with_items)
+
     def _load(self) -> None:
         if self.path is None or not self.path.exists():
             return
         try:
-            kept = json.loads(self.path.read_text(encoding="utf-8"))
-            self.rules = OrderedDict((rules.template, rules) for rules in map(ApiRules.of_json, kept["rules"]))
-            self._with_items = set(kept["with_items"])
-        except (OSError, ValueError, KeyError, TypeError) as error:
+            self._begin(_read_kept(self.path.read_text(encoding="utf-8")))
+        except (OSError, ValueError) as error:
             logger.warning("%s is not read, and its rules are learned again: %s", self.path, error)
+
+    def _begin(self, kept: Kept) -> None:
+        self.rules = OrderedDict(kept.rules)
+        self._with_items, self._unproven = set(kept.with_items), dict(kept.unproven)
 
     async def _ask(self, url: str, request: Request, ask: Callable[[Request], Awaitable[Response]]) -> Call | None:
         """Ask an API; ``None`` where it gives no JSON."""
@@ -220,6 +315,18 @@ class Apis:
         else:
             self.count("api/withdrawn", int(rules.withdrawn > 0))
             logger.info("Pages like %s are rendered again: %s", brief(rules.template), brief(rules.reason))
+
+
+def _read_kept(text: str) -> Kept:
+    """Return what was written down of rules; a ValueError says what is wrong with it."""
+    try:
+        kept = json.loads(text)
+        rules = [ApiRules.of_json(each) for each in kept["rules"][-_TEMPLATES:]]
+        found = {each.template: each for each in rules if each.template}
+        unproven = {str(template): int(n) for template, n in kept.get("unproven", {}).items() if template in found}
+        return Kept(found, {str(each) for each in kept["with_items"]}, unproven)
+    except (KeyError, TypeError, AttributeError, RecursionError, OverflowError) as error:
+        raise ValueError(f"no rules: {error!r}") from error
 
 
 def _data(response: Response) -> Any:

@@ -217,7 +217,7 @@ class BranchingBandit(Policy):
         self._rendered: dict[str, int] = {}  # the arm of each template that is rendered
         self._template_of: dict[int, str] = {}  # and the other way round
         self._looking: dict[int, None] = {}  # arms of closed templates of which a rendering waits, or is in flight
-        self._has_browser = False  # whether a page came that a browser may be asked for
+        self._has_browser = False  # whether there seems to be one: a page came that it may be asked for, say
         self._last_new = 0  # links that the last page revealed
         self._totals = np.zeros((64, 2))  # by arm: pulls, rewards
         self._places = Places()
@@ -236,6 +236,7 @@ class BranchingBandit(Policy):
         self._expected = 1.0  # reward per cost of the best arm, when planned last
         if self.learned:
             self._recall(read_learned(self.learned))
+            self._has_browser = mission.renders and bool(self.templates.direct)  # there was one
         super().open(frontier, rng, mission)
 
     def place(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
@@ -538,6 +539,9 @@ class BranchingBandit(Policy):
         if not template:
             return
         self._looking.pop(pick.arm, None)
+        if pick.method == "GET" and outcome.requests <= 1:  # no browser was asked
+            self._has_browser = False
+            return
         gained = new + (outcome.reward > 0) + (outcome.items > 0)
         self.templates.rendered(template, gained, failed=bool(outcome.error))
         if not gained:
