@@ -35,7 +35,7 @@ from scrapy_focus.web.html import PlaceReader, page_links
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from scrapy_focus import Pick
+    from scrapy_focus import Pick, Policy
     from scrapy_focus.core.frontier import Frontier
 
 ROOT = "http://scripted.example"
@@ -194,7 +194,7 @@ class Run:
 
 
 def crawl_web(
-    web: Web, policy: BranchingBandit, *, mode: str = "learn", in_flight: int = 1, seed: int = 0, most: int = 20_000
+    web: Web, policy: Policy, *, mode: str = "learn", in_flight: int = 1, seed: int = 0, most: int = 20_000
 ) -> Run:
     """Crawl a site.
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from renderings import CSV, RENDERING, ROOT, SENT, Found, Oracle, Run, answer, crawl_web, go_on, link_to, wasted, world
-from scrapy_focus import Crawl, FilesGoal, Mission, Outcome, Placement, Policy, check_policy, memory_frontier
+from scrapy_focus import Crawl, FilesGoal, Mission, Outcome, Placement, Policy, Revisits, check_policy, memory_frontier
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.jobs.job import Job
 from scrapy_focus.learn.modelfile import read_model
@@ -370,6 +370,13 @@ def test_without_a_browser_it_begins_with_plain_pages(learned: Path) -> None:
     run = crawl_web(world(72, 5), policy, mode="never", seed=6)
     assert not run.rendered
     assert run.files == 176
+
+
+def test_a_policy_that_has_nothing_rendered_may_begin_with_it(learned: Path) -> None:
+    """It goes on with plain pages."""
+    policy = Revisits(discovery={"learned": str(learned)})
+    run = crawl_web(world(72, 5), policy, seed=6, most=150)
+    assert {method for method, _ in run.picks} == {"GET"}
 
 
 def test_a_file_has_templates_only_where_some_were_rendered(learned: Path, tmp_path: Path) -> None:

@@ -213,6 +213,7 @@ class BranchingBandit(Policy):
         self._names: list[str] = []
         self._again = []
         self._reserved: list[int] = []
+        self._twin_of: dict[int, int] = {}  # by arm that is one: the arm of which
         self.templates = Templates()
         self._rendered: dict[str, int] = {}  # the arm of each template that is rendered
         self._template_of: dict[int, str] = {}  # and the other way round
@@ -394,10 +395,13 @@ class BranchingBandit(Policy):
         for template, arm in self._rendered.items():
             clusters[arm] = len(paths)
             paths.append([_RENDERED + template])
+        for twin, arm in self._twin_of.items():
+            clusters[twin] = clusters[arm]
+        saved = np.array(sorted(clusters), np.intp)  # those that are reserved are nobody's next time
         target, lead = (np.flatnonzero(model.weights) for model in (self.is_target, self.leads))
         learned = Learned(
             theta=self.theta, unit=self.saves, paths=paths, extensions=self.kinds.seen,
-            clusters=np.array([clusters[arm] for arm in sorted(clusters)], np.intp), known=self.arms.known(),
+            clusters=np.array([clusters[arm] for arm in saved.tolist()], np.intp), known=self.arms.known().only(saved),
             templates=self.templates.seen,
             targets=(target, self.is_target.weights[target]), leads=(lead, self.leads.weights[lead]),
         )  # fmt: skip
@@ -444,8 +448,12 @@ class BranchingBandit(Policy):
         return arm
 
     def twin(self, arm: int, prefix: str) -> int:
-        """Return a new arm of the same kind as another one, with a record of its own."""
-        return self._new_arm(int(self.arms.kinds[arm]), prefix + self._names[arm])
+        """Return a new arm of the same kind as another one, with a record of its own; the next crawl begins with what
+        was learned of both.
+        """
+        twin = self._new_arm(int(self.arms.kinds[arm]), prefix + self._names[arm])
+        self._twin_of[twin] = arm
+        return twin
 
     def promise(self, waiting: NDArray[np.int64]) -> float:
         """Return the reward per cost that is expected of the best arm that is awake; 0 where none is.
