@@ -25,6 +25,7 @@ from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.job import job_dir
 from scrapy.utils.log import get_scrapy_root_handler
 
+from scrapy_focus.cluster.worker import Worker
 from scrapy_focus.config import Config
 from scrapy_focus.core.crawl import PART
 from scrapy_focus.core.errors import FocusError, StorageError
@@ -35,13 +36,14 @@ from scrapy_focus.core.types import State
 from scrapy_focus.downloadermiddlewares import RenderMiddleware, install
 from scrapy_focus.dupefilters import Seen
 from scrapy_focus.engine.answers import answer_of, question_of, response_of
-from scrapy_focus.engine.apis import API_RULES, Apis, read_rules
+from scrapy_focus.engine.apis import API_RULES, Apis
 from scrapy_focus.engine.browser.found import NO_ADDON
 from scrapy_focus.engine.closing import Closing, connection_kind
 from scrapy_focus.engine.failure import in_words_of_command, said_already
 from scrapy_focus.engine.feeds import flush_feeds, mend_feeds
 from scrapy_focus.engine.garbage import freeze, thaw
 from scrapy_focus.engine.inflight import BudgetExhausted, Entry, Errback, InFlight, engine_slot, unwrap
+from scrapy_focus.engine.keptrules import add_rules, read_rules
 from scrapy_focus.engine.links import Links
 from scrapy_focus.engine.marks import PICK, VISIT, WHY
 from scrapy_focus.engine.nearcopies import PARAMETERS, NearCopyFilter
@@ -75,12 +77,11 @@ if TYPE_CHECKING:
     from scrapy.utils.asyncio import CallLaterResult
     from twisted.internet.defer import Deferred
 
-    from scrapy_focus.cluster.worker import Worker
     from scrapy_focus.core.crawl import Crawl, Status
     from scrapy_focus.core.policy import Policy, PolicyTable, WatchedPage
     from scrapy_focus.core.types import Link, Outcome, Pick
-    from scrapy_focus.engine.apis import Kept
     from scrapy_focus.engine.host import Host
+    from scrapy_focus.engine.keptrules import Kept
     from scrapy_focus.web.nearcopies import Ignored
 
 logger = printable_logger(__name__)
@@ -256,18 +257,22 @@ class FocusScheduler(BaseScheduler):
 
     def _make_renderings(self) -> Renderings | None:
         """Return what lets pages wait to be rendered; ``None`` where the policy does not, or no browser is there."""
-        if self.config.render != "learn" or not self.config.policy.can("render"):
+        mode = self.config.render
+        if mode == "never" or (mode == "learn" and not self.config.policy.can("render")):
             return None
         browser = NO_ADDON if self._renderer is None else self._renderer.browser
-        if browser:
-            logger.info("Pages with scripts are rendered where that pays, by %s", browser.what)
-            self.apis = self._make_apis()
-            self.when_closing.append(self.apis.save)
-            return Renderings(self, self.links, self.requests)
-        logger.info("Pages are not rendered: %s", browser.reason)
-        self.shells = Shells()
-        self.when_closing.append(self.shells.tell)
-        return None
+        if not browser:
+            logger.info("Pages are not rendered: %s", browser.reason)
+            self.shells = Shells()
+            self.when_closing.append(self.shells.tell)
+            return None
+        if mode == "always":
+            logger.info("All pages are rendered, by %s", browser.what)
+            return None
+        logger.info("Pages with scripts are rendered where that pays, by %s", browser.what)
+        self.apis = self._make_apis()
+        self.when_closing.append(self.apis.save)
+        return Renderings(self, self.links, self.requests)
 
     @property
     def _renderer(self) -> RenderMiddleware | None:
@@ -334,6 +339,8 @@ class FocusScheduler(BaseScheduler):
         if self.near is not None:
             self.guard("near", None, self.near.close)
         learned_to = "" if self.closing.is_unreached else self.config.learned_to
+        if isinstance(self.crawl, Worker) and self.apis is not None and (text := self.apis.kept().for_others()):
+            self.guard("note", None, self.crawl.tell_rules, text)
         unsaved = self.counts["error/save"]
         leaving = self.guard("close", None, self.crawl.close, learned_to=learned_to)
         if learned_to and not self.crawl.where and self.counts["error/save"] == unsaved:
@@ -350,7 +357,7 @@ class FocusScheduler(BaseScheduler):
 
     def _save_rules(self, path: str) -> None:
         """Let the file of what was learned hold the rules of APIs, those too for which no browser was there."""
-        (self.apis or self._make_apis()).add_to(path)
+        add_rules(path, (self.apis or self._make_apis()).kept())
 
     async def _leave(self, leaving: Awaitable[None], closed: Deferred[None] | None, reason: str) -> None:
         """Wait until the leader heard all; what is counted by then is in the stats, and in the ending."""

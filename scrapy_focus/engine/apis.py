@@ -9,12 +9,10 @@ reads any page. Pages whose renderings gave items are never read like that, as o
 
 from __future__ import annotations
 
-import json
 from collections import Counter, OrderedDict
 from contextlib import suppress
 from html import escape
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from scrapy import Request
@@ -22,20 +20,18 @@ from scrapy.http import HtmlResponse, TextResponse
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.response import get_base_url
 
-from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.policy import PolicyTable
 from scrapy_focus.core.printable import brief, printable_logger
 from scrapy_focus.engine.inflight import BudgetExhausted
+from scrapy_focus.engine.keptrules import TEMPLATES, Kept
 from scrapy_focus.engine.marks import FROM_API
 from scrapy_focus.engine.pages import can_be_read, text_of
-from scrapy_focus.learn.modelfile import add_text, read_text
-from scrapy_focus.policies.branching.saved import LEARNED
 from scrapy_focus.web.apis.answers import Call, Unreadable, data_in_page, read_json
 from scrapy_focus.web.apis.rules import ApiRules
 from scrapy_focus.web.apis.templates import template_of
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Sequence
     from pathlib import Path
 
     from scrapy.http import Response
@@ -48,54 +44,10 @@ logger = printable_logger(__name__)
 API_RULES = "apis.json"
 
 _SAMPLE = 20  # pages of a template of which one is rendered still
-_TEMPLATES = 500  # whose rules are kept
 _TRIES = 3  # renderings that show more than was predicted, after which the rules of an earlier crawl are forgotten
-_LONGEST = 4 << 20  # characters of the rules that are kept for other crawls
-_SECTION = "apis"  # of a file of what was learned
 _CALLS = 8  # of a page
 _MARK = "focus-api="  # begins the fragment of a URL that is the next answer for a page
 _OK = 200
-
-
-class Kept(NamedTuple):
-    """Rules as they are kept for another run or another crawl."""
-
-    rules: Mapping[str, ApiRules]  # by template of page
-    with_items: Collection[str] = ()  # templates whose renderings gave items
-    unproven: Mapping[str, int] = MappingProxyType({})  # templates that no rendering confirmed: pages that showed more
-
-
-def read_rules(path: str) -> Kept | None:
-    """Return the rules that a file of what was learned holds, ``None`` if it has none.
-
-    Raises
-    ------
-    ConfigError
-        If the file cannot be read, or is damaged.
-    """
-    text = read_text(path, _SECTION)
-    try:
-        return _read_kept(text) if text else None
-    except ValueError as error:
-        raise ConfigError(f"{path} is damaged (rules of APIs: {error}); {LEARNED.make}") from error
-
-
-def add_rules(path: str, kept: Kept) -> None:
-    """Let a file of what was learned hold rules, those that were used last before others.
-
-    A file of another kind stays as it is.
-    """
-    rules, left = [], _LONGEST
-    for each in [*kept.rules.values()][::-1]:
-        said = each.to_json()
-        left -= len(json.dumps(said))
-        if left < 0:
-            break
-        rules.append(said)
-    if not rules:
-        return
-    of = {each["template"] for each in rules}
-    add_text(path, _SECTION, json.dumps({"with_items": sorted(of.intersection(kept.with_items)), "rules": rules[::-1]}))
 
 
 class Apis:
@@ -188,7 +140,7 @@ class Apis:
             self._with_items.add(template)
         rules = self.rules.setdefault(template, ApiRules())
         self.rules.move_to_end(template)
-        while len(self.rules) > _TEMPLATES:
+        while len(self.rules) > TEMPLATES:
             self.rules.popitem(last=False)
         calls = [Call(where, data) for where, body in answers if (data := _json(body)) is not None]
         if (data := _data_of_page(response)) is not None:
@@ -245,32 +197,24 @@ class Apis:
         """Write the rules down, if there is a file."""
         if self.path is None or not self.rules:
             return
-        kept = {
-            "with_items": sorted(self._with_items & self.rules.keys()),
-            "unproven": self._unproven,
-            "rules": [rules.to_json() for rules in self.rules.values() if rules.template],
-        }
         part = self.path.with_suffix(".part")
         try:
-            part.write_text(json.dumps(kept), encoding="utf-8")
+            part.write_text(self.kept().to_text(), encoding="utf-8")
             part.replace(self.path)
         except OSError as error:
             self.count("error/api", 1)
             logger.warning("%s cannot be written, and is learned again by the next run: %s", self.path, error)
 
-    def add_to(self, path: str) -> None:
-        """Let a file of what was learned hold the rules in use, for crawls that begin with it."""
-        add_rules(path, self.kept())
-
     def kept(self) -> Kept:
-        """Return the rules in use, as another crawl may begin with them."""
-        return Kept({template: rules for template, rules in self.rules.items() if rules.is_sure}, self._with_items)
+        """Return the rules as another run or another crawl may begin with them."""
+        found = {template: rules for template, rules in self.rules.items() if rules.template}
+        return Kept(found, self._with_items & found.keys(), self._unproven)
 
     def _load(self) -> None:
         if self.path is None or not self.path.exists():
             return
         try:
-            self._begin(_read_kept(self.path.read_text(encoding="utf-8")))
+            self._begin(Kept.of_text(self.path.read_text(encoding="utf-8")))
         except (OSError, ValueError) as error:
             logger.warning("%s is not read, and its rules are learned again: %s", self.path, error)
 
@@ -315,18 +259,6 @@ class Apis:
         else:
             self.count("api/withdrawn", int(rules.withdrawn > 0))
             logger.info("Pages like %s are rendered again: %s", brief(rules.template), brief(rules.reason))
-
-
-def _read_kept(text: str) -> Kept:
-    """Return what was written down of rules; a ValueError says what is wrong with it."""
-    try:
-        kept = json.loads(text)
-        rules = [ApiRules.of_json(each) for each in kept["rules"][-_TEMPLATES:]]
-        found = {each.template: each for each in rules if each.template}
-        unproven = {str(template): int(n) for template, n in kept.get("unproven", {}).items() if template in found}
-        return Kept(found, {str(each) for each in kept["with_items"]}, unproven)
-    except (KeyError, TypeError, AttributeError, RecursionError, OverflowError) as error:
-        raise ValueError(f"no rules: {error!r}") from error
 
 
 def _data(response: Response) -> Any:

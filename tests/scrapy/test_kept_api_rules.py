@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from scrapy_focus.core.errors import ConfigError
-from scrapy_focus.engine import apis
-from scrapy_focus.engine.apis import Apis, Kept, add_rules, read_rules
+from scrapy_focus.engine import keptrules
+from scrapy_focus.engine.apis import Apis
+from scrapy_focus.engine.keptrules import Kept, add_rules, read_rules
 from scrapy_focus.learn.modelfile import add_text, write_model
 from scrapy_focus.policies.branching.saved import LEARNED
 from scrapy_focus.web.apis.answers import Call
@@ -55,18 +56,18 @@ def test_they_are_read_as_they_were(path: str) -> None:
 def test_those_in_use_are_kept(path: str) -> None:
     """Not those that are still being learned; and a crawl that has none leaves the file as it is."""
     crawl = Apis(Counter().update, None, Kept({"a.test/set/#": rules_of("set"), "a.test/list/#": rules_of("list", 1)}))
-    crawl.add_to(path)
+    add_rules(path, crawl.kept())
     back = read_rules(path)
     assert back is not None
     assert [*back.rules] == ["a.test/set/#"]
-    Apis(Counter().update, None).add_to(path)
+    add_rules(path, Apis(Counter().update, None).kept())
     assert read_rules(path) is not None
 
 
 def test_there_is_room_for_so_many(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those that were used last stay."""
-    monkeypatch.setattr(apis, "_LONGEST", 4_000)
-    monkeypatch.setattr(apis, "_TEMPLATES", 3)
+    monkeypatch.setattr(keptrules, "_LONGEST", 4_000)
+    monkeypatch.setattr(keptrules, "TEMPLATES", 3)
     add_rules(path, kept(*(f"set{x}" for x in "abcdefgh")))
     back = read_rules(path)
     assert back is not None

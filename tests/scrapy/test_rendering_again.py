@@ -12,8 +12,9 @@ from scrapy import Request, Spider
 from scrapy.http import HtmlResponse
 
 from scrapy_focus.core.errors import ConfigError
-from scrapy_focus.engine.apis import API_RULES, read_rules
+from scrapy_focus.engine.apis import API_RULES
 from scrapy_focus.engine.browser import found
+from scrapy_focus.engine.keptrules import read_rules
 from scrapy_focus.learn.modelfile import add_text
 
 if TYPE_CHECKING:
