@@ -25,6 +25,7 @@ from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.job import job_dir
 from scrapy.utils.log import get_scrapy_root_handler
 
+from scrapy_focus.cluster.worker import Worker
 from scrapy_focus.config import Config
 from scrapy_focus.core.crawl import PART
 from scrapy_focus.core.errors import FocusError, StorageError
@@ -42,6 +43,7 @@ from scrapy_focus.engine.failure import in_words_of_command, said_already
 from scrapy_focus.engine.feeds import flush_feeds, mend_feeds
 from scrapy_focus.engine.garbage import freeze, thaw
 from scrapy_focus.engine.inflight import BudgetExhausted, Entry, Errback, InFlight, engine_slot, unwrap
+from scrapy_focus.engine.keptrules import add_rules, read_rules
 from scrapy_focus.engine.links import Links
 from scrapy_focus.engine.marks import GIVEN, PICK, VISIT, WHY
 from scrapy_focus.engine.nearcopies import PARAMETERS, NearCopyFilter
@@ -75,11 +77,11 @@ if TYPE_CHECKING:
     from scrapy.utils.asyncio import CallLaterResult
     from twisted.internet.defer import Deferred
 
-    from scrapy_focus.cluster.worker import Worker
     from scrapy_focus.core.crawl import Crawl, Status
     from scrapy_focus.core.policy import Policy, PolicyTable, WatchedPage
     from scrapy_focus.core.types import Link, Outcome, Pick
     from scrapy_focus.engine.host import Host
+    from scrapy_focus.engine.keptrules import Kept
     from scrapy_focus.web.nearcopies import Ignored
 
 logger = printable_logger(__name__)
@@ -139,6 +141,7 @@ class FocusScheduler(BaseScheduler):
         self.resumed = self.job is not None and not self.job.is_new
         try:
             self.crawl = self._make_crawl(policy, clock)
+            self._rules = self._learned_rules()
             self.answers = self._kept_answers()
             self.requests = Requests(
                 cast("Spider", crawler.spider),
@@ -257,20 +260,35 @@ class FocusScheduler(BaseScheduler):
         mode = self.config.render
         if mode == "never" or (mode == "learn" and not self.config.policy.can("render")):
             return None
-        middlewares = self.crawler.engine.downloader.middleware.middlewares
-        browser = next((each.browser for each in middlewares if isinstance(each, RenderMiddleware)), NO_ADDON)
-        if browser and mode == "always":
+        browser = NO_ADDON if self._renderer is None else self._renderer.browser
+        if not browser:
+            logger.info("Pages are not rendered: %s", browser.reason)
+            self.shells = Shells()
+            self.when_closing.append(self.shells.tell)
+            return None
+        if mode == "always":
             logger.info("All pages are rendered, by %s", browser.what)
             return None
-        if browser:
-            logger.info("Pages with scripts are rendered where that pays, by %s", browser.what)
-            self.apis = Apis(self.count, None if self.job is None else self.job.folder / API_RULES)
-            self.when_closing.append(self.apis.save)
-            return Renderings(self, self.requests)
-        logger.info("Pages are not rendered: %s", browser.reason)
-        self.shells = Shells()
-        self.when_closing.append(self.shells.tell)
-        return None
+        logger.info("Pages with scripts are rendered where that pays, by %s", browser.what)
+        self.apis = self._make_apis()
+        self.when_closing.append(self.apis.save)
+        return Renderings(self, self.requests)
+
+    @property
+    def _renderer(self) -> RenderMiddleware | None:
+        """What asks a browser, where there is the add-on."""
+        middlewares = self.crawler.engine.downloader.middleware.middlewares
+        return next((each for each in middlewares if isinstance(each, RenderMiddleware)), None)
+
+    def _make_apis(self) -> Apis:
+        return Apis(self.count, None if self.job is None else self.job.folder / API_RULES, self._rules)
+
+    def _learned_rules(self) -> Kept | None:
+        """Return the rules of APIs that an earlier crawl learned, if this one begins with that."""
+        path = self.config.learned_from
+        if not path or self.resumed or (self.crawl.where and not Path(path).exists()):  # it is the leader's
+            return None
+        return read_rules(path)
 
     def _make_priorities(self) -> Priorities | None:
         """Return what tells priorities apart, if that is asked for, or was in the run that stored links that wait."""
@@ -321,7 +339,12 @@ class FocusScheduler(BaseScheduler):
         if self.near is not None:
             self.guard("near", None, self.near.close)
         learned_to = "" if self.closing.is_unreached else self.config.learned_to
+        if isinstance(self.crawl, Worker) and self.apis is not None and (text := self.apis.kept().for_others()):
+            self.guard("note", None, self.crawl.tell_rules, text)
+        unsaved = self.counts["error/save"]
         leaving = self.guard("close", None, self.crawl.close, learned_to=learned_to)
+        if learned_to and not self.crawl.where and self.counts["error/save"] == unsaved:
+            self.guard("save", None, self._save_rules, learned_to)
         if self._unwritten > failed:
             self.closing.failed(StorageError("what a crawl leaves could not be written"))
         if status is not None:
@@ -331,6 +354,10 @@ class FocusScheduler(BaseScheduler):
         self._closed = True
         closed = self.seen.close(reason)
         return closed if leaving is None else deferred_from_coro(self._leave(leaving, closed, reason))
+
+    def _save_rules(self, path: str) -> None:
+        """Let the file of what was learned hold the rules of APIs, those too for which no browser was there."""
+        add_rules(path, (self.apis or self._make_apis()).kept())
 
     async def _leave(self, leaving: Awaitable[None], closed: Deferred[None] | None, reason: str) -> None:
         """Wait until the leader heard all; what is counted by then is in the stats, and in the ending."""
@@ -695,6 +722,7 @@ class FocusScheduler(BaseScheduler):
                     entry.coming = self.visits.begin(request)
                 if pick.method == "RENDER":
                     self.guard("render", None, begin_rendering, entry, request)
+                    entry.is_plain = self._renderer is None
                 if self.renderings is not None:
                     self.guard("render", None, self.renderings.begin, entry, request)
                 if self.config.explain:

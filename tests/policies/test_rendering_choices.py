@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from renderings import CSV, RENDERING, ROOT, SENT, Found, Oracle, Run, answer, crawl_web, go_on, link_to, wasted, world
-from scrapy_focus import Crawl, FilesGoal, Mission, Outcome, Placement, Policy, check_policy, memory_frontier
+from scrapy_focus import Crawl, FilesGoal, Mission, Outcome, Placement, Policy, Revisits, check_policy, memory_frontier
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.jobs.job import Job
 from scrapy_focus.learn.modelfile import read_model
@@ -220,10 +220,10 @@ def test_an_app_is_rendered_at_once_and_checked() -> None:
     plain = [path for method, path in run.picks if method == "GET" and path.startswith("/app/") and web.is_page(path)]
     assert 300 / 20 - 2 <= len(plain) <= 60
     rows = {row[0]: row[1:] for row in policy.rendered_templates().rows}
-    assert rows["scripted.example/app/#"] == (len(plain), 300, 300, 300, "direct")
-    assert rows["scripted.example/list/#"][1:] == (3, 0, 0, "closed")
+    assert rows["scripted.example/app/#"] == (len(plain), 300, 0, 300, 300, "direct")
+    assert rows["scripted.example/list/#"][1:] == (3, 0, 0, 0, "closed")
     assert policy.rendered_templates().columns == (
-        "template", "plain pages", "rendered", "paid", "links brought", "state",
+        "template", "plain pages", "rendered", "read from its API", "paid", "links brought", "state",
     )  # fmt: skip
 
 
@@ -381,23 +381,33 @@ def learned(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_next_crawl_begins_with_what_is_known(learned: Path) -> None:
-    """Pages whose scripts change nothing are not rendered but to look again, and the app is rendered at once."""
+    """Pages whose scripts change nothing are not rendered but to look again, and the app is rendered at once: its first
+    pages too, but for one that is a check.
+    """
     web = world(72, 5)
     policy = BranchingBandit(learned=str(learned))
     run = crawl_web(web, policy, seed=6)
     needless, missed = wasted(web.site, run)
     assert (needless <= 1, missed) == (True, 0)
     plain = [path for method, path in run.picks if method == "GET" and web.site.kind_of(path) == "app"]
-    assert len(plain) < 20
+    assert len(plain) < 10
+    assert next(method for method, path in run.picks if web.site.kind_of(path) == "app") == "RENDER"
     assert run.files == web.site.n_targets
 
 
 def test_without_a_browser_it_begins_with_plain_pages(learned: Path) -> None:
-    """Nothing is to be rendered as long as no page came that a browser may be asked for."""
+    """Nothing is to be rendered where it is known that there is none."""
     policy = BranchingBandit(learned=str(learned))
     run = crawl_web(world(72, 5), policy, mode="never", seed=6)
     assert not run.rendered
     assert run.files == 176
+
+
+def test_a_policy_that_has_nothing_rendered_may_begin_with_it(learned: Path) -> None:
+    """It goes on with plain pages."""
+    policy = Revisits(discovery={"learned": str(learned)})
+    run = crawl_web(world(72, 5), policy, seed=6, most=150)
+    assert {method for method, _ in run.picks} == {"GET"}
 
 
 def test_a_file_has_templates_only_where_some_were_rendered(learned: Path, tmp_path: Path) -> None:
