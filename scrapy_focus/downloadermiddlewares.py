@@ -253,10 +253,10 @@ class MeterMiddleware(_FocusMiddleware):
 class RenderMiddleware(_FocusMiddleware):
     """Has a browser fetch what the policy wants rendered (``Policy.render``), or every page (``FOCUS_RENDER``).
 
-    The settings of scrapy-playwright are added as late as here, and taken off when the answer is back, so that a
-    request that waits stays small and survives in a job directory. A page that the browser dies or hangs with is tried
-    twice more; then its plain copy stands, or is fetched where none was. ``meta["playwright"]`` of a spider keeps
-    the last word, ``False`` too.
+    The settings of scrapy-playwright are added as late as here, and taken off when the answer is back. So a request
+    that waits stays small, and survives in a job directory. Forms and requests with a body are sent as they are. A page
+    that the browser dies or hangs with is tried twice more; then its plain copy stands, or is fetched where none was.
+    ``meta["playwright"]`` of a spider keeps the last word, ``False`` too.
     """
 
     def __init__(self, crawler: Crawler) -> None:

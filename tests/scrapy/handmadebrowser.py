@@ -36,6 +36,7 @@ class HandmadeBrowser:
     hangs: ClassVar[Callable[[str], bool]] = staticmethod(lambda url: False)
     cuts: ClassVar[Callable[[str], bool]] = staticmethod(lambda url: False)
     starts: ClassVar[bool] = True
+    closed: ClassVar[list[HandmadeBrowser]] = []
     files: ClassVar[tuple[MadeFile, ...]] = ()
     out: ClassVar[int] = 0
     most: ClassVar[int] = 0
@@ -81,6 +82,7 @@ class HandmadeBrowser:
 
     async def close(self) -> None:
         self.is_closed = True
+        self.closed.append(self)
         await self.plain.close()
 
 
@@ -97,7 +99,7 @@ class TargetClosedError(Exception):
 
 def put_in(monkeypatch: pytest.MonkeyPatch, **attributes: Any) -> type[HandmadeBrowser]:
     """Let all crawls of a test be on a machine with this browser; return it, with other attributes."""
-    browser = type("Browser", (HandmadeBrowser,), {"started": 0, **attributes})
+    browser = type("Browser", (HandmadeBrowser,), {"closed": [], **attributes})
     monkeypatch.setattr(keeper, "HANDLER", browser)
     monkeypatch.setattr(reading, "_METHOD", NoMethod)
     monkeypatch.setattr(found, "find_browser", lambda _: found.Found("a browser of the tests"))

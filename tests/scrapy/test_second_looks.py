@@ -181,15 +181,14 @@ def test_a_page_is_rendered_where_its_redirect_leads(site: MockSite, monkeypatch
 
 def test_a_browser_is_renewed(site: MockSite, monkeypatch: pytest.MonkeyPatch) -> None:
     """After some pages; what is out still comes from the one before, which is closed then."""
-    closed: list[Any] = []
-    browser = put_in(monkeypatch, close=lambda self: _note(closed, (self, self.shown)))
+    browser = put_in(monkeypatch)
     monkeypatch.setattr(keeper, "_PAGES", 3)
     for i in range(8):
         site.pages[f"/{i}"] = PAGE
     site.pages["/"] = "".join(f'<a href="/{i}">{i}</a>' for i in range(8))
     result = crawl(Follower, SETTINGS, addon=True, seeds=[site.url("/")])
-    assert result.stats["focus/browser/started"] == browser.started == len({id(each) for each, _ in closed}) >= 2
-    assert sum(shown for _, shown in closed) == 8
+    assert result.stats["focus/browser/started"] == browser.started == len(set(browser.closed)) >= 2
+    assert sum(each.shown for each in browser.closed) == 8
     assert browser.most <= 4
     assert result.outcomes == {"ok": 1 + 2 * 8 + 2}
 
@@ -353,8 +352,7 @@ def test_one_that_does_not_start_is_given_up(
     site: MockSite, root: str, monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any], label: str
 ) -> None:
     """After four times; plain pages stand then, and what was started for it is closed."""
-    closed: list[Any] = []
-    browser = put_in(monkeypatch, starts=False, close=lambda self: _note(closed, self))
+    browser = put_in(monkeypatch, starts=False)
     site.pages["/"] = PAGE.replace("<body>", '<body><a href="/more">more</a>')
     site.pages["/more"] = PAGE
     result = crawl(Follower, settings, addon=True, seeds=[root])
@@ -362,12 +360,8 @@ def test_one_that_does_not_start_is_given_up(
     assert result.outcomes[label] >= 2
     assert result.stats["focus/browser/unstarted"] == 4
     assert len(result.logged("the browser failed 4 times in a row, it does not start: libnss3.so")) == 1
-    assert len(closed) == 4
+    assert len(browser.closed) == 4
     assert browser.started == 0
-
-
-async def _note(seen: list[Any], what: Any) -> None:
-    seen.append(what)
 
 
 @pytest.mark.parametrize(("error", "asked"), [(TargetClosedError("it died"), 3), (ValueError("no page"), 1)])
