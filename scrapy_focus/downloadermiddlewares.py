@@ -193,7 +193,7 @@ class MeterMiddleware(_FocusMiddleware):
         self._out.add(request)
         if request.meta.get("playwright"):
             self._guard = self._guard or Guard(self.crawler, host)
-            self._guard.take(request)
+            self._guard.take(request, is_direct=entry is not None and entry.is_direct)
         return None
 
     def process_response(self, request: Request, response: Response) -> Response:
@@ -288,7 +288,10 @@ class RenderMiddleware(_FocusMiddleware):
         host, entry = self.host, self.entry(request)
         if host is None or host.apis is None or entry is None or entry.pick.method != "GET":
             return response
-        return host.guard("api", response, host.apis.following, request, response)
+        answer: Response = host.guard("api", response, host.apis.following, request, response)
+        if answer is response and "playwright" not in request.meta:
+            return host.guard("api", response, host.apis.beside, response)
+        return answer
 
     async def _from_api(self, request: Request, entry: Entry) -> Response | None:
         """Return a page that was read from the API behind it, where renderings have taught how."""

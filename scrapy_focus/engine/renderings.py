@@ -10,7 +10,7 @@ from scrapy.http import HtmlResponse
 from scrapy_focus.core.printable import brief, printable_logger
 from scrapy_focus.core.types import State
 from scrapy_focus.engine.given import Given
-from scrapy_focus.engine.marks import GIVEN
+from scrapy_focus.engine.marks import FROM_API, GIVEN
 from scrapy_focus.engine.pages import text_of
 from scrapy_focus.web.apis.templates import template_of
 from scrapy_focus.web.scripts import has_scripts
@@ -113,7 +113,7 @@ class Shells:
 def _has_scripts(entry: Entry) -> bool:
     """Whether the page of a pick has scripts that no browser has run."""
     response = entry.response
-    if not isinstance(response, HtmlResponse) or "playwright" in response.flags:
+    if not isinstance(response, HtmlResponse) or "playwright" in response.flags or FROM_API in response.flags:
         return False
     return has_scripts(text_of(response))
 
