@@ -47,6 +47,13 @@ _NO_SERVICE_WORKERS = """
 if (window.ServiceWorkerContainer) ServiceWorkerContainer.prototype.register =
     () => Promise.reject(new DOMException("Service workers are turned off", "SecurityError"));
 """  # a browser asks for their scripts again and again, past all who listen
+_FEW_DIALOGS = """
+for (const [name, none] of [["alert"], ["confirm", false], ["prompt", null], ["print"]]) {
+    const ask = window[name].bind(window);
+    let n = 0;
+    window[name] = (...given) => n++ < 20 ? ask(...given) : none;
+}
+"""  # a script that waits for an answer cannot be broken off, so one without end would last for ever
 _DOCUMENTS = 1000
 _FRAMES = 1000  # of a page that are known
 
@@ -114,6 +121,7 @@ class Guard:
                 visit.frames.add(frame)
                 self._frames[frame] = visit
             if visit.limits is not None:
+                await page.add_init_script(_FEW_DIALOGS)
                 await way.weigh(page, lambda size: visit.came(page, size))
                 await way.frames(page, lambda frame: self._has_frame(visit, frame))
         except Exception:

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from scrapy_focus.engine.browser.rules import Refusal
 
 INIT = "playwright_page_init_callback"
-_PAUSE = 0.1  # seconds until a dialog is answered whose script is to be broken off when it goes on
 PLACES = 20  # where a page may lead, of those that are noted until somebody looks
 _ENDLESS = frozenset({"eventsource", "websocket", "ping", "media"})  # types of resources that no page is done without
 
@@ -35,7 +34,6 @@ class Limits:
     idle: float = 2.0  # the same while nothing is in flight
     requests: int = 500  # that it asks for besides, its frames' too
     windows: int = 20  # that it opens; one with more is left
-    dialogs: int = 20  # that its scripts show; one that shows more is broken off
     moves: int = 5  # times that scripts may lead elsewhere before anything is done to it
     still: float = 0.09  # seconds without a change of the document, and with nothing in flight, after which it is quiet
     quiet: float = 10.0  # seconds to wait for that, at most
@@ -117,7 +115,6 @@ class Visit:
         self.received = 0  # bytes of their answers, and of its own
         self.traffic = Traffic()
         self.windows = 0  # that it opened
-        self.dialogs = 0  # that it showed
         self.is_direct = False  # whether no plain copy of the page was read
         self.document: Response | None = None  # of the page, as it came, until somebody has looked at it
         self.announced = -1  # bytes of its document, by the headers; -1: they do not tell
@@ -143,7 +140,7 @@ class Visit:
             page.on("download", lambda download: self._file(page, download))
             page.on("response", self._head)
             if not self.own:  # who has a callback may answer dialogs
-                page.on("dialog", lambda dialog: self._dialog(page, dialog))
+                page.on("dialog", self._dialog)
         if self.own:
             await load_object(self.own)(page, request)
         await self.guard.close_up(page)
@@ -191,16 +188,10 @@ class Visit:
             self.guard.note("browser/refused/windows")
             self.start(_close(page))
 
-    def _dialog(self, page: Page, dialog: Dialog) -> None:
+    def _dialog(self, dialog: Dialog) -> None:
         """A script waits for an answer: it gets the one that stops it least."""
-        self.dialogs += 1
         self.guard.note("browser/dialogs")
-        if self.limits is not None and self.dialogs > self.limits.dialogs:
-            self.is_cut = True
-            self.start(_break_off(self.guard, page))
-            self.start(_answer(dialog, _PAUSE))
-        else:
-            self.start(_answer(dialog))
+        self.start(_answer(dialog))
 
     @property
     def context(self) -> str:
@@ -268,12 +259,6 @@ async def _cancel(download: Download) -> None:
         await download.cancel()
 
 
-async def _break_off(guard: Watcher, page: Page) -> None:
+async def _answer(dialog: Dialog) -> None:
     with suppress(Exception):  # its page was closed
-        await guard.break_off(page)
-
-
-async def _answer(dialog: Dialog, seconds: float = 0.0) -> None:
-    with suppress(Exception):  # its page was closed
-        await asyncio.sleep(seconds)
         await (dialog.accept() if dialog.type == "beforeunload" else dialog.dismiss())
