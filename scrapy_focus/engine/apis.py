@@ -253,7 +253,7 @@ class Apis:
         try:
             return read_json(body)
         except Unreadable as error:
-            self.count(f"api/unread/{error.reason.replace(' ', '_')}", 1)
+            self.count(f"api/unread/{error.reason.lower().replace(' ', '_')}", 1)
             return None
 
     def _tell(self, rules: ApiRules) -> None:

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from scrapy_focus.engine.browser.visit import Visit
 
 _JSON = re.compile(r"(?:application|text)/(?:[\w.-]{1,60}\+)?json", re.IGNORECASE)
-_TOO_LARGE = "api/unread/too_large"
 _FETCHED = frozenset({"xhr", "fetch"})
 
 
@@ -73,7 +72,7 @@ class Answers:
             if _has_room(visit, _length(response)):
                 visit.start(self._note(response, visit))
             else:
-                visit.guard.note(_TOO_LARGE)
+                visit.guard.note("api/unread/too_large")
 
     async def _store(self, key: Key, response: Response) -> None:
         with suppress(Exception):  # its page was closed
@@ -85,7 +84,7 @@ class Answers:
             if _has_room(visit, len(body)):
                 visit.answers.append(Answer(response.url, body))
             else:
-                visit.guard.note(_TOO_LARGE)
+                visit.guard.note("api/unread/too_large")
 
 
 def _is_answer(response: Response, visit: Visit) -> bool:
