@@ -549,6 +549,7 @@ class BranchingBandit(Policy):
         self._looking.pop(pick.arm, None)
         if pick.method == "GET" and outcome.requests <= 1:  # no browser was asked
             self._has_browser = False
+            self.templates.go_plainly()
             return
         gained = new + (outcome.reward > 0) + (outcome.items > 0)
         self.templates.rendered(template, gained, failed=bool(outcome.error))
