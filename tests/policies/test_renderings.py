@@ -181,3 +181,21 @@ def test_names_that_are_closed_are_looked_at_after_as_many_pages_as_others() -> 
     for name in names[:5]:
         templates.rendered(templates.of(f"http://h/blog/{name}"), 0)
     assert [tried(templates, f"http://h/blog/{name}") for name in names[6:]].index(True) == AGAIN - 1
+
+
+def test_the_first_rendering_shows_whether_what_another_crawl_knew_holds() -> None:
+    """Until it is back no other page of the template is rendered, unless there is no browser; those that never paid
+    have as much room as ever.
+    """
+    then = {"h/a/#": Rendered(plain=9, shells=9, tried=9, paid=9), "h/b/#": Rendered(plain=9, tried=1, misses=1)}
+    templates = Templates()
+    templates.recall(then)
+    assert templates.has_room("h/a/#", {"h/b/#": 1})
+    assert not templates.has_room("h/a/#", {"h/a/#": 1})
+    assert templates.has_room("h/b/#", {"h/b/#": 1})
+    templates.rendered("h/a/#", 2)
+    assert templates.has_room("h/a/#", {"h/a/#": 9})
+    templates = Templates()
+    templates.recall(then)
+    templates.go_plainly()
+    assert templates.has_room("h/a/#", {"h/a/#": 9})

@@ -551,6 +551,7 @@ class BranchingBandit(Policy):
         self._looking.pop(pick.arm, None)
         if pick.method == "GET" and outcome.requests <= 1:  # no browser was asked
             self._has_browser = False
+            self.templates.go_plainly()
             return
         is_shown = pick.method == "RENDER"  # else no browser was there for it, and its plain copy was fetched
         gained = (new + (outcome.reward > 0) + (outcome.items > 0)) * is_shown

@@ -108,6 +108,7 @@ class Templates:
         self.direct: dict[str, None] = {}  # those of which new links are to be rendered at once
         self._groups: OrderedDict[str, Rendered] = OrderedDict()  # of templates that differ in names
         self._names = _Names()
+        self._recalled: set[str] = set()  # that paid in another crawl, and of which no rendering came back in this one
         self._tried = 0  # renderings of all templates
         self._paid = 0
 
@@ -150,6 +151,7 @@ class Templates:
         """
         known = self._of(template).with_rendering(new)
         known = known._replace(from_api=known.from_api + from_api)
+        self._recalled.discard(template)
         self._tried += 1
         self._paid += new > 0
         if group := _group_of(template):
@@ -175,9 +177,14 @@ class Templates:
         return (known.at_once + 1) % CHECKS != 0
 
     def has_room(self, template: str, flying: Mapping[str, float]) -> bool:
-        """Whether one more page may be rendered before it is known what those in flight bring, given by template."""
+        """Whether one more page may be rendered before it is known what those in flight bring, given by template.
+
+        Of a template that another crawl knew, the first one shows whether that still holds.
+        """
         known, group = self._of(template), _group_of(template)
         here = flying.get(template, 0)
+        if here and template in self._recalled:
+            return False
         if here and not known.paid and known.tried + here >= self._tries:
             return False
         if not group or self._of_group(group).paid:
@@ -205,7 +212,14 @@ class Templates:
                 plain=min(then.plain, SHELLS), shells=min(then.shells, SHELLS), tried=hits + misses, paid=paid,
                 misses=misses, idle=then.idle,
             )  # fmt: skip
-            self._put(self._names.told_apart(template, to_keep=True), known)
+            here = self._names.told_apart(template, to_keep=True)
+            self._put(here, known)
+            if paid:
+                self._recalled.add(here)
+
+    def go_plainly(self) -> None:
+        """There is no browser: no page waits for what it would show."""
+        self._recalled.clear()
 
     @property
     def _tries(self) -> int:
