@@ -17,6 +17,7 @@ from scrapy_focus.engine.inflight import Entry
 from scrapy_focus.engine.marks import GIVEN, MADE, RENDERED
 from scrapy_focus.engine.renderings import begin_rendering, take_back
 from scrapy_focus.policies.orderings import BreadthFirst
+from scrapy_focus.spidermiddlewares import RenderedItemsMiddleware, has_spider_middleware
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -322,6 +323,19 @@ def test_what_is_no_page_of_a_link_is_sent_as_it_is(
     assert sorted(method for method, _ in site.asked) == ["GET", "POST"]
     assert told == ["GET", "GET"]
     assert browser.started == 0
+
+
+@pytest.mark.parametrize(
+    ("mode", "browser", "there"), [("learn", True, True), ("learn", False, False), ("never", True, False)]
+)
+def test_links_cross_no_layer_in_vain(monkeypatch: pytest.MonkeyPatch, mode: str, browser: bool, there: bool) -> None:
+    """What drops items that are given twice is there where pages may be looked at twice."""
+    if browser:
+        put_in(monkeypatch)
+    else:
+        monkeypatch.setattr(found, "find_browser", lambda _: found.Found(reason="this is a test"))
+    result = crawl(Follower, {**SETTINGS, "FOCUS_RENDER": mode}, addon=True, seeds=[])
+    assert has_spider_middleware(result.crawler, RenderedItemsMiddleware) == there
 
 
 @pytest.mark.parametrize("mode", ["learn", "always"])
