@@ -9,15 +9,17 @@ from crawls import Follower, crawl
 from handmadebrowser import HANDLERS, SCRIPT, TargetClosedError, put_in
 from scrapy import Request, Spider
 
-from scrapy_focus.core.types import Pick, Placement
+from scrapy_focus.core.types import Outcome, Pick, Placement
 from scrapy_focus.engine.browser import found, keeper
 from scrapy_focus.engine.browser.visit import MadeFile
 from scrapy_focus.engine.given import Given
 from scrapy_focus.engine.inflight import Entry
 from scrapy_focus.engine.marks import GIVEN, MADE, RENDERED
 from scrapy_focus.engine.renderings import begin_rendering, take_back
+from scrapy_focus.goals.files import FilesGoal
 from scrapy_focus.policies.orderings import BreadthFirst
 from scrapy_focus.spidermiddlewares import RenderedItemsMiddleware, has_spider_middleware
+from scrapy_focus.spiders.datasets import DatasetsSpider
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -25,8 +27,6 @@ if TYPE_CHECKING:
 
     from mocksite import MockSite
     from scrapy.http import Response
-
-    from scrapy_focus.core.types import Outcome
 
 
 class RenderAll(BreadthFirst):
@@ -219,6 +219,25 @@ def test_links_have_nothing_of_the_page_that_they_were_found_on(root: str, monke
     assert MADE in marks[root]  # of the second look
     assert all(not marked for url, marked in marks.items() if url != root)
     assert len(marks) == 3
+
+
+def test_files_that_scripts_make_are_found(site: MockSite, root: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As items, and as what they are worth, where they are of a wanted type;"""
+    made = (MadeFile("a.csv", "text/csv", b"a,b\n1,2\n"), MadeFile("b.html", "text/html", b"<p>"))
+    put_in(monkeypatch, files=made)
+    result = crawl(DatasetsSpider, SETTINGS, addon=True, root=root)
+    files = [(item.url, item.mime, item.size, item.page) for item in result.items if item.name == "a.csv"]
+    assert files == [(f"{root}#a.csv", "text/csv", 8, root)]
+    assert len(result.items) == result.stats["focus/reward"] == 1
+    assert FilesGoal(types=["text/csv"])(outcome_of("a.csv", "b.html", "c.csv")) == 2
+    stored = FilesGoal(types=["text/csv"], stored=True)
+    assert [stored(outcome_of("a.csv", items=items)) for items in (0, 1, 2)] == [0, 1, 1]
+
+
+def outcome_of(*made: str, items: float = 0.0) -> Outcome:
+    """Return the outcome of a page whose scripts made these files."""
+    pick = Pick(0, 1, "http://example.org/", "", 0, 0, 0.0, None, -1, "RENDER", b"")
+    return Outcome(pick=pick, status=200, mime="text/html", made=made, items=items)
 
 
 @pytest.mark.parametrize("path", ["/truncated", "/ok"])
