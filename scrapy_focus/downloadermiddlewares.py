@@ -192,7 +192,7 @@ class MeterMiddleware(_FocusMiddleware):
         self._out.add(request)
         if request.meta.get("playwright"):
             self._guard = self._guard or Guard(self.crawler, host)
-            self._guard.take(request)
+            self._guard.take(request, is_direct=entry is not None and entry.is_direct)
         return None
 
     def process_response(self, request: Request, response: Response) -> Response:
@@ -292,7 +292,10 @@ class RenderMiddleware(_FocusMiddleware):
         host = self.host
         if host is None or host.apis is None or (entry := self.entry(request)) is None or entry.pick.method != "GET":
             return response
-        return host.guard("api", response, host.apis.following, request, response)
+        answer: Response = host.guard("api", response, host.apis.following, request, response)
+        if answer is response and "playwright" not in request.meta:
+            return host.guard("api", response, host.apis.beside, response)
+        return answer
 
     async def _from_api(self, request: Request, entry: Entry) -> Response | None:
         """Return a page that was read from the API behind it, where renderings have taught how."""

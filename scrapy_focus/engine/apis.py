@@ -9,6 +9,7 @@ reads any page. Pages whose renderings gave items are never read like that, as o
 
 from __future__ import annotations
 
+import re
 from collections import Counter, OrderedDict
 from contextlib import suppress
 from html import escape
@@ -28,7 +29,7 @@ from scrapy_focus.engine.marks import FROM_API
 from scrapy_focus.engine.pages import can_be_read, text_of
 from scrapy_focus.web.apis.answers import Call, Unreadable, data_in_page, read_json
 from scrapy_focus.web.apis.rules import ApiRules
-from scrapy_focus.web.apis.templates import template_of
+from scrapy_focus.web.apis.templates import spelled, template_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -48,6 +49,7 @@ _TRIES = 3  # renderings that show more than was predicted, after which the rule
 _CALLS = 8  # of a page
 _MARK = "focus-api="  # begins the fragment of a URL that is the next answer for a page
 _OK = 200
+_ENDS = (re.compile(r"</body\b", re.IGNORECASE), re.compile(r"</html\b", re.IGNORECASE))  # of what is read of a page
 
 
 class Apis:
@@ -81,7 +83,9 @@ class Apis:
         """Return the rules by which a page is to be read now, ``None`` where it is to be rendered."""
         template = template_of(url)
         rules = self.rules.get(template)
-        if rules is None or template in self._with_items or template in self._unproven or not rules.predicts(url):
+        if rules is None or template in self._with_items or template in self._unproven:
+            return None
+        if not rules.predicts(url) or rules.is_far(url):
             return None
         self._read[template] += 1
         return None if self._read[template] % _SAMPLE == 0 else rules
@@ -119,11 +123,32 @@ class Apis:
         if not mark.startswith(_MARK):
             return response
         page_url = unquote(mark.removeprefix(_MARK))
-        rules, data = self.rules.get(template_of(page_url)), _data(response)
-        if rules is None or data is None or response.status != _OK:
+        rules, data = self.rules.get(template_of(page_url)), self._data(response)
+        if rules is None or not rules.is_sure or data is None or response.status != _OK:
             return response
         self.count("api/pages", 1)
         return self._page(rules, request, page_url, [Call(request.url.partition("#")[0], data)])
+
+    def beside(self, response: Response) -> Response:
+        """Return a plain page with the links that a rendering would show, where it carries what these are made of."""
+        url = response.url
+        rules = self.rules.get(template_of(url))
+        if rules is None or not isinstance(response, HtmlResponse) or response.status != _OK:
+            return response
+        if not rules.predicts(url) or {spelled(call) for call in rules.calls_of(url)} != {spelled(url)}:
+            return response
+        data = _data_of_page(response) if can_be_read(response) else None
+        calls = [Call(url, data)]
+        if data is None or not rules.is_decided(url, calls) or self.rules_for(url) is None:
+            return response
+        self.count("api/pages", 1)
+        lists = "".join(_lists(rules.links_of(url, calls)))
+        text = text_of(response)
+        ends = [end.start() for pattern in _ENDS for end in [*pattern.finditer(text)][-1:]]
+        at = min(ends, default=len(text))
+        text = text[:at] + lists + text[at:]
+        body = text.encode(response.encoding, "xmlcharrefreplace")
+        return response.replace(body=body, flags=[*response.flags, FROM_API])
 
     # What the scheduler tells
 
@@ -142,7 +167,7 @@ class Apis:
         self.rules.move_to_end(template)
         while len(self.rules) > TEMPLATES:
             self.rules.popitem(last=False)
-        calls = [Call(where, data) for where, body in answers if (data := _json(body)) is not None]
+        calls = [Call(where, data) for where, body in answers if (data := self._json(body)) is not None]
         if (data := _data_of_page(response)) is not None:
             calls.append(Call(url, data))
         new = [link.url for link in entry.links]
@@ -234,16 +259,20 @@ class Apis:
             self.count("error/api", 1)
             logger.info("An API is not asked any more for pages like %s: %s: %s", brief(request.url), url, error)
             return None
-        data = _data(response) if response.status == _OK else None
+        data = self._data(response) if response.status == _OK else None
         return None if data is None else Call(url, data)
 
     def _page(self, rules: ApiRules, request: Request, page_url: str, calls: Sequence[Call]) -> HtmlResponse:
         """Return a page that lists the links that answers make, by how they are made, and where more of them are."""
-        groups: OrderedDict[str, list[str]] = OrderedDict()
-        for url, place in rules.links_of(page_url, calls):
-            groups.setdefault(place, []).append(url)
-        parts = [f'<ul class="{_name_of(place)}">{"".join(map(_item, urls))}</ul>' for place, urls in groups.items()]
+        links = rules.links_of(page_url, calls)
+        parts = _lists(links)
+        pages = [url for url, _ in links if template_of(url) == rules.template]
+        by_pages = {
+            spelled(call) for url in pages for call in rules.calls_of(url)
+        }  # they are asked for with their pages
         for url in dict.fromkeys(url for call in calls for url in rules.next_calls(call)):
+            if spelled(url) in by_pages:
+                continue
             target = f"{url.partition('#')[0]}#{_MARK}{quote(page_url, safe='')}"
             parts.append(f'<a class="api-next" rel="next" href="{escape(target)}">{escape(url)}</a>')
         body = f"<html><head><title>{escape(page_url)}</title></head><body>{''.join(parts)}</body></html>"
@@ -253,6 +282,21 @@ class Apis:
             flags=[FROM_API],
         )  # fmt: skip
 
+    def _data(self, response: Response) -> Any:
+        """Return the data of an answer, or of a page that carries some; ``None`` where there is none."""
+        if isinstance(response, HtmlResponse):
+            return _data_of_page(response)
+        if isinstance(response, TextResponse) or response.body[:1] in b"[{":
+            return self._json(response.body)
+        return None
+
+    def _json(self, body: bytes) -> Any:
+        try:
+            return read_json(body)
+        except Unreadable as error:
+            self.count(f"api/unread/{error.reason.lower().replace(' ', '_')}", 1)
+            return None
+
     def _tell(self, rules: ApiRules) -> None:
         if rules.is_sure:
             logger.info("Pages like %s are read from the API behind them", brief(rules.template))
@@ -261,24 +305,10 @@ class Apis:
             logger.info("Pages like %s are rendered again: %s", brief(rules.template), brief(rules.reason))
 
 
-def _data(response: Response) -> Any:
-    """Return the data of an answer, or of a page that carries some; ``None`` where there is none."""
-    if isinstance(response, HtmlResponse):
-        return _data_of_page(response)
-    return _json(response.body) if isinstance(response, TextResponse) or response.body[:1] in b"[{" else None
-
-
 def _data_of_page(response: HtmlResponse) -> Any:
     """Return what a page carries for its scripts: data, a list of it where there are several, ``None`` for none."""
     found = data_in_page(text_of(response))
     return found[0] if len(found) == 1 else found or None
-
-
-def _json(body: bytes) -> Any:
-    try:
-        return read_json(body)
-    except Unreadable:
-        return None
 
 
 def _links_of(response: HtmlResponse, besides: set[str]) -> list[str]:
@@ -289,6 +319,14 @@ def _links_of(response: HtmlResponse, besides: set[str]) -> list[str]:
         with suppress(ValueError):
             found.append(urljoin(base, href.strip()))
     return [url for url in found if url not in besides]
+
+
+def _lists(links: Iterable[tuple[str, str]]) -> list[str]:
+    """Return lists of links, in HTML, by how they are made."""
+    groups: OrderedDict[str, list[str]] = OrderedDict()
+    for url, place in links:
+        groups.setdefault(place, []).append(url)
+    return [f'<ul class="{_name_of(place)}">{"".join(map(_item, urls))}</ul>' for place, urls in groups.items()]
 
 
 def _name_of(place: str) -> str:

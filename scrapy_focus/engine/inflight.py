@@ -172,10 +172,13 @@ class Entry:
 
     @property
     def has_scripts(self) -> bool:
-        """Whether its page, which is there, has scripts that no browser has run. Linear in the page, the first time."""
+        """Whether its page, which is there, has scripts that no browser has run, and whose data nothing else told.
+
+        Linear in the page, the first time.
+        """
         if self.scripted is None:
             response = self.response
-            is_page = isinstance(response, HtmlResponse) and "playwright" not in response.flags
+            is_page = isinstance(response, HtmlResponse) and not {"playwright", FROM_API} & {*response.flags}
             self.scripted = response is not None and is_page and has_scripts(text_of(response))
         return self.scripted
 

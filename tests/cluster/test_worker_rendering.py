@@ -85,10 +85,11 @@ def test_workers_render(sites: list[MockSite], tmp_path: Path) -> None:
     assert result.crawl.budget.requests_used == sum(len(site.log) for site in sites)
 
 
-def test_the_servers_see_exactly_the_budget(sites: list[MockSite], tmp_path: Path) -> None:
+@pytest.mark.parametrize("mode", ["learn", "always"])
+def test_the_servers_see_exactly_the_budget(sites: list[MockSite], tmp_path: Path, mode: str) -> None:
     """What browsers of all workers ask for is a part of it."""
     seeds = [site.url(f"/page{i}") for site in sites for i in range(4)]
-    settings = {"FOCUS_POLICY": RenderAll, "FOCUS_BUDGET_REQUESTS": 15}
+    settings = {"FOCUS_POLICY": RenderAll, "FOCUS_BUDGET_REQUESTS": 15, "FOCUS_RENDER": mode}
     result = share(Follower, tmp_path, settings, addon=True, seeds=seeds)
     assert sum(len(site.log) for site in sites) == result.crawl.budget.requests_used == 15
     assert result.reasons == {"focus_budget_requests"}

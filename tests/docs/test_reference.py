@@ -28,6 +28,7 @@ from scrapy_focus.policies.orderings import BreadthFirst
 from scrapy_focus.sites.portal.portal import StatisticsPortal
 from scrapy_focus.sites.server import SiteServer
 from scrapy_focus.spiders.pipelines import FIELDS
+from scrapy_focus.web.apis.answers import Reason as Unread
 from scrapy_focus.web.told import Reason
 from scrapy_focus.web.traps import Limits
 from tests.made import HANG
@@ -131,15 +132,18 @@ def raised_stats() -> set[str]:
                     assert ast.unparse(counted) == "name", f"{path}:{node.lineno}"  # type: ignore[attr-defined]
             elif isinstance(node, ast.Call) and _name(node.func) in GUARDS and isinstance(node.args[0], ast.Constant):
                 names.add(f"focus/error/{node.args[0].value}")
-    families = {"error/", "failure/", "outcome/", "signal/", "trap/", "browser/refused/", "structured/type/"}
+    families = {
+        "error/", "failure/", "outcome/", "signal/", "trap/", "browser/refused/", "structured/type/", "api/unread/",
+    }  # fmt: skip
     assert prefixes == families, "another family of stats: teach this test what may be in it"
     refusals = {f"focus/browser/refused/{refusal}" for refusal in get_args(Refusal) if refusal}
+    unread = {f"focus/api/unread/{reason.lower().replace(' ', '_')}" for reason in get_args(Unread)}
     traps = {f"focus/trap/{trap}" for trap in Limits._fields}
     failures = {f"focus/failure/{kind}" for kind in FAILURES}
     crawl = Crawl(BreadthFirst(), frontier=memory_frontier, is_shared=True)
     names |= {f"focus/cluster/{name}" for name in Leader(crawl).news().counts}
     heard = {f"focus/signal/{name}" for name in (*get_args(Reason), "feeds", "sitemaps")}
-    return names | heard | refusals | traps | failures | {f"focus/outcome/{label}" for label in labels()}
+    return names | heard | refusals | unread | traps | failures | {f"focus/outcome/{label}" for label in labels()}
 
 
 def counted_in(node: ast.AST) -> ast.expr | None:
@@ -147,7 +151,7 @@ def counted_in(node: ast.AST) -> ast.expr | None:
     if isinstance(node, ast.Subscript) and ast.unparse(node.value) == "self.counts":
         return node.slice
     if isinstance(node, ast.Call) and ast.unparse(node.func) in (
-        "self.count", "host.count", "self.host.count", "visit.guard.note",
+        "self.count", "host.count", "self.host.count", "visit.guard.note", "self.guard.note",
     ):  # fmt: skip
         return node.args[0]
     return None

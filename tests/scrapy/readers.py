@@ -55,7 +55,7 @@ class ReadingGuard(Guard):
         self.learns = True
         crawler.visits = {}
 
-    def take(self, request: Request, *, limits: Limits | None = None) -> None:
+    def take(self, request: Request, *, limits: Limits | None = None, is_direct: bool = False) -> None:
         """Have a page read, unless it is marked not to be."""
         given = request.meta.get("limits") or self.crawler.settings.get("LIMITS", PATIENT)
         super().take(request, limits=None if request.meta.get("as_it_is") else given)

@@ -69,7 +69,10 @@ class Answers:
             if awaited and _length(response) <= self.visits.store.largest:
                 visit.start(self._store(key, response))
         elif visit.limits is not None and _is_answer(response, visit):
-            visit.start(self._note(response, visit))
+            if _has_room(visit, _length(response)):
+                visit.start(self._note(response, visit))
+            else:
+                visit.guard.note("api/unread/too_large")
 
     async def _store(self, key: Key, response: Response) -> None:
         with suppress(Exception):  # its page was closed
@@ -80,16 +83,17 @@ class Answers:
             body = await response.body()
             if _has_room(visit, len(body)):
                 visit.answers.append(Answer(response.url, body))
+            else:
+                visit.guard.note("api/unread/too_large")
 
 
 def _is_answer(response: Response, visit: Visit) -> bool:
-    """Whether an answer is JSON of the site of the page, and small enough."""
+    """Whether an answer is JSON of the site of the page."""
     mine, theirs = (urlsplit(url).hostname or "" for url in (visit.request.url, response.url))
     return (
         response.status == 200
         and domain_of(mine) == domain_of(theirs)
         and _JSON.match(response.headers.get("content-type", "")) is not None
-        and _has_room(visit, _length(response))
     )
 
 

@@ -19,7 +19,7 @@ from scrapy_focus.engine.browser.reading import meta_of, take_off
 from scrapy_focus.engine.browser.rules import Rules
 from scrapy_focus.engine.browser.sizes import Sizes
 from scrapy_focus.engine.browser.store import KEPT, Key, Store
-from scrapy_focus.engine.browser.visit import INIT, Limits, Visit
+from scrapy_focus.engine.browser.visit import INIT, PLACES, Limits, Visit
 from scrapy_focus.engine.browser.ways import Network, Routes, Sockets
 from scrapy_focus.engine.marks import RENDERED
 
@@ -47,8 +47,15 @@ _NO_SERVICE_WORKERS = """
 if (window.ServiceWorkerContainer) ServiceWorkerContainer.prototype.register =
     () => Promise.reject(new DOMException("Service workers are turned off", "SecurityError"));
 """  # a browser asks for their scripts again and again, past all who listen
+_FEW_DIALOGS = """
+for (const [name, none] of [["alert"], ["confirm", false], ["prompt", null], ["print"]]) {
+    const ask = window[name].bind(window);
+    let n = 0;
+    window[name] = (...given) => n++ < 20 ? ask(...given) : none;
+}
+"""  # a script that waits for an answer cannot be broken off, so one without end would last for ever
 _DOCUMENTS = 1000
-_PLACES = 20  # where one click may lead, of those that are noted
+_FRAMES = 1000  # of a page that are known
 
 
 class Guard:
@@ -67,17 +74,19 @@ class Guard:
         self.answers = Answers(self)
         self.sockets = Sockets(self)
         self._frames: dict[Hashable, Visit] = {}
+        self._within: dict[Hashable, Visit] = {}  # by frames of their pages that are not the main ones
         self._ways: WeakKeyDictionary[Any, asyncio.Task[Network | Routes]] = WeakKeyDictionary()
         self._networks: WeakKeyDictionary[Any, asyncio.Task[Network]] = WeakKeyDictionary()
         self._home: asyncio.AbstractEventLoop | None = None  # of Scrapy; scrapy-playwright may have one of its own
 
     # What the downloader middleware asks
 
-    def take(self, request: Request, *, limits: Limits | None = None) -> None:
+    def take(self, request: Request, *, limits: Limits | None = None, is_direct: bool = False) -> None:
         """Watch over a request on its way to the browser, which is counted already.
 
         With ``limits`` its page is read as :func:`~scrapy_focus.engine.browser.reading.read` does, after what the user
         has done with it (``playwright_page_methods``), and loads neither images nor anything else that nobody reads.
+        ``is_direct``: no plain copy of the page was read.
         """
         with suppress(RuntimeError):  # without asyncio there is no Playwright
             self._home = asyncio.get_running_loop()
@@ -85,6 +94,7 @@ class Guard:
             request.meta.update(_context_for(request))
             limits = limits or Limits()
         visit = Visit(self, request, limits)
+        visit.is_direct = is_direct
         request.meta.update(meta_of(visit))
 
     def give_back(self, request: Request) -> Visit | None:
@@ -98,6 +108,7 @@ class Guard:
                 del request.meta[name]
         for frame in visit.frames:
             self._frames.pop(frame, None)
+            self._within.pop(frame, None)
         return visit
 
     # What the browser asks
@@ -110,7 +121,9 @@ class Guard:
                 visit.frames.add(frame)
                 self._frames[frame] = visit
             if visit.limits is not None:
+                await page.add_init_script(_FEW_DIALOGS)
                 await way.weigh(page, lambda size: visit.came(page, size))
+                await way.frames(page, lambda frame: self._has_frame(visit, frame))
         except Exception:
             self.host.count("error/browser")
             logger.exception("scrapy_focus cannot watch a page, and closes it: %s", visit.request.url)
@@ -121,6 +134,12 @@ class Guard:
         """A page is about to load."""
         way = await self._ways[page.context]
         await way.close_up(page)
+
+    def _has_frame(self, visit: Visit, frame: Hashable) -> None:
+        """A page has one more frame."""
+        if frame not in visit.frames and len(visit.frames) < _FRAMES:
+            visit.frames.add(frame)
+            self._within[frame] = visit
 
     def visit_of(self, frame: Hashable) -> Visit | None:
         """Return the visit of a page, or of what its way knows its main frame by."""
@@ -138,7 +157,7 @@ class Guard:
         return stored
 
     async def break_off(self, page: Page) -> None:
-        """Break off the script that runs in a page, where a browser can."""
+        """Break off the script that runs in a page, and what it is about to go to, where a browser can."""
         way = await self._ways[page.context]
         await way.break_off(page)
 
@@ -171,7 +190,8 @@ class Guard:
         if visit is not None and is_page and asked.is_first and visit.is_paid:
             visit.is_paid = False
             return ""
-        refused = self._reading_refusal(asked, visit)
+        owner = visit or self._within.get(asked.frame)
+        refused = self._reading_refusal(asked, visit, owner)
         if not refused:
             page = None if visit is None else visit.request
             refused = await self.rules.refusal(asked.url, asked.kind, page, is_sent=stored is None)
@@ -186,14 +206,21 @@ class Guard:
             self.host.count("browser/stored_bytes", stored.size)
         else:
             self.host.count("browser/requests")
-            if visit is not None:
-                visit.requests += 1
+            if owner is not None:
+                owner.requests += 1
         return refused
 
-    def _reading_refusal(self, asked: Asked, visit: Visit | None) -> Refusal:
-        """Return why a page that is read must not ask for something that any other page may ask for."""
-        if asked.kind in _UNSEEN and (self.learns if visit is None else visit.limits is not None):
+    def _reading_refusal(self, asked: Asked, visit: Visit | None, owner: Visit | None) -> Refusal:
+        """Return why a page that is read must not ask for something that any other page may ask for.
+
+        ``visit`` is that whose main frame asks, ``owner`` that of which any frame does.
+        """
+        if asked.kind in _UNSEEN and (self.learns if owner is None else owner.limits is not None):
             return "type"
+        is_page = visit is not None and asked.kind == "document"
+        if owner is not None and owner.limits is not None and owner.requests >= owner.limits.requests and not is_page:
+            owner.is_cut = True
+            return "many"
         if visit is None or visit.limits is None:
             return ""
         if asked.kind == "document" and len(visit.documents) < _DOCUMENTS:
@@ -208,7 +235,7 @@ class Guard:
             visit.unsafe += 1
             return "method"
         if asked.kind == "document":
-            if len(visit.left_for) < _PLACES:
+            if len(visit.left_for) < PLACES:
                 visit.left_for.append(asked.url)
             return "left"
         return ""

@@ -1,6 +1,7 @@
 // What a page that is read is asked for: whether it changes, which links and buttons it has, and to click these.
 () => {
-  const MOST_LINKS = 20000, MOST_GONE = 2000, MOST_BUTTONS = 200, MOST_LOOKED_AT = 3000, DEEPEST = 64;
+  const MOST_LINKS = 20000, MOST_GONE = 2000, MOST_BUTTONS = 200, MOST_LOOKED_AT = 3000, DEEPEST = 64,
+    MOST_ELEMENTS = 100000, MOST_ROOTS = 500;
   const BUTTONS = "button, summary, input[type=button], [role=button], [onclick], a:not([href]), a[href^='#'], " +
     "a[href^='javascript:' i]";
   const start = location.href;
@@ -34,16 +35,30 @@
     return /^https?:/.test(at) && at !== location.href.split("#")[0] ? at : null;
   }
 
-  function pathOf(element) {
+  function pathOf(element, top = document.body) {
     const path = [];
-    for (let at = element; at && at !== document.body && path.length < DEEPEST; at = at.parentElement) path.push(at);
+    const above = (at) => at.parentElement ?? at.getRootNode().host;  // what stands in a component is in its element
+    for (let at = element; at && at !== top && path.length < DEEPEST; at = above(at)) path.push(at);
     return path.reverse().map((at) => [at.localName, at.getAttribute("class") || "", at.id || ""]);
+  }
+
+  // The document, and the trees of the components in it, as far as they are open.
+  function trees() {
+    const found = [document];
+    let n = 0;
+    for (const tree of found) {
+      for (const element of tree.querySelectorAll("*")) {
+        if (n++ > MOST_ELEMENTS || found.length > MOST_ROOTS) return found;
+        if (element.shadowRoot) found.push(element.shadowRoot);
+      }
+    }
+    return found;
   }
 
   // The links of the document that were not there before, which are remembered.
   function collect() {
     let fresh = 0;
-    for (const link of document.links) {
+    for (const link of trees().flatMap((tree) => [...tree.links ?? tree.querySelectorAll("a[href], area[href]")])) {
       if (links.size >= MOST_LINKS) break;
       const at = address(link);
       if (at === null || links.has(at)) continue;
@@ -61,7 +76,7 @@
   // Buttons as [number, label, all that it says of itself].
   function offers() {
     const found = [];
-    for (const element of document.querySelectorAll(BUTTONS)) {
+    for (const element of trees().flatMap((tree) => [...tree.querySelectorAll(BUTTONS)])) {
       if (found.length >= MOST_BUTTONS) break;
       if (!usable(element)) continue;
       if (!numbers.has(element)) {
@@ -125,6 +140,24 @@
 
     look() {
       return {fresh: collect(), offers: offers(), opened: opened.splice(0, 20)};
+    },
+
+    // Remember the links that the page had before its scripts ran; not those that are still to be filled in.
+    recall(source) {
+      const plain = new DOMParser().parseFromString(source, "text/html");
+      const base = plain.querySelector("base[href]")?.getAttribute("href") ?? "";
+      for (const link of plain.links) {
+        const href = link.getAttribute("href");
+        if (links.size >= MOST_LINKS || /\{\{|\$\{|<%|\[\[/.test(href)) continue;
+        const here = document.createElement("a");
+        try {
+          here.href = new URL(href, new URL(base, start)).href;
+        } catch {
+          continue;
+        }
+        const at = address(here);
+        if (at !== null && !links.has(at)) links.set(at, {path: pathOf(link, plain.body), text: link.textContent.trim().slice(0, 200)});
+      }
     },
 
     // Whether something was to be opened.

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 logger = printable_logger(__name__)
 
 _METHODS = "playwright_page_methods"
+_GOTO = "playwright_page_goto_kwargs"
 _METHOD = "scrapy_playwright.page.PageMethod"  # it need not be installed
 _MOVES = 3  # times that a page may be replaced by a script before it is read
 _ENDINGS = 3  # times that it is asked for its end
@@ -47,6 +48,8 @@ def meta_of(visit: Visit) -> dict[str, Any]:
     if visit.limits is not None:
         own = visit.request.meta.get(_METHODS) or ()
         visit.own_methods = visit.request.meta.get(_METHODS)
+        visit.own_goto = visit.request.meta.get(_GOTO)
+        meta[_GOTO] = {"wait_until": "commit", **(visit.own_goto or {})}
         meta[_METHODS] = [*(own.values() if isinstance(own, dict) else own), load_object(_METHOD)(read, visit)]
     return meta
 
@@ -54,7 +57,7 @@ def meta_of(visit: Visit) -> dict[str, Any]:
 def take_off(visit: Visit) -> None:
     """Take off again what `meta_of` gave."""
     meta = visit.request.meta
-    for name, own in ((INIT, visit.own), (_METHODS, visit.own_methods)):
+    for name, own in ((INIT, visit.own), (_METHODS, visit.own_methods), (_GOTO, visit.own_goto)):
         if own is not None:
             meta[name] = own
         elif name == INIT or visit.limits is not None:
@@ -81,6 +84,7 @@ async def read(page: Page, visit: Visit) -> None:
     page.on("download", reading.note_download)
     try:
         async with asyncio.timeout(limits.seconds):
+            await reading.load()
             await reading.wait()
             await reading.act()
     except TimeoutError:
@@ -113,6 +117,29 @@ class _Reading:
 
     # -- until it is quiet --------------------------------------------------------------------------------------------
 
+    async def load(self) -> None:
+        """Wait until the page is loaded.
+
+        Some never are: something of them does not come, or they were about to go to what is no page. They are taken for
+        loaded after a while; where nothing is in flight, sooner.
+        """
+        traffic, limits = self.visit.traffic, self.limits
+        loaded = asyncio.ensure_future(self.page.wait_for_load_state())
+        try:
+            end = calm = monotonic()
+            end += limits.load
+            begun = traffic.begun
+            while not (await asyncio.wait([loaded], timeout=_GLANCE))[0]:
+                now = monotonic()
+                if not traffic.is_calm or traffic.begun != begun:
+                    begun, calm = traffic.begun, now
+                if now >= min(end, calm + limits.idle):
+                    self.visit.is_cut = True
+                    return await self._break()
+            await loaded
+        finally:
+            loaded.cancel()
+
     async def wait(self) -> None:
         """Wait until the page, or what its scripts put in its place, is quiet."""
         for _ in range(_MOVES):
@@ -133,8 +160,11 @@ class _Reading:
         seconds = limits.restless if self.is_restless else limits.quiet
         end = min(monotonic() + seconds, self.until)
         while (rest := end - monotonic()) > 0:
-            with suppress(TimeoutError):
+            try:
                 await asyncio.wait_for(traffic.calm(), rest)
+            except TimeoutError:
+                if traffic.is_leaving:
+                    await self._break()
             begun = traffic.begun
             is_still = await self.ask("still", 1000 * limits.still, 1000 * max(0.0, end - monotonic()))
             if is_still and traffic.is_calm and traffic.begun == begun:
@@ -220,12 +250,11 @@ class _Reading:
 
     def note_download(self, download: Download) -> None:
         """A file comes, or would come."""
-        has_url = download.url.startswith(("http:", "https:"))
+        if not self.visit.is_acted_on:
+            return
         is_one_too_many = len(self._downloads) >= self.limits.downloads
-        if has_url or is_one_too_many:
-            self.visit.start(_cancel(download))
-        if has_url and download.url not in self.visit.documents:  # it went out unasked
-            self.visit.start(self.visit.guard.sent(self.page))
+        if download.url.startswith(("http:", "https:")) or is_one_too_many:
+            self.visit.refuse(self.page, download)
         if not is_one_too_many:
             self._downloads.append(download)
 
@@ -244,7 +273,7 @@ class _Reading:
         except Exception as error:  # it did not end, or its browser is on another machine
             visit.is_cut = True
             logger.debug("scrapy_focus has no %s of %s: %s", name, visit.request.url, error)
-            await _cancel(download)
+            self.visit.refuse(self.page, download)
 
     # -- at the end ---------------------------------------------------------------------------------------------------
 
@@ -259,8 +288,11 @@ class _Reading:
                     if self.helper is None:
                         await self.page.evaluate("0")
                     else:
+                        for url in self.visit.left_for:
+                            await self.ask("place", -1, url)
+                        await self.recall()
                         self.visit.links = _number((await self.ask("end"))["links"])
-                return
+                return await self._leave()
             except TimeoutError:
                 await self._break()
             except Exception:  # its scripts went elsewhere meanwhile
@@ -269,8 +301,33 @@ class _Reading:
                 self.helper = None
         raise PageHangs(f"{self.visit.request.url} does not answer: its scripts do not return; it is left")
 
+    async def recall(self) -> None:
+        """Remember what the page had before its scripts ran, where nobody has looked at that.
+
+        A wall that asks for consent may stand in its place.
+        """
+        document, self.visit.document = self.visit.document, None
+        if document is None or not self.visit.is_direct:
+            return
+        try:
+            await self.ask("recall", await document.text())
+        except TimeoutError:
+            raise
+        except Exception as error:  # it is gone, or has broken what is asked of it
+            logger.debug("scrapy_focus has not seen the plain page: %s (%s)", self.visit.request.url, error)
+
+    async def _leave(self) -> None:
+        """Let scrapy-playwright have the page, which waits once more until it is loaded."""
+        if not self.page.url.startswith(("http:", "https:")):
+            raise PageHangs(f"{self.visit.request.url} was left by its scripts for {self.page.url[:100]}")
+        try:
+            async with asyncio.timeout(_GLANCE):
+                await self.page.wait_for_load_state()
+        except TimeoutError:
+            _take_for_loaded(self.page)
+
     async def _break(self) -> None:
-        """Break off the script that runs, where a browser can."""
+        """Break off the script that runs, and what it is about to go to, where a browser can."""
         self.visit.is_cut = True
         with suppress(Exception):
             async with asyncio.timeout(self.limits.ending):
@@ -283,14 +340,18 @@ class _Reading:
         return await self.helper.evaluate("(page, [name, given]) => page[name](...given)", [name, given])
 
 
+def _take_for_loaded(page: Page) -> None:
+    """Have who waits next for a page to be loaded not wait: something of it never comes."""
+
+    async def at_once(*_: object, **__: object) -> None:
+        del page.wait_for_load_state
+
+    page.wait_for_load_state = at_once
+
+
 @cache
 def _script() -> str:
     return Path(__file__).with_name("reading.js").read_text(encoding="utf-8")
-
-
-async def _cancel(download: Download) -> None:
-    with suppress(Exception):  # it has ended
-        await download.cancel()
 
 
 def _number(value: object) -> int:

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from scrapy_focus.engine.host import Host
 
 #: Why a request must not go out; ``""``: it may.
-Refusal: TypeAlias = Literal["", "type", "offsite", "robots", "middleware", "budget", "left", "moves", "method"]
+Refusal: TypeAlias = Literal[
+    "", "type", "offsite", "robots", "middleware", "budget", "left", "moves", "method", "many", "windows",
+]  # fmt: skip
 
 _LONGEST = 10.0  # seconds: a robots.txt may wait for the slot of the very page that waits for it
 _TYPES = {  # as Playwright calls them -> MIME types, all of which must be unwanted

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from scrapy.utils.misc import load_object
 
+from scrapy_focus.engine.browser.sizes import is_document_of_page
+
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Hashable
 
-    from playwright.async_api import Page
+    from playwright.async_api import Dialog, Download, Page, Response
     from playwright.async_api import Request as Asked
     from scrapy import Request
 
     from scrapy_focus.engine.browser.rules import Refusal
 
 INIT = "playwright_page_init_callback"
+PLACES = 20  # where a page may lead, of those that are noted until somebody looks
 _ENDLESS = frozenset({"eventsource", "websocket", "ping", "media"})  # types of resources that no page is done without
 
 
@@ -26,6 +30,10 @@ _ENDLESS = frozenset({"eventsource", "websocket", "ping", "media"})  # types of 
 class Limits:
     """When a page that is read is done, and how much is done to it."""
 
+    load: float = 10.0  # seconds until it is loaded, from when its first bytes came
+    idle: float = 2.0  # the same while nothing is in flight
+    requests: int = 500  # that it asks for besides, its frames' too
+    windows: int = 20  # that it opens; one with more is left
     moves: int = 5  # times that scripts may lead elsewhere before anything is done to it
     still: float = 0.09  # seconds without a change of the document, and with nothing in flight, after which it is quiet
     quiet: float = 10.0  # seconds to wait for that, at most
@@ -74,7 +82,7 @@ class Watcher(Protocol):
         """A request of a page went out that could not be asked for."""
 
     async def break_off(self, page: Page) -> None:
-        """Break off the script that runs in a page, where a browser can."""
+        """Break off the script that runs in a page, and what it is about to go to, where a browser can."""
 
     def note(self, name: str, n: int = 1) -> None:
         """Add to the count that is written to the stats as ``focus/<name>``."""
@@ -93,6 +101,7 @@ class Visit:
         self.limits = limits
         self.own = request.meta.get(INIT)
         self.own_methods: Any = None  # of the page, as the user gave them
+        self.own_goto: Any = None  # how it is gone to, likewise
         self.frames: set[Hashable] = set()
         self.is_paid = True  # the page itself is counted before scrapy-playwright has it
         self.is_weighed = False  # whether the bytes of the page itself are counted
@@ -102,9 +111,13 @@ class Visit:
         self.unpacked = 0  # bytes that came for it, where they are known
         self.is_too_large = False
         self.is_short = False  # whether the budget ended before it had all that it asked for
-        self.requests = 0  # that its main frame asked for besides, and that went out
+        self.requests = 0  # that its frames asked for besides, and that went out
         self.received = 0  # bytes of their answers, and of its own
         self.traffic = Traffic()
+        self.windows = 0  # that it opened
+        self.is_direct = False  # whether no plain copy of the page was read
+        self.document: Response | None = None  # of the page, as it came, until somebody has looked at it
+        self.announced = -1  # bytes of its document, by the headers; -1: they do not tell
         # of a page that is read
         self.is_acted_on = False  # from now on it stays where it is, and asks for nothing but by GET
         self.left_for: list[str] = []  # URLs for which scripts would have left it since, until somebody looks
@@ -123,7 +136,11 @@ class Visit:
         await self.guard.watch(self, page)
         if self.limits is not None:
             self.traffic.watch(page)
-            page.on("popup", lambda popup: self.start(_close(popup)))
+            page.on("popup", lambda popup: self._window(page, popup))
+            page.on("download", lambda download: self._file(page, download))
+            page.on("response", self._head)
+            if not self.own:  # who has a callback may answer dialogs
+                page.on("dialog", self._dialog)
         if self.own:
             await load_object(self.own)(page, request)
         await self.guard.close_up(page)
@@ -134,6 +151,47 @@ class Visit:
         if self.limits is not None and self.unpacked > self.limits.page_bytes and not self.is_too_large:
             self.is_too_large = True
             self.start(_close(page))
+
+    def refuse(self, page: Page, download: Download) -> None:
+        """Let no more of a file come, and count the request for it, if that went out unasked."""
+        self.guard.note("browser/downloads")
+        self.start(_cancel(download))
+        if download.url.startswith(("http:", "https:")) and download.url not in self.documents:
+            self.start(self.guard.sent(page))
+
+    def _file(self, page: Page, download: Download) -> None:
+        """A file comes before anything is done to the page: scripts lead to it, or it is the page itself."""
+        if self.is_acted_on:
+            return
+        is_itself = page.url in ("", "about:blank")
+        if is_itself and self.limits is not None and 0 <= self.announced <= self.limits.page_bytes:
+            return
+        self.refuse(page, download)
+        if not is_itself and download.url.startswith(("http:", "https:")) and len(self.left_for) < PLACES:
+            self.left_for.append(download.url)
+
+    def _head(self, response: Response) -> None:
+        """The headers of an answer came."""
+        if is_document_of_page(response.request):
+            if self.document is None:
+                self.document = response
+            length = response.headers.get("content-length", "")
+            self.announced = int(length) if re.fullmatch(r"[0-9]{1,15}", length) else -1
+
+    def _window(self, page: Page, popup: Page) -> None:
+        """A window was opened: nobody reads it."""
+        self.windows += 1
+        self.guard.note("browser/windows")
+        self.start(_close(popup))
+        if self.limits is not None and self.windows > self.limits.windows and not self.refused:
+            self.refused = "windows"
+            self.guard.note("browser/refused/windows")
+            self.start(_close(page))
+
+    def _dialog(self, dialog: Dialog) -> None:
+        """A script waits for an answer: it gets the one that stops it least."""
+        self.guard.note("browser/dialogs")
+        self.start(_answer(dialog))
 
     @property
     def context(self) -> str:
@@ -170,6 +228,11 @@ class Traffic:
         """Whether nothing is in flight."""
         return not self._flying
 
+    @property
+    def is_leaving(self) -> bool:
+        """Whether a document is in flight, of the page or of a frame: until it is there the page may not answer."""
+        return any(request.is_navigation_request() for request in self._flying)
+
     async def calm(self) -> None:
         """Wait until nothing is in flight."""
         await self._calm.wait()
@@ -189,3 +252,13 @@ class Traffic:
 async def _close(page: Page) -> None:
     with suppress(Exception):  # it was closed already
         await page.close()
+
+
+async def _cancel(download: Download) -> None:
+    with suppress(Exception):  # it has ended
+        await download.cancel()
+
+
+async def _answer(dialog: Dialog) -> None:
+    with suppress(Exception):  # its page was closed
+        await (dialog.accept() if dialog.type == "beforeunload" else dialog.dismiss())

@@ -108,10 +108,20 @@ class Network:
         session.on("Network.dataReceived", lambda event: came(int(event["dataLength"])))
         await session.send("Network.enable")
 
+    async def frames(self, page: Page, has: Callable[[Hashable], None]) -> None:
+        """Say of each frame of a page what Chromium calls it, when there is one."""
+        session = self._sessions[page]
+        session.on("Page.frameAttached", lambda event: has(str(event["frameId"])))
+        await session.send("Page.enable")
+
     async def break_off(self, page: Page) -> None:
-        """Break off the script that runs in a page; through a session from before, as it answers to no new one."""
+        """Break off the script that runs in a page, and what it is about to go to: until that comes, it may not answer.
+
+        Through a session from before, as such a page answers to no new one.
+        """
         if (session := self._sessions.get(page)) is not None:
             await session.send("Runtime.terminateExecution")
+            await session.send("Page.stopLoading")
 
     async def close_up(self, page: Page) -> None:
         """A page is about to load."""
@@ -178,6 +188,9 @@ class Routes:
 
     async def weigh(self, page: Page, came: Callable[[int], None]) -> None:
         """Say of each piece of an answer how large it is: not known how."""
+
+    async def frames(self, page: Page, has: Callable[[Hashable], None]) -> None:
+        """Say of each frame of a page what it is called: not known how."""
 
     async def break_off(self, page: Page) -> None:
         """Break off the script that runs in a page: not known how."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 from urllib.parse import urljoin, urlsplit
 
 from scrapy_focus.web.html import parsed
@@ -35,14 +35,18 @@ _WHOLE = re.compile(r"https?://[^/?#\s<>\"{}][^\s<>\"{}]*\Z", re.IGNORECASE)
 _JSON_TYPE = re.compile(r"application/(?:[\w.-]{1,60}\+)?json\Z")
 
 
-class Unreadable(ValueError):
-    """A body is not read as JSON. ``reason`` is one of ``"too large"``, ``"too deep"`` and ``"no JSON"``."""
+#: Why a body is not read as JSON.
+Reason: TypeAlias = Literal["too large", "too deep", "no JSON"]
 
-    def __init__(self, reason: str) -> None:
+
+class Unreadable(ValueError):
+    """A body is not read as JSON."""
+
+    def __init__(self, reason: Reason) -> None:
         super().__init__(reason)
         self.reason = reason
 
-    def __reduce__(self) -> tuple[type[Unreadable], tuple[str]]:
+    def __reduce__(self) -> tuple[type[Unreadable], tuple[Reason]]:
         return type(self), (self.reason,)
 
 

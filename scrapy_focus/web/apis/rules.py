@@ -46,6 +46,9 @@ _SHAPES = 100  # templates of links that are counted
 _CHAINS = 1_000  # answers whose next pages are followed
 _TOTALS = 200  # APIs whose totals are compared
 _CHAIN = 500  # answers in a row, where no total says how many there are
+_AHEAD = 4  # pages further on in a list than a rendering has shown that are read, where no total says where it ends
+_DIGITS = 9  # of a number that is looked at
+_NAMES = 64  # of parts of URLs that are numbers
 _GROWTH = 3  # times that a total may grow with the number that is asked for
 _FORMAT = 1
 
@@ -134,6 +137,9 @@ class ApiRules:
         self._chains: dict[str, _Link] = {}
         self._totals: dict[str, tuple[int, int]] = {}  # what an API was asked for last, and the total that it stated
         self._endless: set[str] = set()  # APIs whose total grows with the number that is asked for
+        self._steady: set[str] = set()  # APIs whose total is the same whatever number is asked for
+        self._forward: set[str] = set()  # slots of the page's URL by whose number pages lead on to the next one
+        self._shown_to: dict[str, int] = {}  # by slot: the largest number of a page that was rendered
 
     # -- what is known
 
@@ -151,7 +157,23 @@ class ApiRules:
         """Whether the rules say what a rendering of this page would show: it is one of the template, and all readings
         agree on what it asks for.
         """
-        return self.is_sure and template_of(page_url) == self.template and self._asked(page_url) is not None
+        return (
+            self.is_sure
+            and not self._leads_on
+            and template_of(page_url) == self.template
+            and self._asked(page_url) is not None
+        )
+
+    def is_far(self, page_url: str) -> bool:
+        """Whether a page is further on in a list than renderings have shown, and no total says where that ends.
+
+        An API that answers any number would lead on for ever, so such a page has to be rendered, which shows whether
+        the list is there. Four pages at most are read from the API before the next one that is rendered.
+        """
+        if self._steady:
+            return False
+        slots = slots_of(page_url)
+        return any(_number_in(slots, name) > self._shown_to.get(name, 0) + _AHEAD for name in self._forward)
 
     def calls_of(self, page_url: str) -> list[str]:
         """Return what to ask for in place of rendering a page. There is nothing to ask for where the page's URL says
@@ -194,7 +216,7 @@ class ApiRules:
                     if all(key in each for each in sets[1:]):
                         found.setdefault(key, link)
         found.pop(spelled(page_url), None)
-        return list(found.values()), is_decided
+        return list(found.values()), is_decided and not self._leads_on
 
     def _told_apart(self, page_url: str, calls: Sequence[Call]) -> list[tuple[int, Call]]:
         """Return of which API each answer is: by its URL, its path, or as there is only one."""
@@ -262,6 +284,7 @@ class ApiRules:
         new = {spelled(url): url for url in links[:_LINKS]}
         shown = set(new) | {spelled(url) for url in plain} | {own}
         goes_on = self._goes_on([call for _, call in given])
+        self._look_ahead(page_url, new.values())
 
         alike_so_far = self._grouped(self._patterns)
         made: dict[Pattern, set[str]] = {}
@@ -363,6 +386,8 @@ class ApiRules:
             "counts": dict(self._counts),
             "varied": sorted(self._varied),
             "pagers": sorted(self._pagers),
+            "forward": sorted(self._forward),
+            "shown_to": dict(self._shown_to),
             "apis": [
                 [number, family.pages, family.missed, [_pattern_to_json(each) for each in family.patterns]]
                 for number, family in self._families.items()
@@ -393,6 +418,8 @@ class ApiRules:
             rules._cursors = {str(each) for each in data["cursors"]}
             rules._by_flag, rules._went_on, rules._ended, rules._zero = map(bool, data["flags"])
             rules._pagers = {str(each) for each in data["pagers"]}
+            rules._forward = {str(each) for each in data["forward"]}
+            rules._shown_to = {str(name): int(number) for name, number in data["shown_to"].items()}
             rules._counts = {str(template): int(n) for template, n in data["counts"].items()}
             rules._varied = {str(each) for each in data["varied"]}
             for number, pages, missed, patterns in data["apis"][:_FAMILIES]:
@@ -485,6 +512,24 @@ class ApiRules:
         if last_number(call) >= 0:
             self._pagers |= {name for name in ground.slots if is_page(name)}
 
+    def _look_ahead(self, page_url: str, links: Iterable[str]) -> None:
+        """Remember how far renderings have shown a list, and by which number its pages lead on."""
+        slots = slots_of(page_url)
+        for name in list(slots)[:_NAMES]:
+            if (number := _number_in(slots, name)) >= 0 and (name in self._shown_to or len(self._shown_to) < _NAMES):
+                self._shown_to[name] = max(number, self._shown_to.get(name, 0))
+        for url in links:
+            if template_of(url) == self.template:
+                others = slots_of(url)
+                self._forward |= {
+                    name for name in self._shown_to if 0 <= _number_in(slots, name) == _number_in(others, name) - 1
+                }
+
+    @property
+    def _leads_on(self) -> bool:
+        """Whether pages lead to a next one, and only they know to which: the API says that there is always one more."""
+        return bool(self._endless and self._forward)
+
     def _is_endless(self, call: Call) -> bool:
         """Whether the total that an API states grows as the number that it is asked for: it counts nothing."""
         number, total = page_number(call), last_number(call)
@@ -493,10 +538,13 @@ class ApiRules:
         api = _digest([without_page(call.url)])
         before = self._totals.pop(api, (number, total))
         self._totals[api] = (number, total)
+        if number != before[0]:
+            (self._steady.add if total == before[1] else self._steady.discard)(api)
         if number != before[0] and total - before[1] == number - before[0] and total - number <= 1:
             self._endless.add(api)
         while len(self._totals) > _TOTALS:
             self._endless.discard(oldest := next(iter(self._totals)))
+            self._steady.discard(oldest)
             del self._totals[oldest]
         return api in self._endless
 
@@ -677,6 +725,8 @@ class ApiRules:
         elif not used or self._agreed < (_GUESSED if any(_is_guess(alike) for alike in used) else 1):
             self.reason = "too few pages agree"
             self._agreed = self._agreed if used else 0
+        elif self._leads_on:
+            self.reason = "the API behind them says that there is always one more"
         elif unknown:
             self.reason = "what pages ask for does not follow from their URLs"
         else:
@@ -745,6 +795,12 @@ def _urls(ground: Ground) -> dict[str, list[Hole]]:
                 if len(holes) < _ALIKE and hole not in holes:
                     holes.append(hole)
     return urls
+
+
+def _number_in(slots: Mapping[str, str], name: str) -> int:
+    """Return the number that is in a slot, -1 for none."""
+    value = slots.get(name, "")
+    return int(value) if value.isascii() and value.isdecimal() and len(value) <= _DIGITS else -1
 
 
 def _digest(texts: Iterable[str]) -> str:
