@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from crawls import Follower, crawl
 from handmadebrowser import HANDLERS, SCRIPT, TargetClosedError, put_in
 from scrapy import Request, Spider
+from scrapy.settings import Settings
 
 from scrapy_focus.core.types import Outcome, Pick, Placement
+from scrapy_focus.engine import slots
 from scrapy_focus.engine.browser import found, keeper
 from scrapy_focus.engine.browser.visit import MadeFile
 from scrapy_focus.engine.given import Given
@@ -412,3 +415,26 @@ def test_a_page_that_it_fails_with_is_asked_for_again_where_that_may_help(
     assert oks(site) == ["/ok?plain"]
     assert result.outcomes.get("browser", 0) == (label == "browser")
     assert result.stats["focus/outcomes"] == sum(result.outcomes.values())
+
+
+def test_a_slot_rests_for_what_a_browser_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many delays as it sent requests, one page after the other; that is no host that was put off."""
+    now = [100.0]
+    monkeypatch.setattr(slots, "monotonic", lambda: now[0])
+    downloader = SimpleNamespace(slots={}, per_slot_settings={"a": {"delay": 2.0}}, domain_concurrency=8, _delay=0.0)
+    ours = slots.Slots(SimpleNamespace(engine=SimpleNamespace(downloader=downloader), settings=Settings()))  # type: ignore[arg-type]
+    ours.owe("b", 5)
+    assert not ours.busy
+    ours.owe("a", 3)
+    ours.owe("a", 2)
+    assert ours.busy == {"a"}
+    assert (ours.shut, ours.opens_in(), ours.changes_in()) == (0, None, 10.0)
+    assert not ours.is_shut("a")
+    ours.put_off("a", 30.0)
+    assert (ours.opens_in(), ours.changes_in()) == (30.0, 10.0)
+    now[0] = 111.0
+    assert ours.changes_in() == 19.0
+    assert ours.busy == {"a"}
+    now[0] = 131.0
+    assert ours.changes_in() is None
+    assert not ours.busy
