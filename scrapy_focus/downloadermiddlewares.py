@@ -198,9 +198,9 @@ class MeterMiddleware(_FocusMiddleware):
     def process_response(self, request: Request, response: Response) -> Response:
         visit, entry = self._visit(request), self.entry(request)
         if (host := self._back(request)) is not None and not (visit is not None and visit.is_weighed):
-            host.received(_size(response))
+            host.received(size := _size(response))
             if entry is not None:
-                entry.received += _size(response)
+                entry.received += size
             if self._waits and response.status in (429, 503):
                 self._wait(host, request, response)
         if visit is not None and visit.is_too_large:

@@ -16,8 +16,9 @@ from scrapy.http import HtmlResponse
 from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 from scrapy.utils.response import get_base_url
 
-from scrapy_focus.config import item_id_field, obeyed
+from scrapy_focus.config import item_id_field, obeyed, render_mode
 from scrapy_focus.core.printable import printable_logger
+from scrapy_focus.engine.browser.found import browser_of
 from scrapy_focus.engine.host import host_of
 from scrapy_focus.engine.inflight import entry_id
 from scrapy_focus.engine.links import key_of
@@ -198,8 +199,14 @@ class ItemIdMiddleware(BaseSpiderMiddleware):
 class RenderedItemsMiddleware(BaseSpiderMiddleware):
     """Drops items of a rendered page that its plain copy gave already (``focus/render/item_again``).
 
-    Items are the same if all their fields are. So who puts the time into an item gets it twice from such a page.
+    Items are the same if all their fields are. So who puts the time into an item gets it twice from such a page. Each
+    layer costs half a microsecond a link, so it is there only where pages may be looked at twice.
     """
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        if render_mode(crawler.settings) != "learn" or not browser_of(crawler.settings):
+            raise NotConfigured
 
     def get_processed_item(self, item: Any, response: Response | None) -> Any:
         host = host_of(self.crawler)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 _MOST = 1 << 19  # characters that are looked at
-_BEGIN = re.compile(  # flags would make it three times as slow
+_BEGIN = re.compile(  # with flags it takes nearly twice as long
     r"<[!sS](?:(?<=!)--|(?<=[sS])[cC][rR][iI][pP][tT](?=[\s/>])([^<>]*))"
 )
 _END = re.compile(r"</script", re.IGNORECASE)

@@ -24,6 +24,7 @@ from scrapy_focus.web.scripts import has_scripts
         "<script type=application/json>'<!--'</script><script>run()</script>",
         "<!-- old --><script>run()</script>",
         "<!--><script>run()</script>",
+        "<s-- <script>run()</script>",
         "<script ",  # cut off
     ],
 )
@@ -37,6 +38,7 @@ def test_pages_with_scripts(html: str) -> None:
     [
         "",
         "<p>script</p><scripted>",
+        "<!cript>run()<s-- <b--",
         "<script type=application/json>{}</script>",
         "<script id=x type = 'application/ld+json' >{}</script>",
         "<script type='text/template'><script></script>",

@@ -17,6 +17,7 @@ from scrapy import Request, Spider
 from scrapy.http import HtmlResponse
 
 from scrapy_focus.core.types import Placement
+from scrapy_focus.downloadermiddlewares import MeterMiddleware
 from scrapy_focus.engine.browser import found, guard, keeper
 from scrapy_focus.engine.browser.visit import Limits
 from scrapy_focus.policies.orderings import BreadthFirst
@@ -129,8 +130,12 @@ def no_browser(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_second_look_finds_what_scripts_show(site: MockSite) -> None:
-    """Its links are found once, and all that was sent is counted."""
+    """Its links are found once, all that was sent is counted, and nothing is kept of a page that is done."""
     result = crawl(Follower, RENDER_ALL, addon=True, seeds=[served(site)])
+    middlewares = result.crawler.engine.downloader.middleware.middlewares
+    (meter,) = (each for each in middlewares if isinstance(each, MeterMiddleware))
+    assert meter._guard is not None
+    assert not meter._guard._frames
     assert result.reason == "finished"
     assert files(site) == ["/ok?one", "/ok?plain", "/ok?two"]
     assert result.stats["focus/requests"] == len(site.log)

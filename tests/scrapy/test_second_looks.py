@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from crawls import Follower, crawl
 from handmadebrowser import HANDLERS, SCRIPT, TargetClosedError, put_in
 from scrapy import Request, Spider
+from scrapy.settings import Settings
 
-from scrapy_focus.core.types import Pick, Placement
+from scrapy_focus.core.types import Outcome, Pick, Placement
+from scrapy_focus.engine import slots
 from scrapy_focus.engine.browser import found, keeper
 from scrapy_focus.engine.browser.visit import MadeFile
 from scrapy_focus.engine.given import Given
 from scrapy_focus.engine.inflight import Entry
 from scrapy_focus.engine.marks import GIVEN, MADE, RENDERED
 from scrapy_focus.engine.renderings import begin_rendering, take_back
+from scrapy_focus.goals.files import FilesGoal
 from scrapy_focus.policies.orderings import BreadthFirst
+from scrapy_focus.spidermiddlewares import RenderedItemsMiddleware, has_spider_middleware
+from scrapy_focus.spiders.datasets import DatasetsSpider
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -24,8 +30,6 @@ if TYPE_CHECKING:
 
     from mocksite import MockSite
     from scrapy.http import Response
-
-    from scrapy_focus.core.types import Outcome
 
 
 class RenderAll(BreadthFirst):
@@ -220,6 +224,25 @@ def test_links_have_nothing_of_the_page_that_they_were_found_on(root: str, monke
     assert len(marks) == 3
 
 
+def test_files_that_scripts_make_are_found(site: MockSite, root: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As items, and as what they are worth, where they are of a wanted type;"""
+    made = (MadeFile("a.csv", "text/csv", b"a,b\n1,2\n"), MadeFile("b.html", "text/html", b"<p>"))
+    put_in(monkeypatch, files=made)
+    result = crawl(DatasetsSpider, SETTINGS, addon=True, root=root)
+    files = [(item.url, item.mime, item.size, item.page) for item in result.items if item.name == "a.csv"]
+    assert files == [(f"{root}#a.csv", "text/csv", 8, root)]
+    assert len(result.items) == result.stats["focus/reward"] == 1
+    assert FilesGoal(types=["text/csv"])(outcome_of("a.csv", "b.html", "c.csv")) == 2
+    stored = FilesGoal(types=["text/csv"], stored=True)
+    assert [stored(outcome_of("a.csv", items=items)) for items in (0, 1, 2)] == [0, 1, 1]
+
+
+def outcome_of(*made: str, items: float = 0.0) -> Outcome:
+    """Return the outcome of a page whose scripts made these files."""
+    pick = Pick(0, 1, "http://example.org/", "", 0, 0, 0.0, None, -1, "RENDER", b"")
+    return Outcome(pick=pick, status=200, mime="text/html", made=made, items=items)
+
+
 @pytest.mark.parametrize("path", ["/truncated", "/ok"])
 def test_what_a_browser_was_not_asked_for_fails_as_ever(
     site: MockSite, monkeypatch: pytest.MonkeyPatch, path: str
@@ -324,6 +347,19 @@ def test_what_is_no_page_of_a_link_is_sent_as_it_is(
     assert browser.started == 0
 
 
+@pytest.mark.parametrize(
+    ("mode", "browser", "there"), [("learn", True, True), ("learn", False, False), ("never", True, False)]
+)
+def test_links_cross_no_layer_in_vain(monkeypatch: pytest.MonkeyPatch, mode: str, browser: bool, there: bool) -> None:
+    """What drops items that are given twice is there where pages may be looked at twice."""
+    if browser:
+        put_in(monkeypatch)
+    else:
+        monkeypatch.setattr(found, "find_browser", lambda _: found.Found(reason="this is a test"))
+    result = crawl(Follower, {**SETTINGS, "FOCUS_RENDER": mode}, addon=True, seeds=[])
+    assert has_spider_middleware(result.crawler, RenderedItemsMiddleware) == there
+
+
 @pytest.mark.parametrize("mode", ["learn", "always"])
 def test_why_there_is_none_is_told(root: str, monkeypatch: pytest.MonkeyPatch, mode: str) -> None:
     """In one line, whoever asked for a browser; with ``"never"`` nobody did."""
@@ -379,3 +415,26 @@ def test_a_page_that_it_fails_with_is_asked_for_again_where_that_may_help(
     assert oks(site) == ["/ok?plain"]
     assert result.outcomes.get("browser", 0) == (label == "browser")
     assert result.stats["focus/outcomes"] == sum(result.outcomes.values())
+
+
+def test_a_slot_rests_for_what_a_browser_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many delays as it sent requests, one page after the other; that is no host that was put off."""
+    now = [100.0]
+    monkeypatch.setattr(slots, "monotonic", lambda: now[0])
+    downloader = SimpleNamespace(slots={}, per_slot_settings={"a": {"delay": 2.0}}, domain_concurrency=8, _delay=0.0)
+    ours = slots.Slots(SimpleNamespace(engine=SimpleNamespace(downloader=downloader), settings=Settings()))  # type: ignore[arg-type]
+    ours.owe("b", 5)
+    assert not ours.busy
+    ours.owe("a", 3)
+    ours.owe("a", 2)
+    assert ours.busy == {"a"}
+    assert (ours.shut, ours.opens_in(), ours.changes_in()) == (0, None, 10.0)
+    assert not ours.is_shut("a")
+    ours.put_off("a", 30.0)
+    assert (ours.opens_in(), ours.changes_in()) == (30.0, 10.0)
+    now[0] = 111.0
+    assert ours.changes_in() == 19.0
+    assert ours.busy == {"a"}
+    now[0] = 131.0
+    assert ours.changes_in() is None
+    assert not ours.busy
