@@ -5,9 +5,10 @@ the CPU of the crawling process, of the driver of the browser and of all process
 of a second; pages that a browser fetched, and of these such whose scripts bring nothing. *told*: the default policy, told
 which templates need a browser. *learned*: the default policy, without the APIs behind pages. *with APIs*: as it is. Eight
 requests at once, no delay, FOCUS_RENDER_COST as it is. Not measured: other sites, blobs, and time. It needs
-scrapy-playwright, a Chromium and Linux. ::
+scrapy-playwright, a Chromium and Linux. ``--curves`` needs Matplotlib, and draws files over requests, bytes and CPU. ::
 
-    python benchmarks/browsers.py --mix 5 30 80 --seeds 5
+    python benchmarks/browsers.py --mix 5 30 80 --seeds 5 --output browsers.jsonl
+    python benchmarks/browsers.py --curves browsers.jsonl browsers.png
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import os
 import subprocess
 import sys
 import time
+from bisect import bisect_right
 from collections import defaultdict
 from pathlib import Path
 from statistics import mean
@@ -111,26 +113,55 @@ def run(mode: str, mix: int, seed: int, log: str = "") -> dict[str, Any]:
         asked = [sys.executable, __file__, "--crawl", mode, server.url, str(mix), str(seed), log]
         child = subprocess.Popen(asked, stdout=subprocess.PIPE, text=True)
         used: dict[int, float] = {}
+        moments, spent = [0.0], [0.0]
         while child.poll() is None:
             cpu_of(child.pid, used)
+            moments.append(time.monotonic())
+            spent.append(sum(used.values()))
             time.sleep(0.1)
         stats = json.loads((child.stdout.read() if child.stdout else "").strip().splitlines()[-1])
         served = list(server.log)
     targets = set(site.targets())
     got = {each.path for each in served if each.method == "GET" and each.status == 200} & targets
-    reached, curve = set(), []
+    reached, curve, sent = set(), [], 0
     for n, each in enumerate(served, 1):
+        sent += each.bytes_sent
         if each.path in got and each.path not in reached:
             reached.add(each.path)
-            curve.append(n)
+            curve.append((n, sent, round(spent[bisect_right(moments, each.at) - 1], 2)))
     return {
         "mode": mode, "mix": mix, "seed": seed, "there": len(targets), "files": len(got), "requests": len(served),
         "counted": stats.get("focus/requests"), "bytes": sum(each.bytes_sent for each in served),
         "counted_bytes": stats.get("focus/bytes"), "cpu": round(sum(used.values()), 2),
         "rendered": stats.get("focus/browser/read", 0), "from_api": stats.get("focus/api/pages", 0),
-        "half": curve[len(curve) // 2] if curve else None, "curve": curve,
+        "curve": curve,
         "stats": {name: value for name, value in stats.items() if "browser" in name or "api" in name or "error" in name},
     }  # fmt: skip
+
+
+def draw(runs: str, image: str) -> None:
+    """Draw the files found over the requests, the bytes and the CPU, the seeds of a mix side by side."""
+    from matplotlib import pyplot
+
+    found = [json.loads(line) for line in Path(runs).read_text().splitlines()]
+    mixes = sorted({each["mix"] for each in found})
+    figure, axes = pyplot.subplots(len(mixes), 3, figsize=(12, 3.2 * len(mixes)), sharey="row", squeeze=False)
+    for row, mix in zip(axes, mixes, strict=True):
+        for at, (axis, what, scale) in enumerate(
+            zip(row, ("requests", "MB", "seconds of CPU"), (1, 1e6, 1), strict=True)
+        ):
+            for mode, colour in zip(MODES, ("tab:gray", "tab:red", "black", "tab:blue", "tab:green"), strict=True):
+                for n, each in enumerate(each for each in found if (each["mix"], each["mode"]) == (mix, mode)):
+                    steps = [step[at] / scale for step in each["curve"]]
+                    shares = [100 * (k + 1) / each["there"] for k in range(len(steps))]
+                    axis.plot(steps, shares, color=colour, linewidth=0.9, label=None if n else mode)
+            axis.set_xlabel(what)
+            if at == 2:
+                axis.set_xscale("log")
+        row[0].set_ylabel(f"mix {mix}: files, %")
+    axes[0][0].legend(frameon=False)
+    figure.tight_layout()
+    figure.savefig(image, dpi=80)
 
 
 def main() -> None:
@@ -141,7 +172,11 @@ def main() -> None:
     parser.add_argument("--mode", nargs="+", default=MODES, choices=MODES)
     parser.add_argument("--output", default="browsers.jsonl")
     parser.add_argument("--log", default="", help="a file for the log of a crawl")
+    parser.add_argument("--curves", nargs=2, metavar=("RUNS", "IMAGE"), help="draw an output of this script")
     options = parser.parse_args()
+    if options.curves:
+        draw(*options.curves)
+        return
     for mix in options.mix:
         rows: dict[str, list[dict[str, Any]]] = defaultdict(list)
         for seed in range(options.first, options.first + options.seeds):

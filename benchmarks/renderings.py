@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 from lxml import etree
 
-from scrapy_focus import Crawl, FilesGoal, Link, Outcome, memory_frontier
+from scrapy_focus import Crawl, FilesGoal, Link, Mission, Outcome, memory_frontier
 from scrapy_focus.core.outstanding import most_out
 from scrapy_focus.policies.branching.policy import BranchingBandit
 from scrapy_focus.policies.branching.renderings import MISSES, SHELLS, TRIES, Rendered, Templates
@@ -35,7 +35,7 @@ from scrapy_focus.web.html import PlaceReader, page_links
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from scrapy_focus import Mission, Pick
+    from scrapy_focus import Pick, Policy
     from scrapy_focus.core.frontier import Frontier
 
 ROOT = "http://scripted.example"
@@ -194,7 +194,7 @@ class Run:
 
 
 def crawl_web(
-    web: Web, policy: BranchingBandit, *, mode: str = "learn", in_flight: int = 1, seed: int = 0, most: int = 20_000
+    web: Web, policy: Policy, *, mode: str = "learn", in_flight: int = 1, seed: int = 0, most: int = 20_000
 ) -> Run:
     """Crawl a site.
 
@@ -213,9 +213,11 @@ def crawl_web(
     most
         Requests, after which nothing more is chosen.
     """
+    goal = FilesGoal(types=[CSV])
     crawl = Crawl(
-        policy, frontier=memory_frontier, goal=FilesGoal(types=[CSV]), seed=seed, strict=True, clock=lambda: 0.0
-    )
+        policy, frontier=memory_frontier, goal=goal, mission=Mission.of(goal, renders=mode == "learn"), seed=seed,
+        strict=True, clock=lambda: 0.0,
+    )  # fmt: skip
     crawl.add([link_to(Found("/", "", ""), 0)])
     return go_on(crawl, web, mode=mode, in_flight=in_flight, most=most)
 

@@ -255,7 +255,9 @@ class Config:
         units: dict[Unit, float | None] = {"bytes": self.budget_bytes, "seconds": self.budget_seconds}
         limited = [unit for unit, limit in units.items() if limit is not None]
         unit = limited[0] if len(limited) == 1 and self.budget_requests is None else "requests"
-        mission = Mission.of(self.goal, words=self.keywords, unit=unit, render_cost=self.render_cost)
+        mission = Mission.of(
+            self.goal, words=self.keywords, unit=unit, render_cost=self.render_cost, renders=self.render == "learn"
+        )
         return mission.at_rate(None if self.budget_rate is None else self.budget_rate.per_second)
 
 

@@ -28,7 +28,7 @@ from scrapy.utils.misc import load_object
 
 from scrapy_focus.config import longest_wait, max_inflation, obeyed, render_mode
 from scrapy_focus.core.printable import printable_logger, reason_of
-from scrapy_focus.engine.browser.found import browser_of
+from scrapy_focus.engine.browser.found import Found, browser_of
 from scrapy_focus.engine.browser.guard import Guard
 from scrapy_focus.engine.host import host_of
 from scrapy_focus.engine.inflight import (
@@ -55,7 +55,6 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
     from twisted.internet.defer import Deferred
 
-    from scrapy_focus.engine.browser.found import Found
     from scrapy_focus.engine.browser.guard import Visit
     from scrapy_focus.engine.host import Host
     from scrapy_focus.engine.inflight import Entry
@@ -254,10 +253,10 @@ class MeterMiddleware(_FocusMiddleware):
 class RenderMiddleware(_FocusMiddleware):
     """Has a browser fetch what the policy wants rendered (``Policy.render``), or every page (``FOCUS_RENDER``).
 
-    The settings of scrapy-playwright are added as late as here, and taken off when the answer is back, so that a
-    request that waits stays small and survives in a job directory. A page that the browser dies or hangs with is tried
-    twice more; then its plain copy stands, or is fetched where none was. ``meta["playwright"]`` of a spider keeps
-    the last word, ``False`` too.
+    The settings of scrapy-playwright are added as late as here, and taken off when the answer is back. So a request
+    that waits stays small, and survives in a job directory. Forms and requests with a body are sent as they are. A page
+    that the browser dies or hangs with is tried twice more; then its plain copy stands, or is fetched where none was.
+    ``meta["playwright"]`` of a spider keeps the last word, ``False`` too.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -268,7 +267,11 @@ class RenderMiddleware(_FocusMiddleware):
 
     async def process_request(self, request: Request) -> Response | None:
         entry = self.entry(request)
-        if entry is None or entry.request is not request or "playwright" in request.meta:
+        if entry is None or entry.request is not request:
+            return None
+        is_said = "playwright" in request.meta and RENDERED not in request.meta
+        if is_said or request.method != "GET" or request.body:
+            entry.is_plain = not request.meta.get("playwright")
             return None
         if entry.pick.method == "RENDER" and not entry.is_plain:
             if (page := await self._from_api(request, entry)) is not None:
@@ -285,8 +288,9 @@ class RenderMiddleware(_FocusMiddleware):
         return None
 
     def process_response(self, request: Request, response: Response) -> Response:
-        host, entry = self.host, self.entry(request)
-        if host is None or host.apis is None or entry is None or entry.pick.method != "GET":
+        _take_off(request)
+        host = self.host
+        if host is None or host.apis is None or (entry := self.entry(request)) is None or entry.pick.method != "GET":
             return response
         answer: Response = host.guard("api", response, host.apis.following, request, response)
         if answer is response and "playwright" not in request.meta:
@@ -317,6 +321,7 @@ class RenderMiddleware(_FocusMiddleware):
             return None
 
     def process_exception(self, request: Request, exception: Exception) -> Request | None:
+        _take_off(request)
         entry, spider = self.entry(request), self.crawler.spider
         if request not in self._out or isinstance(exception, IgnoreRequest) or entry is None or spider is None:
             return None
@@ -331,9 +336,10 @@ class RenderMiddleware(_FocusMiddleware):
 
     @property
     def browser(self) -> Found:
-        """The browser, looked for once."""
+        """The browser, looked for once; none where none is wanted."""
         if self._browser is None:
-            self._browser = browser_of(self.crawler.settings)
+            is_wanted = self._mode != "never"
+            self._browser = browser_of(self.crawler.settings) if is_wanted else Found(reason="FOCUS_RENDER is 'never'")
         return self._browser
 
 
@@ -627,10 +633,16 @@ def _begin(response: Response) -> Response:
     return plain
 
 
+def _take_off(request: Request) -> None:
+    """Take off a request what has a browser answer it, where nobody sent it there after all."""
+    if request.meta.pop(RENDERED, False):
+        del request.meta["playwright"]
+
+
 def _may_be_page(request: Request) -> bool:
     """Whether a request may be for a page, as far as it tells: its URL does not end like that of a file."""
     kind, packed = mimetypes.guess_type(urlparse_cached(request).path)
-    return request.method == "GET" and not request.body and packed is None and kind in (None, *_PAGES)
+    return packed is None and kind in (None, *_PAGES)
 
 
 def _again(request: Request) -> Request:

@@ -22,6 +22,7 @@ from scrapy_focus.core.crawl import Crawl
 from scrapy_focus.core.errors import ConfigError, StorageError
 from scrapy_focus.core.policy import import_path
 from scrapy_focus.core.printable import brief, reason_of
+from scrapy_focus.engine.keptrules import add_rules, read_rules, read_told
 from scrapy_focus.engine.requests import project_of
 from scrapy_focus.frontiers.memory import memory_frontier
 from scrapy_focus.jobs.description import describe, text_of
@@ -216,6 +217,7 @@ def make_leader(plan: LeaderPlan, may_begin: bool = True) -> Leader:
         crawl = make_crawl(
             config, config.make_policy(), job, goal=ToldGoal(config.goal), clock=clock_of(settings), is_shared=True
         )
+        begun = read_rules(config.learned_from) if config.learned_from and Path(config.learned_from).exists() else None
     except BaseException:
         job.close()
         raise
@@ -230,6 +232,7 @@ def make_leader(plan: LeaderPlan, may_begin: bool = True) -> Leader:
         per_host=2 if delayed else most + max(1, most // 2),  # some wait for those that download
         most_out=config.cluster_most_out,
         learned_to=config.learned_to,
+        when_saved=lambda path, told: add_rules(path, begun, *read_told(told)),
     )
 
 

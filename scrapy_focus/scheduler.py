@@ -25,6 +25,7 @@ from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.job import job_dir
 from scrapy.utils.log import get_scrapy_root_handler
 
+from scrapy_focus.cluster.worker import Worker
 from scrapy_focus.config import Config
 from scrapy_focus.core.crawl import PART
 from scrapy_focus.core.errors import FocusError, StorageError
@@ -42,11 +43,12 @@ from scrapy_focus.engine.failure import in_words_of_command, said_already
 from scrapy_focus.engine.feeds import flush_feeds, mend_feeds
 from scrapy_focus.engine.garbage import freeze, thaw
 from scrapy_focus.engine.inflight import BudgetExhausted, Entry, Errback, InFlight, engine_slot, unwrap
+from scrapy_focus.engine.keptrules import add_rules, read_rules
 from scrapy_focus.engine.links import Links
-from scrapy_focus.engine.marks import PICK, VISIT, WHY
+from scrapy_focus.engine.marks import GIVEN, PICK, VISIT, WHY
 from scrapy_focus.engine.nearcopies import PARAMETERS, NearCopyFilter
 from scrapy_focus.engine.priorities import Priorities
-from scrapy_focus.engine.renderings import Renderings, Shells, begin_rendering
+from scrapy_focus.engine.renderings import Renderings, Shells, begin_rendering, take_back
 from scrapy_focus.engine.requests import MissingCallback, Requests, Unsendable, project_of
 from scrapy_focus.engine.room import Room
 from scrapy_focus.engine.signals import Signals
@@ -75,11 +77,11 @@ if TYPE_CHECKING:
     from scrapy.utils.asyncio import CallLaterResult
     from twisted.internet.defer import Deferred
 
-    from scrapy_focus.cluster.worker import Worker
     from scrapy_focus.core.crawl import Crawl, Status
     from scrapy_focus.core.policy import Policy, PolicyTable, WatchedPage
     from scrapy_focus.core.types import Link, Outcome, Pick
     from scrapy_focus.engine.host import Host
+    from scrapy_focus.engine.keptrules import Kept
     from scrapy_focus.web.nearcopies import Ignored
 
 logger = printable_logger(__name__)
@@ -139,6 +141,7 @@ class FocusScheduler(BaseScheduler):
         self.resumed = self.job is not None and not self.job.is_new
         try:
             self.crawl = self._make_crawl(policy, clock)
+            self._rules = self._learned_rules()
             self.answers = self._kept_answers()
             self.requests = Requests(
                 cast("Spider", crawler.spider),
@@ -254,19 +257,38 @@ class FocusScheduler(BaseScheduler):
 
     def _make_renderings(self) -> Renderings | None:
         """Return what lets pages wait to be rendered; ``None`` where the policy does not, or no browser is there."""
-        if self.config.render != "learn" or not self.config.policy.can("render"):
+        mode = self.config.render
+        if mode == "never" or (mode == "learn" and not self.config.policy.can("render")):
             return None
+        browser = NO_ADDON if self._renderer is None else self._renderer.browser
+        if not browser:
+            logger.info("Pages are not rendered: %s", browser.reason)
+            self.shells = Shells()
+            self.when_closing.append(self.shells.tell)
+            return None
+        if mode == "always":
+            logger.info("All pages are rendered, by %s", browser.what)
+            return None
+        logger.info("Pages with scripts are rendered where that pays, by %s", browser.what)
+        self.apis = self._make_apis()
+        self.when_closing.append(self.apis.save)
+        return Renderings(self, self.requests)
+
+    @property
+    def _renderer(self) -> RenderMiddleware | None:
+        """What asks a browser, where there is the add-on."""
         middlewares = self.crawler.engine.downloader.middleware.middlewares
-        browser = next((each.browser for each in middlewares if isinstance(each, RenderMiddleware)), NO_ADDON)
-        if browser:
-            logger.info("Pages with scripts are rendered where that pays, by %s", browser.what)
-            self.apis = Apis(self.count, None if self.job is None else self.job.folder / API_RULES)
-            self.when_closing.append(self.apis.save)
-            return Renderings(self, self.links, self.requests)
-        logger.info("Pages are not rendered: %s", browser.reason)
-        self.shells = Shells()
-        self.when_closing.append(self.shells.tell)
-        return None
+        return next((each for each in middlewares if isinstance(each, RenderMiddleware)), None)
+
+    def _make_apis(self) -> Apis:
+        return Apis(self.count, None if self.job is None else self.job.folder / API_RULES, self._rules)
+
+    def _learned_rules(self) -> Kept | None:
+        """Return the rules of APIs that an earlier crawl learned, if this one begins with that."""
+        path = self.config.learned_from
+        if not path or self.resumed or (self.crawl.where and not Path(path).exists()):  # it is the leader's
+            return None
+        return read_rules(path)
 
     def _make_priorities(self) -> Priorities | None:
         """Return what tells priorities apart, if that is asked for, or was in the run that stored links that wait."""
@@ -317,7 +339,12 @@ class FocusScheduler(BaseScheduler):
         if self.near is not None:
             self.guard("near", None, self.near.close)
         learned_to = "" if self.closing.is_unreached else self.config.learned_to
+        if isinstance(self.crawl, Worker) and self.apis is not None and (text := self.apis.kept().for_others()):
+            self.guard("note", None, self.crawl.tell_rules, text)
+        unsaved = self.counts["error/save"]
         leaving = self.guard("close", None, self.crawl.close, learned_to=learned_to)
+        if learned_to and not self.crawl.where and self.counts["error/save"] == unsaved:
+            self.guard("save", None, self._save_rules, learned_to)
         if self._unwritten > failed:
             self.closing.failed(StorageError("what a crawl leaves could not be written"))
         if status is not None:
@@ -327,6 +354,10 @@ class FocusScheduler(BaseScheduler):
         self._closed = True
         closed = self.seen.close(reason)
         return closed if leaving is None else deferred_from_coro(self._leave(leaving, closed, reason))
+
+    def _save_rules(self, path: str) -> None:
+        """Let the file of what was learned hold the rules of APIs, those too for which no browser was there."""
+        add_rules(path, (self.apis or self._make_apis()).kept())
 
     async def _leave(self, leaving: Awaitable[None], closed: Deferred[None] | None, reason: str) -> None:
         """Wait until the leader heard all; what is counted by then is in the stats, and in the ending."""
@@ -691,6 +722,7 @@ class FocusScheduler(BaseScheduler):
                     entry.coming = self.visits.begin(request)
                 if pick.method == "RENDER":
                     self.guard("render", None, begin_rendering, entry, request)
+                    entry.is_plain = self._renderer is None
                 if self.renderings is not None:
                     self.guard("render", None, self.renderings.begin, entry, request)
                 if self.config.explain:
@@ -705,8 +737,8 @@ class FocusScheduler(BaseScheduler):
         return None
 
     def _skips(self, request: Request, pick: Pick) -> bool:
-        if self.near is None or State.FETCHED in self.seen.wanted or VISIT in request.meta or pick.method == "RENDER":
-            return False  # else a revisit would count as a copy
+        if self.near is None or State.FETCHED in self.seen.wanted or not {VISIT, GIVEN}.isdisjoint(request.meta):
+            return False  # else a revisit would count as a copy, and a rendering
         return self.guard("near", False, self.near.skips, request, pick)
 
     def _choose(self) -> Pick | None:
@@ -849,12 +881,12 @@ class FocusScheduler(BaseScheduler):
             self.count(f"failure/{kind}")
         if outcome.pick.method == "HEAD":
             self._keep(entry)
-        elif self.crawl.comes_back:
-            outcome = self._with_next_visit(entry, outcome)
-        if self.renderings is not None:
+        elif self.renderings is not None:
             outcome = self.guard("render", outcome, self.renderings.concluded, entry, outcome)
         elif self.shells is not None:
             self.guard("render", None, self.shells.note, entry)
+        if self.crawl.comes_back and outcome.pick.method != "HEAD":
+            outcome = self._with_next_visit(entry, outcome)
         if self.crawl.is_kept and not flush_feeds(self.crawler):  # or a kill took items of a page that is done
             raise StorageError("a feed cannot be written, see the log: make room, and start again with the same JOBDIR")
         for listener in self.listeners:
@@ -915,8 +947,6 @@ class FocusScheduler(BaseScheduler):
 
     def _concluded(self, entry: Entry) -> None:
         """The crawl has the outcome of a pick, and its reward."""
-        if self.renderings is not None:
-            self.renderings.reported(entry)
         self.seen.concluded(entry.pick.key)
         self.seen.forget(self.links.concluded(entry))
         if self.answers is not None:
@@ -954,7 +984,10 @@ class FocusScheduler(BaseScheduler):
     def _keep(self, entry: Entry) -> None:
         """Let a request wait again that waits as it is."""
         if not entry.pick.payload and entry.request is not None:
-            self.requests.pack(entry.pick.key, unwrap(entry.request))
+            request = unwrap(entry.request)
+            if entry.pick.method == "RENDER":
+                take_back(entry, request)
+            self.requests.pack(entry.pick.key, request)
 
     def _place_stuck(self) -> None:
         """Let the links go of pages whose callbacks run on and on, if there is nothing else to do.

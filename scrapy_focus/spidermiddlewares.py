@@ -207,7 +207,8 @@ class RenderedItemsMiddleware(BaseSpiderMiddleware):
         if host is None or entry is None or entry.given is None:
             return item
         if entry.pick.method != "RENDER":
-            host.guard("render", None, entry.given.add, item)
+            if entry.has_scripts:  # else no browser will show it
+                host.guard("render", None, entry.given.add, item)
             return item
         if not host.guard("render", False, entry.given.has, item):
             return item

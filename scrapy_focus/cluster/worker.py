@@ -319,6 +319,10 @@ class Worker:
         if signals and self.policy.can("hear"):
             self._say(("hear", [tuple(signal) for signal in signals]))
 
+    def tell_rules(self, text: str) -> None:
+        """Tell the leader what was learned here of the APIs behind pages, for crawls that begin with it."""
+        self._say(("rules", None, text))
+
     def expire(self, *, everything: bool = False) -> None:
         """Give 0 to outcomes whose reward is overdue."""
         for owed in self._late.overdue(everything=everything):

@@ -56,6 +56,7 @@ class Mission:
     unit: Unit = "requests"  # what is to be saved
     rate: float | None = None  # requests per second that may be used in the long run; None: as many as possible
     render_cost: float = RENDER_COST  # requests for which a rendering counts beside those that are sent for it
+    renders: bool = True  # whether a browser may be asked, as far as that is known before the crawl
     heads_tell: bool = False  # whether the headers of a response tell what it is worth, so that a HEAD is enough
 
     def __post_init__(self) -> None:
@@ -85,6 +86,7 @@ class Mission:
         topic: Topic | None = None,
         unit: Unit = "requests",
         render_cost: float = RENDER_COST,
+        renders: bool = True,
     ) -> Self:
         """Return the mission that follows from a goal: from its attributes types, relevance and heads_tell, if it has
         them.
@@ -95,6 +97,7 @@ class Mission:
             topic=getattr(goal, "relevance", None) if topic is None else topic,
             unit=unit,
             render_cost=render_cost,
+            renders=renders,
             heads_tell=bool(getattr(goal, "heads_tell", False)),
         )
 
@@ -107,8 +110,8 @@ class Mission:
         return replace(self, rate=rate)
 
     def describe(self) -> dict[str, Any]:
-        """Return what must be equal for a stored crawl to resume, as text. What is to be saved, the rate and
-        what a rendering costs may change.
+        """Return what must be equal for a stored crawl to resume, as text. What is to be saved, the rate,
+        what a rendering costs and whether there are any may change.
         """
         return {
             "types": ", ".join(sorted(self.types)),

@@ -172,7 +172,8 @@ class Policy(ABC):
         browser may be asked at all. The links of the page that the browser shows and that are not known are placed
         as ever; the outcome's pick then has the method ``RENDER``. What was sent for it, by the browser too, is in its
         ``requests`` and ``received``. Once a page came with ``outcome.scripted``, :meth:`place` may also let new links
-        wait so, by ``Placement.method``: then there is no plain page before.
+        wait so, by ``Placement.method``: then there is no plain page before. Where no browser is there after all, its
+        page is fetched as it is, and the pick of its outcome has the method ``GET``.
         """
         return None
 

@@ -1,12 +1,14 @@
 """Reads pages from the APIs behind them, where renderings have taught how: a few small answers in place of a browser.
 
+Rules that an earlier crawl learned may be about a site that has changed. So they are used for a template once a
+rendering has shown what they predict; until then its pages are rendered as ever.
+
 What comes of it is a page of its own: a list of the links that a rendering would show, which the spider reads as it
 reads any page. Pages whose renderings gave items are never read like that, as only a browser makes what they are of.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter, OrderedDict
 from contextlib import suppress
@@ -22,6 +24,7 @@ from scrapy.utils.response import get_base_url
 from scrapy_focus.core.policy import PolicyTable
 from scrapy_focus.core.printable import brief, printable_logger
 from scrapy_focus.engine.inflight import BudgetExhausted
+from scrapy_focus.engine.keptrules import TEMPLATES, Kept
 from scrapy_focus.engine.marks import FROM_API
 from scrapy_focus.engine.pages import can_be_read, text_of
 from scrapy_focus.web.apis.answers import Call, Unreadable, data_in_page, read_json
@@ -42,7 +45,7 @@ logger = printable_logger(__name__)
 API_RULES = "apis.json"
 
 _SAMPLE = 20  # pages of a template of which one is rendered still
-_TEMPLATES = 500  # whose rules are kept
+_TRIES = 3  # renderings that show more than was predicted, after which the rules of an earlier crawl are forgotten
 _CALLS = 8  # of a page
 _MARK = "focus-api="  # begins the fragment of a URL that is the next answer for a page
 _OK = 200
@@ -58,14 +61,20 @@ class Apis:
         Is told how many of what there were, for the stats.
     path
         File in which rules survive the process, if they are to.
+    learned
+        Rules of an earlier crawl, to begin with.
     """
 
-    def __init__(self, count: Callable[[str, int], None], path: Path | None) -> None:
+    def __init__(self, count: Callable[[str, int], None], path: Path | None, learned: Kept | None = None) -> None:
         self.count = count
         self.path = path
         self.rules: OrderedDict[str, ApiRules] = OrderedDict()
         self._with_items: set[str] = set()  # templates whose renderings gave items
+        self._unproven: dict[str, int] = {}  # templates whose rules are of an earlier crawl: pages that showed more
         self._read: Counter[str] = Counter()  # pages of a template that were read
+        if learned is not None:
+            self._begin(learned._replace(unproven=dict.fromkeys(learned.rules, 0)))
+            self.save()  # or a run that is killed would leave none to the next
         self._load()
 
     # What the downloader middleware asks
@@ -74,7 +83,9 @@ class Apis:
         """Return the rules by which a page is to be read now, ``None`` where it is to be rendered."""
         template = template_of(url)
         rules = self.rules.get(template)
-        if rules is None or template in self._with_items or not rules.predicts(url) or rules.is_far(url):
+        if rules is None or template in self._with_items or template in self._unproven:
+            return None
+        if not rules.predicts(url) or rules.is_far(url):
             return None
         self._read[template] += 1
         return None if self._read[template] % _SAMPLE == 0 else rules
@@ -154,7 +165,7 @@ class Apis:
             self._with_items.add(template)
         rules = self.rules.setdefault(template, ApiRules())
         self.rules.move_to_end(template)
-        while len(self.rules) > _TEMPLATES:
+        while len(self.rules) > TEMPLATES:
             self.rules.popitem(last=False)
         calls = [Call(where, data) for where, body in answers if (data := self._json(body)) is not None]
         if (data := _data_of_page(response)) is not None:
@@ -162,12 +173,39 @@ class Apis:
         new = [link.url for link in entry.links]
         plain = _links_of(response, set(new))
         was_sure = rules.is_sure
-        if rules.predicts(url):
+        if template in self._unproven:
+            if not self._prove(rules, url, calls, new, plain):
+                return
+            rules = self.rules.setdefault(template, ApiRules())
+            was_sure = rules.is_sure
+            self.save()
+        elif rules.predicts(url):
             rules.check(url, [link for link, _ in rules.links_of(url, calls)], new, plain=plain)
         rules.learn(url, calls, new, plain=plain)
         if rules.is_sure != was_sure:
             self._tell(rules)
             self.save()
+
+    def _prove(
+        self, rules: ApiRules, url: str, calls: Sequence[Call], new: Sequence[str], plain: Sequence[str]
+    ) -> bool:
+        """Compare the rules of an earlier crawl with a rendering. They are forgotten where it does not show what they
+        predict, and proven where it shows nothing else; return whether either is so.
+
+        The first pages of a crawl show much that is new, such as menus, which later ones do not.
+        """
+        template, is_known = rules.template, rules.predicts(url)
+        wrong, missed = rules.differences(url, [link for link, _ in rules.links_of(url, calls)], new, plain=plain)
+        if (missed or not is_known) and not wrong and self._unproven[template] + 1 < _TRIES:
+            self._unproven[template] += 1
+            return False
+        del self._unproven[template]
+        if wrong or missed or not is_known:
+            del self.rules[template]
+            logger.info("Pages like %s are not as an earlier crawl learned; they are rendered", brief(template))
+        else:
+            self._tell(rules)
+        return True
 
     def tables(self) -> list[PolicyTable]:
         """Return a table of the APIs in use, those first behind which most pages were."""
@@ -184,27 +222,30 @@ class Apis:
         """Write the rules down, if there is a file."""
         if self.path is None or not self.rules:
             return
-        kept = {
-            "with_items": sorted(self._with_items & self.rules.keys()),
-            "rules": [rules.to_json() for rules in self.rules.values() if rules.template],
-        }
         part = self.path.with_suffix(".part")
         try:
-            part.write_text(json.dumps(kept), encoding="utf-8")
+            part.write_text(self.kept().to_text(), encoding="utf-8")
             part.replace(self.path)
         except OSError as error:
             self.count("error/api", 1)
             logger.warning("%s cannot be written, and is learned again by the next run: %s", self.path, error)
 
+    def kept(self) -> Kept:
+        """Return the rules as another run or another crawl may begin with them."""
+        found = {template: rules for template, rules in self.rules.items() if rules.template}
+        return Kept(found, self._with_items & found.keys(), self._unproven)
+
     def _load(self) -> None:
         if self.path is None or not self.path.exists():
             return
         try:
-            kept = json.loads(self.path.read_text(encoding="utf-8"))
-            self.rules = OrderedDict((rules.template, rules) for rules in map(ApiRules.of_json, kept["rules"]))
-            self._with_items = set(kept["with_items"])
-        except (OSError, ValueError, KeyError, TypeError) as error:
+            self._begin(Kept.of_text(self.path.read_text(encoding="utf-8")))
+        except (OSError, ValueError) as error:
             logger.warning("%s is not read, and its rules are learned again: %s", self.path, error)
+
+    def _begin(self, kept: Kept) -> None:
+        self.rules = OrderedDict(kept.rules)
+        self._with_items, self._unproven = set(kept.with_items), dict(kept.unproven)
 
     async def _ask(self, url: str, request: Request, ask: Callable[[Request], Awaitable[Response]]) -> Call | None:
         """Ask an API; ``None`` where it gives no JSON."""

@@ -22,6 +22,7 @@ from scrapy_focus.core.types import Link, Outcome, Pick
 from scrapy_focus.engine.marks import FROM_API, MADE, PICK
 from scrapy_focus.engine.pages import can_be_read, text_of
 from scrapy_focus.web.mime import parse_mime
+from scrapy_focus.web.scripts import has_scripts
 from scrapy_focus.web.sniff import sniff
 
 if TYPE_CHECKING:
@@ -126,8 +127,8 @@ class Entry:
     __slots__ = (
         "also", "answers", "coming", "failure", "first", "found", "given", "holds_slot", "is_copy", "is_direct",
         "is_plain", "items", "known", "leads_to", "links", "noindex", "parsed_from", "pick", "quiet", "received",
-        "request", "response", "sent", "since", "slot", "spider_error", "stopped", "verdict", "visited", "waits",
-        "yielded",
+        "request", "response", "scripted", "sent", "since", "slot", "spider_error", "stopped", "verdict", "visited",
+        "waits", "yielded",
     )  # fmt: skip
 
     def __init__(self, pick: Pick, since: float) -> None:
@@ -152,9 +153,8 @@ class Entry:
         self.verdict = ""  # why it, or its last redirect, went no further
         self.links: list[Link] = []  # that are not with the policy yet
         self.found = 0  # links that it gave to the policy, or will
-        self.answers: Sequence[tuple[str, bytes]] | None = (
-            None  # JSON that its scripts fetched, where a browser answered
-        )
+        self.answers: Sequence[tuple[str, bytes]] | None = None  # JSON that its scripts fetched; None: no browser did
+        self.scripted: bool | None = None  # whether its page has scripts that no browser ran; None: nobody looked
         self.is_direct = True  # whether no plain copy of its page was fetched, where it is to be rendered
         self.is_plain = False  # whether no browser is asked, as it failed with the page
         self.is_copy: bool | None = None  # whether its page was seen under too many URLs; None: nobody looked
@@ -169,6 +169,18 @@ class Entry:
     def returned(self) -> bool:
         """Whether the downloader is done with it, so that a request that carries its id comes from the spider."""
         return self.response is not None or self.failure is not None
+
+    @property
+    def has_scripts(self) -> bool:
+        """Whether its page, which is there, has scripts that no browser has run, and whose data nothing else told.
+
+        Linear in the page, the first time.
+        """
+        if self.scripted is None:
+            response = self.response
+            is_page = isinstance(response, HtmlResponse) and not {"playwright", FROM_API} & {*response.flags}
+            self.scripted = response is not None and is_page and has_scripts(text_of(response))
+        return self.scripted
 
     def label(self) -> str:
         """Return how it ended, as counted in ``focus/outcome/...``."""

@@ -13,7 +13,7 @@ from scrapy.utils.request import RequestFingerprinter
 from scrapy.utils.response import get_base_url
 
 from scrapy_focus.core.types import Link, State
-from scrapy_focus.engine.marks import LINK, VISIT, WHY
+from scrapy_focus.engine.marks import GIVEN, LINK, MADE, RENDERED, VISIT, WHY
 from scrapy_focus.engine.pages import can_be_read
 from scrapy_focus.engine.requests import Unsendable
 from scrapy_focus.engine.slots import slot_name
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 _STEPS = 50  # links of a page that are looked at before a pause
 _LONGEST_NAME = 100  # of a callback
 _SAID = 1000  # characters of an anchor or context that a spider may say
+_OF_PAGE = (GIVEN, MADE, RENDERED, VISIT, WHY)  # keys of meta that say something of a page, and of no other
 _ODD = 0x9E3779B97F4A7C15  # spreads keys over 63 bits
 
 
@@ -147,8 +148,8 @@ class Links:
                 key = _salted(first, next(self._salt))
             self._coming.add(key)
         said = request.meta.pop(LINK, None) or {}
-        request.meta.pop(WHY, None)  # of the page on which it was found
-        request.meta.pop(VISIT, None)
+        for name in _OF_PAGE:  # on which it was found, where a spider copies the meta of that
+            request.meta.pop(name, None)
         slot = slot_name(self.crawler.engine.downloader.get_slot_key(request))
         kept = len(self.requests)
         try:

@@ -5,15 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from scrapy.http import HtmlResponse
-
 from scrapy_focus.core.printable import brief, printable_logger
-from scrapy_focus.core.types import State
 from scrapy_focus.engine.given import Given
-from scrapy_focus.engine.marks import FROM_API, GIVEN
-from scrapy_focus.engine.pages import text_of
+from scrapy_focus.engine.marks import GIVEN
 from scrapy_focus.web.apis.templates import template_of
-from scrapy_focus.web.scripts import has_scripts
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -21,7 +16,6 @@ if TYPE_CHECKING:
     from scrapy_focus.core.types import Outcome
     from scrapy_focus.engine.host import Host
     from scrapy_focus.engine.inflight import Entry
-    from scrapy_focus.engine.links import Links
     from scrapy_focus.engine.requests import Requests
 
 logger = printable_logger(__name__)
@@ -33,10 +27,16 @@ _TOLD = 5  # templates
 
 def begin_rendering(entry: Entry, request: Request) -> None:
     """A request is about to be handed out for a page that is to be rendered."""
-    entry.visited = True
     entry.is_direct = GIVEN not in request.meta
+    entry.visited = not entry.is_direct
     entry.given = Given.unpack(request.meta.pop(GIVEN, b""))
     request.meta["dont_cache"] = True  # or Scrapy's cache would answer with the plain page
+
+
+def take_back(entry: Entry, request: Request) -> None:
+    """A request waits again, as the object that it is, for a page that is to be rendered."""
+    if entry.given is not None and not entry.is_direct:
+        request.meta[GIVEN] = entry.given.pack()
 
 
 class Renderings:
@@ -46,19 +46,20 @@ class Renderings:
     ----------
     host
         The scheduler.
-    links, requests
-        How links are named, and how the requests of those that wait are kept.
+    requests
+        How the requests of links that wait are kept.
     """
 
-    def __init__(self, host: Host, links: Links, requests: Requests) -> None:
+    def __init__(self, host: Host, requests: Requests) -> None:
         self.host = host
-        self.links = links
         self.requests = requests
 
     def begin(self, entry: Entry, request: Request) -> None:
         """A request is about to be handed out for a pick."""
         if entry.pick.method == "GET" and _is_plain(request):
             entry.first = entry.first or request.copy()
+            for each in (entry.first, request):
+                each.meta.pop(GIVEN, None)  # of its last visit
             entry.given = Given()
 
     def concluded(self, entry: Entry, outcome: Outcome) -> Outcome:
@@ -68,24 +69,10 @@ class Renderings:
                 self.host.apis.rendered(entry, entry.answers)
             return outcome
         first, given = entry.first, entry.given
-        if first is None or given is None or not self._may_be_rendered(entry, outcome):
+        if first is None or given is None or outcome.pick.method != "GET" or outcome.error or not entry.has_scripts:
             return outcome
-        if self.links.key(first) != entry.pick.key:  # what the pick was for went on to another page
-            return outcome
-        if outcome.payload is not None:  # it waits for its next visit anyway
-            return outcome._replace(scripted=True)
         first.meta[GIVEN] = given.pack()
         return outcome._replace(scripted=True, payload=self.requests.pack(entry.pick.key, first))
-
-    def reported(self, entry: Entry) -> None:
-        """The crawl has the outcome of a pick: a request is forgotten that is not to be sent again."""
-        if entry.given is not None and self.host.knows([entry.pick.key]) == [State.FETCHED]:
-            self.requests.forget(entry.pick.key)
-
-    def _may_be_rendered(self, entry: Entry, outcome: Outcome) -> bool:
-        if outcome.pick.method != "GET" or outcome.error:
-            return False
-        return _has_scripts(entry)
 
 
 class Shells:
@@ -96,7 +83,7 @@ class Shells:
 
     def note(self, entry: Entry) -> None:
         """A pick comes back."""
-        if entry.found or entry.items or entry.known or entry.label() != "ok" or not _has_scripts(entry):
+        if entry.found or entry.items or entry.known or entry.label() != "ok" or not entry.has_scripts:
             return
         template = template_of(entry.pick.url)
         if template and (template in self.of or len(self.of) < _TEMPLATES):
@@ -108,14 +95,6 @@ class Shells:
         if kinds:
             named = ", ".join(f"{brief(template)} ({n:,} pages)" for template, n in kinds)
             logger.warning("These pages have scripts, and no links or items without a browser: %s", named)
-
-
-def _has_scripts(entry: Entry) -> bool:
-    """Whether the page of a pick has scripts that no browser has run."""
-    response = entry.response
-    if not isinstance(response, HtmlResponse) or "playwright" in response.flags or FROM_API in response.flags:
-        return False
-    return has_scripts(text_of(response))
 
 
 def _is_plain(request: Request) -> bool:

@@ -88,15 +88,10 @@ class Slots:
         return self._shut.get(slot, 0.0) > monotonic()
 
     def opens_in(self) -> float | None:
-        """Open the slots whose time is over; return in how many seconds the next one opens, ``None`` if none waits."""
-        if not (self._shut or self._rests):
-            return None
-        now = monotonic()
-        for closed in (self._shut, self._rests):
-            for slot in [slot for slot, until in closed.items() if until <= now]:
-                del closed[slot]
-                self._mark(slot)
-        return min((until - now for until in (*self._shut.values(), *self._rests.values())), default=None)
+        """Open the slots that were put off and whose time is over; return in how many seconds the next one opens,
+        ``None`` if none waits.
+        """
+        return self._open(self._shut)
 
     def changes_in(self) -> float | None:
         """Let slots take requests again whose time has come; return in how many seconds the next one will, ``None`` if
@@ -106,8 +101,7 @@ class Slots:
         for slot in [slot for slot, until in self._full.items() if until <= now]:
             self._mark(slot)
         times = [until - now for until in self._full.values()]
-        if (opens := self.opens_in()) is not None:
-            times.append(opens)
+        times += [opens for closed in (self._shut, self._rests) if (opens := self._open(closed)) is not None]
         return min(times, default=None)
 
     @property
@@ -124,6 +118,16 @@ class Slots:
         if (there := downloader.slots.get(slot)) is not None:
             there.delay = max(there.delay, delay)
         self._mark(slot)
+
+    def _open(self, closed: dict[str, float]) -> float | None:
+        """Open those of some slots whose time is over; return in how many seconds the next one opens."""
+        if not closed:
+            return None
+        now = monotonic()
+        for slot in [slot for slot, until in closed.items() if until <= now]:
+            del closed[slot]
+            self._mark(slot)
+        return min(closed.values()) - now if closed else None
 
     def _mark(self, slot: str) -> None:
         self._full.pop(slot, None)

@@ -168,7 +168,7 @@ def _results(report: Report) -> list[str]:
             f"{counted(found, report.noun)}{_FOUND.get(report.about, '')}{rate}."
         )
         said += _all_sent(notes, requests)
-    said += _best(report)
+    said += [*_rendered(notes), *_best(report)]
     said.append(ending(notes))
     for url, why in report.unread[:_UNREAD]:
         if printable(url, 300) not in said[-1]:
@@ -185,6 +185,26 @@ def _all_sent(notes: Notes, counted_here: int) -> list[str]:
     more = ["robots.txt"] if notes.runs and notes.runs[-1].get("robots") else []
     more += ["what was asked again after an interruption"] if len(notes.runs) > 1 else []
     return [f"It sent {counted(sent, 'request')} in all{', with ' if more else ''}{' and '.join(more)}."]
+
+
+def _rendered(notes: Notes) -> list[str]:
+    """Say what a browser did for the crawl, and what was read from APIs in its place."""
+    told = notes.state.get("rendered")
+    counts = told if isinstance(told, dict) else {}
+    pages, asked, stored, read, calls = (
+        int(number_of(counts.get(name)) or 0)
+        for name in ("browser/read", "browser/requests", "browser/stored", "api/pages", "api/requests")
+    )
+    refused = sum(int(number_of(n) or 0) for name, n in counts.items() if name.startswith("browser/refused/"))
+    said = []
+    if pages:
+        said.append(
+            f"A browser rendered {counted(pages, 'page')}, with {counted(asked, 'further request')}; {refused:,} were "
+            f"refused, and {stored:,} scripts and style sheets were there already."
+        )
+    if read:
+        said.append(f"Links of {counted(read, 'page')} were read from APIs instead, with {counted(calls, 'request')}.")
+    return said
 
 
 def _best(report: Report) -> list[str]:

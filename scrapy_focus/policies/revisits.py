@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, cast, get_args
 
 import numpy as np
@@ -143,7 +144,7 @@ class Revisits(Policy):
 
     def open(self, frontier: Frontier, rng: np.random.Generator, mission: Mission) -> None:
         self.new = _discovery(self.discovery)
-        self.new.open(frontier, rng, mission)
+        self.new.open(frontier, rng, replace(mission, renders=False))
         names = [f"pages that are visited within {wait / 3600:g} hours" for wait in _WAITS]
         names += ["pages that are visited later", "pages that are said to have changed"]
         self.known_arms = [self.new.reserve(name) for name in names]

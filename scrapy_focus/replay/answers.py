@@ -246,7 +246,7 @@ class Answers:
 
     def _outcome(self, flight: Flight, now: float) -> Outcome:
         pick, page, seconds = flight.pick, flight.final, now - flight.since
-        if flight.is_plain:
+        if flight.is_plain or (flight.is_rendering and self.render == "never"):
             pick = pick._replace(method="GET")
         payload = None if self._knows is None else _VISITED
         if page < 0:

@@ -41,6 +41,7 @@ _MOST = 1000  # hosts and extensions that are noted
 _LINKS = 1000  # of a page whose keys are noted
 _FINE = 50_000  # links that led somewhere, of which that is remembered
 _PARAMETERS = 200  # that do not matter, which are noted
+_OF_BROWSERS = ("browser/", "api/")  # begin the names of counts that say what was rendered
 
 
 class CrawlNotes:
@@ -160,6 +161,8 @@ class CrawlNotes:
             }  # fmt: skip
             if seen := types_seen(status.counts):
                 facts["seen"] = seen
+            if rendered := {name: n for name, n in status.counts.items() if name.startswith(_OF_BROWSERS)}:
+                facts["rendered"] = rendered
         if self._book is not None:
             self._book.state(facts)
 

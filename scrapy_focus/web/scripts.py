@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 
 _MOST = 1 << 19  # characters that are looked at
-_BEGIN = re.compile(r"<(?:!--|script(?=[\s/>])([^<>]*))", re.IGNORECASE)
+_BEGIN = re.compile(  # flags would make it three times as slow
+    r"<[!sS](?:(?<=!)--|(?<=[sS])[cC][rR][iI][pP][tT](?=[\s/>])([^<>]*))"
+)
 _END = re.compile(r"</script", re.IGNORECASE)
 _TYPE = re.compile(r"""(?<![\w-])(?:type|language)\s*=\s*["']?\s*([^"'\s<>;]*)""", re.IGNORECASE)
 _RUN = re.compile(r"(?:(?:text|application)/(?:x-)?)?(?:java|ecma|live|j)script[\d.]*\Z|module\Z", re.IGNORECASE)

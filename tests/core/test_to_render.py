@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from scrapy_focus import Crawl, Outcome, Placement, Policy, PolicyError, State, check_policy, memory_frontier
+from scrapy_focus import (
+    Crawl,
+    Outcome,
+    Placement,
+    Policy,
+    PolicyError,
+    State,
+    check_policy,
+    memory_frontier,
+)
 from scrapy_focus.jobs.job import Job
 from scrapy_focus.policies.orderings import BreadthFirst
 from tests.made import Renders, link, links
@@ -92,6 +101,23 @@ def test_what_waits_to_be_rendered_survives_a_kill(tmp_path: Path) -> None:
         assert isinstance(again.policy, Renders)
         assert again.policy.learned[1] == ("GET", "http://h/2", 3)
         again.close()
+
+
+class ComesBack(Renders):
+    """Has all pages fetched again, at once."""
+
+    def again(self, outcome: Outcome) -> Placement:
+        return Placement(0, 0.0)
+
+
+def test_a_page_that_waits_for_its_next_visit_is_not_rendered() -> None:
+    """It waits once, and nothing is lost by that: the policy is asked again after that visit."""
+    crawl = Crawl(ComesBack(), frontier=memory_frontier, seed=0)
+    crawl.add(links(1))
+    assert [fetch(crawl), fetch(crawl)] == [("GET", "http://h/1")] * 2
+    assert crawl.counts["link/render"] == 0
+    assert not any(crawl.counts[name] for name in crawl.counts if name.startswith("error/"))
+    crawl.frontier.check()
 
 
 class Odd(BreadthFirst):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from renderings import CSV, RENDERING, ROOT, SENT, Found, Oracle, Run, answer, crawl_web, go_on, link_to, wasted, world
-from scrapy_focus import Crawl, FilesGoal, Mission, Outcome, Placement, Policy, check_policy, memory_frontier
+from scrapy_focus import Crawl, FilesGoal, Mission, Outcome, Placement, Policy, Revisits, check_policy, memory_frontier
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.jobs.job import Job
 from scrapy_focus.learn.modelfile import read_model
@@ -168,6 +168,8 @@ def test_what_a_rendering_costs(unit: Any, cost: float) -> None:
         crawl.report(outcome._replace(received=65_536 if method == "RENDER" else 0, size=32_768), links)
         costs.append(float(policy.arms._records[pick.arm, 3]))
     assert costs == pytest.approx([0.01 if unit == "seconds" else 1, cost])
+    read = policy._cost(outcome._replace(requests=2, from_api=True, received=65_536, size=32_768))
+    assert read == (2 if unit == "requests" else cost), "no browser has worked for it"
 
 
 @pytest.mark.parametrize("cost", [-1.0, float("inf"), float("nan")])
@@ -218,27 +220,32 @@ def test_an_app_is_rendered_at_once_and_checked() -> None:
     plain = [path for method, path in run.picks if method == "GET" and path.startswith("/app/") and web.is_page(path)]
     assert 300 / 20 - 2 <= len(plain) <= 60
     rows = {row[0]: row[1:] for row in policy.rendered_templates().rows}
-    assert rows["scripted.example/app/#"] == (len(plain), 300, 300, 300, "direct")
-    assert rows["scripted.example/list/#"][1:] == (3, 0, 0, "closed")
+    assert rows["scripted.example/app/#"] == (len(plain), 300, 0, 300, 300, "direct")
+    assert rows["scripted.example/list/#"][1:] == (3, 0, 0, 0, "closed")
     assert policy.rendered_templates().columns == (
-        "template", "plain pages", "rendered", "paid", "links brought", "state",
+        "template", "plain pages", "rendered", "read from its API", "paid", "links brought", "state",
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("ends", ["links", "failure"])
+@pytest.mark.parametrize("ends", ["links", "failure", "no browser"])
 def test_pages_are_fetched_plainly_again(ends: str) -> None:
-    """Where a check finds links in the plain page, or a rendering fails, new links are no more rendered at once."""
+    """Where a check finds links in the plain page, or a rendering fails, or no browser was there for it, new links are
+    no more rendered at once. A plain page in the place of a rendering shows nothing of what that would bring.
+    """
     policy = BranchingBandit()
     crawl = Crawl(policy, frontier=memory_frontier, goal=FilesGoal(types=[CSV]), seed=0, strict=True)
     web = app(2000)
     crawl.add([link_to(each, 1) for each in web.plain("/")[:4]])
     go_on(crawl, web)
+    paid = policy.templates.seen["scripted.example/app/#"].paid
     crawl.add([link_to(each, 1) for each in web.plain("/")[4:40]])
     assert [pick.method for pick in (crawl.next() for _ in range(9)) if pick is not None].count("RENDER") >= 7
     for pick in list(crawl.picks.values()):
         outcome, links = answer(web, pick, "learn")
         if ends == "failure" and pick.method == "RENDER":
             outcome, links = outcome._replace(error="browser"), []
+        if ends == "no browser" and pick.method == "RENDER":
+            outcome = outcome._replace(pick=pick._replace(method="GET"))
         if ends == "links" and pick.method == "GET":
             links = [link_to(Found(f"{pick.url.removeprefix(ROOT)}.csv", "", FILE), 2)]
         crawl.report(outcome, links)
@@ -252,6 +259,30 @@ def test_pages_are_fetched_plainly_again(ends: str) -> None:
             crawl.report(outcome, links)
     places = policy.place([link_to(each, 1) for each in web.plain("/")[50:150]], None)
     assert {place.method for place in places if place is not None} == {"GET"}
+    assert (policy.templates.seen["scripted.example/app/#"].paid > paid) == (ends == "links")
+
+
+def test_what_was_not_fetched_is_not_given_up() -> None:
+    """Though its template is closed while it waits to be rendered at once: there is no plain page that could stand."""
+    policy, web = BranchingBandit(), app(2000)
+    crawl = Crawl(policy, frontier=memory_frontier, goal=FilesGoal(types=[CSV]), seed=0, strict=True)
+    crawl.add([link_to(each, 1) for each in web.plain("/")[:4]])
+    go_on(crawl, web)
+    crawl.add([link_to(each, 1) for each in web.plain("/")[4:40]])
+    waiting = len(crawl.frontier)
+    policy.templates.judge("scripted.example/app/#", is_idle=True)
+    policy._leave_closed()
+    assert len(crawl.frontier) == waiting > 30
+
+
+def test_a_page_that_is_a_target_itself_is_worth_fetching() -> None:
+    """Even without links: its template is not rendered at once, in place of it."""
+    policy, web = BranchingBandit(), app(40)
+    crawl = Crawl(policy, frontier=memory_frontier, goal=FilesGoal(types=["text/html"]), seed=0, strict=True)
+    crawl.add([link_to(each, 1) for each in web.plain("/")])
+    go_on(crawl, web)
+    assert policy.templates.seen["scripted.example/app/#"].plain == 40
+    assert policy.templates.seen["scripted.example/app/#"].shells == 0
 
 
 def test_what_waits_is_given_up_when_its_template_is_closed() -> None:
@@ -350,23 +381,33 @@ def learned(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_next_crawl_begins_with_what_is_known(learned: Path) -> None:
-    """Pages whose scripts change nothing are not rendered but to look again, and the app is rendered at once."""
+    """Pages whose scripts change nothing are not rendered but to look again, and the app is rendered at once: its first
+    pages too, but for one that is a check.
+    """
     web = world(72, 5)
     policy = BranchingBandit(learned=str(learned))
     run = crawl_web(web, policy, seed=6)
     needless, missed = wasted(web.site, run)
     assert (needless <= 1, missed) == (True, 0)
     plain = [path for method, path in run.picks if method == "GET" and web.site.kind_of(path) == "app"]
-    assert len(plain) < 20
+    assert len(plain) < 10
+    assert next(method for method, path in run.picks if web.site.kind_of(path) == "app") == "RENDER"
     assert run.files == web.site.n_targets
 
 
 def test_without_a_browser_it_begins_with_plain_pages(learned: Path) -> None:
-    """Nothing is to be rendered as long as no page came that a browser may be asked for."""
+    """Nothing is to be rendered where it is known that there is none."""
     policy = BranchingBandit(learned=str(learned))
     run = crawl_web(world(72, 5), policy, mode="never", seed=6)
     assert not run.rendered
     assert run.files == 176
+
+
+def test_a_policy_that_has_nothing_rendered_may_begin_with_it(learned: Path) -> None:
+    """It goes on with plain pages."""
+    policy = Revisits(discovery={"learned": str(learned)})
+    run = crawl_web(world(72, 5), policy, seed=6, most=150)
+    assert {method for method, _ in run.picks} == {"GET"}
 
 
 def test_a_file_has_templates_only_where_some_were_rendered(learned: Path, tmp_path: Path) -> None:

@@ -374,3 +374,31 @@ def test_parameters_that_cannot_be_are_errors(params: dict[str, Any], said: str)
     """With the name of the parameter."""
     with pytest.raises(ConfigError, match=said):
         Revisits(**params)
+
+
+def test_the_next_crawl_begins_with_what_was_learned(tmp_path: Path) -> None:
+    """Of the places of new links: those on known pages too, of which each counts for the place that it is in. The arms
+    of known pages are none of these.
+    """
+    site, clock = Hubs([2.0, 8.0], old=40), Clock()
+    first = Revisits(per_day=100.0)
+    follow(begun(first, clock), site, clock, until=3 * DAY, each=DAY / 100)
+    assert first._twins, "links appeared on known pages"
+    first.save(tmp_path / "learned.npz")
+    after = Revisits(per_day=100.0)
+    after.load(tmp_path / "learned.npz")
+    crawl = begun(after, clock)
+    expected: Counter[str] = Counter()
+    for name, (pulls, hits, *_) in zip(first.new._names, first.new.arms.known().records.tolist(), strict=True):
+        expected[name.removeprefix("new on a known page: ")] += hits * min(1, 5 / max(pulls, 1))
+    hits: Counter[str] = Counter()
+    for name, (_, n, *_) in zip(after.new._names, after.new.arms.known().records.tolist(), strict=True):
+        hits[name] += n
+    place = "html/body/main/ul/li/a"
+    assert hits[place] == pytest.approx(expected[place])
+    assert hits[place] > 5, "more than one arm can say"
+    assert {name for name, n in hits.items() if n} == {place}
+    fetched = follow(crawl, site, clock, until=clock.now + DAY, each=DAY / 100)
+    assert sum(key >= 1000 for _, key in fetched) > 8
+    after.save(tmp_path / "learned.npz")
+    Revisits().load(tmp_path / "learned.npz")

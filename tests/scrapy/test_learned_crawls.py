@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 sys.path.insert(0, str(Path(__file__).parents[2] / "example_project"))
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.engine.ending import ending_of
+from scrapy_focus.policies.revisits import Revisits
 from scrapy_focus.spiders.datasets import DatasetsSpider
 
 ADDON = pytest.mark.parametrize("addon", [False, True], ids=["scheduler", "addon"])
@@ -94,6 +95,17 @@ def test_a_job_goes_on_with_what_it_began_with(site: MockSite, tmp_path: Path) -
     assert second.scheduler.crawl.policy.steps == 120
     assert second.scheduler.crawl.policy.arms.known().records.sum() > known
     assert (tmp_path / "later.npz").stat().st_size > 500
+
+
+def test_a_crawl_that_comes_back_begins_with_what_another_learned(site: MockSite, tmp_path: Path) -> None:
+    """Its own pages that are known are no part of it."""
+    path = tmp_path / "learned.npz"
+    settings = {"FOCUS_POLICY": Revisits, "FOCUS_BUDGET_REQUESTS": 30, "FOCUS_LEARNED_TO": str(path)}
+    for begin in ({}, {"FOCUS_LEARNED_FROM": str(path)}):
+        result = crawl(Follower, {**settings, **begin}, seeds=[site.url("/page/0/60")])
+        assert result.errors == {}
+        assert result.reason == "focus_budget_requests"
+    assert result.policy.new.arms.known().records.sum() > 0
 
 
 class Wrecker(Follower):

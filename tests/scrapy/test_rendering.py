@@ -299,6 +299,21 @@ def test_pages_that_were_to_be_rendered_at_once_are_fetched_where_there_is_none(
     assert result.outcomes == {"ok": 2}
 
 
+class Noting(RenderAtOnce):
+    """Notes by which method pages came."""
+
+    def learn(self, outcome: Outcome) -> None:
+        self.came = [*getattr(self, "came", []), outcome.pick.method]
+
+
+@pytest.mark.parametrize("settings", [{}, {"FOCUS_RENDER": "never"}])
+def test_where_no_browser_may_be_asked_the_policy_is_told(site: MockSite, settings: dict[str, Any]) -> None:
+    """There is no add-on, or the user wants none: pages are fetched as they are, and that is what comes back."""
+    result = crawl(Follower, {"FOCUS_POLICY": Noting, **settings}, addon=bool(settings), seeds=[served(site)])
+    assert site.asked == [("GET", "/"), ("GET", "/ok?plain")]
+    assert result.policy.came == ["GET", "GET"]
+
+
 def test_one_that_hangs_is_given_up(site: MockSite, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its pages do not hold up the crawl for ever, and it is not closed for ever."""
     url = served(site)
@@ -375,6 +390,7 @@ def test_files_that_scripts_make_are_stored(site: MockSite, tmp_path: Path) -> N
     (item,) = result.items
     assert (item.url, item.mime, item.page) == (site.url("/#prices.csv"), "text/csv", site.url("/"))
     assert (tmp_path / "found" / item.path).read_text() == "a,b"
+    assert "A browser rendered 1 page, with" in (tmp_path / "found" / "index.html").read_text()
     assert result.stats["focus/reward"] == 1
 
 

@@ -142,13 +142,17 @@ class Keeper:
             return self._running
 
     async def _start(self) -> Running:
-        handler = load_object(HANDLER).from_crawler(self.crawler)
-        async with asyncio.timeout(_LONGEST):
-            await handler._maybe_launch_in_thread()  # as the signal of the engine's start would, which is long past
-        handler.config.target_closed_max_retries = 0  # who asked tries again, and each time counts
-        self.count("browser/started")
-        running = Running(handler)
+        running = Running(handler := load_object(HANDLER).from_crawler(self.crawler))
         self._all.add(running)
+        handler.config.target_closed_max_retries = 0  # who asked tries again, and each time counts
+        try:
+            async with asyncio.timeout(_LONGEST):
+                await handler._maybe_launch_in_thread()  # as the signal of the engine's start would, which is long past
+                await handler._maybe_future_from_coro(handler._maybe_launch_browser())  # else the first page would
+        except BaseException:
+            self._start_closing(running)
+            raise
+        self.count("browser/started")
         return running
 
     def _failed(self, browser: Running | None, why: str) -> None:

@@ -62,6 +62,16 @@ class Known(NamedTuple):
     columns: NDArray[np.intp]  # ... links of arms, shape (n,) ...
     counts: NDArray[np.float64]  # ... so many, shape (n,)
 
+    def only(self, arms: NDArray[np.intp]) -> Known:
+        """Return what is known of some of the arms, which have the numbers from 0 then, and of what they revealed of
+        each other.
+        """
+        numbers = np.full(len(self.kinds), -1, np.intp)
+        numbers[arms] = np.arange(len(arms))
+        rows, columns = numbers[self.rows], numbers[self.columns]
+        among = (rows >= 0) & (columns >= 0)
+        return Known(self.kinds[arms], self.records[arms], rows[among], columns[among], self.counts[among])
+
 
 class _Means(NamedTuple):
     """What is expected of a pull of each arm by its record, shapes (n_arms,)."""

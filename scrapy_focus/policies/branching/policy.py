@@ -213,11 +213,12 @@ class BranchingBandit(Policy):
         self._names: list[str] = []
         self._again = []
         self._reserved: list[int] = []
+        self._twin_of: dict[int, int] = {}  # by arm that is one: the arm of which
         self.templates = Templates()
         self._rendered: dict[str, int] = {}  # the arm of each template that is rendered
         self._template_of: dict[int, str] = {}  # and the other way round
         self._looking: dict[int, None] = {}  # arms of closed templates of which a rendering waits, or is in flight
-        self._has_browser = False  # whether a page came that a browser may be asked for
+        self._has_browser = False  # whether there seems to be one: a page came that it may be asked for, say
         self._last_new = 0  # links that the last page revealed
         self._totals = np.zeros((64, 2))  # by arm: pulls, rewards
         self._places = Places()
@@ -236,6 +237,7 @@ class BranchingBandit(Policy):
         self._expected = 1.0  # reward per cost of the best arm, when planned last
         if self.learned:
             self._recall(read_learned(self.learned))
+            self._has_browser = mission.renders and bool(self.templates.direct)  # there was one
         super().open(frontier, rng, mission)
 
     def place(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
@@ -349,12 +351,15 @@ class BranchingBandit(Policy):
 
     def rendered_templates(self) -> PolicyTable:
         """Return what is known of the templates of pages with scripts, those with most renderings first."""
+        seen = self.templates.seen.items()
         rows: list[tuple[str | float | int, ...]] = [
-            (template, known.plain, known.tried, known.paid, known.brought, self.templates.state(template))
-            for template, known in self.templates.seen.items()
-        ]
-        rows.sort(key=lambda row: row[2:0:-1], reverse=True)
-        columns = ("template", "plain pages", "rendered", "paid", "links brought", "state")
+            (
+                template, known.plain, known.tried - known.from_api, known.from_api, known.paid, known.brought,
+                self.templates.state(template),
+            )
+            for template, known in sorted(seen, key=lambda each: (each[1].tried, each[1].plain), reverse=True)
+        ]  # fmt: skip
+        columns = ("template", "plain pages", "rendered", "read from its API", "paid", "links brought", "state")
         return PolicyTable("Pages with scripts, by template", columns, rows)
 
     def expected_cost(self) -> float | None:
@@ -393,10 +398,13 @@ class BranchingBandit(Policy):
         for template, arm in self._rendered.items():
             clusters[arm] = len(paths)
             paths.append([_RENDERED + template])
+        for twin, arm in self._twin_of.items():
+            clusters[twin] = clusters[arm]
+        saved = np.array(sorted(clusters), np.intp)  # those that are reserved are nobody's next time
         target, lead = (np.flatnonzero(model.weights) for model in (self.is_target, self.leads))
         learned = Learned(
             theta=self.theta, unit=self.saves, paths=paths, extensions=self.kinds.seen,
-            clusters=np.array([clusters[arm] for arm in sorted(clusters)], np.intp), known=self.arms.known(),
+            clusters=np.array([clusters[arm] for arm in saved.tolist()], np.intp), known=self.arms.known().only(saved),
             templates=self.templates.seen,
             targets=(target, self.is_target.weights[target]), leads=(lead, self.leads.weights[lead]),
         )  # fmt: skip
@@ -443,8 +451,12 @@ class BranchingBandit(Policy):
         return arm
 
     def twin(self, arm: int, prefix: str) -> int:
-        """Return a new arm of the same kind as another one, with a record of its own."""
-        return self._new_arm(int(self.arms.kinds[arm]), prefix + self._names[arm])
+        """Return a new arm of the same kind as another one, with a record of its own; the next crawl begins with what
+        was learned of both.
+        """
+        twin = self._new_arm(int(self.arms.kinds[arm]), prefix + self._names[arm])
+        self._twin_of[twin] = arm
+        return twin
 
     def promise(self, waiting: NDArray[np.int64]) -> float:
         """Return the reward per cost that is expected of the best arm that is awake; 0 where none is.
@@ -516,11 +528,10 @@ class BranchingBandit(Policy):
 
     def _hold_back(self, awake: NDArray[np.bool_]) -> None:
         """Let arms of renderings sleep of which enough are in flight, as long as it is not known what these bring."""
-        flying = self.arms.flying
-        out = {template: float(flying[arm]) for template, arm in self._rendered.items() if flying[arm] > 0}
-        for template, arm in self._rendered.items() if out else ():
-            if awake[arm] and not self.templates.has_room(template, out):
-                awake[arm] = False
+        flying, arms = self.arms.flying, np.fromiter(self._rendered.values(), np.intp, len(self._rendered))
+        out = {self._template_of[arm]: float(flying[arm]) for arm in arms[flying[arms] > 0].tolist()}
+        for arm in arms[awake[arms]].tolist() if out else ():
+            awake[arm] = self.templates.has_room(self._template_of[arm], out)
 
     def _learn_rendering(self, outcome: Outcome, new: int) -> None:
         """Learn of templates from a page that was rendered, or that a rendering revealed; it has so many new links."""
@@ -538,8 +549,12 @@ class BranchingBandit(Policy):
         if not template:
             return
         self._looking.pop(pick.arm, None)
-        gained = new + (outcome.reward > 0) + (outcome.items > 0)
-        self.templates.rendered(template, gained, failed=bool(outcome.error))
+        if pick.method == "GET" and outcome.requests <= 1:  # no browser was asked
+            self._has_browser = False
+            return
+        is_shown = pick.method == "RENDER"  # else no browser was there for it, and its plain copy was fetched
+        gained = (new + (outcome.reward > 0) + (outcome.items > 0)) * is_shown
+        self.templates.rendered(template, gained, failed=bool(outcome.error) or not is_shown, from_api=outcome.from_api)
         if not gained:
             self._leave_closed()
 

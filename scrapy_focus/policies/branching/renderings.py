@@ -46,6 +46,7 @@ class Rendered(NamedTuple):
     since: int = 0  # plain pages since it was closed, or looked at again
     looks: int = 0  # times that it was looked at again
     at_once: int = 0  # new links that were to be rendered at once, or checked
+    from_api: int = 0  # renderings for which the API behind the page was asked, in place of a browser
 
     @property
     def is_shell(self) -> bool:
@@ -85,7 +86,7 @@ class Templates:
 
     Notes
     -----
-    *Memory*: eleven numbers for each of 4,096 templates, and the names of as many folders. The template that was looked
+    *Memory*: twelve numbers for each of 4,096 templates, and the names of as many folders. The template that was looked
     at longest ago is forgotten.
 
     Examples
@@ -143,9 +144,12 @@ class Templates:
             self._put_group(group, self._of_group(group).looked_at())
         return True
 
-    def rendered(self, template: str, new: int, *, failed: bool = False) -> None:
-        """A page was rendered, with so much that its plain page had not; one that failed makes no template direct."""
+    def rendered(self, template: str, new: int, *, failed: bool = False, from_api: bool = False) -> None:
+        """A page was rendered, or read from its API, with so much that its plain page had not; one that failed makes
+        no template direct.
+        """
         known = self._of(template).with_rendering(new)
+        known = known._replace(from_api=known.from_api + from_api)
         self._tried += 1
         self._paid += new > 0
         if group := _group_of(template):

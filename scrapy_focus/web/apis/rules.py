@@ -340,6 +340,20 @@ class ApiRules:
         plain
             Those that both have.
         """
+        wrong, missed = self.differences(page_url, predicted, seen, plain=plain)
+        if not wrong and not missed:
+            return True
+        self._withdraw(
+            f"{page_url} does not show {wrong[0]}" if wrong else f"{page_url} shows {missed[0]}, which no rule makes"
+        )
+        return False
+
+    def differences(
+        self, page_url: str, predicted: Sequence[str], seen: Sequence[str], *, plain: Sequence[str] = ()
+    ) -> tuple[list[str], list[str]]:
+        """Return which links that were predicted a rendered page does not show, and which that it shows were not;
+        parameters as for :meth:`check`.
+        """
         own = {spelled(page_url)}
         said, new = {spelled(url): url for url in predicted}, {spelled(url): url for url in seen}
         wrong = [url for key, url in said.items() if key not in own | new.keys() | {spelled(each) for each in plain}]
@@ -348,12 +362,7 @@ class ApiRules:
             for key, url in new.items()
             if key not in own | said.keys() and not self._is_numbered(url, page_url, range(1 << 31))
         ]
-        if not wrong and not missed:
-            return True
-        self._withdraw(
-            f"{page_url} does not show {wrong[0]}" if wrong else f"{page_url} shows {missed[0]}, which no rule makes"
-        )
-        return False
+        return wrong, missed
 
     def fail(self, page_url: str, url: str) -> None:
         """Something that :meth:`calls_of` said gave no answer: a header or a session may be missing."""

@@ -1,0 +1,162 @@
+"""A crawl that begins with what another one learned of renderings needs fewer, and finds as much."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from crawls import REACTOR, Crawled, crawl
+from scrapy import Request, Spider
+from scrapy.http import HtmlResponse
+
+from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.engine.apis import API_RULES
+from scrapy_focus.engine.browser import found
+from scrapy_focus.engine.keptrules import read_rules
+from scrapy_focus.learn.modelfile import add_text
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+    from pathlib import Path
+
+    from mocksite import MockSite
+    from scrapy.http import Response
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+pytest.importorskip("scrapy_playwright", reason="needs scrapy-playwright (pip install scrapy-focus[playwright])")
+pytestmark = [
+    pytest.mark.reactor,
+    pytest.mark.skipif(not REACTOR, reason="scrapy-playwright needs Twisted's reactor: see test_reactor.py"),
+    pytest.mark.skipif(CHROMIUM is None, reason="needs Debian's chromium (apt-get install chromium)"),
+    pytest.mark.timeout(600),
+]
+SETS = 14
+SHELL = "<html><body><ul></ul><script src='/app.js'></script></body></html>"
+APP = b"""fetch("/api" + location.pathname).then(answer => answer.json()).then(data => data.files.forEach(file =>
+    document.querySelector("ul").insertAdjacentHTML("beforeend",
+        `<li><a href="/ok?${data.id}-${file.name}">${file.name}</a></li>`)));"""
+CHANGED = APP.replace(b"/ok?", b"/ok?new-")
+
+
+class Finder(Spider):
+    """Follows all links of a site, and gives an item for each file of its app."""
+
+    name = "finder"
+
+    def __init__(self, url: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.url = url
+
+    async def start(self) -> AsyncIterator[Any]:
+        yield Request(self.url)
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        if "/ok?" in response.url:
+            yield {"url": response.url}
+        elif isinstance(response, HtmlResponse):
+            yield from response.follow_all(css="a")
+
+
+@pytest.fixture
+def app(site: MockSite) -> MockSite:
+    """A site of pages that are all the same shell over an API."""
+    site.pages["/"] = "".join(f'<a href="/set/{i}">{i}</a>' for i in range(1, SETS + 1))
+    site.answers["/app.js"] = lambda _: (200, {"Content-Type": "text/javascript"}, APP)
+    for i in range(1, SETS + 1):
+        site.pages[f"/set/{i}"] = SHELL
+        data = json.dumps({"id": i, "files": [{"name": f"a{i}"}, {"name": f"b{7 * i}"}]}).encode()
+        site.answers[f"/api/set/{i}"] = lambda _, data=data: (200, {"Content-Type": "application/json"}, data)  # type: ignore[misc]
+    return site
+
+
+@pytest.fixture
+def learned(app: MockSite, tmp_path: Path) -> Path:
+    """What a first crawl of it learned."""
+    path = tmp_path / "learned.npz"
+    first = visit(app, FOCUS_LEARNED_TO=str(path))
+    assert first.stats["focus/browser/read"] >= 2
+    assert sum(path.startswith("/set/") for path in app.paths) >= SETS, "each is fetched as it is"
+    return path
+
+
+def visit(app: MockSite, begin: Path | None = None, *, n: int = 2 * SETS, **settings: Any) -> Crawled:
+    """Crawl the site with one request at a time, and see that each file is found."""
+    app.log.clear()
+    if begin is not None:
+        settings["FOCUS_LEARNED_FROM"] = str(begin)
+    result = crawl(Finder, {"CONCURRENT_REQUESTS": 1, "FOCUS_SEED": 1, **settings}, addon=True, url=app.url("/"))
+    assert result.errors == {}
+    assert len(result.items) == n
+    assert len({item["url"] for item in result.items}) == n
+    return result
+
+
+def test_one_rendering_is_enough(app: MockSite, learned: Path) -> None:
+    """It shows that what the first crawl learned still holds; no page is fetched as it is, and none in vain."""
+    result = visit(app, learned)
+    assert result.stats["focus/browser/read"] == 1
+    assert result.stats["focus/api/pages"] == SETS - 1
+    assert app.paths.count("/") == 1
+    assert sum(path.startswith("/set/") for path in app.paths) == 1
+
+
+def test_rules_that_hold_no_more_are_forgotten(app: MockSite, learned: Path) -> None:
+    """Then pages are rendered until there are others, and nothing is asked for that the site does not show."""
+    app.answers["/app.js"] = lambda _: (200, {"Content-Type": "text/javascript"}, CHANGED)
+    result = visit(app, learned)
+    assert all("/ok?new-" in item["url"] for item in result.items)
+    assert not any(path.startswith("/ok?") and not path.startswith("/ok?new-") for path in app.paths)
+    assert 2 <= result.stats["focus/browser/read"] <= 6
+    assert result.logged("are not as an earlier crawl learned")
+
+
+def test_a_job_that_resumes_has_them(app: MockSite, learned: Path, tmp_path: Path) -> None:
+    """Proven or not; it does not look at the file of the other crawl again."""
+    settings = {"JOBDIR": str(tmp_path / "job"), "FOCUS_LEARNED_FROM": str(learned)}
+    visit(app, **settings, FOCUS_BUDGET_REQUESTS=1, n=0)
+    kept = json.loads((tmp_path / "job" / "focus" / API_RULES).read_text())
+    [template] = kept["unproven"]
+    learned.unlink()
+    result = visit(app, **settings)
+    assert result.stats["focus/browser/read"] == 1
+    assert not json.loads((tmp_path / "job" / "focus" / API_RULES).read_text())["unproven"]
+    assert template == app.url("/set/#").removeprefix("http://")
+
+
+def test_what_was_learned_outlives_a_crawl_without_a_browser(
+    app: MockSite, learned: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That fetches each page once, as it is, and hands on what it was given."""
+    with monkeypatch.context() as patch:
+        patch.setattr(found, "find_browser", lambda _: found.Found(reason="this is a test"))
+        visit(app, learned, n=0, FOCUS_LEARNED_TO=str(learned))
+    assert sorted(app.paths) == sorted(["/", *(f"/set/{i}" for i in range(1, SETS + 1))])
+    result = visit(app, learned)
+    assert result.stats["focus/browser/read"] == 1
+
+
+@pytest.mark.parametrize("mode", ["never", "always"])
+def test_what_the_user_says_is_done(app: MockSite, learned: Path, mode: str) -> None:
+    """No page is rendered, or each, whatever was learned."""
+    result = visit(app, learned, FOCUS_RENDER=mode, n=2 * SETS * (mode == "always"))
+    assert (app.paths.count("/app.js") > 0) == (mode == "always")
+    assert (result.stats.get("focus/browser/read", 0) >= SETS) == (mode == "always")
+
+
+def test_files_without_rules_are_read(app: MockSite, learned: Path) -> None:
+    """As those of earlier versions are; then what pages need a browser is known, and the rules are learned again."""
+    add_text(learned, "apis", "")
+    assert read_rules(str(learned)) is None
+    result = visit(app, learned)
+    assert 2 <= result.stats["focus/browser/read"] <= 5
+
+
+def test_damaged_rules_are_named(app: MockSite, learned: Path) -> None:
+    """And nothing is asked for."""
+    app.log.clear()
+    add_text(learned, "apis", "[]")
+    with pytest.raises(ConfigError, match=r"learned\.npz is damaged \(rules of APIs"):
+        crawl(Finder, {"FOCUS_LEARNED_FROM": str(learned)}, addon=True, url=app.url("/"))
+    assert not app.log
