@@ -420,3 +420,43 @@ def test_an_answer_that_repeats_itself_is_the_last() -> None:
     data = {"pages": 50, "rows": [{"id": 1}]}
     (second,) = rules.next_calls(Call(f"{HOST}/api?page=1", data))
     assert rules.next_calls(Call(second, data)) == []
+
+
+def numbered_list(says: Any, n: int, *, last: int = 100) -> tuple[str, list[Call], list[str]]:
+    """Return a page of a list with its answer, which says something of those behind it, and its links."""
+    data = {"results": [{"id": f"d{n * 100 + k}"} for k in range(5)], **says(n)}
+    links = [f"{HOST}/set/{row['id']}" for row in data["results"]] + [f"{HOST}/list/{n + 1}"] * (n < last)
+    return f"{HOST}/list/{n}", [Call(f"{HOST}/api/list?page={n}", data)], links
+
+
+@pytest.mark.parametrize("says", [lambda n: {"has_more": True}, lambda n: {"next": f"/api/list?page={n + 1}"}])
+def test_lists_are_read_no_further_than_renderings_have_shown_them(says: Any) -> None:
+    """Where no total says where a list ends, four pages are read before one is to be rendered; a total is believed."""
+    rules, counted = ApiRules(), ApiRules()
+    for n in (1, 2, 3):
+        rules.learn(*numbered_list(says, n))
+        counted.learn(*numbered_list(lambda n: {"pages": 100}, n))
+    assert rules.is_sure
+    assert counted.is_sure
+    assert [rules.is_far(f"{HOST}/list/{n}") for n in (4, 7, 8, 20)] == [False, False, True, True]
+    assert not counted.is_far(f"{HOST}/list/20")
+    rules.learn(*numbered_list(says, 8))
+    again = ApiRules.of_json(json.loads(json.dumps(rules.to_json())))
+    assert [again.is_far(f"{HOST}/list/{n}") for n in (12, 13)] == [False, True]
+    assert not rules.check(*_checked(rules, numbered_list(says, 12, last=12))), "the list ends, and the API goes on"
+
+
+def _checked(rules: ApiRules, page: tuple[str, list[Call], list[str]]) -> tuple[str, list[str], list[str]]:
+    url, calls, links = page
+    return url, [link for link, _ in rules.links_of(url, calls)], links
+
+
+@pytest.mark.parametrize("says", [lambda n: {"pages": n + 1}, lambda n: {"total": 5 * (n + 1)}])
+def test_a_total_that_grows_leads_to_no_page(says: Any) -> None:
+    """Where the API says that there is always one more, only renderings show which page comes next: there is no rule."""
+    rules = ApiRules()
+    for n in (1, 2, 3):
+        rules.learn(*numbered_list(says, n))
+    assert not rules.is_sure
+    assert "always one more" in rules.reason
+    assert not rules.predicts(f"{HOST}/list/4")

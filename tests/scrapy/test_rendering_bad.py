@@ -173,14 +173,14 @@ def test_pages_that_are_given_up_are_named(bad: BadSite, tmp_path: Any) -> None:
 def test_a_browser_that_is_killed_loses_no_page(site: Any) -> None:
     """Those that were with it wait again, and all others come."""
     url = app(site, 12)
-    api = site.answers["/api/set/5"]
+    api = site.answers["/api/set/2"]
 
     def kill_once(n: int) -> Any:
         if n == 1:
             send_browsers(signal.SIGKILL)
         return api(n)
 
-    site.answers["/api/set/5"] = kill_once
+    site.answers["/api/set/2"] = kill_once  # while nothing can be known of the API
     result = crawl(Follower, RENDER_ALL, addon=True, seeds=[url])
     assert len(files(site)) == 24
     assert result.reason == "finished"

@@ -213,11 +213,6 @@ def is_page(name: str) -> bool:
     return _PLAIN.sub("", name.lower()) in _PAGE
 
 
-def says_how_many(path: str) -> bool:
-    """Whether a value says how many pages or items there are, by its path in an answer."""
-    return "[]" not in path and _PLAIN.sub("", path.rpartition(".")[2].lower()) in (*_PAGES, *_TOTAL)
-
-
 def without_page(url: str) -> str:
     """Return a URL without the numbers of pages in its query."""
     query = "&".join(f"{name}={value}" for name, value in _query(url) if _PLAIN.sub("", name.lower()) not in _PAGE)

@@ -11,7 +11,6 @@ from itertools import combinations, islice, pairwise, product
 from typing import TYPE_CHECKING, Literal, NamedTuple
 from urllib.parse import urljoin
 
-from scrapy_focus.web.apis.paging import says_how_many
 from scrapy_focus.web.apis.templates import in_url, origin_of, spelled
 
 if TYPE_CHECKING:
@@ -277,8 +276,6 @@ def leaf_holes(rows: Mapping[tuple[int, str], Rows]) -> dict[str, list[Hole]]:
     """Return which leaves each value may come from, as it is spelled in URLs."""
     known: dict[str, list[Hole]] = {}
     for (family, path), column in rows.items():
-        if says_how_many(path):  # no link is made of that, though the number behind the page's may be the same
-            continue
         for value in column.distinct:
             if len(value) > _LONGEST:
                 continue

@@ -720,13 +720,13 @@ class ApiRules:
             return
         if self._failed >= _FAILURES:
             self.reason = f"{_FAILURES} pages were not as expected"
+        elif self._leads_on:
+            self.reason = "the API behind them says that there is always one more"
         elif bare:
             self.reason = f"{len(bare)} links are made of nothing that is known, such as {bare[0]}"
         elif not used or self._agreed < (_GUESSED if any(_is_guess(alike) for alike in used) else 1):
             self.reason = "too few pages agree"
             self._agreed = self._agreed if used else 0
-        elif self._leads_on:
-            self.reason = "the API behind them says that there is always one more"
         elif unknown:
             self.reason = "what pages ask for does not follow from their URLs"
         else:
