@@ -103,6 +103,7 @@ class Guard:
         if not isinstance(visit, Visit):
             return None
         take_off(visit)
+        visit.is_over = True
         if request.meta.pop(RENDERED, False):
             for name in [name for name in request.meta if name.startswith("playwright")]:
                 del request.meta[name]
@@ -137,7 +138,7 @@ class Guard:
 
     def _has_frame(self, visit: Visit, frame: Hashable) -> None:
         """A page has one more frame."""
-        if frame not in visit.frames and len(visit.frames) < _FRAMES:
+        if not visit.is_over and frame not in visit.frames and len(visit.frames) < _FRAMES:
             visit.frames.add(frame)
             self._within[frame] = visit
 

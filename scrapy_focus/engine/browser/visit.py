@@ -104,6 +104,7 @@ class Visit:
         self.own_goto: Any = None  # how it is gone to, likewise
         self.frames: set[Hashable] = set()
         self.is_paid = True  # the page itself is counted before scrapy-playwright has it
+        self.is_over = False  # whether it was given back: nobody asks for it any more
         self.is_weighed = False  # whether the bytes of the page itself are counted
         self.documents: set[str] = set()  # URLs of documents that its main frame wanted besides
         self.moves = 0  # how often scripts led elsewhere
