@@ -422,3 +422,14 @@ def test_data_in_the_page_is_read_without_a_browser(bad: BadSite) -> None:
     assert len([path for path in bad.paths if path.startswith("/bad/set")]) <= 15 + 2 + 1
     assert result.stats["focus/requests"] == len(bad.log)
     assert result.errors == {}
+
+
+def test_files_without_an_extension_are_taken_once(bad: BadSite) -> None:
+    """Where every page is rendered, a browser takes what turns out to be a file, unless that is large."""
+    headers = {"Content-Type": "text/csv", "Content-Disposition": "attachment; filename=a.csv"}
+    bad.answers["/export"] = lambda _: (200, headers, b"a,b")
+    bad.pages["/"] = "<a href='/export'>x</a><a href='/endless?type=text/csv&name=b'>y</a>"
+    result = crawl(Links, {**RENDER_ALL, "FOCUS_RENDER": "always"}, addon=True, seeds=[bad.url("/")])
+    assert bad.paths.count("/export") == 1
+    assert result.outcomes == {"ok": 2, "too_large": 1}
+    assert all(n < MOST for n in bad.streamed.values())

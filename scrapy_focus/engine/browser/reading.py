@@ -76,7 +76,7 @@ async def read(page: Page, visit: Visit) -> None:
         If the page does not answer any more, or was left by its scripts for where it must not go.
     """
     limits = visit.limits
-    if limits is None:
+    if limits is None or visit.is_file:
         return
     if visit.refused:
         raise PageHangs(f"{visit.request.url} leads on and on, or where it must not ({visit.refused}); it is left")
@@ -295,6 +295,8 @@ class _Reading:
                 return await self._leave()
             except TimeoutError:
                 await self._break()
+            except PageHangs:
+                raise
             except Exception:  # its scripts went elsewhere meanwhile
                 if self.page.is_closed():
                     raise

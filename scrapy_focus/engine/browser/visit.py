@@ -118,6 +118,7 @@ class Visit:
         self.windows = 0  # that it opened
         self.is_direct = False  # whether no plain copy of the page was read
         self.document: Response | None = None  # of the page, as it came, until somebody has looked at it
+        self.is_file = False  # whether it is no page at all, and the browser takes it
         self.announced = -1  # bytes of its document, by the headers; -1: they do not tell
         # of a page that is read
         self.is_acted_on = False  # from now on it stays where it is, and asks for nothing but by GET
@@ -166,6 +167,7 @@ class Visit:
             return
         is_itself = page.url in ("", "about:blank")
         if is_itself and self.limits is not None and 0 <= self.announced <= self.limits.page_bytes:
+            self.is_file = True
             return
         self.refuse(page, download)
         if not is_itself and download.url.startswith(("http:", "https:")) and len(self.left_for) < PLACES:
