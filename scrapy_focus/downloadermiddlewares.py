@@ -41,7 +41,7 @@ from scrapy_focus.engine.inflight import (
     RedirectSeen,
     TooLarge,
 )
-from scrapy_focus.engine.marks import MADE, PICK, RENDERED
+from scrapy_focus.engine.marks import FROM_API, MADE, PICK, RENDERED
 from scrapy_focus.engine.resolve import addresses_of
 from scrapy_focus.web.addresses import literal, network_of
 from scrapy_focus.web.mime import parse_mime
@@ -290,12 +290,16 @@ class RenderMiddleware(_FocusMiddleware):
     def process_response(self, request: Request, response: Response) -> Response:
         _take_off(request)
         host = self.host
-        if host is None or host.apis is None or (entry := self.entry(request)) is None or entry.pick.method != "GET":
+        if host is None or host.apis is None or (entry := self.entry(request)) is None or FROM_API in response.flags:
+            return response
+        if entry.answers is not None:
+            return host.guard("api", response, host.apis.told, response, entry.answers)
+        if entry.pick.method != "GET":
             return response
         answer: Response = host.guard("api", response, host.apis.following, request, response)
         if answer is response and "playwright" not in request.meta:
-            return host.guard("api", response, host.apis.beside, response)
-        return answer
+            answer = host.guard("api", response, host.apis.beside, response)
+        return host.guard("api", response, host.apis.told, response) if answer is response else answer
 
     async def _from_api(self, request: Request, entry: Entry) -> Response | None:
         """Return a page that was read from the API behind it, where renderings have taught how."""

@@ -27,9 +27,10 @@ from scrapy_focus.engine.inflight import BudgetExhausted
 from scrapy_focus.engine.keptrules import TEMPLATES, Kept
 from scrapy_focus.engine.marks import FROM_API
 from scrapy_focus.engine.pages import can_be_read, text_of
-from scrapy_focus.web.apis.answers import Call, Unreadable, data_in_page, read_json
+from scrapy_focus.web.apis.answers import Call, Unreadable, data_in_page, links_in, read_json
 from scrapy_focus.web.apis.rules import ApiRules
 from scrapy_focus.web.apis.templates import spelled, template_of
+from scrapy_focus.web.mime import BLOCKED_EXTENSIONS, extension
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -47,6 +48,8 @@ API_RULES = "apis.json"
 _SAMPLE = 20  # pages of a template of which one is rendered still
 _TRIES = 3  # renderings that show more than was predicted, after which the rules of an earlier crawl are forgotten
 _CALLS = 8  # of a page
+_TOLD = 500  # links of a page that stand in its JSON alone
+_CARRIES = (b"application/json", b"__NEXT_DATA__")  # stands in pages that carry JSON, nearly always
 _MARK = "focus-api="  # begins the fragment of a URL that is the next answer for a page
 _OK = 200
 _ENDS = (re.compile(r"</body\b", re.IGNORECASE), re.compile(r"</html\b", re.IGNORECASE))  # of what is read of a page
@@ -142,13 +145,39 @@ class Apis:
         if data is None or not rules.is_decided(url, calls) or self.rules_for(url) is None:
             return response
         self.count("api/pages", 1)
-        lists = "".join(_lists(rules.links_of(url, calls)))
-        text = text_of(response)
-        ends = [end.start() for pattern in _ENDS for end in [*pattern.finditer(text)][-1:]]
-        at = min(ends, default=len(text))
-        text = text[:at] + lists + text[at:]
-        body = text.encode(response.encoding, "xmlcharrefreplace")
-        return response.replace(body=body, flags=[*response.flags, FROM_API])
+        return _with_links(response, rules.links_of(url, calls)).replace(flags=[*response.flags, FROM_API])
+
+    def told(self, response: Response, answers: Sequence[tuple[str, bytes]] = ()) -> Response:
+        """Return a page with the URLs that stand in its JSON and nowhere else: the place of each is its path there.
+
+        Parameters
+        ----------
+        response
+            A page, plain or rendered. What it carries for its scripts is read, too.
+        answers
+            URL and body of what its scripts fetched.
+        """
+        if not isinstance(response, HtmlResponse) or response.status != _OK or not can_be_read(response):
+            return response
+        if not answers and not any(mark in response.body for mark in _CARRIES):  # long texts are found fast
+            return response
+        calls = [Call(where, data) for where, body in answers if (data := self._json(body)) is not None]
+        asked = {template_of(call.url) for call in calls}  # scripts know how to ask for more of these, and rules do
+        if (carried := _data_of_page(response)) is not None:
+            calls.append(Call(response.url, carried))
+        if not calls:
+            return response
+        had = {spelled(url) for url in [response.url, *_links_of(response, set())]}
+        links: dict[str, tuple[str, str]] = {}
+        for url, place in (link for call in calls for link in links_in(call.data, call.url)):
+            is_new = spelled(url) not in had and spelled(url) not in links
+            if is_new and extension(url) not in BLOCKED_EXTENSIONS and template_of(url) not in asked:
+                links[spelled(url)] = (url, place)
+        if not links:
+            return response
+        shown = [*links.values()][:_TOLD]
+        self.count("api/told", len(shown))
+        return _with_links(response, shown)
 
     # What the scheduler tells
 
@@ -319,6 +348,15 @@ def _links_of(response: HtmlResponse, besides: set[str]) -> list[str]:
         with suppress(ValueError):
             found.append(urljoin(base, href.strip()))
     return [url for url in found if url not in besides]
+
+
+def _with_links(response: HtmlResponse, links: Iterable[tuple[str, str]]) -> HtmlResponse:
+    """Return a page with links added at its end."""
+    text = text_of(response)
+    ends = [end.start() for pattern in _ENDS for end in [*pattern.finditer(text)][-1:]]
+    at = min(ends, default=len(text))
+    text = text[:at] + "".join(_lists(links)) + text[at:]
+    return response.replace(body=text.encode(response.encoding, "xmlcharrefreplace"))
 
 
 def _lists(links: Iterable[tuple[str, str]]) -> list[str]:

@@ -38,6 +38,7 @@ class HandmadeBrowser:
     starts: ClassVar[bool] = True
     closed: ClassVar[list[HandmadeBrowser]] = []
     files: ClassVar[tuple[MadeFile, ...]] = ()
+    answers: ClassVar[tuple[tuple[str, bytes], ...]] = ()
     out: ClassVar[int] = 0
     most: ClassVar[int] = 0
 
@@ -77,6 +78,7 @@ class HandmadeBrowser:
         visit.requests += 1
         visit.is_short = self.cuts(request.url)
         visit.files.extend(self.files)
+        visit.answers.extend(self.answers)
         self.shown += 1
         return response.replace(body=_SHOWN.sub(rb"\1", response.body), flags=["playwright"])
 
