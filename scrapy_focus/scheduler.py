@@ -271,7 +271,7 @@ class FocusScheduler(BaseScheduler):
             return None
         logger.info("Pages with scripts are rendered where that pays, by %s", browser.what)
         self.apis = self._make_apis()
-        self.when_closing.append(self.apis.save)
+        self.when_closing += [self.apis.save, self.apis.say]
         return Renderings(self, self.requests)
 
     @property

@@ -48,6 +48,7 @@ API_RULES = "apis.json"
 _SAMPLE = 20  # pages of a template of which one is rendered still
 _TRIES = 3  # renderings that show more than was predicted, after which the rules of an earlier crawl are forgotten
 _CALLS = 8  # of a page
+_SAID = 10  # templates that the log names at the end
 _TOLD = 500  # links of a page that stand in its JSON alone
 _CARRIES = (b"application/json", b"__NEXT_DATA__")  # stands in pages that carry JSON, nearly always
 _MARK = "focus-api="  # begins the fragment of a URL that is the next answer for a page
@@ -74,7 +75,10 @@ class Apis:
         self.rules: OrderedDict[str, ApiRules] = OrderedDict()
         self._with_items: set[str] = set()  # templates whose renderings gave items
         self._unproven: dict[str, int] = {}  # templates whose rules are of an earlier crawl: pages that showed more
-        self._read: Counter[str] = Counter()  # pages of a template that were read
+        self._wanted: Counter[str] = Counter()  # pages of a template that were to be read, if they can be
+        self._read: Counter[str] = Counter()  # pages of it that were read ...
+        self._by: dict[str, str] = {}  # ... and the pattern of the URL that was asked for the last of them
+        self._shown: Counter[str] = Counter()  # pages of it that a browser showed
         if learned is not None:
             self._begin(learned._replace(unproven=dict.fromkeys(learned.rules, 0)))
             self.save()  # or a run that is killed would leave none to the next
@@ -90,8 +94,8 @@ class Apis:
             return None
         if not rules.predicts(url) or rules.is_far(url):
             return None
-        self._read[template] += 1
-        return None if self._read[template] % _SAMPLE == 0 else rules
+        self._wanted[template] += 1
+        return None if self._wanted[template] % _SAMPLE == 0 else rules
 
     async def read(
         self, rules: ApiRules, request: Request, ask: Callable[[Request], Awaitable[Response]]
@@ -117,7 +121,7 @@ class Apis:
             calls.append(call)
         if not rules.is_decided(request.url, calls):
             return None
-        self.count("api/pages", 1)
+        self._note(rules, calls)
         return self._page(rules, request, request.url, calls)
 
     def following(self, request: Request, response: Response) -> Response:
@@ -129,8 +133,9 @@ class Apis:
         rules, data = self.rules.get(template_of(page_url)), self._data(response)
         if rules is None or not rules.is_sure or data is None or response.status != _OK:
             return response
-        self.count("api/pages", 1)
-        return self._page(rules, request, page_url, [Call(request.url.partition("#")[0], data)])
+        calls = [Call(request.url.partition("#")[0], data)]
+        self._note(rules, calls)
+        return self._page(rules, request, page_url, calls)
 
     def beside(self, response: Response) -> Response:
         """Return a plain page with the links that a rendering would show, where it carries what these are made of."""
@@ -144,7 +149,7 @@ class Apis:
         calls = [Call(url, data)]
         if data is None or not rules.is_decided(url, calls) or self.rules_for(url) is None:
             return response
-        self.count("api/pages", 1)
+        self._note(rules, [])
         return _with_links(response, rules.links_of(url, calls)).replace(flags=[*response.flags, FROM_API])
 
     def told(self, response: Response, answers: Sequence[tuple[str, bytes]] = ()) -> Response:
@@ -190,6 +195,7 @@ class Apis:
         template = template_of(url)
         if not template:
             return
+        self._shown[template] += 1
         if entry.items:
             self._with_items.add(template)
         rules = self.rules.setdefault(template, ApiRules())
@@ -239,13 +245,32 @@ class Apis:
     def tables(self) -> list[PolicyTable]:
         """Return a table of the APIs in use, those first behind which most pages were."""
         rows: list[tuple[str | float | int, ...]] = [
-            (template, self._read[template], rules.pages, rules.withdrawn, rules.reason or "in use")
+            (
+                template, self._read[template], self._by.get(template, ""), self._shown[template], rules.withdrawn,
+                rules.reason or "in use",
+            )
             for template, rules in self.rules.items()
             if rules.is_sure or self._read[template]
-        ]
+        ]  # fmt: skip
         rows.sort(key=lambda row: row[1], reverse=True)
-        columns = ("template", "pages read", "renderings seen", "times withdrawn", "state")
+        columns = ("template", "pages read", "from", "rendered", "times withdrawn", "state")
         return [PolicyTable("Pages read from the API behind them", columns, rows)] if rows else []
+
+    def say(self) -> None:
+        """Tell in the log which pages were rendered, and which were read in place of that, by template."""
+        of_all = self._shown + self._read
+        for template, _ in of_all.most_common(_SAID):
+            by = f" by {brief(self._by[template])}" if self._by.get(template) else " from the pages themselves"
+            read = f", {self._read[template]:,} read{by}" if self._read[template] else ""
+            logger.info("Pages like %s: %s rendered%s", brief(template), f"{self._shown[template]:,}", read)
+        if len(of_all) > _SAID:
+            logger.info("Pages of %s more templates were rendered", f"{len(of_all) - _SAID:,}")
+
+    def _note(self, rules: ApiRules, calls: Sequence[Call]) -> None:
+        """Count a page that was read from these answers; none: from what the plain page carries."""
+        self.count("api/pages", 1)
+        self._read[rules.template] += 1
+        self._by[rules.template] = template_of(calls[0].url) if calls else ""
 
     def save(self) -> None:
         """Write the rules down, if there is a file."""

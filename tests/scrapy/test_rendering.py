@@ -353,15 +353,19 @@ def test_a_page_owes_the_delays_of_what_it_asked_for(site: MockSite) -> None:
     assert first - at["/list.json"] >= 1.0, "two delays for two requests"
 
 
-def test_pages_are_read_from_the_api_behind_them(site: MockSite) -> None:
+def test_pages_are_read_from_the_api_behind_them(site: MockSite, caplog: pytest.LogCaptureFixture) -> None:
     """Once some were rendered: the browser is asked no more than a few times, and nothing is asked for that is not."""
+    caplog.set_level("INFO")
     result = crawl(Follower, {**RENDER_ALL, "CONCURRENT_REQUESTS": 1}, addon=True, seeds=[app(site, 12)])
     wanted = sorted(f"/ok?{i}-{name}" for i in range(1, 13) for name in (f"a{i}", f"b{7 * i}"))
     assert files(site) == wanted
     table = result.scheduler.tables()[-1]
     assert table.title == "Pages read from the API behind them"
     assert [(row[0], row[-1]) for row in table.rows] == [(site.url("/set/#").removeprefix("http://"), "in use")]
-    assert result.stats["focus/api/pages"] >= 6
+    shown, read = result.stats["focus/browser/read"], result.stats["focus/api/pages"]
+    assert read >= 6
+    host = site.url("").removeprefix("http://").rstrip("/")
+    assert f"Pages like '{host}/set/#': {shown} rendered, {read} read by '{host}/api/set/#'" in caplog.messages
     assert result.stats["focus/browser/read"] <= 6
     assert result.stats["focus/requests"] == len(site.log)
     assert result.outcomes == {"ok": 1 + 12 * 2 + 24}
