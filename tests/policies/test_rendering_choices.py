@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,8 @@ from tests.policies.test_learned import changed
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from scrapy_focus.core.types import Pick
 
 LIST, FILE, MENU = "html/body/main/ul.items/li/a", "html/body/main/ul.files/li/a", "html/body/nav/a"
 
@@ -283,6 +286,38 @@ def test_a_page_that_is_a_target_itself_is_worth_fetching() -> None:
     go_on(crawl, web)
     assert policy.templates.seen["scripted.example/app/#"].plain == 40
     assert policy.templates.seen["scripted.example/app/#"].shells == 0
+
+
+def test_renderings_are_not_judged_before_what_they_lead_to_came_back() -> None:
+    """Lists show datasets, whose files are behind scripts, too. While the first of their renderings are in flight, more
+    than fifty plain datasets bring nothing: the lists are not left for that, and all files are found.
+    """
+    lists = [f"/list/{number}" for number in range(8)]
+    datasets = {path: [f"/app{path}/{number}" for number in range(12)] for path in lists}
+    following = dict(itertools.pairwise(lists))
+    shown = {
+        path: [*listed(datasets[path]), *listed([following[path]] if path in following else [], MENU)] for path in lists
+    }
+    files = {dataset: listed([f"{dataset}.csv"], FILE) for path in lists for dataset in datasets[path]}
+    web = Pages({"/": [*listed([lists[0]], MENU), *listed(["/1.csv", "/2.csv"], FILE)]}, shown | files)
+    policy, found = BranchingBandit(), 0
+    late: list[Pick] = []
+    crawl = Crawl(policy, frontier=memory_frontier, goal=FilesGoal(types=[CSV]), seed=0, strict=True)
+    crawl.add([link_to(Found("/", "", ""), 0)])
+    plain = 0
+    while True:
+        pick = crawl.next()
+        if pick is not None and pick.method == "RENDER" and "/app/" in pick.url and plain < 60:
+            late.append(pick)
+            continue
+        if pick is None and late:
+            pick, plain = late.pop(0), 60
+        if pick is None:
+            break
+        plain += pick.method == "GET" and "/app/" in pick.url and web.is_page(pick.url)
+        found += not web.is_page(pick.url)
+        crawl.report(*answer(web, pick, "learn"))
+    assert found == 2 + 8 * 12
 
 
 def test_what_waits_is_given_up_when_its_template_is_closed() -> None:

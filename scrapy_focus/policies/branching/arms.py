@@ -366,10 +366,15 @@ class BranchingArms:
         if self.names_readers:
             self._drawn[1, arms] = np.minimum(self._drawn[1, arms], 1.0)
 
-    def lead_to_hits(self) -> NDArray[np.bool_]:
-        """Return of which arms a pull ever was a hit, or of an arm that they revealed, and so on, shape (n_arms,)."""
+    def lead_to_hits(self, hopeful: NDArray[np.bool_] | None = None) -> NDArray[np.bool_]:
+        """Return of which arms a pull ever was a hit, or of an arm that they revealed, and so on, shape (n_arms,).
+
+        ``hopeful``, shape (n_arms,): arms that may have hits, for all that is known.
+        """
         rows, columns = self._rows[: self._n_entries], self._columns[: self._n_entries]
         lead = self._records[: self.n_arms, 1] > 0
+        if hopeful is not None:
+            lead |= hopeful
         while len(more := rows[lead[columns] & ~lead[rows]]):
             lead[more] = True
         return lead

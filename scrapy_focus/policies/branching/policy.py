@@ -30,7 +30,7 @@ from scrapy_focus.policies.branching.extensions import LinkKinds
 from scrapy_focus.policies.branching.features import BYTES, WIDTH, LinkHasher
 from scrapy_focus.policies.branching.layout import AGAIN, Places
 from scrapy_focus.policies.branching.links import LinkScores
-from scrapy_focus.policies.branching.renderings import Rendered, Templates
+from scrapy_focus.policies.branching.renderings import TRIES, Rendered, Templates
 from scrapy_focus.policies.branching.saved import LEARNED, Learned, read_learned, write_learned
 
 if TYPE_CHECKING:
@@ -541,7 +541,7 @@ class BranchingBandit(Policy):
         pick = outcome.pick
         found_by = self._template_of.get(pick.origin)
         if found_by is not None and self.templates.came(found_by) and self._n_finds:
-            is_idle = not self.arms.lead_to_hits()[pick.origin]
+            is_idle = not self.arms.lead_to_hits(self._hardly_pulled())[pick.origin]
             self.templates.judge(found_by, is_idle=is_idle)
             if is_idle:
                 self._leave_closed()
@@ -558,6 +558,13 @@ class BranchingBandit(Policy):
         self.templates.rendered(template, gained, failed=bool(outcome.error) or not is_shown, from_api=outcome.from_api)
         if not gained:
             self._leave_closed()
+
+    def _hardly_pulled(self) -> NDArray[np.bool_]:
+        """Return which arms have links that wait or are in flight, and too few that came back, shape (n_arms,)."""
+        there = self.arms.flying > 0
+        waiting = self.frontier.waiting[: len(there)]
+        there[: len(waiting)] |= waiting > 0
+        return there & (self.arms.pulls < TRIES)
 
     def _leave_closed(self) -> None:
         """Give up what waits to be rendered of templates that are closed: it was fetched, and the plain pages stand."""
