@@ -2,9 +2,9 @@
 
 Measured: files of the synthetic scripted site that a crawl got, by the log of its server; the requests and bytes there;
 the CPU of the crawling process, of the driver of the browser and of all processes of the browser, sampled every tenth
-of a second; pages that a browser fetched, and of these such whose scripts bring nothing. *told*: the default policy, told
-which templates need a browser. *learned*: the default policy, without the APIs behind pages. *with APIs*: as it is. Eight
-requests at once, no delay, FOCUS_RENDER_COST as it is. Not measured: other sites, blobs, and time. It needs
+of a second; pages that a browser fetched, and of these such whose scripts bring nothing. *told*: the default policy,
+told which templates need a browser. *learned*: the default policy, without the APIs behind pages. *with APIs*: as it
+is. Eight requests at once, no delay, FOCUS_RENDER_COST as it is. Not measured: other sites, blobs, and time. It needs
 scrapy-playwright, a Chromium and Linux. ``--curves`` needs Matplotlib, and draws files over requests, bytes and CPU. ::
 
     python benchmarks/browsers.py --mix 5 30 80 --seeds 5 --output browsers.jsonl
@@ -135,7 +135,9 @@ def run(mode: str, mix: int, seed: int, log: str = "") -> dict[str, Any]:
         "counted_bytes": stats.get("focus/bytes"), "cpu": round(sum(used.values()), 2),
         "rendered": stats.get("focus/browser/read", 0), "from_api": stats.get("focus/api/pages", 0),
         "curve": curve,
-        "stats": {name: value for name, value in stats.items() if "browser" in name or "api" in name or "error" in name},
+        "stats": {
+            name: value for name, value in stats.items() if "browser" in name or "api" in name or "error" in name
+        },
     }  # fmt: skip
 
 

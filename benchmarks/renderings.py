@@ -3,9 +3,10 @@
 Measured: crawls of the synthetic scripted site in which a GET brings the links of the HTML and a rendering those that
 scripts make, as the plan of the site says. The policy, the crawl and the frontier are those of a live crawl. *Work* is
 what it costs the machine, in plain pages, of which a rendering counts for 120 (100 to 150 were measured); a rendering
-sends 3 requests. Areas are under the curve of the files found over the requests that the policy needs that is told which
-templates need a browser, and which of them need no plain page before. A file that scripts make (``blob:``) is an item of its
-page; with ``--no-blobs`` it is nothing. Not measured: time, a browser, JSON behind pages, pages that a browser loses. ::
+sends 3 requests. Areas are under the curve of the files found over the requests that the policy needs that is told
+which templates need a browser, and which of them need no plain page before. A file that scripts make (``blob:``) is an
+item of its page; with ``--no-blobs`` it is nothing. Not measured: time, a browser, JSON behind pages, pages that a
+browser loses. ::
 
     python benchmarks/renderings.py
     python benchmarks/renderings.py --mix 72 --seed 5 6 7 8 9 --in-flight 16

@@ -156,7 +156,8 @@
           continue;
         }
         const at = address(here);
-        if (at !== null && !links.has(at)) links.set(at, {path: pathOf(link, plain.body), text: link.textContent.trim().slice(0, 200)});
+        if (at === null || links.has(at)) continue;
+        links.set(at, {path: pathOf(link, plain.body), text: link.textContent.trim().slice(0, 200)});
       }
     },
 
