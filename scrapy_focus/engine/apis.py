@@ -140,7 +140,7 @@ class Apis:
     def beside(self, response: Response) -> Response:
         """Return a plain page with the links that a rendering would show, where it carries what these are made of."""
         url = response.url
-        rules = self.rules.get(template_of(url))
+        rules = self.rules.get(template_of(url)) if self.rules else None
         if rules is None or not isinstance(response, HtmlResponse) or response.status != _OK:
             return response
         if not rules.predicts(url) or {spelled(call) for call in rules.calls_of(url)} != {spelled(url)}:
@@ -162,9 +162,11 @@ class Apis:
         answers
             URL and body of what its scripts fetched.
         """
-        if not isinstance(response, HtmlResponse) or response.status != _OK or not can_be_read(response):
+        if not isinstance(response, HtmlResponse) or response.status != _OK:
             return response
         if not answers and not any(mark in response.body for mark in _CARRIES):  # long texts are found fast
+            return response
+        if not can_be_read(response):
             return response
         calls = [Call(where, data) for where, body in answers if (data := self._json(body)) is not None]
         asked = {template_of(call.url) for call in calls}  # scripts know how to ask for more of these, and rules do
