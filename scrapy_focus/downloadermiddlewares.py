@@ -28,7 +28,7 @@ from scrapy.utils.misc import load_object
 
 from scrapy_focus.config import longest_wait, max_inflation, obeyed, render_mode
 from scrapy_focus.core.printable import printable_logger, reason_of
-from scrapy_focus.engine.browser.found import Found, browser_of
+from scrapy_focus.engine.browser.found import Found, browser_of, has_died
 from scrapy_focus.engine.browser.guard import Guard
 from scrapy_focus.engine.host import host_of
 from scrapy_focus.engine.inflight import (
@@ -68,7 +68,6 @@ _ANY_RATIO = 10_000_000  # bytes to which a body may inflate whatever its size w
 _SHOWN = 3  # refusals that are logged; after that they are only counted
 _NETWORKED = frozenset({"http", "https", "ftp"})
 _PAGES = ("text/html", "application/xhtml+xml")
-_DIED = "TargetClosedError"  # of Playwright: the browser or the page is gone; other errors are those of the page
 _RENDERINGS = 2  # further ones that a page is given with which the browser failed
 _SMALL = 64 * 1024  # bytes: stopping a smaller body saves nothing, and costs the connection
 
@@ -329,7 +328,7 @@ class RenderMiddleware(_FocusMiddleware):
         entry, spider = self.entry(request), self.crawler.spider
         if request not in self._out or isinstance(exception, IgnoreRequest) or entry is None or spider is None:
             return None
-        if isinstance(exception, BrowserFailed) or type(exception).__name__ == _DIED:
+        if isinstance(exception, BrowserFailed) or has_died(exception):
             again = get_retry_request(request, spider=spider, reason="browser", max_retry_times=_RENDERINGS)
             if again is not None:
                 return again

@@ -21,10 +21,16 @@ SCHEMES = ("http", "https")
 
 REMOTE = ("PLAYWRIGHT_CDP_URL", "PLAYWRIGHT_CONNECT_URL", "PLAYWRIGHT_BROWSER_PROVIDER")  # of a browser elsewhere
 
+_DIED = "TargetClosedError"  # of Playwright, which need not be there; other errors are those of the page
 _REACTOR = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
 _PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 _STORES = {"linux": "~/.cache/ms-playwright", "darwin": "~/Library/Caches/ms-playwright"}
 _STORE_ELSEWHERE = "~/AppData/Local/ms-playwright"
+
+
+def has_died(error: BaseException) -> bool:
+    """Whether an error of Playwright says that the browser or the page is gone."""
+    return type(error).__name__ == _DIED
 
 
 class Found(NamedTuple):

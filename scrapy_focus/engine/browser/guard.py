@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 
 from scrapy_focus.core.printable import printable_logger
 from scrapy_focus.engine.browser.answers import Answers
-from scrapy_focus.engine.browser.found import REMOTE
+from scrapy_focus.engine.browser.found import REMOTE, has_died
 from scrapy_focus.engine.browser.reading import meta_of, take_off
 from scrapy_focus.engine.browser.rules import Rules
 from scrapy_focus.engine.browser.sizes import Sizes
@@ -125,9 +125,10 @@ class Guard:
                 await page.add_init_script(_FEW_DIALOGS)
                 await way.weigh(page, lambda size: visit.came(page, size))
                 await way.frames(page, lambda frame: self._has_frame(visit, frame))
-        except Exception:
-            self.host.count("error/browser")
-            logger.exception("scrapy_focus cannot watch a page, and closes it: %s", visit.request.url)
+        except Exception as error:
+            if not has_died(error):
+                self.host.count("error/browser")
+                logger.exception("scrapy_focus cannot watch a page, and closes it: %s", visit.request.url)
             await page.close()
             raise
 
