@@ -247,24 +247,27 @@ def processes_of(parent: int) -> list[int]:
     return found_there
 
 
-def send_browsers(number: int) -> None:
-    """Send a signal to all browsers of this process."""
+def send_browsers(number: int, kind: str = "") -> None:
+    """Send a signal to all browsers of this process, or to those of their processes that are of a kind."""
     for pid in processes_of(os.getpid()):
         try:
+            if kind and f"--type={kind}".encode() not in Path(f"/proc/{pid}/cmdline").read_bytes():
+                continue
             os.kill(pid, number)
-        except ProcessLookupError:
+        except (ProcessLookupError, FileNotFoundError):
             continue
 
 
-def test_a_browser_that_is_killed_is_started_again(site: MockSite) -> None:
-    """Its page waits again, and comes."""
+@pytest.mark.parametrize("kind", ["", "renderer"])
+def test_a_browser_that_is_killed_is_started_again(site: MockSite, kind: str) -> None:
+    """Its page waits again, and comes; so it does where the process of the page is killed, and the browser is not."""
     url = served(site)
     asked = []
 
     def kill_once(n: int) -> Any:
         asked.append(n)
         if n == 1:
-            send_browsers(signal.SIGKILL)
+            send_browsers(signal.SIGKILL, kind)
         return 200, {"Content-Type": "application/json"}, b'["/ok?one", "/ok?two"]'
 
     site.answers["/list.json"] = kill_once
@@ -273,6 +276,7 @@ def test_a_browser_that_is_killed_is_started_again(site: MockSite) -> None:
     assert files(site) == ["/ok?one", "/ok?plain", "/ok?two"]
     assert result.outcomes == {"ok": 5}
     assert result.stats["focus/requests"] == len(site.log)
+    assert result.stats["focus/browser/started"] == (1 if kind else 2)
 
 
 def test_one_that_always_dies_is_given_up(site: MockSite) -> None:

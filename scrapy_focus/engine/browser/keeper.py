@@ -10,8 +10,10 @@ from scrapy.utils.misc import build_from_crawler, load_object
 
 from scrapy_focus.core.printable import printable_logger, reason_of
 from scrapy_focus.engine.browser.found import HANDLER
+from scrapy_focus.engine.browser.visit import INIT
 from scrapy_focus.engine.host import host_of
 from scrapy_focus.engine.inflight import BrowserFailed
+from scrapy_focus.engine.marks import RENDERED
 
 if TYPE_CHECKING:
     from typing import Self
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
+
+    from scrapy_focus.engine.browser.visit import Visit
 
 logger = printable_logger(__name__)
 
@@ -100,7 +104,8 @@ class Keeper:
         Raises
         ------
         BrowserFailed
-            If there is none, or it hangs. Other errors are those of Playwright.
+            If there is none, or it hangs or dies, or the process of the page does. Other errors are those of
+            Playwright.
         """
         async with self._turns:
             browser = await self._browser()
@@ -112,6 +117,11 @@ class Keeper:
             except TimeoutError as error:
                 self._failed(browser, f"it did not answer for {_LONGEST:.0f} s")
                 raise BrowserFailed(f"{request.url} took the browser more than {_LONGEST:.0f} s") from error
+            except Exception as error:
+                visit: Visit | None = request.meta.get(INIT) if RENDERED in request.meta else None
+                if visit is not None and (browser.is_dead or visit.has_crashed):
+                    raise BrowserFailed(f"the browser died with {request.url}") from error
+                raise
             finally:
                 browser.out -= 1
                 if browser.pages >= _PAGES or browser.is_dead:

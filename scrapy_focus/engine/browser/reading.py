@@ -90,7 +90,7 @@ async def read(page: Page, visit: Visit) -> None:
     except TimeoutError:
         visit.is_cut = True
     except Exception as error:  # the page was closed, or replaced, or has broken what is asked of it
-        if page.is_closed():
+        if page.is_closed() or visit.has_crashed:
             raise
         visit.is_cut = True
         logger.debug("scrapy_focus reads a page as it is: %s (%s)", visit.request.url, error)
@@ -148,7 +148,7 @@ class _Reading:
                 await self.quiet()
                 return
             except Exception:  # its scripts went elsewhere meanwhile
-                if self.page.is_closed():
+                if self.page.is_closed() or self.visit.has_crashed:
                     raise
                 self.helper = None
                 await self.page.wait_for_load_state(timeout=1000 * self.limits.quiet)

@@ -104,6 +104,7 @@ class Visit:
         self.own_goto: Any = None  # how it is gone to, likewise
         self.frames: set[Hashable] = set()
         self.is_paid = True  # the page itself is counted before scrapy-playwright has it
+        self.has_crashed = False  # its process is gone, which pages of a site may share
         self.is_over = False  # whether it was given back: nobody asks for it any more
         self.is_weighed = False  # whether the bytes of the page itself are counted
         self.documents: set[str] = set()  # URLs of documents that its main frame wanted besides
@@ -141,11 +142,15 @@ class Visit:
             page.on("popup", lambda popup: self._window(page, popup))
             page.on("download", lambda download: self._file(page, download))
             page.on("response", self._head)
+            page.on("crash", self._crash)
             if not self.own:  # who has a callback may answer dialogs
                 page.on("dialog", self._dialog)
         if self.own:
             await load_object(self.own)(page, request)
         await self.guard.close_up(page)
+
+    def _crash(self, _: Page) -> None:
+        self.has_crashed = True
 
     def came(self, page: Page, size: int) -> None:
         """So many bytes came for the page, unpacked: one that brings too many is closed."""
