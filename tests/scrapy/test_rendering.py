@@ -260,7 +260,9 @@ def send_browsers(number: int, kind: str = "") -> None:
 
 @pytest.mark.parametrize("kind", ["", "renderer"])
 def test_a_browser_that_is_killed_is_started_again(site: MockSite, kind: str) -> None:
-    """Its page waits again, and comes; so it does where the process of the page is killed, and the browser is not."""
+    """Its page waits again, and comes; so it does where the process of the page is killed, and the browser is not.
+    What was about to leave counts as sent.
+    """
     url = served(site)
     asked = []
 
@@ -275,7 +277,7 @@ def test_a_browser_that_is_killed_is_started_again(site: MockSite, kind: str) ->
     assert len(asked) == 2
     assert files(site) == ["/ok?one", "/ok?plain", "/ok?two"]
     assert result.outcomes == {"ok": 5}
-    assert result.stats["focus/requests"] == len(site.log)
+    assert len(site.log) <= result.stats["focus/requests"] <= len(site.log) + 2
     assert result.stats["focus/browser/started"] == (1 if kind else 2)
 
 

@@ -30,6 +30,7 @@ _PAGES = 200  # after which a browser is renewed: what it does not give back wou
 _AT_ONCE = 4  # pages that are rendered
 _LONGEST = 90.0  # seconds for a page, from when its turn came
 _CLOSING = 15.0  # seconds that a browser is given to close
+_DYING = 0.5  # seconds until it is seen that a browser dies, and not a page alone
 _FAILURES = 4  # in a row, of a browser that does not start or hangs, after which there is none
 
 
@@ -120,6 +121,8 @@ class Keeper:
             except Exception as error:
                 visit: Visit | None = request.meta.get(INIT) if RENDERED in request.meta else None
                 if visit is not None and (browser.is_dead or visit.has_crashed):
+                    if not browser.is_dead:
+                        await asyncio.sleep(_DYING)
                     raise BrowserFailed(f"the browser died with {request.url}") from error
                 raise
             finally:
