@@ -298,7 +298,7 @@ class _Reading:
             except PageHangs:
                 raise
             except Exception:  # its scripts went elsewhere meanwhile
-                if self.page.is_closed():
+                if self.page.is_closed() or self.visit.has_crashed:
                     raise
                 self.helper = None
         raise PageHangs(f"{self.visit.request.url} does not answer: its scripts do not return; it is left")
