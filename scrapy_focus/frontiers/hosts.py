@@ -37,6 +37,11 @@ class Hosts:
             self.names.append(name)
         return host
 
+    def all_of(self, names: Sequence[str]) -> list[int]:
+        """Return the numbers of some hosts, new ones for those that have none."""
+        known = map(self._numbers.get, names)
+        return [self.number(name) if host is None else host for name, host in zip(names, known, strict=True)]
+
     def known(self, names: Iterable[str]) -> list[int]:
         """Return the numbers of those hosts that have one, each once."""
         numbers = self._numbers

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -66,6 +66,21 @@ class KeySet:
                 self._n -= 1
                 return True
         return False
+
+    def discard_many(self, keys: Iterable[int]) -> None:
+        """Take some keys out, those that are there."""
+        if self._late:
+            for key in keys:
+                self.discard(key)
+            return
+        shards = self._shards
+        for key in keys:
+            shard = shards.get(key % _SHARDS)
+            if shard:
+                at = bisect_left(shard, key)
+                if at < len(shard) and shard[at] == key:
+                    del shard[at]
+                    self._n -= 1
 
     def update_many(self, keys: NDArray[np.int64]) -> None:
         """Put many keys in, shape (n,), about 0.3 us each where there are hundreds of thousands."""
@@ -183,6 +198,31 @@ class KeyMap:
         values.insert(at, value)
         self._n += 1
         return default
+
+    def setdefault_many(self, keys: Sequence[int], values: Sequence[int], default: int) -> tuple[list[int], list[int]]:
+        """Give keys, each of which comes once, values if they have none, and return the values that they had, or
+        another where they had none; and where in ``keys`` those stand.
+
+        The first of these gets the first value, the second the second: further values are not used.
+        """
+        shards, had, new, left = self._shards, [], [], iter(values)
+        for at, key in enumerate(keys):
+            number = key % _SHARDS
+            shard = shards.get(number)
+            if shard is None:
+                shards[number] = array("q", (key,)), array("i", (next(left),))
+            else:
+                its_keys, its_values = shard
+                place = bisect_left(its_keys, key)
+                if place < len(its_keys) and its_keys[place] == key:
+                    had.append(its_values[place])
+                    continue
+                its_keys.insert(place, key)
+                its_values.insert(place, next(left))
+            had.append(default)
+            new.append(at)
+        self._n += len(new)
+        return had, new
 
     def pop(self, key: int, default: int) -> int:
         """Take a key out, and return the value that it had, or another where it had none."""

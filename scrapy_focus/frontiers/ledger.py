@@ -322,6 +322,12 @@ class Ledger(ABC):
         return as_taken, self._held.pop(pick.id)
 
 
+def is_plain(placement: Placement) -> bool:
+    """Whether a placement is for now, and has numbers of Python's own types that can be used."""
+    arm, rank, _, _, after = placement
+    return type(arm) is int and type(rank) is float and arm >= 0 and not isnan(rank) and after == 0.0
+
+
 def plain(placement: Placement) -> Placement:
     """Return a placement with numbers of Python's own types; NumPy's behave otherwise in columns.
 
@@ -330,9 +336,9 @@ def plain(placement: Placement) -> Placement:
     FrontierError
         If the arm, the rank or the time is none.
     """
-    arm, rank, memo, method, after = placement
-    if type(arm) is int and type(rank) is float and arm >= 0 and not isnan(rank) and after == 0.0:
+    if is_plain(placement):
         return placement
+    arm, rank, memo, method, after = placement
     try:
         arm, rank, after = int(arm), float(rank), float(after)
     except (TypeError, ValueError, OverflowError) as error:

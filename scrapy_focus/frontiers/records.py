@@ -48,6 +48,21 @@ class Records(ABC):
     ) -> int:
         """Keep a record, and return its number."""
 
+    def store_many(
+        self,
+        links: Sequence[Link],
+        hosts: Sequence[int],
+        origin: int,
+        arms: Sequence[int],
+        memos: Sequence[bytes],
+        methods: Sequence[Method],
+    ) -> list[int]:
+        """Keep a record of each link of one page, of rank 0 and for now, and return their numbers; their ages rise by
+        one.
+        """
+        every = zip(links, hosts, arms, memos, methods, strict=True)
+        return [self.store(link, host, origin, arm, 0.0, memo, method, 0.0) for link, host, arm, memo, method in every]
+
     @abstractmethod
     def replace(self, number: int, arm: int, rank: float, memo: bytes | None, method: Method, after: float) -> None:
         """Give a record another placement."""

@@ -119,6 +119,18 @@ class Members:
         del chunk[SIZE:]
         return -1
 
+    def append(self, slots: Sequence[int], young: Sequence[int]) -> int:
+        """Put slots in, oldest first, of ages that are larger than all here; return as :meth:`insert` does, for all."""
+        self.last = young[-1]
+        chunks = self.chunks
+        if chunks and len(chunks[-1]) + len(slots) <= SIZE and not isinstance(chunks[-1], Part):
+            chunks[-1].extend(slots)
+            return len(chunks) - 1
+        for start in range(0, len(slots), SIZE):
+            chunks.append(array("i", slots[start : start + SIZE]))
+            self.lows.append(young[start])
+        return -1
+
     def discard(self, slot: int, age: int, ages: Sequence[int]) -> int | None:
         """Take a slot out, and return as :meth:`insert` does; ``None`` where it is not here."""
         at = bisect_right(self.lows, age) - 1

@@ -82,6 +82,12 @@ class Columns:
             self._host_waiting.append(0)
         return host
 
+    def numbers(self, names: Sequence[str]) -> list[int]:
+        """Return the numbers of some hosts, new ones for those that have none."""
+        hosts = self.hosts.all_of(names)
+        self._host_waiting.extend([0] * (len(self.hosts) - len(self._host_waiting)))
+        return hosts
+
     def next_slots(self, n: int) -> list[int]:
         """Return the slots that the next ``n`` links will get (:meth:`insert`)."""
         free = self._free[-1 : -n - 1 : -1].tolist() if self._free else []
@@ -111,11 +117,20 @@ class Columns:
             self._vectors += b"".join(vectors[free:])
             if own_ages:
                 self.age.extend(ages[free:])
-        host_waiting = self._host_waiting
-        for slot, age, arm, host in zip(slots, ages, arms, hosts, strict=True):
-            self._enter(slot, age, arm, host)
-            host_waiting[host] += 1
         self._n += len(records)
+        host_waiting = self._host_waiting
+        for host in hosts:
+            host_waiting[host] += 1
+        if len(slots) == 1:
+            self._enter(slots[0], ages[0], arms[0], hosts[0])
+            return
+        by_arm: dict[int, list[int]] = {}
+        for at, arm in enumerate(arms):
+            by_arm.setdefault(arm, []).append(at)
+        for arm, places in by_arm.items():
+            self._enter_many(
+                [slots[at] for at in places], [ages[at] for at in places], arm, [hosts[at] for at in places]
+            )
 
     def remove(self, slot: int) -> None:
         """Let the link of a slot wait no longer; the slot is used again."""
@@ -345,6 +360,28 @@ class Columns:
             scarce.insert(slot, age, self.age, host)
         if self._pairs is not None:
             self._pairs.add(host, arm, 1)
+
+    def _enter_many(self, slots: list[int], ages: list[int], arm: int, hosts: list[int]) -> None:
+        """Let links wait in an arm, oldest first."""
+        if arm >= len(self._arms):
+            self.grow(arm + 1)
+        members = self._arms[arm]
+        if ages[0] <= members.last or ages != sorted(ages):
+            for slot, age, host in zip(slots, ages, hosts, strict=True):
+                self._enter(slot, age, arm, host)
+            return
+        at = members.append(slots, ages)
+        self._waiting[arm] += len(slots)
+        if at < 0:
+            self._flat = None
+        elif self._flat is not None:
+            self._flat[1][self._flat[2][arm] + at] += len(slots)
+        if self._scarce and (scarce := self._scarce.get(arm)) is not None:
+            for slot, age, host in zip(slots, ages, hosts, strict=True):
+                scarce.insert(slot, age, self.age, host)
+        if self._pairs is not None:
+            for host in hosts:
+                self._pairs.add(host, arm, 1)
 
     def _leave(self, slot: int, arm: int, host: int) -> None:
         at = self._arms[arm].discard(slot, self.age[slot], self.age)

@@ -9,7 +9,7 @@ import numpy as np
 from scrapy_focus.core.errors import FrontierError
 from scrapy_focus.core.frontier import Draw, Kept
 from scrapy_focus.frontiers.drawn.pool import Pool
-from scrapy_focus.frontiers.ledger import ASLEEP, FLYING, NEW, Ledger, Place, plain
+from scrapy_focus.frontiers.ledger import ASLEEP, FLYING, NEW, PROBED, Ledger, Place, is_plain, plain
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -42,10 +42,50 @@ class DrawnFrontier(Ledger):
         return self._pool.hosts.names
 
     def push(self, links: Sequence[Link], placements: Sequence[Placement | None], *, origin: int = -1) -> int:
+        before = len(self._pool) + self.asleep
+        places = [place if place is None or is_plain(place) else plain(place) for place in placements]
+        if len(links) != len(places):
+            raise ValueError(f"{len(links)} links have {len(places)} placements")
+        together = _Together.of(self._pool, links, places)
+        if together is None or not self._push_together(together, origin):
+            self._push_each(links, _placed(self._pool, places), origin)
+        else:
+            for link, place in zip(links, places, strict=True):
+                if place is None:
+                    self._refuse(link.key)
+        return len(self._pool) + self.asleep - before
+
+    def _push_together(self, given: _Together, origin: int) -> bool:
+        """Push links that come once each and are to wait now; where one sleeps or was probed, change nothing, and say
+        no.
+        """
+        pool, links = self._pool, given.links
+        keys = [link.key for link in links]
+        slots, new = self._known.setdefault_many(keys, pool.next_slots(len(links)), NEW)
+        moved: list[int] = []
+        if len(new) < len(links):
+            if any(slot < FLYING or slot == PROBED for slot in slots):
+                for at in new:
+                    self._known.pop(keys[at], NEW)
+                return False
+            moved = [at for at, slot in enumerate(slots) if slot >= 0]
+        came = given if len(new) == len(links) else given.some(new)
+        for seen in (self._fetched, self._given_up):
+            if len(seen):
+                seen.discard_many([link.key for link in came.links])
+        if new:
+            hosts = pool.numbers([link.host for link in came.links])
+            numbers = self._records.store_many(came.links, hosts, origin, came.arms, came.vectors, came.methods)
+            youngest = self._records.youngest
+            pool.insert(numbers, range(youngest - len(new) + 1, youngest + 1), hosts, came.arms, came.vectors)
+        for at in moved:
+            self._move(slots[at], _Place(given.arms[at], given.vectors[at], given.methods[at], 0.0))
+        return True
+
+    def _push_each(self, links: Sequence[Link], places: Sequence[_Place | None], origin: int) -> None:
         pool, records, known, fetched = self._pool, self._records, self._known, self._fetched
-        before = len(pool) + self.asleep
         batch = _Batch(pool, len(links))
-        for link, place in zip(links, _placed(pool, placements), strict=True):
+        for link, place in zip(links, places, strict=True):
             key = link.key
             if place is None:
                 self._refuse(key)
@@ -75,7 +115,6 @@ class DrawnFrontier(Ledger):
                 else:
                     batch.add(number, records.youngest, host, arm, vector)
         batch.insert(0)
-        return len(pool) + self.asleep - before
 
     def draw(
         self,
@@ -193,14 +232,41 @@ class _Place(NamedTuple):
     after: float
 
 
-def _placed(pool: Pool, placements: Sequence[Placement | None]) -> list[_Place | None]:
+class _Together(NamedTuple):
+    """Links that come once each, all with a vector and none for later; and where they are to wait."""
+
+    links: Sequence[Link]
+    arms: list[int]  # after all divisions
+    vectors: list[bytes]
+    methods: list[Method]
+
+    @classmethod
+    def of(cls, pool: Pool, links: Sequence[Link], places: Sequence[Placement | None]) -> _Together | None:
+        """Return those of some links that have a place; ``None`` if one has no vector, is for later, or comes twice."""
+        if None in places:
+            links = [link for link, place in zip(links, places, strict=True) if place is not None]
+        given = [place for place in places if place is not None]
+        if any(memo is None or after for _, _, memo, _, after in given) or len({link.key for link in links}) < len(
+            links
+        ):
+            return None
+        vectors = _bytes_of([place.memo for place in given], pool.width)
+        arms = pool.route([place.arm for place in given], vectors)
+        return cls(links, arms, _pieces(vectors), [place.method for place in given])
+
+    def some(self, at: Sequence[int]) -> _Together:
+        """Return some of them."""
+        links, arms, vectors, methods = self
+        return _Together(
+            [links[i] for i in at], [arms[i] for i in at], [vectors[i] for i in at], [methods[i] for i in at]
+        )
+
+
+def _placed(pool: Pool, places: Sequence[Placement | None]) -> list[_Place | None]:
     """Return the place of each placement."""
-    places = [place if place is None else plain(place) for place in placements]
     given = [place for place in places if place is not None and place.memo is not None]
     vectors = _bytes_of([place.memo for place in given], pool.width)
-    arms = iter(pool.route([place.arm for place in given], vectors))
-    raw, width = vectors.tobytes(), pool.width
-    starts = iter(range(0, len(raw), width))
+    routed = iter(zip(pool.route([place.arm for place in given], vectors), _pieces(vectors), strict=True))
     found: list[_Place | None] = []
     for place in places:
         if place is None:
@@ -208,9 +274,15 @@ def _placed(pool: Pool, placements: Sequence[Placement | None]) -> list[_Place |
         elif place.memo is None:
             found.append(_Place(place.arm, None, place.method, place.after))
         else:
-            start = next(starts)
-            found.append(_Place(next(arms), raw[start : start + width], place.method, place.after))
+            arm, vector = next(routed)
+            found.append(_Place(arm, vector, place.method, place.after))
     return found
+
+
+def _pieces(vectors: NDArray[np.uint8]) -> list[bytes]:
+    """Return the rows of a matrix of bytes."""
+    raw, width = vectors.tobytes(), vectors.shape[1]
+    return [raw[start : start + width] for start in range(0, len(raw), width)]
 
 
 def _bytes_of(memos: Sequence[Any], width: int) -> NDArray[np.uint8]:
@@ -223,7 +295,7 @@ def _bytes_of(memos: Sequence[Any], width: int) -> NDArray[np.uint8]:
     """
     if not memos:
         return np.empty((0, width), np.uint8)
-    if any(len(memo) != width for memo in memos):
+    if {*map(len, memos)} != {width}:
         other = next(len(memo) for memo in memos if len(memo) != width)
         raise FrontierError(f"a placement has a vector of width {other}; this frontier keeps vectors of width {width}")
     given = np.concatenate(memos)

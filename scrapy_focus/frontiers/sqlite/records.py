@@ -118,6 +118,24 @@ class SqliteRecords(Records):
         self._fresh.rows[number] = row
         return number
 
+    def store_many(
+        self,
+        links: Sequence[Link],
+        hosts: Sequence[int],
+        origin: int,
+        arms: Sequence[int],
+        memos: Sequence[bytes],
+        methods: Sequence[Method],
+    ) -> list[int]:
+        first = self.youngest + 1
+        self.youngest += len(links)
+        numbers = [*range(first, first + len(links))]
+        self._fresh.rows.update(
+            (number, (link.key, link.url, host, link.depth, origin, link.payload, arm, 0.0, method, memo, 0.0))
+            for number, link, host, arm, memo, method in zip(numbers, links, hosts, arms, memos, methods, strict=True)
+        )
+        return numbers
+
     def replace(self, number: int, arm: int, rank: float, memo: bytes | None, method: Method, after: float) -> None:
         row = self._fresh.rows.get(number)
         if row is None:
