@@ -125,6 +125,7 @@ class TreeQ(Policy):
     """
 
     counts_hosts: ClassVar[bool] = True
+    reads_topic: ClassVar[bool] = True
     summary: ClassVar[str] = (
         "Learns which links lead to targets, from their words, their places, and what links like them led to."
     )
