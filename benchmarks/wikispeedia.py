@@ -56,8 +56,8 @@ LARGE = 500  # articles that a subject needs
 ROWS = {
     "TRES, recommended": ("TreeQ", "linear"),
     "TRES, published rules": ("TreeQ:preset='tres-2023'", "linear"),
-    "Tree-Random": ("TreeQ:mode='tree-random'", "linear"),
-    "asynchronous": ("TreeQ:mode='asynchronous'", "linear"),
+    "Tree-Random": ("TreeQ:mode='tree-random',preset='tres-2023'", "linear"),
+    "asynchronous": ("TreeQ:mode='asynchronous',preset='tres-2023'", "linear"),
     "exact synchronous": ("TreeQ:mode='synchronous'", "linear"),
     "best-first by classifier": ("BestFirst", "linear"),
     "breadth-first": ("BFS", "linear"),

@@ -65,6 +65,7 @@ class BestFirst(Policy):
     """
 
     counts_hosts: ClassVar[bool] = True
+    reads_topic: ClassVar[bool] = True
     summary: ClassVar[str] = "Asks first for the links whose words fit the topic best."
 
     frontier: Ranked

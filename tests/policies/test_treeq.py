@@ -176,12 +176,12 @@ def test_published_rules() -> None:
         0.99,
         "variance",
         1,
-        500,
+        300,
         3,
     )
     assert (rules.min_samples, rules.batch, rules.in_links, rules.prior) == (5, 60, False, False)
     assert published(5).batch == 128
-    assert published(10).warmup == 300
+    assert [published(cap).warmup for cap in (None, 5, 10, 20, 100, 50)] == [300, 300, 300, 500, 500, 300]
     assert (published(20).min_samples, published(20).min_share) == (10, 0.2)
     assert (published(mode="tree-random").min_samples, published(mode="tree-random").min_share) == (20, 0.2)
     policy = TreeQ(preset="tres-2023")
@@ -212,6 +212,25 @@ def test_a_seed_is_an_experience_by_the_published_rules() -> None:
     Crawl(policy, frontier=memory_frontier, seed=0, strict=True).add(links(1, 2))
     assert policy.tree.counts.tolist() == [2]
     assert policy.tree.means.tolist() == [1.0]
+
+
+@pytest.mark.parametrize(("preset", "tree", "network"), [("tres-2023", [4], 2), ("", [4], 4)])
+def test_dead_ends_teach_the_tree(preset: str, tree: list[int], network: int) -> None:
+    """By the published rules, a page without a new link is an experience of the tree only, and a failure of neither."""
+    policy = TreeQ(keywords=["cheese"], preset=preset)
+    crawl = Crawl(policy, frontier=memory_frontier, seed=0, strict=True)
+    crawl.add([link(1)])
+    fetch(crawl, link(2), link(3), link(4))
+    fetch(crawl)
+    fetch(crawl)
+    if preset:  # besides the seed
+        pick = crawl.next()
+        crawl.sent(pick.id)
+        crawl.report(failure(pick))
+    else:
+        fetch(crawl)
+    assert policy.tree.counts.tolist() == tree
+    assert len(policy.network.replay) == network
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -479,7 +498,7 @@ def test_seeds_of_a_crawl_that_runs_are_no_experience() -> None:
     assert policy.tree.counts.sum() == 1
     fetch(crawl)
     crawl.add([link(5)])
-    assert policy.tree.counts.sum() == 1
+    assert policy.tree.counts.sum() == 2, "the seed and the page"
 
 
 @pytest.mark.parametrize(("mode", "how"), [*((mode, "killed") for mode in MODES), ("tree", "stopped")])

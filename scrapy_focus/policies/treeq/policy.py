@@ -88,9 +88,10 @@ class TreeQ(Policy):
       supports.
     * *Links to the same URL*: as released, each waits for itself until one is fetched. Here a URL waits once, on the
       path on which it was found first, with the best of its anchors, and counts the pages that link to it.
-    * *Failures*: as released, they are no experiences and do not count. Here they earn 0.
-    * *Dead ends*: as released, pages without a new link are no experiences. Recommended is that they teach their own
-      reward.
+    * *Failures*: as released, they are no experiences and do not count. Here they count and earn 0; by the published
+      rules they teach nothing.
+    * *Dead ends*: as released, pages without a new link are experiences of the tree, not of the network. Recommended is
+      that they teach both their own reward.
     * *Links to go on with*: as released, those of the page; by the paper, the choice of the tree besides. Both here.
     * *Keywords*: as released, expanded keywords are looked for in anchors, the initial ones in URLs, where any part of
       a word will do. Here all are looked for in both, as words. The released code has a feature for phrases; here they
@@ -124,6 +125,7 @@ class TreeQ(Policy):
     """
 
     counts_hosts: ClassVar[bool] = True
+    reads_topic: ClassVar[bool] = True
     summary: ClassVar[str] = (
         "Learns which links lead to targets, from their words, their places, and what links like them led to."
     )
@@ -286,8 +288,8 @@ class TreeQ(Policy):
         self._close(row)
         if self._features.groups is not None:
             self._features.groups.settle(self.layout.groups_of(pick), worth(outcome.reward))
-        if len(nexts) or not self._rules.only_with_links:
-            self._experience(x, worth(outcome.reward), nexts)
+        told = bool(len(nexts)) or not self._rules.only_with_links
+        self._experience(x, worth(outcome.reward), nexts, tree=told or not outcome.error, network=told)
         if not self._is_random and self.results % self._rules.train_every == 0:
             self.network.train(self.rng)
 
@@ -398,12 +400,15 @@ class TreeQ(Policy):
         while len(self._placed) > _MOST_PLACED:
             del self._placed[next(iter(self._placed))]
 
-    def _experience(self, x: NDArray[np.uint8], reward: float, nexts: NDArray[np.uint8]) -> None:
-        if self.chooses_in_tree:
+    def _experience(
+        self, x: NDArray[np.uint8], reward: float, nexts: NDArray[np.uint8], *, tree: bool = True, network: bool = True
+    ) -> None:
+        """Let the tree and the network learn from a result, those of them that do."""
+        if tree and self.chooses_in_tree:
             split = self.tree.add(x, reward)
             if split is not None:
                 self.frontier.divide(*split)
-        if self.mode not in ("tree-random", "random"):
+        if network and self.mode not in ("tree-random", "random"):
             row = self.network.add(x, reward, nexts)
             if len(nexts):  # what comes after a dead end is none of its doing
                 self._recent.append(row)

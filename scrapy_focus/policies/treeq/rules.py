@@ -42,7 +42,7 @@ class Rules:
     batch: int = 60
     target_every: int = 500
     fan: int = 16  # links of a page that a target looks at, drawn at random
-    only_with_links: bool = False  # only pages that gave a new link are experiences
+    only_with_links: bool = False  # the network learns from pages that gave a new link only, the tree from no failure
     seeds_are_experience: bool = False  # seeds earn 1 before they are fetched
     in_links: bool = True  # features of the links that lead there
     hosts: bool = True  # features of the host
@@ -87,7 +87,7 @@ class Rules:
             rules = cls(
                 gamma=0.99, split="variance", representatives=1, prior=False, min_child=1,
                 min_samples=20 if cautious else 10 if cap == 20 else 5, min_share=0.2 if cautious or cap == 20 else 0.0,
-                fan=32, warmup=500 if cap in (None, 20, 100) else 300, train_every=3, batch=128 if cap == 5 else 60,
+                fan=32, warmup=500 if cap in (20, 100) else 300, train_every=3, batch=128 if cap == 5 else 60,
                 only_with_links=True, seeds_are_experience=True, in_links=False,
             )  # fmt: skip
         return replace(rules, **changes)
