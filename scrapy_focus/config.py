@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import inspect
 import json
+import logging
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,12 +21,14 @@ from scrapy_focus.core.files import try_to_write
 from scrapy_focus.core.goal import ItemsGoal
 from scrapy_focus.core.log import EventLog
 from scrapy_focus.core.mission import RENDER_COST, Mission
-from scrapy_focus.core.policy import Policy
+from scrapy_focus.core.policy import Policy, import_path
 from scrapy_focus.core.printable import brief, printable, reason_of
 from scrapy_focus.core.stop import CostLimit, Plateau
 from scrapy_focus.goals.files import FilesGoal
 from scrapy_focus.goals.structured import StructuredDataGoal
 from scrapy_focus.goals.topic import TopicGoal
+from scrapy_focus.policies.branching.policy import BranchingBandit
+from scrapy_focus.policies.treeq.policy import TreeQ
 from scrapy_focus.web.mime import BLOCKED_MIMES
 from scrapy_focus.web.traps import Limits
 from scrapy_focus.web.wanted import parse_types, split_words
@@ -40,6 +43,8 @@ if TYPE_CHECKING:
     from scrapy_focus.core.mission import Unit
     from scrapy_focus.core.policy import Ability
     from scrapy_focus.core.stop import StopRule
+
+logger = logging.getLogger(__name__)
 
 #: What a site may ask for, and ``FOCUS_OBEY`` may name.
 WISHES = frozenset({"crawl-delay", "nofollow", "noindex", "retry-after", "robots-errors"})
@@ -122,8 +127,7 @@ class Config:
             raise ConfigError(f"FOCUS_PROGRESS is {brief(progress)}; it takes 'auto', 'panel', 'log' or 'off'")
         seed = _number(settings, "FOCUS_SEED", int, least=0)
         goal = _goal(_given(settings, "FOCUS_GOAL"), targets, _given(settings, "FOCUS_TOPIC"), _structured(settings))
-        named = _given(settings, "FOCUS_POLICY")
-        policy = _policy_class(default_policy if named is None else named)
+        policy = _policy_for(goal, settings, default_policy)
         _check_can(policy, settings)
         return cls(
             policy=policy,
@@ -487,6 +491,48 @@ def _policy_class(value: Any) -> type[Policy]:
             f"FOCUS_POLICY is {brief(value)}; it takes a subclass of scrapy_focus.Policy, or its import path"
         )
     return policy
+
+
+def _policy_for(goal: Goal, settings: BaseSettings, default: type[Policy]) -> type[Policy]:
+    """Return the policy that is named, else that of the scheduler.
+
+    Where the goal has a topic and the default policy of all crawls would decide, which reads none, it is TreeQ. Where
+    another one decides that reads none, or settings ask for what TreeQ has not, there is a warning.
+    """
+    named = _given(settings, "FOCUS_POLICY")
+    policy = _policy_class(default if named is None else named)
+    if getattr(goal, "relevance", None) is None or policy.reads_topic:
+        return policy
+    why = f"{policy.__qualname__} is set"
+    if named is None and policy is BranchingBandit:
+        if not (why := _needs_default(settings)):
+            logger.info(
+                "the goal has a topic, so TreeQ decides, which reads the words of links; to keep the policy that "
+                "learns from rewards alone, set FOCUS_POLICY = %r", import_path(BranchingBandit),
+            )  # fmt: skip
+            return TreeQ
+    elif named is None:
+        why = f"{policy.__qualname__} is the policy of the scheduler"
+    logger.warning(
+        "the goal has a topic, but %s, and %s does not read it: links whose words fit the topic wait among all others. "
+        "SCHEDULER = 'scrapy_focus.TreeFrontierScheduler', without FOCUS_POLICY, finds more", why, policy.__qualname__,
+    )  # fmt: skip
+    return policy
+
+
+def _needs_default(settings: BaseSettings) -> str:
+    """Return which setting only the default policy follows, ``""`` if none is given."""
+    try:
+        inspect.signature(TreeQ).bind(**_params(settings))
+    except TypeError:
+        return "FOCUS_POLICY_PARAMS are those of another policy"
+    if _flag(settings, "FOCUS_REQUEST_PRIORITY"):
+        return "FOCUS_REQUEST_PRIORITY is on"
+    try:
+        _check_can(TreeQ, settings)
+    except ConfigError as error:
+        return f"{str(error).partition(' ')[0]} is set"
+    return ""
 
 
 def _check_can(policy: type[Policy], settings: BaseSettings) -> None:

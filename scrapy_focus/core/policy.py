@@ -88,6 +88,8 @@ class Policy(ABC):
     #: Whether it reads ``outcome.page``. Where one machine decides and others fetch, no text travels for policies that
     #: do not.
     reads_outcome: ClassVar[bool] = False
+    #: Whether it reads ``mission.topic``, so that links whose words fit the topic of the goal come first.
+    reads_topic: ClassVar[bool] = False
     #: States of URLs that ``place`` also wants the links of: ``WAITING`` ones to move them, ``FETCHED`` ones to ask for
     #: a revisit, ``GIVEN_UP`` ones to place them after all. New links always come.
     wants_known: ClassVar[frozenset[State]] = frozenset()

@@ -297,9 +297,11 @@ class Job:
             return now
         now = now | {name: then[name] for name in may_change if name in then}
         if differing := differences(then, now):
+            other = then.get("policy") != now.get("policy")
+            named = f" (FOCUS_POLICY = {then.get('policy')!r})" if other else ""
             raise ResumeError(
-                f"the crawl in {self.folder} cannot resume with other settings: {differing}; use the same settings, or "
-                "another JOBDIR"
+                f"the crawl in {self.folder} cannot resume with other settings: {differing}; use the same "
+                f"settings{named}, or another JOBDIR"
             )
         return then
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from scrapy_focus.core.parameters import TEXTS, WHOLE, check_kinds, parameter
+from scrapy_focus.core.parameters import FLAG, TEXTS, WHOLE, check_kinds, parameter
 from scrapy_focus.core.policy import Policy
 from scrapy_focus.core.types import Placement
 from scrapy_focus.learn.models import relevance_of
@@ -46,6 +46,8 @@ class BestFirst(Policy):
         mission.
     per_domain, per_domain_least, falls_every
         Pages of one domain at most, see :class:`~scrapy_focus.policies.domains.Domains`.
+    per_host
+        Hosts count for themselves, in place of their registered domains.
 
     References
     ----------
@@ -63,6 +65,7 @@ class BestFirst(Policy):
     """
 
     counts_hosts: ClassVar[bool] = True
+    reads_topic: ClassVar[bool] = True
     summary: ClassVar[str] = "Asks first for the links whose words fit the topic best."
 
     frontier: Ranked
@@ -75,10 +78,12 @@ class BestFirst(Policy):
         per_domain: int | None = None,
         per_domain_least: int | None = None,
         falls_every: int = 6_666,
+        per_host: bool = False,
     ) -> None:
         check_kinds(
             self, keywords=(keywords, TEXTS.or_none()), per_domain=(per_domain, WHOLE.or_none()),
             per_domain_least=(per_domain_least, WHOLE.or_none()), falls_every=(falls_every, WHOLE),
+            per_host=(per_host, FLAG),
         )  # fmt: skip
         self.keywords = None if keywords is None else checked(keywords)
         with parameter(self, "relevance", relevance):
@@ -86,7 +91,8 @@ class BestFirst(Policy):
         self.per_domain = per_domain
         self.per_domain_least = per_domain_least
         self.falls_every = falls_every
-        self.domains = Domains(per_domain, least=per_domain_least, falls_every=falls_every)
+        self.per_host = per_host
+        self.domains = Domains(per_domain, least=per_domain_least, falls_every=falls_every, by_host=per_host)
         self._reader = LinkReader(self.keywords or (), self.relevance)
         self._found = 0
 
@@ -100,7 +106,7 @@ class BestFirst(Policy):
         orders = self._found + np.arange(len(links))
         self._found += len(links)
         ranks = (np.rint(scores / _EQUAL) * _EQUAL - orders * _LATER).tolist()
-        done = self.domains.is_done(np.array([self.domains.row(link.host) for link in links], np.intp)).tolist()
+        done = self.domains.is_done(self.domains.rows([link.host for link in links])).tolist()
         return [None if gone else Placement(0, rank) for rank, gone in zip(ranks, done, strict=True)]
 
     def select(self, busy: Collection[str]) -> Pick | None:

@@ -12,11 +12,11 @@ from scrapy_focus.frontiers.keys import KeyMap
 from scrapy_focus.web.domains import domain_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
 
     from numpy.typing import NDArray
 
-    from scrapy_focus.core.frontier import Ranked
+    from scrapy_focus.core.frontier import Drawn, Ranked
     from scrapy_focus.core.types import Outcome, Pick
 
 
@@ -42,6 +42,9 @@ class Domains:
         The cap is halved each time that ``falls_every`` pages were asked for, but not below this; ``None``: it stays.
     falls_every
         Pages.
+    by_host
+        Each host counts for itself, in place of its registered domain: twenty sites below one suffix that is on no
+        list, such as the ministries of a country, are twenty.
 
     Raises
     ------
@@ -49,7 +52,9 @@ class Domains:
         If a cap is no whole number from 1, or falls to more than it is.
     """
 
-    def __init__(self, cap: int | None = None, *, least: int | None = None, falls_every: int = 6_666) -> None:
+    def __init__(
+        self, cap: int | None = None, *, least: int | None = None, falls_every: int = 6_666, by_host: bool = False
+    ) -> None:
         whole = all(type(number) is int and number >= 1 for number in (cap, least, falls_every) if number is not None)
         if not whole or (least is not None and (cap is None or least > cap)):
             raise ConfigError(
@@ -59,6 +64,7 @@ class Domains:
         self.cap = self.first_cap = cap
         self.least = least
         self.falls_every = falls_every
+        self.by_host = by_host
         self.asked = 0
         self._most_asked = 0  # what is taken back is asked for again
         self.flying = np.zeros(64, np.int32)
@@ -73,6 +79,7 @@ class Domains:
         return state | {name: getattr(self, name)[: len(self._rows) or 1] for name in _COLUMNS}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        self.by_host = False
         self.__dict__.update(state)
         self._rows = KeyMap()
         self._rows.update_many(*state["_rows"])
@@ -82,11 +89,12 @@ class Domains:
         near = self._near.get(host)
         if near is not None:
             return near
-        key = int.from_bytes(blake2b(domain_of(host).encode(), digest_size=8).digest(), "big") >> 1
-        row = self._rows.get(key, -1)
+        domain = host if self.by_host else domain_of(host)
+        key = int.from_bytes(blake2b(domain.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big") >> 1
+        new = len(self._rows)
+        row = self._rows.setdefault(key, new, -1)
         if row < 0:
-            row = len(self._rows)
-            self._rows.set(key, row)
+            row = new
             if row >= len(self.pages):
                 for name in _COLUMNS:
                     column = getattr(self, name)
@@ -95,6 +103,13 @@ class Domains:
             self._near.clear()
         self._near[host] = row
         return row
+
+    def rows(self, hosts: Collection[str]) -> NDArray[np.intp]:
+        """Return the rows of the domains of some hosts, shape (n,)."""
+        near = self._near
+        known = map(near.get, hosts)
+        rows = [self.row(host) if row is None else row for host, row in zip(hosts, known, strict=True)]
+        return np.array(rows, np.intp)
 
     def ask(self, row: int) -> bool:
         """A page of a domain is asked for; ``True`` if that made the cap fall, for all."""
@@ -170,3 +185,71 @@ class Domains:
             return np.zeros(len(rows), np.bool_)
         at_cap: NDArray[np.bool_] = self.pages[rows] + self.failed[rows] // _FAILURES + flying >= self.cap
         return at_cap
+
+
+class ClosedHosts:
+    """Which hosts of a frontier are closed, as no more pages of their domains may be asked for now.
+
+    For policies that draw: :meth:`mask` is what ``draw`` takes as ``closed``. It is made anew whenever a policy gets a
+    frontier, and never pickled.
+
+    Parameters
+    ----------
+    domains
+        Whoever asks for a page of them, gets one or gives one back says so here as well (:meth:`update`).
+    frontier
+        Its hosts are looked up when they are needed, each once.
+
+    Attributes
+    ----------
+    rows : NDArray[intp]
+        The row of the domain of each host that was looked up (:meth:`look`), shape (at least n_hosts,).
+    """
+
+    def __init__(self, domains: Domains, frontier: Drawn) -> None:
+        self.rows = np.zeros(0, np.intp)
+        self._domains = domains
+        self._frontier = frontier
+        self._closed = np.zeros(0, np.bool_)  # by host
+        self._n = 0
+        self._shut = np.zeros(0, np.bool_)  # by row of a domain: what its hosts have in _closed
+        self.look()
+
+    def look(self) -> None:
+        """Find the domains of the hosts that the frontier has since the last time."""
+        hosts: Sequence[str] = self._frontier.hosts
+        first, n = self._n, len(hosts)
+        if n == first:
+            return
+        if n > len(self.rows):
+            room = max(64, n, 2 * len(self.rows)) - first
+            self.rows = np.append(self.rows[:first], np.zeros(room, np.intp))
+            self._closed = np.append(self._closed[:first], np.zeros(room, np.bool_))
+        self.rows[first:n] = self._domains.rows(hosts[first:n])
+        self._closed[first:n] = self._domains.is_full(self.rows[first:n])
+        self._n = n
+
+    def mask(self) -> NDArray[np.bool_] | None:
+        """Return which hosts are closed, shape (n_hosts,), ``None`` where no domain has a cap."""
+        self.look()
+        return None if self._domains.cap is None else self._closed[: self._n]
+
+    def is_done(self, hosts: NDArray[np.integer]) -> NDArray[np.bool_]:
+        """Whether no more pages of some hosts may ever be asked for, by number, shape (n,)."""
+        self.look()
+        return self._domains.is_done(self.rows[hosts])
+
+    def update(self, row: int, *, everywhere: bool = False) -> None:
+        """Note whether a domain may be asked for more pages, or after a fall of the cap any domain."""
+        if self._domains.cap is None:
+            return
+        if len(self._shut) < len(self._domains.pages):
+            self._shut = np.append(self._shut, np.zeros(len(self._domains.pages) - len(self._shut), np.bool_))
+            everywhere = True
+        if everywhere:
+            self._shut[:] = self._domains.is_full(np.arange(len(self._shut)))
+            self._closed[: self._n] = self._shut[self.rows[: self._n]]
+        full = bool(self._domains.is_full(np.array([row]))[0])
+        if full != self._shut[row]:
+            self._shut[row] = full
+            self._closed[: self._n][self.rows[: self._n] == row] = full

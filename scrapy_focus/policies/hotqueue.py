@@ -90,6 +90,7 @@ class HotQueue(Importance):
     )
     reads_page: ClassVar[bool] = True
     reads_outcome: ClassVar[bool] = True
+    reads_topic: ClassVar[bool] = True
     _named: ClassVar[str] = "base"
 
     def __init__(

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+import re
+from functools import cache, lru_cache
 
 from tldextract import TLDExtract
 
 # the snapshot that comes with the library: nothing is fetched, nothing written
 _EXTRACT = TLDExtract(suffix_list_urls=(), cache_dir=None, include_psl_private_domains=True)
+_PLAIN = re.compile(r"(?:[a-z0-9_-]+\.)+[a-z_][a-z0-9_-]*")  # neither address nor port, and all in lower case
+_NOBODY = "0-0-0"  # a label that no rule has
 
 
 @lru_cache(maxsize=10_000)
@@ -22,7 +25,42 @@ def domain_of(host: str) -> str:
     >>> [domain_of(host) for host in ("data.www.example.co.uk", "anna.github.io", "a.b.test", "127.0.0.1:8000")]
     ['example.co.uk', 'anna.github.io', 'b.test', '127.0.0.1:8000']
     """
+    if "xn--" in host or not _PLAIN.fullmatch(host):
+        return _asked(host)
+    dot, inner = host.rfind("."), _inner()
+    while True:  # until no rule tells hosts apart that end so
+        before = host.rfind(".", 0, dot)
+        longer = host[before + 1 :]
+        if longer not in inner:
+            break
+        if before < 0:
+            return _asked(host)
+        dot = before
+    more = _more(host[dot + 1 :])
+    return longer.split(".", more)[-1] if more >= 0 else _asked(host)
+
+
+def _asked(host: str) -> str:
+    """Return the registered domain of a host, as the list says."""
     found = _EXTRACT(host)
     if found.suffix or not found.subdomain:
         return found.top_domain_under_public_suffix or host
     return f"{found.subdomain.rpartition('.')[2]}.{found.domain}"
+
+
+@lru_cache(maxsize=10_000)
+def _more(ending: str) -> int:
+    """Return how many labels hosts of this ending have beyond their domain, where no rule knows the label before it.
+
+    That label counts. -1: the list has a wildcard there.
+    """
+    if f"*.{ending}" in _inner():
+        return -1
+    return ending.count(".") + 1 - _asked(f"{_NOBODY}.{ending}").count(".")
+
+
+@cache
+def _inner() -> frozenset[str]:
+    """Return all rules of the list, and all endings of theirs."""
+    labels = (rule.split(".") for rule in _EXTRACT.tlds)
+    return frozenset(".".join(rule[at:]) for rule in labels for at in range(len(rule)))

@@ -111,8 +111,8 @@ def test_the_best_representative_is_chosen() -> None:
     crawl = crawl_of(web, policy)
     for _ in steps(crawl, web, 80):
         everything = crawl.frontier.draw(None, np.random.default_rng(0))
-        policy._know_hosts()
-        x = policy._features.now(everything.vectors, policy._rows[everything.hosts])
+        policy._hosts.look()
+        x = policy._features.now(everything.vectors, policy._hosts.rows[everything.hosts])
         values = policy.network.values(x)
         pick = crawl.next()
         if pick is None:

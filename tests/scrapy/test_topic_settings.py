@@ -14,8 +14,12 @@ from scrapy_focus import ConfigError
 from scrapy_focus.config import Config
 from scrapy_focus.core.errors import ResumeError
 from scrapy_focus.core.mission import Mission
+from scrapy_focus.goals.topic import TopicGoal
 from scrapy_focus.learn.relevance import LinearRelevance
+from scrapy_focus.policies.branching import BranchingBandit
+from scrapy_focus.policies.hotqueue import HotQueue
 from scrapy_focus.policies.orderings import BreadthFirst
+from scrapy_focus.policies.tagpath.policy import TagPath
 from scrapy_focus.policies.treeq.policy import TreeQ
 
 if TYPE_CHECKING:
@@ -25,6 +29,7 @@ if TYPE_CHECKING:
     from mocksite import MockSite
     from scrapy.http import Response
 
+    from scrapy_focus.core.policy import Policy
     from scrapy_focus.core.types import Pick
 
 WAYS = pytest.mark.parametrize("addon", [False, True], ids=["scheduler", "addon"])
@@ -229,3 +234,81 @@ def test_a_job_goes_on_with_a_model_that_was_moved(pages: MockSite, stored: Path
     assert len(first.items) + len(rest.items) == 22
     assert len(pages.paths) == 23
     assert all(item["why"] for item in rest.items)
+
+
+def chosen(caplog: pytest.LogCaptureFixture, default: type[Policy], **values: Any) -> tuple[type[Policy], list[Any]]:
+    """Return the policy that settings choose, and what the log says of that: its level and its text."""
+    caplog.clear()
+    with caplog.at_level("INFO", logger="scrapy_focus.config"):
+        policy = Config.from_settings(Settings(values), default).policy
+    return policy, [(record.levelname, record.getMessage()) for record in caplog.records]
+
+
+def test_a_topic_chooses_the_policy(caplog: pytest.LogCaptureFixture, model: LinearRelevance) -> None:
+    """Where only the default of all crawls would decide, which reads no topic, it is one that does, and one line says so."""
+    policy, said = chosen(caplog, BranchingBandit, FOCUS_TOPIC=model)
+    assert policy is TreeQ
+    ((level, text),) = said
+    assert level == "INFO"
+    assert "TreeQ" in text
+    assert "FOCUS_POLICY = 'scrapy_focus.policies.branching.BranchingBandit'" in text
+    goal = TopicGoal(model)
+    assert chosen(caplog, BranchingBandit, FOCUS_GOAL=goal)[0] is TreeQ
+    assert chosen(caplog, BranchingBandit, FOCUS_TOPIC=model, FOCUS_POLICY_PARAMS={"per_domain": 5})[0] is TreeQ
+    for default, values in (
+        (BranchingBandit, {}),
+        (BranchingBandit, {"FOCUS_KEYWORDS": "bees"}),
+        (BranchingBandit, {"FOCUS_KEYWORDS": "bees", "FOCUS_TARGETS": "csv"}),
+        (TagPath, {"FOCUS_KEYWORDS": "bees"}),
+        (TreeQ, {"FOCUS_TOPIC": model}),
+        (HotQueue, {"FOCUS_TOPIC": model}),
+    ):
+        assert chosen(caplog, default, **values) == (default, [])
+    assert chosen(caplog, BranchingBandit, FOCUS_TOPIC=model, FOCUS_POLICY=BEST_FIRST)[1] == []
+
+
+def test_a_policy_that_reads_no_topic_is_warned_of(
+    caplog: pytest.LogCaptureFixture, model: LinearRelevance, tmp_path: Path
+) -> None:
+    """What was chosen stays, whether by name, by a scheduler, or by a setting that no other policy follows."""
+    named = "scrapy_focus.policies.branching.BranchingBandit"
+    for default, values, why in (
+        (BranchingBandit, {"FOCUS_POLICY": named}, "BranchingBandit is set"),
+        (TreeQ, {"FOCUS_POLICY": named}, "BranchingBandit is set"),
+        (TagPath, {}, "TagPath is the policy of the scheduler"),
+        (BranchingBandit, {"FOCUS_LEARNED_TO": str(tmp_path / "learned")}, "FOCUS_LEARNED_TO is set"),
+        (BranchingBandit, {"FOCUS_REQUEST_PRIORITY": True}, "FOCUS_REQUEST_PRIORITY is on"),
+        (BranchingBandit, {"FOCUS_POLICY_PARAMS": {"words": ["bee"]}}, "FOCUS_POLICY_PARAMS are those of another"),
+    ):
+        policy, said = chosen(caplog, default, FOCUS_TOPIC=model, **values)
+        assert policy is (TagPath if default is TagPath else BranchingBandit)
+        ((level, text),) = said
+        assert level == "WARNING"
+        assert why in text
+        assert "TreeFrontierScheduler" in text
+
+
+@WAYS
+def test_a_topic_decides_in_a_crawl_of_the_default_scheduler(
+    pages: MockSite, model: LinearRelevance, addon: bool
+) -> None:
+    """One setting is enough: the links whose words fit are followed first."""
+    settings = {"FOCUS_TOPIC": model, "CONCURRENT_REQUESTS": 1, "FOCUS_BUDGET_REQUESTS": 9, "FOCUS_SEED": 0}
+    result = crawl(Follower, settings, addon=addon, seeds=[pages.url("/")])
+    followed = [path for path in pages.paths if path.strip("/").isdecimal()]
+    assert len(followed) >= 6
+    assert all(int(path.strip("/")) % 2 for path in followed), followed
+    assert isinstance(result.policy, TreeQ)
+
+
+def test_a_job_keeps_its_policy(pages: MockSite, model: LinearRelevance, tmp_path: Path) -> None:
+    """One that began with the default policy by name is refused without it; what to set, the message says."""
+    settings: dict[str, Any] = {"JOBDIR": str(tmp_path / "job"), "FOCUS_TOPIC": model, "CONCURRENT_REQUESTS": 1}
+    named = {"FOCUS_POLICY": "scrapy_focus.policies.branching.BranchingBandit"}
+    first = crawl(Follower, {**settings, **named, "FOCUS_BUDGET_REQUESTS": 8}, seeds=[pages.url("/")])
+    with pytest.raises((ResumeError, RuntimeError)) as caught:
+        crawl(Follower, settings, seeds=[pages.url("/")])
+    said = f"{caught.value} {caught.value.__context__}"
+    assert f"use the same settings (FOCUS_POLICY = '{named['FOCUS_POLICY']}'), or another JOBDIR" in said
+    rest = crawl(Follower, {**settings, **named}, seeds=[pages.url("/")])
+    assert len(first.items) + len(rest.items) == 22

@@ -15,13 +15,13 @@ import numpy as np
 
 from scrapy_focus.core.frontier import Ranks, Vectors
 from scrapy_focus.core.mission import Mission
-from scrapy_focus.core.parameters import DICT, TEXT, TEXTS, WHOLE, check_kinds, one_of, parameter
+from scrapy_focus.core.parameters import DICT, FLAG, TEXT, TEXTS, WHOLE, check_kinds, one_of, parameter
 from scrapy_focus.core.policy import Policy
 from scrapy_focus.core.types import Placement, State
 from scrapy_focus.learn.models import relevance_of
 from scrapy_focus.learn.qnet import DoubleDQN
 from scrapy_focus.learn.tree import RegressionTree
-from scrapy_focus.policies.domains import Domains
+from scrapy_focus.policies.domains import ClosedHosts, Domains
 from scrapy_focus.policies.treeq.features import LEVELS, Features, Layout, LinkReader, checked, layout
 from scrapy_focus.policies.treeq.rules import Rules
 
@@ -64,6 +64,8 @@ class TreeQ(Policy):
         mission.
     per_domain, per_domain_least, falls_every
         Pages of one domain at most, see :class:`~scrapy_focus.policies.domains.Domains`.
+    per_host
+        Hosts count for themselves, in place of their registered domains.
     mode
         ``"tree"``, or a baseline of the paper: ``"tree-random"`` takes a random link of a random leaf;
         ``"synchronous"`` judges every waiting link at each choice, linear in what waits; ``"asynchronous"`` judges each
@@ -94,8 +96,8 @@ class TreeQ(Policy):
     * *Keywords*: as released, expanded keywords are looked for in anchors, the initial ones in URLs, where any part of
       a word will do. Here all are looked for in both, as words. The released code has a feature for phrases; here they
       are keywords.
-    * *Domains*: as released, a host without ``www.``; here the registered domain. What failed does not count there;
-      here ten failures count as a page.
+    * *Domains*: as released, a host without ``www.``; here the registered domain, or the host (``per_host``). What
+      failed does not count there; here ten failures count as a page.
     * *What else differs from the released code, also with the preset*: vectors have 64 levels, leaves end at 4,096 and
       their experience is that of the last 100,000 results; a target looks at 32 links of a page (recommended: 16),
       without those that were fetched; the target network is copied after so many experiences; seeds are judged by URL
@@ -123,6 +125,7 @@ class TreeQ(Policy):
     """
 
     counts_hosts: ClassVar[bool] = True
+    reads_topic: ClassVar[bool] = True
     summary: ClassVar[str] = (
         "Learns which links lead to targets, from their words, their places, and what links like them led to."
     )
@@ -141,6 +144,7 @@ class TreeQ(Policy):
         per_domain: int | None = None,
         per_domain_least: int | None = None,
         falls_every: int = 6_666,
+        per_host: bool = False,
         mode: Mode = "tree",
         preset: str = "",
         rules: dict[str, Any] | None = None,
@@ -148,7 +152,8 @@ class TreeQ(Policy):
         check_kinds(
             self, keywords=(keywords, TEXTS.or_none()), per_domain=(per_domain, WHOLE.or_none()),
             per_domain_least=(per_domain_least, WHOLE.or_none()), falls_every=(falls_every, WHOLE),
-            mode=(mode, one_of(get_args(Mode))), preset=(preset, TEXT), rules=(rules, DICT.or_none()),
+            per_host=(per_host, FLAG), mode=(mode, one_of(get_args(Mode))), preset=(preset, TEXT),
+            rules=(rules, DICT.or_none()),
         )  # fmt: skip
         self.keywords = None if keywords is None else checked(keywords)
         with parameter(self, "relevance", relevance):
@@ -156,10 +161,11 @@ class TreeQ(Policy):
         self.per_domain = per_domain
         self.per_domain_least = per_domain_least
         self.falls_every = falls_every
+        self.per_host = per_host
         self.mode = mode
         self.preset = preset
         self.rules = rules
-        self.domains = Domains(per_domain, least=per_domain_least, falls_every=falls_every)
+        self.domains = Domains(per_domain, least=per_domain_least, falls_every=falls_every, by_host=per_host)
         LinkReader(self.keywords or (), self.relevance)  # which says what is wrong with them
         self._rules_for(Mission())
         self.steps = 0  # picks
@@ -205,22 +211,20 @@ class TreeQ(Policy):
 
     def attach(self, frontier: Frontier) -> None:
         super().attach(frontier)
-        self._rows = np.zeros(0, np.intp)  # of the domain of each host of the frontier
-        self._closed = np.zeros(0, np.bool_)  # by host of the frontier
-        self._n_hosts = 0
-        self._shut = np.zeros(0, np.bool_)  # by row of a domain: what its hosts have in _closed
         if self.chooses_in_tree:
             for split in self.tree.splits:
                 self.frontier.divide(*split)
-            self._know_hosts()
+            self._hosts = ClosedHosts(self.domains, self.frontier)
 
     def place(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
         placements: list[Placement | None] = [None] * len(links)
         states = self._states
         first = {link.key: i for i, link in reversed(list(enumerate(links))) if link.state in states}
-        rows = {host: self.domains.row(host) for host in dict.fromkeys(links[i].host for i in first.values())}
-        open_ = dict(zip(rows, ~self.domains.is_done(np.array([*rows.values()], np.intp)), strict=True))
-        at = sorted(i for i in first.values() if open_[links[i].host])
+        at = sorted(first.values())
+        rows = self.domains.rows([links[i].host for i in at])
+        if self.domains.cap is not None:
+            open_ = ~self.domains.is_done(rows)
+            at, rows = np.array(at)[open_].tolist(), rows[open_]
         if not at:
             return placements
         wanted = [links[i] for i in at]
@@ -229,7 +233,7 @@ class TreeQ(Policy):
             self._features.keep(vectors, wanted, self.frontier)
         self._features.count(vectors)
         x = vectors[:, : self.layout.n_codes]
-        x[:] = self._features.now(vectors, np.array([rows[link.host] for link in wanted]))
+        x[:] = self._features.now(vectors, rows)
         arms = self.tree.route(vectors).tolist() if self.chooses_in_tree else [0] * len(at)
         memos = vectors if self.chooses_in_tree else vectors.astype(np.float32)
         for i, arm, rank, memo in zip(at, arms, self._ranks(x), memos, strict=True):
@@ -251,7 +255,7 @@ class TreeQ(Policy):
         self._chosen[pick.id] = x
         self._before[pick.id], self._recent = self._recent, []
         row = self.domains.row(pick.host)
-        self._update_closed(row, everywhere=self.domains.ask(row))
+        self._close(row, everywhere=self.domains.ask(row))
         if self._features.groups is not None:
             self._features.groups.ask(self.layout.groups_of(pick), 1)
         if self.domains.cap is not None and self.chooses_in_tree and self.steps % _SWEEP == 0:
@@ -264,7 +268,7 @@ class TreeQ(Policy):
             self._recent = self._before.pop(pick.id) + self._recent
             row = self.domains.row(pick.host)
             self.domains.release(row)
-            self._update_closed(row)
+            self._close(row)
             if self._features.groups is not None:
                 self._features.groups.ask(self.layout.groups_of(pick), -1)
 
@@ -281,7 +285,7 @@ class TreeQ(Policy):
         self.domains.settle(row, outcome)
         if not self.chooses_in_tree:
             self.domains.sweep(cast("Ranked", self.frontier), 0)
-        self._update_closed(row)
+        self._close(row)
         if self._features.groups is not None:
             self._features.groups.settle(self.layout.groups_of(pick), worth(outcome.reward))
         told = bool(len(nexts)) or not self._rules.only_with_links
@@ -321,8 +325,7 @@ class TreeQ(Policy):
         return " and ".join(said) or "any link"
 
     def __getstate__(self) -> dict[str, Any]:
-        left_out = ("_rows", "_closed", "_n_hosts", "_shut")
-        return {name: value for name, value in super().__getstate__().items() if name not in left_out}
+        return {name: value for name, value in super().__getstate__().items() if name != "_hosts"}
 
     @property
     def _is_random(self) -> bool:
@@ -346,8 +349,7 @@ class TreeQ(Policy):
         """Take the best of the representatives of all leaves; where nothing will ever be open again, give up what
         waits.
         """
-        self._know_hosts()
-        closed = None if self.domains.cap is None else self._closed[: self._n_hosts]
+        closed = self._hosts.mask()
         if self.mode == "synchronous":
             drawn = self.frontier.draw(None, self.rng, busy=busy, closed=closed)
         else:
@@ -356,7 +358,7 @@ class TreeQ(Policy):
             while not busy and not self.frontier.flying and len(self.frontier):
                 self.frontier.drop(self.frontier.draw(self._counts(), np.random.default_rng(0)).slots)
             return None
-        x = self._features.now(drawn.vectors, self._rows[drawn.hosts])
+        x = self._features.now(drawn.vectors, self._hosts.rows[drawn.hosts])
         at = int(self.rng.integers(len(x))) if self._is_random else int(np.argmax(self.network.values(x)))
         return self.frontier.take_drawn(int(drawn.slots[at]))
 
@@ -369,7 +371,12 @@ class TreeQ(Policy):
     def _sweep(self) -> None:
         """Give up some links of domains that have had all their pages, so that they do not wait for ever."""
         drawn = self.frontier.draw(self._counts(), self.rng)
-        self.frontier.drop(drawn.slots[self.domains.is_done(self._rows[drawn.hosts])])
+        self.frontier.drop(drawn.slots[self._hosts.is_done(drawn.hosts)])
+
+    def _close(self, row: int, *, everywhere: bool = False) -> None:
+        """Note whether the hosts of a domain are closed, or after a fall of the cap those of any."""
+        if self.chooses_in_tree:
+            self._hosts.update(row, everywhere=everywhere)
 
     def _ranks(self, x: NDArray[np.uint8]) -> list[float]:
         if self.mode == "random":
@@ -380,37 +387,6 @@ class TreeQ(Policy):
             ranks = np.rint(self.network.values(x) / _EQUAL) * _EQUAL - _LATER * before
             return [float(rank) for rank in ranks]
         return [0.0] * len(x)
-
-    # Domains
-
-    def _know_hosts(self) -> None:
-        """Find the domains of the hosts that the frontier has since the last choice."""
-        hosts = self.frontier.hosts
-        first, n = self._n_hosts, len(hosts)
-        if n == first:
-            return
-        if n > len(self._rows):
-            room = max(64, n, 2 * len(self._rows)) - first
-            self._rows = np.append(self._rows[:first], np.zeros(room, np.intp))
-            self._closed = np.append(self._closed[:first], np.zeros(room, np.bool_))
-        self._rows[first:n] = [self.domains.row(host) for host in hosts[first:n]]
-        self._closed[first:n] = self.domains.is_full(self._rows[first:n])
-        self._n_hosts = n
-
-    def _update_closed(self, row: int, *, everywhere: bool = False) -> None:
-        """Note whether a domain, or after a fall of the cap any, may be asked for more pages."""
-        if self.domains.cap is None or not self.chooses_in_tree:
-            return
-        if len(self._shut) < len(self.domains.pages):
-            self._shut = np.append(self._shut, np.zeros(len(self.domains.pages) - len(self._shut), np.bool_))
-            everywhere = True
-        if everywhere:
-            self._shut[:] = self.domains.is_full(np.arange(len(self._shut)))
-            self._closed[: self._n_hosts] = self._shut[self._rows[: self._n_hosts]]
-        full = bool(self.domains.is_full(np.array([row]))[0])
-        if full != self._shut[row]:
-            self._shut[row] = full
-            self._closed[: self._n_hosts][self._rows[: self._n_hosts] == row] = full
 
     # Learning
 
