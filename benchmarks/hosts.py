@@ -8,6 +8,7 @@ frontier: without making the page and without the classifier's look at it. Not m
 a model, and any network. ::
 
     python benchmarks/hosts.py --policies breadth-first best-first tree --caps none 10 --runs 5 --jobs 2
+    python benchmarks/hosts.py --policies tree asynchronous --caps none 100 10 5 5-2 --web-seeds 1 7
     python benchmarks/hosts.py --tables-only                       # of what was measured so far
 
 Writes each run to ``hosts.json`` (``--output``) as soon as it is over, and does not repeat those that are in it.
@@ -33,7 +34,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 
-from hosts_tables import CAPS, Marks, Run, read, tables
+from hosts_tables import CAPS, Marks, Run, read, rivals, tables
 from manyhosts.flying import steps
 from manyhosts.web import MadeUpWeb
 from runfiles import write
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
     from scrapy_focus.core.types import Outcome, Pick
 
 MARKS = (200, 500, 1_000, 2_000, 5_000, 10_000, 20_000)  # fetches after which is counted
-Task = tuple[str, str, str, int, int]  # policy, topic, cap, seed, in flight
+Task = tuple[str, str, str, int, int, int]  # policy, topic, cap, seed, in flight, seed of the web
 N_SEEDS, N_EXAMPLES = 10, 600  # pages to start from, examples of each class
 
 
@@ -123,6 +124,9 @@ POLICIES: dict[str, Callable[..., Policy]] = {
     "tree, random warm-up": partial(_tree, rules={"warmup": 100, "prior": False}),
 }
 
+#: What the first policy is to be above of, in harvest rate and in relevant domains.
+RIVALS = ("best-first", "asynchronous")
+
 
 class Judge:
     """A goal: a page is worth 1 where a classifier finds it relevant. Counts the time that this takes."""
@@ -153,7 +157,7 @@ def crawl(
     in_flight: int = 1,
 ) -> Run:
     """Crawl a web for a topic, at most one request at a time on a host, and return what was found when."""
-    run = Run(policy="", topic=topic, cap="", seed=seed, in_flight=in_flight)
+    run = Run(policy="", topic=topic, cap="", seed=seed, in_flight=in_flight, web=web.seed)
     loop = Crawl(policy, frontier=memory_frontier, goal=goal, budget=Budget(requests=budget), seed=seed, strict=True)
     loop.add([web.link(url) for url in seeds])
     hosts: set[str] = set()
@@ -194,7 +198,7 @@ def crawl(
     return run
 
 
-@lru_cache(maxsize=1)
+@lru_cache(maxsize=2)
 def open_web(seed: int, hosts: int) -> MadeUpWeb:
     """Return a web; once for each process."""
     return MadeUpWeb(seed=seed, hosts=hosts)
@@ -216,9 +220,9 @@ def cap_parameters(cap: str, budget: int) -> dict[str, Any]:
     return {"per_domain": int(most), **falling}
 
 
-def do(task: Task, *, budget: int, web_seed: int, n_hosts: int) -> Run:
+def do(task: Task, *, budget: int, n_hosts: int) -> Run:
     """Do one run, from scratch."""
-    name, topic, cap, seed, in_flight = task
+    name, topic, cap, seed, in_flight, web_seed = task
     web = open_web(web_seed, n_hosts)
     relevance = train(web, topic)
     policy = POLICIES[name](keywords=web.keywords(topic), relevance=relevance, **cap_parameters(cap, budget))
@@ -246,20 +250,24 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--runs", type=int, default=5, help="seeds of each (5)")
     parser.add_argument("--budget", type=int, default=20_000, help="fetches, failures too (20000)")
     parser.add_argument("--in-flight", type=int, nargs="+", default=[1])
-    parser.add_argument("--web-seed", type=int, default=1)
+    parser.add_argument("--web-seeds", type=int, nargs="+", default=[1], help="of the webs (1)")
     parser.add_argument("--hosts", type=int, default=150_000, help="of the web (150000)")
     parser.add_argument("--jobs", type=int, default=1, help="processes (1)")
     parser.add_argument("--output", type=Path, default=Path("hosts.json"))
+    parser.add_argument("--first", choices=[*POLICIES], default="tree", help="what is compared with its rivals (tree)")
     parser.add_argument("--tables-only", action="store_true", help="print the tables of what is in the output")
     options = parser.parse_args(arguments)
-    parameters = {"budget": options.budget, "web_seed": options.web_seed, "n_hosts": options.hosts}
+    parameters = {"budget": options.budget, "n_hosts": options.hosts}
     runs = read(options.output)
     if not options.tables_only:
         if runs and json.loads(options.output.read_text(encoding="utf-8"))["parameters"] != parameters:
-            parser.error(f"{options.output} has runs with another budget or web; give another --output")
+            parser.error(f"{options.output} has runs with another budget or number of hosts; give another --output")
         done = {run.key for run in runs}
-        wanted = product(range(options.runs), options.caps, options.topics, options.policies, options.in_flight)
-        tasks = [(p, topic, cap, seed, k) for seed, cap, topic, p, k in wanted if (p, topic, cap, seed, k) not in done]
+        wanted = product(
+            range(options.runs), options.web_seeds, options.caps, options.topics, options.policies, options.in_flight
+        )
+        tasks = [(name, topic, cap, seed, k, web) for seed, web, cap, topic, name, k in wanted]
+        tasks = [task for task in tasks if task not in done]
         failed = 0
         with multiprocessing.get_context("spawn").Pool(options.jobs) as pool:
             for task, run, error in pool.imap_unordered(partial(_try, **parameters), tasks):
@@ -276,6 +284,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     order = [*POLICIES]
     runs.sort(key=lambda run: (order.index(run.policy) if run.policy in order else len(order), run.topic, run.seed))
     print(tables(runs))
+    print(rivals(runs, options.first, [name for name in RIVALS if any(run.policy == name for run in runs)]))
 
 
 if __name__ == "__main__":

@@ -41,6 +41,7 @@ class Run:
     cap: str
     seed: int
     in_flight: int
+    web: int  # its seed
     marks: list[Marks] = field(default_factory=list)
     ended: str = ""
     rewarded: int = 0  # pages that the classifier found relevant
@@ -51,13 +52,16 @@ class Run:
     seconds: float = 0.0  # wall time, with making the pages
 
     @property
-    def key(self) -> tuple[str, str, str, int, int]:
+    def key(self) -> tuple[str, str, str, int, int, int]:
         """What tells runs apart."""
-        return (self.policy, self.topic, self.cap, self.seed, self.in_flight)
+        return (self.policy, self.topic, self.cap, self.seed, self.in_flight, self.web)
 
 
 def tables(runs: Sequence[Run]) -> str:
-    """Return Markdown tables: harvest rates, the Pareto table, and what each policy cost and judged."""
+    """Return Markdown tables: harvest rates, the Pareto table, and what each policy cost and judged.
+
+    Means are over seeds, topics and webs together.
+    """
     lines = []
     groups: defaultdict[tuple[str, int], list[Run]] = defaultdict(list)
     for run in runs:
@@ -68,7 +72,8 @@ def tables(runs: Sequence[Run]) -> str:
         topics, policies = sorted({run.topic for run in group}), list(dict.fromkeys(run.policy for run in group))
         marks = sorted({mark.fetches for run in group for mark in run.marks})
         flying = f", {in_flight} in flight" if in_flight > 1 else ""
-        lines += [f"## Cap {cap}{flying}: {', '.join(topics)}", ""]
+        webs = ", ".join(f"web {web}" for web in sorted({run.web for run in group}))
+        lines += [f"## Cap {cap}{flying}: {', '.join(topics)}; {webs}", ""]
         of = {name: [run for run in group if run.policy == name] for name in policies}
         lines += _table(
             ["policy", *(f"HR@{mark:,}" for mark in marks), "runs"],
@@ -99,6 +104,53 @@ def tables(runs: Sequence[Run]) -> str:
             ),
         )  # fmt: skip
     return "\n".join(lines)
+
+
+def rivals(runs: Sequence[Run], first: str, others: Sequence[str]) -> str:
+    """Return a Markdown table: is one policy above each of some others, in harvest rate and relevant domains at the end?
+
+    One line for each cap, web and topic. Means of two policies are over the seeds that both have. ``above`` is at least
+    as much of both, and more of one; ``mixed`` is more of one and less of the other.
+    """
+    ends: defaultdict[tuple[int, int, int, str], defaultdict[str, dict[int, Marks]]] = defaultdict(
+        lambda: defaultdict(dict)
+    )
+    for run in runs:
+        if run.marks:
+            ends[CAPS.index(run.cap), run.in_flight, run.web, run.topic][run.policy][run.seed] = run.marks[-1]
+    rows, above, compared = [], 0, 0
+    for (cap, in_flight, web, topic), by in sorted(ends.items()):
+        if first not in by:
+            continue
+        cells = [
+            CAPS[cap] + (f", {in_flight} in flight" if in_flight > 1 else ""),
+            f"{web}, {topic}",
+            _point(by[first].values()),
+        ]
+        for other in others:
+            seeds = sorted(by[first].keys() & by[other].keys())
+            word = _compared([by[first][seed] for seed in seeds], [by[other][seed] for seed in seeds])
+            compared, above = compared + bool(seeds), above + (word == "above")
+            word = word if word == "above" else f"**{word}**"
+            cells.append(f"{_point(by[other][seed] for seed in seeds)}: {word}" if seeds else "")
+        rows.append(cells)
+    head = ["cap", "web", f"{first}: harvest rate, relevant domains", *(f"{other}; {first} is" for other in others)]
+    return "\n".join([*_table(head, rows), f"Above: {above} of {compared}."])
+
+
+def _point(marks: Iterable[Marks]) -> str:
+    both = [(mark.harvest, mark.domains) for mark in marks]
+    return f"{mean([each[0] for each in both], 3)}, {mean([each[1] for each in both])}"
+
+
+def _compared(ours: Sequence[Marks], theirs: Sequence[Marks]) -> str:
+    harvest = sum(mark.harvest for mark in ours) - sum(mark.harvest for mark in theirs)
+    domains = sum(mark.domains for mark in ours) - sum(mark.domains for mark in theirs)
+    if not harvest and not domains:
+        return "level"
+    if harvest >= 0 and domains >= 0:
+        return "above"
+    return "below" if harvest <= 0 and domains <= 0 else "mixed"
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:

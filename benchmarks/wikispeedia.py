@@ -1,18 +1,25 @@
 """Harvest rates of topic crawls of Wikispeedia: TRES, its baselines, and what each departure from the paper is worth.
 
-Measured: crawls without a network of the 4,598 articles and 119,880 links of Wikispeedia; of the first 200, 500 and 1,000
-pages fetched after the start page, the share that people had filed under the subject, as mean and standard deviation over
-the seeds. Each seed has its own start page (an article of the subject), its own 10 % of the articles to train the
+Measured: crawls without a network of the 4,598 articles and 119,880 links of Wikispeedia; of the first 100, 200, 500 and
+1,000 pages fetched after the start page, the share that people had filed under the subject, as mean and standard deviation
+over the seeds. Each seed has its own start page (an article of the subject), its own 10 % of the articles to train the
 classifier and to choose the keywords from, and its own random numbers; all policies share them. Articles of that sample
 are not on the web that is crawled, so that no title is scored that was trained on. Rewards are the labels of people, or
 what the classifier makes of the page's text (as a user has it); the judge is the label in both.
 
+Subjects are the five of 500 articles or more ("large"), and eight of 100 to 400 on which nothing was ever tuned ("new");
+some of these are unions.
+
 Not measured: anything about hosts (there is one), real anchors (the title stands for each) and the order of links on a
 page (that of the file, alphabetical), speed. Articles name their subject in a line of their own: it is taken out. ::
 
-    python benchmarks/wikispeedia.py wikispeedia.tar.xz --seeds 5 --jobs 2 --json wikispeedia.json
-    python benchmarks/wikispeedia.py wikispeedia/ --ablations
-    python benchmarks/wikispeedia.py wikispeedia/ --only TRES --policy "low tau=TreeQ:tau=4" --subject subject.History
+    python benchmarks/wikispeedia.py wikispeedia.tar.xz --subjects large new --jobs 2 --output wikispeedia.json
+    python benchmarks/wikispeedia.py wikispeedia.tar.xz --subjects large new --tables-only   # of what was measured so far
+    python benchmarks/wikispeedia.py wikispeedia/ --ablations --rewards labels
+    python benchmarks/wikispeedia.py wikispeedia/ --only TRES --policy "low tau=TreeQ:tau=4" --subjects subject.History
+    python benchmarks/wikispeedia.py wikispeedia/ --subjects "Flying=subject.Science.Biology.Birds+subject.People.Astronomers_and_physicists"
+
+Writes each run to ``wikispeedia.json`` (``--output``) as soon as it is over, and does not repeat those that are in it.
 """
 
 from __future__ import annotations
@@ -21,24 +28,33 @@ import argparse
 import html
 import inspect
 import json
+import os
 import re
+import sys
 import tarfile
+import traceback
 from collections import Counter, defaultdict, deque
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.naive_bayes import MultinomialNB
 
+from runfiles import write
 from scrapy_focus import Crawl, Link, Outcome, memory_frontier
 from scrapy_focus.compare.specs import PolicySpec
 from scrapy_focus.goals.topic import TopicGoal
 from scrapy_focus.learn.relevance import LinearRelevance
+from wikispeedia_tables import Run, Tables, name_of, read
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -49,22 +65,34 @@ if TYPE_CHECKING:
     from scrapy_focus.core.goal import Goal
     from scrapy_focus.core.policy import Policy
 
-POINTS = (200, 500, 1000)  # fetches
+POINTS = (100, 200, 500, 1000)  # fetches
+Task = tuple[str, int, str, str, str, str]  # subject, seed, row, policy, classifier, rewards
 REWARDS = ("labels", "classifier")  # who says during a crawl what a page is worth
-LARGE = 500  # articles that a subject needs
+LARGE = 500  # articles of a large subject, at least
+#: Subjects of 100 to 400 articles on which nothing was tuned: NAME=SUBJECT+SUBJECT is the union of some.
+NEW = (
+    "subject.Everyday_life",
+    "subject.Design_and_Technology",
+    "subject.Language_and_literature",
+    "Space=subject.Science.Physics.Space_Astronomy+subject.Science.Physics.Space_transport",
+    "Music=subject.Music+subject.People.Performers_and_composers",
+    "subject.Religion",
+    "Computing=subject.IT+subject.Mathematics",
+    "Weather=subject.Geography.Natural_Disasters+subject.Geography.Storms+subject.Geography.Climate_and_the_Weather",
+)
 #: Label -> policy, and the classifier that it is given.
 ROWS = {
     "TRES, recommended": ("TreeQ", "linear"),
     "TRES, published rules": ("TreeQ:preset='tres-2023'", "linear"),
     "Tree-Random": ("TreeQ:mode='tree-random',preset='tres-2023'", "linear"),
     "asynchronous": ("TreeQ:mode='asynchronous',preset='tres-2023'", "linear"),
-    "exact synchronous": ("TreeQ:mode='synchronous'", "linear"),
     "best-first by classifier": ("BestFirst", "linear"),
     "breadth-first": ("BFS", "linear"),
     "random": ("RANDOM", "linear"),
 }
 ABLATIONS = {
     "TRES, recommended": ROWS["TRES, recommended"],
+    "exact synchronous": ("TreeQ:mode='synchronous'", "linear"),
     "naive Bayes as classifier": ("TreeQ", "naive"),
     "best-first by naive Bayes": ("BestFirst", "naive"),
     "no classifier for links": ("TreeQ", "none"),
@@ -93,8 +121,20 @@ class Web:
     subjects: list[frozenset[str]]  # with those above: subject.Science.Biology and subject.Science
 
     def labels(self, subject: str) -> NDArray[np.bool_]:
-        """Whether each article is filed under a subject or below, shape (n_articles,)."""
-        return np.array([subject in subjects for subjects in self.subjects])
+        """Whether each article is filed under a subject or below, or under one of a union, shape (n_articles,).
+
+        Raises
+        ------
+        SystemExit
+            If no article is filed under one of them.
+        """
+        found = np.zeros(len(self.names), np.bool_)
+        for part in subject.rpartition("=")[2].split("+"):
+            of_part = np.array([part in subjects for subjects in self.subjects])
+            if not of_part.any():
+                raise SystemExit(f"no article is filed under {part}; write it as subject.Science.Biology")
+            found |= of_part
+        return found
 
     def large(self) -> dict[str, int]:
         """Subjects with at least ``LARGE`` articles, the largest first, and how many they have."""
@@ -198,13 +238,16 @@ class Topic:
         self.there = np.ones(len(web.names), np.bool_)
         self.there[self.sample] = counted
         self.starts = rng.choice(np.flatnonzero(self.labels & self.there), starts, replace=False).tolist()
+        self._classifiers: dict[str, mission.Topic | None] = {"none": None}
 
-    @cached_property
-    def classifiers(self) -> dict[str, mission.Topic | None]:
-        """What ``ROWS`` names: each trained on the titles and texts of the sample."""
-        texts = [f"{self.web.titles[i]}\n{self.web.texts[i]}" for i in self.sample]
-        labels = self.labels[self.sample].tolist()
-        return {"linear": LinearRelevance().fit(texts, labels), "naive": NaiveBayes(texts, labels), "none": None}
+    def classifier(self, name: str) -> mission.Topic | None:
+        """What ``ROWS`` names, trained on the titles and texts of the sample; each is trained once."""
+        if name not in self._classifiers:
+            texts = [f"{self.web.titles[i]}\n{self.web.texts[i]}" for i in self.sample]
+            labels = self.labels[self.sample].tolist()
+            made = LinearRelevance().fit(texts, labels) if name == "linear" else NaiveBayes(texts, labels)
+            self._classifiers[name] = Remembered(made)
+        return self._classifiers[name]
 
     @cached_property
     def keywords(self) -> list[str]:
@@ -219,17 +262,22 @@ class Topic:
         frequent = [word for word, n in of_topic.items() if n >= 4]
         return sorted(frequent, key=lambda word: (-of_topic[word] / (of_all[word] + 5), word))[:_KEYWORDS]
 
-    @cached_property
-    def goals(self) -> dict[str, Goal]:
+    def goal(self, rewards: str, classifier: str) -> Goal:
         """Who says what a page is worth: the labels, or a classifier. Where links are read by none, the linear one."""
-        made = {name: Remembered(TopicGoal(each)) for name, each in self.classifiers.items() if each is not None}
-        return {"labels": Labels(self.labels), "none": made["linear"], **made}
+        if rewards == "labels":
+            return Labels(self.labels)
+        model = self.classifier("linear" if classifier == "none" else classifier)
+        assert model is not None
+        return TopicGoal(model)
 
-    def policy(self, text: str, classifier: str) -> Policy:
-        """A new policy, which is told the keywords and the classifier where it takes them."""
+    def policy(self, text: str, classifier: str, goal: Goal) -> Policy:
+        """A new policy, with the keywords where it takes them, and with the model by which the goal judges, if any."""
         spec = PolicySpec.parse(text)
         takes = inspect.signature(cls := spec.load()).parameters
-        given = {"keywords": self.keywords, "relevance": self.classifiers[classifier]}
+        relevance = self.classifier(classifier)
+        if relevance is not None:
+            relevance = getattr(goal, "relevance", relevance)
+        given = {"keywords": self.keywords, "relevance": relevance}
         return cls(**{name: value for name, value in given.items() if name in takes}, **spec.params)
 
     def link(self, number: int, depth: int) -> Link:
@@ -250,10 +298,10 @@ class Topic:
 
     @cached_property
     def quality(self) -> dict[str, float]:
-        """Precision and recall of the linear classifier's rewards, by the labels, on 500 articles not in the sample."""
+        """Precision and recall of the linear classifier's rewards, by the labels, on at most 500 articles not in the sample."""
         others = np.setdiff1d(np.arange(len(self.labels)), self.sample)
-        others = np.random.default_rng(0).choice(others, 500, replace=False)
-        linear = self.classifiers["linear"]
+        others = np.random.default_rng(0).choice(others, min(500, len(others)), replace=False)
+        linear = self.classifier("linear")
         assert linear is not None
         said = linear.score([f"{self.web.titles[i]}\n{self.web.texts[i]}" for i in others]) >= 0.5
         right = float((said & self.labels[others]).sum())
@@ -273,18 +321,22 @@ class Labels:
 
 
 class Remembered:
-    """A goal that is asked once for each page, whichever crawl it comes from."""
+    """A model that is asked once for each text, whichever crawl it comes from."""
 
-    heads_tell = False
+    def __init__(self, model: mission.Topic) -> None:
+        self.model = model
+        self.digest = model.digest
+        self._known: dict[str, float] = {}
 
-    def __init__(self, goal: Goal) -> None:
-        self.goal = goal
-        self._known: dict[int, float | None] = {}
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.model, name)
 
-    def __call__(self, outcome: Outcome) -> float | None:
-        if outcome.pick.key not in self._known:
-            self._known[outcome.pick.key] = self.goal(outcome)
-        return self._known[outcome.pick.key]
+    def score(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        """P(relevant) of each text, shape (n,)."""
+        new = [text for text in dict.fromkeys(texts) if text not in self._known]
+        if new:
+            self._known.update(zip(new, self.model.score(new).tolist(), strict=True))
+        return np.array([self._known[text] for text in texts], np.float64)
 
 
 def run(topic: Topic, policy: Policy, goal: Goal, *, seed: int, budget: int, in_flight: int) -> list[int]:
@@ -308,60 +360,35 @@ def run(topic: Topic, policy: Policy, goal: Goal, *, seed: int, budget: int, in_
     return [number for number in came if number not in topic.starts]
 
 
-def _work(options: argparse.Namespace, subject: str, seed: int) -> list[dict[str, Any]]:
-    """All crawls for one subject and seed."""
-    topic = Topic(read_web(options.path), subject, seed, starts=options.starts, counted=options.counted)
-    runs = []
-    for label, (text, classifier) in options.rows.items():
-        for rewards in REWARDS:
-            goal = topic.goals["labels" if rewards == "labels" else classifier]
-            policy = topic.policy(text, classifier)
-            came = run(topic, policy, goal, seed=seed, budget=max(POINTS), in_flight=options.in_flight)
-            hits = np.append(0, np.cumsum(topic.labels[came]))
-            rates = {str(n): float(hits[min(n, len(came))]) / n for n in POINTS}
-            facts = {"subject": subject, "seed": seed, "policy": label, "rewards": rewards, "fetched": len(came)}
-            runs.append({**facts, **rates, **topic.quality})
-    return runs
+@lru_cache(maxsize=2)
+def _topic(path: Path, subject: str, seed: int, starts: int, counted: bool) -> Topic:
+    return Topic(read_web(path), subject, seed, starts=starts, counted=counted)
 
 
-def report(runs: Sequence[Mapping[str, Any]]) -> str:
-    """Markdown: a table for each subject, one for the mean over subjects, one for what the first row has ahead of others."""
-    labels, subjects, seeds = (list(dict.fromkeys(run[key] for run in runs)) for key in ("policy", "subject", "seed"))
-    by = {(run["subject"], run["policy"], run["seed"], run["rewards"]): run for run in runs}
-    columns = [(rewards, n) for rewards in REWARDS for n in POINTS]
-    head = "| |" + "".join(f" {rewards}, {n:,} |" for rewards, n in columns) + "\n|---" + "|--:" * len(columns) + "|"
-
-    def values(subject: str, label: str) -> NDArray[np.float64]:  # shape (n_columns, n_seeds)
-        return np.array([[by[subject, label, seed, rewards][str(n)] for seed in seeds] for rewards, n in columns])
-
-    def row(name: str, numbers: NDArray[np.float64]) -> str:
-        return f"| {name} | " + " | ".join(_cell(column) for column in numbers) + " |"
-
-    lines = []
-    for subject in subjects:
-        said = [by[subject, labels[0], seed, REWARDS[0]] for seed in seeds]
-        precision, recall = (_cell([run[what] for run in said]) for what in ("precision", "recall"))
-        lines += [f"\n### {subject}\n", f"Rewards by the classifier: precision {precision}, recall {recall}.\n", head]
-        lines += [row(label, values(subject, label)) for label in labels]
-    lines += [f"\n### Mean over {len(subjects)} subjects\n", head]
-    lines += [row(label, np.mean([values(each, label) for each in subjects], axis=0)) for label in labels]
-    lines += [f"\n### {labels[0]}, minus each other, by seed\n", head]
-    for label in labels[1:]:
-        lines += [row(f"{label}: {each}", values(each, labels[0]) - values(each, label)) for each in subjects]
-    return "\n".join(lines)
+def do(task: Task, options: argparse.Namespace) -> Run:
+    """Do one run, from scratch."""
+    subject, seed, label, text, classifier, rewards = task
+    topic = _topic(options.path, subject, seed, options.starts, options.counted)
+    goal = topic.goal(rewards, classifier)
+    policy = topic.policy(text, classifier, goal)
+    came = run(topic, policy, goal, seed=seed, budget=max(POINTS), in_flight=options.in_flight)
+    hits = np.append(0, np.cumsum(topic.labels[came]))
+    return Run(
+        subject=subject, seed=seed, policy=label, spec=text, classifier=classifier, rewards=rewards, fetched=len(came),
+        rates={str(n): float(hits[min(n, len(came))]) / n for n in POINTS}, **topic.quality,
+    )  # fmt: skip
 
 
-def _cell(values: Sequence[float] | NDArray[np.float64]) -> str:
-    return f"{np.mean(values):.3f} ± {np.std(values, ddof=1) if len(values) > 1 else 0:.3f}"
-
-
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """The command line, see the module's docstring."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("path", type=Path, help="folder with the unpacked data, or the archive")
-    parser.add_argument("--subject", action="append", default=[], help="default: all with 500 articles or more")
+    parser.add_argument(
+        "--subjects", nargs="+", default=["large"], help="large, new, a subject, or NAME=SUBJECT+SUBJECT (large)"
+    )
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--first-seed", type=int, default=0)
+    parser.add_argument("--rewards", nargs="+", choices=REWARDS, default=[*REWARDS])
     parser.add_argument("--ablations", action="store_true", help="the recommended settings with one thing changed")
     parser.add_argument("--only", action="append", default=[], help="only rows whose label begins so")
     parser.add_argument("--policy", action="append", default=[], help="another row: LABEL=CLASS:PARAMETER=VALUE,...")
@@ -369,29 +396,50 @@ def main() -> None:
     parser.add_argument("--starts", type=int, default=1, help="start pages")
     parser.add_argument("--counted", action="store_true", help="leave the training sample on the web, and count it")
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--json", type=Path, help="write every crawl there")
-    options = parser.parse_args()
-    rows = ABLATIONS if options.ablations else ROWS
-    options.rows = {
-        name: row for name, row in rows.items() if not options.only or name.startswith(tuple(options.only))
-    } | {PolicySpec.parse(text).label: (text, "linear") for text in options.policy}
-    if not options.rows:
-        parser.error(f"no row begins with {' or '.join(options.only)}; there are {', '.join(rows)}")
-    for text, _ in options.rows.values():
+    parser.add_argument("--output", type=Path, default=Path("wikispeedia.json"))
+    parser.add_argument(
+        "--tables-only", action="store_true", help="print the tables of those of these runs that are in the output"
+    )
+    options = parser.parse_args(arguments)
+    named = ABLATIONS if options.ablations else ROWS
+    rows = {name: row for name, row in named.items() if not options.only or name.startswith(tuple(options.only))} | {
+        PolicySpec.parse(text).label: (text, "linear") for text in options.policy
+    }
+    if not rows:
+        parser.error(f"no row begins with {' or '.join(options.only)}; there are {', '.join(named)}")
+    for text, _ in rows.values():
         PolicySpec.parse(text).make()  # so that a mistake shows at once
-    large = read_web(options.path).large()
-    print("subjects of 500 articles or more:", ", ".join(f"{name} ({n:,})" for name, n in large.items()), flush=True)
-    subjects = options.subject or list(large)
-    tasks = [(s, options.first_seed + i) for s in subjects for i in range(options.seeds)]
-    with ProcessPoolExecutor(options.jobs) as pool:
-        futures = {pool.submit(_work, options, *task): task for task in tasks}
-        done = {futures[future]: future.result() for future in as_completed(futures)}
-    runs = [run for task in tasks for run in done[task]]
-    print(report(runs))
-    if options.json is not None:
-        options.json.write_text(
-            json.dumps({"options": {**vars(options), "path": None, "json": None}, "runs": runs}, indent=1)
-        )
+    web = read_web(options.path)
+    sets = {"large": [*web.large()], "new": [*NEW]}
+    subjects = list(dict.fromkeys(each for name in options.subjects for each in sets.get(name, [name])))
+    counts = {name_of(subject): int(web.labels(subject).sum()) for subject in subjects}
+    parameters = {"starts": options.starts, "counted": options.counted, "in_flight": options.in_flight}
+    runs = read(options.output)
+    if runs and json.loads(options.output.read_text(encoding="utf-8"))["parameters"] != parameters:
+        parser.error(f"{options.output} has runs of other crawls than {parameters}; give another --output")
+    seeds = range(options.first_seed, options.first_seed + options.seeds)
+    tasks = [
+        (subject, seed, label, *row, rewards)
+        for subject, seed, (label, row), rewards in product(subjects, seeds, rows.items(), options.rewards)
+    ]
+    if not options.tables_only:
+        done, failed = {run.key for run in runs}, 0
+        with ProcessPoolExecutor(options.jobs) as pool:
+            futures = {pool.submit(do, task, options): task for task in tasks if task not in done}
+            for future in as_completed(futures):
+                if error := future.exception():
+                    failed += 1
+                    print(*futures[future], "failed:", *traceback.format_exception(error), file=sys.stderr, flush=True)
+                    continue
+                runs.append(future.result())
+                write(options.output, runs, parameters)
+                print(*runs[-1].key, runs[-1].rates, file=sys.stderr, flush=True)
+        if failed:
+            print(f"{failed} of {len(futures)} runs failed; the same command tries them again", file=sys.stderr)
+    order = {task: i for i, task in enumerate(tasks)}
+    print("Articles:", ", ".join(f"{name} ({n:,})" for name, n in counts.items()), end="\n\n")
+    shown = sorted((run for run in runs if run.key in order), key=lambda run: order[run.key])
+    print(Tables(shown, [*rows]).report())
 
 
 if __name__ == "__main__":
