@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import inspect
 import json
-import logging
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,7 +21,7 @@ from scrapy_focus.core.goal import ItemsGoal
 from scrapy_focus.core.log import EventLog
 from scrapy_focus.core.mission import RENDER_COST, Mission
 from scrapy_focus.core.policy import Policy, import_path
-from scrapy_focus.core.printable import brief, printable, reason_of
+from scrapy_focus.core.printable import brief, printable, printable_logger, reason_of
 from scrapy_focus.core.stop import CostLimit, Plateau
 from scrapy_focus.goals.files import FilesGoal
 from scrapy_focus.goals.structured import StructuredDataGoal
@@ -44,7 +43,7 @@ if TYPE_CHECKING:
     from scrapy_focus.core.policy import Ability
     from scrapy_focus.core.stop import StopRule
 
-logger = logging.getLogger(__name__)
+logger = printable_logger(__name__)
 
 #: What a site may ask for, and ``FOCUS_OBEY`` may name.
 WISHES = frozenset({"crawl-delay", "nofollow", "noindex", "retry-after", "robots-errors"})

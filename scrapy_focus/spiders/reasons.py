@@ -33,9 +33,9 @@ def reason(said: Mapping[str, Any], *, depth: int) -> str:
 
     Examples
     --------
-    >>> reason({"leaf": 3, "value": 0.812, "parent relevant": 1.0, "nearness of a relevant page": 1.0,
+    >>> reason({"leaf": 3, "value": 1.12, "chance": 0.81, "parent relevant": 1.0, "nearness of a relevant page": 1.0,
     ...     "keyword in the anchor": 1.0, "probability": 0.94}, depth=3)
-    'keyword in the anchor; words of the link 94 % on the topic; found on a relevant page; expected gain 0.81'
+    'keyword in the anchor; words of the link 94 % on the topic; found on a relevant page; 81 % likely to be relevant'
     >>> reason({"host": "a.test", "pages": 14.0, "worth": 6.0, "parents worth": 1, "siblings not": 2, "link": 0.43},
     ...     depth=2)
     '6 of 14 pages of a.test were finds; linked on 1 find; 0 of 2 links beside it led to finds; probability 43 %'
@@ -130,9 +130,11 @@ def _counted(n: int, noun: str) -> str:
 
 def _judgement(left: dict[str, Any]) -> Iterator[str]:
     left.pop("leaf", None)
-    value, drawn = left.pop("value", None), left.pop("at random", False)
+    chance, drawn = left.pop("chance", None), left.pop("at random", False)
+    if chance is not None:
+        left.pop("value", None)
     yield from (f"{name} {number}" for name, number in left.items() if number)
     if drawn:
         yield "drawn at random"
-    elif value is not None:
-        yield f"expected gain {value:.2f}"
+    elif chance is not None:
+        yield f"{100 * chance:.0f} % likely to be relevant"

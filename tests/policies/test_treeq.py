@@ -658,3 +658,30 @@ def test_leaves_are_described() -> None:
         policy.tree.add(x, float(i % 2))
     assert policy.describe(2) == "relevant share of the path from 0.02 and probability from 0.44"
     assert policy.describe(3) == "no relevant share of the path and probability from 0.78"
+
+
+def test_what_is_said_of_a_choice_is_a_probability() -> None:
+    """As many pages were relevant as the probabilities add up to; to say them changes no choice."""
+    web = Web(hosts=40)
+    crawl, other = (crawl_of(web, TreeQ(keywords=["cheese"]), seed=1) for _ in range(2))
+    came, said, found, values = [], [], [], []
+    for _ in range(900):
+        pick = crawl.next()
+        assert pick is not None
+        came.append(pick.key)
+        why = crawl.policy.explain(pick)
+        said.append(why["chance"])
+        values.append(why["value"])
+        crawl.sent(pick.id)
+        dead = pick.key % 7 == 6
+        found.append(web.relevant(pick.key))
+        crawl.report(failure(pick) if dead else page(pick), [] if dead else web.links(pick.key))
+    for i in range(0, 900, 150):
+        assert abs(np.mean(said[i : i + 150]) - np.mean(found[i : i + 150])) < 0.2, i
+    assert np.mean(said) == pytest.approx(np.mean(found), abs=0.03)
+    assert max(values) > 1 >= max(said)
+    assert min(said) >= 0
+    order = np.argsort(said, kind="stable")
+    low, high = (np.array(found)[part] for part in (order[:200], order[-200:]))
+    assert low.mean() + 0.2 < high.mean()
+    assert [pick.key for pick in steps(other, web, 900)] == came

@@ -215,10 +215,17 @@ def test_reasons_of_every_feature() -> None:
     names = crawl.policy.layout.names
     for values in (np.ones(len(names)), np.zeros(len(names)), np.full(len(names), 0.33)):
         said = reason(
-            {"leaf": 1, "at random": False, "value": 0.5, **dict(zip(names, values.tolist(), strict=True))}, depth=3
+            {
+                "leaf": 1,
+                "at random": False,
+                "value": 1.5,
+                "chance": 0.5,
+                **dict(zip(names, values.tolist(), strict=True)),
+            },
+            depth=3,
         )
         assert not any(f"{name} {value}" in said for name in names for value in (0.0, 0.33, 1.0)), said
-        assert said.endswith("; expected gain 0.50")
+        assert said.endswith("; 50 % likely to be relevant")
     assert reason({"links from relevant pages": 0.38, "share of links from relevant pages": 0.5}, depth=2).startswith(
         "3 relevant pages link there, 50 % of all that do"
     )
@@ -227,8 +234,9 @@ def test_reasons_of_every_feature() -> None:
         {"parent relevant": 0, "nearness of a relevant page": 0.25}, depth=9
     )
     assert "no relevant page on the way there" in reason({"parent relevant": 0}, depth=2)
-    assert reason({"relevant share of its host": 0.51, "value": 1}, depth=1) == "found on a seed; expected gain 1.00"
-    assert reason({"at random": True, "value": 1}, depth=0) == "a seed; drawn at random"
+    said = reason({"relevant share of its host": 0.51, "value": 1.2, "chance": 1.0}, depth=1)
+    assert said == "found on a seed; 100 % likely to be relevant"
+    assert reason({"at random": True, "value": 1, "chance": 0.4}, depth=0) == "a seed; drawn at random"
     assert reason({}, depth=2) == "the next in line"
 
 

@@ -22,6 +22,7 @@ from scrapy_focus.learn.models import relevance_of
 from scrapy_focus.learn.qnet import DoubleDQN
 from scrapy_focus.learn.tree import RegressionTree
 from scrapy_focus.policies.domains import ClosedHosts, Domains
+from scrapy_focus.policies.treeq.chances import Chances
 from scrapy_focus.policies.treeq.features import LEVELS, Features, Layout, LinkReader, checked, layout
 from scrapy_focus.policies.treeq.rules import Rules
 
@@ -175,6 +176,7 @@ class TreeQ(Policy):
         self._placed: dict[int, NDArray[np.uint8]] = {}  # picks whose links were placed: the codes of these
         self._recent: list[int] = []  # experiences since the last choice
         self._before: dict[int, list[int]] = {}  # picks in flight: the experiences since the choice before them
+        self._chances = Chances()  # what the values of the network mean
 
     @property
     def chooses_in_tree(self) -> bool:
@@ -281,6 +283,7 @@ class TreeQ(Policy):
         for experience in self._before.pop(pick.id):
             self.network.set_chosen(experience, x)
         self.results += 1
+        self._chances.add(float(self.network.values(x[None])[0]), outcome.reward > 0)
         row = self.domains.row(pick.host)
         self.domains.settle(row, outcome)
         if not self.chooses_in_tree:
@@ -298,8 +301,9 @@ class TreeQ(Policy):
         if x is None:
             return {}
         said = {name: round(float(code) / LEVELS, 2) for name, code in zip(self.layout.names, x, strict=True)}
-        value = round(float(self.network.values(x[None])[0]), 3)
-        return {"leaf": pick.arm, "at random": self._is_random, "value": value, **said}
+        value = float(self.network.values(x[None])[0])
+        chance = round(self._chances.of(value), 3)
+        return {"leaf": pick.arm, "at random": self._is_random, "value": round(value, 3), "chance": chance, **said}
 
     def best_arms(self, k: int) -> list[tuple[str, float, int]]:
         means, counts = self.tree.means, self.tree.counts
