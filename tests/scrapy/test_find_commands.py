@@ -252,7 +252,8 @@ def test_structured_data_by_a_command(
         assert not list(tmp_path.iterdir())
         run(tmp_path, *words, "--budget", "2", expect=3)
         _, logged = run(tmp_path, *words, "-s", "FOCUS_POLICY=scrapy_focus.policies.orderings.BreadthFirst", expect=2)
-        assert "BreadthFirst; use the same settings, or another folder with --out" in logged
+        assert "BreadthFirst; use the same settings (FOCUS_POLICY = " in logged
+        assert "or another folder with --out" in logged
         assert "JOBDIR" not in logged
         said, _ = run(tmp_path, *words)
         assert "the last crawl resumes" in said.splitlines()[0]

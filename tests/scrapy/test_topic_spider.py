@@ -44,7 +44,7 @@ REASONS = re.compile(
     r"keyword in the (anchor( and the URL)?|URL)|words of the link \d+ % on the topic|a seed|found on a seed|found on a relevant page|"
     r"\d+ clicks behind a relevant page|no relevant page on the way there|(about |more than )?\d+ relevant pages link there|"
     r"(about |more than )?\d+ relevant pages link there, \d+ % of all that do|a new domain|\d+ % of its domain relevant|"
-    r"drawn at random|expected gain -?\d+\.\d\d"
+    r"drawn at random|\d+ % likely to be relevant"
 )
 
 
@@ -157,7 +157,7 @@ def test_each_page_says_why_it_was_fetched(bees: Bees) -> None:
     for page in bees.run.pages:
         why = page["why"].split("; ")
         assert all(REASONS.fullmatch(piece) for piece in why), page["why"]
-        assert why[-1].startswith("expected gain ")
+        assert why[-1].endswith(" % likely to be relevant")
         said.update(re.sub(r"-?\d+(\.\d+)?", "N", piece) for piece in why)
         assert ("a seed" in why) == (page["depth"] == 0)
         assert ("found on a seed" in why) == (page["depth"] == 1)
@@ -368,6 +368,6 @@ def test_a_job_that_is_killed_keeps_budget_and_cap(bees: Bees, tmp_path: Path) -
     had = {event["url"] for event in events if event["event"] == "pick" and event["id"] in done}
     assert max(Counter(page["domain"] for page in pages if page["url"] in had).values()) == CAP
     assert sum(page["url"] not in had for page in pages) <= 2 * 16
-    assert all(len(page["path"]) == page["depth"] and "expected gain " in page["why"] for page in pages)
+    assert all(len(page["path"]) == page["depth"] and " % likely to be relevant" in page["why"] for page in pages)
     assert (tmp_path / "out.npz").read_bytes() == model
     assert job.out.with_suffix(".log").read_text().count("The model was trained") == 1
