@@ -31,7 +31,7 @@ _FEW = 0.05  # of the words of a page, as in ``LinearRelevance``
 _TRUST = 20  # examples that say as much as keywords do, before any page was seen
 _HIT_WEIGHT = 0.3
 #: What changes while pages are seen.
-_STATE = ("frequency", "alarm", "_background", "_next", "_learned", "_hit_weight", "_words")
+_STATE = ("frequency", "alarm", "refits", "_background", "_next", "_learned", "_hit_weight", "_words")
 
 
 class AdaptiveRelevance:
@@ -61,6 +61,8 @@ class AdaptiveRelevance:
     ----------
     frequency
         The share of the topic among pages, as estimated or given; one half before the first estimate.
+    refits
+        How often it learned from pages; after each time, texts may score otherwise.
     alarm
         A sentence when pages called relevant have too little of the topic to be believed, else ``""``.
 
@@ -102,6 +104,7 @@ class AdaptiveRelevance:
         self._background = Background(_KEPT, np.random.default_rng(seed))
         self._next = _FIRST
         self._learned = False
+        self.refits = 0
         self._hit_weight = 0.0
         self._words = self._of_examples(positives, negatives)
 
@@ -189,3 +192,4 @@ class AdaptiveRelevance:
         self._words = self._linear(words, found.weights * slope, found.bias * slope + shift, self.frequency)
         self._hit_weight = found.hits * slope
         self._learned = True
+        self.refits += 1
