@@ -23,6 +23,7 @@ from scrapy_focus.found.listed import domain_at, parts_of
 from scrapy_focus.found.pages import PAGES
 from scrapy_focus.learn.adaptive import AdaptiveRelevance
 from scrapy_focus.learn.examples import Given, read_given
+from scrapy_focus.learn.keywords import KeywordRelevance
 from scrapy_focus.learn.models import load_relevance
 from scrapy_focus.spiders.arguments import (
     budget_of,
@@ -160,7 +161,7 @@ class TopicSpider(FollowingSpider):
             spider = super().from_crawler(crawler, *args, **kwargs)
             settings = crawler.settings
             job = settings["JOBDIR"]
-            spider.prepare(Path(job) if job else None)
+            spider.prepare(Path(job) if job else None, alone=not settings.get("FOCUS_CLUSTER"))
         settings.set("FOCUS_TOPIC", spider.relevance, "spider")
         settings.set("FOCUS_KEYWORDS", spider.keywords, "spider")
         if spider.budget:
@@ -197,8 +198,10 @@ class TopicSpider(FollowingSpider):
         except ConfigError as error:
             raise UsageError(str(error)) from error
 
-    def prepare(self, job: Path | None) -> None:
+    def prepare(self, job: Path | None, *, alone: bool = True) -> None:
         """Make what tells pages on the topic from others; of a job that goes on, read what it listed so far.
+
+        ``alone``: no other machine judges pages. Else keywords make a model that learns nothing.
 
         Raises
         ------
@@ -218,6 +221,8 @@ class TopicSpider(FollowingSpider):
         try:
             if self.model:
                 self.relevance = load_relevance(self.model)
+            elif not (alone or self.examples):
+                self.relevance = KeywordRelevance(self.keywords)
             elif resumed and stored is not None and stored.exists():
                 self.relevance = self.made_of(Given.stored(stored))
             else:
