@@ -171,29 +171,33 @@ def herbs(tmp_path_factory: pytest.TempPathFactory) -> Herbs:
 
 
 @pytest.mark.parametrize("kind", ["positives", "keywords", "positives and keywords"])
-def test_positives_or_keywords_alone_find_a_topic(herbs: Herbs, tmp_path: Path, kind: str) -> None:
-    """Ten pages on the topic and no others, or keywords and no pages, find more of it than breadth-first, and know it."""
-    arguments: dict[str, object] = {"seeds": herbs.folder / "seeds.txt", "budget": 160}
+def test_positives_or_keywords_alone_are_enough(herbs: Herbs, tmp_path: Path, kind: str) -> None:
+    """Pages on the topic and no others, keywords and no pages, or both begin a crawl; the model learns from its pages.
+
+    How much each finds is measured in ``benchmarks/topic_live.py``.
+    """
+    arguments: dict[str, object] = {"seeds": herbs.folder / "seeds.txt", "budget": 100}
     if "positives" in kind:
         shutil.copytree(herbs.folder / "positive", tmp_path / "examples" / "positive")
         arguments["examples"] = tmp_path / "examples"
     if "keywords" in kind:
         arguments["keywords"] = herbs.folder / "keywords.txt"
-    pages = {}
-    for out, policy in (("mine", {}), ("plain", {"FOCUS_POLICY": "scrapy_focus.policies.orderings.BreadthFirst"})):
-        with WebServer(herbs.web) as server:
-            path = tmp_path / f"{out}.jsonl"
-            process = begin(server, tmp_path / "log", "crawl", "topic", *given(**arguments, out=path), **policy)
-            assert process.wait(HANG) == 6, (tmp_path / "log").read_text()
-        pages[out] = lines(path)
-    mine, plain = (
-        [herbs.web.is_relevant(page["url"], "beekeeping") for page in pages[out]] for out in ("mine", "plain")
-    )
-    assert sum(mine) > 1.3 * sum(plain)
-    said = [page["relevance"] >= 0.5 for page in pages["mine"]]
-    right = sum(each and relevant for each, relevant in zip(said, mine, strict=True))
-    assert right > 0.5 * sum(said)
-    assert right > 0.5 * sum(mine)
+    with WebServer(herbs.web) as server:
+        job = {"JOBDIR": tmp_path / "job"}
+        process = begin(
+            server, tmp_path / "log", "crawl", "topic", *given(**arguments, out=tmp_path / "out.jsonl"), **job
+        )
+        assert process.wait(HANG) == 6, (tmp_path / "log").read_text()
+        assert server.requests == 100
+    pages = lines(tmp_path / "out.jsonl")
+    assert any(herbs.web.is_relevant(page["url"], "beekeeping") for page in pages)
+    assert {page["relevance"] >= 0.5 for page in pages} == {True, False}
+    found = read_status(tmp_path / "job")
+    assert found["rewards"] == pytest.approx(
+        sum(page["relevance"] >= 0.5 for page in pages), abs=4
+    )  # it learns between
+    assert re.fullmatch(r"about \d.* % of the pages that it met are on the topic, as it estimates", found["said"][0])
+    assert check_job(tmp_path / "job", say=str).is_well
     assert "Traceback" not in (tmp_path / "log").read_text()
 
 
