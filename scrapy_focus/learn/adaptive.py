@@ -12,6 +12,7 @@ import numpy as np
 
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.learn.background import Background, Bag, Words
+from scrapy_focus.learn.drift import Drift, Halves
 from scrapy_focus.learn.frequency import OFF, ON, UNKNOWN
 from scrapy_focus.learn.keywords import KeywordRelevance
 from scrapy_focus.learn.modelfile import digest_of
@@ -30,8 +31,12 @@ _ANCHORS = 3  # examples, or pages with many keywords: fewer tell nothing of oth
 _FEW = 0.05  # of the words of a page, as in ``LinearRelevance``
 _TRUST = 20  # examples that say as much as keywords do, before any page was seen
 _HIT_WEIGHT = 0.3
+_HIT = 0.3  # of the keywords: one of them, often enough
+_HITS = 0.8  # share of the pages on a topic that have so much, where no examples tell
 #: What changes while pages are seen.
-_STATE = ("frequency", "alarm", "refits", "_background", "_next", "_learned", "_hit_weight", "_words")
+_STATE = (
+    "frequency", "alarm", "refits", "_background", "_next", "_learned", "_hit_weight", "_words", "_drift", "_halves",
+)  # fmt: skip
 
 
 class AdaptiveRelevance:
@@ -107,6 +112,8 @@ class AdaptiveRelevance:
         self.refits = 0
         self._hit_weight = 0.0
         self._words = self._of_examples(positives, negatives)
+        self._halves: Halves | None = None
+        self._drift = Drift("a keyword or two" if keywords else "both halves of the words for them")
 
     def score(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """Return the probability that each text is on the topic, shape (len(texts),)."""
@@ -124,7 +131,10 @@ class AdaptiveRelevance:
 
     def see(self, text: str, host: str = "") -> None:
         """Take in a page that was fetched, before it is scored."""
-        self._background.add(self._bag(text))
+        bag = self._bag(text)
+        self._background.add(bag)
+        if self._learned:
+            self._watch(text, bag)
         if self._background.seen >= self._next:
             self._next *= 2
             self._learn()
@@ -149,6 +159,23 @@ class AdaptiveRelevance:
 
     def _bag(self, text: str) -> Bag:
         return Bag.of(text, 0.0 if self._keywords is None else float(self._keywords.score([text])[0]))
+
+    def _watch(self, text: str, bag: Bag) -> None:
+        """Say when pages called relevant have too little of a sign: keywords, or both halves of the words."""
+        called = float(self.score([text])[0]) >= 0.5
+        if self._keywords is not None:
+            self._drift.add(called=called, sign=bag.hits >= _HIT)
+            of_topic = _HITS
+            if self._n_positives >= _ANCHORS:
+                hit = [each.hits >= _HIT for each in self._bags[: self._n_positives]]
+                of_topic = (sum(hit) + _HITS) / (len(hit) + 1)
+        elif self._halves is not None:
+            self._drift.add(called=called, sign=self._halves.agree(bag))
+            of_topic = self._halves.of_topic
+        else:
+            return
+        if not self.alarm:
+            self.alarm = self._drift.alarm(of_topic=of_topic)
 
     def _of_examples(self, positives: Sequence[str], negatives: Sequence[str]) -> LinearRelevance | None:
         """Return what is learned before any page was seen; ``None`` if there is nothing but keywords."""
@@ -193,3 +220,5 @@ class AdaptiveRelevance:
         self._hit_weight = found.hits * slope
         self._learned = True
         self.refits += 1
+        if self._keywords is None and self._n_positives >= _ANCHORS:
+            self._halves = Halves(self._bags, self._labels, pages, np.argsort(found.unknown, kind="stable"))

@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 ON, OFF, UNKNOWN = 1, 0, -1  # labels
 _ROUNDS = 40
 _START = 0.15
+_LOW, _TOP = 0.25, 0.97  # shares of pages that score less than the kinds' means are thought to be at first
+_EXAMPLE, _EXAMPLES = 5.0, 50.0  # pages for which an example counts, and all of them together, at most
 _SEEN_ON, _SEEN_OFF = 1.0, 9.0  # pages on the topic and off it that count as seen before the first
 _APART = 0.5  # standard deviations that the kinds have between them at least
-_HALF = 0.8  # standard deviations from the median of a normal distribution to the mean of its lower half
 _LEAST = 1e-3
 
 
@@ -61,18 +62,20 @@ def mixture(scores: NDArray[np.float64], labels: NDArray[np.int8], *, frequency:
     """
     unknown = labels == UNKNOWN
     on = np.where(labels == ON, 1.0, 0.0)
+    counted = np.where(labels == ON, min(_EXAMPLE, _EXAMPLES / (labels == ON).sum()), 1.0)
     of_unknown = scores[unknown]
-    low = float(np.median(of_unknown))
-    high = max(float(scores[labels == ON].mean()), low)
-    variance = max((low - float(of_unknown[of_unknown <= low].mean())) / _HALF, _LEAST) ** 2
+    low, top = np.quantile(of_unknown, [_LOW, _TOP]).tolist()
+    high = min(max(float(scores[labels == ON].mean()), low), top)
+    variance = max((high - low) / 4, _LEAST) ** 2
     share = _START if frequency is None else frequency
     for _ in range(_ROUNDS):
         found = _of(high, low, variance, share)
         on[unknown] = 1 / (1 + np.exp(-np.clip(found.odds(of_unknown), -30, 30)))
-        off = 1 - on
-        low = float(off @ scores / max(off.sum(), _LEAST))
-        high = max(float(on @ scores / on.sum()), low + _APART * variance**0.5)
-        variance = max(float(on @ (scores - high) ** 2 + off @ (scores - low) ** 2) / len(scores), _LEAST**2)
+        one, other = on * counted, (1 - on) * counted
+        low = float(other @ scores / max(other.sum(), _LEAST))
+        high = max(float(one @ scores / one.sum()), low + _APART * variance**0.5)
+        squares = float(one @ (scores - high) ** 2 + other @ (scores - low) ** 2)
+        variance = max(squares / float(counted.sum()), _LEAST**2)
         if frequency is None:
             share = (float(on[unknown].sum()) + _SEEN_ON) / (len(of_unknown) + _SEEN_ON + _SEEN_OFF)
     return _of(high, low, variance, share)
