@@ -210,8 +210,9 @@ class AdaptiveRelevance:
         bags = [*self._bags, *pages]
         labels = np.concatenate([self._labels, np.full(len(pages), UNKNOWN, np.int8)])
         hits = np.array([bag.hits for bag in bags])
-        if int((labels == ON).sum() + (hits[labels == UNKNOWN] >= ENOUGH).sum()) < _ANCHORS:
-            return
+        hit = hits[labels == UNKNOWN] >= ENOUGH
+        if int((labels == ON).sum() + hit.sum()) < _ANCHORS or hit.all():
+            return  # nothing to learn from, or nothing to tell apart
         words = Words(bags)
         found = learn(words.matrix(bags), hits, labels, frequency=self._known_frequency, hit_weight=_HIT_WEIGHT)
         slope, shift, _ = found.mixture
