@@ -13,7 +13,6 @@ from scrapy_focus.policies.treeq.features import (
     IN_LINKS,
     PUBLISHED,
     Groups,
-    Words,
     bucket,
     codes,
     layout,
@@ -122,32 +121,6 @@ def test_more_links_to_a_page_are_counted() -> None:
     crawl.report(page(pick), [link(11), link(12)])
     last = crawl.frontier.vectors([11, 12])[:, policy.layout.counts :].tolist()
     assert sorted(last) == [[0, 0], [0, 2]], "one is fetched, to the other two pages led that were not relevant"
-
-
-@pytest.mark.parametrize(
-    ("keywords", "text", "found"),
-    [
-        (["art"], ["party"], False),
-        (["art"], ["art"], True),
-        (["player"], ["players"], True),
-        (["player"], ["display", "playe"], False),
-        (["Goat Milk"], ["goat", "milk"], True),
-        (["goat milk"], ["goat", "and", "milk"], False),
-        (["Größe"], ["größen"], True),
-        (["a+b(c"], ["ab"], False),
-        ([], ["anything"], False),
-        (["..."], ["..."], False),
-    ],
-)
-def test_keywords(keywords: list[str], text: list[str], found: bool) -> None:
-    """Short keywords are whole words, longer ones also begin words, phrases stand together, signs mean nothing."""
-    assert Words(keywords).found(text) is found
-
-
-def test_keywords_in_scripts_without_blanks() -> None:
-    """A Japanese keyword is found within a longer run."""
-    assert Words(["ワイン"]).found(url_words("http://a.test/フランスワイン"))
-    assert not Words(["ワイン"]).found(url_words("http://a.test/イワン"))
 
 
 def test_words_of_urls() -> None:

@@ -19,6 +19,7 @@ import numpy as np
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.printable import brief
 from scrapy_focus.core.types import State
+from scrapy_focus.learn.matching import Keywords
 from scrapy_focus.learn.models import relevance_of
 from scrapy_focus.web.words import words_of
 
@@ -47,8 +48,6 @@ PARENT, NEARNESS, SHARE, KEYWORD_URL, KEYWORD_ANCHOR, PROBABILITY, HOST_SHARE, H
 _BUCKETS = 1 << 16  # of each kind of group
 _NUMBER = re.compile(r"\d+")
 _READ = 20_000  # links of which it is remembered what they say
-_WORDS = 100_000  # of which it is remembered whether they are keywords
-_PREFIX = 4  # keywords of so many letters also stand at the beginning of longer words
 
 
 class Layout(NamedTuple):
@@ -114,47 +113,6 @@ def checked(keywords: Collection[str]) -> tuple[str, ...]:
     return tuple(map(str, listed))
 
 
-class Words:
-    """Finds keywords in texts, whole or as the beginning of a longer word, in any case; phrases where they stand.
-
-    A keyword of fewer than four letters must be a whole word.
-    """
-
-    def __init__(self, keywords: Collection[str]) -> None:
-        folded = sorted({" ".join(words_of(keyword)) for keyword in keywords} - {""})
-        self._phrases = [phrase for phrase in folded if " " in phrase]
-        self._single = frozenset(word for word in folded if " " not in word)
-        self._lengths = sorted({len(word) for word in self._single if len(word) >= _PREFIX})
-        self._known: dict[str, bool] = {}
-
-    def __bool__(self) -> bool:
-        return bool(self._single or self._phrases)
-
-    def found(self, words: Sequence[str]) -> bool:
-        """Whether one of them is among these words, which are in lower case."""
-        if any(self._is_keyword(word) for word in words):
-            return True
-        text = f" {' '.join(words)} " if self._phrases else ""
-        return any(f" {phrase} " in text for phrase in self._phrases)
-
-    def count(self, words: Sequence[str]) -> int:
-        """Return how often one of them is among these words, which are in lower case, in their order."""
-        text = f" {' '.join(words)} " if self._phrases else ""
-        return sum(map(self._is_keyword, words)) + sum(text.count(f" {phrase} ") for phrase in self._phrases)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_known": {}}
-
-    def _is_keyword(self, word: str) -> bool:
-        known = self._known.get(word)
-        if known is None:
-            if len(self._known) >= _WORDS:
-                self._known.clear()
-            known = word in self._single or any(word[:length] in self._single for length in self._lengths)
-            self._known[word] = known
-        return known
-
-
 def url_words(url: str) -> list[str]:
     """Return the words of a URL, in lower case: of its host without the last label, its path, and its query.
 
@@ -199,13 +157,13 @@ class LinkReader:
     Parameters
     ----------
     keywords
-        Words and phrases, see :class:`Words`.
+        Words and phrases, see :class:`~scrapy_focus.learn.matching.Keywords`.
     relevance
         A classifier of texts, or the file of one that ``scrapy focus-train`` wrote; without one, the probability is 0.
     """
 
     def __init__(self, keywords: Collection[str], relevance: str | PathLike[str] | Topic | None) -> None:
-        self.words = Words(keywords)
+        self.words = Keywords(keywords)
         self.relevance: Topic | None = relevance_of(relevance) if isinstance(relevance, (str, PathLike)) else relevance
         if keywords and not self.words:
             raise ConfigError(f"keywords is {keywords!r}: none of them has a word of two letters or more")
@@ -226,7 +184,8 @@ class LinkReader:
             if self.relevance is not None:
                 scores = np.nan_to_num(self.relevance.score([" ".join(a + u) for u, a in read]))
             for each, (in_url, in_anchor), score in zip(missing, read, scores.tolist(), strict=True):
-                self._known[each] = self.words.found(in_url), self.words.found(in_anchor), score
+                url, anchor = each
+                self._known[each] = self.words.found(in_url, unquote(url)), self.words.found(in_anchor, anchor), score
         return np.array([self._known[link.url, link.anchor] for link in links])
 
     def __getstate__(self) -> dict[str, Any]:
