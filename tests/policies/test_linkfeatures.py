@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import zlib
 
 import numpy as np
@@ -216,6 +217,26 @@ def test_a_cap_counts_what_came_and_what_flies() -> None:
     domains.release(one)
     assert not domains.is_full(np.array([one])).any()
     assert domains.shares(np.array([one, other])).tolist() == [[0.5, 0.0], [0.5, 1.0]]
+
+
+def test_shares_are_those_of_the_counts() -> None:
+    """After hundreds of pages of 200 domains, and after a pickle, they are what the counts say."""
+    domains, draws = Domains(), np.random.default_rng(0)
+    for _ in range(600):
+        row = domains.row(f"h{draws.integers(200)}.test")
+        domains.ask(row)
+        kind = draws.integers(4)
+        if kind == 0:
+            domains.release(row)
+        elif kind < 3:
+            domains.settle(row, failure(PICK) if kind == 1 else page(PICK, reward=float(draws.integers(2))))
+    rows = np.arange(len(domains.rows([f"h{i}.test" for i in range(200)])))
+    back = (domains.pages + domains.failed)[rows]
+    shares = np.where(back > 0, domains.relevant[rows] / np.maximum(back, 1), 0.5)
+    unknown = back + domains.flying[rows] == 0
+    assert 0 < unknown.sum() < 150
+    for those in (domains, pickle.loads(pickle.dumps(domains))):
+        assert those.shares(rows) == pytest.approx(np.stack([shares, unknown], axis=1))
 
 
 def test_a_falling_cap() -> None:

@@ -227,9 +227,10 @@ class Columns:
         if not self.divisions or not arms:
             return arms
         most = np.frombuffer(self._most, np.uint8).reshape(-1, self.width)
-        away = np.flatnonzero((vectors > most.take(arms, axis=0, mode="clip")).any(axis=1)).tolist()
-        for at in away:
-            arms[at] = self.follow(arms[at], vectors[at].tobytes())
+        away = vectors > most.take(arms, axis=0, mode="clip")
+        if away.any():
+            for at in np.flatnonzero(away.any(axis=1)).tolist():
+                arms[at] = self.follow(arms[at], vectors[at].tobytes())
         return arms
 
     def divide(self, arm: int, column: int, above: int, new_arm: int) -> None:

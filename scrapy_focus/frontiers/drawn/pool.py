@@ -102,7 +102,7 @@ class Pool(Columns):
         if not self.is_open(shut):
             return _NOTHING, _NOTHING, _NOTHING
         arms = self._wanted(counts)
-        seed = int(rng.integers(1 << 62))
+        seed = int(rng.bit_generator.random_raw()) >> 2
         hosts = np.frombuffer(self._host, np.int32)
         numbers = np.arange(len(arms))
         waiting = self.waiting
