@@ -28,6 +28,7 @@ _PIECE = (
     512  # rows at once: what comes between fits into the cache, and freeing it does not give memory back to the system
 )
 _ONE = np.float32(1)
+_MOST_ODDS = np.float32(30)
 _LEVEL = np.float32(63)  # the code of the value 1
 _MADE = ("_layers", "_first", "_second", "_last", "_given", "_level")  # of the weights, whenever they are needed
 
@@ -48,6 +49,8 @@ class QNetwork:
     prior
         What each element of a vector is worth before anything was learned, shape (d,): the network begins with that
         sum, its last layer at 0, and learns what is to be added.
+    bias
+        With it, that sum and the bias are the log-odds of what the network begins with; ``None``: it is the sum itself.
 
     Attributes
     ----------
@@ -78,6 +81,7 @@ class QNetwork:
         learning_rate: float = 1e-3,
         clip: float = 1.0,
         prior: NDArray[np.float32] | None = None,
+        bias: float | None = None,
     ) -> None:
         if d < 1:
             raise ConfigError(f"QNetwork({d}): vectors have a length of at least 1")
@@ -93,6 +97,7 @@ class QNetwork:
         self._square = np.zeros_like(self.weights)  # of their squares
         self._steps = 0
         self.prior = prior
+        self.bias = bias
         self._make_room()
         if prior is not None:
             self._layers[2][:] = 0
@@ -157,7 +162,7 @@ class QNetwork:
             self._given, self._level = given, level
             self._fill(level)
         first: NDArray[np.float32] = wide @ self._first
-        before = first[:, -1].copy()
+        before = first[:, -1].copy() if self.bias is None else _probability(first[:, -1])
         np.maximum(first, first * _LEAK, out=first)
         second: NDArray[np.float32] = first @ self._second
         np.maximum(second, second * _LEAK, out=second)
@@ -173,6 +178,7 @@ class QNetwork:
         self._first[-1, hidden] = _ONE / level
         if self.prior is not None:
             np.divide(self.prior, level, out=self._first[:-1, -1])
+            self._first[-1, -1] = (self.bias or 0.0) / level
         self._second[: hidden + 1, :outputs] = layer2
         self._last[:] = layer3[:, 0]
 
@@ -323,7 +329,7 @@ class DoubleDQN:
         Experiences from one copy to the next.
     capacity, fan
         See :class:`Replay`.
-    rng, learning_rate, clip, prior
+    rng, learning_rate, clip, prior, bias
         See :class:`QNetwork`.
 
     Attributes
@@ -353,6 +359,7 @@ class DoubleDQN:
         learning_rate: float = 1e-3,
         clip: float = 1.0,
         prior: NDArray[np.float32] | None = None,
+        bias: float | None = None,
     ) -> None:
         if not (0 <= gamma <= 1 and 0 < batch <= capacity and target_every > 0):
             raise ConfigError(
@@ -364,7 +371,7 @@ class DoubleDQN:
         self.target_every = target_every
         self.fan = fan
         self.replay = Replay(d, capacity=capacity, fan=fan if gamma else 0)
-        self.online = QNetwork(d, rng=rng, learning_rate=learning_rate, clip=clip, prior=prior)
+        self.online = QNetwork(d, rng=rng, learning_rate=learning_rate, clip=clip, prior=prior, bias=bias)
         self.target = copy.deepcopy(self.online)
 
     def values(self, codes: NDArray[np.uint8]) -> NDArray[np.float32]:
@@ -416,6 +423,16 @@ class DoubleDQN:
         worth *= np.float32(self.gamma)
         worth += rewards
         return worth
+
+
+def _probability(odds: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the probabilities that log-odds are of, as a new array."""
+    made: NDArray[np.float32] = np.minimum(np.maximum(odds, -_MOST_ODDS), _MOST_ODDS)
+    np.negative(made, out=made)
+    np.exp(made, out=made)
+    made += _ONE
+    np.reciprocal(made, out=made)
+    return made
 
 
 def _slopes(activations: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -23,7 +23,7 @@ from scrapy_focus.learn.qnet import DoubleDQN
 from scrapy_focus.learn.tree import RegressionTree
 from scrapy_focus.policies.domains import ClosedHosts, Domains
 from scrapy_focus.policies.treeq.chances import Chances
-from scrapy_focus.policies.treeq.features import LEVELS, Features, Layout, LinkReader, checked, layout
+from scrapy_focus.policies.treeq.features import LEVELS, WORDS, Features, Layout, LinkModel, LinkReader, checked, layout
 from scrapy_focus.policies.treeq.rules import Rules
 
 if TYPE_CHECKING:
@@ -198,16 +198,18 @@ class TreeQ(Policy):
         topic = mission.topic if self.relevance is None else self.relevance
         self._features = Features(
             self.layout, LinkReader(keywords, topic), self.domains,
-            seeds_are_relevant=bool(keywords) or topic is not None, hosts=rules.hosts,
+            seeds_are_relevant=bool(keywords) or topic is not None, hosts=rules.hosts, words=rules.words,
         )  # fmt: skip
         self.tree = RegressionTree(
             self.layout.n_codes, rule=rules.split, tau=rules.tau, min_samples=rules.min_samples,
             min_child=rules.min_child, min_share=rules.min_share, max_depth=rules.max_depth,
             max_leaves=rules.max_leaves,
         )  # fmt: skip
+        self._weights, self._bias = rules.weights(self.layout), rules.bias(self.layout)
         self.network = DoubleDQN(
             self.layout.n_codes, gamma=rules.gamma, batch=rules.batch, target_every=rules.target_every,
-            fan=rules.fan, rng=np.random.default_rng(rng.integers(1 << 63)), prior=rules.weights(self.layout),
+            fan=rules.fan, rng=np.random.default_rng(rng.integers(1 << 63)), learning_rate=rules.learning_rate,
+            prior=self._weights if rules.prior else None, bias=self._bias if rules.prior else None,
         )  # fmt: skip
         super().open(frontier, rng, mission)
 
@@ -284,6 +286,8 @@ class TreeQ(Policy):
             self.network.set_chosen(experience, x)
         self.results += 1
         self._chances.add(float(self.network.values(x[None])[0]), outcome.reward > 0)
+        if self._features.model is not None:
+            self._teach(self._features.model, pick, x, relevant=outcome.reward > 0)
         row = self.domains.row(pick.host)
         self.domains.settle(row, outcome)
         if not self.chooses_in_tree:
@@ -293,14 +297,15 @@ class TreeQ(Policy):
             self._features.groups.settle(self.layout.groups_of(pick), worth(outcome.reward))
         told = bool(len(nexts)) or not self._rules.only_with_links
         self._experience(x, worth(outcome.reward), nexts, tree=told or not outcome.error, network=told)
-        if not self._is_random and self.results % self._rules.train_every == 0:
+        every = self._rules.train_every
+        if every and not self._is_random and self.results % every == 0:
             self.network.train(self.rng)
 
     def explain(self, pick: Pick) -> dict[str, Any]:
         x = self._chosen.get(pick.id)
         if x is None:
             return {}
-        said = {name: round(float(code) / LEVELS, 2) for name, code in zip(self.layout.names, x, strict=True)}
+        said = self._features.in_words(x, pick)
         value = float(self.network.values(x[None])[0])
         chance = round(self._chances.of(value), 3)
         return {"leaf": pick.arm, "at random": self._is_random, "value": round(value, 3), "chance": chance, **said}
@@ -323,8 +328,8 @@ class TreeQ(Policy):
                     ranges[split.column][1] = min(most, split.above)
         said = []
         for column, (least, most) in sorted(ranges.items()):
-            start = f" from {least / LEVELS:.2f}" if least else ""
-            end = f" up to {most / LEVELS:.2f}" if most < LEVELS else ""
+            start = f" from {self.layout.said(least, column):.2f}" if least else ""
+            end = f" up to {self.layout.said(most, column):.2f}" if most < LEVELS else ""
             said.append(self.layout.names[column] + start + end if most else f"no {self.layout.names[column]}")
         return " and ".join(said) or "any link"
 
@@ -345,7 +350,7 @@ class TreeQ(Policy):
 
     def _layout_for(self, mission: Mission) -> Layout:
         rules = self._rules_for(mission)
-        return layout(in_links=rules.in_links, groups=rules.groups)
+        return layout(in_links=rules.in_links, groups=rules.groups, link_model=rules.link_model)
 
     # Choosing
 
@@ -403,6 +408,14 @@ class TreeQ(Policy):
         self._placed[pick_id] = x
         while len(self._placed) > _MOST_PLACED:
             del self._placed[next(iter(self._placed))]
+
+    def _teach(self, model: LinkModel, pick: Pick, x: NDArray[np.uint8], *, relevant: bool) -> None:
+        """Let the link model learn from a result: what came of the links beside it, and which words led there."""
+        model.hubs.settle(self.layout.sources_of(self.layout.vector_of(pick)[None])[0], relevant=relevant)
+        if model.words is not None:
+            known = x / LEVELS
+            known[WORDS] = 0.5
+            model.words.learn(pick.key, relevant, odds=float(known @ self._weights) + (self._bias or 0.0))
 
     def _experience(
         self, x: NDArray[np.uint8], reward: float, nexts: NDArray[np.uint8], *, tree: bool = True, network: bool = True
