@@ -286,4 +286,5 @@ def _uniform(seed: int, codes: NDArray[np.int64]) -> NDArray[np.float64]:
     z *= _SECOND
     z ^= z >> third
     z >>= last
-    return z * 2.0**-53
+    found: NDArray[np.float64] = z * np.float64(2.0**-53)
+    return found

@@ -168,9 +168,10 @@ def url_words(url: str) -> list[str]:
     return words_of(f"{host} {unquote(parts.path)} {unquote(parts.query)}")
 
 
-def codes(values: NDArray[np.float64]) -> NDArray[np.uint8]:
+def codes(values: NDArray[np.floating]) -> NDArray[np.uint8]:
     """Return the codes of numbers; what is not between 0 and 1 is cut."""
-    return (np.minimum(np.maximum(values, 0), 1) * LEVELS + 0.5).astype(np.uint8)
+    coded: NDArray[np.uint8] = (np.minimum(np.maximum(values, 0), 1) * LEVELS + 0.5).astype(np.uint8)
+    return coded
 
 
 def bucket(text: str) -> int:
