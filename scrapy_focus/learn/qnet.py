@@ -73,6 +73,9 @@ class QNetwork:
     [0.0, 1.0, 1.0, 0.0]
     """
 
+    _given: bytes
+    _level: np.float32
+
     def __init__(
         self,
         d: int,
@@ -199,8 +202,7 @@ class QNetwork:
         self._second = np.zeros((hidden + 2, outputs + 1), np.float32)
         self._second[hidden, outputs] = 1
         self._last = np.zeros(outputs + 1, np.float32)
-        self._given: bytes = b""  # what they have
-        self._level: np.float32 = _ONE
+        self._given, self._level = b"", _ONE  # what they have
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name not in _MADE}

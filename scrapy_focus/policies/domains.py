@@ -113,7 +113,7 @@ class Domains:
 
     def rows(self, hosts: Collection[str]) -> NDArray[np.intp]:
         """Return the rows of the domains of some hosts, shape (n,)."""
-        rows = [*map(self._near.get, hosts)]
+        rows: list[int | None] = [*map(self._near.get, hosts)]
         if None in rows:
             rows = [self.row(host) if row is None else row for host, row in zip(hosts, rows, strict=True)]
         return np.array(rows, np.intp)

@@ -161,7 +161,8 @@ def url_words(url: str) -> list[str]:
 
 def codes(values: NDArray[np.floating[Any]]) -> NDArray[np.uint8]:
     """Return the codes of numbers; what is not between 0 and 1 is cut."""
-    return (np.minimum(np.maximum(values, 0), 1) * LEVELS + 0.5).astype(np.uint8)
+    coded: NDArray[np.uint8] = (np.minimum(np.maximum(values, 0), 1) * LEVELS + 0.5).astype(np.uint8)
+    return coded
 
 
 def odds_of(probabilities: NDArray[np.float64]) -> NDArray[np.float64]:

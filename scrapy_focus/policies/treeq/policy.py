@@ -107,7 +107,7 @@ class TreeQ(Policy):
 
     *Memory*: a waiting link has 15 bytes of vector in the frontier, 35 with groups. The network keeps 20,000
     experiences (7 MB), the tree 100,000 (3 MB) and 15 KB a leaf, groups take 3 MB, and each domain that was ever seen
-    28 bytes. Pickled, this is about 20 MB, and 28 for each million of domains.
+    36 bytes. Pickled, this is about 20 MB, and 28 for each million of domains.
 
     References
     ----------
