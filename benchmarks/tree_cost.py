@@ -2,8 +2,8 @@
 
 Measured: the policy and its frontier in one thread, for each page fetched: 43 links that were never seen before are placed and
 stored, representatives are drawn and judged, one link is taken, its result is settled and learned. The frontier is on disk
-(a checkpoint each 1,000 steps, written by its own thread, whose CPU is told apart) or in memory. Vectors are made up: not
-measured are fetching, parsing, and reading the words of links. ::
+(a checkpoint each 1,000 steps, written by its own thread, whose CPU is told apart) or in memory. What the words of links
+say is made up: not measured are fetching, parsing, and reading these. ::
 
     python benchmarks/tree_cost.py --steps 20000 --sides recommended published synchronous --plot benchmarks/tree_leaves.png
     python benchmarks/tree_cost.py --steps 232558 --sides recommended      # ten million waiting links
@@ -19,15 +19,20 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from scrapy_focus import Link, Mission, Outcome, memory_frontier
 from scrapy_focus.engine.garbage import freeze
 from scrapy_focus.frontiers.sqlite.frontier import SqliteDrawn, SqliteRanked, sqlite_frontier
-from scrapy_focus.policies.treeq.features import Features
+from scrapy_focus.policies.branching.features import WIDTH
 from scrapy_focus.policies.treeq.policy import TreeQ
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
 
 LINKS = 43  # new on each page
 HOSTS = 400_000
@@ -63,27 +68,38 @@ class Stream:
         return links, said
 
 
-class MadeUp(Features):
-    """Features whose words are told."""
+class Told:
+    """Stands for whoever reads the words of links: what they say is told."""
 
-    said: np.ndarray[Any, np.dtype[np.uint8]]
+    relevance = True
 
-    def found(self, links: Any, source: Outcome | None) -> np.ndarray[Any, np.dtype[np.uint8]]:
-        vectors = super().found(links, source)
-        vectors[:, 3:6] = self.said
-        return vectors
+    def __init__(self, rng: np.random.Generator) -> None:
+        self.said = np.zeros((0, 3), np.uint8)
+        self._rows = np.sort(rng.integers(1, 1 << 16, (1000, WIDTH), np.uint16), axis=1)
+        self._rows[:, : WIDTH // 3] = 0
+        self._rng = rng
+
+    def read(self, links: Sequence[Link]) -> NDArray[np.float64]:
+        """Return the features of words, shape (n, 3)."""
+        return self.said / 63
+
+    def rows(self, links: Sequence[Link]) -> NDArray[np.uint16]:
+        """Return the hashed features of links, shape (n, 32)."""
+        return self._rows[self._rng.integers(len(self._rows), size=len(links))]
 
 
 def run(side: str, steps: int, *, disk: bool, marks: list[int], plot: bool) -> dict[str, Any]:
     """Do the steps, and return what they cost between the marks."""
-    policy = TreeQ(**SIDES[side], rules={"groups": False})
+    policy = TreeQ(keywords=["wanted"], **SIDES[side])
     stream, rewards = Stream(), 0
     with tempfile.TemporaryDirectory() as folder:
         keeps = policy.keeps(Mission())
         frontier = sqlite_frontier(Path(folder, "frontier.sqlite"), keeps) if disk else memory_frontier(keeps)
         policy.open(frontier, np.random.default_rng(0), Mission())
-        policy._features.__class__ = MadeUp
         features: Any = policy._features
+        features.reader = told = Told(np.random.default_rng(1))
+        if features.model is not None:
+            features.model.words._hasher = told
         source: Outcome | None = None
         costs = np.zeros(steps)
         rows, curve = [], []
@@ -93,7 +109,7 @@ def run(side: str, steps: int, *, disk: bool, marks: list[int], plot: bool) -> d
         thread = time.thread_time()
         for step in range(steps):
             host = 0 if source is None else int(source.pick.host[1:].partition(".")[0])
-            links, features.said = stream.page(host, relevant=source is not None and source.reward > 0)
+            links, told.said = stream.page(host, relevant=source is not None and source.reward > 0)
             started = time.thread_time()
             frontier.push(links, policy.place(links, source), origin=-1 if source is None else source.pick.arm)
             if source is not None:

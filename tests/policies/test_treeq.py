@@ -599,7 +599,8 @@ def test_16_in_flight_lose_little() -> None:
         ({"rules": "x"}, "rules is a dict"),
         ({"rules": {"gamma": 7}}, "gamma"),
         ({"rules": {"gamma": -1.0}}, "gamma"),
-        ({"rules": {"train_every": 0}}, "train_every"),
+        ({"rules": {"train_every": -1}}, "train_every"),
+        ({"keywords": ["cheese"], "rules": {"link_model": True, "in_links": False}}, "in_links, which it needs"),
         ({"rules": {"tau": "x"}}, "tau"),
         ({"rules": {"batch": 1.5}}, "batch"),
         ({"rules": {"batch": 10**6}}, "batch"),
@@ -645,7 +646,7 @@ def test_on_a_single_site_it_finds_more_than_breadth_first() -> None:
 
 def test_leaves_are_described() -> None:
     """By the range of each feature on which the tree split; the ranges of two leaves never overlap in all features."""
-    policy = TreeQ(keywords=["xx"])
+    policy = TreeQ(keywords=["xx"], rules={"link_model": False})
     Crawl(policy, frontier=memory_frontier, seed=0)
     x = np.zeros(policy.layout.n_codes, np.uint8)
     for i in range(60):
@@ -658,6 +659,18 @@ def test_leaves_are_described() -> None:
         policy.tree.add(x, float(i % 2))
     assert policy.describe(2) == "relevant share of the path from 0.02 and probability from 0.44"
     assert policy.describe(3) == "no relevant share of the path and probability from 0.78"
+
+
+def test_leaves_are_described_in_probabilities() -> None:
+    """Also where the codes stand for log-odds."""
+    policy = TreeQ(keywords=["xx"])
+    Crawl(policy, frontier=memory_frontier, seed=0)
+    x = np.zeros(policy.layout.n_codes, np.uint8)
+    for i in range(60):
+        x[5] = i
+        policy.tree.add(x, float(i >= 30))
+    assert policy.tree.splits[0][:3] == (0, 5, 27)
+    assert [policy.describe(leaf) for leaf in (0, 1)] == ["probability up to 0.33", "probability from 0.36"]
 
 
 def test_what_is_said_of_a_choice_is_a_probability() -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from scrapy_focus.core.types import Link
 
-_KEPT = 1 << 17  # links that are remembered, until others come in their place
+_KEPT = 1 << 16  # links that are remembered, until others come in their place
 
 
 class LinkWords:
@@ -30,7 +30,7 @@ class LinkWords:
 
     Notes
     -----
-    *Memory*: 0.5 MB of weights, and 9 MB for what was read of the last links, some 130,000. A link that was forgotten
+    *Memory*: 0.5 MB of weights, and 5 MB for what was read of the last 65,536 links or so. A link that was forgotten
     keeps what was predicted for it last, and teaches nothing.
 
     Examples

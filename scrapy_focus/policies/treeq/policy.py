@@ -297,8 +297,7 @@ class TreeQ(Policy):
             self._features.groups.settle(self.layout.groups_of(pick), worth(outcome.reward))
         told = bool(len(nexts)) or not self._rules.only_with_links
         self._experience(x, worth(outcome.reward), nexts, tree=told or not outcome.error, network=told)
-        every = self._rules.train_every
-        if every and not self._is_random and self.results % every == 0:
+        if not self._is_random and self._rules.trains(self.results):
             self.network.train(self.rng)
 
     def explain(self, pick: Pick) -> dict[str, Any]:

@@ -31,7 +31,7 @@ _WEIGHTS = {
 _FASTER = 3e-3  # learning rate where the prior is a probability
 _KINDS = {float: "a number from 0", int: "a whole number", bool: "True or False", str: "a text"}
 _MOST = 1 << 53  # of any number
-_LEAST = {"warmup": 0, "max_depth": 0, "train_every": 0}  # of whole numbers; 1 of all others
+_LEAST = {"warmup": 0, "max_depth": 0, "train_every": 0, "eager": 0}  # of whole numbers; 1 of all others
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +52,7 @@ class Rules:
     )
     warmup: int = 0  # outcomes until which a random link of a random leaf is chosen, and nothing is trained
     train_every: int = 1  # outcomes; 0: never, so that the prior alone decides
+    eager: int = 0  # outcomes in the beginning, each of which trains
     learning_rate: float = 1e-3
     batch: int = 60
     target_every: int = 500
@@ -99,7 +100,9 @@ class Rules:
             raise ConfigError(f"rules has {', '.join(map(brief, unknown[:3]))}; there are {', '.join(names)}")
         rules = cls(groups=not topical)
         if topical:
-            rules = cls(link_model=changes.get("in_links") is not False, learning_rate=_FASTER)
+            rules = cls(
+                link_model=changes.get("in_links") is not False, eager=500, train_every=4, learning_rate=_FASTER
+            )
         if preset:
             cautious = mode == "tree-random"
             rules = cls(
@@ -112,6 +115,11 @@ class Rules:
         if rules.link_model and not rules.in_links:
             raise ConfigError("rules has link_model without in_links, which it needs; leave one of them out")
         return rules
+
+    def trains(self, results: int) -> bool:
+        """Whether the network is trained after so many outcomes."""
+        every = self.train_every
+        return every > 0 and (results <= self.eager or results % every == 0)
 
     def weights(self, layout: Layout) -> NDArray[np.float32]:
         """Return what each code promises before anything was learned, shape (n_codes,)."""
