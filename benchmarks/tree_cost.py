@@ -7,6 +7,7 @@ say is made up: not measured are fetching, parsing, and reading these. ::
 
     python benchmarks/tree_cost.py --steps 20000 --sides recommended published synchronous --plot benchmarks/tree_leaves.png
     python benchmarks/tree_cost.py --steps 232558 --sides recommended      # ten million waiting links
+    python benchmarks/tree_cost.py --against ../earlier --rules '{"train_every": 4}'   # in turn with another checkout
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import argparse
 import gc
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -88,9 +90,9 @@ class Told:
         return self._rows[self._rng.integers(len(self._rows), size=len(links))]
 
 
-def run(side: str, steps: int, *, disk: bool, marks: list[int], plot: bool) -> dict[str, Any]:
+def run(side: str, steps: int, *, disk: bool, marks: list[int], plot: bool, rules: dict[str, Any]) -> dict[str, Any]:
     """Do the steps, and return what they cost between the marks."""
-    policy = TreeQ(keywords=["wanted"], **SIDES[side])
+    policy = TreeQ(keywords=["wanted"], **SIDES[side], rules=rules)
     stream, rewards = Stream(), 0
     with tempfile.TemporaryDirectory() as folder:
         keeps = policy.keeps(Mission())
@@ -181,25 +183,35 @@ def main() -> None:
     parser.add_argument("--memory", action="store_true", help="a frontier in memory instead of one on disk")
     parser.add_argument("--marks", type=int, nargs="*", default=[1_000, 5_000, 20_000, 120_000])
     parser.add_argument("--plot", type=Path)
+    parser.add_argument("--rules", type=json.loads, default={}, help="changes to the rules, as JSON; not of --against")
+    parser.add_argument("--against", type=Path, help="another checkout, which is measured in turn with this one")
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:
         found = run(
-            options.sides[0], options.steps, disk=not options.memory, marks=options.marks, plot=bool(options.plot)
-        )
+            options.sides[0], options.steps, disk=not options.memory, marks=options.marks, plot=bool(options.plot),
+            rules=options.rules,
+        )  # fmt: skip
         print(json.dumps(found))
         return
     print("| rules | steps | waiting | ms a step | p99 | worst | > 50 ms | other threads | leaves | MB | reward |")
     print("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
     curves = {}
     for side in options.sides:
-        command = [sys.executable, __file__, "--one", "--steps", str(options.steps), "--sides", side, "--marks"]
+        command = ["--one", "--steps", str(options.steps), "--sides", side, "--marks"]
         command += [*map(str, options.marks), *(["--memory"] if options.memory else [])]
         command += ["--plot", str(options.plot)] if options.plot else []
-        found = json.loads(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
-        curves[side] = found["curve"]
-        for cost in found["rows"]:
-            print(row(cost), flush=True)
+        here = Path(__file__).resolve().parents[1]
+        for checkout in (here, options.against) if options.against else (here,):
+            rules = ["--rules", json.dumps(options.rules)] if checkout is here else []
+            env = {**os.environ, "PYTHONPATH": str(checkout.resolve())}
+            script = [sys.executable, str(checkout / "benchmarks" / Path(__file__).name)]
+            done = subprocess.run([*script, *command, *rules], stdout=subprocess.PIPE, text=True, check=True, env=env)
+            found = json.loads(done.stdout)
+            label = side if checkout is here else f"{side}, {checkout.name}"
+            curves[label] = found["curve"]
+            for cost in found["rows"]:
+                print(row({**cost, "side": label}), flush=True)
     if options.plot:
         draw(curves, options.plot)
 
