@@ -293,7 +293,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     order = [*POLICIES]
     runs.sort(key=lambda run: (order.index(run.policy) if run.policy in order else len(order), run.topic, run.seed))
     print(tables(runs))
-    print(rivals(runs, options.first, [name for name in RIVALS if name != options.first and any(run.policy == name for run in runs)]))
+    print(
+        rivals(
+            runs,
+            options.first,
+            [name for name in RIVALS if name != options.first and any(run.policy == name for run in runs)],
+        )
+    )
 
 
 if __name__ == "__main__":
