@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import shutil
 from functools import partial
 from itertools import pairwise
 from statistics import mean
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from scrapy_focus import ConfigError, Crawl, Link, Mission, State, memory_frontier
+from scrapy_focus import ConfigError, Crawl, Job, Link, Mission, State, memory_frontier
 from scrapy_focus.policies.linkclassifier import OnlineLinkClassifier
 from scrapy_focus.policies.linkclassifier.hubs import Hubs
 from scrapy_focus.policies.linkclassifier.model import LinkModel
@@ -20,11 +21,13 @@ from scrapy_focus.policies.linkclassifier.policy import FIRST, SECOND, Samples
 from scrapy_focus.policies.linkclassifier.words import ANCHOR, AROUND, URL, number, read
 from scrapy_focus.policies.orderings import BreadthFirst, Random
 from tests.made import failure, fetch, link, page
+from tests.policies.manyhosts import ManyHosts, crawl_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
 
-    from scrapy_focus import Policy
+    from scrapy_focus import Pick, Policy
 
 
 def numbers(*words: tuple[int, str]) -> np.ndarray:
@@ -289,6 +292,50 @@ def test_other_links_are_scored_by_whether_they_lead_to_hubs() -> None:
     assert len(waiting) > 20, "the start page is a hub"
     assert waiting == {key: pytest.approx(relevant[key % 4]) for key in waiting}
     assert others == {key: pytest.approx(hub[key % 4]) for key in range(100, 104)}
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"learning_limit": 20}, {"learning_limit": 15, "mode": "bipartite", "most_samples": 20, "most_scored": 30},
+        {"learning_limit": 10, "mode": "bipartite", "per_domain": 20},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_crawl_that_was_killed_makes_the_same_choices(parameters: dict[str, Any], tmp_path: Path) -> None:
+    """Killed at six places, each time without any chance to say so: the order is that of one that was not."""
+    web = ManyHosts(200, seed=3, dead=0.05)
+    lengths = (11, 3, 24, 7, 30, 16, 10**6)
+    crawl = crawl_of(OnlineLinkClassifier(**parameters), web.link(0))
+    whole = [pick.key for n in lengths for pick in one_by_one(crawl, web, n)]
+    trained = crawl.policy.trained  # type: ignore[attr-defined]
+    order = []
+    for run, n in enumerate(lengths):
+        folder = tmp_path / str(run)
+        if run:
+            shutil.copytree(tmp_path / str(run - 1), folder)
+            crawl.close()
+        crawl = crawl_of(OnlineLinkClassifier(**parameters), job=Job(folder / "focus"))
+        if not run:
+            crawl.add([web.link(0)])
+        assert crawl.otherwise == 0
+        order += [pick.key for pick in one_by_one(crawl, web, n)]
+        crawl.job.flush()
+    crawl.close()
+    assert order == whole
+    assert crawl.policy.trained == trained >= 3  # type: ignore[attr-defined]
+    assert len(order) > 60
+
+
+def one_by_one(crawl: Crawl, web: ManyHosts, n: int) -> Iterator[Pick]:
+    """Fetch so many pages, one after the other."""
+    for _ in range(n):
+        pick = crawl.next()
+        if pick is None:
+            return
+        assert crawl.sent(pick.id)
+        web.report(crawl, pick)
+        yield pick
 
 
 @pytest.mark.parametrize(

@@ -71,10 +71,11 @@ class OnlineLinkClassifier(Policy):
 
     Notes
     -----
-    *Memory*: 4 bytes for each word of a waiting link, about 60 to 120 in all, in the frontier's records; some 2 MB of
-    samples; in mode ``"bipartite"``, 37 bytes for each URL that a link was seen to, and 12 for each link.
+    *Memory*: 4 bytes for each word of a waiting link, some 30 in all where links say little, 240 at most, in the
+    frontier's records; up to 2 MB of samples; in mode ``"bipartite"``, 37 bytes for each URL that a link was seen to,
+    and 12 for each link.
 
-    *Cost*: training takes up to half a second; to score links again is linear in those that wait, two seconds of CPU
+    *Cost*: training takes up to a second; to score links again is linear in those that wait, about three seconds of CPU
     for 100,000. Both happen at once, every ``learning_limit`` pages: this is here to compare with.
 
     As published, as released, and what this class does:
