@@ -87,6 +87,10 @@ ROWS = {
     "Tree-Random": ("TreeQ:mode='tree-random',preset='tres-2023'", "linear"),
     "asynchronous": ("TreeQ:mode='asynchronous',preset='tres-2023'", "linear"),
     "best-first by classifier": ("BestFirst", "linear"),
+    "ACHE-like": ("OnlineLinkClassifier", "linear"),
+    "ACHE-like, bipartite": ("OnlineLinkClassifier:mode='bipartite'", "linear"),
+    "ACHE-like, from the topic": ("OnlineLinkClassifier:begin='topic'", "linear"),
+    "ACHE-like, bipartite, from the topic": ("OnlineLinkClassifier:begin='topic',mode='bipartite'", "linear"),
     "breadth-first": ("BFS", "linear"),
     "random": ("RANDOM", "linear"),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 
 from scrapy_focus import ConfigError, Crawl, ItemsGoal, Job, Mission, ResumeError, State, memory_frontier
 from scrapy_focus.policies.bestfirst import BestFirst
+from scrapy_focus.policies.linkclassifier import OnlineLinkClassifier
 from scrapy_focus.policies.orderings import BreadthFirst
 from scrapy_focus.policies.treeq.policy import TreeQ, worth
 from scrapy_focus.policies.treeq.rules import Rules
@@ -242,11 +244,12 @@ def test_no_domain_gets_more_than_its_cap(mode: Any, in_flight: int) -> None:
     check_caps(crawl, web, in_flight, 5)
 
 
+@pytest.mark.parametrize("make", [BestFirst, OnlineLinkClassifier, partial(OnlineLinkClassifier, mode="bipartite")])
 @pytest.mark.parametrize("in_flight", [1, 5])
-def test_best_first_keeps_to_its_cap(in_flight: int) -> None:
+def test_other_policies_keep_to_their_cap(make: Any, in_flight: int) -> None:
     """As TreeQ does."""
     web = Web(8, 40)
-    check_caps(crawl_of(web, BestFirst(keywords=["cheese"], per_domain=5)), web, in_flight, 5)
+    check_caps(crawl_of(web, make(keywords=["cheese"], per_domain=5)), web, in_flight, 5)
 
 
 def check_caps(crawl: Crawl, web: Web, in_flight: int, cap: int) -> None:
@@ -321,7 +324,7 @@ def test_busy_hosts_are_left_alone() -> None:
     assert pickle.dumps(policy) == before
 
 
-@pytest.mark.parametrize("make", [TreeQ, BestFirst])
+@pytest.mark.parametrize("make", [TreeQ, BestFirst, OnlineLinkClassifier])
 @pytest.mark.parametrize("rest", [{"mime": "application/pdf"}, {"error": "spider_error"}])
 def test_a_cap_counts_whatever_came(make: Any, rest: dict[str, str]) -> None:
     """Files, and pages whose callback failed, are pages of their domain."""
@@ -336,7 +339,7 @@ def test_a_cap_counts_whatever_came(make: Any, rest: dict[str, str]) -> None:
     assert len(crawl.frontier) == 0
 
 
-@pytest.mark.parametrize("make", [TreeQ, BestFirst])
+@pytest.mark.parametrize("make", [TreeQ, BestFirst, OnlineLinkClassifier])
 def test_a_dead_domain_is_left_at_last(make: Any) -> None:
     """Ten failures count as a page."""
     crawl = Crawl(make(keywords=["xx"], per_domain=2), frontier=memory_frontier, seed=0, strict=True)
