@@ -119,6 +119,9 @@ POLICIES: dict[str, Callable[..., Policy]] = {
     "ACHE-like, bipartite": partial(_online, mode="bipartite"),
     "ACHE-like, from the topic": partial(_online, begin="topic"),
     "tree": _tree,
+    "tree, no link model": partial(_tree, rules={"link_model": False}),
+    "fixed formula": partial(_tree, rules={"train_every": 0, "words": False}),
+    "tree, no words": partial(_tree, rules={"words": False}),
     "tres-2023": partial(_tree, preset="tres-2023"),
     "tree-random": partial(_tree, mode="tree-random", preset="tres-2023"),
     "asynchronous": partial(_tree, mode="asynchronous", preset="tres-2023"),
@@ -134,7 +137,7 @@ POLICIES: dict[str, Callable[..., Policy]] = {
 }
 
 #: What the first policy is to be above of, in harvest rate and in relevant domains.
-RIVALS = ("best-first", "ACHE-like", "ACHE-like, from the topic", "asynchronous")
+RIVALS = ("tree, no link model", "fixed formula", "best-first", "ACHE-like", "ACHE-like, from the topic", "asynchronous")
 
 
 class Judge:
