@@ -32,7 +32,7 @@ class LinearRelevance:
 
     It knows no language: words are runs of letters and digits in lower case, and in scripts without blanks pairs of
     characters. Probabilities are calibrated on examples that the model was not trained on: pages of 0.5 or more are on
-    the topic, if it is as frequent on the web as among the examples.
+    the topic, if it is as frequent on the web as among the examples, or as ``frequency`` says.
 
     Parameters
     ----------
@@ -41,11 +41,15 @@ class LinearRelevance:
     strength
         How closely the examples are followed: the inverse of the regularization, scikit-learn's ``C``. With more of it
         pages are judged a little better, and link texts worse.
+    frequency
+        The share of the pages of the web to crawl that are on the topic, between 0 and 1, where it is known. By
+        default, it is taken to be that of the examples, which is far too much for most webs.
 
     Attributes
     ----------
     prior
-        The probability of a text of which no word is known: the share of examples on the topic, but below one half.
+        The probability of a text of which no word is known: ``frequency``, or the share of examples on the topic; but
+        below one half.
     telling
         The words that say most for each of the classes, ``"on topic"`` and ``"off topic"``, the strongest first.
 
@@ -69,9 +73,14 @@ class LinearRelevance:
 
     kind = "linear"
 
-    def __init__(self, *, max_words: int = 1 << 16, strength: float = 1.0) -> None:
+    def __init__(self, *, max_words: int = 1 << 16, strength: float = 1.0, frequency: float | None = None) -> None:
+        if frequency is not None and not 0 < frequency < 1:
+            raise ConfigError(
+                f"frequency is {frequency!r}; it takes a share of all pages, between 0 and 1, such as 0.03"
+            )
         self.max_words = max_words
         self.strength = strength
+        self.frequency = frequency
         self.prior = UNSURE
         self.telling: dict[str, list[str]] = {"on topic": [], "off topic": []}
         self._numbers = np.zeros(0, np.uint32)  # of the words, ascending
@@ -103,13 +112,15 @@ class LinearRelevance:
             raise ConfigError("the examples have no words to learn from; give texts with words of two letters or more")
         X = self._matrix(rows)
         model = LogisticRegression(C=self.strength, class_weight="balanced", max_iter=1000)
-        slope, shift = _calibration(model, X, y)
+        slope, shift, share = _calibration(model, X, y)
         model.fit(X, y)
         weights = model.coef_[0]
         self._weights = (weights * self._idf * slope).astype(np.float32)
         self._bias = float(model.intercept_[0] * slope + shift)
+        if self.frequency is not None:
+            self._bias += log_odds(self.frequency) - log_odds(share)
         self._few = float(np.median(np.diff(X.indptr)) * _FEW)
-        self.prior = min(float(y.mean()), UNSURE)
+        self.prior = min(float(y.mean()) if self.frequency is None else self.frequency, UNSURE)
         order = np.argsort(weights, kind="stable")
         self.telling = {
             "on topic": [names[int(self._numbers[i])] for i in order[::-1][:_TELLING] if weights[i] > 0],
@@ -145,7 +156,7 @@ class LinearRelevance:
         lengths = np.sqrt(np.bincount(owners, (values * self._idf[columns]) ** 2, n)[known])
         sums = np.bincount(owners, values * self._weights[columns], n)[known]
         share = counts[known] / (counts[known] + self._few)
-        neutral = math.log(self.prior / (1 - self.prior))
+        neutral = log_odds(self.prior)
         odds = sums / lengths + self._bias * share + neutral * (1 - share)
         scores[known] = 1 / (1 + np.exp(-np.clip(odds, -SURE, SURE)))
         return scores
@@ -168,10 +179,11 @@ class LinearRelevance:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the model to a file, ``.npz``; :func:`~scrapy_focus.learn.models.load_relevance` reads it."""
+        said = {} if self.frequency is None else {"frequency": self.frequency}
         header = {
             "kind": self.kind,
             "version": 1,
-            "parameters": {"max_words": self.max_words, "strength": self.strength},
+            "parameters": {"max_words": self.max_words, "strength": self.strength, **said},
             **self._scalars(),
             "telling": self.telling,
         }
@@ -205,25 +217,31 @@ class LinearRelevance:
         return f"LinearRelevance({len(self._numbers):,} words, {self.digest})"
 
 
-def _calibration(model: Any, X: Any, y: NDArray[np.bool_]) -> tuple[float, float]:
-    """Return slope and shift of log-odds after which they are calibrated on examples that were left out of training.
+def _calibration(model: Any, X: Any, y: NDArray[np.bool_]) -> tuple[float, float, float]:
+    """Return slope and shift of log-odds after which they are calibrated on examples that were left out of training,
+    and the share of pages on the topic for which they are: that of the examples.
 
-    It leaves ``model`` trained on a part of them. (1, 0) where there are too few examples, or what was learned from
-    some says nothing about the others.
+    It leaves ``model`` trained on a part of them. (1, 0, 0.5) where there are too few examples, or what was learned
+    from some says nothing about the others: classes have equal weight in training.
     """
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import StratifiedKFold
 
     folds = min(_FOLDS, int(y.sum()), int((~y).sum()))
     if folds < 2:
-        return 1.0, 0.0
+        return 1.0, 0.0, 0.5
     odds = np.zeros(len(y))
     for train, test in StratifiedKFold(folds, shuffle=True, random_state=0).split(y, y):
         odds[test] = model.fit(X[train], y[train]).decision_function(X[test])
     spread = float(odds.std()) or 1.0
     scale = LogisticRegression().fit(odds[:, None] / spread, y)
     slope = float(scale.coef_[0, 0]) / spread
-    return (slope, float(scale.intercept_[0])) if slope > 0 else (1.0, 0.0)
+    return (slope, float(scale.intercept_[0]), float(y.mean())) if slope > 0 else (1.0, 0.0, 0.5)
+
+
+def log_odds(share: float) -> float:
+    """Return the logarithm of the odds of a share between 0 and 1."""
+    return math.log(share / (1 - share))
 
 
 def check_classes(labels: NDArray[np.bool_]) -> None:
