@@ -55,7 +55,11 @@ class TrainCommand(FocusCommand):
         add("--folds", metavar="K", help=f"parts of the cross-validation (default {_FOLDS}, or fewer for few examples)")
         add("--neural", action="store_true", help="a bidirectional LSTM instead of the linear model; needs PyTorch")
         add("--epochs", metavar="N", help="with --neural: passes over the examples (default 25)")
-        add("--vectors", metavar="FILE", help="with --neural: word vectors, instead of learning them; needs gensim")
+        add(
+            "--vectors", metavar="FILE",
+            help="word vectors of the language: words of links that are in no example are judged by those nearest to "
+            "them; with --neural, instead of learning them; needs gensim",
+        )  # fmt: skip
 
     def check(self, args: list[str], opts: argparse.Namespace) -> None:
         refuse_arguments(self.command, args)
@@ -65,8 +69,8 @@ class TrainCommand(FocusCommand):
                 f"{missing} is missing: a model learns what tells pages on the topic from others, so it needs pages of "
                 "both kinds"
             )
-        if not opts.neural and (opts.epochs or opts.vectors):
-            raise UsageError("--epochs and --vectors belong to --neural; the linear model has neither")
+        if not opts.neural and opts.epochs:
+            raise UsageError("--epochs belongs to --neural; the linear model has none")
         if opts.neural and opts.frequency:
             raise UsageError("--frequency is for the linear model; a neural one cannot be shifted")
         read_numbers(opts, "folds", least=2)
@@ -80,12 +84,14 @@ class TrainCommand(FocusCommand):
 
 def _train(opts: argparse.Namespace) -> None:
     from scrapy_focus.learn.examples import read_examples
+    from scrapy_focus.learn.expansion import load_vectors
     from scrapy_focus.learn.relevance import LinearRelevance
     from scrapy_focus.learn.validation import cross_validate
 
     out = Path(opts.out)
     try_out(out)
-    fit = _neural(opts) if opts.neural else LinearRelevance(frequency=opts.frequency).fit
+    vectors: Vectors | None = load_vectors(opts.vectors) if opts.vectors else None
+    fit = _neural(opts, vectors) if opts.neural else LinearRelevance(frequency=opts.frequency).fit
     examples = read_examples(opts.positive, opts.negative)
     counts = [sum(examples.labels), len(examples.labels) - sum(examples.labels)]
     say(f"{counts[0]:,} pages on topic, {counts[1]:,} off topic")
@@ -109,6 +115,8 @@ def _train(opts: argparse.Namespace) -> None:
     model = fit(examples.texts, examples.labels)
     if isinstance(model, LinearRelevance):
         _show_telling(model)
+        if vectors is not None:
+            say(f"Words that it knows by the vectors alone: {model.widen(vectors, examples.texts):,}")
     model.save(out)  # type: ignore[attr-defined]
     say(f"The model, trained on all pages: {out} ({out.stat().st_size / 1e6:,.1f} MB, {model.digest[:12]})")
 
@@ -133,11 +141,9 @@ def _share(given: str | None) -> float | None:
     return share
 
 
-def _neural(opts: argparse.Namespace) -> Fit:
-    from scrapy_focus.learn.expansion import load_vectors
+def _neural(opts: argparse.Namespace, vectors: Vectors | None) -> Fit:
     from scrapy_focus.learn.neural import NeuralRelevance
 
-    vectors: Vectors | None = load_vectors(opts.vectors) if opts.vectors else None
     model = NeuralRelevance(epochs=opts.epochs or 25)
     return lambda texts, labels: model.fit(texts, labels, vectors=vectors)
 

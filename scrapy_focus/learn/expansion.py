@@ -105,7 +105,7 @@ def expand(keywords: Sequence[str], words: Iterable[str], vectors: Vectors) -> E
             f"the word vectors know {', '.join(known) or 'none'} of the keywords {', '.join(first) or '(none)'}; two "
             "single words that they know are needed: add keywords, or name vectors of their language"
         )
-    units = _units(known, vectors)
+    units = units_of([entry_of(word, vectors) for word in known], vectors)
     cosines = units @ units.T
     pairs = len(known) * (len(known) - 1)
     threshold = float((cosines.sum() - np.trace(cosines)) / pairs)
@@ -182,7 +182,7 @@ def _share(n: int, pages: int) -> float:
 
 
 def _judge(words: list[str], keywords: list[str], units: NDArray[np.float64], vectors: Vectors) -> list[Judged]:
-    cosines = _units(words, vectors) @ units.T
+    cosines = units_of([entry_of(word, vectors) for word in words], vectors) @ units.T
     scores = cosines.mean(axis=1)
     found = []
     for i in np.argsort(-scores, kind="stable").tolist():
@@ -192,8 +192,9 @@ def _judge(words: list[str], keywords: list[str], units: NDArray[np.float64], ve
     return found
 
 
-def _units(words: list[str], vectors: Vectors) -> NDArray[np.float64]:
-    rows = np.array([vectors[entry_of(word, vectors)] for word in words], np.float64)
+def units_of(entries: Sequence[str], vectors: Vectors) -> NDArray[np.float64]:
+    """Return the vectors of some entries, at length 1, shape (len(entries), d)."""
+    rows = np.array([vectors[entry] for entry in entries], np.float64)
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.asarray(rows / np.where(lengths > 0, lengths, 1))
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.learn.modelfile import digest_of, write_model
+from scrapy_focus.learn.nearby import weights_nearby
 from scrapy_focus.web.words import numbers_of, words_of
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from numpy.typing import NDArray
+
+    from scrapy_focus.learn.expansion import Vectors
 
 _FOLDS = 5  # of the calibration
 _FEW = 0.05  # of the words of a page
@@ -127,6 +130,40 @@ class LinearRelevance:
             "off topic": [names[int(self._numbers[i])] for i in order[:_TELLING] if weights[i] < 0],
         }
         return self
+
+    def widen(self, vectors: Vectors, texts: Sequence[str]) -> int:
+        """Know words that the examples did not have, by word vectors; return how many more there are.
+
+        Few words of a link are in any example, so that links are judged better. Pages have enough that are, and are
+        judged about as before. See :func:`~scrapy_focus.learn.nearby.weights_nearby`.
+
+        Parameters
+        ----------
+        vectors
+            Of the language of the topic, such as :func:`~scrapy_focus.learn.expansion.load_vectors` gives.
+        texts
+            The examples that the model was trained on: it knows their words by hashes alone.
+        """
+        self.__dict__.pop("digest", None)
+        weights = dict(zip(self._numbers.tolist(), (self._weights / self._idf).tolist(), strict=True))
+        words = sorted({word for text in texts for word in words_of(text)})
+        numbers = zip(words, numbers_of(words).tolist(), strict=True)
+        found = weights_nearby({word: weights[number] for word, number in numbers if number in weights}, vectors)
+        names = [*found]
+        added = {
+            number: found[name]
+            for name, number in zip(names, numbers_of(names).tolist(), strict=True)
+            if number not in weights
+        }
+        if added:
+            rare = float(self._idf.max())
+            all_numbers = np.concatenate([self._numbers, np.fromiter(added, np.uint32)])
+            order = np.argsort(all_numbers)
+            self._numbers = all_numbers[order]
+            self._idf = np.concatenate([self._idf, np.full(len(added), rare, np.float32)])[order]
+            more = np.fromiter(added.values(), np.float64) * rare
+            self._weights = np.concatenate([self._weights, more.astype(np.float32)])[order]
+        return len(added)
 
     def _matrix(self, rows: Sequence[NDArray[np.uint32]]) -> Any:
         """Choose the words to know from those of examples, and return TF-IDF, shape (len(rows), n_words), rows of

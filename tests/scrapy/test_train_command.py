@@ -91,6 +91,19 @@ def test_a_model_knows_how_frequent_its_topic_is(folder: Path, capsys: pytest.Ca
     assert rare.score([""])[0] == 0.02
 
 
+def test_words_of_vectors_are_known_too(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With --vectors, a model judges words that are in no example, and it is said how many."""
+    pytest.importorskip("gensim")
+    words = sorted(set(" ".join(pages(12, on=True)).split()))[:30]
+    lines = [f"{word} 1 0.{i:02}" for i, word in enumerate([*words, "unheard"])]
+    (folder / "vectors.txt").write_text("\n".join([f"{len(lines)} 2", *lines]))
+    said = call(capsys, *TRAIN, "--vectors", "vectors.txt")
+    assert "Words that it knows by the vectors alone: 1" in said
+    model = load_relevance("model.npz")
+    assert model.score(["unheard"])[0] != model.score(["nothing"])[0]
+    assert "there is no file none.txt" in call(capsys, *TRAIN, "--vectors", "none.txt", expect=1)
+
+
 def test_misjudged_and_empty_pages_are_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A page in the wrong folder, and one without text, are worth a look."""
     (folder / "off/wrong.txt").write_text(pages(1, on=True, seed=5, length=300)[0])
@@ -130,7 +143,7 @@ def test_folds_can_be_chosen(folder: Path, capsys: pytest.CaptureFixture[str]) -
         ((*TRAIN, "--frequency", "3"), 2, "--frequency is '3'; it takes a share of all pages, between 0 and 1"),
         ((*TRAIN, "--frequency", "3 %"), 2, "--frequency is '3 %'; it takes a share"),
         ((*TRAIN, "--neural", "--frequency", "0.03"), 2, "--frequency is for the linear model"),
-        ((*TRAIN, "--epochs", "3"), 2, "--epochs and --vectors belong to --neural"),
+        ((*TRAIN, "--epochs", "3"), 2, "--epochs belongs to --neural"),
         (("focus-train", "--positive", "none", "--negative", "off"), 1, "none is no folder"),
         ((*TRAIN, "--out", "/proc/no/model.npz"), 1, "--out is /proc/no/model.npz, which cannot be written"),
     ],
