@@ -251,10 +251,13 @@ class TreeQ(Policy):
         return placements
 
     def select(self, busy: Collection[str]) -> Pick | None:
-        pick = self._choose(busy) if self.chooses_in_tree else self.domains.pop(cast("Ranked", self.frontier), 0, busy)
-        if pick is None:
+        if self.chooses_in_tree:
+            pick, x = self._choose(busy)
+        else:
+            pick = self.domains.pop(cast("Ranked", self.frontier), 0, busy)
+            x = None if pick is None else self._features.of(pick)
+        if pick is None or x is None:
             return None
-        x = self._features.of(pick)
         self.steps += 1
         self._chosen[pick.id] = x
         self._before[pick.id], self._recent = self._recent, []
@@ -353,9 +356,10 @@ class TreeQ(Policy):
 
     # Choosing
 
-    def _choose(self, busy: Collection[str]) -> Pick | None:
-        """Take the best of the representatives of all leaves; where nothing will ever be open again, give up what
-        waits.
+    def _choose(self, busy: Collection[str]) -> tuple[Pick | None, NDArray[np.uint8] | None]:
+        """Take the best of the representatives of all leaves, and return it with its codes, shape (n_codes,).
+
+        Where nothing will ever be open again, what waits is given up.
         """
         closed = self._hosts.mask()
         if self.mode == "synchronous":
@@ -365,10 +369,10 @@ class TreeQ(Policy):
         if not len(drawn.slots):
             while not busy and not self.frontier.flying and len(self.frontier):
                 self.frontier.drop(self.frontier.draw(self._counts(), np.random.default_rng(0)).slots)
-            return None
+            return None, None
         x = self._features.now(drawn.vectors, self._hosts.rows[drawn.hosts])
         at = int(self.rng.integers(len(x))) if self._is_random else int(np.argmax(self.network.values(x)))
-        return self.frontier.take_drawn(int(drawn.slots[at]))
+        return self.frontier.take_drawn(int(drawn.slots[at])), x[at].copy()
 
     def _counts(self) -> NDArray[np.int64]:
         """Return how many representatives each leaf has, shape (n_leaves,)."""
