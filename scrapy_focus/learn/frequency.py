@@ -1,0 +1,86 @@
+"""How frequent a topic is among pages of which nobody said whether they are on it, and what a score says then.
+
+A classifier that was trained on as many pages of one kind as of the other takes a topic for as frequent. Its scores
+still tell the kinds apart. So the mixture of two kinds is looked for in the scores of pages as they come: where the
+examples say roughly what the scores of the topic are, the pages say how many there are.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+ON, OFF, UNKNOWN = 1, 0, -1  # labels
+_ROUNDS = 40
+_START = 0.15
+_LOW, _TOP = 0.25, 0.97  # shares of pages that score less than the kinds' means are thought to be at first
+_EXAMPLE, _EXAMPLES = 5.0, 50.0  # pages for which an example counts, and all of them together, at most
+_SEEN_ON, _SEEN_OFF = 1.0, 9.0  # pages on the topic and off it that count as seen before the first
+_APART = 0.5  # standard deviations that the kinds have between them at least
+_LEAST = 1e-3
+
+
+class Mixture(NamedTuple):
+    """Two kinds of scores."""
+
+    slope: float
+    shift: float  # log-odds of a score are slope * score + shift
+    frequency: float  # share of the topic among the pages that are unknown
+
+    def odds(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the log-odds that pages of these scores are on the topic, in the same shape."""
+        return self.slope * scores + self.shift
+
+
+def mixture(scores: NDArray[np.float64], labels: NDArray[np.int8], *, frequency: float | None = None) -> Mixture:
+    """Return the two normal distributions of one width of which scores most likely are, by expectation maximization.
+
+    Parameters
+    ----------
+    scores, labels
+        Shapes (n,): scores by a model that did not learn from the page itself, and ``ON``, ``OFF`` or ``UNKNOWN``. At
+        least one page is on the topic, and one is unknown.
+    frequency
+        The share of the topic among the unknown, where it is known.
+
+    References
+    ----------
+    Saerens, Latinne, Decaestecker: Adjusting the Outputs of a Classifier to New a Priori Probabilities. Neural
+    Computation 14 (2002).
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> scores = np.concatenate([rng.normal(2, 1, 10), rng.normal(2, 1, 50), rng.normal(-2, 1, 950)])
+    >>> found = mixture(scores, np.repeat([ON, UNKNOWN], [10, 1000]).astype(np.int8))
+    >>> 0.03 < found.frequency < 0.07
+    True
+    """
+    unknown = labels == UNKNOWN
+    on = np.where(labels == ON, 1.0, 0.0)
+    counted = np.where(labels == ON, min(_EXAMPLE, _EXAMPLES / (labels == ON).sum()), 1.0)
+    of_unknown = scores[unknown]
+    low, top = np.quantile(of_unknown, [_LOW, _TOP]).tolist()
+    high = min(max(float(scores[labels == ON].mean()), low), top)
+    variance = max((high - low) / 4, _LEAST) ** 2
+    share = _START if frequency is None else frequency
+    for _ in range(_ROUNDS):
+        found = _of(high, low, variance, share)
+        on[unknown] = 1 / (1 + np.exp(-np.clip(found.odds(of_unknown), -30, 30)))
+        one, other = on * counted, (1 - on) * counted
+        low = float(other @ scores / max(other.sum(), _LEAST))
+        high = max(float(one @ scores / one.sum()), low + _APART * variance**0.5)
+        squares = float(one @ (scores - high) ** 2 + other @ (scores - low) ** 2)
+        variance = max(squares / float(counted.sum()), _LEAST**2)
+        if frequency is None:
+            share = (float(on[unknown].sum()) + _SEEN_ON) / (len(of_unknown) + _SEEN_ON + _SEEN_OFF)
+    return _of(high, low, variance, share)
+
+
+def _of(high: float, low: float, variance: float, share: float) -> Mixture:
+    slope = (high - low) / variance
+    return Mixture(slope, float(np.log(share / (1 - share))) - slope * (high + low) / 2, share)

@@ -1,0 +1,38 @@
+"""Whether pages called relevant are so, as far as an independent sign tells."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from scrapy_focus.learn.drift import Drift
+
+
+def told(*, true: float, called: float, seed: int, of_topic: float = 0.8, of_others: float = 0.1) -> str:
+    """Return the first alarm of 400 pages, such a share of which is called relevant, of which such a share is."""
+    rng = np.random.default_rng(seed)
+    drift = Drift("a sign")
+    for _ in range(400):
+        is_called = bool(rng.random() < called)
+        is_true = is_called and rng.random() < true
+        drift.add(called=is_called, sign=bool(rng.random() < (of_topic if is_true else of_others)))
+        if alarm := drift.alarm(of_topic=of_topic):
+            return alarm
+    return ""
+
+
+@pytest.mark.parametrize("called", [0.2, 0.7])
+def test_good_crawls_are_left_alone(called: float) -> None:
+    """Of fifty crawls in which four of five pages called relevant are, none raises the alarm."""
+    assert not any(told(true=0.8, called=called, seed=seed) for seed in range(50))
+
+
+def test_a_crawl_that_drifted_is_told_of() -> None:
+    """Where one of ten pages called relevant is, the alarm says how many have the sign, in all of fifty crawls."""
+    alarms = [told(true=0.1, called=0.7, seed=seed) for seed in range(50)]
+    assert all("were called relevant" in alarm and "have a sign" in alarm for alarm in alarms)
+
+
+def test_a_sign_that_tells_nothing_raises_no_alarm() -> None:
+    """Where pages off the topic have the sign as often, nothing can be said."""
+    assert not told(true=0.0, called=0.7, seed=0, of_topic=0.3, of_others=0.4)
