@@ -48,6 +48,7 @@ REASONS = re.compile(
     r"keyword in the (anchor( and the URL)?|URL)|words of the link \d+ % on the topic|a seed|found on a seed|found on a relevant page|"
     r"\d+ clicks behind a relevant page|no relevant page on the way there|(about |more than )?\d+ relevant pages link there|"
     r"(about |more than )?\d+ relevant pages link there, \d+ % of all that do|a new domain|\d+ % of its domain relevant|"
+    r"\d+ % of the links beside it relevant|words like these led (to|away from) relevant pages|"
     r"drawn at random|\d+ % likely to be relevant"
 )
 
