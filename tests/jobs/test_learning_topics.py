@@ -94,9 +94,10 @@ def test_a_killed_crawl_has_one_topic_again(tmp_path: Path, policy: Callable[[],
     """After a kill, goal and policy have one topic, which knows what it knew at the last checkpoint, and learns on."""
     crawl = crawl_in(tmp_path / "job", policy(), Growing("word1"))
     fetched = go(crawl, 10)
+    crawl.checkpoint()
     known = crawl.goal.relevance.words.copy()  # type: ignore[attr-defined]
     assert len(known) > 1
-    fetched += go(crawl, 7)
+    fetched += go(crawl, 7)  # fewer than after which there is another
     folder = killed(crawl, tmp_path / "job", tmp_path / "copy")
     topic = Growing("word1")
     again = crawl_in(folder, policy(), topic)

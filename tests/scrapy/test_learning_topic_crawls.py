@@ -96,6 +96,7 @@ def test_a_killed_crawl_knows_what_its_topic_learned(tmp_path: Path) -> None:
         *given(seeds="http://h0.test/", keywords="bees", out=tmp_path / "out.jsonl"),
     )
     job = {"JOBDIR": tmp_path / "job", "FOCUS_CHECKPOINT_EVERY": 5}
+    job |= {"FOCUS_POLICY": "scrapy_focus.policies.bestfirst.BestFirst"}  # small, so that checkpoints are as often
     with Handmade(chain(60)) as server:
         for enough in (12, 35):
             process = begin(server, tmp_path / "log", *command, **job)
