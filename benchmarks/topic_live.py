@@ -51,6 +51,7 @@ ROWS = (
     Given("3+3 and keywords", 3, 3, True),
     Given("10+10", 10, 10),
     Given("10+10 and keywords", 10, 10, True),
+    Given("50+50", 50, 50),
     Given("10 positive", 10),
     Given("10 positive and keywords", 10, 0, True),
     Given("keywords", keywords=True),

@@ -49,6 +49,7 @@ class TopicCommand(FindCommand):
             "--per-domain", metavar="N", default="",
             help="pages of one domain at most: 10, or 5-2 for a limit that falls from 5 to 2",
         )  # fmt: skip
+        parser.add_argument("--per-host", metavar="N", default="", help="pages of one host at most, in its place")
 
     def plan(self, args: list[str], opts: argparse.Namespace) -> Plan:
         from scrapy_focus.spiders.topic import TopicSpider
@@ -58,8 +59,8 @@ class TopicCommand(FindCommand):
         out = None if opts.out == PIPE else Path(opts.out)
         arguments = {
             "seeds": seeds_in(args), "examples": opts.examples, "model": opts.model,
-            "keywords": opts.keywords, "frequency": opts.frequency, "per_domain": opts.per_domain,
-            "budget": str(opts.budget or ""),
+            "keywords": opts.keywords, "frequency": opts.frequency,
+            "per_domain": opts.per_domain, "per_host": opts.per_host, "budget": str(opts.budget or ""),
             "out": PIPE if out is None else "", "folder": "" if out is None else str(out),
         }  # fmt: skip
         spider = TopicSpider(**arguments)

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.printable import brief
 from scrapy_focus.learn.examples import read_given
+from scrapy_focus.learn.keywords import KeywordRelevance
 from scrapy_focus.learn.modelfile import read_model
 from scrapy_focus.learn.relevance import LinearRelevance
+from scrapy_focus.learn.shifted import ShiftedRelevance
 
 if TYPE_CHECKING:
     from scrapy_focus.core.mission import Topic
-    from scrapy_focus.learn.adaptive import AdaptiveRelevance
+    from scrapy_focus.learn.examples import Given
 
 _GIVEN = ("positive", "negative", "keywords", "frequency")  # what a model can be made of
 
@@ -76,8 +78,8 @@ def model_of(
     negative: str | PathLike[str] = "",
     keywords: Collection[str] = (),
     frequency: float | None = None,
-) -> AdaptiveRelevance:
-    """Return a model that learns from the crawl, of folders of example pages, keywords, or both.
+) -> Topic:
+    """Return a model of folders of example pages, keywords, or both, see :func:`made_of`.
 
     ``frequency`` is the share of all pages that are on the topic, if it is known.
 
@@ -86,8 +88,6 @@ def model_of(
     ConfigError
         If there is nothing on the topic to go by, or some of it cannot be used.
     """
-    from scrapy_focus.learn.adaptive import AdaptiveRelevance  # scikit-learn takes a second
-
     if isinstance(keywords, str) or not all(isinstance(each, str) for each in keywords):
         raise ConfigError(f"keywords is {brief(keywords)}; it takes a list of words and phrases")
     if not positive and not keywords:
@@ -95,7 +95,29 @@ def model_of(
             "what is the topic? Give a folder with pages on it (positive), keywords, or both; pages that are not on it "
             "(negative) help, and are no topic"
         )
-    examples = read_given(positive, negative)
+    return made_of(read_given(positive, negative), keywords, frequency)
+
+
+def made_of(given: Given, keywords: Collection[str], frequency: float | None) -> Topic:
+    """Return a model of example pages, keywords, or both.
+
+    Keywords alone judge as they are. Examples of both kinds train a model whose probabilities follow the frequency with
+    which the topic is met. What else there may be, examples with keywords or those of one kind, makes a model that
+    learns from the pages of the crawl.
+
+    Raises
+    ------
+    ConfigError
+        If there is nothing to go by, or the frequency is no share.
+    """
+    if keywords and not given.positives and frequency is None:
+        return KeywordRelevance(keywords)
+    if given.positives and given.negatives and not keywords:
+        model = LinearRelevance(frequency=0.5)
+        model.fit([*given.positives, *given.negatives], [True] * len(given.positives) + [False] * len(given.negatives))
+        return ShiftedRelevance(model, frequency=frequency)
+    from scrapy_focus.learn.adaptive import AdaptiveRelevance  # scikit-learn takes a second
+
     return AdaptiveRelevance(
-        positives=examples.positives, negatives=examples.negatives, keywords=keywords, frequency=frequency
+        positives=given.positives, negatives=given.negatives, keywords=keywords, frequency=frequency
     )

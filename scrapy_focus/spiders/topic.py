@@ -21,10 +21,10 @@ from scrapy_focus.engine.pages import can_be_read
 from scrapy_focus.found.crawls import Run
 from scrapy_focus.found.listed import domain_at, parts_of
 from scrapy_focus.found.pages import PAGES
-from scrapy_focus.learn.adaptive import AdaptiveRelevance
+from scrapy_focus.goals.topic import TopicGoal
 from scrapy_focus.learn.examples import Given, read_given
 from scrapy_focus.learn.keywords import KeywordRelevance
-from scrapy_focus.learn.models import load_relevance
+from scrapy_focus.learn.models import load_relevance, made_of
 from scrapy_focus.spiders.arguments import (
     budget_of,
     caps_of,
@@ -40,7 +40,7 @@ from scrapy_focus.spiders.middlewares import redirect_of, refresh_of
 from scrapy_focus.spiders.notes import CrawlNotes
 from scrapy_focus.spiders.printing import PrintUrls
 from scrapy_focus.spiders.reasons import reason
-from scrapy_focus.web.html import link_text, page_links, page_text
+from scrapy_focus.web.html import link_text, page_blocks, page_links
 from scrapy_focus.web.mime import FILE_TYPES, blocked_extensions, extension
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class TopicSpider(FollowingSpider):
     """Finds pages on a topic, wherever they are: the crawl leaves the hosts of its seeds.
 
     What is on the topic, examples say, or keywords, or both: a model is made of them that learns from the pages of the
-    crawl, see :class:`~scrapy_focus.learn.adaptive.AdaptiveRelevance`. Or a model says so that was trained before, and
+    crawl, see :func:`~scrapy_focus.learn.models.made_of`. Or a model says so that was trained before, and
     learns no more. The scheduler is :class:`scrapy_focus.TreeFrontierScheduler`.
 
     Arguments
@@ -85,6 +85,8 @@ class TopicSpider(FollowingSpider):
     per_domain
         Pages of one registered domain at most: ``10``, or ``5-2`` for 5 at first and 2 in the end (it is halved after
         each third of the budget). No limit by default.
+    per_host
+        Pages of one host at most, in place of ``per_domain``: for sites below one name that is on no list of suffixes.
     budget
         Requests of all kinds that may be sent; no limit by default.
     out
@@ -109,9 +111,12 @@ class TopicSpider(FollowingSpider):
     def __init__(
         self, seeds: str | Sequence[str] = "", examples: str = "", model: str = "", keywords: str = "",
         per_domain: str = "", budget: str = "", out: str = "topic.jsonl", folder: str = "", frequency: str = "",
+        per_host: str = "",
         **kwargs: Any,
     ) -> None:  # fmt: skip
-        refuse_unknown(kwargs, "seeds, examples, model, keywords, frequency, per_domain, budget, out and folder")
+        refuse_unknown(
+            kwargs, "seeds, examples, model, keywords, frequency, per_domain, per_host, budget, out and folder"
+        )
         super().__init__(**kwargs)
         if examples and model:
             raise UsageError("examples and model are two ways to say what is on the topic; give one of them")
@@ -127,7 +132,7 @@ class TopicSpider(FollowingSpider):
         self.examples = examples
         self.model = model
         self.frequency = frequency_of(frequency)
-        self.caps = caps_of(per_domain)
+        self.caps = caps_of(per_domain, per_host)
         self.budget = budget_of(budget)
         self.folder = Path(folder).absolute() if folder else None
         self.out = self.folder / PAGES if self.folder else None if out == "-" else Path(out).absolute()
@@ -138,6 +143,7 @@ class TopicSpider(FollowingSpider):
             str, tuple[str, str]
         ] = {}  # URL of a page that was had: the page before, and the anchor there
         self.relevance: Topic
+        self.goal: TopicGoal
 
     @property
     def fixed(self) -> dict[str, str]:
@@ -147,8 +153,13 @@ class TopicSpider(FollowingSpider):
             "examples": "DIR" if self.examples else "", "keywords": ",".join(self.keywords),
             "frequency": "" if self.frequency is None else f"{self.frequency:g}",
             "model": f"with the digest {load_relevance(self.model).digest[:12]}" if self.model else "",
-            "per_domain": "-".join(self._limits) + (f" with --budget {self.budget}" if falls else ""),
+            self._counted: "-".join(self._limits) + (f" with --budget {self.budget}" if falls else ""),
         }  # fmt: skip
+
+    @property
+    def _counted(self) -> str:
+        """What the limit of pages is of."""
+        return "per_host" if "per_host" in self.caps else "per_domain"
 
     @property
     def _limits(self) -> list[str]:
@@ -162,7 +173,8 @@ class TopicSpider(FollowingSpider):
             settings = crawler.settings
             job = settings["JOBDIR"]
             spider.prepare(Path(job) if job else None, alone=not settings.get("FOCUS_CLUSTER"))
-        settings.set("FOCUS_TOPIC", spider.relevance, "spider")
+        spider.goal = TopicGoal(spider.relevance)
+        settings.set("FOCUS_GOAL", spider.goal, "spider")
         settings.set("FOCUS_KEYWORDS", spider.keywords, "spider")
         if spider.budget:
             settings.set("FOCUS_BUDGET_REQUESTS", spider.budget, "spider")
@@ -246,11 +258,9 @@ class TopicSpider(FollowingSpider):
             for before, step in pairwise([{"url": "", "anchor": ""}, *page["path"], end]):
                 self.remember(step["url"], before["url"], before["anchor"])
 
-    def made_of(self, given: Given) -> AdaptiveRelevance:
-        """Return a model that learns, of examples and keywords."""
-        return AdaptiveRelevance(
-            positives=given.positives, negatives=given.negatives, keywords=self.keywords, frequency=self.frequency
-        )
+    def made_of(self, given: Given) -> Topic:
+        """Return a model of examples and keywords."""
+        return made_of(given, self.keywords, self.frequency)
 
     def facts(self) -> dict[str, Any]:
         """Return what the crawl is asked to do, as JSON holds it."""
@@ -258,7 +268,7 @@ class TopicSpider(FollowingSpider):
         given += [f"the words {', '.join(self.keywords)}"] if self.keywords else []
         return {
             "spider": self.name, "roots": self.seeds, "budget": self.budget,
-            "types": f"pages on the topic of {' and '.join(given)}", "per_domain": " falling to ".join(self._limits),
+            "types": f"pages on the topic of {' and '.join(given)}", self._counted: " falling to ".join(self._limits),
             "fixed": self.fixed,
         }  # fmt: skip
 
@@ -292,7 +302,7 @@ class TopicSpider(FollowingSpider):
         return TopicPage(
             url=response.url,
             title="" if title is None else printable(" ".join("".join(title.itertext()).split()), _TEXT),
-            relevance=round(float(self.relevance.score([page_text(root)[:_READ]])[0]), 6),
+            relevance=round(float(self.relevance.score([self.goal.text(host, page_blocks(root))[:_READ]])[0]), 6),
             host=host,
             domain=domain_at(host),
             depth=meta.get("depth", 0),

@@ -18,6 +18,7 @@ from scrapy_focus.goals.topic import TopicGoal
 from scrapy_focus.jobs.doctor.check import check_job
 from scrapy_focus.jobs.doctor.cures import repair_job
 from scrapy_focus.jobs.doctor.status import read_status
+from scrapy_focus.jobs.pickles import Classes
 from scrapy_focus.policies.bestfirst import BestFirst
 from scrapy_focus.policies.hotqueue import HotQueue
 from scrapy_focus.policies.treeq import TreeQ
@@ -180,7 +181,8 @@ def test_no_alarm_no_word(tmp_path: Path) -> None:
     assert (crawl.status(best=1).said, crawl.status(best=1).alarm) == ([], "")
     crawl.close()
     with closing(sqlite3.connect(tmp_path / "focus" / "frontier.sqlite")) as database:
-        assert "goal" not in {name for (name,) in database.execute("SELECT name FROM notes")}
+        [(goal,)] = database.execute("SELECT value FROM notes WHERE name = 'goal'")
+    assert Classes().loads(goal)["topic"] is None
 
 
 def test_another_topic_does_not_resume(tmp_path: Path) -> None:

@@ -153,7 +153,7 @@ def test_topics_in_settings(tmp_path: Path) -> None:
     for topic_, words, same in (
         (value, ("bees",), both), (json.dumps(value), ("bees",), both),
         ({"positive": folder / "positive"}, (), positives),
-        ({"keywords": ["bees", "honey"]}, ("bees", "honey"), AdaptiveRelevance(keywords=["bees", "honey"])),
+        ({"keywords": ["bees", "honey"]}, ("bees", "honey"), KeywordRelevance(["bees", "honey"])),
     ):  # fmt: skip
         config = Config.from_settings(Settings({"FOCUS_TOPIC": topic_}), BranchingBandit)
         assert config.mission().topic.digest == same.digest  # type: ignore[union-attr]
@@ -186,7 +186,11 @@ def test_bad_topics_in_settings(value: Any, said: str) -> None:
 
 def test_a_cluster_has_no_topic_that_learns(tmp_path: Path) -> None:
     """Where several machines judge pages, a topic that learns is refused, and what helps is said."""
-    settings = {"FOCUS_CLUSTER": "auto", "JOBDIR": str(tmp_path), "FOCUS_TOPIC": {"keywords": ["bees"]}}
+    settings = {
+        "FOCUS_CLUSTER": "auto",
+        "JOBDIR": str(tmp_path),
+        "FOCUS_TOPIC": {"keywords": ["bees"], "frequency": 0.1},
+    }
     with pytest.raises(ConfigError, match=r"FOCUS_CLUSTER is 'auto'.*learns.*scrapy focus-train"):
         Config.from_settings(Settings(settings), TreeQ)
     settings = {"FOCUS_CLUSTER": "auto", "JOBDIR": str(tmp_path)}
@@ -270,7 +274,7 @@ def test_arguments_become_settings(tmp_path: Path) -> None:
     assert (policy.per_domain, policy.per_domain_least, policy.falls_every) == (5, 2, 334)
     assert mission.words == ("bees", "queen")
     assert mission.topic is not None
-    assert mission.topic.digest == AdaptiveRelevance(keywords=["bees", "queen"]).digest
+    assert mission.topic.digest == KeywordRelevance(["bees", "queen"]).digest
 
 
 def test_paths_stay_short_and_end(tmp_path: Path) -> None:

@@ -95,7 +95,7 @@ BUDGET, CAP = 160, 3
 
 @pytest.fixture(scope="module")
 def bees(tmp_path_factory: pytest.TempPathFactory) -> Bees:
-    web, folder = MadeUpWeb(seed=4, hosts=3_000), tmp_path_factory.mktemp("bees")
+    web, folder = MadeUpWeb(seed=5, hosts=3_000), tmp_path_factory.mktemp("bees")
     write_examples(web, "beekeeping", folder, seeds=6, examples=60)
     texts, labels, *_ = read_examples(folder / "positive", folder / "negative")
     LinearRelevance().fit(texts, labels).save(folder / "model.npz")
