@@ -100,6 +100,12 @@ def _best_first(**parameters: Any) -> Policy:
     return BestFirst(**parameters)
 
 
+def _online(**parameters: Any) -> Policy:
+    from scrapy_focus.policies.linkclassifier.policy import OnlineLinkClassifier
+
+    return OnlineLinkClassifier(**parameters)
+
+
 def _blind(policy: Callable[..., Policy], *, keywords: Any, relevance: Any, **cap: Any) -> Policy:
     return policy(**cap)
 
@@ -109,7 +115,13 @@ POLICIES: dict[str, Callable[..., Policy]] = {
     "breadth-first": partial(_blind, CappedBreadthFirst),
     "random": partial(_blind, CappedRandom),
     "best-first": _best_first,
+    "ACHE-like": _online,
+    "ACHE-like, bipartite": partial(_online, mode="bipartite"),
+    "ACHE-like, from the topic": partial(_online, begin="topic"),
     "tree": _tree,
+    "tree, no link model": partial(_tree, rules={"link_model": False}),
+    "fixed formula": partial(_tree, rules={"train_every": 0, "words": False}),
+    "tree, no words": partial(_tree, rules={"words": False}),
     "tres-2023": partial(_tree, preset="tres-2023"),
     "tree-random": partial(_tree, mode="tree-random", preset="tres-2023"),
     "asynchronous": partial(_tree, mode="asynchronous", preset="tres-2023"),
@@ -125,7 +137,7 @@ POLICIES: dict[str, Callable[..., Policy]] = {
 }
 
 #: What the first policy is to be above of, in harvest rate and in relevant domains.
-RIVALS = ("best-first", "asynchronous")
+RIVALS = ("tree, no link model", "fixed formula", "best-first", "ACHE-like", "ACHE-like, from the topic", "asynchronous")
 
 
 class Judge:
@@ -284,7 +296,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     order = [*POLICIES]
     runs.sort(key=lambda run: (order.index(run.policy) if run.policy in order else len(order), run.topic, run.seed))
     print(tables(runs))
-    print(rivals(runs, options.first, [name for name in RIVALS if any(run.policy == name for run in runs)]))
+    print(
+        rivals(
+            runs,
+            options.first,
+            [name for name in RIVALS if name != options.first and any(run.policy == name for run in runs)],
+        )
+    )
 
 
 if __name__ == "__main__":

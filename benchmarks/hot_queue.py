@@ -30,8 +30,8 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from scrapy_focus import Crawl, HotQueue, Importance, Link, Outcome, State, memory_frontier
+from scrapy_focus.learn.matching import Keywords
 from scrapy_focus.policies.orderings import BreadthFirst
-from scrapy_focus.policies.treeq.features import Words
 from scrapy_focus.recordings.html import decode, read_page
 from scrapy_focus.replay.importance_metrics import backlinks, crawl_and_stop_with_threshold, page_links
 from scrapy_focus.web.html import title_and_text
@@ -178,7 +178,7 @@ def short_pages(web: Web, word: str, times: Sequence[int]) -> list[Page]:
 
 def measure(web: Web, words: Sequence[str], n_starts: int) -> Iterator[dict[str, Any]]:
     """Crawl, and return what came of each crawl: P_ST after each of ``MARKS``, for both senses of hot."""
-    said = {word: Words([word]) for word in words}
+    said = {word: Keywords([word]) for word in words}
     counts: dict[str, list[int]] = {word: [] for word in words}
     hot: dict[str, list[bool]] = {word: [] for word in words}
     for title, text in zip(web.titles, web.texts, strict=True):

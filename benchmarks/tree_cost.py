@@ -2,11 +2,12 @@
 
 Measured: the policy and its frontier in one thread, for each page fetched: 43 links that were never seen before are placed and
 stored, representatives are drawn and judged, one link is taken, its result is settled and learned. The frontier is on disk
-(a checkpoint each 1,000 steps, written by its own thread, whose CPU is told apart) or in memory. Vectors are made up: not
-measured are fetching, parsing, and reading the words of links. ::
+(a checkpoint each 1,000 steps, written by its own thread, whose CPU is told apart) or in memory. What the words of links
+say is made up: not measured are fetching, parsing, and reading these. ::
 
     python benchmarks/tree_cost.py --steps 20000 --sides recommended published synchronous --plot benchmarks/tree_leaves.png
     python benchmarks/tree_cost.py --steps 232558 --sides recommended      # ten million waiting links
+    python benchmarks/tree_cost.py --against ../earlier --rules '{"train_every": 4}'   # in turn with another checkout
 """
 
 from __future__ import annotations
@@ -14,20 +15,26 @@ from __future__ import annotations
 import argparse
 import gc
 import json
+import os
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from scrapy_focus import Link, Mission, Outcome, memory_frontier
 from scrapy_focus.engine.garbage import freeze
 from scrapy_focus.frontiers.sqlite.frontier import SqliteDrawn, SqliteRanked, sqlite_frontier
-from scrapy_focus.policies.treeq.features import Features
+from scrapy_focus.policies.branching.features import WIDTH
 from scrapy_focus.policies.treeq.policy import TreeQ
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
 
 LINKS = 43  # new on each page
 HOSTS = 400_000
@@ -63,27 +70,38 @@ class Stream:
         return links, said
 
 
-class MadeUp(Features):
-    """Features whose words are told."""
+class Told:
+    """Stands for whoever reads the words of links: what they say is told."""
 
-    said: np.ndarray[Any, np.dtype[np.uint8]]
+    relevance = True
 
-    def found(self, links: Any, source: Outcome | None) -> np.ndarray[Any, np.dtype[np.uint8]]:
-        vectors = super().found(links, source)
-        vectors[:, 3:6] = self.said
-        return vectors
+    def __init__(self, rng: np.random.Generator) -> None:
+        self.said = np.zeros((0, 3), np.uint8)
+        self._rows = np.sort(rng.integers(1, 1 << 16, (1000, WIDTH), np.uint16), axis=1)
+        self._rows[:, : WIDTH // 3] = 0
+        self._rng = rng
+
+    def read(self, links: Sequence[Link]) -> NDArray[np.float64]:
+        """Return the features of words, shape (n, 3)."""
+        return self.said / 63
+
+    def rows(self, links: Sequence[Link]) -> NDArray[np.uint16]:
+        """Return the hashed features of links, shape (n, 32)."""
+        return self._rows[self._rng.integers(len(self._rows), size=len(links))]
 
 
-def run(side: str, steps: int, *, disk: bool, marks: list[int], plot: bool) -> dict[str, Any]:
+def run(side: str, steps: int, *, disk: bool, marks: list[int], plot: bool, rules: dict[str, Any]) -> dict[str, Any]:
     """Do the steps, and return what they cost between the marks."""
-    policy = TreeQ(**SIDES[side], rules={"groups": False})
+    policy = TreeQ(keywords=["wanted"], **SIDES[side], rules=rules)
     stream, rewards = Stream(), 0
     with tempfile.TemporaryDirectory() as folder:
         keeps = policy.keeps(Mission())
         frontier = sqlite_frontier(Path(folder, "frontier.sqlite"), keeps) if disk else memory_frontier(keeps)
         policy.open(frontier, np.random.default_rng(0), Mission())
-        policy._features.__class__ = MadeUp
         features: Any = policy._features
+        features.reader = told = Told(np.random.default_rng(1))
+        if features.model is not None:
+            features.model.words._hasher = told
         source: Outcome | None = None
         costs = np.zeros(steps)
         rows, curve = [], []
@@ -93,7 +111,7 @@ def run(side: str, steps: int, *, disk: bool, marks: list[int], plot: bool) -> d
         thread = time.thread_time()
         for step in range(steps):
             host = 0 if source is None else int(source.pick.host[1:].partition(".")[0])
-            links, features.said = stream.page(host, relevant=source is not None and source.reward > 0)
+            links, told.said = stream.page(host, relevant=source is not None and source.reward > 0)
             started = time.thread_time()
             frontier.push(links, policy.place(links, source), origin=-1 if source is None else source.pick.arm)
             if source is not None:
@@ -165,25 +183,35 @@ def main() -> None:
     parser.add_argument("--memory", action="store_true", help="a frontier in memory instead of one on disk")
     parser.add_argument("--marks", type=int, nargs="*", default=[1_000, 5_000, 20_000, 120_000])
     parser.add_argument("--plot", type=Path)
+    parser.add_argument("--rules", type=json.loads, default={}, help="changes to the rules, as JSON; not of --against")
+    parser.add_argument("--against", type=Path, help="another checkout, which is measured in turn with this one")
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:
         found = run(
-            options.sides[0], options.steps, disk=not options.memory, marks=options.marks, plot=bool(options.plot)
-        )
+            options.sides[0], options.steps, disk=not options.memory, marks=options.marks, plot=bool(options.plot),
+            rules=options.rules,
+        )  # fmt: skip
         print(json.dumps(found))
         return
     print("| rules | steps | waiting | ms a step | p99 | worst | > 50 ms | other threads | leaves | MB | reward |")
     print("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
     curves = {}
     for side in options.sides:
-        command = [sys.executable, __file__, "--one", "--steps", str(options.steps), "--sides", side, "--marks"]
+        command = ["--one", "--steps", str(options.steps), "--sides", side, "--marks"]
         command += [*map(str, options.marks), *(["--memory"] if options.memory else [])]
         command += ["--plot", str(options.plot)] if options.plot else []
-        found = json.loads(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
-        curves[side] = found["curve"]
-        for cost in found["rows"]:
-            print(row(cost), flush=True)
+        here = Path(__file__).resolve().parents[1]
+        for checkout in (here, options.against) if options.against else (here,):
+            rules = ["--rules", json.dumps(options.rules)] if checkout is here else []
+            env = {**os.environ, "PYTHONPATH": str(checkout.resolve())}
+            script = [sys.executable, str(checkout / "benchmarks" / Path(__file__).name)]
+            done = subprocess.run([*script, *command, *rules], stdout=subprocess.PIPE, text=True, check=True, env=env)
+            found = json.loads(done.stdout)
+            label = side if checkout is here else f"{side}, {checkout.name}"
+            curves[label] = found["curve"]
+            for cost in found["rows"]:
+                print(row({**cost, "side": label}), flush=True)
     if options.plot:
         draw(curves, options.plot)
 

@@ -83,15 +83,25 @@ NEW = (
 #: Label -> policy, and the classifier that it is given.
 ROWS = {
     "TRES, recommended": ("TreeQ", "linear"),
+    "without the link model": ("TreeQ:rules={'link_model': False}", "linear"),
+    "fixed formula": ("TreeQ:rules={'train_every': 0, 'words': False}", "linear"),
     "TRES, published rules": ("TreeQ:preset='tres-2023'", "linear"),
     "Tree-Random": ("TreeQ:mode='tree-random',preset='tres-2023'", "linear"),
     "asynchronous": ("TreeQ:mode='asynchronous',preset='tres-2023'", "linear"),
     "best-first by classifier": ("BestFirst", "linear"),
+    "ACHE-like": ("OnlineLinkClassifier", "linear"),
+    "ACHE-like, bipartite": ("OnlineLinkClassifier:mode='bipartite'", "linear"),
+    "ACHE-like, from the topic": ("OnlineLinkClassifier:begin='topic'", "linear"),
+    "ACHE-like, bipartite, from the topic": ("OnlineLinkClassifier:begin='topic',mode='bipartite'", "linear"),
     "breadth-first": ("BFS", "linear"),
     "random": ("RANDOM", "linear"),
 }
 ABLATIONS = {
     "TRES, recommended": ROWS["TRES, recommended"],
+    "without the link model": ROWS["without the link model"],
+    "no learned words": ("TreeQ:rules={'words': False}", "linear"),
+    "words and formula, no network": ("TreeQ:rules={'train_every': 0}", "linear"),
+    "fixed formula": ROWS["fixed formula"],
     "exact synchronous": ("TreeQ:mode='synchronous'", "linear"),
     "naive Bayes as classifier": ("TreeQ", "naive"),
     "best-first by naive Bayes": ("BestFirst", "naive"),
@@ -103,7 +113,7 @@ ABLATIONS = {
     "gamma 0": ("TreeQ:rules={'gamma': 0.0}", "linear"),
     "random warm-up of 100": ("TreeQ:rules={'warmup': 100, 'prior': False}", "linear"),
     "published rules, warm-up of 100": ("TreeQ:preset='tres-2023',rules={'warmup': 100}", "linear"),
-    "trained every third time": ("TreeQ:rules={'train_every': 3}", "linear"),
+    "trained every time": ("TreeQ:rules={'train_every': 1}", "linear"),
 }
 _EXCERPT = 3000  # characters of an article; more made a worse classifier of titles, and ten times the time
 _KEYWORDS = 60

@@ -488,9 +488,9 @@ class RobotsMiddleware(RobotsTxtMiddleware):
 
     Two more things can be asked for in ``FOCUS_OBEY``. ``robots-errors``: a host whose robots.txt cannot be had, as its
     server fails, hangs or answers 429, is closed for now (RFC 9309, 2.3.1.4). It is put off, its requests wait, and the
-    file is asked for again: after ``first_wait`` seconds, then after twice as many. If that is in vain, too, requests
-    to it are ignored; the file is still asked for every ``FOCUS_LONGEST_WAIT`` seconds. ``crawl-delay``: so many
-    seconds are left between requests, at most ``FOCUS_LONGEST_WAIT``.
+    file is asked for again, in place of Scrapy's retries: after ``first_wait`` seconds, then after twice as many. If
+    that is in vain, too, requests to it are ignored; the file is still asked for every ``FOCUS_LONGEST_WAIT`` seconds.
+    ``crawl-delay``: so many seconds are left between requests, at most ``FOCUS_LONGEST_WAIT``.
     """
 
     first_wait = 30.0
@@ -510,6 +510,8 @@ class RobotsMiddleware(RobotsTxtMiddleware):
     async def process_request(self, request: Request) -> Request | None:  # type: ignore[override]
         if _asks_for_robots(request):
             request.meta["download_maxsize"] = 0  # it is cut when as much as is read of it has come
+            if self._closes:
+                request.meta["dont_retry"] = True  # at once: it is asked for again after a wait
         if request.meta.get("dont_obey_robotstxt") or request.url.startswith(("data:", "file:")):
             return None
         netloc = urlparse_cached(request).netloc

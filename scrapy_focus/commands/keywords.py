@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from scrapy_focus.learn.expansion import Expansion, Judged
 
 _REJECTED = 5
-_MANY = 25  # words that are added for each keyword; the paper added 21 at most
+_COMMON = 8
+_MANY = 5  # words that are added for each keyword, above which the threshold parted nothing from anything
+_PAGES = 1_000  # with which training makes vectors that say something
 
 
 class KeywordsCommand(FocusCommand):
@@ -64,19 +66,37 @@ class KeywordsCommand(FocusCommand):
 
 def _expand(opts: argparse.Namespace) -> None:
     from scrapy_focus.learn.examples import read_texts
-    from scrapy_focus.learn.expansion import expand, load_vectors, read_keywords, train_vectors
-    from scrapy_focus.web.words import words_of
+    from scrapy_focus.learn.expansion import expand, load_vectors, read_keywords, telling, train_vectors
 
     if opts.out and Path(opts.out).resolve() == Path(opts.keywords).resolve():
         raise ConfigError(f"--out is {opts.out}, the file of the keywords; give another one")
     if opts.out:
         try_out(Path(opts.out))
     keywords = read_keywords(opts.keywords)
-    words = {word for text in read_texts(opts.corpus).values() for word in words_of(text)}
-    vectors = train_vectors(read_texts(opts.train).values()) if opts.train else load_vectors(opts.vectors)
+    pages = read_texts(opts.corpus)
+    training = read_texts(opts.train) if opts.train else {}
+    inside = {file.resolve() for file in pages}
+    texts = {*pages.values()}
+    others = [text for file, text in training.items() if file.resolve() not in inside and text not in texts]
+    words, common = telling(keywords, [*pages.values()], others)
+    vectors = train_vectors(training.values()) if opts.train else load_vectors(opts.vectors)
     expansion = expand(keywords, words, vectors)
     above = len(expansion.added)
     expansion = expansion._replace(added=expansion.added[: opts.limit])
+    if opts.train and len(training) < _PAGES:
+        say(
+            f"Warning: the vectors come from {len(training):,} pages, and say which words stand together on a page "
+            f"more than what they mean; train them on {_PAGES:,}, or take a file of vectors"
+        )
+    if opts.train and not others:
+        say(
+            f"Warning: {opts.train} has no pages but those on the topic, so that nothing tells words of the topic from "
+            "words of any page; put others there, too"
+        )
+    if common:
+        where = "as frequent off the topic, or on few pages" if others else "on most of the pages, or on one"
+        shown = ", ".join(common[:_COMMON]) + (", ..." if len(common) > _COMMON else "")
+        say(f"left out {len(common):,} words that are {where}: {shown}")
     say(*_said(expansion, above))
     if opts.out:
         _write(Path(opts.out), expansion)

@@ -41,6 +41,7 @@ class StructuredCommand(FindCommand):
         )
         parser.add_argument("--syntaxes", metavar="NAMES", default="", help="json-ld, microdata, or both (default)")
         parser.add_argument("--per-domain", metavar="N", default="", help="pages of one domain at most")
+        parser.add_argument("--per-host", metavar="N", default="", help="pages of one host at most, in its place")
         parser.add_argument("--stay", action="store_true", help="stay on the hosts of the URLs")
 
     def plan(self, args: list[str], opts: argparse.Namespace) -> Plan:
@@ -51,7 +52,8 @@ class StructuredCommand(FindCommand):
         out = None if opts.out == PIPE else Path(opts.out)
         arguments = {
             "seeds": seeds_in(args), "types": opts.types, "least": opts.least, "syntaxes": opts.syntaxes,
-            "per_domain": opts.per_domain, "stay": "yes" if opts.stay else "no", "budget": str(opts.budget or ""),
+            "per_domain": opts.per_domain, "per_host": opts.per_host, "stay": "yes" if opts.stay else "no",
+            "budget": str(opts.budget or ""),
             "out": PIPE if out is None else "", "folder": "" if out is None else str(out),
         }  # fmt: skip
         spider = StructuredSpider(**arguments)

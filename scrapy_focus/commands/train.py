@@ -25,6 +25,8 @@ _FOLDS = 5
 _WORDS = 15  # of each class
 _MISJUDGED = 5
 _FEW = 5  # examples of a class below which the numbers say little
+_FREQUENCIES = (0.01, 0.03, 0.1)
+_UNSURE = 10  # pages off the topic that were misjudged, below which nobody knows what precision to expect
 
 
 class TrainCommand(FocusCommand):
@@ -45,10 +47,19 @@ class TrainCommand(FocusCommand):
         add("--positive", metavar="DIR", help="pages on the topic")
         add("--negative", metavar="DIR", help="pages off it, such as a crawl would meet: both folders are needed")
         add("--out", metavar="FILE", default="model.npz", help="where the model goes (default model.npz)")
+        add(
+            "--frequency", metavar="SHARE",
+            help="the share of all pages to crawl that are on the topic, such as 0.03, if you know it: the model then "
+            "has the right probabilities there; by default it is that among the examples",
+        )  # fmt: skip
         add("--folds", metavar="K", help=f"parts of the cross-validation (default {_FOLDS}, or fewer for few examples)")
         add("--neural", action="store_true", help="a bidirectional LSTM instead of the linear model; needs PyTorch")
         add("--epochs", metavar="N", help="with --neural: passes over the examples (default 25)")
-        add("--vectors", metavar="FILE", help="with --neural: word vectors, instead of learning them; needs gensim")
+        add(
+            "--vectors", metavar="FILE",
+            help="word vectors of the language: words of links that are in no example are judged by those nearest to "
+            "them; with --neural, instead of learning them; needs gensim",
+        )  # fmt: skip
 
     def check(self, args: list[str], opts: argparse.Namespace) -> None:
         refuse_arguments(self.command, args)
@@ -58,9 +69,12 @@ class TrainCommand(FocusCommand):
                 f"{missing} is missing: a model learns what tells pages on the topic from others, so it needs pages of "
                 "both kinds"
             )
-        if not opts.neural and (opts.epochs or opts.vectors):
-            raise UsageError("--epochs and --vectors belong to --neural; the linear model has neither")
+        if not opts.neural and opts.epochs:
+            raise UsageError("--epochs belongs to --neural; the linear model has none")
+        if opts.neural and opts.frequency:
+            raise UsageError("--frequency is for the linear model; a neural one cannot be shifted")
         read_numbers(opts, "folds", least=2)
+        opts.frequency = _share(opts.frequency)
         read_numbers(opts, "epochs")
 
     def work(self, args: list[str], opts: argparse.Namespace) -> int:
@@ -70,12 +84,14 @@ class TrainCommand(FocusCommand):
 
 def _train(opts: argparse.Namespace) -> None:
     from scrapy_focus.learn.examples import read_examples
+    from scrapy_focus.learn.expansion import load_vectors
     from scrapy_focus.learn.relevance import LinearRelevance
     from scrapy_focus.learn.validation import cross_validate
 
     out = Path(opts.out)
     try_out(out)
-    fit = _neural(opts) if opts.neural else LinearRelevance().fit
+    vectors: Vectors | None = load_vectors(opts.vectors) if opts.vectors else None
+    fit = _neural(opts, vectors) if opts.neural else LinearRelevance(frequency=opts.frequency).fit
     examples = read_examples(opts.positive, opts.negative)
     counts = [sum(examples.labels), len(examples.labels) - sum(examples.labels)]
     say(f"{counts[0]:,} pages on topic, {counts[1]:,} off topic")
@@ -87,6 +103,7 @@ def _train(opts: argparse.Namespace) -> None:
     if folds:
         validation = cross_validate(fit, examples.texts, examples.labels, folds=folds)
         _show(validation, counts)
+        _show_expected(validation, examples.labels, opts.frequency, shifts=not opts.neural)
         _show_misjudged(validation, examples)
     else:
         say("One example of a class is not enough to measure how good the model is; give more.")
@@ -98,6 +115,8 @@ def _train(opts: argparse.Namespace) -> None:
     model = fit(examples.texts, examples.labels)
     if isinstance(model, LinearRelevance):
         _show_telling(model)
+        if vectors is not None:
+            say(f"Words that it knows by the vectors alone: {model.widen(vectors, examples.texts):,}")
     model.save(out)  # type: ignore[attr-defined]
     say(f"The model, trained on all pages: {out} ({out.stat().st_size / 1e6:,.1f} MB, {model.digest[:12]})")
 
@@ -112,11 +131,19 @@ def _folds(asked: int | None, counts: Sequence[int]) -> int:
     return asked or (min(_FOLDS, fewest) if fewest > 1 else 0)
 
 
-def _neural(opts: argparse.Namespace) -> Fit:
-    from scrapy_focus.learn.expansion import load_vectors
+def _share(given: str | None) -> float | None:
+    try:
+        share = None if given is None else float(given)
+    except ValueError:
+        share = -1.0
+    if share is not None and not 0 < share < 1:
+        raise UsageError(f"--frequency is {given!r}; it takes a share of all pages, between 0 and 1, such as 0.03")
+    return share
+
+
+def _neural(opts: argparse.Namespace, vectors: Vectors | None) -> Fit:
     from scrapy_focus.learn.neural import NeuralRelevance
 
-    vectors: Vectors | None = load_vectors(opts.vectors) if opts.vectors else None
     model = NeuralRelevance(epochs=opts.epochs or 25)
     return lambda texts, labels: model.fit(texts, labels, vectors=vectors)
 
@@ -135,6 +162,38 @@ def _show(validation: Validation, counts: Sequence[int]) -> None:
         table.add_row(name, f"{counts[i]:,}", *(_spread(validation.measures[:, i, j]) for j in range(len(MEASURES))))
     table.add_row("F-macro", "", "", "", _spread(validation.f_macro))
     make_console().print(table)
+
+
+def _show_expected(validation: Validation, labels: Sequence[bool], frequency: float | None, *, shifts: bool) -> None:
+    """Say what precision there is where the topic is rare, and what ``--frequency`` would make of it."""
+    import numpy as np
+    from rich.table import Table
+
+    from scrapy_focus.learn.relevance import log_odds
+    from scrapy_focus.learn.validation import expected
+
+    true = np.asarray(labels, bool)
+    odds = np.array([log_odds(min(max(score, 1e-12), 1 - 1e-12)) for score in validation.scores.tolist()])
+    table = Table(title="expected where a share of the pages is on topic", title_justify="left")
+    for name in ("on topic", "recall", "precision", "between"):
+        table.add_column(name, justify="right")
+    compares = shifts and frequency is None
+    if compares:
+        table.add_column("with --frequency", justify="right")
+    for each in sorted({*_FREQUENCIES, *([frequency] if frequency else [])}):
+        _, precision, low, high, recall = expected(odds >= 0, true, each)
+        row = [f"{each:.3g}", f"{recall:.2f}", f"{precision:.2f}", f"{low:.2f} to {high:.2f}"]
+        if compares:
+            shifted = expected(odds + log_odds(each) - log_odds(float(true.mean())) >= 0, true, each)
+            row.append(f"recall {shifted.recall:.2f}, precision {shifted.precision:.2f}")
+        table.add_row(*row)
+    make_console().print(table)
+    wrong, off = int(((odds >= 0) & ~true).sum()), int((~true).sum())
+    if wrong < _UNSURE:
+        say(
+            f"Precision there depends on how many pages off topic the model takes for the topic: {wrong:,} of {off:,}, "
+            "and so few say little. More pages off topic tell more."
+        )
 
 
 def _spread(values: NDArray) -> str:  # type: ignore[type-arg]

@@ -702,7 +702,7 @@ class Crawl:
         others = list(known)
         for link, state in zip(links, self.frontier.states([link.key for link in links]), strict=True):
             if self._wanted and (state == State.NEW or state in self._wanted):
-                wanted.append(link._replace(state=state))
+                wanted.append(link if link.state == state else link._replace(state=state))
             elif state == State.NEW:
                 fresh.setdefault(link.key, link)
             else:

@@ -278,6 +278,7 @@ def facts_of(report: Report) -> dict[str, str]:
         "Began at": ", ".join(map(str, roots)) if isinstance(roots, list) else "",
         "Looked for": str(run.get("types") or ""),
         "Pages of a domain": str(run.get("per_domain") or ""),
+        "Pages of a host": str(run.get("per_host") or ""),
         "Budget": f"{run['budget']:,} requests" if isinstance(run.get("budget"), int) else "none",
         "Requests in all": _all_requests(used),
         "robots.txt": "obeyed" if run.get("robots") else "not obeyed",

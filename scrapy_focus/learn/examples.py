@@ -6,13 +6,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_focus.core.errors import ConfigError
-from scrapy_focus.web.html import html_text
+from scrapy_focus.learn.repeated import Repeated
+from scrapy_focus.web.html import html_blocks
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
     from os import PathLike
 
 _PAGES = frozenset({".html", ".htm", ".xhtml"})
 _TYPES = _PAGES | {".txt"}
+_SEVERAL = 3  # files in which a block stands that is left out: it is of a site, and not of a page
+_BLOCKS = 1_000_000
 _SHOWN = 5  # files that a message names
 
 
@@ -28,6 +32,8 @@ class Examples(NamedTuple):
 def read_examples(positive: str | PathLike[str], negative: str | PathLike[str]) -> Examples:
     """Return the examples in two folders, those on the topic first, each folder in the order of names.
 
+    Blocks that stand in several of all these files are left out: menus, footers.
+
     Raises
     ------
     ConfigError
@@ -38,26 +44,34 @@ def read_examples(positive: str | PathLike[str], negative: str | PathLike[str]) 
             f"{positive} is both, the folder of pages on the topic and of those that are not; give two folders"
         )
     found = Examples([], [], [], [])
-    for folder, label in ((positive, True), (negative, False)):
-        texts = read_texts(folder)
-        for file, text in texts.items():
-            if not text:
+    read = [(read_blocks(positive), True), (read_blocks(negative), False)]
+    repeated = _repeated(blocks for pages, _ in read for blocks in pages.values())
+    for (pages, label), folder in zip(read, (positive, negative), strict=True):
+        for file, blocks in pages.items():
+            if not blocks:
                 found.empty.append(file)
                 continue
-            found.texts.append(text)
+            found.texts.append(repeated.left("", blocks))
             found.labels.append(label)
             found.files.append(file)
-        if not any(texts.values()):
-            raise ConfigError(f"none of the {len(texts)} files in {folder} has text; put example pages there")
+        if not any(pages.values()):
+            raise ConfigError(f"none of the {len(pages)} files in {folder} has text; put example pages there")
     return found
 
 
 def read_texts(folder: str | PathLike[str]) -> dict[Path, str]:
-    """Return the text of each ``.txt``, ``.html`` and ``.htm`` in a folder and those in it, by file, in the order of
-    names.
+    """Return the text of each file that :func:`read_blocks` reads, without the blocks that stand in several of them."""
+    pages = read_blocks(folder)
+    repeated = _repeated(pages.values())
+    return {file: repeated.left("", blocks) for file, blocks in pages.items()}
 
-    Of HTML it is the title and the visible text. The encoding is what a byte order mark or a ``<meta>`` says, or else
-    UTF-8 if it can be, or Windows-1252.
+
+def read_blocks(folder: str | PathLike[str]) -> dict[Path, list[str]]:
+    """Return the text of each ``.txt``, ``.html`` and ``.htm`` in a folder and those in it, by file, in the order of
+    names, block by block.
+
+    Of HTML it is the title and the visible text, and a block is a paragraph, item or cell; of other files it is a line.
+    The encoding is what a byte order mark or a ``<meta>`` says, or else UTF-8 if it can be, or Windows-1252.
 
     Raises
     ------
@@ -72,10 +86,18 @@ def read_texts(folder: str | PathLike[str]) -> dict[Path, str]:
         others = sorted(file.name for file in path.rglob("*") if file.is_file())
         there = f"there is only {', '.join(others[:_SHOWN])}" if others else "it is empty"
         raise ConfigError(f"{path} has no example pages, .txt, .html or .htm ({there}); put some there")
-    return {file: read_text(file) for file in files}
+    return {file: _blocks_of(file) for file in files}
 
 
-def read_text(file: Path) -> str:
+def _repeated(pages: Iterable[Sequence[str]]) -> Repeated:
+    """Return what knows the blocks of all pages, which may be of any sites."""
+    repeated = Repeated(pages=_SEVERAL, blocks_of_host=_BLOCKS, blocks=_BLOCKS)
+    for blocks in pages:
+        repeated.add("", blocks)
+    return repeated
+
+
+def _blocks_of(file: Path) -> list[str]:
     """Return the text of one ``.txt`` or HTML file, with single blanks; ``ConfigError`` if it cannot be read."""
     from w3lib.encoding import html_to_unicode, read_bom
 
@@ -86,10 +108,10 @@ def read_text(file: Path) -> str:
             f"the example {file} cannot be read: {error.strerror}; make it readable, or take it away"
         ) from error
     if file.suffix.lower() in _PAGES:
-        return html_text(html_to_unicode(None, data, auto_detect_fun=_guessed)[1])
+        return html_blocks(html_to_unicode(None, data, auto_detect_fun=_guessed)[1])
     encoding, mark = read_bom(data)
     text = data[len(mark or b"") :].decode(encoding or _guessed(data), "replace")
-    return " ".join(text.split())
+    return [line for each in text.splitlines() if (line := " ".join(each.split()))]
 
 
 def _guessed(data: bytes) -> str:

@@ -6,7 +6,9 @@ The word vectors come from a file, or are trained on the pages themselves; both 
 from __future__ import annotations
 
 import gzip
+import math
 import unicodedata
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -28,6 +30,8 @@ _KINDS = (
     "VERB",
     "ADJ",
 )  # parts of speech with which some files mark their words, in this order
+_TIMES = 1.2  # as many pages on the topic as others, by share, that a word must be on
+_CHANCE = 6.63  # exceeded by chance once in a hundred times
 _TRAINED = 20_000_000  # words that training looks at in all, where there is not enough text for it once
 _LINE = 1 << 20  # bytes of the longest line that a text file of vectors may have
 
@@ -101,7 +105,7 @@ def expand(keywords: Sequence[str], words: Iterable[str], vectors: Vectors) -> E
             f"the word vectors know {', '.join(known) or 'none'} of the keywords {', '.join(first) or '(none)'}; two "
             "single words that they know are needed: add keywords, or name vectors of their language"
         )
-    units = _units(known, vectors)
+    units = units_of([entry_of(word, vectors) for word in known], vectors)
     cosines = units @ units.T
     pairs = len(known) * (len(known) - 1)
     threshold = float((cosines.sum() - np.trace(cosines)) / pairs)
@@ -119,8 +123,66 @@ def expand(keywords: Sequence[str], words: Iterable[str], vectors: Vectors) -> E
     )
 
 
+class Telling(NamedTuple):
+    """Which words of pages on a topic tell these from other pages."""
+
+    words: list[str]
+    common: list[str]  # those that do not, or are on too few to say, the most frequent first
+
+
+def telling(keywords: Sequence[str], pages: Sequence[str], others: Sequence[str]) -> Telling:
+    """Part the words of pages on a topic into those that tell of it, and those that stand on any page.
+
+    A word is left to be judged if it is on so many times as many of the pages, by share, as of the others: 1.2 times,
+    and no less than the square root of what is true of the keywords, in the geometric mean. And that must be no
+    chance, which it is for one word in a hundred (by the log-likelihood ratio, Dunning 1993): of ten pages, a word is
+    on five, and on none of ten others. Without other pages there is less to go by: then a word is on two pages, and on
+    no more than the most frequent of the keywords, or on half of them.
+
+    Parameters
+    ----------
+    keywords
+        The first ones. Those on none of the pages take no part.
+    pages, others
+        Texts of pages on the topic, and of others.
+    """
+    on, off = _on_pages(pages), _on_pages(others)
+    known = [each for each in map(_plain, keywords) if on[each]]
+    if not others:
+        most = max([len(pages) / 2, *(on[each] for each in known)])
+        common = [word for word, n in on.items() if not 2 <= n <= most]
+    else:
+        times = {word: _share(n, len(pages)) / _share(off[word], len(others)) for word, n in on.items()}
+        theirs = [math.log(times[each]) for each in known]
+        least = max(_TIMES, math.exp(sum(theirs) / len(theirs) / 2)) if theirs else _TIMES
+        sizes = len(pages), len(others)
+        common = [w for w, n in times.items() if n < least or _surprise((on[w], off[w]), sizes) < _CHANCE]
+    common.sort(key=lambda word: (-on[word], word))
+    return Telling(sorted(on.keys() - {*common}), common)
+
+
+def _on_pages(texts: Sequence[str]) -> Counter[str]:
+    """Return on how many pages each word is."""
+    return Counter(word for text in texts for word in set(words_of(text)))
+
+
+def _surprise(there: tuple[int, int], sizes: tuple[int, int]) -> float:
+    """Return the log-likelihood ratio of two shares against one, on the scale of chi-square."""
+    both = sum(there) / sum(sizes)
+    found = 0.0
+    for n, size in zip(there, sizes, strict=True):
+        for part, share in ((n, both), (size - n, 1 - both)):
+            found += 2 * part * math.log(part / (size * share)) if part else 0.0
+    return found
+
+
+def _share(n: int, pages: int) -> float:
+    """Return the share of pages with a word, above 0 also where there was none."""
+    return (n + 0.5) / (pages + 1)
+
+
 def _judge(words: list[str], keywords: list[str], units: NDArray[np.float64], vectors: Vectors) -> list[Judged]:
-    cosines = _units(words, vectors) @ units.T
+    cosines = units_of([entry_of(word, vectors) for word in words], vectors) @ units.T
     scores = cosines.mean(axis=1)
     found = []
     for i in np.argsort(-scores, kind="stable").tolist():
@@ -130,8 +192,9 @@ def _judge(words: list[str], keywords: list[str], units: NDArray[np.float64], ve
     return found
 
 
-def _units(words: list[str], vectors: Vectors) -> NDArray[np.float64]:
-    rows = np.array([vectors[entry_of(word, vectors)] for word in words], np.float64)
+def units_of(entries: Sequence[str], vectors: Vectors) -> NDArray[np.float64]:
+    """Return the vectors of some entries, at length 1, shape (len(entries), d)."""
+    rows = np.array([vectors[entry] for entry in entries], np.float64)
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.asarray(rows / np.where(lengths > 0, lengths, 1))
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.learn.matching import Keywords
 from scrapy_focus.web.words import words_of
 
 if TYPE_CHECKING:
@@ -18,18 +19,15 @@ if TYPE_CHECKING:
 
 _ENOUGH = 2  # different keywords on a page that is on the topic, if there are so many
 _DENSE = 0.01  # share of the words of such a page that are keywords
-_PREFIX = 4  # keywords of so many letters also count at the beginning of longer words
-_KNOWN = 100_000  # words of which it is remembered which keyword they are
 
 
 class KeywordRelevance:
     """A page is on the topic if two different keywords are on it, and one word in a hundred is a keyword; or
     more of them, where they are rarer.
 
-    Keywords count in any case, also as the beginning of a longer word if they have four letters or more, and phrases
-    where they stand. It knows no other words of the topic, nor what else the keywords mean: a model that was trained on
-    twenty pages of each kind is better. It is an object with the interface of those, and so can be what a crawl goes
-    by.
+    What counts as a keyword, :class:`~scrapy_focus.learn.matching.Keywords` says. It knows no other words of the topic,
+    nor what else the keywords mean: a model that was trained on twenty pages of each kind is better. It is an object
+    with the interface of those, and so can be what a crawl goes by.
 
     Parameters
     ----------
@@ -48,17 +46,14 @@ class KeywordRelevance:
     """
 
     def __init__(self, keywords: Collection[str]) -> None:
-        self.keywords = sorted({" ".join(words_of(keyword)) for keyword in keywords} - {""})
+        self._finder = Keywords(keywords)
+        self.keywords = self._finder.listed
         if not self.keywords:
             raise ConfigError(f"keywords is {list(keywords)!r}; give words or phrases of two letters or more")
-        self._phrases = [(i, f" {keyword} ") for i, keyword in enumerate(self.keywords) if " " in keyword]
-        self._single = {keyword: i for i, keyword in enumerate(self.keywords) if " " not in keyword}
-        self._lengths = sorted({len(word) for word in self._single if len(word) >= _PREFIX}, reverse=True)
-        self._known: dict[str, int] = {}
 
     def score(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """Return how far each text is on the topic, from 0 to 1, shape (len(texts),): 0.5 is enough for a page."""
-        return np.array([self._score(words_of(text)) for text in texts], np.float64)
+        return np.array([self._score(text) for text in texts], np.float64)
 
     @cached_property
     def digest(self) -> str:
@@ -68,26 +63,10 @@ class KeywordRelevance:
     def __repr__(self) -> str:
         return f"KeywordRelevance({len(self.keywords)} keywords, {self.digest})"
 
-    def _score(self, words: list[str]) -> float:
-        found = [number for word in words if (number := self._keyword(word)) >= 0]
-        text = f" {' '.join(words)} " if self._phrases else ""
-        for number, phrase in self._phrases:
-            found += [number] * text.count(phrase)
+    def _score(self, text: str) -> float:
+        words = words_of(text)
+        found = self._finder.each(words, text)
         if not found:
             return 0.0
-        weight = len(set(found)) * min(1.0, len(found) / (len(words) * _DENSE))
+        weight = len(set(found)) * min(1.0, len(found) / (len(words) * _DENSE or 1))
         return weight / (weight + min(_ENOUGH, len(self.keywords)))
-
-    def _keyword(self, word: str) -> int:
-        """Return the number of the keyword that a word is, -1 for none."""
-        number = self._known.get(word)
-        if number is None:
-            if len(self._known) >= _KNOWN:
-                self._known.clear()
-            number = self._single.get(word, -1)
-            for length in self._lengths if number < 0 else ():
-                number = self._single.get(word[:length], -1)
-                if number >= 0:
-                    break
-            self._known[word] = number
-        return number

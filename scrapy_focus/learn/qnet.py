@@ -27,7 +27,10 @@ _EPSILON = np.float32(1e-7)
 _PIECE = (
     512  # rows at once: what comes between fits into the cache, and freeing it does not give memory back to the system
 )
+_ONE = np.float32(1)
+_MOST_ODDS = np.float32(30)
 _LEVEL = np.float32(63)  # the code of the value 1
+_MADE = ("_layers", "_first", "_second", "_last", "_given", "_level")  # of the weights, whenever they are needed
 
 
 class QNetwork:
@@ -46,6 +49,8 @@ class QNetwork:
     prior
         What each element of a vector is worth before anything was learned, shape (d,): the network begins with that
         sum, its last layer at 0, and learns what is to be added.
+    bias
+        With it, that sum and the bias are the log-odds of what the network begins with; ``None``: it is the sum itself.
 
     Attributes
     ----------
@@ -68,6 +73,9 @@ class QNetwork:
     [0.0, 1.0, 1.0, 0.0]
     """
 
+    _given: bytes
+    _level: np.float32
+
     def __init__(
         self,
         d: int,
@@ -76,6 +84,7 @@ class QNetwork:
         learning_rate: float = 1e-3,
         clip: float = 1.0,
         prior: NDArray[np.float32] | None = None,
+        bias: float | None = None,
     ) -> None:
         if d < 1:
             raise ConfigError(f"QNetwork({d}): vectors have a length of at least 1")
@@ -83,77 +92,124 @@ class QNetwork:
         self.learning_rate = learning_rate
         self.clip = clip
         layers = []
-        for shape in _shapes(d)[::2]:
+        for shape in pairwise((d, *_HIDDEN, 1)):
             limit = np.sqrt(6 / sum(shape))
             layers += [rng.uniform(-limit, limit, shape).ravel(), np.zeros(shape[1])]
         self.weights: NDArray[np.float32] = np.concatenate(layers).astype(np.float32)
         self._mean = np.zeros_like(self.weights)  # of gradients
         self._square = np.zeros_like(self.weights)  # of their squares
         self._steps = 0
-        self._layers = self._cut(self.weights)
         self.prior = prior
+        self.bias = bias
+        self._make_room()
         if prior is not None:
-            self._layers[4][:] = 0
+            self._layers[2][:] = 0
 
     def values(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the value of each row of x : (n, d), shape (n,)."""
-        return self._forward(x)[-1]
+        return self._forward(_with_ones(x))[-1]
+
+    def values_of_codes(self, codes: NDArray[np.uint8]) -> NDArray[np.float32]:
+        """Return the value of each row of codes : (n, d), shape (n,), where code 63 is the value 1."""
+        return self._forward(_with_ones(codes, _LEVEL), _LEVEL)[-1]
 
     def gradient(self, x: NDArray[np.float32], y: NDArray[np.float32]) -> tuple[float, NDArray[np.float32]]:
         """Return the mean squared error on x : (n, d), y : (n,), and its gradient : (n_weights,), not clipped."""
-        first, second, values = self._forward(x)
+        wide = _with_ones(x)
+        first, second, values = self._forward(wide)
         gradient = np.empty_like(self.weights)
-        w1, b1, w2, b2, w3, b3 = self._cut(gradient)
+        layer1, layer2, layer3 = self._cut(gradient)
         error = values - y
         back = (error * np.float32(2 / len(y)))[:, None]
-        w3[:], b3[:] = second.T @ back, back.sum(axis=0)
-        back = back @ self._layers[4].T * _slopes(second)
-        w2[:], b2[:] = first.T @ back, back.sum(axis=0)
-        back = back @ self._layers[2].T * _slopes(first)
-        w1[:], b1[:] = x.T @ back, back.sum(axis=0)
+        np.matmul(second.T, back, out=layer3)
+        outputs = _HIDDEN[1]
+        back = back * self._last[:outputs]
+        back *= _slopes(second[:, :outputs])
+        np.matmul(first[:, : len(layer2)].T, back, out=layer2)
+        back = back @ self._layers[1][:-1].T
+        back *= _slopes(first[:, : _HIDDEN[0]])
+        np.matmul(wide.T, back, out=layer1)
         return float(error @ error) / len(y), gradient
 
     def fit(self, x: NDArray[np.float32], y: NDArray[np.float32]) -> float:
         """Take one step of Adam towards y : (n,) on x : (n, d), and return the mean squared error before it."""
         loss, gradient = self.gradient(x, y)
-        gradient.clip(-self.clip, self.clip, out=gradient)
+        np.minimum(gradient, np.float32(self.clip), out=gradient)
+        np.maximum(gradient, np.float32(-self.clip), out=gradient)
         self._steps += 1
         first, second = _DECAY
-        self._mean += np.float32(1 - first) * (gradient - self._mean)
-        self._square += np.float32(1 - second) * (gradient * gradient - self._square)
-        rate = self.learning_rate * np.sqrt(1 - second**self._steps) / (1 - first**self._steps)
-        self.weights -= np.float32(rate) * self._mean / (np.sqrt(self._square) + _EPSILON)
+        some = gradient - self._mean
+        some *= np.float32(1 - first)
+        self._mean += some
+        np.multiply(gradient, gradient, out=some)
+        some -= self._square
+        some *= np.float32(1 - second)
+        self._square += some
+        np.sqrt(self._square, out=some)
+        some += _EPSILON
+        np.divide(self._mean, some, out=some)
+        some *= np.float32(self.learning_rate * math.sqrt(1 - second**self._steps) / (1 - first**self._steps))
+        self.weights -= some
         return loss
 
-    def _forward(self, x: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
-        """Return what both hidden layers and the output give."""
-        w1, b1, w2, b2, w3, b3 = self._layers
-        first: NDArray[np.float32] = x @ w1
-        first += b1
+    def _forward(
+        self, wide: NDArray[np.float32], level: np.float32 = _ONE
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
+        """Return what both hidden layers and the output give for vectors with one more element, which is ``level``.
+
+        Each layer has a unit that is always 1, so that its biases are a row of its matrix; the first has one more,
+        which is the prior.
+        """
+        given = self.weights.tobytes()
+        if given != self._given or level != self._level:
+            self._given, self._level = given, level
+            self._fill(level)
+        first: NDArray[np.float32] = wide @ self._first
+        before = first[:, -1].copy() if self.bias is None else _probability(first[:, -1])
         np.maximum(first, first * _LEAK, out=first)
-        second: NDArray[np.float32] = first @ w2
-        second += b2
+        second: NDArray[np.float32] = first @ self._second
         np.maximum(second, second * _LEAK, out=second)
-        values: NDArray[np.float32] = (second @ w3)[:, 0] + b3
-        if self.prior is not None:
-            values += x @ self.prior
+        values: NDArray[np.float32] = second @ self._last
+        values += before
         return first, second, values
 
+    def _fill(self, level: np.float32) -> None:
+        """Write the weights into the matrices of :meth:`_forward`."""
+        layer1, layer2, layer3 = self._layers
+        hidden, outputs = _HIDDEN
+        np.divide(layer1, level, out=self._first[:, :hidden])
+        self._first[-1, hidden] = _ONE / level
+        if self.prior is not None:
+            np.divide(self.prior, level, out=self._first[:-1, -1])
+            self._first[-1, -1] = (self.bias or 0.0) / level
+        self._second[: hidden + 1, :outputs] = layer2
+        self._last[:] = layer3[:, 0]
+
     def _cut(self, weights: NDArray[np.float32]) -> list[NDArray[np.float32]]:
-        """Return views of the matrices and biases in one long vector."""
+        """Return views of the matrices in one long vector, with the biases of each as its last row."""
         views, start = [], 0
-        for shape in _shapes(self.d):
-            size = math.prod(shape)
-            views.append(weights[start : start + size].reshape(shape))
+        for inputs, outputs in pairwise((self.d, *_HIDDEN, 1)):
+            size = (inputs + 1) * outputs
+            views.append(weights[start : start + size].reshape(inputs + 1, outputs))
             start += size
         return views
 
+    def _make_room(self) -> None:
+        """Have views of the weights, and the matrices with the units that are always 1, see :meth:`_forward`."""
+        hidden, outputs = _HIDDEN
+        self._layers = self._cut(self.weights)
+        self._first = np.zeros((self.d + 1, hidden + 2), np.float32)
+        self._second = np.zeros((hidden + 2, outputs + 1), np.float32)
+        self._second[hidden, outputs] = 1
+        self._last = np.zeros(outputs + 1, np.float32)
+        self._given, self._level = b"", _ONE  # what they have
+
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_layers"}
+        return {name: value for name, value in self.__dict__.items() if name not in _MADE}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._layers = self._cut(self.weights)
+        self._make_room()
 
 
 class Replay:
@@ -275,12 +331,17 @@ class DoubleDQN:
         Experiences from one copy to the next.
     capacity, fan
         See :class:`Replay`.
-    rng, learning_rate, clip, prior
+    rng, learning_rate, clip, prior, bias
         See :class:`QNetwork`.
+
+    Attributes
+    ----------
+    fan
+        Vectors to go on with that :meth:`add` takes at most.
 
     Notes
     -----
-    Memory and pickle are those of :class:`Replay` and 30 KB.
+    Memory and pickle are those of :class:`Replay` and 30 KB. Where gamma is 0, no vectors to go on with are kept.
 
     References
     ----------
@@ -300,6 +361,7 @@ class DoubleDQN:
         learning_rate: float = 1e-3,
         clip: float = 1.0,
         prior: NDArray[np.float32] | None = None,
+        bias: float | None = None,
     ) -> None:
         if not (0 <= gamma <= 1 and 0 < batch <= capacity and target_every > 0):
             raise ConfigError(
@@ -309,32 +371,34 @@ class DoubleDQN:
         self.gamma = gamma
         self.batch = batch
         self.target_every = target_every
-        self.replay = Replay(d, capacity=capacity, fan=fan)
-        self.online = QNetwork(d, rng=rng, learning_rate=learning_rate, clip=clip, prior=prior)
+        self.fan = fan
+        self.replay = Replay(d, capacity=capacity, fan=fan if gamma else 0)
+        self.online = QNetwork(d, rng=rng, learning_rate=learning_rate, clip=clip, prior=prior, bias=bias)
         self.target = copy.deepcopy(self.online)
-
-    @property
-    def fan(self) -> int:
-        """How many vectors to go on with :meth:`add` takes."""
-        return self.replay.fan
 
     def values(self, codes: NDArray[np.uint8]) -> NDArray[np.float32]:
         """Return the value of each row of codes : (n, d), shape (n,)."""
         values = np.empty(len(codes), np.float32)
         for start in range(0, len(codes), _PIECE):
-            values[start : start + _PIECE] = self.online.values(_scaled(codes[start : start + _PIECE]))
+            values[start : start + _PIECE] = self.online.values_of_codes(codes[start : start + _PIECE])
         return values
 
     def add(self, x: NDArray[np.uint8], reward: float, nexts: NDArray[np.uint8]) -> int:
         """Keep an experience as :meth:`Replay.add` does, and return its number; copy the network when it is time."""
-        row = self.replay.add(x, reward, nexts)
+        if len(nexts) > self.fan:
+            raise ValueError(f"got {len(nexts)} vectors to go on with; at most fan={self.fan} are kept, pass a sample")
+        row = self.replay.add(x, reward, nexts if self.gamma else nexts[:0])
         if self.replay.added % self.target_every == 0:
             self.target.weights[:] = self.online.weights
         return row
 
     def set_chosen(self, row: int, x: NDArray[np.uint8]) -> None:
         """Let the vector that was chosen next, x : (d,), be among those to go on with in experience ``row``."""
-        self.replay.set_chosen(row, x)
+        if self.gamma:
+            self.replay.set_chosen(row, x)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update({"fan": state["replay"].fan} | state)
 
     def targets(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return what experiences teach, shape (len(rows),)."""
@@ -346,32 +410,42 @@ class DoubleDQN:
         if len(self.replay) < self.batch:
             return None
         vectors, rewards, nexts, counts = self.replay.rows(self.replay.sample(self.batch, rng))
-        return self.online.fit(_scaled(vectors), self._targets(rewards, nexts, counts))
+        return self.online.fit(vectors.astype(np.float32) / _LEVEL, self._targets(rewards, nexts, counts))
 
     def _targets(
         self, rewards: NDArray[np.float32], nexts: NDArray[np.uint8], counts: NDArray[np.int16]
     ) -> NDArray[np.float32]:
-        used = np.flatnonzero(np.arange(nexts.shape[1]) < counts[:, None])
-        values = np.full(nexts.shape[:2], -np.inf, np.float32)
-        values.ravel()[used] = self.values(nexts.reshape(-1, nexts.shape[2]).take(used, axis=0))
+        if not self.gamma:
+            return rewards
+        values = self.values(nexts.reshape(-1, nexts.shape[2])).reshape(nexts.shape[:2])
+        values[np.arange(nexts.shape[1]) >= counts[:, None]] = -np.inf
         best = nexts[np.arange(len(nexts)), values.argmax(axis=1)]
-        worth = self.target.values(_scaled(best))
+        worth = self.target.values_of_codes(best)
         worth[counts == 0] = 0
-        targets: NDArray[np.float32] = rewards + np.float32(self.gamma) * worth
-        return targets
+        worth *= np.float32(self.gamma)
+        worth += rewards
+        return worth
 
 
-def _shapes(d: int) -> list[tuple[int, ...]]:
-    """Return the shapes of matrix and biases of each layer."""
-    sizes = (d, *_HIDDEN, 1)
-    return [shape for inputs, outputs in pairwise(sizes) for shape in ((inputs, outputs), (outputs,))]
+def _probability(odds: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the probabilities that log-odds are of, as a new array."""
+    made: NDArray[np.float32] = np.minimum(np.maximum(odds, -_MOST_ODDS), _MOST_ODDS)
+    np.negative(made, out=made)
+    np.exp(made, out=made)
+    made += _ONE
+    np.reciprocal(made, out=made)
+    return made
 
 
 def _slopes(activations: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return the slope of the leaky rectifier where it gave this."""
-    slopes: NDArray[np.float32] = np.where(activations > 0, np.float32(1), _LEAK)
+    slopes: NDArray[np.float32] = np.where(activations > 0, _ONE, _LEAK)
     return slopes
 
 
-def _scaled(codes: NDArray[np.uint8]) -> NDArray[np.float32]:
-    return codes.astype(np.float32) / _LEVEL
+def _with_ones(x: NDArray[np.float32] | NDArray[np.uint8], level: np.float32 = _ONE) -> NDArray[np.float32]:
+    """Return x : (n, d) with one more column, which is ``level``."""
+    wide = np.empty((len(x), x.shape[1] + 1), np.float32)
+    wide[:, :-1] = x
+    wide[:, -1] = level
+    return wide

@@ -12,6 +12,7 @@ import numpy as np
 
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.learn.modelfile import digest_of, write_model
+from scrapy_focus.learn.nearby import weights_nearby
 from scrapy_focus.web.words import numbers_of, words_of
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from numpy.typing import NDArray
+
+    from scrapy_focus.learn.expansion import Vectors
 
 _FOLDS = 5  # of the calibration
 _FEW = 0.05  # of the words of a page
@@ -32,7 +35,7 @@ class LinearRelevance:
 
     It knows no language: words are runs of letters and digits in lower case, and in scripts without blanks pairs of
     characters. Probabilities are calibrated on examples that the model was not trained on: pages of 0.5 or more are on
-    the topic, if it is as frequent on the web as among the examples.
+    the topic, if it is as frequent on the web as among the examples, or as ``frequency`` says.
 
     Parameters
     ----------
@@ -41,11 +44,15 @@ class LinearRelevance:
     strength
         How closely the examples are followed: the inverse of the regularization, scikit-learn's ``C``. With more of it
         pages are judged a little better, and link texts worse.
+    frequency
+        The share of the pages of the web to crawl that are on the topic, between 0 and 1, where it is known. By
+        default, it is taken to be that of the examples, which is far too much for most webs.
 
     Attributes
     ----------
     prior
-        The probability of a text of which no word is known: the share of examples on the topic, but below one half.
+        The probability of a text of which no word is known: ``frequency``, or the share of examples on the topic; but
+        below one half.
     telling
         The words that say most for each of the classes, ``"on topic"`` and ``"off topic"``, the strongest first.
 
@@ -69,9 +76,14 @@ class LinearRelevance:
 
     kind = "linear"
 
-    def __init__(self, *, max_words: int = 1 << 16, strength: float = 1.0) -> None:
+    def __init__(self, *, max_words: int = 1 << 16, strength: float = 1.0, frequency: float | None = None) -> None:
+        if frequency is not None and not 0 < frequency < 1:
+            raise ConfigError(
+                f"frequency is {frequency!r}; it takes a share of all pages, between 0 and 1, such as 0.03"
+            )
         self.max_words = max_words
         self.strength = strength
+        self.frequency = frequency
         self.prior = UNSURE
         self.telling: dict[str, list[str]] = {"on topic": [], "off topic": []}
         self._numbers = np.zeros(0, np.uint32)  # of the words, ascending
@@ -103,19 +115,55 @@ class LinearRelevance:
             raise ConfigError("the examples have no words to learn from; give texts with words of two letters or more")
         X = self._matrix(rows)
         model = LogisticRegression(C=self.strength, class_weight="balanced", max_iter=1000)
-        slope, shift = _calibration(model, X, y)
+        slope, shift, share = _calibration(model, X, y)
         model.fit(X, y)
         weights = model.coef_[0]
         self._weights = (weights * self._idf * slope).astype(np.float32)
         self._bias = float(model.intercept_[0] * slope + shift)
+        if self.frequency is not None:
+            self._bias += log_odds(self.frequency) - log_odds(share)
         self._few = float(np.median(np.diff(X.indptr)) * _FEW)
-        self.prior = min(float(y.mean()), UNSURE)
+        self.prior = min(float(y.mean()) if self.frequency is None else self.frequency, UNSURE)
         order = np.argsort(weights, kind="stable")
         self.telling = {
             "on topic": [names[int(self._numbers[i])] for i in order[::-1][:_TELLING] if weights[i] > 0],
             "off topic": [names[int(self._numbers[i])] for i in order[:_TELLING] if weights[i] < 0],
         }
         return self
+
+    def widen(self, vectors: Vectors, texts: Sequence[str]) -> int:
+        """Know words that the examples did not have, by word vectors; return how many more there are.
+
+        Few words of a link are in any example, so that links are judged better. Pages have enough that are, and are
+        judged about as before. See :func:`~scrapy_focus.learn.nearby.weights_nearby`.
+
+        Parameters
+        ----------
+        vectors
+            Of the language of the topic, such as :func:`~scrapy_focus.learn.expansion.load_vectors` gives.
+        texts
+            The examples that the model was trained on: it knows their words by hashes alone.
+        """
+        self.__dict__.pop("digest", None)
+        weights = dict(zip(self._numbers.tolist(), (self._weights / self._idf).tolist(), strict=True))
+        words = sorted({word for text in texts for word in words_of(text)})
+        numbers = zip(words, numbers_of(words).tolist(), strict=True)
+        found = weights_nearby({word: weights[number] for word, number in numbers if number in weights}, vectors)
+        names = [*found]
+        added = {
+            number: found[name]
+            for name, number in zip(names, numbers_of(names).tolist(), strict=True)
+            if number not in weights
+        }
+        if added:
+            rare = float(self._idf.max())
+            all_numbers = np.concatenate([self._numbers, np.fromiter(added, np.uint32)])
+            order = np.argsort(all_numbers)
+            self._numbers = all_numbers[order]
+            self._idf = np.concatenate([self._idf, np.full(len(added), rare, np.float32)])[order]
+            more = np.fromiter(added.values(), np.float64) * rare
+            self._weights = np.concatenate([self._weights, more.astype(np.float32)])[order]
+        return len(added)
 
     def _matrix(self, rows: Sequence[NDArray[np.uint32]]) -> Any:
         """Choose the words to know from those of examples, and return TF-IDF, shape (len(rows), n_words), rows of
@@ -145,7 +193,7 @@ class LinearRelevance:
         lengths = np.sqrt(np.bincount(owners, (values * self._idf[columns]) ** 2, n)[known])
         sums = np.bincount(owners, values * self._weights[columns], n)[known]
         share = counts[known] / (counts[known] + self._few)
-        neutral = math.log(self.prior / (1 - self.prior))
+        neutral = log_odds(self.prior)
         odds = sums / lengths + self._bias * share + neutral * (1 - share)
         scores[known] = 1 / (1 + np.exp(-np.clip(odds, -SURE, SURE)))
         return scores
@@ -168,10 +216,11 @@ class LinearRelevance:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the model to a file, ``.npz``; :func:`~scrapy_focus.learn.models.load_relevance` reads it."""
+        said = {} if self.frequency is None else {"frequency": self.frequency}
         header = {
             "kind": self.kind,
             "version": 1,
-            "parameters": {"max_words": self.max_words, "strength": self.strength},
+            "parameters": {"max_words": self.max_words, "strength": self.strength, **said},
             **self._scalars(),
             "telling": self.telling,
         }
@@ -205,25 +254,31 @@ class LinearRelevance:
         return f"LinearRelevance({len(self._numbers):,} words, {self.digest})"
 
 
-def _calibration(model: Any, X: Any, y: NDArray[np.bool_]) -> tuple[float, float]:
-    """Return slope and shift of log-odds after which they are calibrated on examples that were left out of training.
+def _calibration(model: Any, X: Any, y: NDArray[np.bool_]) -> tuple[float, float, float]:
+    """Return slope and shift of log-odds after which they are calibrated on examples that were left out of training,
+    and the share of pages on the topic for which they are: that of the examples.
 
-    It leaves ``model`` trained on a part of them. (1, 0) where there are too few examples, or what was learned from
-    some says nothing about the others.
+    It leaves ``model`` trained on a part of them. (1, 0, 0.5) where there are too few examples, or what was learned
+    from some says nothing about the others: classes have equal weight in training.
     """
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import StratifiedKFold
 
     folds = min(_FOLDS, int(y.sum()), int((~y).sum()))
     if folds < 2:
-        return 1.0, 0.0
+        return 1.0, 0.0, 0.5
     odds = np.zeros(len(y))
     for train, test in StratifiedKFold(folds, shuffle=True, random_state=0).split(y, y):
         odds[test] = model.fit(X[train], y[train]).decision_function(X[test])
     spread = float(odds.std()) or 1.0
     scale = LogisticRegression().fit(odds[:, None] / spread, y)
     slope = float(scale.coef_[0, 0]) / spread
-    return (slope, float(scale.intercept_[0])) if slope > 0 else (1.0, 0.0)
+    return (slope, float(scale.intercept_[0]), float(y.mean())) if slope > 0 else (1.0, 0.0, 0.5)
+
+
+def log_odds(share: float) -> float:
+    """Return the logarithm of the odds of a share between 0 and 1."""
+    return math.log(share / (1 - share))
 
 
 def check_classes(labels: NDArray[np.bool_]) -> None:

@@ -28,6 +28,7 @@ _LARGEST_WINDOW = 1 << 18
 _NO_REWARD = -1100  # below the exponent of any number
 _EQUAL = 1 - 1e-12  # splits that gain this share of the best gain as much
 _AT_ONCE = 64  # leaves
+_GROWTH = 64  # experiences of a leaf, in which one more changes little
 _NEVER = 255  # no code is above
 
 
@@ -54,7 +55,8 @@ class RegressionTree:
     rule
         ``"chi2"``: the share of the variance that the split removes, times the experiences of the leaf, is at least
         ``tau`` (for rewards 0 and 1 that is the chi-square statistic of the 2 x 2 table), and both sides have
-        ``min_child`` experiences. ``"variance"``, as published: any split that lowers the variance, once the leaf has
+        ``min_child`` experiences. A leaf of n is weighed at one experience in ``1 + n // 64`` of the tree only, as one
+        more changes little there. ``"variance"``, as published: any split that lowers the variance, once the leaf has
         ``min_samples`` experiences, if both sides have at least one and ``min_share`` of them.
     max_depth
         Splits between the whole and a leaf.
@@ -77,7 +79,7 @@ class RegressionTree:
     counted anew.
 
     *Time*: an experience costs the same however many there are, but for the one that splits a leaf, which counts those
-    of the smaller side.
+    of the smaller side. Most of it is weighing splits.
 
     References
     ----------
@@ -209,8 +211,12 @@ class RegressionTree:
         self._leaves[row] = leaf
         self._tell(leaf, row, 1)
         self._added += 1
-        best = self._best(leaf)
+        best = self._best(leaf) if self._is_due(leaf) else None
         return self._split(leaf, *best) if best is not None else None
+
+    def _is_due(self, leaf: int) -> bool:
+        """Whether the splits of a leaf are weighed now: always while it is small, and less often the larger it is."""
+        return self.rule != "chi2" or self._added % (1 + int(self._count[leaf]) // _GROWTH) == 0
 
     def _fit_scale(self, reward: float) -> None:
         """Make room for a larger reward than ever; once in each window, see whether less room would do."""

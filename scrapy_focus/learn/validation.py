@@ -38,6 +38,46 @@ class Validation(NamedTuple):
         return np.asarray(self.measures[:, :, 2].mean(axis=1))
 
 
+class Expected(NamedTuple):
+    """What a model is worth where a share of the pages is on the topic.
+
+    ``low`` and ``high`` are what the precision lies between, nine times in ten, by the number of examples.
+    """
+
+    frequency: float
+    precision: float
+    low: float
+    high: float
+    recall: float
+
+
+def expected(found: NDArray[np.bool_], true: NDArray[np.bool_], frequency: float) -> Expected:
+    """Return what a model is worth where the topic has a frequency, from what it found among examples, both shape (n,).
+
+    The share of pages on the topic that are found, and that of the others, do not depend on how many there are of each;
+    precision does. Where no page off the topic was found, their share is still not zero: the rates are means under
+    Jeffreys' prior, half a page more on either side.
+
+    Examples
+    --------
+    >>> true = np.arange(100) < 50
+    >>> found = (np.arange(100) < 45) | (np.arange(100) >= 95)
+    >>> [round(each, 2) for each in expected(found, true, 0.03)]
+    [0.03, 0.2, 0.13, 0.37, 0.89]
+    """
+    from scipy.special import betaincinv
+
+    n_on, n_off = int(true.sum()), int((~true).sum())
+    hits, misses = int((found & true).sum()), int((found & ~true).sum())
+    rate = (hits + 0.5) / (n_on + 1)
+
+    def precision(false_rate: float) -> float:
+        return frequency * rate / (frequency * rate + (1 - frequency) * false_rate)
+
+    low, high = (precision(float(betaincinv(misses + 0.5, n_off - misses + 0.5, share))) for share in (0.95, 0.05))
+    return Expected(frequency, precision((misses + 0.5) / (n_off + 1)), low, high, rate)
+
+
 def cross_validate(
     fit: Fit, texts: Sequence[str], labels: Sequence[bool], *, folds: int = 5, threshold: float = 0.5, seed: int = 42
 ) -> Validation:

@@ -39,7 +39,7 @@ class BestFirst(Policy):
     Parameters
     ----------
     keywords
-        Words and phrases of the topic, see :class:`~scrapy_focus.policies.treeq.features.Words`; by default those of
+        Words and phrases of the topic, see :class:`~scrapy_focus.learn.matching.Keywords`; by default those of
         the mission.
     relevance
         A classifier of texts, or the file of one that ``scrapy focus-train`` wrote; by default the topic of the

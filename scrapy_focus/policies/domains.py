@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _NEAR = 100_000  # hosts
 _FAILURES = 10  # that count as a page
 _GIVEN_UP = 200  # links that are given up at once
+_UNKNOWN = np.array([0.5, 1.0], np.float32)
 _COLUMNS = ("flying", "pages", "relevant", "failed")
 
 
@@ -30,7 +31,7 @@ class Domains:
     """How many pages of each domain are asked for, came, and were relevant; and whether more may be asked for.
 
     A domain is that of the host by which links wait: in Scrapy, of the download slot. A page that was redirected counts
-    where its link led. It takes 28 bytes for each domain that was ever seen, where these are millions, and some more
+    where its link led. It takes 36 bytes for each domain that was ever seen, where these are millions, and some more
     where they are few.
 
     Parameters
@@ -71,11 +72,13 @@ class Domains:
         self.pages = np.zeros(64, np.int32)  # that came
         self.relevant = np.zeros(64, np.int32)
         self.failed = np.zeros(64, np.int32)
+        self._shares = np.tile(_UNKNOWN, (64, 1))  # as shares() returns them, of the columns
         self._rows = KeyMap()
         self._near: dict[str, int] = {}  # rows of hosts that were asked about lately
 
     def __getstate__(self) -> dict[str, Any]:
         state = {**self.__dict__, "_near": {}, "_rows": self._rows.arrays()}
+        del state["_shares"]
         return state | {name: getattr(self, name)[: len(self._rows) or 1] for name in _COLUMNS}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -83,6 +86,9 @@ class Domains:
         self.__dict__.update(state)
         self._rows = KeyMap()
         self._rows.update_many(*state["_rows"])
+        back = self.pages + self.failed
+        shares = np.where(back > 0, self.relevant / np.maximum(back, 1), 0.5)
+        self._shares = np.stack([shares, back + self.flying == 0], axis=1).astype(np.float32)
 
     def row(self, host: str) -> int:
         """Return the row of the domain of a host."""
@@ -99,6 +105,7 @@ class Domains:
                 for name in _COLUMNS:
                     column = getattr(self, name)
                     setattr(self, name, np.concatenate([column, np.zeros_like(column)]))
+                self._shares = np.concatenate([self._shares, np.tile(_UNKNOWN, (len(self._shares), 1))])
         if len(self._near) >= _NEAR:
             self._near.clear()
         self._near[host] = row
@@ -106,14 +113,15 @@ class Domains:
 
     def rows(self, hosts: Collection[str]) -> NDArray[np.intp]:
         """Return the rows of the domains of some hosts, shape (n,)."""
-        near = self._near
-        known = map(near.get, hosts)
-        rows = [self.row(host) if row is None else row for host, row in zip(hosts, known, strict=True)]
+        rows: list[int | None] = [*map(self._near.get, hosts)]
+        if None in rows:
+            rows = [self.row(host) if row is None else row for host, row in zip(hosts, rows, strict=True)]
         return np.array(rows, np.intp)
 
     def ask(self, row: int) -> bool:
         """A page of a domain is asked for; ``True`` if that made the cap fall, for all."""
         self.flying[row] += 1
+        self._share(row)
         self.asked += 1
         self._most_asked = max(self._most_asked, self.asked)
         if self.first_cap is None or self.least is None:
@@ -125,6 +133,7 @@ class Domains:
     def release(self, row: int) -> None:
         """A page of a domain is not asked for after all."""
         self.flying[row] -= 1
+        self._share(row)
         self.asked -= 1
 
     def settle(self, row: int, outcome: Outcome) -> None:
@@ -134,6 +143,7 @@ class Domains:
         self.pages[row] += came
         self.failed[row] += not came
         self.relevant[row] += outcome.reward > 0
+        self._share(row)
 
     def is_full(self, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Whether no more pages of some domains may be asked for, shape (n,)."""
@@ -143,15 +153,13 @@ class Domains:
         """Whether no more pages of some domains may ever be asked for, whatever becomes of the others, shape (n,)."""
         return self._is_at_cap(rows, 0)
 
-    def shares(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+    def shares(self, rows: NDArray[np.intp]) -> NDArray[np.float32]:
         """Return of some domains the share of relevant pages, 0.5 where none is known, and whether none is asked for
         yet.
 
         Shape (n, 2).
         """
-        back = self.pages[rows] + self.failed[rows]
-        share = np.where(back > 0, self.relevant[rows] / np.maximum(back, 1), 0.5)
-        return np.stack([share, back + self.flying[rows] == 0], axis=1)
+        return self._shares.take(rows, axis=0)
 
     def pop(self, frontier: Ranked, arm: int, busy: Collection[str]) -> Pick | None:
         """Take out the best link of an arm whose domain is not full; those before it are left where they are."""
@@ -179,6 +187,11 @@ class Domains:
                 return
             frontier.move([pick.key], [None])
             most -= 1
+
+    def _share(self, row: int) -> None:
+        """Note what :meth:`shares` says of a domain now."""
+        back = int(self.pages[row]) + int(self.failed[row])
+        self._shares[row] = int(self.relevant[row]) / back if back else 0.5, back + int(self.flying[row]) == 0
 
     def _is_at_cap(self, rows: NDArray[np.intp], flying: NDArray[np.int32] | int) -> NDArray[np.bool_]:
         if self.cap is None:

@@ -16,9 +16,10 @@ import numpy as np
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.parameters import TEXTS, WHOLE, check_kinds, parameter
 from scrapy_focus.core.printable import printable_logger
+from scrapy_focus.learn.matching import Keywords
 from scrapy_focus.learn.models import relevance_of
 from scrapy_focus.policies.importance import Importance
-from scrapy_focus.policies.treeq.features import LinkReader, Words, checked
+from scrapy_focus.policies.treeq.features import LinkReader, checked
 from scrapy_focus.web.html import title_and_text
 from scrapy_focus.web.words import words_of
 
@@ -50,8 +51,8 @@ class HotQueue(Importance):
     Parameters
     ----------
     words
-        Words and phrases of the topic, by default those of the mission (``FOCUS_KEYWORDS``). A word of four letters or
-        more also stands for longer ones that begin with it.
+        Words and phrases of the topic, by default those of the mission (``FOCUS_KEYWORDS``). What counts as
+        one, :class:`~scrapy_focus.learn.matching.Keywords` says.
     relevance
         A model of the topic, or the file of one, by default that of the mission (``FOCUS_TOPIC``): a link or a page is
         hot as well where the model says 0.5 or more.
@@ -120,7 +121,7 @@ class HotQueue(Importance):
         check_kinds(
             self, words=(words, TEXTS.or_none()), max_distance=(max_distance, WHOLE), times=(times, WHOLE)
         )  # fmt: skip
-        if words is not None and not Words(words):
+        if words is not None and not Keywords(words):
             raise ConfigError(
                 f"{type(self).__qualname__}(words={list(words)!r}): give words or phrases of the topic, of two letters "
                 "or more"
@@ -238,7 +239,7 @@ class HotQueue(Importance):
             return False
         title, text = title_and_text(outcome.page.text)
         words, relevance = self._reader.words, self._reader.relevance
-        if words and (words.found(words_of(title)) or words.count(words_of(text)) > self.times):
+        if words and (words.found(words_of(title), title) or words.count(words_of(text), text) > self.times):
             return True
         return relevance is not None and float(relevance.score([f"{title} {text}"])[0]) >= _ON_TOPIC
 

@@ -133,16 +133,26 @@ def seconds_of(given: str, name: str = "duration") -> float | None:
     return seconds
 
 
-def caps_of(given: str) -> dict[str, int]:
-    """Return the parameters of a policy for a limit of pages for each domain; ``UsageError`` if it is none."""
+def caps_of(per_domain: str, per_host: str = "") -> dict[str, int]:
+    """Return the parameters of a policy for a limit of pages of each domain, or of each host; ``UsageError`` if none.
+
+    Examples
+    --------
+    >>> caps_of("5-2"), caps_of("", "10")
+    ({'per_domain': 5, 'per_domain_least': 2}, {'per_domain': 10, 'per_host': True})
+    """
+    if per_domain and per_host:
+        raise UsageError("per_domain and per_host are two ways to count pages; give one of them")
+    given, name = (per_host, "per_host") if per_host else (per_domain, "per_domain")
     found = re.fullmatch(r"(\d+)(?:-(\d+))?", given, re.ASCII)
     numbers = [int(number) for number in found.groups() if number] if found else [0]
     if given and (min(numbers) < 1 or numbers[-1] > numbers[0]):
         raise UsageError(
-            f"per_domain is {given!r}; it takes a number of pages, or two for a limit that falls: -a per_domain=10, "
-            "-a per_domain=5-2"
+            f"{name} is {given!r}; it takes a number of pages, or two for a limit that falls: -a {name}=10, "
+            f"-a {name}=5-2"
         )
-    return dict(zip(("per_domain", "per_domain_least"), numbers, strict=False)) if given else {}
+    caps = dict(zip(("per_domain", "per_domain_least"), numbers, strict=False)) if given else {}
+    return caps | ({"per_host": True} if per_host else {})
 
 
 def try_out(path: Path) -> None:

@@ -19,9 +19,9 @@ from scrapy_focus.engine.pages import can_be_read
 from scrapy_focus.found.crawls import Run
 from scrapy_focus.found.pages import PAGES
 from scrapy_focus.goals.pages import PagesGoal
+from scrapy_focus.learn.matching import Keywords
 from scrapy_focus.policies.hotqueue import HotQueue
 from scrapy_focus.policies.importance import ORDERS, Importance
-from scrapy_focus.policies.treeq.features import Words
 from scrapy_focus.spiders.arguments import budget_of, refuse_unknown, try_out
 from scrapy_focus.spiders.following import NO_PAGES
 from scrapy_focus.spiders.items import ImportantPage
@@ -189,7 +189,7 @@ def order_of(given: str) -> str:
 def words_of(given: str) -> list[str]:
     """Return the words of a topic, ``[]`` for ``""``; ``UsageError`` if there is none that can be looked for."""
     found = [word.strip() for word in given.split(",") if word.strip()]
-    if given and not Words(found):
+    if given and not Keywords(found):
         raise UsageError(f"words is {given!r}; it takes words of two letters or more: -a words=cheese,wine")
     return found
 

@@ -14,6 +14,7 @@ _LEVELS = 63  # of the numbers from 0 to 1 that TRES goes by
 _LONGEST = 2000  # characters of a reason
 _MOST_LINKS = 36  # that are told apart
 _KNOWN = {"pulls", "earned", "revealed", "at random", "candidates"}  # of a place, by the default policy
+_NEUTRAL, _LITTLE = 0.5, 0.05  # what words that taught nothing say; so near to it is nothing worth a word
 _UNKNOWN = (0.5, 0.51)  # the share of relevant pages of a domain of which none came back yet
 
 
@@ -64,6 +65,9 @@ def _words(left: dict[str, Any]) -> Iterator[str]:
         yield f"keyword in the {' and the '.join(places)}"
     if "probability" in left:
         yield f"words of the link {100 * left.pop('probability'):.0f} % on the topic"
+    learned = left.pop("words that led to relevant pages", _NEUTRAL)
+    if abs(learned - _NEUTRAL) > _LITTLE:
+        yield f"words like these led {'to' if learned > _NEUTRAL else 'away from'} relevant pages"
 
 
 def _way(left: dict[str, Any], depth: int) -> Iterator[str]:
@@ -80,6 +84,9 @@ def _way(left: dict[str, Any], depth: int) -> Iterator[str]:
         yield f"{round(1 / nearness)} clicks behind a relevant page"
     elif parent is not None:
         yield "no relevant page on the way there"
+    beside = left.pop("relevant share of the links beside it", None)
+    if beside is not None:
+        yield f"{100 * beside:.0f} % of the links beside it relevant"
     number = round(2 ** (links * _LEVELS / 12) - 1)
     if number > 1:
         said = f"more than {_MOST_LINKS - 1}" if number >= _MOST_LINKS else f"{'about ' * (number > 5)}{number}"

@@ -21,7 +21,7 @@ from scrapy_focus.found.entities import ENTITIES
 from scrapy_focus.found.lines import read_lines
 from scrapy_focus.found.listed import domain_at, parts_of
 from scrapy_focus.goals.structured import StructuredDataGoal
-from scrapy_focus.spiders.arguments import budget_of, number_of, refuse_unknown, seeds_of, try_out, words_in
+from scrapy_focus.spiders.arguments import budget_of, caps_of, number_of, refuse_unknown, seeds_of, try_out, words_in
 from scrapy_focus.spiders.following import MANY_HOSTS, FollowingSpider
 from scrapy_focus.spiders.items import StructuredEntity
 from scrapy_focus.spiders.middlewares import LongDataPagesAreCut, RedirectsAreLinks, redirect_of, refresh_of
@@ -67,6 +67,9 @@ class StructuredSpider(FollowingSpider, SiteSpider):
         Where to look: ``json-ld``, ``microdata`` or both, the default.
     per_domain
         Pages of one registered domain at most. No limit by default.
+    per_host
+        Pages of one host at most, in place of ``per_domain``: for sites below one name that is on no list of suffixes,
+        such as the ministries of a country.
     stay
         ``yes``: the crawl stays on the hosts of its seeds and their sub-domains, ``www.`` ignored; on those that they
         redirect to, too. ``no`` by default.
@@ -88,9 +91,10 @@ class StructuredSpider(FollowingSpider, SiteSpider):
 
     def __init__(
         self, seeds: str | Sequence[str] = "", types: str = "", least: str = "", syntaxes: str = "",
-        per_domain: str = "", stay: str = "no", budget: str = "", out: str = ENTITIES, folder: str = "", **kwargs: Any,
+        per_domain: str = "", stay: str = "no", budget: str = "", out: str = ENTITIES, folder: str = "",
+        per_host: str = "", **kwargs: Any,
     ) -> None:  # fmt: skip
-        refuse_unknown(kwargs, "seeds, types, least, syntaxes, per_domain, stay, budget, out and folder")
+        refuse_unknown(kwargs, "seeds, types, least, syntaxes, per_domain, per_host, stay, budget, out and folder")
         self.seeds = seeds_of(seeds)
         super().__init__(self.seeds, **kwargs)
         self.goal = goal_of(types, least, syntaxes)
@@ -100,8 +104,11 @@ class StructuredSpider(FollowingSpider, SiteSpider):
         if not self.stay:
             self.allowed_domains = []
         self.per_domain = number_of(per_domain, "per_domain", "pages", example=10)
-        if self.is_one_host and self.per_domain:
-            raise UsageError(f"per_domain is {per_domain!r}, on one host; limit that crawl by a budget: -a budget=100")
+        self.per_host = number_of(per_host, "per_host", "pages", example=10)
+        self.caps = caps_of(per_domain, per_host)
+        for name, value in (("per_domain", per_domain), ("per_host", per_host)):
+            if self.is_one_host and value:
+                raise UsageError(f"{name} is {value!r}, on one host; limit that crawl by a budget: -a budget=100")
         self.budget = budget_of(budget)
         self.folder = Path(folder).absolute() if folder else None
         self.out = self.folder / ENTITIES if self.folder else None if out == "-" else Path(out).absolute()
@@ -133,6 +140,7 @@ class StructuredSpider(FollowingSpider, SiteSpider):
         return {
             "types": ",".join(self.goal.names), "least": least, "syntaxes": ",".join(self.goal.syntaxes),
             "per_domain": str(self.per_domain or ""), "stay": "yes" if self.is_one_host else "",
+            **({"per_host": str(self.per_host)} if self.per_host else {}),
         }  # fmt: skip
 
     def set_up(self, crawler: Crawler) -> None:
@@ -152,8 +160,8 @@ class StructuredSpider(FollowingSpider, SiteSpider):
             settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", RedirectsAreLinks, 610)
         if self.budget:
             settings.set("FOCUS_BUDGET_REQUESTS", self.budget, "spider")
-        if self.per_domain:
-            params = {"per_domain": self.per_domain, **settings.getdict("FOCUS_POLICY_PARAMS")}
+        if self.caps:
+            params = {**self.caps, **settings.getdict("FOCUS_POLICY_PARAMS")}
             settings.set("FOCUS_POLICY_PARAMS", params, "cmdline")
         if self.out is None:
             settings.setdefault_in_component_priority_dict("ITEM_PIPELINES", PrintUrls, 300)
@@ -192,7 +200,7 @@ class StructuredSpider(FollowingSpider, SiteSpider):
         """Return what the crawl is asked to do, as JSON holds it."""
         return {
             "spider": self.name, "roots": self.seeds, "budget": self.budget, "types": self.looks_for,
-            "per_domain": self.per_domain, "fixed": self.fixed,
+            "per_domain": self.per_domain, "per_host": self.per_host, "fixed": self.fixed,
         }  # fmt: skip
 
     def request_scheduled(self, request: scrapy.Request) -> None:

@@ -129,26 +129,37 @@ def page_links(root: _Element, base: str) -> Iterator[tuple[str, _Element]]:
 def page_text(root: _Element) -> str:
     """Return what there is to read on a parsed page: its title, then its visible text, with single blanks.
 
-    Scripts, styles, templates, form fields and what is ``hidden`` are left out. Elements part words, those within a
-    line (``<b>``, ``<a>``, ..) do not. Time is linear in the page.
+    It is the text of all :func:`page_blocks`.
     """
+    return " ".join(page_blocks(root))
+
+
+def page_blocks(root: _Element) -> list[str]:
+    """Return what there is to read on a parsed page, block by block: its title, then its visible text; none is empty.
+
+    A block is what stands between the borders of elements such as paragraphs, items of lists and cells of tables; those
+    within a line (``<b>``, ``<a>``, ..) part neither blocks nor words. Scripts, styles, templates, form fields and what
+    is ``hidden`` are left out. Blanks are single. Time is linear in the page.
+    """
+    blocks: list[str] = []
     pieces = [_title(root)]
     walk = etree.iterwalk(root, events=("start", "end"))  # with comments, its time grows with the square of them
     for event, element in walk:
-        inline = element.tag in _INLINE
-        if event == "start":
-            if element.tag in _UNSEEN or "hidden" in element.attrib:
-                walk.skip_subtree()
-            else:
-                pieces.append(("" if inline else " ") + (element.text or ""))
-                if len(element) and not isinstance(element[0].tag, str):
-                    pieces += _behind_comments(element[0])
-        elif element is not root:
-            pieces.append(("" if inline else " ") + (element.tail or ""))
-            following = element.getnext()
-            if following is not None and not isinstance(following.tag, str):
-                pieces += _behind_comments(following)
-    return " ".join("".join(pieces).split())
+        starts = event == "start"
+        if starts and (element.tag in _UNSEEN or "hidden" in element.attrib):
+            walk.skip_subtree()
+            continue
+        if not starts and element is root:
+            continue
+        if element.tag not in _INLINE:
+            blocks.append(" ".join("".join(pieces).split()))
+            pieces.clear()
+        pieces.append((element.text if starts else element.tail) or "")
+        following = (element[0] if len(element) else None) if starts else element.getnext()
+        if following is not None and not isinstance(following.tag, str):
+            pieces += _behind_comments(following)
+    blocks.append(" ".join("".join(pieces).split()))
+    return [block for block in blocks if block]
 
 
 def _behind_comments(element: _Element | None) -> Iterator[str]:
@@ -162,6 +173,12 @@ def html_text(source: str) -> str:
     """Return what there is to read on a page, from its HTML; ``""`` for one without an element."""
     root = _root(source)
     return "" if root is None else page_text(root)
+
+
+def html_blocks(source: str) -> list[str]:
+    """Return what there is to read on a page, block by block, from its HTML; ``[]`` for one without an element."""
+    root = _root(source)
+    return [] if root is None else page_blocks(root)
 
 
 def title_and_text(source: str) -> tuple[str, str]:

@@ -77,6 +77,11 @@ def _pieces(word: str, joined: re.Pattern[str]) -> Iterator[str]:
         yield word[end:]
 
 
+def is_joined(letter: str) -> bool:
+    """Whether a character is of a script that is written without blanks."""
+    return _patterns()[1].match(letter) is not None
+
+
 def numbers_of(words: list[str]) -> NDArray[np.uint32]:
     """Return the number by which models know each word, shape (len(words),): the CRC-32 of its UTF-8 bytes."""
     numbers = [crc32(word.encode("utf-8", "surrogatepass")) for word in words]

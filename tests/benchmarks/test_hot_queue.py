@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hot_queue import Page, Web, crawl, measure, policies, short_pages
-from scrapy_focus.policies.treeq.features import Words
+from scrapy_focus.learn.matching import Keywords
 from scrapy_focus.web.words import words_of
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def random_web(seed: int) -> Web:
 
 def times(web: Web) -> Sequence[int]:
     """Return how often each page says the word."""
-    return [Words(["cheese"]).count(words_of(text)) for text in web.texts]
+    return [Keywords(["cheese"]).count(words_of(text)) for text in web.texts]
 
 
 @pytest.mark.parametrize("seed", [1, 2])

@@ -388,15 +388,15 @@ def url(data: bytes) -> None:
 
 def words(data: bytes) -> None:
     """What is read of text: words, pairs of characters, keywords, a topic."""
+    from scrapy_focus.learn.matching import Keywords
     from scrapy_focus.learn.text import char_pairs
-    from scrapy_focus.policies.treeq.features import Words
     from scrapy_focus.web.words import numbers_of, words_of
 
     text = text_of(data)
     found = words_of(text)
     numbers_of(found)
     char_pairs(text)
-    Words(["bees", "honey bees", text[:20]]).found(found)
+    Keywords(["bees", "honey bees", text[:20]]).found(found)
     _topic().relevance.score([text])
 
 

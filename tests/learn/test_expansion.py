@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from scrapy_focus import ConfigError
-from scrapy_focus.learn.expansion import entry_of, expand, load_vectors, read_keywords, train_vectors
+from scrapy_focus.learn.expansion import entry_of, expand, load_vectors, read_keywords, telling, train_vectors
 from tests.learn.topics import pages
 
 models = pytest.importorskip("gensim.models")
@@ -167,3 +167,43 @@ def test_too_little_to_train_on() -> None:
     """Where no word comes five times there is nothing to learn."""
     with pytest.raises(ConfigError, match="3 words, none of them five times"):
         train_vectors(["one two three"])
+
+
+# Words that tell
+
+
+def test_words_of_any_page_do_not_tell() -> None:
+    """A word on as many pages off the topic is left out, and so is one on too few pages to say."""
+    pages = [f"the shop sells honey of bees hive{i}" + " nectar" * (i < 6) + " fresh" * (i % 2) for i in range(10)]
+    others = ["the shop sells steel" + " fresh" * (i % 2) for i in range(10)]
+    found = telling(["honey", "bees"], pages, others)
+    assert found.words == ["bees", "honey", "nectar", "of"]
+    assert found.common[:3] == ["sells", "shop", "the"]
+    assert {"fresh", "hive0"} < {*found.common}
+
+
+def test_words_must_tell_as_keywords_do() -> None:
+    """Where keywords are on no other page, a word on a third as many others is left out; where they are, it tells."""
+    pages = ["honey season"] * 90 + ["honey"] * 10
+    others = ["season", "steel"] * 15 + ["steel"] * 70
+    assert telling(["honey"], pages, others).common == ["season"]
+    both = [*others[:-30], *["honey"] * 30]
+    assert telling(["honey"], pages, both).common == []
+
+
+def test_without_other_pages() -> None:
+    """Words on one page, and on more than half of them and more than any keyword, are left out."""
+    pages = ["the honey of bees", "the honey and wax", "the bees and wax", "the drone"]
+    found = telling(["honey", "queen"], pages, [])
+    assert found.common == ["the", "drone", "of"]
+    assert telling(["the"], pages, []).words == ["and", "bees", "honey", "the", "wax"]
+
+
+def test_what_may_be_chance_does_not_tell() -> None:
+    """Five of ten pages against none of ten are 8.63 on the scale of chi-square, four are 6.56, and 6.63 are needed."""
+
+    def tells(n: int) -> bool:
+        pages = [f"honey {'wax' if i < n else ''}" for i in range(10)]
+        return "wax" in telling(["honey"], pages, ["steel"] * 10).words
+
+    assert [tells(n) for n in (3, 4, 5, 6)] == [False, False, True, True]

@@ -213,6 +213,31 @@ def test_a_target_is_that_of_double_q_learning() -> None:
     assert targets.dtype == np.float32
 
 
+def test_without_what_comes_later_the_reward_is_all() -> None:
+    """With gamma 0 nothing to go on with is kept, neither in memory nor in a pickle; as many as before are taken."""
+    network = DoubleDQN(4, rng=rng(), gamma=0.0, fan=3)
+    rows = [network.add(x, i / 4, codes(3, 4)) for i, x in enumerate(codes(100, 4))]
+    network.set_chosen(rows[0], codes(1, 4)[0])
+    assert network.targets(np.array(rows)).tolist() == [i / 4 for i in range(100)]
+    assert not network.replay.rows(np.array(rows))[3].any()
+    assert network.fan == pickle.loads(pickle.dumps(network)).fan == 3
+    assert len(pickle.dumps(network.replay, protocol=5)) < 100 * (4 * 2 + 7) + 1_000
+    with pytest.raises(ValueError, match="at most fan=3"):
+        network.add(codes(1, 4)[0], 1.0, codes(4, 4))
+
+
+def test_weights_may_be_written_at_any_time() -> None:
+    """What is made of them is made anew: values of vectors and of codes are those of the weights as they are."""
+    network, x = QNetwork(3, rng=rng(), prior=np.array([0.5, 0.0, -2.0], np.float32)), codes(5, 3)
+    for seed in range(3):
+        network.weights[:] = rng(seed).normal(0, 0.3, network.weights.shape)
+        expected = forward(network.weights, x / 63) + x / 63 @ network.prior
+        assert network.values(x / np.float32(63)) == pytest.approx(expected, abs=1e-5)
+        assert network.values_of_codes(x) == pytest.approx(expected, abs=1e-5)
+        network.weights[-1] += 1
+        assert network.values_of_codes(x) == pytest.approx(expected + 1, abs=1e-5)
+
+
 def test_places_without_a_vector_are_worth_nothing() -> None:
     """Where all values are below that of an empty place, the best is one of them; where all are empty, the reward is all."""
     network = judge()

@@ -352,3 +352,14 @@ def test_parameters_that_cannot_be_used_are_named(columns: int, parameters: dict
     """The message says what was expected."""
     with pytest.raises(ConfigError, match=message):
         RegressionTree(columns, **parameters)
+
+
+def test_a_large_leaf_is_weighed_less_often() -> None:
+    """Of 640 experiences or so, a leaf splits at one in 11 of all experiences by rule chi2, and by rule variance at once."""
+    splits = {}
+    for rule in RULES:
+        tree = RegressionTree(1, rule=rule, tau=4.0, min_samples=1, min_child=1)
+        for _ in range(640):
+            assert tree.add(np.zeros(1, np.uint8), 0.0) is None
+        splits[rule] = next(n for n in range(641, 660) if tree.add(np.full(1, 9, np.uint8), 1.0) is not None)
+    assert splits == {"chi2": 649, "variance": 641}

@@ -11,6 +11,7 @@ from scrapy_focus import ConfigError, Link, Placement, memory_frontier
 from scrapy_focus.core.frontier import Vectors
 from scrapy_focus.policies.bestfirst import BestFirst
 from scrapy_focus.policies.domains import ClosedHosts, Domains
+from scrapy_focus.policies.linkclassifier import OnlineLinkClassifier
 from scrapy_focus.policies.treeq.policy import TreeQ
 
 HOSTS = ["a.one.test", "b.one.test", "two.test", "127.0.0.1:80"]
@@ -75,7 +76,7 @@ def test_nothing_is_closed_without_a_cap() -> None:
     assert ClosedHosts(Domains(), waiting(HOSTS)).mask() is None
 
 
-@pytest.mark.parametrize("policy", [TreeQ, BestFirst])
+@pytest.mark.parametrize("policy", [TreeQ, BestFirst, OnlineLinkClassifier])
 def test_policies_count_hosts(policy) -> None:
     """If they are told to, and say what is wrong with anything but yes or no."""
     assert policy(keywords=["tea"], per_domain=1, per_host=True).domains.by_host

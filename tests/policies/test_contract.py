@@ -15,6 +15,7 @@ from scrapy_focus.checks.policy import _Site
 from scrapy_focus.policies.bestfirst import BestFirst
 from scrapy_focus.policies.branching.policy import BranchingBandit
 from scrapy_focus.policies.focused import Focused
+from scrapy_focus.policies.linkclassifier import OnlineLinkClassifier
 from scrapy_focus.policies.linkfloor import LinkFloor
 from scrapy_focus.policies.tagpath.offline import TagPathOffline
 from scrapy_focus.policies.tagpath.oracles import Omniscient, OracleTagPath
@@ -104,6 +105,8 @@ MODES = [
     partial(TreeQ, keywords=["page"], preset="tres-2023", rules={"warmup": 20}),
     partial(TreeQ, per_domain=1000, rules={"split": "variance"}),
     partial(BestFirst, keywords=["page", "1"], per_domain=1000),
+    partial(OnlineLinkClassifier, learning_limit=7, begin="topic", keywords=["page"], per_domain=1000),
+    *[partial(OnlineLinkClassifier, mode="bipartite", learning_limit=limit, most_scored=4) for limit in (9, 500)],
     partial(BranchingBandit, targets=["text/csv"], words=["page"], unit="bytes"),
     partial(BranchingBandit, unit="seconds", horizon=0, noise=0.0),
     partial(BranchingBandit, window=2, explore=1.0, candidates=1, theta=1.0),

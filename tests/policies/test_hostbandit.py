@@ -624,6 +624,16 @@ def test_no_domain_is_asked_for_more_than_its_pages(arm: str, preset: str) -> No
 
 
 @pytest.mark.parametrize("preset", ["", PRESET])
+@pytest.mark.parametrize("arm", ["domain", "host", "section"])
+def test_hosts_count_for_themselves_where_that_is_wanted(arm: str, preset: str) -> None:
+    """Each of twelve hosts gives three pages, in six domains."""
+    web = ManyHosts(200, seed=5)
+    crawl = crawl_of(HostBandit(arm=arm, per_domain=3, per_host=True, preset=preset), *map(web.link, range(200)))
+    picks = list(steps(crawl, web, in_flight=16))
+    assert Counter(pick.host for pick in picks) == {f"w{w}.d{d}.test": 3 for w in range(2) for d in range(6)}
+
+
+@pytest.mark.parametrize("preset", ["", PRESET])
 def test_later_links_of_a_domain_that_had_its_pages_are_not_kept(preset: str) -> None:
     crawl = crawl_of(HostBandit(per_domain=1, preset=preset), link(1), link(2, host="other"), link(3))
     crawl.report(page(crawl.next({"other"})))

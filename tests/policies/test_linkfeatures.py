@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import pickle
 import zlib
 
 import numpy as np
 import pytest
 
-from scrapy_focus import ConfigError, Crawl, Pick, memory_frontier
+from scrapy_focus import ConfigError, Crawl, Outcome, Pick, memory_frontier
 from scrapy_focus.policies.domains import Domains
 from scrapy_focus.policies.treeq.features import (
+    HUB,
     IN_LINKS,
+    IN_SHARE,
+    LEARNED,
+    PROBABILITY,
     PUBLISHED,
+    WORDS,
+    Features,
     Groups,
-    Words,
+    LinkReader,
     bucket,
     codes,
     layout,
@@ -53,7 +60,7 @@ def test_one_vector_by_hand() -> None:
     The path is seed (relevant), a (relevant), b and c (not): 2 of 4 pages, the last relevant one three clicks before.
     """
     model = Said(cheese=0.9)
-    policy = TreeQ(keywords=["cheese", "goat milk"], relevance=model)
+    policy = TreeQ(keywords=["cheese", "goat milk"], relevance=model, rules={"link_model": False})
     crawl = Crawl(
         policy, frontier=memory_frontier, goal=lambda outcome: float(outcome.pick.key in (1, 2)), seed=0, strict=True
     )
@@ -83,7 +90,7 @@ def test_one_vector_by_hand() -> None:
 
 def test_a_seed_has_no_path() -> None:
     """Nothing is known of what led to a seed; its host is unknown, its own words count."""
-    policy = TreeQ(keywords=["cheese"])
+    policy = TreeQ(keywords=["cheese"], rules={"link_model": False})
     crawl = Crawl(policy, frontier=memory_frontier, seed=0, strict=True)
     crawl.add([link(1, host="cheese.test")])
     pick = crawl.next()
@@ -94,7 +101,7 @@ def test_a_seed_has_no_path() -> None:
 
 def test_more_links_to_a_page_are_counted() -> None:
     """A link that waits keeps the path on which it was found first, and counts links from relevant and other pages."""
-    policy = TreeQ(keywords=["cheese"])
+    policy = TreeQ(keywords=["cheese"], rules={"link_model": False})
     crawl = Crawl(
         policy, frontier=memory_frontier, goal=lambda outcome: float(outcome.pick.key in (1, 2)), seed=0, strict=True
     )
@@ -122,32 +129,6 @@ def test_more_links_to_a_page_are_counted() -> None:
     crawl.report(page(pick), [link(11), link(12)])
     last = crawl.frontier.vectors([11, 12])[:, policy.layout.counts :].tolist()
     assert sorted(last) == [[0, 0], [0, 2]], "one is fetched, to the other two pages led that were not relevant"
-
-
-@pytest.mark.parametrize(
-    ("keywords", "text", "found"),
-    [
-        (["art"], ["party"], False),
-        (["art"], ["art"], True),
-        (["player"], ["players"], True),
-        (["player"], ["display", "playe"], False),
-        (["Goat Milk"], ["goat", "milk"], True),
-        (["goat milk"], ["goat", "and", "milk"], False),
-        (["Größe"], ["größen"], True),
-        (["a+b(c"], ["ab"], False),
-        ([], ["anything"], False),
-        (["..."], ["..."], False),
-    ],
-)
-def test_keywords(keywords: list[str], text: list[str], found: bool) -> None:
-    """Short keywords are whole words, longer ones also begin words, phrases stand together, signs mean nothing."""
-    assert Words(keywords).found(text) is found
-
-
-def test_keywords_in_scripts_without_blanks() -> None:
-    """A Japanese keyword is found within a longer run."""
-    assert Words(["ワイン"]).found(url_words("http://a.test/フランスワイン"))
-    assert not Words(["ワイン"]).found(url_words("http://a.test/イワン"))
 
 
 def test_words_of_urls() -> None:
@@ -199,13 +180,100 @@ def test_groups_of_texts() -> None:
 
 def test_layouts_do_not_overlap() -> None:
     """Every byte of a vector has one meaning."""
-    for in_links in (False, True):
+    for in_links, link_model in ((False, False), (True, False), (True, True)):
         for groups in (False, True):
-            made = layout(in_links=in_links, groups=groups)
+            made = layout(in_links=in_links, groups=groups, link_model=link_model)
             assert made.n_codes == len(set(made.names))
             assert made.path == made.n_codes
-            assert made.width == made.n_codes + 3 + 2 * in_links + 10 * groups
-    assert layout(in_links=True, groups=True).width == 35
+            assert made.width == made.n_codes + 3 + 2 * in_links + 10 * groups + 6 * link_model
+    assert layout(in_links=True, groups=True, link_model=False).width == 35
+    assert layout(in_links=True, groups=False, link_model=True).width == 23
+    assert layout(in_links=True, groups=False, link_model=True).names[HUB : WORDS + 1] == LEARNED
+
+
+def features_of(**probabilities: float) -> Features:
+    """Return features with a link model, of a topic whose words have these probabilities."""
+    made = layout(in_links=True, groups=False, link_model=True)
+    return Features(made, LinkReader(["cheese"], Said(**probabilities)), Domains(), seeds_are_relevant=False)
+
+
+def came(features: Features, key: int, *, reward: float = 0.0) -> Outcome:
+    """Return the outcome of a page that was found on a seed."""
+    vector = np.zeros(features.layout.width, np.uint8)
+    return page(PICK._replace(key=key, memo=vector, origin=0))._replace(reward=reward)
+
+
+def test_one_vector_of_the_link_model_by_hand() -> None:
+    """The probability stands there as log-odds; a link weighs 60 by the logarithm to base 2 of two more than its page has."""
+    features = features_of(cheese=0.9, bread=0.02)
+    links = [link(1, anchor="Cheese"), link(2, anchor="Bread"), *(link(i) for i in range(3, 15))]
+    made = features.found(links, came(features, 100, reward=1.0))
+    features.count(made)
+    assert made[0, PROBABILITY] == round(63 * (np.log(9) / 10 + 0.5))
+    assert made[1, PROBABILITY] == round(63 * (np.log(0.02 / 0.98) / 10 + 0.5))
+    assert made[0, WORDS] == 32, "nothing was learned of words"
+    assert features.layout.said(int(made[0, PROBABILITY]), PROBABILITY) == pytest.approx(0.9, abs=0.01)
+    weight = round(60 / np.log2(2 + 14))
+    assert made[0, features.layout.counts :].tolist() == [weight, weight, 1, 0, 0, 0, 0, 0], (
+        "the first page, and no other"
+    )
+    assert made[0, IN_SHARE] == 63
+    other = features.found(links[:1], came(features, 101))
+    assert other[0, features.layout.counts :].tolist() == [0, round(60 / np.log2(3)), 2, 0, 0, 0, 0, 0]
+
+
+def test_links_beside_a_link_speak_for_it() -> None:
+    """Of two pages with links, those whose links led to relevant pages speak for their other links, those on both half."""
+    features = features_of()
+    list_ = features.found([link(1), link(2)], came(features, 100))
+    other = features.found([link(3), link(4)], came(features, 101))
+    assert features.now(list_, np.zeros(2, np.intp))[:, HUB].tolist() == [32, 32], "half, where nothing came"
+    of = features.layout.sources_of
+    features.model.hubs.settle(of(list_)[0], relevant=True)
+    features.model.hubs.settle(of(other)[0], relevant=False)
+    assert features.now(list_, np.zeros(2, np.intp))[1, HUB] == round(63 * (1 + 2 * 0.5) / (1 + 2))
+    assert features.now(other, np.zeros(2, np.intp))[1, HUB] == round(63 * (0 + 2 * 0.5) / (1 + 2))
+    both = list_[1:].copy()
+    both[:, features.layout.sources + 2 : features.layout.sources + 4] = other[:1, features.layout.sources :][:, :2]
+    assert features.now(both, np.zeros(1, np.intp))[0, HUB] == 32
+
+
+def test_words_of_links_are_learned() -> None:
+    """Words that led to relevant pages speak for links of other pages, beyond what their probability says; pickled, too."""
+    features = features_of()
+    links = [link(1, anchor="hive"), link(2, anchor="shop")]
+    features.found(links, came(features, 100))
+    for _ in range(5):
+        features.model.words.learn(1, True, odds=-3.0)
+        features.model.words.learn(2, False, odds=-3.0)
+        features.model.words.learn(999, True, odds=-3.0)  # of which nothing is remembered
+    again = [link(11, anchor="hive"), link(12, anchor="shop"), link(13, anchor="lamp")]
+    hive, shop, lamp = features.found(again, came(features, 101))[:, WORDS].astype(int)
+    assert hive > lamp + 3
+    assert shop <= lamp
+    copy = pickle.loads(pickle.dumps(features))
+    assert copy.found(again, came(features, 101))[:, WORDS].tolist() == [hive, shop, lamp]
+    copy.model.words.learn(1, False, odds=5.0)
+    assert copy.found(again, came(features, 101))[0, WORDS] < hive, "it remembers the link"
+
+
+def test_many_links_to_a_page_keep_their_share() -> None:
+    """The sums of weights are halved where a byte ends; the newest three pages are remembered."""
+    policy = TreeQ(relevance=Said(**{"": 0.02}))
+    crawl = Crawl(
+        policy, frontier=memory_frontier, goal=lambda outcome: float(outcome.pick.key % 4 == 0), seed=0, strict=True
+    )
+    crawl.add([link(key, url=f"http://h{key}.test/") for key in range(4, 44)])
+    target = link(1001, url="http://target.test/", host="target.test")
+    for _ in range(40):
+        pick = crawl.next([target.host])
+        crawl.sent(pick.id)
+        crawl.report(page(pick), [target])
+    vector = crawl.frontier.vectors([1001])
+    relevant, all_ = vector[0, policy.layout.counts : policy.layout.counts + 2].astype(int)
+    assert 127 <= all_ <= 255
+    assert vector[0, IN_SHARE] == round(63 * relevant / all_)
+    assert len({*policy.layout.sources_of(vector)[0].tolist()} - {0}) == 3
 
 
 @pytest.mark.parametrize(
@@ -243,6 +311,26 @@ def test_a_cap_counts_what_came_and_what_flies() -> None:
     domains.release(one)
     assert not domains.is_full(np.array([one])).any()
     assert domains.shares(np.array([one, other])).tolist() == [[0.5, 0.0], [0.5, 1.0]]
+
+
+def test_shares_are_those_of_the_counts() -> None:
+    """After hundreds of pages of 200 domains, and after a pickle, they are what the counts say."""
+    domains, draws = Domains(), np.random.default_rng(0)
+    for _ in range(600):
+        row = domains.row(f"h{draws.integers(200)}.test")
+        domains.ask(row)
+        kind = draws.integers(4)
+        if kind == 0:
+            domains.release(row)
+        elif kind < 3:
+            domains.settle(row, failure(PICK) if kind == 1 else page(PICK, reward=float(draws.integers(2))))
+    rows = np.arange(len(domains.rows([f"h{i}.test" for i in range(200)])))
+    back = (domains.pages + domains.failed)[rows]
+    shares = np.where(back > 0, domains.relevant[rows] / np.maximum(back, 1), 0.5)
+    unknown = back + domains.flying[rows] == 0
+    assert 0 < unknown.sum() < 150
+    for those in (domains, pickle.loads(pickle.dumps(domains))):
+        assert those.shares(rows) == pytest.approx(np.stack([shares, unknown], axis=1))
 
 
 def test_a_falling_cap() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 
 from scrapy_focus import ConfigError, Crawl, ItemsGoal, Job, Mission, ResumeError, State, memory_frontier
 from scrapy_focus.policies.bestfirst import BestFirst
+from scrapy_focus.policies.linkclassifier import OnlineLinkClassifier
 from scrapy_focus.policies.orderings import BreadthFirst
 from scrapy_focus.policies.treeq.policy import TreeQ, worth
 from scrapy_focus.policies.treeq.rules import Rules
@@ -242,11 +244,12 @@ def test_no_domain_gets_more_than_its_cap(mode: Any, in_flight: int) -> None:
     check_caps(crawl, web, in_flight, 5)
 
 
+@pytest.mark.parametrize("make", [BestFirst, OnlineLinkClassifier, partial(OnlineLinkClassifier, mode="bipartite")])
 @pytest.mark.parametrize("in_flight", [1, 5])
-def test_best_first_keeps_to_its_cap(in_flight: int) -> None:
+def test_other_policies_keep_to_their_cap(make: Any, in_flight: int) -> None:
     """As TreeQ does."""
     web = Web(8, 40)
-    check_caps(crawl_of(web, BestFirst(keywords=["cheese"], per_domain=5)), web, in_flight, 5)
+    check_caps(crawl_of(web, make(keywords=["cheese"], per_domain=5)), web, in_flight, 5)
 
 
 def check_caps(crawl: Crawl, web: Web, in_flight: int, cap: int) -> None:
@@ -321,7 +324,7 @@ def test_busy_hosts_are_left_alone() -> None:
     assert pickle.dumps(policy) == before
 
 
-@pytest.mark.parametrize("make", [TreeQ, BestFirst])
+@pytest.mark.parametrize("make", [TreeQ, BestFirst, OnlineLinkClassifier])
 @pytest.mark.parametrize("rest", [{"mime": "application/pdf"}, {"error": "spider_error"}])
 def test_a_cap_counts_whatever_came(make: Any, rest: dict[str, str]) -> None:
     """Files, and pages whose callback failed, are pages of their domain."""
@@ -336,7 +339,7 @@ def test_a_cap_counts_whatever_came(make: Any, rest: dict[str, str]) -> None:
     assert len(crawl.frontier) == 0
 
 
-@pytest.mark.parametrize("make", [TreeQ, BestFirst])
+@pytest.mark.parametrize("make", [TreeQ, BestFirst, OnlineLinkClassifier])
 def test_a_dead_domain_is_left_at_last(make: Any) -> None:
     """Ten failures count as a page."""
     crawl = Crawl(make(keywords=["xx"], per_domain=2), frontier=memory_frontier, seed=0, strict=True)
@@ -599,7 +602,8 @@ def test_16_in_flight_lose_little() -> None:
         ({"rules": "x"}, "rules is a dict"),
         ({"rules": {"gamma": 7}}, "gamma"),
         ({"rules": {"gamma": -1.0}}, "gamma"),
-        ({"rules": {"train_every": 0}}, "train_every"),
+        ({"rules": {"train_every": -1}}, "train_every"),
+        ({"keywords": ["cheese"], "rules": {"link_model": True, "in_links": False}}, "in_links, which it needs"),
         ({"rules": {"tau": "x"}}, "tau"),
         ({"rules": {"batch": 1.5}}, "batch"),
         ({"rules": {"batch": 10**6}}, "batch"),
@@ -645,7 +649,7 @@ def test_on_a_single_site_it_finds_more_than_breadth_first() -> None:
 
 def test_leaves_are_described() -> None:
     """By the range of each feature on which the tree split; the ranges of two leaves never overlap in all features."""
-    policy = TreeQ(keywords=["xx"])
+    policy = TreeQ(keywords=["xx"], rules={"link_model": False})
     Crawl(policy, frontier=memory_frontier, seed=0)
     x = np.zeros(policy.layout.n_codes, np.uint8)
     for i in range(60):
@@ -658,6 +662,18 @@ def test_leaves_are_described() -> None:
         policy.tree.add(x, float(i % 2))
     assert policy.describe(2) == "relevant share of the path from 0.02 and probability from 0.44"
     assert policy.describe(3) == "no relevant share of the path and probability from 0.78"
+
+
+def test_leaves_are_described_in_probabilities() -> None:
+    """Also where the codes stand for log-odds."""
+    policy = TreeQ(keywords=["xx"])
+    Crawl(policy, frontier=memory_frontier, seed=0)
+    x = np.zeros(policy.layout.n_codes, np.uint8)
+    for i in range(60):
+        x[5] = i
+        policy.tree.add(x, float(i >= 30))
+    assert policy.tree.splits[0][:3] == (0, 5, 27)
+    assert [policy.describe(leaf) for leaf in (0, 1)] == ["probability up to 0.33", "probability from 0.36"]
 
 
 def test_what_is_said_of_a_choice_is_a_probability() -> None:

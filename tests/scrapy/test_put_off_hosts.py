@@ -223,6 +223,27 @@ def test_a_host_without_robots_txt_for_good_is_given_up(site: MockSite) -> None:
 
 
 @pytest.mark.reactor
+def test_a_robots_txt_that_is_asked_for_again_later_is_not_retried(site: MockSite) -> None:
+    """Where Scrapy retries twice, a file that never comes is asked for no more often than without retries."""
+    site.answers["/robots.txt"] = lambda n: (500, PLAIN, b"")
+    result = crawl(Follower, {**ROBOTS, "RETRY_TIMES": 2}, addon=True, seeds=[site.url("/ok")])
+    assert site.paths == []
+    assert len(site.log) == 3
+    assert result.outcomes == {"ignored": 1}
+
+
+@pytest.mark.reactor
+def test_a_robots_txt_is_asked_for_once_for_each_host_of_which_a_page_is(site: MockSite, other: MockSite) -> None:
+    """However many pages, redirects and links there are; and not where no page is asked for."""
+    tree(site, "/ok?a", 4)
+    site.answers["/there"] = lambda n: (302, {"Location": other.url("/ok")}, b"")
+    result = crawl(Follower, ROBOTS, addon=True, seeds=[site.url("/"), site.url("/there")])
+    assert result.outcomes["ok"] == 7
+    for each in (site, other):
+        assert [seen.path for seen in each.log].count("/robots.txt") == 1
+
+
+@pytest.mark.reactor
 def test_all_who_wait_for_a_robots_txt_obey_it(site: MockSite) -> None:
     """Requests that came while it was on its way are refused like the first one."""
 

@@ -209,13 +209,16 @@ def test_among_equals_the_policy_decides(site: MockSite) -> None:
     assert orders[0] == orders[1]
 
 
-@pytest.mark.parametrize("policy", ["scrapy_focus.policies.treeq.TreeQ", "scrapy_focus.policies.bestfirst.BestFirst"])
+@pytest.mark.parametrize("policy", ["treeq.TreeQ", "bestfirst.BestFirst", "linkclassifier.OnlineLinkClassifier"])
 def test_policies_that_count_hosts_refuse_it(policy: str) -> None:
     """They would take the parts of a host for hosts; the error says what to do."""
     from scrapy.settings import Settings
 
     with pytest.raises(ConfigError, match=r"FOCUS_REQUEST_PRIORITY is on, and .* counts pages by host"):
-        Config.from_settings(Settings({"FOCUS_POLICY": policy, "FOCUS_REQUEST_PRIORITY": True}), BranchingBandit)
+        Config.from_settings(
+            Settings({"FOCUS_POLICY": f"scrapy_focus.policies.{policy}", "FOCUS_REQUEST_PRIORITY": True}),
+            BranchingBandit,
+        )
 
 
 def test_names_without_end_are_not_made() -> None:

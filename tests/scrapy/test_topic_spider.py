@@ -19,8 +19,9 @@ from handmadehosts import Handmade, html
 
 from manyhosts.server import WebServer, write_examples
 from manyhosts.web import MadeUpWeb
+from scrapy_focus.learn.matching import Keywords
 from scrapy_focus.learn.models import load_relevance
-from scrapy_focus.policies.treeq.features import Words, url_words
+from scrapy_focus.policies.treeq.features import url_words
 from scrapy_focus.sites.portal.portal import Page
 from scrapy_focus.web.domains import domain_of
 from scrapy_focus.web.html import html_text
@@ -150,7 +151,7 @@ def test_each_page_says_how_it_was_reached(bees: Bees) -> None:
 
 def test_each_page_says_why_it_was_fetched(bees: Bees) -> None:
     """The reasons are features of the link, in words, and they are true of it."""
-    keywords = Words((bees.folder / "keywords.txt").read_text().split())
+    keywords = Keywords((bees.folder / "keywords.txt").read_text().split())
     relevance = {page["url"]: page["relevance"] for page in bees.run.pages}
     said = Counter[str]()
     new = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 from scrapy.cmdline import execute
 
@@ -58,6 +59,51 @@ def test_a_model_is_trained_judged_and_written(folder: Path, capsys: pytest.Capt
     assert on > 0.5 > off
 
 
+def test_precision_where_the_topic_is_rare(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It is lower the rarer the topic is, with what it may be, and a warning that few misjudged pages say little."""
+    said = call(capsys, *TRAIN)
+    rows = re.findall(
+        r"│ *(0\.\d+) │ *(\d\.\d\d) │ *(\d\.\d\d) │ *(0\.\d\d) to (\d\.\d\d) │ recall \d\.\d\d, precision \d\.\d\d │",
+        said,
+    )
+    assert [row[0] for row in rows] == ["0.01", "0.03", "0.1"]
+    precisions = [float(row[2]) for row in rows]
+    assert precisions == sorted(precisions)
+    assert precisions[0] < 0.5 < precisions[2] + 0.3
+    assert all(float(low) <= float(precision) <= float(high) for *_, precision, low, high in rows)
+    assert re.search(r"the topic: \d of 9, and so few say little", said)
+
+
+def test_a_model_knows_how_frequent_its_topic_is(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With --frequency, odds are those of the other model, shifted; the file keeps it, and the table has it."""
+    call(capsys, *TRAIN, "--out", "even.npz")
+    said = call(capsys, *TRAIN, "--frequency", "0.02", "--out", "rare.npz")
+    assert re.search(r"│ *0\.02 │ *\d\.\d\d │ *\d\.\d\d │", said)
+    assert "with --frequency" not in said
+    even, rare = load_relevance("even.npz"), load_relevance("rare.npz")
+    assert isinstance(rare, LinearRelevance)
+    assert (rare.frequency, rare.prior) == (0.02, 0.02)
+    page = pages(2, on=True, seed=7) + pages(2, on=False, seed=7)
+    before, after = even.score(page), rare.score(page)
+    shift = np.log(0.02 / 0.98) - np.log(12 / 9)
+    logits = [np.log(scores / (1 - scores)) for scores in (before, after)]
+    assert logits[1] - logits[0] == pytest.approx(shift, rel=0.2)
+    assert rare.score([""])[0] == 0.02
+
+
+def test_words_of_vectors_are_known_too(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With --vectors, a model judges words that are in no example, and it is said how many."""
+    pytest.importorskip("gensim")
+    words = sorted(set(" ".join(pages(12, on=True)).split()))[:30]
+    lines = [f"{word} 1 0.{i:02}" for i, word in enumerate([*words, "unheard"])]
+    (folder / "vectors.txt").write_text("\n".join([f"{len(lines)} 2", *lines]))
+    said = call(capsys, *TRAIN, "--vectors", "vectors.txt")
+    assert "Words that it knows by the vectors alone: 1" in said
+    model = load_relevance("model.npz")
+    assert model.score(["unheard"])[0] != model.score(["nothing"])[0]
+    assert "there is no file none.txt" in call(capsys, *TRAIN, "--vectors", "none.txt", expect=1)
+
+
 def test_misjudged_and_empty_pages_are_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A page in the wrong folder, and one without text, are worth a look."""
     (folder / "off/wrong.txt").write_text(pages(1, on=True, seed=5, length=300)[0])
@@ -94,7 +140,10 @@ def test_folds_can_be_chosen(folder: Path, capsys: pytest.CaptureFixture[str]) -
         ((*TRAIN, "more"), 2, "there is no argument more"),
         ((*TRAIN, "--colour"), 2, "there is no option --colour"),
         ((*TRAIN, "--folds", "1"), 2, "--folds is '1'; it takes a number from 2"),
-        ((*TRAIN, "--epochs", "3"), 2, "--epochs and --vectors belong to --neural"),
+        ((*TRAIN, "--frequency", "3"), 2, "--frequency is '3'; it takes a share of all pages, between 0 and 1"),
+        ((*TRAIN, "--frequency", "3 %"), 2, "--frequency is '3 %'; it takes a share"),
+        ((*TRAIN, "--neural", "--frequency", "0.03"), 2, "--frequency is for the linear model"),
+        ((*TRAIN, "--epochs", "3"), 2, "--epochs belongs to --neural"),
         (("focus-train", "--positive", "none", "--negative", "off"), 1, "none is no folder"),
         ((*TRAIN, "--out", "/proc/no/model.npz"), 1, "--out is /proc/no/model.npz, which cannot be written"),
     ],
@@ -146,13 +195,19 @@ def test_keywords_are_expanded(folder: Path, capsys: pytest.CaptureFixture[str])
 
 
 def test_vectors_can_be_trained(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """On any folder with pages: the words of the topic come first."""
+    """On any folder with pages: words of the topic are added, and those of any page are not."""
     pytest.importorskip("gensim")
-    for i, text in enumerate(pages(60, on=True, seed=1) + pages(60, on=False, seed=2)):
-        (folder / f"off/more{i}.txt").write_text(text)
-    said = call(capsys, *keywords(folder, "wine", "grape"), "--train", "off")
+    for i in range(60):
+        for name in ("on", "off"):
+            text = pages(1, on=name == "on", seed=i + 1, length=30)[0]
+            (folder / name / f"more{i}.txt").write_text(f"the shop {text}")
+    said = call(capsys, *keywords(folder, "wine", "grape"), "--train", ".")
     assert "threshold" in said
-    assert re.search(r"  0\.\d\d\d (vineyard|cellar|harvest|bottle|cork)", said)
+    assert re.search(r"  -?0\.\d\d\d (vineyard|cellar|harvest|bottle|cork)", said)
+    assert "Warning: the vectors come from 142 pages" in said
+    assert re.search("left out .* as frequent off the topic, or on few pages: .*shop", said)
+    assert not re.search("^  .* (the|shop|steel) ", said, re.MULTILINE)
+    assert "has no pages but those on the topic" in call(capsys, *keywords(folder, "wine", "grape"), "--train", "on")
 
 
 @pytest.mark.parametrize(

@@ -124,13 +124,16 @@ class Columns:
         if len(slots) == 1:
             self._enter(slots[0], ages[0], arms[0], hosts[0])
             return
-        by_arm: dict[int, list[int]] = {}
-        for at, arm in enumerate(arms):
-            by_arm.setdefault(arm, []).append(at)
-        for arm, places in by_arm.items():
-            self._enter_many(
-                [slots[at] for at in places], [ages[at] for at in places], arm, [hosts[at] for at in places]
-            )
+        by_arm: dict[int, tuple[list[int], list[int], list[int]]] = {}
+        for slot, age, arm, host in zip(slots, ages, arms, hosts, strict=True):
+            if (some := by_arm.get(arm)) is None:
+                by_arm[arm] = [slot], [age], [host]
+            else:
+                some[0].append(slot)
+                some[1].append(age)
+                some[2].append(host)
+        for arm, (its_slots, its_ages, its_hosts) in by_arm.items():
+            self._enter_many(its_slots, its_ages, arm, its_hosts)
 
     def remove(self, slot: int) -> None:
         """Let the link of a slot wait no longer; the slot is used again."""
@@ -227,9 +230,10 @@ class Columns:
         if not self.divisions or not arms:
             return arms
         most = np.frombuffer(self._most, np.uint8).reshape(-1, self.width)
-        away = np.flatnonzero((vectors > most.take(arms, axis=0, mode="clip")).any(axis=1)).tolist()
-        for at in away:
-            arms[at] = self.follow(arms[at], vectors[at].tobytes())
+        away = vectors > most.take(arms, axis=0, mode="clip")
+        if away.any():
+            for at in np.flatnonzero(away.any(axis=1)).tolist():
+                arms[at] = self.follow(arms[at], vectors[at].tobytes())
         return arms
 
     def divide(self, arm: int, column: int, above: int, new_arm: int) -> None:

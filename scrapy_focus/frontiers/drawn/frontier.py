@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from math import isnan
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -20,6 +23,8 @@ if TYPE_CHECKING:
     from scrapy_focus.frontiers.ledger import Held
     from scrapy_focus.frontiers.records import Record, Records
     from scrapy_focus.frontiers.sleepers import Sleeper
+
+_DTYPE, _BYTES = attrgetter("dtype"), {np.dtype(np.uint8)}
 
 
 class DrawnFrontier(Ledger):
@@ -43,14 +48,14 @@ class DrawnFrontier(Ledger):
 
     def push(self, links: Sequence[Link], placements: Sequence[Placement | None], *, origin: int = -1) -> int:
         before = len(self._pool) + self.asleep
-        places = [place if place is None or is_plain(place) else plain(place) for place in placements]
-        if len(links) != len(places):
-            raise ValueError(f"{len(links)} links have {len(places)} placements")
-        together = _Together.of(self._pool, links, places)
+        if len(links) != len(placements):
+            raise ValueError(f"{len(links)} links have {len(placements)} placements")
+        together = _Together.of(self._pool, links, placements)
         if together is None or not self._push_together(together, origin):
+            places = [place if place is None or is_plain(place) else plain(place) for place in placements]
             self._push_each(links, _placed(self._pool, places), origin)
-        else:
-            for link, place in zip(links, places, strict=True):
+        elif len(together.links) < len(links):
+            for link, place in zip(links, placements, strict=True):
                 if place is None:
                     self._refuse(link.key)
         return len(self._pool) + self.asleep - before
@@ -241,18 +246,23 @@ class _Together(NamedTuple):
     methods: list[Method]
 
     @classmethod
-    def of(cls, pool: Pool, links: Sequence[Link], places: Sequence[Placement | None]) -> _Together | None:
-        """Return those of some links that have a place; ``None`` if one has no vector, is for later, or comes twice."""
-        if None in places:
-            links = [link for link, place in zip(links, places, strict=True) if place is not None]
-        given = [place for place in places if place is not None]
-        if any(memo is None or after for _, _, memo, _, after in given) or len({link.key for link in links}) < len(
-            links
-        ):
+    def of(cls, pool: Pool, links: Sequence[Link], placements: Sequence[Placement | None]) -> _Together | None:
+        """Return those of some links that have a place; ``None`` if there is none, or if one has no vector, is for
+        later, or comes twice, or has no numbers of Python's own types.
+        """
+        given: Sequence[Any] = placements
+        if None in placements:
+            links = [link for link, place in zip(links, placements, strict=True) if place is not None]
+            given = [place for place in placements if place is not None]
+        if not given:
             return None
-        vectors = _bytes_of([place.memo for place in given], pool.width)
-        arms = pool.route([place.arm for place in given], vectors)
-        return cls(links, arms, _pieces(vectors), [place.method for place in given])
+        arms, ranks, memos, methods, afters = zip(*given, strict=True)
+        if {*map(type, arms)} != {int} or {*map(type, ranks)} != {float} or min(arms) < 0 or any(map(isnan, ranks)):
+            return None
+        if any(afters) or type(None) in map(type, memos) or len({link.key for link in links}) < len(links):
+            return None
+        vectors = _bytes_of(memos, pool.width)
+        return cls(links, pool.route([*arms], vectors), _pieces(vectors), [*methods])
 
     def some(self, at: Sequence[int]) -> _Together:
         """Return some of them."""
@@ -298,6 +308,9 @@ def _bytes_of(memos: Sequence[Any], width: int) -> NDArray[np.uint8]:
     if {*map(len, memos)} != {width}:
         other = next(len(memo) for memo in memos if len(memo) != width)
         raise FrontierError(f"a placement has a vector of width {other}; this frontier keeps vectors of width {width}")
+    if {*map(_DTYPE, memos)} == _BYTES:
+        with suppress(TypeError):  # which one that is a part of another raises
+            return np.frombuffer(b"".join(memos), np.uint8).reshape(-1, width)
     given = np.concatenate(memos)
     with np.errstate(invalid="ignore"):
         vectors = given.astype(np.uint8, copy=False)

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 TRIALS = (4, 16, 64)  # links that are looked at for one that does not fit, before all of the arm are
-_GOLDEN = 0x9E3779B97F4A7C15
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+_SHIFTS = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
 _MASK = (1 << 64) - 1
 _BLOCK = 1 << 14  # hosts that are looked at together
 _AT_ONCE = 8  # chunks that are taken apart by the way
@@ -39,6 +41,7 @@ class Pool(Columns):
     def __init__(self, width: int, *, ages: bool) -> None:
         super().__init__(width, ages=ages)
         self._closing = Closing(self.hosts)
+        self._asked = b"", _NOTHING  # how many were drawn of each arm, and the arm of each
 
     def shut(
         self, busy: Collection[str], closed: NDArray[np.bool_] | None = None
@@ -102,7 +105,7 @@ class Pool(Columns):
         if not self.is_open(shut):
             return _NOTHING, _NOTHING, _NOTHING
         arms = self._wanted(counts)
-        seed = int(rng.integers(1 << 62))
+        seed = int(rng.bit_generator.random_raw()) >> 2
         hosts = np.frombuffer(self._host, np.int32)
         numbers = np.arange(len(arms))
         waiting = self.waiting
@@ -142,7 +145,11 @@ class Pool(Columns):
         if isinstance(counts, np.ndarray):
             counts = counts[: len(self._arms)]
             wanted = np.where(self.waiting[: len(counts)] > 0, counts, 0)
-            return np.repeat(np.arange(len(wanted), dtype=np.int32), wanted)
+            before, arms = self._asked
+            if (now := wanted.tobytes()) != before:
+                arms = np.repeat(np.arange(len(wanted), dtype=np.int32), wanted)
+                self._asked = now, arms
+            return arms.copy()
         some = sorted(arm for arm in counts if 0 <= arm < len(self._arms) and self._waiting[arm])
         return np.repeat(np.array(some, np.int32), [counts[arm] for arm in some])
 
@@ -269,13 +276,15 @@ def _uniform(seed: int, codes: NDArray[np.int64]) -> NDArray[np.float64]:
 
     Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
     """
+    first, second, third, last = _SHIFTS
     z = codes.astype(np.uint64)
-    z *= np.uint64(_GOLDEN)
+    z *= _GOLDEN
     z += np.uint64((seed * 2 + 1) & _MASK)
-    z ^= z >> np.uint64(30)
-    z *= np.uint64(0xBF58476D1CE4E5B9)
-    z ^= z >> np.uint64(27)
-    z *= np.uint64(0x94D049BB133111EB)
-    z ^= z >> np.uint64(31)
-    z >>= np.uint64(11)
-    return z.astype(np.float64) * 2.0**-53
+    z ^= z >> first
+    z *= _FIRST
+    z ^= z >> second
+    z *= _SECOND
+    z ^= z >> third
+    z >>= last
+    found: NDArray[np.float64] = z * np.float64(2.0**-53)
+    return found

@@ -92,6 +92,8 @@ class HostBandit(Policy):
         Whether the classifier reads anchors, and where links stand on their pages.
     per_domain
         Pages of a registered domain at most; ``None``: as many as there are.
+    per_host
+        These are pages of each host instead; then a host is an arm of its own where ``arm`` is ``"domain"``.
     candidates
         Links of a host that are drawn and judged when a host is chosen.
     strength
@@ -149,6 +151,7 @@ class HostBandit(Policy):
         model: str = "",
         places: bool = True,
         per_domain: int | None = None,
+        per_host: bool = False,
         candidates: int = 12,
         strength: float | None = None,
         preset: str = "",
@@ -159,6 +162,7 @@ class HostBandit(Policy):
             classifier=(classifier, one_of(get_args(Classifier))), model=(model, TEXT), places=(places, FLAG),
             candidates=(candidates, WHOLE), strength=(strength, NUMBER.or_none()),
             preset=(preset, one_of(("", PUBLISHED))), per_domain=(per_domain, WHOLE.or_none()),
+            per_host=(per_host, FLAG),
         )  # fmt: skip
         who = type(self).__qualname__
         if not (0 <= explore <= 1 and decay_every >= 1 and candidates >= 1 and (strength is None or strength > 0)):
@@ -188,6 +192,7 @@ class HostBandit(Policy):
         self.model = model
         self.places = places
         self.per_domain = per_domain
+        self.per_host = per_host
         self.candidates = candidates
         self.strength = strength
         self.preset = preset
@@ -211,9 +216,10 @@ class HostBandit(Policy):
 
     def open(self, frontier: Frontier, rng: np.random.Generator, mission: Mission) -> None:
         published = bool(self.preset)
-        self.hosts = HostTable(score=self._score, arm=self.arm, prior=1.0, strength=self.strength)
+        arm = "host" if self.per_host and self.arm == "domain" else self.arm
+        self.hosts = HostTable(score=self._score, arm=arm, prior=1.0, strength=self.strength)
         self.pages = Pages()
-        self.domains = Domains(None if self.per_domain is None else int(self.per_domain))
+        self.domains = Domains(None if self.per_domain is None else int(self.per_domain), by_host=self.per_host)
         self.steps = 0
         self._features = LinkFeatures(published=published, places=self.places)
         self._judge = judge_of("hashed" if self.model else self.classifier)  # of no use beside a static model

@@ -7,6 +7,7 @@ whose records are looked up again whenever it is judged.
 
 from __future__ import annotations
 
+import math
 import re
 import zlib
 from collections.abc import Iterable
@@ -19,7 +20,10 @@ import numpy as np
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.printable import brief
 from scrapy_focus.core.types import State
+from scrapy_focus.learn.matching import Keywords
 from scrapy_focus.learn.models import relevance_of
+from scrapy_focus.policies.treeq.hubs import Hubs
+from scrapy_focus.policies.treeq.linkwords import LinkWords
 from scrapy_focus.web.words import words_of
 
 if TYPE_CHECKING:
@@ -38,25 +42,32 @@ PUBLISHED = (
     "keyword in the anchor", "probability", "relevant share of its host", "unknown host",
 )  # fmt: skip
 IN_LINKS = ("share of links from relevant pages", "links from relevant pages")
+LEARNED = ("relevant share of the links beside it", "words that led to relevant pages")
 GROUPS = ("tag path", "URL pattern", "anchor")
 OF_A_GROUP = ("reward of the {}", "reward behind the {}", "unknown {}")
-PARENT, NEARNESS, SHARE, KEYWORD_URL, KEYWORD_ANCHOR, PROBABILITY, HOST_SHARE, HOST_UNKNOWN, IN_SHARE, IN_COUNT = range(
-    10
-)
+PARENT, NEARNESS, SHARE, KEYWORD_URL, KEYWORD_ANCHOR, PROBABILITY, HOST_SHARE, HOST_UNKNOWN = range(8)
+IN_SHARE, IN_COUNT, HUB, WORDS = range(8, 12)  # where these features are
+MOST_ODDS = 5.0  # log-odds of which a code tells, up and down
 
+_SOURCES = 3  # pages that link to a page and are remembered with its link, the newest
+_WEIGHT = 60.0  # of a link is this by the logarithm of how many its page has: a list of all pages says little of each
+_USUAL = 10.0  # weight of a link of a page that has as many as most
+_WITH, _WITHOUT = 0.5, 0.1  # how probable a link with a keyword is on the topic, and one without, by keywords alone
 _BUCKETS = 1 << 16  # of each kind of group
 _NUMBER = re.compile(r"\d+")
 _READ = 20_000  # links of which it is remembered what they say
-_WORDS = 100_000  # of which it is remembered whether they are keywords
-_PREFIX = 4  # keywords of so many letters also stand at the beginning of longer words
 
 
 class Layout(NamedTuple):
-    """Where what stands in a vector: ``names`` of its codes, then the bytes that are carried."""
+    """Where what stands in a vector: ``names`` of its codes, then the bytes that are carried.
+
+    With a link model, the code of the probability tells its log-odds, and links of pages that have many weigh less.
+    """
 
     names: tuple[str, ...]
     in_links: bool
     groups: bool
+    link_model: bool
 
     @property
     def n_codes(self) -> int:
@@ -70,7 +81,7 @@ class Layout(NamedTuple):
 
     @property
     def counts(self) -> int:
-        """First of two bytes: links to it from relevant pages, and all."""
+        """First of two bytes: links to it from relevant pages, and all, or the sums of their weights."""
         return self.path + 3
 
     @property
@@ -79,9 +90,20 @@ class Layout(NamedTuple):
         return self.counts + 2 * self.in_links
 
     @property
+    def sources(self) -> int:
+        """First of the bytes that say which pages link to it, two for each."""
+        return self.buckets + 10 * self.groups
+
+    @property
     def width(self) -> int:
         """Bytes of a vector."""
-        return self.buckets + 10 * self.groups
+        return self.sources + 2 * _SOURCES * self.link_model
+
+    def sources_of(self, vectors: NDArray[np.uint8]) -> NDArray[np.uint16]:
+        """Return the numbers of pages that have some links, shape (n, 3), 0 where there are fewer."""
+        carried = np.ascontiguousarray(vectors[:, self.sources : self.width])
+        numbers: NDArray[np.uint16] = carried.view("<u2").astype(np.uint16, copy=False)
+        return numbers
 
     def groups_of(self, pick: Pick) -> NDArray[np.uint8]:
         """Return the bytes of the groups of a pick and its page, shape (10,)."""
@@ -91,13 +113,23 @@ class Layout(NamedTuple):
         """Return the vector of a pick, shape (width,); zeros where it has none, as the policy could not place it."""
         return np.zeros(self.width, np.uint8) if pick.memo is None else pick.memo.astype(np.uint8, copy=False)
 
+    def said(self, code: int, column: int) -> float:
+        """Return what a code means: a number from 0 to 1."""
+        share = code / LEVELS
+        if self.link_model and column == PROBABILITY:
+            return 1 / (1 + math.exp(-2 * MOST_ODDS * (share - 0.5)))
+        return share
 
-def layout(*, in_links: bool, groups: bool) -> Layout:
-    """Return the layout of vectors with or without the features that are not in the paper."""
-    names = PUBLISHED + IN_LINKS * in_links
+
+def layout(*, in_links: bool, groups: bool, link_model: bool) -> Layout:
+    """Return the layout of vectors with or without the features that are not in the paper.
+
+    Those of a link model stand behind those of the links that lead there, which it needs.
+    """
+    names = PUBLISHED + IN_LINKS * in_links + LEARNED * link_model
     if groups:
         names += (*(each.format(group) for group in GROUPS for each in OF_A_GROUP), "depth")
-    return Layout(names, in_links, groups)
+    return Layout(names, in_links, groups, link_model)
 
 
 def checked(keywords: Collection[str]) -> tuple[str, ...]:
@@ -114,47 +146,6 @@ def checked(keywords: Collection[str]) -> tuple[str, ...]:
     return tuple(map(str, listed))
 
 
-class Words:
-    """Finds keywords in texts, whole or as the beginning of a longer word, in any case; phrases where they stand.
-
-    A keyword of fewer than four letters must be a whole word.
-    """
-
-    def __init__(self, keywords: Collection[str]) -> None:
-        folded = sorted({" ".join(words_of(keyword)) for keyword in keywords} - {""})
-        self._phrases = [phrase for phrase in folded if " " in phrase]
-        self._single = frozenset(word for word in folded if " " not in word)
-        self._lengths = sorted({len(word) for word in self._single if len(word) >= _PREFIX})
-        self._known: dict[str, bool] = {}
-
-    def __bool__(self) -> bool:
-        return bool(self._single or self._phrases)
-
-    def found(self, words: Sequence[str]) -> bool:
-        """Whether one of them is among these words, which are in lower case."""
-        if any(self._is_keyword(word) for word in words):
-            return True
-        text = f" {' '.join(words)} " if self._phrases else ""
-        return any(f" {phrase} " in text for phrase in self._phrases)
-
-    def count(self, words: Sequence[str]) -> int:
-        """Return how often one of them is among these words, which are in lower case, in their order."""
-        text = f" {' '.join(words)} " if self._phrases else ""
-        return sum(map(self._is_keyword, words)) + sum(text.count(f" {phrase} ") for phrase in self._phrases)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_known": {}}
-
-    def _is_keyword(self, word: str) -> bool:
-        known = self._known.get(word)
-        if known is None:
-            if len(self._known) >= _WORDS:
-                self._known.clear()
-            known = word in self._single or any(word[:length] in self._single for length in self._lengths)
-            self._known[word] = known
-        return known
-
-
 def url_words(url: str) -> list[str]:
     """Return the words of a URL, in lower case: of its host without the last label, its path, and its query.
 
@@ -168,9 +159,22 @@ def url_words(url: str) -> list[str]:
     return words_of(f"{host} {unquote(parts.path)} {unquote(parts.query)}")
 
 
-def codes(values: NDArray[np.float64]) -> NDArray[np.uint8]:
+def codes(values: NDArray[np.floating[Any]]) -> NDArray[np.uint8]:
     """Return the codes of numbers; what is not between 0 and 1 is cut."""
-    return (np.minimum(np.maximum(values, 0), 1) * LEVELS + 0.5).astype(np.uint8)
+    coded: NDArray[np.uint8] = (np.minimum(np.maximum(values, 0), 1) * LEVELS + 0.5).astype(np.uint8)
+    return coded
+
+
+def odds_of(probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the log-odds of probabilities."""
+    inside = np.clip(probabilities, 1e-6, 1 - 1e-6)
+    odds: NDArray[np.float64] = np.log(inside / (1 - inside))
+    return odds
+
+
+def odds_codes(odds: NDArray[np.floating[Any]]) -> NDArray[np.uint8]:
+    """Return the codes of log-odds from -5 to 5; 31.5 would be 0."""
+    return codes(np.asarray(odds, np.float64) / (2 * MOST_ODDS) + 0.5)
 
 
 def bucket(text: str) -> int:
@@ -199,13 +203,13 @@ class LinkReader:
     Parameters
     ----------
     keywords
-        Words and phrases, see :class:`Words`.
+        Words and phrases, see :class:`~scrapy_focus.learn.matching.Keywords`.
     relevance
         A classifier of texts, or the file of one that ``scrapy focus-train`` wrote; without one, the probability is 0.
     """
 
     def __init__(self, keywords: Collection[str], relevance: str | PathLike[str] | Topic | None) -> None:
-        self.words = Words(keywords)
+        self.words = Keywords(keywords)
         self.relevance: Topic | None = relevance_of(relevance) if isinstance(relevance, (str, PathLike)) else relevance
         if keywords and not self.words:
             raise ConfigError(f"keywords is {keywords!r}: none of them has a word of two letters or more")
@@ -226,7 +230,8 @@ class LinkReader:
             if self.relevance is not None:
                 scores = np.nan_to_num(self.relevance.score([" ".join(a + u) for u, a in read]))
             for each, (in_url, in_anchor), score in zip(missing, read, scores.tolist(), strict=True):
-                self._known[each] = self.words.found(in_url), self.words.found(in_anchor), score
+                url, anchor = each
+                self._known[each] = self.words.found(in_url, unquote(url)), self.words.found(in_anchor, anchor), score
         return np.array([self._known[link.url, link.anchor] for link in links])
 
     def __getstate__(self) -> dict[str, Any]:
@@ -248,15 +253,25 @@ class Features:
         Whether the page of a seed counts as relevant for the path behind it, whatever it earned.
     hosts
         Whether the features of domains are there, or 0.
+    words
+        Whether the link model, where there is one, learns words.
     """
 
     def __init__(
-        self, layout: Layout, reader: LinkReader, domains: Domains, *, seeds_are_relevant: bool, hosts: bool = True
+        self,
+        layout: Layout,
+        reader: LinkReader,
+        domains: Domains,
+        *,
+        seeds_are_relevant: bool,
+        hosts: bool = True,
+        words: bool = True,
     ) -> None:
         self.layout = layout
         self.reader = reader
         self.domains = domains
         self.groups = Groups() if layout.groups else None
+        self.model = LinkModel(words=words) if layout.link_model else None
         self.seeds_are_relevant = seeds_are_relevant
         self.hosts = hosts
 
@@ -277,9 +292,19 @@ class Features:
         made[:, NEARNESS] = round(LEVELS / clicks) if clicks else 0
         made[:, SHARE] = round(LEVELS * hits / max(hits + others, 1))
         made[:, self.layout.path : self.layout.path + 3] = path
-        made[:, [KEYWORD_URL, KEYWORD_ANCHOR, PROBABILITY]] = codes(self.reader.read(links))
+        read = self.reader.read(links)
+        made[:, [KEYWORD_URL, KEYWORD_ANCHOR, PROBABILITY]] = codes(read)
         if self.layout.in_links:
             made[:, self.layout.counts : self.layout.counts + 2] = clicks == 1, 1
+        if self.model is not None:
+            if self.reader.relevance is None:
+                read[:, 2] = np.where(read[:, :2].any(axis=1), _WITH, _WITHOUT)
+            weight = round(_WEIGHT / math.log2(2 + len(links)))
+            made[:, self.layout.counts : self.layout.counts + 2] *= np.uint8(weight)
+            made[:, PROBABILITY] = odds_codes(odds_of(read[:, 2]))
+            made[:, WORDS] = odds_codes(self.model.read(links))
+            if source is not None:
+                made[:, self.layout.sources : self.layout.sources + 2] = two_bytes(self.model.hubs.add())
         if self.layout.groups:
             made[:, self.layout.n_codes - 1] = [min(2 * link.depth, LEVELS) for link in links]
             start = self.layout.buckets
@@ -301,7 +326,14 @@ class Features:
         if self.layout.in_links:
             start = self.layout.counts
             sums = old[:, start : start + 2].astype(np.int64) + new[:, start : start + 2]
+            if self.layout.link_model:
+                sums >>= (sums[:, 1] > 255)[:, None]
             old[:, start : start + 2] = np.minimum(sums, 255)
+        if self.layout.link_model:
+            first, end = self.layout.sources, self.layout.width
+            old[:, first + 2 : end] = old[:, first : end - 2].copy()
+            old[:, first : first + 2] = new[:, first : first + 2]
+            old[:, WORDS] = new[:, WORDS]
         made[known] = old
 
     def count(self, made: NDArray[np.uint8]) -> None:
@@ -309,13 +341,16 @@ class Features:
         if self.layout.in_links:
             relevant, all_ = made[:, self.layout.counts], made[:, self.layout.counts + 1]
             made[:, IN_SHARE] = np.rint(LEVELS * (relevant / all_))
-            made[:, IN_COUNT] = np.minimum(np.rint(12 * np.log2(1.0 + relevant)), LEVELS)
+            number = relevant / _USUAL if self.layout.link_model else relevant
+            made[:, IN_COUNT] = np.minimum(np.rint(12 * np.log2(1.0 + number)), LEVELS)
 
     def now(self, vectors: NDArray[np.uint8], rows: NDArray[np.intp]) -> NDArray[np.uint8]:
         """Return the codes of links with what is known now of their domains, by row, and groups, shape (n, n_codes)."""
         x = vectors[:, : self.layout.n_codes].copy()
         if self.hosts:
             x[:, HOST_SHARE : HOST_SHARE + 2] = codes(self.domains.shares(rows))
+        if self.model is not None:
+            x[:, HUB] = codes(self.model.hubs.shares(self.layout.sources_of(vectors)))
         if self.groups is not None:
             start, first = self.layout.buckets, self.layout.n_codes - 10
             x[:, first : first + 9] = self.groups.codes(vectors[:, start : start + 6])
@@ -326,6 +361,34 @@ class Features:
         vectors = self.layout.vector_of(pick)[None]
         codes_now: NDArray[np.uint8] = self.now(vectors, np.array([self.domains.row(pick.host)]))[0]
         return codes_now
+
+    def in_words(self, x: NDArray[np.uint8], pick: Pick) -> dict[str, float]:
+        """Return the features of a pick by name, from its codes, without those of which nothing is known."""
+        known = {name: round(self.layout.said(int(x[i]), i), 2) for i, name in enumerate(self.layout.names)}
+        if self.model is None:
+            return known
+        if self.reader.relevance is None:
+            del known[PUBLISHED[PROBABILITY]]
+        if not self.model.hubs.fetched(self.layout.sources_of(self.layout.vector_of(pick)[None])[0]):
+            del known[LEARNED[0]]
+        return known
+
+
+class LinkModel:
+    """What is learned of links while crawling, beside what is known of them otherwise."""
+
+    def __init__(self, *, words: bool) -> None:
+        self.hubs = Hubs()
+        self.words = LinkWords() if words else None
+
+    def read(self, links: Sequence[Link]) -> NDArray[np.float32]:
+        """Return what words add to the log-odds of links of one page, shape (n,)."""
+        return np.zeros(len(links), np.float32) if self.words is None else self.words.read(links)
+
+
+def two_bytes(number: int) -> NDArray[np.uint8]:
+    """Return a number below 65,536 as two bytes, the lower first, shape (2,)."""
+    return np.array([number], "<u2").view(np.uint8)
 
 
 def path_after(path: NDArray[np.uint8], *, relevant: bool) -> NDArray[np.uint8]:

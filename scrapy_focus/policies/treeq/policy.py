@@ -23,7 +23,7 @@ from scrapy_focus.learn.qnet import DoubleDQN
 from scrapy_focus.learn.tree import RegressionTree
 from scrapy_focus.policies.domains import ClosedHosts, Domains
 from scrapy_focus.policies.treeq.chances import Chances
-from scrapy_focus.policies.treeq.features import LEVELS, Features, Layout, LinkReader, checked, layout
+from scrapy_focus.policies.treeq.features import LEVELS, WORDS, Features, Layout, LinkModel, LinkReader, checked, layout
 from scrapy_focus.policies.treeq.rules import Rules
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class TreeQ(Policy):
     Parameters
     ----------
     keywords
-        Words and phrases of the topic, see :class:`~scrapy_focus.policies.treeq.features.Words`; by default those of
+        Words and phrases of the topic, see :class:`~scrapy_focus.learn.matching.Keywords`; by default those of
         the mission.
     relevance
         A classifier of texts, or the file of one that ``scrapy focus-train`` wrote; by default the topic of the
@@ -107,7 +107,7 @@ class TreeQ(Policy):
 
     *Memory*: a waiting link has 15 bytes of vector in the frontier, 35 with groups. The network keeps 20,000
     experiences (7 MB), the tree 100,000 (3 MB) and 15 KB a leaf, groups take 3 MB, and each domain that was ever seen
-    28 bytes. Pickled, this is about 20 MB, and 28 for each million of domains.
+    36 bytes. Pickled, this is about 20 MB, and 28 for each million of domains.
 
     References
     ----------
@@ -198,16 +198,18 @@ class TreeQ(Policy):
         topic = mission.topic if self.relevance is None else self.relevance
         self._features = Features(
             self.layout, LinkReader(keywords, topic), self.domains,
-            seeds_are_relevant=bool(keywords) or topic is not None, hosts=rules.hosts,
+            seeds_are_relevant=bool(keywords) or topic is not None, hosts=rules.hosts, words=rules.words,
         )  # fmt: skip
         self.tree = RegressionTree(
             self.layout.n_codes, rule=rules.split, tau=rules.tau, min_samples=rules.min_samples,
             min_child=rules.min_child, min_share=rules.min_share, max_depth=rules.max_depth,
             max_leaves=rules.max_leaves,
         )  # fmt: skip
+        self._weights, self._bias = rules.weights(self.layout), rules.bias(self.layout)
         self.network = DoubleDQN(
             self.layout.n_codes, gamma=rules.gamma, batch=rules.batch, target_every=rules.target_every,
-            fan=rules.fan, rng=np.random.default_rng(rng.integers(1 << 63)), prior=rules.weights(self.layout),
+            fan=rules.fan, rng=np.random.default_rng(rng.integers(1 << 63)), learning_rate=rules.learning_rate,
+            prior=self._weights if rules.prior else None, bias=self._bias if rules.prior else None,
         )  # fmt: skip
         super().open(frontier, rng, mission)
 
@@ -249,10 +251,13 @@ class TreeQ(Policy):
         return placements
 
     def select(self, busy: Collection[str]) -> Pick | None:
-        pick = self._choose(busy) if self.chooses_in_tree else self.domains.pop(cast("Ranked", self.frontier), 0, busy)
-        if pick is None:
+        if self.chooses_in_tree:
+            pick, x = self._choose(busy)
+        else:
+            pick = self.domains.pop(cast("Ranked", self.frontier), 0, busy)
+            x = None if pick is None else self._features.of(pick)
+        if pick is None or x is None:
             return None
-        x = self._features.of(pick)
         self.steps += 1
         self._chosen[pick.id] = x
         self._before[pick.id], self._recent = self._recent, []
@@ -284,6 +289,8 @@ class TreeQ(Policy):
             self.network.set_chosen(experience, x)
         self.results += 1
         self._chances.add(float(self.network.values(x[None])[0]), outcome.reward > 0)
+        if self._features.model is not None:
+            self._teach(self._features.model, pick, x, relevant=outcome.reward > 0)
         row = self.domains.row(pick.host)
         self.domains.settle(row, outcome)
         if not self.chooses_in_tree:
@@ -293,14 +300,14 @@ class TreeQ(Policy):
             self._features.groups.settle(self.layout.groups_of(pick), worth(outcome.reward))
         told = bool(len(nexts)) or not self._rules.only_with_links
         self._experience(x, worth(outcome.reward), nexts, tree=told or not outcome.error, network=told)
-        if not self._is_random and self.results % self._rules.train_every == 0:
+        if not self._is_random and self._rules.trains(self.results):
             self.network.train(self.rng)
 
     def explain(self, pick: Pick) -> dict[str, Any]:
         x = self._chosen.get(pick.id)
         if x is None:
             return {}
-        said = {name: round(float(code) / LEVELS, 2) for name, code in zip(self.layout.names, x, strict=True)}
+        said = self._features.in_words(x, pick)
         value = float(self.network.values(x[None])[0])
         chance = round(self._chances.of(value), 3)
         return {"leaf": pick.arm, "at random": self._is_random, "value": round(value, 3), "chance": chance, **said}
@@ -323,8 +330,8 @@ class TreeQ(Policy):
                     ranges[split.column][1] = min(most, split.above)
         said = []
         for column, (least, most) in sorted(ranges.items()):
-            start = f" from {least / LEVELS:.2f}" if least else ""
-            end = f" up to {most / LEVELS:.2f}" if most < LEVELS else ""
+            start = f" from {self.layout.said(least, column):.2f}" if least else ""
+            end = f" up to {self.layout.said(most, column):.2f}" if most < LEVELS else ""
             said.append(self.layout.names[column] + start + end if most else f"no {self.layout.names[column]}")
         return " and ".join(said) or "any link"
 
@@ -345,13 +352,14 @@ class TreeQ(Policy):
 
     def _layout_for(self, mission: Mission) -> Layout:
         rules = self._rules_for(mission)
-        return layout(in_links=rules.in_links, groups=rules.groups)
+        return layout(in_links=rules.in_links, groups=rules.groups, link_model=rules.link_model)
 
     # Choosing
 
-    def _choose(self, busy: Collection[str]) -> Pick | None:
-        """Take the best of the representatives of all leaves; where nothing will ever be open again, give up what
-        waits.
+    def _choose(self, busy: Collection[str]) -> tuple[Pick | None, NDArray[np.uint8] | None]:
+        """Take the best of the representatives of all leaves, and return it with its codes, shape (n_codes,).
+
+        Where nothing will ever be open again, what waits is given up.
         """
         closed = self._hosts.mask()
         if self.mode == "synchronous":
@@ -361,10 +369,10 @@ class TreeQ(Policy):
         if not len(drawn.slots):
             while not busy and not self.frontier.flying and len(self.frontier):
                 self.frontier.drop(self.frontier.draw(self._counts(), np.random.default_rng(0)).slots)
-            return None
+            return None, None
         x = self._features.now(drawn.vectors, self._hosts.rows[drawn.hosts])
         at = int(self.rng.integers(len(x))) if self._is_random else int(np.argmax(self.network.values(x)))
-        return self.frontier.take_drawn(int(drawn.slots[at]))
+        return self.frontier.take_drawn(int(drawn.slots[at])), x[at].copy()
 
     def _counts(self) -> NDArray[np.int64]:
         """Return how many representatives each leaf has, shape (n_leaves,)."""
@@ -403,6 +411,14 @@ class TreeQ(Policy):
         self._placed[pick_id] = x
         while len(self._placed) > _MOST_PLACED:
             del self._placed[next(iter(self._placed))]
+
+    def _teach(self, model: LinkModel, pick: Pick, x: NDArray[np.uint8], *, relevant: bool) -> None:
+        """Let the link model learn from a result: what came of the links beside it, and which words led there."""
+        model.hubs.settle(self.layout.sources_of(self.layout.vector_of(pick)[None])[0], relevant=relevant)
+        if model.words is not None:
+            known = x / LEVELS
+            known[WORDS] = 0.5
+            model.words.learn(pick.key, relevant, odds=float(known @ self._weights) + (self._bias or 0.0))
 
     def _experience(
         self, x: NDArray[np.uint8], reward: float, nexts: NDArray[np.uint8], *, tree: bool = True, network: bool = True

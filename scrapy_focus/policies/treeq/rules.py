@@ -9,16 +9,29 @@ import numpy as np
 
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.printable import brief
-from scrapy_focus.policies.treeq.features import KEYWORD_ANCHOR, KEYWORD_URL, PROBABILITY
+from scrapy_focus.policies.treeq.features import (
+    HUB,
+    IN_SHARE,
+    KEYWORD_ANCHOR,
+    KEYWORD_URL,
+    MOST_ODDS,
+    PROBABILITY,
+    WORDS,
+)  # fmt: skip
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from scrapy_focus.policies.treeq.features import Layout
 
+#: What codes add to the log-odds: those that tell log-odds themselves all of these.
+_WEIGHTS = {
+    PROBABILITY: 2 * MOST_ODDS, WORDS: 2 * MOST_ODDS, KEYWORD_ANCHOR: 0.2, KEYWORD_URL: 0.2, IN_SHARE: 1.0, HUB: 1.0,
+}  # fmt: skip
+_FASTER = 3e-3  # learning rate where the prior is a probability
 _KINDS = {float: "a number from 0", int: "a whole number", bool: "True or False", str: "a text"}
 _MOST = 1 << 53  # of any number
-_LEAST = {"warmup": 0, "max_depth": 0, "min_child": 1}  # of whole numbers; 1 of all others
+_LEAST = {"warmup": 0, "max_depth": 0, "train_every": 0, "eager": 0}  # of whole numbers; 1 of all others
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,13 +51,17 @@ class Rules:
         True  # begin with what the features promise, and learn what is to be added; otherwise begin with nothing
     )
     warmup: int = 0  # outcomes until which a random link of a random leaf is chosen, and nothing is trained
-    train_every: int = 1  # outcomes
+    train_every: int = 1  # outcomes; 0: never, so that the prior alone decides
+    eager: int = 0  # outcomes in the beginning, each of which trains
+    learning_rate: float = 1e-3
     batch: int = 60
     target_every: int = 500
     fan: int = 16  # links of a page that a target looks at, drawn at random
     only_with_links: bool = False  # the network learns from pages that gave a new link only, the tree from no failure
     seeds_are_experience: bool = False  # seeds earn 1 before they are fetched
     in_links: bool = True  # features of the links that lead there
+    link_model: bool = False  # features that are learned while crawling: what came of the links beside it, its words
+    words: bool = True  # the link model learns words; otherwise it goes by the pages that have the link
     hosts: bool = True  # features of the host
     groups: bool = False  # features of tag path, URL pattern and anchor
 
@@ -82,6 +99,10 @@ class Rules:
         if unknown := [name for name in changes if name not in names]:
             raise ConfigError(f"rules has {', '.join(map(brief, unknown[:3]))}; there are {', '.join(names)}")
         rules = cls(groups=not topical)
+        if topical:
+            rules = cls(
+                link_model=changes.get("in_links") is not False, eager=500, train_every=4, learning_rate=_FASTER
+            )
         if preset:
             cautious = mode == "tree-random"
             rules = cls(
@@ -90,18 +111,30 @@ class Rules:
                 fan=32, warmup=500 if cap in (20, 100) else 300, train_every=3, batch=128 if cap == 5 else 60,
                 only_with_links=True, seeds_are_experience=True, in_links=False,
             )  # fmt: skip
-        return replace(rules, **changes)
+        rules = replace(rules, **changes)
+        if rules.link_model and not rules.in_links:
+            raise ConfigError("rules has link_model without in_links, which it needs; leave one of them out")
+        return rules
 
-    def weights(self, layout: Layout) -> NDArray[np.float32] | None:
-        """Return what each code is worth before anything was learned, shape (n_codes,); ``None``: nothing is known of
-        that.
-        """
-        if not self.prior:
-            return None
+    def trains(self, results: int) -> bool:
+        """Whether the network is trained after so many outcomes."""
+        every = self.train_every
+        return every > 0 and (results <= self.eager or results % every == 0)
+
+    def weights(self, layout: Layout) -> NDArray[np.float32]:
+        """Return what each code promises before anything was learned, shape (n_codes,)."""
         weights = np.zeros(layout.n_codes, np.float32)
+        if layout.link_model:
+            for column, weight in _WEIGHTS.items():
+                weights[column] = weight
+            return weights
         weights[PROBABILITY] = 1.0
         weights[[KEYWORD_ANCHOR, KEYWORD_URL]] = 0.05
         if layout.groups:
             first = layout.n_codes - 10
             weights[first : first + 9] = [1, 1, 0.5] * 3
         return weights
+
+    def bias(self, layout: Layout) -> float | None:
+        """Return the log-odds of a link whose codes are all 0; ``None`` where the weights are not those of log-odds."""
+        return -2 * MOST_ODDS if layout.link_model else None

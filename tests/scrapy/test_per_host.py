@@ -1,0 +1,89 @@
+"""Twenty sites below one name that is no public suffix: a limit by domain takes them for one, a limit by host does not."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import pytest
+import scrapy
+from crawls import crawl
+from handmadehosts import Handmade, html
+
+from scrapy_focus.spiders.structured import StructuredSpider
+from scrapy_focus.spiders.topic import TopicSpider
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+N, PAGES = 20, 4
+SEED = "http://start.test/"
+HOSTS = [f"m{i}.land.test" for i in range(N)]
+POLICIES = (
+    "treeq.TreeQ", "bestfirst.BestFirst", "hostbandit.HostBandit", "linkclassifier.OnlineLinkClassifier",
+)  # fmt: skip
+ONE = {"FOCUS_MAX_INFLIGHT": 4, "FOCUS_SEED": 1, "DOWNLOAD_DELAY": 0, "ROBOTSTXT_OBEY": False}
+
+
+@pytest.fixture
+def land(monkeypatch: pytest.MonkeyPatch) -> Iterator[Handmade]:
+    """Serves a page that links to all ministries of a country, each of which has four pages."""
+    pages = {SEED: html(*(f"http://{host}/0 ministry" for host in HOSTS))}
+    for host in HOSTS:
+        pages |= {
+            f"http://{host}/{i}": html(*(f"/{k} tax law" for k in range(PAGES)), text="tax") for i in range(PAGES)
+        }
+    with Handmade(pages) as server:
+        monkeypatch.setenv("http_proxy", server.url)
+        monkeypatch.setenv("no_proxy", "")
+        yield server
+
+
+def asked(land: Handmade) -> dict[str, int]:
+    """Return how many pages of each ministry were asked for."""
+    counts = Counter(urlsplit(url).hostname for url in land.asked_for)
+    assert counts.pop("start.test") == 1
+    return {str(host): n for host, n in counts.items()}
+
+
+class Follower(scrapy.Spider):
+    """Follows all links of a page."""
+
+    name = "follower"
+    start_urls = (SEED,)
+
+    def parse(self, response: Any) -> Iterator[Any]:
+        yield {"url": response.url}
+        yield from response.follow_all(css="a")
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_each_policy_with_a_limit_counts_by_host(land: Handmade, policy: str) -> None:
+    """Two pages of each ministry, and of all ministries together where it counts by domain."""
+    for by_host in (False, True):
+        land.log.clear()
+        params = {"per_domain": 2, "per_host": by_host}
+        settings = {"FOCUS_POLICY": f"scrapy_focus.policies.{policy}", "FOCUS_POLICY_PARAMS": params}
+        crawl(Follower, {**ONE, "FOCUS_KEYWORDS": ["tax"], **settings}, addon=True, site=land)
+        counts = asked(land)
+        assert counts == dict.fromkeys(HOSTS, 2) if by_host else sum(counts.values()) == 2
+
+
+def test_structured_spider_counts_by_host(land: Handmade, tmp_path: Path) -> None:
+    """By ``per_host``."""
+    arguments = {"seeds": SEED, "types": "Recipe", "folder": str(tmp_path), "per_host": "3"}
+    crawl(StructuredSpider, ONE, addon=True, **arguments)
+    assert asked(land) == dict.fromkeys(HOSTS, 3)
+    assert "Pages of a host" in (tmp_path / "index.html").read_text(encoding="utf-8")
+
+
+def test_topic_spider_counts_by_host_where_the_policy_is_told_to(land: Handmade, tmp_path: Path) -> None:
+    """By the parameters of its policy, beside those that follow from its arguments."""
+    arguments = {"seeds": SEED, "keywords": "tax", "out": str(tmp_path / "out.jsonl"), "per_domain": "3"}
+    crawl(TopicSpider, {**ONE, "FOCUS_POLICY_PARAMS": {"per_host": True}}, addon=True, **arguments)
+    assert asked(land) == dict.fromkeys(HOSTS, 3)
+    lines = (tmp_path / "out.jsonl").read_text(encoding="utf-8").splitlines()
+    assert {json.loads(line)["domain"] for line in lines} == {"start.test", "land.test"}
