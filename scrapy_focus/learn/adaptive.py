@@ -31,10 +31,32 @@ _ANCHORS = 3  # examples, or pages with many keywords: fewer tell nothing of oth
 _FEW = 0.05  # of the words of a page, as in ``LinearRelevance``
 _TRUST = 20  # examples that say as much as keywords do, before any page was seen
 _HIT_WEIGHT = 0.3
+_ENOUGH = 0.5  # of the keywords: as many as ``KeywordRelevance`` asks of a page that is on the topic
 _HIT = 0.3  # of the keywords: one of them, often enough
 _HITS = 0.8  # share of the pages on a topic that have so much, where no examples tell
 #: What changes while pages are seen.
 _STATE = ("frequency", "alarm", "_background", "_next", "_learned", "_hit_weight", "_words", "_drift", "_halves")
+
+
+def _together(odds: NDArray[np.float64], enough: NDArray[np.bool_], n: int) -> NDArray[np.float64]:
+    """Return odds that are above 1 only where keywords and what was learned do not contradict each other.
+
+    Where there are no examples no page without enough keywords is called relevant, and none with them that surely is
+    not. The more examples there are, the less keywords decide. The order of those with enough of them stays, and that
+    of all others.
+
+    Parameters
+    ----------
+    odds
+        Of what was learned.
+    enough
+        Whether there are enough keywords.
+    n
+        Examples on the topic.
+    """
+    trust = np.exp(-_TRUST / (_TRUST + n))
+    doubt = np.exp(-_TRUST / n) if n else 0.0
+    return np.where(enough, odds + 1 - trust, odds / (1 + odds * (1 - doubt)))
 
 
 class AdaptiveRelevance:
@@ -120,8 +142,9 @@ class AdaptiveRelevance:
             return scores
         if not self._learned:
             return (self._n_positives * scores + _TRUST * hits) / (self._n_positives + _TRUST)
-        odds = np.log(scores / (1 - scores)) + self._hit_weight * hits
-        scores = 1 / (1 + np.exp(-np.clip(odds, -SURE, SURE)))
+        odds = np.exp(np.clip(np.log(scores / (1 - scores)) + self._hit_weight * hits, -SURE, SURE))
+        odds = _together(odds, hits >= _ENOUGH, self._n_positives)
+        scores = odds / (1 + odds)
         return scores
 
     def see(self, text: str, host: str = "") -> None:
