@@ -32,6 +32,8 @@ _FEW = 0.05  # of the words of a page, as in ``LinearRelevance``
 _TRUST = 20  # examples that say as much as keywords do, before any page was seen
 _HIT_WEIGHT = 0.3
 _ENOUGH = 0.5  # of the keywords: as many as ``KeywordRelevance`` asks of a page that is on the topic
+_MANY = 10  # examples, of which it may be asked whether the model is right by what they have in common
+_EACH = 25  # pages
 _HIT = 0.3  # of the keywords: one of them, often enough
 _HITS = 0.8  # share of the pages on a topic that have so much, where no examples tell
 #: What changes while pages are seen.
@@ -87,7 +89,8 @@ class AdaptiveRelevance:
     frequency
         The share of the topic among pages, as estimated or given; one half before the first estimate.
     alarm
-        A sentence when pages called relevant have too little of the topic to be believed, else ``""``.
+        A sentence when pages called relevant have too little of the topic to be believed, or the examples of it too
+        little in common, else ``""``.
 
     Notes
     -----
@@ -194,6 +197,13 @@ class AdaptiveRelevance:
             return
         if not self.alarm:
             self.alarm = self._drift.alarm(of_topic=of_topic)
+        if (
+            not self.alarm
+            and self._keywords is None
+            and self._n_positives < _MANY
+            and not self._background.seen % _EACH
+        ):
+            self.alarm = self._drift.alarm_of_few(self._bags[: self._n_positives], self._background.bags)
 
     def _of_examples(self, positives: Sequence[str], negatives: Sequence[str]) -> LinearRelevance | None:
         """Return what is learned before any page was seen; ``None`` if there is nothing but keywords."""

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _SAME_ORDER = 0.6  # rank correlation of pages before and after learning: 0.67 to 0.95 on one web, to 0.43 across webs
 _RARE = 0.15  # share of the topic up to which nearly all pages may be taken for off it at first
+_SOME_EXAMPLES = 5  # of which the median says something
 _FOLDS = 4
 _STRENGTH = 5.0  # inverse of the regularization
 _STEPS = 8  # of Newton
@@ -66,12 +67,13 @@ def learn(X: Any, hits: Floats, labels: NDArray[np.int8], *, frequency: float | 
         found = _rounds(K, labels, alike, hit, folds, SOME, frequency)
     if _correlation(alike[unknown], found.scores[unknown]) < _SAME_ORDER:
         found = _rounds(K, labels, alike, hit, folds, OFTEN, frequency)
-    i, alphas, bias = fit(K, found.positive, found.negative, on, found.anchored)
+    i, alphas, bias = fit(K, found.positive, found.negative, on, found.way.anchored)
     mixed, share = found.mixture, frequency
     if share is None:
         sure = np.where(hit, np.int8(ON), labels)
         examples = found.scores[labels == ON] if (labels == ON).any() else found.scores[hit]
-        share, low = believed(examples, found.scores[unknown], float(found.positive[unknown].mean()))
+        often = found.way is OFTEN and len(examples) >= _SOME_EXAMPLES
+        share, low = believed(examples, found.scores[unknown], float(found.positive[unknown].mean()), at_most=not often)
         mixed = mixture(found.scores, sure, frequency=low)
     hits_say = hit_weight**2 * float(hits[i] @ alphas)
     return Learned(X[i].T @ alphas, hits_say, bias, mixed, share, found.scores[unknown])
@@ -98,7 +100,7 @@ OFTEN = Way(0.1, 0.3, 0.6, 0.1)
 class _Found(NamedTuple):
     positive: Floats
     negative: Floats
-    anchored: float
+    way: Way
     scores: Floats
     mixture: Mixture
 
@@ -128,7 +130,7 @@ def _rounds(
             positive[unknown] = np.maximum(likely, ENOUGH * hit[unknown])
             within = scores[unknown] <= np.quantile(scores[unknown], way.last_off)
             negative[unknown] = (1 - positive[unknown]) * within
-    return _Found(positive, negative, way.anchored, scores, found)
+    return _Found(positive, negative, way, scores, found)
 
 
 def _correlation(one: Floats, other: Floats) -> float:
