@@ -12,7 +12,7 @@ import numpy as np
 
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.learn.background import Background, Bag, Words
-from scrapy_focus.learn.drift import Drift, Halves
+from scrapy_focus.learn.drift import Drift, Halves, missed
 from scrapy_focus.learn.frequency import OFF, ON, UNKNOWN
 from scrapy_focus.learn.keywords import KeywordRelevance
 from scrapy_focus.learn.modelfile import digest_of
@@ -34,6 +34,7 @@ _HIT_WEIGHT = 0.3
 _ENOUGH = 0.5  # of the keywords: as many as ``KeywordRelevance`` asks of a page that is on the topic
 _MANY = 10  # examples, of which it may be asked whether the model is right by what they have in common
 _EACH = 25  # pages
+_ENOUGH_PAGES = 100  # that were seen before it is said that examples are not recognised
 _HIT = 0.3  # of the keywords: one of them, often enough
 _HITS = 0.8  # share of the pages on a topic that have so much, where no examples tell
 #: What changes while pages are seen.
@@ -89,8 +90,8 @@ class AdaptiveRelevance:
     frequency
         The share of the topic among pages, as estimated or given; one half before the first estimate.
     alarm
-        A sentence when pages called relevant have too little of the topic to be believed, or the examples of it too
-        little in common, else ``""``.
+        A sentence when pages called relevant have too little of the topic to be believed, or fewer than ten examples
+        have too little in common to go by, else ``""``. The first that there is stays.
 
     Notes
     -----
@@ -178,6 +179,11 @@ class AdaptiveRelevance:
         given = ", ".join(f"{len(self._given[name])} {name}" for name in ("positives", "negatives", "keywords"))
         return f"AdaptiveRelevance({given}, {self._background.seen:,} pages seen, {self.digest})"
 
+    @property
+    def _of_few(self) -> bool:
+        """Whether it goes by so few examples, and nothing else, that these may tell nothing."""
+        return self._keywords is None and self._n_positives < _MANY
+
     def _bag(self, text: str) -> Bag:
         return Bag.of(text, 0.0 if self._keywords is None else float(self._keywords.score([text])[0]))
 
@@ -247,5 +253,7 @@ class AdaptiveRelevance:
         self._words = self._linear(words, found.weights * slope, found.bias * slope + shift, self.frequency)
         self._hit_weight = found.hits * slope
         self._learned = True
+        if not self.alarm and self._of_few and self._background.seen >= _ENOUGH_PAGES:
+            self.alarm = missed(found.recognised, int((labels == ON).sum()))
         if self._keywords is None and self._n_positives >= _ANCHORS:
             self._halves = Halves(self._bags, self._labels, pages, np.argsort(found.unknown, kind="stable"))

@@ -107,6 +107,20 @@ class Drift:
         )
 
 
+def missed(recognised: int, n: int) -> str:
+    """Return a sentence if most of n examples are not recognised by what was learned without them, else ``""``.
+
+    >>> missed(1, 3)[:83]
+    'of 3 examples 1 would be called relevant if the model had not been trained on them:'
+    """
+    if 2 * recognised >= n:
+        return ""
+    return (
+        f"of {n} examples {recognised} would be called relevant if the model had not been trained on them: it may miss "
+        "most of the topic; give more examples or keywords"
+    )
+
+
 def in_common(examples: Sequence[Bag], pages: Sequence[Bag]) -> float:
     """Return the mean similarity of two examples, leaving out what is common to all pages: below 0 if that is all.
 

@@ -38,6 +38,7 @@ class Learned(NamedTuple):
     mixture: Mixture
     frequency: float  # share of the topic among the unknown
     unknown: Floats  # scores of these, each by a model that was trained without it
+    recognised: int  # examples on the topic that are called relevant by a model that was trained without them
 
 
 def learn(X: Any, hits: Floats, labels: NDArray[np.int8], *, frequency: float | None, hit_weight: float) -> Learned:
@@ -76,7 +77,8 @@ def learn(X: Any, hits: Floats, labels: NDArray[np.int8], *, frequency: float | 
         share, low = believed(examples, found.scores[unknown], float(found.positive[unknown].mean()), at_most=not often)
         mixed = mixture(found.scores, sure, frequency=low)
     hits_say = hit_weight**2 * float(hits[i] @ alphas)
-    return Learned(X[i].T @ alphas, hits_say, bias, mixed, share, found.scores[unknown])
+    recognised = int((mixed.odds(found.scores[labels == ON]) >= 0).sum())
+    return Learned(X[i].T @ alphas, hits_say, bias, mixed, share, found.scores[unknown], recognised)
 
 
 class Way(NamedTuple):
