@@ -97,12 +97,22 @@ def test_examples_outweigh_keywords_the_more_there_are() -> None:
     assert float(after(seen, **given).score([text])[0]) < 0.5
 
 
-def test_a_model_that_misses_its_own_examples_says_so() -> None:
-    """Three examples of three topics raise the alarm within 100 pages; three of one topic do not."""
-    mixed = [f"the page of home {' '.join(f'{letter}{i}' for i in range(20))}" for letter in "abc"]
+@pytest.mark.parametrize("on", [True, False])
+def test_a_model_that_misses_its_own_examples_says_so(on: bool) -> None:
+    """Three examples that do not differ from those off the topic raise the alarm within 100 pages; others do not."""
+    model = after(stream(100, 0.1), positives=pages(3, on=on, seed=3), negatives=pages(3, on=False, seed=4))
+    assert bool(model.alarm) == (not on)
+    assert on or "give more examples or keywords" in model.alarm
+
+
+def test_a_few_examples_like_all_pages_are_told_of() -> None:
+    """Where nearly all pages are like the three examples these cannot tell whether all are on the topic, and it says so;
+    with keywords, or with ten examples, it does not.
+    """
     seen = stream(100, 0.1)
-    assert "give more examples or keywords" in after(seen, positives=mixed).alarm
-    assert not after(seen, positives=pages(3, on=True)).alarm
+    assert "than with all pages" in after(seen, positives=pages(3, on=False, seed=3)).alarm
+    assert "than with all pages" not in after(seen, positives=pages(3, on=False, seed=3), keywords=["steel"]).alarm
+    assert "than with all pages" not in after(seen, positives=pages(10, on=False, seed=3)).alarm
 
 
 def test_links_are_ranked_by_their_words() -> None:
