@@ -29,7 +29,7 @@ _KEPT = 400  # pages
 _MOST = 200  # examples of each kind that are learned from together with pages
 _ANCHORS = 3  # examples, or pages with many keywords: fewer tell nothing of other pages
 _FEW = 0.05  # of the words of a page, as in ``LinearRelevance``
-_TRUST = 20  # examples that say as much as keywords do, before any page was seen
+_TRUST = 20  # examples that say as much as keywords do
 _HIT_WEIGHT = 0.3
 _ENOUGH = 0.5  # of the keywords: as many as ``KeywordRelevance`` asks of a page that is on the topic
 _MANY = 10  # examples, of which it may be asked whether the model is right by what they have in common
@@ -59,7 +59,8 @@ def _together(odds: NDArray[np.float64], enough: NDArray[np.bool_], n: int) -> N
     """
     trust = np.exp(-_TRUST / (_TRUST + n))
     doubt = np.exp(-_TRUST / n) if n else 0.0
-    return np.where(enough, odds + 1 - trust, odds / (1 + odds * (1 - doubt)))
+    together: NDArray[np.float64] = np.where(enough, odds + 1 - trust, odds / (1 + odds * (1 - doubt)))
+    return together
 
 
 class AdaptiveRelevance:
@@ -203,12 +204,7 @@ class AdaptiveRelevance:
             return
         if not self.alarm:
             self.alarm = self._drift.alarm(of_topic=of_topic)
-        if (
-            not self.alarm
-            and self._keywords is None
-            and self._n_positives < _MANY
-            and not self._background.seen % _EACH
-        ):
+        if not self.alarm and self._of_few and not self._background.seen % _EACH:
             self.alarm = self._drift.alarm_of_few(self._bags[: self._n_positives], self._background.bags)
 
     def _of_examples(self, positives: Sequence[str], negatives: Sequence[str]) -> LinearRelevance | None:
