@@ -29,7 +29,8 @@ _KEPT = 400  # pages
 _MOST = 200  # examples of each kind that are learned from together with pages
 _ANCHORS = 3  # examples, or pages with many keywords: fewer tell nothing of other pages
 _FEW = 0.05  # of the words of a page, as in ``LinearRelevance``
-_TRUST = 20  # examples that say as much as keywords do
+_TRUST = 20  # examples that say as much as keywords do, before any page was seen
+_OUTWEIGH = 40  # examples that say as much as keywords do, when pages were seen
 _HIT_WEIGHT = 0.3
 _ENOUGH = 0.5  # of the keywords: as many as ``KeywordRelevance`` asks of a page that is on the topic
 _MANY = 10  # examples, of which it may be asked whether the model is right by what they have in common
@@ -57,8 +58,8 @@ def _together(odds: NDArray[np.float64], enough: NDArray[np.bool_], n: int) -> N
     n
         Examples on the topic.
     """
-    trust = np.exp(-_TRUST / (_TRUST + n))
-    doubt = np.exp(-_TRUST / n) if n else 0.0
+    trust = np.exp(-_OUTWEIGH / (_OUTWEIGH + n))
+    doubt = np.exp(-_OUTWEIGH / n) if n else 0.0
     together: NDArray[np.float64] = np.where(enough, odds + 1 - trust, odds / (1 + odds * (1 - doubt)))
     return together
 
