@@ -93,7 +93,7 @@ def test_examples_outweigh_keywords_the_more_there_are() -> None:
     models = [after(seen, positives=pages(n, on=True), **given) for n in (3, 10, 50)]
     scores = [float(model.score([text])[0]) for model in models]
     assert scores == sorted(scores)
-    assert scores[-1] > 0.7
+    assert scores[-1] > 0.6
     assert float(after(seen, **given).score([text])[0]) < 0.5
 
 
