@@ -137,7 +137,14 @@ POLICIES: dict[str, Callable[..., Policy]] = {
 }
 
 #: What the first policy is to be above of, in harvest rate and in relevant domains.
-RIVALS = ("tree, no link model", "fixed formula", "best-first", "ACHE-like", "ACHE-like, from the topic", "asynchronous")
+RIVALS = (
+    "tree, no link model",
+    "fixed formula",
+    "best-first",
+    "ACHE-like",
+    "ACHE-like, from the topic",
+    "asynchronous",
+)
 
 
 class Judge:

@@ -28,6 +28,7 @@ from scrapy_focus.core.goal import ItemsGoal as ItemsGoal
 from scrapy_focus.core.keeper import Keeper as Keeper
 from scrapy_focus.core.keeper import Snapshot as Snapshot
 from scrapy_focus.core.log import EventLog as EventLog
+from scrapy_focus.core.mission import LearningTopic as LearningTopic
 from scrapy_focus.core.mission import Mission as Mission
 from scrapy_focus.core.mission import Topic as Topic
 from scrapy_focus.core.policy import Left as Left

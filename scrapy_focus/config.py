@@ -6,6 +6,7 @@ import difflib
 import inspect
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import NoneType
@@ -19,7 +20,7 @@ from scrapy_focus.core.errors import ConfigError, FocusError
 from scrapy_focus.core.files import try_to_write
 from scrapy_focus.core.goal import ItemsGoal
 from scrapy_focus.core.log import EventLog
-from scrapy_focus.core.mission import RENDER_COST, Mission
+from scrapy_focus.core.mission import RENDER_COST, Mission, learning
 from scrapy_focus.core.policy import Policy, import_path
 from scrapy_focus.core.printable import brief, printable, printable_logger, reason_of
 from scrapy_focus.core.stop import CostLimit, Plateau
@@ -125,7 +126,8 @@ class Config:
         if not isinstance(progress, str) or progress not in get_args(Progress):
             raise ConfigError(f"FOCUS_PROGRESS is {brief(progress)}; it takes 'auto', 'panel', 'log' or 'off'")
         seed = _number(settings, "FOCUS_SEED", int, least=0)
-        goal = _goal(_given(settings, "FOCUS_GOAL"), targets, _given(settings, "FOCUS_TOPIC"), _structured(settings))
+        topic = _topic(settings)
+        goal = _goal(_given(settings, "FOCUS_GOAL"), targets, topic, _structured(settings))
         policy = _policy_for(goal, settings, default_policy)
         _check_can(policy, settings)
         return cls(
@@ -157,7 +159,7 @@ class Config:
             ignore_parameters=_flag(settings, "FOCUS_IGNORE_PARAMETERS"),
             progress=progress,
             item_id=item_id_field(settings),
-            keywords=tuple(_list(settings, "FOCUS_KEYWORDS", (), "words and phrases")),
+            keywords=tuple(_list(settings, "FOCUS_KEYWORDS", _words_of(topic), "words and phrases")),
             explain=_flag(settings, "FOCUS_EXPLAIN"),
             obey=obeyed(settings),
             longest_wait=longest_wait(settings),
@@ -168,7 +170,7 @@ class Config:
             stored_classes=_paths(settings, "FOCUS_STORED_CLASSES"),
             request_priority=_request_priority(settings, policy),
             unchanged=_flag(settings, "FOCUS_UNCHANGED"),
-            cluster=_cluster(settings),
+            cluster=_cluster(settings, goal),
             cluster_name=_name(settings, "FOCUS_CLUSTER_NAME"),
             cluster_engine=ENGINE if (engine := _given(settings, "FOCUS_CLUSTER_ENGINE")) is None else engine,
             cluster_lease=_number(settings, "FOCUS_CLUSTER_LEASE", float, least=1) or 30.0,
@@ -597,6 +599,23 @@ def _made(name: str, value: Any) -> Any:
         raise ConfigError(f"{name} is {brief(value)}, which cannot be made: {reason_of(error)}") from error
 
 
+def _topic(settings: BaseSettings) -> Any:
+    """Return what ``FOCUS_TOPIC`` is set to, ``None`` where it is not; on the command line, a dict is JSON."""
+    value = _given(settings, "FOCUS_TOPIC")
+    if not isinstance(value, str) or not value.lstrip().startswith("{"):
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"FOCUS_TOPIC is {brief(value)}, which is no JSON: {reason_of(error)}") from error
+
+
+def _words_of(topic: Any) -> list[str]:
+    """Return the keywords of a topic that is given as a dict."""
+    words = topic.get("keywords", ()) if isinstance(topic, Mapping) else ()
+    return [*words] if isinstance(words, (list, tuple)) else []
+
+
 def _structured(settings: BaseSettings) -> StructuredDataGoal | None:
     """Return the goal that ``FOCUS_STRUCTURED`` names, ``None`` where it is not set, or turned off."""
     name = "FOCUS_STRUCTURED"
@@ -634,7 +653,7 @@ def _goal(value: Any, targets: FilesGoal | None, topic: Any, structured: Structu
 _NOT_SHARED = ("FOCUS_FRONTIER", "FOCUS_KILL_SAFE_FETCH", "FOCUS_MOST_OUT", "FOCUS_REQUEST_PRIORITY")
 
 
-def _cluster(settings: BaseSettings) -> str:
+def _cluster(settings: BaseSettings, goal: Goal) -> str:
     """Return where the cluster is in which the crawl runs, ``""`` for a crawl of this process alone."""
     value = _given(settings, "FOCUS_CLUSTER")
     if value is None:
@@ -648,6 +667,11 @@ def _cluster(settings: BaseSettings) -> str:
         raise ConfigError(
             f"FOCUS_CLUSTER is {brief(value)}, and JOBDIR is not set: the leader of the crawl needs a folder on its "
             "machine, in which the crawl survives kills"
+        )
+    if learning(getattr(goal, "relevance", None)) is not None:
+        raise ConfigError(
+            f"FOCUS_CLUSTER is {brief(value)}, with which a topic that learns from the pages does not work yet: each "
+            "machine would learn for itself; train a model with scrapy focus-train, and set FOCUS_TOPIC to its file"
         )
     if others := [name for name in _NOT_SHARED if _given(settings, name) not in (None, "0", "False", "false")]:
         raise ConfigError(

@@ -159,6 +159,7 @@ def rows_of(found: dict[str, Any], width: int = 100) -> list[tuple[str, str]]:
     rows += [
         ("policy", found["policy"].rpartition(".")[2] + (f"({params})" if params else "")),
         ("goal", found["goal"]),
+        *(("", said) for said in [*found["said"], *([found["alarm"]] if found["alarm"] else [])]),
         ("mission", mission or "anything"),
         ("waiting", f"{_n(links['waiting'], 'link')} in {_n(links['arms'], 'arm')}{since}"),
         *_asleep(links),

@@ -21,7 +21,7 @@ class TopicCommand(FindCommand):
     summary = "Find pages on a topic, on many hosts"
     details = (
         "Find pages on a topic, from some pages to start from: URLs, or files with a URL on each line. What is on the "
-        "topic, examples say, or a model that was trained on them, or at least keywords. The crawl learns which links "
+        "topic, examples say, keywords, or both, or a model that was trained before. The crawl learns which links "
         "lead there, and follows them to other hosts. It obeys robots.txt, and sends each host a request a second. "
         "Stop it with Ctrl-C; the same command resumes there."
     )
@@ -31,7 +31,8 @@ class TopicCommand(FindCommand):
         super().add_options(parser)
         parser.add_argument(
             "--examples", metavar="DIR", default="",
-            help="folder with pages on the topic in DIR/positive and others in DIR/negative, as text or HTML",
+            help="folder with pages on the topic in DIR/positive, and others in DIR/negative if there are some, as "
+            "text or HTML",
         )  # fmt: skip
         parser.add_argument(
             "--model", metavar="FILE", default="", help="a model that scrapy focus-train wrote, instead of examples"
@@ -41,9 +42,14 @@ class TopicCommand(FindCommand):
             help="words and phrases of the topic, separated by commas, or a file with one on each line",
         )  # fmt: skip
         parser.add_argument(
+            "--frequency", metavar="SHARE", default="",
+            help="share of all pages that are on the topic, where it is known, such as 0.03 (default: estimated)",
+        )  # fmt: skip
+        parser.add_argument(
             "--per-domain", metavar="N", default="",
             help="pages of one domain at most: 10, or 5-2 for a limit that falls from 5 to 2",
         )  # fmt: skip
+        parser.add_argument("--per-host", metavar="N", default="", help="pages of one host at most, in its place")
 
     def plan(self, args: list[str], opts: argparse.Namespace) -> Plan:
         from scrapy_focus.spiders.topic import TopicSpider
@@ -53,20 +59,25 @@ class TopicCommand(FindCommand):
         out = None if opts.out == PIPE else Path(opts.out)
         arguments = {
             "seeds": seeds_in(args), "examples": opts.examples, "model": opts.model,
-            "keywords": opts.keywords, "per_domain": opts.per_domain, "budget": str(opts.budget or ""),
+            "keywords": opts.keywords, "frequency": opts.frequency,
+            "per_domain": opts.per_domain, "per_host": opts.per_host, "budget": str(opts.budget or ""),
             "out": PIPE if out is None else "", "folder": "" if out is None else str(out),
         }  # fmt: skip
         spider = TopicSpider(**arguments)
         resumes = out is not None and has_job(out)
         if spider.out is not None and has_lines(spider.out) and not resumes:
             raise UsageError(f"{opts.out} has the results of another crawl; name another folder with --out")
-        known = [name for name in ("examples", "model") if arguments[name]]
-        words = f"pages on the topic of {', '.join(f'{name} {arguments[name]}' for name in known)}"
+        if not resumes:
+            spider.read_examples()  # which says what is wrong with them
+        known = [f"{name} {arguments[name]}" for name in ("examples", "model") if arguments[name]]
+        known += [f"the words {', '.join(spider.keywords)}"] if spider.keywords and known else []
         return Plan(
             spider=TopicSpider,
             arguments=arguments,
             urls=spider.seeds,
-            looks_for=words if known else f"pages with the words {', '.join(spider.keywords)}",
+            looks_for=f"pages on the topic of {' and '.join(known)}"
+            if known
+            else f"pages with the words {', '.join(spider.keywords)}",
             stays_on="any host",
             out=out,
             state="the last crawl resumes" if resumes else "",

@@ -145,16 +145,17 @@ class Runner:
                 name=task.site, path=task.path, roots=list(site.meta["roots"]), completeness=site.completeness(),
                 exhaustive=truth.exhaustive, importance=None if importance is None else importance.facts,
             )  # fmt: skip
+            goal = copy.deepcopy(conditions.goal)
             harvest = simulate(
                 task.policy.make(),
-                copy.deepcopy(conditions.goal),
+                goal,
                 site,
                 budget=conditions.budget,
                 concurrency=conditions.concurrency,
                 latency=read_latency(conditions.latency, site),
                 seed=task.seed,
                 ignored=conditions.ignored,
-                mission=Mission.of(conditions.goal, words=conditions.words),
+                mission=Mission.of(goal, words=conditions.words),
                 truth=truth,
             )
             metrics, curve, stopped = summary(harvest), curve_of(harvest), harvest.stopped

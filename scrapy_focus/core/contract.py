@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from scrapy_focus.core.errors import ConfigError, FocusError, GoalError, PolicyError
+from scrapy_focus.core.errors import ConfigError, FocusError, GoalError, PolicyError, ResumeError
 from scrapy_focus.core.frontier import Drawn, Ranked, Ranks
 from scrapy_focus.core.frontier import Frontier as FrontierProtocol
 from scrapy_focus.core.policy import Left, Policy, PolicyTable
@@ -53,6 +53,42 @@ def worth(goal: Goal, outcome: Outcome) -> float | None:
     raise GoalError(
         f"the goal {goal!r} answered {brief(reward)}; return a finite number, or None if the reward comes later"
     )
+
+
+def state_of_goal(goal: Goal) -> Any:
+    """Return what a goal learned, ``None`` for one that does not learn."""
+    state, restore = getattr(goal, "state", None), getattr(goal, "restore", None)
+    return state() if callable(state) and callable(restore) else None
+
+
+def restore_goal(goal: Goal, state: Any) -> None:
+    """Let a goal be as it was when it returned this state; nothing for ``None``.
+
+    Raises
+    ------
+    ResumeError
+        If it cannot.
+    """
+    if state is None:
+        return
+    try:
+        goal.restore(state)  # type: ignore[attr-defined]
+    except Exception as error:
+        raise ResumeError(
+            f"what the goal {goal!r} learned cannot be read: {error!r}; let scrapy focus-check --fix --anew keep the "
+            "links and begin to learn anew"
+        ) from error
+
+
+def said_by(goal: Goal) -> list[str]:
+    """Return what a goal tells of how it sees the crawl, a sentence each; long ones are cut."""
+    said = getattr(goal, "said", None)
+    return [printable(str(each), _LONGEST_CELL) for each in said()[:_TABLES]] if callable(said) else []
+
+
+def alarm_of(goal: Goal) -> str:
+    """Return what goes wrong as a goal sees it, ``""`` for nothing."""
+    return printable(str(getattr(goal, "alarm", "") or ""), _LONGEST_CELL)
 
 
 def cost_of(policy: Policy) -> float | None:

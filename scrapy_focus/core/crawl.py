@@ -24,6 +24,7 @@ from scrapy_focus.core.budget import Budget
 from scrapy_focus.core.busy import NOTHING, Busy, parts_of
 from scrapy_focus.core.clock import Clock
 from scrapy_focus.core.contract import (
+    alarm_of,
     best_of,
     check_awake,
     check_order,
@@ -37,8 +38,11 @@ from scrapy_focus.core.contract import (
     placed,
     placed_again,
     placed_to_render,
+    restore_goal,
+    said_by,
     selected,
     sleeping_of,
+    state_of_goal,
     states_of,
     tables_of,
     worth,
@@ -131,6 +135,8 @@ class Status:
     left: Left | None = None  # where asked for: targets still to be found
     cost: float | None = None  # where asked for: requests that the next target is expected to cost
     ends_in: int | None = None  # requests after which a cost limit may end it at the earliest; None: there is none
+    said: Sequence[str] = ()  # where asked for: what the goal tells of the crawl, a sentence each
+    alarm: str = ""  # where asked for: what goes wrong, as the goal sees it
     whole: Status | None = None  # of the crawl of all machines, where this is what one of them does
 
 
@@ -498,6 +504,8 @@ class Crawl:
             left=None if left is FAILED else left,
             cost=None if cost is FAILED else cost,
             ends_in=self.stop.left(self.budget.requests_used) if isinstance(self.stop, CostLimit) else None,
+            said=self._said() if best else (),
+            alarm=self._alarm() if best else "",
         )
 
     def watched(self, most: int) -> list[WatchedPage]:
@@ -889,11 +897,27 @@ class Crawl:
             raise PolicyError(f"pick {outcome.pick.id} ({outcome.pick.url}) is not in flight: it was reported already")
         outcome = outcome._replace(at=self._now())
         reward = self._ask("goal", worth, self.goal, outcome)
+        self._heed()
         if reward is None:
             reward = self._late.early(outcome.pick.id)
         if reward is None and self._late.keep(outcome, links, known):
             return
         yield from self._conclude(outcome, links, known, 0.0 if reward is FAILED or reward is None else reward)
+
+    def _heed(self) -> None:
+        """Count an outcome after which the goal says that something goes wrong, and log the first."""
+        if alarm := self._alarm():
+            self.counts["topic/drift"] += 1
+            if self.counts["topic/drift"] == 1:
+                logger.warning("%s", alarm)
+
+    def _alarm(self) -> str:
+        alarm = self._ask("goal", alarm_of, self.goal)
+        return "" if alarm is FAILED else alarm
+
+    def _said(self) -> list[str]:
+        said = self._ask("goal", said_by, self.goal)
+        return [] if said is FAILED else said
 
     def _conclude(self, outcome: Outcome, links: Sequence[Link], known: Sequence[int], reward: float) -> Iterator[None]:
         if reward and outcome.content in self._contents:
@@ -957,6 +981,7 @@ class Crawl:
     def _restore(self, state: Snapshot) -> None:
         """Be as a crawl was at a checkpoint; what came since is applied."""
         self.policy = state.policy
+        restore_goal(self.goal, state.goal)
         self._last = state.at
         self.budget.restore(state.used)
         if self.stop is not None and state.stop is not None and state.stop.get("rule") == self.stop.reason:
@@ -999,6 +1024,9 @@ class Crawl:
             closed=sorted(self._closed),
             chances={pick.id: pick.chance for pick in self.picks.values() if pick.chance is not None},
             log=None if self.log is None else self.log.mark(),
+            goal=state_of_goal(self.goal),
+            said=self._said(),
+            alarm=self._alarm(),
         )
 
     def _begin_to_tell(self, job: Keeper, *, is_new: bool) -> None:

@@ -12,7 +12,12 @@ if TYPE_CHECKING:
 
 
 class Goal(Protocol):
-    """Turns an outcome into a number: 0 for nothing, 1 for one target."""
+    """Turns an outcome into a number: 0 for nothing, 1 for one target.
+
+    One that learns while it crawls has methods ``state`` and ``restore``, by which a ``JOBDIR`` keeps that: plain
+    values, arrays of NumPy, and containers of them. With ``said`` it tells in sentences how it sees the crawl, and with
+    ``alarm``, as a sentence, that something goes wrong (:class:`~scrapy_focus.goals.topic.TopicGoal` has all four).
+    """
 
     def __call__(self, outcome: Outcome) -> float | None:
         """Return the reward, or ``None`` if it comes later."""

@@ -40,6 +40,9 @@ class Snapshot:
     granted: Mapping[str, int] = field(default_factory=dict)  # by the same: requests beyond one for each pick
     contents: Sequence[int] = ()  # that counted, where each counts once
     chances: Mapping[int, float] = field(default_factory=dict)  # by pick in flight, where it is known
+    goal: Any = None  # what the goal learned; None: it learns nothing
+    said: Sequence[str] = ()  # what the goal tells of the crawl, in sentences; for those who look at it
+    alarm: str = ""  # what goes wrong, as the goal sees it; likewise
     log: tuple[str, int] | None = None  # how far the decision log is written
 
 

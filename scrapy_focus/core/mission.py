@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, get_args
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, get_args, runtime_checkable
 
 from scrapy_focus.core.errors import ConfigError
 
@@ -36,6 +36,55 @@ class Topic(Protocol):
 
     def score(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """How likely each text is on the topic, from 0 to 1, shape (n,)."""
+
+
+@runtime_checkable
+class LearningTopic(Topic, Protocol):
+    """A model of a topic that learns from the pages of the crawl, without being told what they are on.
+
+    A :class:`~scrapy_focus.goals.topic.TopicGoal` shows it each page that it judges, and a ``JOBDIR`` keeps its state.
+    Its digest is that of what it was given, and stays what it is.
+    """
+
+    @property
+    def refits(self) -> int:
+        """Counts up whenever texts may score otherwise than before; what was scored lately is forgotten then."""
+
+    @property
+    def frequency(self) -> float | None:
+        """The share of the pages that are met which are on the topic, as estimated, from 0 to 1; ``None``: not yet."""
+
+    @property
+    def alarm(self) -> str:
+        """Why the crawl may go astray by this model, as a sentence; ``""``: nothing speaks for that."""
+
+    def see(self, text: str, host: str = "") -> None:
+        """Learn from the text of a page, before it is scored."""
+
+    def state(self) -> Any:
+        """Return what it learned: plain values, arrays of NumPy, and containers of them."""
+
+    def restore(self, state: Any) -> None:
+        """Be as one with the same digest was that returned this state."""
+
+
+def learning(topic: Topic | None) -> LearningTopic | None:
+    """Return a topic if it is one that learns, ``None`` for any other.
+
+    Raises
+    ------
+    ConfigError
+        If it has a method ``see``, and lacks something else that one has which learns.
+    """
+    if not callable(getattr(topic, "see", None)):
+        return None
+    if not isinstance(topic, LearningTopic):
+        missing = [name for name in ("refits", "frequency", "alarm", "state", "restore") if not hasattr(topic, name)]
+        raise ConfigError(
+            f"{type(topic).__qualname__} learns from pages by its method see, and lacks {', '.join(missing)}: see "
+            "scrapy_focus.core.mission.LearningTopic"
+        )
+    return topic
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -70,7 +70,8 @@ class Policy(ABC):
     """Base of every policy; it can be constructed and tested without a crawl.
 
     Parameters of a policy are keyword arguments, stored under their own names. Randomness comes from ``self.rng``
-    alone, and the time from ``self.now``: a policy never looks at a clock. It is pickled without its frontier; one that
+    alone, and the time from ``self.now``: a policy never looks at a clock. It is pickled without its frontier, and
+    a ``JOBDIR`` holds no copy of ``mission.topic`` either, wherever a policy has that: it is given it again. One that
     holds what cannot be pickled extends ``__getstate__``.
     """
 

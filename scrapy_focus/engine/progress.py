@@ -245,6 +245,7 @@ def _details(host: Host, own: Status, finds: Finds | None = None) -> list[str]:
     hosts, seconds = host.put_off_hosts
     if hosts:
         lines.append(f"{hosts:,} hosts put off, the next is asked again in {seconds:,.0f} s")
+    lines += [*status.said, *([status.alarm] if status.alarm else [])]
     return [*lines, *_outlook(host, own), *_price(status), *_errors(own)]
 
 

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
 _SHOWN = 100  # files in the page itself, which a browser shows without a script
 _LONGEST = 200  # characters of a name, text or address that are shown
+_LONGEST_SAID = 1000  # characters of a sentence of the goal
 _UNREAD = 5  # start URLs that could not be read, which are named
 _HEADS = {  # of the list
     "files": {"name": "Name", "kind": "Type", "size": "Size", "state": "State", "place": "Section"},
@@ -85,6 +86,7 @@ def page(report: Report) -> bytes:
         made=datetime.now(UTC),
         summary=_summary(report),
         results=_results(report),
+        alarm=printable(str(report.notes.state.get("alarm") or ""), _LONGEST_SAID),
         shown=[_shown(report, *each) for each in zip(report.files[:_SHOWN], places, more, strict=False)],
         has_states=_is_again(report.states),
         data=_data(report, places, more),
@@ -168,7 +170,7 @@ def _results(report: Report) -> list[str]:
             f"{counted(found, report.noun)}{_FOUND.get(report.about, '')}{rate}."
         )
         said += _all_sent(notes, requests)
-    said += [*_rendered(notes), *_best(report)]
+    said += [*_rendered(notes), *_best(report), *_told(notes)]
     said.append(ending(notes))
     for url, why in report.unread[:_UNREAD]:
         if printable(url, 300) not in said[-1]:
@@ -205,6 +207,13 @@ def _rendered(notes: Notes) -> list[str]:
     if read:
         said.append(f"Links of {counted(read, 'page')} were read from APIs instead, with {counted(calls, 'request')}.")
     return said
+
+
+def _told(notes: Notes) -> list[str]:
+    """Return what the goal told of the crawl, a sentence each."""
+    told = notes.state.get("said")
+    said = [printable(each, _LONGEST_SAID) for each in told if isinstance(each, str)] if isinstance(told, list) else []
+    return [f"{each[:1].upper()}{each[1:].rstrip('.')}." for each in said]
 
 
 def _best(report: Report) -> list[str]:

@@ -2,27 +2,37 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from scrapy_focus.core.errors import ConfigError
-from scrapy_focus.web.html import html_text
+from scrapy_focus.core.mission import learning
+from scrapy_focus.learn.repeated import Repeated
+from scrapy_focus.web.html import html_blocks
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from os import PathLike
 
     from scrapy_focus.core.mission import Topic
     from scrapy_focus.core.types import Outcome
 
 
+_BLOCKS = 50_000  # of all hosts that are remembered: 5 MB, and half of that in each checkpoint
+
+
 class TopicGoal:
     """An outcome is worth 1 if it is a page on the topic, as a model that was trained on examples sees it.
 
-    What a model reads is the title and the visible text. Failures, and what is no HTML, are worth nothing.
+    What a model reads is the title and the visible text, without blocks that repeat on the host, such as menus
+    (:class:`~scrapy_focus.learn.repeated.Repeated`). Failures, and what is no HTML, are worth nothing. A model that
+    learns from the crawl (:class:`~scrapy_focus.core.mission.LearningTopic`) sees each page before it judges it; what
+    it learned is kept in the ``JOBDIR``, and a kill loses one checkpoint of that at most.
 
     Parameters
     ----------
     relevance
-        The model, or the file that ``scrapy focus-train`` wrote.
+        The model, or the file that ``scrapy focus-train`` wrote; or, as a dict, what there is to go by: see
+        :func:`~scrapy_focus.learn.models.relevance_of`.
     threshold
         Pages of at least this probability are on the topic.
     """
@@ -31,23 +41,71 @@ class TopicGoal:
     #: What is counted.
     noun = "pages"
 
-    def __init__(self, relevance: Topic | str | PathLike[str], *, threshold: float = 0.5) -> None:
+    def __init__(self, relevance: Topic | str | PathLike[str] | Mapping[str, Any], *, threshold: float = 0.5) -> None:
         from scrapy_focus.learn.models import relevance_of
 
         if not 0 < threshold <= 1:
             raise ConfigError(f"threshold is {threshold!r}; it takes a probability above 0, up to 1")
         self.relevance = relevance_of(relevance)
         self.threshold = threshold
+        self._repeated = Repeated(blocks=_BLOCKS)
+        learning(self.relevance)  # which says what it lacks
 
     def __call__(self, outcome: Outcome) -> float:
-        return float(self.probability(outcome) >= self.threshold)
+        blocks = _blocks_of(outcome)
+        if blocks is None:
+            return 0.0
+        self._repeated.add(outcome.pick.host, blocks)
+        text = self.text(outcome.pick.host, blocks)
+        if (learner := learning(self.relevance)) is not None:
+            learner.see(text, outcome.pick.host)
+        return float(self._judge(text) >= self.threshold)
 
     def probability(self, outcome: Outcome) -> float:
         """Return how likely the page of an outcome is on the topic, from 0 to 1; 0 where there is no page."""
-        fetched = outcome.status is not None and 200 <= outcome.status < 300 and outcome.is_html
-        if not fetched or outcome.page is None:
-            return 0.0
-        return float(self.relevance.score([html_text(outcome.page.text)])[0])
+        blocks = _blocks_of(outcome)
+        return 0.0 if blocks is None else self._judge(self.text(outcome.pick.host, blocks))
+
+    def text(self, host: str, blocks: Sequence[str]) -> str:
+        """Return what is judged of a page, whose blocks are given: those that do not repeat on its host so far.
+
+        ``host`` is that of the link (``Link.host``).
+        """
+        return self._repeated.left(host, blocks)
+
+    @property
+    def alarm(self) -> str:
+        """Why the crawl may go astray, as a model says that learns; ``""``: nothing speaks for that."""
+        learner = learning(self.relevance)
+        return "" if learner is None else learner.alarm
+
+    def said(self) -> list[str]:
+        """Return how frequent the topic is among the pages that are met, as a model says that learned from them."""
+        learner = learning(self.relevance)
+        if learner is None or learner.frequency is None or not learner.refits:
+            return []
+        share = 100 * learner.frequency
+        return [f"about {share:.{int(share < 10)}f} % of the pages that it met are on the topic, as it estimates"]
+
+    def state(self) -> Any:
+        """Return what repeats on hosts, and what the model learned from the crawl."""
+        learner = learning(self.relevance)
+        return {"topic": None if learner is None else learner.state(), "repeated": self._repeated.state()}
+
+    def restore(self, state: Any) -> None:
+        """Let the model be as it was when it had learned this, and know what repeated then."""
+        self._repeated.restore(state["repeated"])
+        if (learner := learning(self.relevance)) is not None:
+            learner.restore(state["topic"])
+
+    def _judge(self, text: str) -> float:
+        return float(self.relevance.score([text])[0])
 
     def __repr__(self) -> str:
         return f"pages on the topic of model {self.relevance.digest[:12]}, from {self.threshold:g}"
+
+
+def _blocks_of(outcome: Outcome) -> list[str] | None:
+    """Return the text of the page of an outcome, block by block, ``None`` where there is no page."""
+    fetched = outcome.status is not None and 200 <= outcome.status < 300 and outcome.is_html
+    return html_blocks(outcome.page.text) if fetched and outcome.page is not None else None

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from scrapy_focus.core.events import Event
     from scrapy_focus.core.frontier import Frontier
     from scrapy_focus.core.keeper import Kept, Snapshot
+    from scrapy_focus.core.mission import Topic
     from scrapy_focus.frontiers.sqlite.frontier import Stored
     from scrapy_focus.jobs.journal import Record
 
@@ -101,6 +102,7 @@ class Job:
         self._closed = False
         self._journal: Journal | None = None
         self._description: dict[str, Any] | None = None
+        self._topic: Topic | None = None  # of the mission
         self._state: dict[str, Any] | None = None
         self._frontier: Stored | None = None
         if (folder / "crawl.json").exists():
@@ -147,7 +149,7 @@ class Job:
             If the files cannot be read.
         """
         now = describe(crawl.policy, crawl.goal, crawl.mission, self.name)
-        self._description = now
+        self._description, self._topic = now, crawl.mission.topic
         if not self.is_new:
             if wrong := damaged(self.notes):
                 raise StorageError(f"the {' and '.join(wrong)} in {self.folder} is damaged; see scrapy focus-check")
@@ -252,7 +254,7 @@ class Job:
         StorageError
             If writing fails, or the last checkpoint did.
         """
-        notes = notes_of(state, self._description, self.classes)
+        notes = notes_of(state, self._description, self.classes, self._topic)
         number = max([self._number, *self.journals()]) + 1
         journal = Journal(self.folder / f"journal.{number}")
         made = {} if self._number else {"made": b"%d" % time.time()}

@@ -91,8 +91,9 @@ class Classes:
         """Return these, and those of more packages and paths."""
         return Classes({*self._packages, *packages}, {*self._paths, *paths})
 
-    def dumps(self, value: object) -> bytes:
-        """Return the pickle of a value.
+    def dumps(self, value: object, given: object = None) -> bytes:
+        """Return the pickle of a value. Of ``given``, wherever it is in the value, there is but a note that it is
+        there: no copy is stored of what whoever reads the pickle has.
 
         Raises
         ------
@@ -102,11 +103,12 @@ class Classes:
             Whatever a value that cannot be pickled raises.
         """
         parts = _Parts()
-        _Pickler(parts, self).dump(value)
+        _Pickler(parts, self, given).dump(value)
         return b"".join(parts)
 
-    def loads(self, data: bytes) -> Any:
-        """Return the value of a pickle; nothing else of it is imported or called than what it may name.
+    def loads(self, data: bytes, given: object = None) -> Any:
+        """Return the value of a pickle, with ``given`` where :meth:`dumps` found that; nothing else of it is imported
+        or called than what it may name.
 
         Raises
         ------
@@ -115,7 +117,7 @@ class Classes:
         Exception
             Whatever a pickle that makes no sense raises.
         """
-        return _Unpickler(data, self).load()
+        return _Unpickler(data, self, given).load()
 
     def find(self, module: str, name: str) -> Any:
         """Return a class or function that may be named.
@@ -183,11 +185,14 @@ class _Parts(list[bytes]):
 
 
 class _Pickler(pickle.Pickler):
-    def __init__(self, file: _Parts, classes: Classes) -> None:
+    def __init__(self, file: _Parts, classes: Classes, given: object) -> None:
         super().__init__(file, protocol=5)
         self._classes = classes
+        self._given = given
 
     def reducer_override(self, obj: Any) -> Any:
+        if obj is self._given and obj is not None:
+            return _given, ()
         reduce = _REDUCERS.get(type(obj))
         if reduce is not None:
             return reduce(obj)
@@ -199,19 +204,36 @@ class _Pickler(pickle.Pickler):
             return _dtype, (obj.str,)
         if isinstance(obj, Enum):  # some versions of Python would name getattr, which leads anywhere
             return type(obj), (obj.value,)
-        if isinstance(obj, (type, FunctionType, BuiltinFunctionType)) and "<" not in obj.__qualname__:
+        if (
+            isinstance(obj, (type, FunctionType, BuiltinFunctionType))
+            and "<" not in obj.__qualname__
+            and obj is not _given
+        ):
             self._classes.find(str(obj.__module__), obj.__qualname__)
         return NotImplemented
 
 
 class _Unpickler(pickle.Unpickler):
-    def __init__(self, data: bytes, classes: Classes) -> None:
+    def __init__(self, data: bytes, classes: Classes, given: object) -> None:
         super().__init__(io.BytesIO(data))
         self._classes = classes
+        self._given = given
 
     def find_class(self, module: str, name: str) -> Any:
         """Return what the pickle names, if it may."""
+        if (module, name) == (__name__, _given.__name__):
+            return self._get_given
         return self._classes.find(module, name)
+
+    def _get_given(self) -> object:
+        if self._given is None:
+            raise pickle.UnpicklingError("it holds what whoever reads it was to have, and has not")
+        return self._given
+
+
+def _given() -> object:
+    """Stands in pickles for what whoever reads them has."""
+    raise pickle.UnpicklingError("it is to be read by Classes.loads")
 
 
 # NumPy's objects as plain values

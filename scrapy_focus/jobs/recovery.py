@@ -16,7 +16,7 @@ from scrapy_focus.core.events import Added, Picked
 from scrapy_focus.core.printable import printable_logger
 from scrapy_focus.core.types import State
 from scrapy_focus.jobs.records import event_of
-from scrapy_focus.jobs.snapshots import POLICY, STATE, policy_of, snapshot_of
+from scrapy_focus.jobs.snapshots import POLICY, STATE, learned_by_goal, policy_of, snapshot_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -76,7 +76,9 @@ def recover(
     if is_new:
         _begin_anew(crawl, stored, notes, state, led)
     else:
-        crawl.apply(snapshot_of(state, policy_of(notes, state, crawl.policy, stored.path.parent, classes)))
+        folder = stored.path.parent
+        policy = policy_of(notes, state, crawl.policy, folder, classes, crawl.mission.topic)
+        crawl.apply(snapshot_of(state, policy, learned_by_goal(notes, folder, classes)))
         crawl.policy.attach(crawl.frontier)
     choices = 0
     for record in records:

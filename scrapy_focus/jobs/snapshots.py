@@ -1,7 +1,11 @@
-"""A snapshot of a crawl as the notes of a checkpoint: the pickled policy, and everything else as JSON.
+"""A snapshot of a crawl as the notes of a checkpoint: the pickled policy, what the goal learned, and everything else as
+JSON.
 
-Who resumes a crawl needs both. Who only looks at it reads the JSON, which has the best arms and tables of the policy,
-too, and so runs nothing of what somebody may have put in the place of the policy.
+Who resumes a crawl needs all of them. Who only looks at it reads the JSON, which has the best arms and tables of the
+policy, too, and so runs nothing of what somebody may have put in the place of the policy.
+
+The topic of the mission is not stored with the policy, which is given it by whoever resumes the crawl: what a topic
+learned belongs to the goal, and a copy would learn no more.
 """
 
 from __future__ import annotations
@@ -24,25 +28,30 @@ from scrapy_focus.jobs.pickles import Classes, RefusedName
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from scrapy_focus.core.mission import Topic
     from scrapy_focus.core.policy import PolicyTable
 
-POLICY, STATE = "policy", "crawl"  # names of the notes
+POLICY, GOAL, STATE = "policy", "goal", "crawl"  # names of the notes
+_APART = frozenset({"policy", "goal"})  # fields of a snapshot that have a note of their own
 _LIBRARIES = ("numpy", "scikit-learn", "scipy")
 _BEST = 10  # arms
 _ROWS = 20  # of a table
 _LONGEST = 1000  # characters of the name of an arm
 
 
-def notes_of(snapshot: Snapshot, description: Mapping[str, Any] | None, classes: Classes) -> dict[str, bytes]:
-    """Return the notes of a snapshot, with what has to be equal for a resume; ``classes`` as in :func:`classes_of`.
+def notes_of(
+    snapshot: Snapshot, description: Mapping[str, Any] | None, classes: Classes, topic: Topic | None = None
+) -> dict[str, bytes]:
+    """Return the notes of a snapshot, with what has to be equal for a resume; ``classes`` as in :func:`classes_of`,
+    ``topic`` of the mission.
 
     Raises
     ------
     PolicyError
-        If the policy cannot be pickled, or a pickle of it could not be read again.
+        If the policy or what the goal learned cannot be pickled, or a pickle of it could not be read again.
     """
     try:
-        policy = classes_of(type(snapshot.policy), classes).dumps(snapshot.policy)
+        policy = classes_of(type(snapshot.policy), classes).dumps(snapshot.policy, topic)
     except RefusedName as error:
         name = type(snapshot.policy).__qualname__
         raise PolicyError(f"the policy {name} cannot be stored, which a JOBDIR needs: {error}") from error
@@ -52,11 +61,18 @@ def notes_of(snapshot: Snapshot, description: Mapping[str, Any] | None, classes:
             f"the policy {name} cannot be stored, which a JOBDIR needs: {error}; leave out what cannot be pickled in "
             f"{name}.__getstate__, and make it again in attach()"
         ) from error
-    state = {field.name: getattr(snapshot, field.name) for field in fields(snapshot) if field.name != "policy"}
+    try:
+        goal = {} if snapshot.goal is None else {GOAL: classes.dumps(snapshot.goal)}
+    except Exception as error:
+        raise PolicyError(
+            f"what the goal learned cannot be stored, which a JOBDIR needs: {error}; return plain values and arrays of "
+            "numbers from its state()"
+        ) from error
+    state = {field.name: getattr(snapshot, field.name) for field in fields(snapshot) if field.name not in _APART}
     state |= {"description": description, "versions": versions()}
     state |= {"best_arms": _best_arms(snapshot.policy), "tables": _tables(snapshot.policy)}
     try:
-        return {POLICY: policy, STATE: json.dumps(state, default=_plain).encode()}
+        return {POLICY: policy, **goal, STATE: json.dumps(state, default=_plain).encode()}
     except (TypeError, ValueError) as error:
         raise PolicyError(
             f"the state of the crawl cannot be stored, which a JOBDIR needs: {error}; what a stop rule of yours "
@@ -74,7 +90,7 @@ def state_of(notes: Mapping[str, bytes], where: object) -> dict[str, Any]:
     """
     try:
         state = json.loads(notes[STATE])
-        missing = {field.name for field in fields(Snapshot)} - {"policy"} - state.keys()
+        missing = {field.name for field in fields(Snapshot)} - _APART - state.keys()
         if missing or "description" not in state:
             raise ValueError(f"it lacks {', '.join(sorted(missing)) or 'its description'}")
     except (KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
@@ -84,20 +100,22 @@ def state_of(notes: Mapping[str, bytes], where: object) -> dict[str, Any]:
     return dict(state)
 
 
-def snapshot_of(state: Mapping[str, Any], policy: Policy) -> Snapshot:
-    """Return the snapshot of a state, with a policy."""
-    values = {field.name: state[field.name] for field in fields(Snapshot) if field.name != "policy"}
+def snapshot_of(state: Mapping[str, Any], policy: Policy, goal: Any = None) -> Snapshot:
+    """Return the snapshot of a state, with a policy and what the goal learned."""
+    values = {field.name: state[field.name] for field in fields(Snapshot) if field.name not in _APART}
     values["found_at"] = [(requests, rewards) for requests, rewards in values["found_at"]]
     values["owners"] = {int(pick_id): owner for pick_id, owner in values["owners"].items()}
     values["chances"] = {int(pick_id): chance for pick_id, chance in values["chances"].items()}
     values["log"] = None if values["log"] is None else tuple(values["log"])
-    return Snapshot(policy=policy, **values)
+    return Snapshot(policy=policy, goal=goal, **values)
 
 
 def policy_of(
-    notes: Mapping[str, bytes], state: Mapping[str, Any], like: Policy, where: object, classes: Classes
-) -> Policy:
-    """Return the policy of a checkpoint, as it had learned by then; ``classes`` as in :func:`classes_of`.
+    notes: Mapping[str, bytes], state: Mapping[str, Any], like: Policy, where: object, classes: Classes,
+    topic: Topic | None = None,
+) -> Policy:  # fmt: skip
+    """Return the policy of a checkpoint, as it had learned by then; ``classes`` as in :func:`classes_of`, ``topic`` of
+    the mission.
 
     Raises
     ------
@@ -105,7 +123,7 @@ def policy_of(
         If it cannot be read, or is of another class than ``like``.
     """
     try:
-        policy: Policy = classes_of(type(like), classes).loads(notes[POLICY])
+        policy: Policy = classes_of(type(like), classes).loads(notes[POLICY], topic)
         if type(policy) is not type(like):
             raise TypeError(f"it is a {type(policy).__qualname__}, not a {type(like).__qualname__}")
     except RefusedName as error:
@@ -118,6 +136,25 @@ def policy_of(
             "anew"
         ) from error
     return policy
+
+
+def learned_by_goal(notes: Mapping[str, bytes], where: object, classes: Classes) -> Any:
+    """Return what the goal had learned at a checkpoint, ``None`` for nothing.
+
+    Raises
+    ------
+    ResumeError
+        If it cannot be read.
+    """
+    if GOAL not in notes:
+        return None
+    try:
+        return classes.loads(notes[GOAL])
+    except Exception as error:
+        raise ResumeError(
+            f"what the goal in {where} learned cannot be read: {error!r}; let scrapy focus-check --fix --anew keep the "
+            "links and begin to learn anew"
+        ) from error
 
 
 def classes_of(policy: type[Policy], classes: Classes) -> Classes:

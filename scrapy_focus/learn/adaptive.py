@@ -39,7 +39,9 @@ _ENOUGH_PAGES = 100  # that were seen before it is said that examples are not re
 _HIT = 0.3  # of the keywords: one of them, often enough
 _HITS = 0.8  # share of the pages on a topic that have so much, where no examples tell
 #: What changes while pages are seen.
-_STATE = ("frequency", "alarm", "_background", "_next", "_learned", "_hit_weight", "_words", "_drift", "_halves")
+_STATE = (
+    "frequency", "alarm", "refits", "_background", "_next", "_learned", "_hit_weight", "_words", "_drift", "_halves",
+)  # fmt: skip
 
 
 def _together(odds: NDArray[np.float64], enough: NDArray[np.bool_], n: int) -> NDArray[np.float64]:
@@ -91,6 +93,8 @@ class AdaptiveRelevance:
     ----------
     frequency
         The share of the topic among pages, as estimated or given; one half before the first estimate.
+    refits
+        How often it learned from pages; after each time, texts may score otherwise.
     alarm
         A sentence when pages called relevant have too little of the topic to be believed, or fewer than ten examples
         have too little in common to go by, else ``""``. The first that there is stays.
@@ -133,6 +137,7 @@ class AdaptiveRelevance:
         self._background = Background(_KEPT, np.random.default_rng(seed))
         self._next = _FIRST
         self._learned = False
+        self.refits = 0
         self._hit_weight = 0.0
         self._words = self._of_examples(positives, negatives)
         self._halves: Halves | None = None
@@ -241,8 +246,9 @@ class AdaptiveRelevance:
         bags = [*self._bags, *pages]
         labels = np.concatenate([self._labels, np.full(len(pages), UNKNOWN, np.int8)])
         hits = np.array([bag.hits for bag in bags])
-        if int((labels == ON).sum() + (hits[labels == UNKNOWN] >= ENOUGH).sum()) < _ANCHORS:
-            return
+        hit = hits[labels == UNKNOWN] >= ENOUGH
+        if int((labels == ON).sum() + hit.sum()) < _ANCHORS or hit.all():
+            return  # nothing to learn from, or nothing to tell apart
         words = Words(bags)
         found = learn(words.matrix(bags), hits, labels, frequency=self._known_frequency, hit_weight=_HIT_WEIGHT)
         slope, shift, _ = found.mixture
@@ -252,5 +258,6 @@ class AdaptiveRelevance:
         self._learned = True
         if not self.alarm and self._of_few and self._background.seen >= _ENOUGH_PAGES:
             self.alarm = missed(found.recognised, int((labels == ON).sum()))
+        self.refits += 1
         if self._keywords is None and self._n_positives >= _ANCHORS:
             self._halves = Halves(self._bags, self._labels, pages, np.argsort(found.unknown, kind="stable"))

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
+import json
+import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.core.files import write_atomically
 from scrapy_focus.learn.repeated import Repeated
 from scrapy_focus.web.html import html_blocks
 
@@ -56,6 +60,58 @@ def read_examples(positive: str | PathLike[str], negative: str | PathLike[str]) 
             found.files.append(file)
         if not any(pages.values()):
             raise ConfigError(f"none of the {len(pages)} files in {folder} has text; put example pages there")
+    return found
+
+
+class Given(NamedTuple):
+    """Texts that are on the topic, and texts that are not; either may be missing."""
+
+    positives: list[str]
+    negatives: list[str]
+
+    def write(self, path: Path) -> None:
+        """Store them, so that they need not be read again where they came from; ``OSError`` if that fails."""
+        write_atomically(path, gzip.compress(json.dumps(self._asdict()).encode(), mtime=0))
+
+    @classmethod
+    def stored(cls, path: Path) -> Given:
+        """Return what was written to a file.
+
+        Raises
+        ------
+        ConfigError
+            If it cannot be read.
+        """
+        try:
+            fields = json.loads(gzip.decompress(path.read_bytes()))
+            return cls(*([str(text) for text in fields[name]] for name in cls._fields))
+        except (OSError, EOFError, ValueError, zlib.error, KeyError, TypeError) as error:
+            raise ConfigError(f"the examples in {path} cannot be read: {error}; begin anew") from error
+
+
+def read_given(positive: str | PathLike[str] = "", negative: str | PathLike[str] = "") -> Given:
+    """Return the examples in one folder or two, each in the order of names; ``""`` for none.
+
+    Raises
+    ------
+    ConfigError
+        If a folder is none, has no example, or a file cannot be read.
+    """
+    if positive and negative:
+        texts, labels, *_ = read_examples(positive, negative)
+        on = sum(labels)
+        return Given(texts[:on], texts[on:])
+    return Given(_some(positive), _some(negative))
+
+
+def _some(folder: str | PathLike[str]) -> list[str]:
+    """Return the texts in a folder, one at least; ``[]`` for none."""
+    if not folder:
+        return []
+    texts = read_texts(folder)
+    found = [text for text in texts.values() if text]
+    if not found:
+        raise ConfigError(f"none of the {len(texts)} files in {folder} has text; put example pages there")
     return found
 
 

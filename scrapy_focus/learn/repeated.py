@@ -93,6 +93,15 @@ class Repeated:
             return " ".join(blocks)
         return " ".join(left)
 
+    def state(self) -> dict[str, dict[int, int]]:
+        """Return what was noted, as plain values: by host, on how many pages each block was."""
+        return {host: dict(counts) for host, counts in self._counts.items()}
+
+    def restore(self, state: dict[str, dict[int, int]]) -> None:
+        """Know what was noted before."""
+        self._counts = OrderedDict((host, dict(counts)) for host, counts in state.items())
+        self._n = sum(map(len, self._counts.values()))
+
 
 def _number(block: str) -> int:
     return crc32(_NUMBER.sub("0", block).encode("utf-8", "surrogatepass"))

@@ -93,6 +93,25 @@ def budget_of(given: str) -> int | None:
     return number_of(given, "budget", "requests", example=1000)
 
 
+def frequency_of(given: str) -> float | None:
+    """Return a share of pages, ``None`` for ``""``; ``UsageError`` if it is none.
+
+    Examples
+    --------
+    >>> frequency_of("0.03"), frequency_of("")
+    (0.03, None)
+    """
+    if not given:
+        return None
+    share = _number(given)
+    if not 0 < share < 1:
+        raise UsageError(
+            f"frequency is {given!r}; it takes the share of all pages that are on the topic, above 0 and below 1: "
+            "-a frequency=0.03"
+        )
+    return share
+
+
 def number_of(given: str, name: str, unit: str, *, example: int) -> int | None:
     """Return a number from 1, ``None`` for ``""``; ``UsageError`` if it is none."""
     if given and not (given.isdecimal() and int(given) > 0):

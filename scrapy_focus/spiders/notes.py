@@ -159,6 +159,10 @@ class CrawlNotes:
                 "in_flight": status.in_flight, "left": status.left, "cost": status.cost,
                 "parameters": [each._asdict() for each in host.ignored_parameters()[:_PARAMETERS]],
             }  # fmt: skip
+            if status.said:
+                facts["said"] = [*status.said]
+            if status.alarm:
+                facts["alarm"] = status.alarm
             if seen := types_seen(status.counts):
                 facts["seen"] = seen
             if rendered := {name: n for name, n in status.counts.items() if name.startswith(_OF_BROWSERS)}:

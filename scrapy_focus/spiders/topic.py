@@ -21,18 +21,26 @@ from scrapy_focus.engine.pages import can_be_read
 from scrapy_focus.found.crawls import Run
 from scrapy_focus.found.listed import domain_at, parts_of
 from scrapy_focus.found.pages import PAGES
-from scrapy_focus.learn.examples import read_examples
+from scrapy_focus.goals.topic import TopicGoal
+from scrapy_focus.learn.examples import Given, read_given
 from scrapy_focus.learn.keywords import KeywordRelevance
-from scrapy_focus.learn.models import load_relevance
-from scrapy_focus.learn.relevance import LinearRelevance
-from scrapy_focus.spiders.arguments import budget_of, caps_of, keywords_of, refuse_unknown, seeds_of, try_out
+from scrapy_focus.learn.models import load_relevance, made_of
+from scrapy_focus.spiders.arguments import (
+    budget_of,
+    caps_of,
+    frequency_of,
+    keywords_of,
+    refuse_unknown,
+    seeds_of,
+    try_out,
+)
 from scrapy_focus.spiders.following import MANY_HOSTS, FollowingSpider, be_quiet
 from scrapy_focus.spiders.items import TopicPage
 from scrapy_focus.spiders.middlewares import redirect_of, refresh_of
 from scrapy_focus.spiders.notes import CrawlNotes
 from scrapy_focus.spiders.printing import PrintUrls
 from scrapy_focus.spiders.reasons import reason
-from scrapy_focus.web.html import link_text, page_links, page_text
+from scrapy_focus.web.html import link_text, page_blocks, page_links
 from scrapy_focus.web.mime import FILE_TYPES, blocked_extensions, extension
 
 if TYPE_CHECKING:
@@ -50,30 +58,35 @@ _LINKS = 10_000  # of a page that are looked at
 _TEXT = 200  # characters of titles
 _READ = 500_000  # characters of a page that are judged
 _FEW = 5  # examples
+EXAMPLES = "examples.json.gz"  # in the JOBDIR
 
 
 class TopicSpider(FollowingSpider):
     """Finds pages on a topic, wherever they are: the crawl leaves the hosts of its seeds.
 
-    What is on the topic, a model says that was trained on examples. Without one, the keywords have to do: see
-    :class:`~scrapy_focus.learn.keywords.KeywordRelevance`. The scheduler is
-    :class:`scrapy_focus.TreeFrontierScheduler`.
+    What is on the topic, examples say, or keywords, or both: a model is made of them that learns from the pages of the
+    crawl, see :func:`~scrapy_focus.learn.models.made_of`. Or a model says so that was trained before, and
+    learns no more. The scheduler is :class:`scrapy_focus.TreeFrontierScheduler`.
 
     Arguments
     ---------
     seeds
         Pages to start from: URLs separated by commas, or a file with one on each line.
     examples
-        Folder with example pages (``.txt``, ``.html``) in ``positive``, those on the topic, and ``negative``. A model
-        is trained on them, and stored beside the results.
+        Folder with example pages (``.txt``, ``.html``): those on the topic in ``positive``, and, where there are some,
+        others in ``negative``. They are stored in the ``JOBDIR``: a crawl resumes without the folder.
     model
         A file that ``scrapy focus-train`` wrote, instead of examples.
     keywords
-        Words and phrases to look for in links, separated by commas, or a file with one on each line, such as
-        ``scrapy focus-keywords`` writes.
+        Words and phrases of the topic, separated by commas, or a file with one on each line, such as
+        ``scrapy focus-keywords`` writes. They are looked for in pages and links; beside a ``model``, in links alone.
+    frequency
+        The share of all pages that are on the topic, where it is known: ``0.03``. Else it is estimated.
     per_domain
         Pages of one registered domain at most: ``10``, or ``5-2`` for 5 at first and 2 in the end (it is halved after
         each third of the budget). No limit by default.
+    per_host
+        Pages of one host at most, in place of ``per_domain``: for sites below one name that is on no list of suffixes.
     budget
         Requests of all kinds that may be sent; no limit by default.
     out
@@ -97,22 +110,29 @@ class TopicSpider(FollowingSpider):
 
     def __init__(
         self, seeds: str | Sequence[str] = "", examples: str = "", model: str = "", keywords: str = "",
-        per_domain: str = "", budget: str = "", out: str = "topic.jsonl", folder: str = "", **kwargs: Any,
+        per_domain: str = "", budget: str = "", out: str = "topic.jsonl", folder: str = "", frequency: str = "",
+        per_host: str = "",
+        **kwargs: Any,
     ) -> None:  # fmt: skip
-        refuse_unknown(kwargs, "seeds, examples, model, keywords, per_domain, budget, out and folder")
+        refuse_unknown(
+            kwargs, "seeds, examples, model, keywords, frequency, per_domain, per_host, budget, out and folder"
+        )
         super().__init__(**kwargs)
         if examples and model:
             raise UsageError("examples and model are two ways to say what is on the topic; give one of them")
         if not (examples or model or keywords):
             raise UsageError(
-                "what is the topic? Give -a examples=DIR, a folder with pages on it in DIR/positive and others in "
-                "DIR/negative; or -a model=FILE, from scrapy focus-train; or at least -a keywords=some,words"
+                "what is the topic? Give -a examples=DIR, a folder with pages on it in DIR/positive and, if there are, "
+                "others in DIR/negative; or -a keywords=some,words; or both; or -a model=FILE, from scrapy focus-train"
             )
+        if model and frequency:
+            raise UsageError("frequency goes with examples or keywords; a model was made for the frequency it has")
         self.seeds = seeds_of(seeds)
         self.keywords = keywords_of(keywords)
         self.examples = examples
         self.model = model
-        self.caps = caps_of(per_domain)
+        self.frequency = frequency_of(frequency)
+        self.caps = caps_of(per_domain, per_host)
         self.budget = budget_of(budget)
         self.folder = Path(folder).absolute() if folder else None
         self.out = self.folder / PAGES if self.folder else None if out == "-" else Path(out).absolute()
@@ -123,6 +143,7 @@ class TopicSpider(FollowingSpider):
             str, tuple[str, str]
         ] = {}  # URL of a page that was had: the page before, and the anchor there
         self.relevance: Topic
+        self.goal: TopicGoal
 
     @property
     def fixed(self) -> dict[str, str]:
@@ -130,9 +151,15 @@ class TopicSpider(FollowingSpider):
         falls = len(self._limits) > 1 and self.budget  # by its thirds
         return {
             "examples": "DIR" if self.examples else "", "keywords": ",".join(self.keywords),
+            "frequency": "" if self.frequency is None else f"{self.frequency:g}",
             "model": f"with the digest {load_relevance(self.model).digest[:12]}" if self.model else "",
-            "per_domain": "-".join(self._limits) + (f" with --budget {self.budget}" if falls else ""),
+            self._counted: "-".join(self._limits) + (f" with --budget {self.budget}" if falls else ""),
         }  # fmt: skip
+
+    @property
+    def _counted(self) -> str:
+        """What the limit of pages is of."""
+        return "per_host" if "per_host" in self.caps else "per_domain"
 
     @property
     def _limits(self) -> list[str]:
@@ -145,8 +172,9 @@ class TopicSpider(FollowingSpider):
             spider = super().from_crawler(crawler, *args, **kwargs)
             settings = crawler.settings
             job = settings["JOBDIR"]
-            spider.prepare(resumed=bool(job) and Path(job, "focus").exists())
-        settings.set("FOCUS_TOPIC", spider.relevance, "spider")
+            spider.prepare(Path(job) if job else None, alone=not settings.get("FOCUS_CLUSTER"))
+        spider.goal = TopicGoal(spider.relevance)
+        settings.set("FOCUS_GOAL", spider.goal, "spider")
         settings.set("FOCUS_KEYWORDS", spider.keywords, "spider")
         if spider.budget:
             settings.set("FOCUS_BUDGET_REQUESTS", spider.budget, "spider")
@@ -166,15 +194,34 @@ class TopicSpider(FollowingSpider):
         be_quiet()
         return spider
 
-    def prepare(self, *, resumed: bool) -> None:
+    def read_examples(self) -> Given:
+        """Return the examples in the folder that was given.
+
+        Raises
+        ------
+        UsageError
+            If it has none on the topic, or they cannot be read.
+        """
+        if not self.examples:
+            return Given([], [])
+        negative = Path(self.examples, "negative")
+        try:
+            return read_given(Path(self.examples, "positive"), negative if negative.exists() else "")
+        except ConfigError as error:
+            raise UsageError(str(error)) from error
+
+    def prepare(self, job: Path | None, *, alone: bool = True) -> None:
         """Make what tells pages on the topic from others; of a job that goes on, read what it listed so far.
+
+        ``alone``: no other machine judges pages. Else keywords make a model that learns nothing.
 
         Raises
         ------
         UsageError
             If the examples or the model cannot be used, or the results would be mixed with those of another crawl.
         """
-        stored = None if self.out is None else self.out.with_suffix(".npz")
+        resumed = job is not None and (job / "focus").exists()
+        stored = None if job is None or not self.examples else job / EXAMPLES
         if not resumed and self.out is not None and self.out.exists() and self.out.stat().st_size:
             raise UsageError(
                 f"{self.out} has the results of another crawl: name another file with -a out=FILE, or go on with that "
@@ -186,23 +233,24 @@ class TopicSpider(FollowingSpider):
         try:
             if self.model:
                 self.relevance = load_relevance(self.model)
-            elif self.examples and resumed and stored is not None and stored.exists():
-                self.relevance = load_relevance(stored)
-            elif self.examples:
-                texts, labels, *_ = read_examples(Path(self.examples, "positive"), Path(self.examples, "negative"))
-                model = LinearRelevance().fit(texts, labels)
-                if stored is not None:
-                    model.save(stored)
-                self.relevance = model
-                on = sum(labels)
-                self.logger.info(
-                    "The model was trained on %d examples on the topic and %d others%s; scrapy focus-train says how "
-                    "good one is", on, len(labels) - on, f", and is in {stored}" if stored else "",
-                )  # fmt: skip
-                if min(on, len(labels) - on) < _FEW:
-                    self.logger.warning("A model of so few examples is mostly luck; give it ten of each kind or more")
-            else:
+            elif not (alone or self.examples):
                 self.relevance = KeywordRelevance(self.keywords)
+            elif resumed and stored is not None and stored.exists():
+                self.relevance = self.made_of(Given.stored(stored))
+            else:
+                given = self.read_examples()
+                self.relevance = self.made_of(given)
+                if stored is not None:
+                    keep(given, stored)
+                if given.positives:
+                    self.logger.info(
+                        "The model begins with %d examples on the topic, %d others and %d keywords, and learns from "
+                        "the pages of the crawl", len(given.positives), len(given.negatives), len(self.keywords),
+                    )  # fmt: skip
+                if 0 < len(given.positives) < _FEW and not self.keywords:
+                    self.logger.warning(
+                        "A model of so few examples is mostly luck; give it ten or more, or keywords beside them"
+                    )
         except ConfigError as error:
             raise UsageError(str(error)) from error
         for page in read_results(self.out) if resumed and self.out is not None else ():
@@ -210,13 +258,17 @@ class TopicSpider(FollowingSpider):
             for before, step in pairwise([{"url": "", "anchor": ""}, *page["path"], end]):
                 self.remember(step["url"], before["url"], before["anchor"])
 
+    def made_of(self, given: Given) -> Topic:
+        """Return a model of examples and keywords."""
+        return made_of(given, self.keywords, self.frequency)
+
     def facts(self) -> dict[str, Any]:
         """Return what the crawl is asked to do, as JSON holds it."""
         given = [f"the {name} {value}" for name in ("examples", "model") if (value := getattr(self, name))]
         given += [f"the words {', '.join(self.keywords)}"] if self.keywords else []
         return {
             "spider": self.name, "roots": self.seeds, "budget": self.budget,
-            "types": f"pages on the topic of {' and '.join(given)}", "per_domain": " falling to ".join(self._limits),
+            "types": f"pages on the topic of {' and '.join(given)}", self._counted: " falling to ".join(self._limits),
             "fixed": self.fixed,
         }  # fmt: skip
 
@@ -250,7 +302,7 @@ class TopicSpider(FollowingSpider):
         return TopicPage(
             url=response.url,
             title="" if title is None else printable(" ".join("".join(title.itertext()).split()), _TEXT),
-            relevance=round(float(self.relevance.score([page_text(root)[:_READ]])[0]), 6),
+            relevance=round(float(self.relevance.score([self.goal.text(host, page_blocks(root))[:_READ]])[0]), 6),
             host=host,
             domain=domain_at(host),
             depth=meta.get("depth", 0),
@@ -277,6 +329,15 @@ class TopicSpider(FollowingSpider):
             found_on, anchor = self.reached.get(found_on, ("", ""))
         steps.reverse()
         return steps if len(steps) <= _STEPS else [steps[0], *steps[1 - _STEPS :]]
+
+
+def keep(given: Given, path: Path) -> None:
+    """Store examples for later runs of a job; ``UsageError`` if that fails."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        given.write(path)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}; name another JOBDIR") from error
 
 
 def read_results(path: Path) -> Iterator[dict[str, Any]]:

@@ -515,3 +515,21 @@ def test_a_full_disk_is_said_in_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "index.html").mkdir()
     with pytest.raises(StorageError, match=r"cannot be written.*focus-report"):
         write_report(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("state", "said", "alarm"),
+    [
+        ({"said": ["about 3 % are on the topic", 7], "alarm": "it <drifts>"}, "About 3 % are on the topic.", "it &lt;drifts&gt;"),
+        ({"said": 7, "alarm": ["x"]}, "", "[&#39;x&#39;]"),
+        ({}, "", ""),
+    ],
+)  # fmt: skip
+def test_what_the_goal_said_is_on_the_page(tmp_path: Path, state: dict[str, Any], said: str, alarm: str) -> None:
+    """Its sentences are among the results, and its alarm is a warning above all tables; whatever the notes hold."""
+    make_topic(tmp_path, [topic_line(1)], [hit(1)], **state)
+    write_report(tmp_path)
+    text = (tmp_path / "index.html").read_text()
+    assert f"<li>{said}</li>" in text or not said
+    assert (f'<div class="warning" role="note"><p>{alarm}</p></div>' in text) == bool(alarm)
+    assert ("warning" in text.split("</style>")[1]) == bool(alarm)

@@ -177,3 +177,13 @@ def test_what_cannot_be_is_refused(given: dict[str, object], said: str) -> None:
     """Neither examples nor keywords, or a frequency that is none, raise an error that says so."""
     with pytest.raises(ConfigError, match=said):
         AdaptiveRelevance(**given)  # type: ignore[arg-type]
+
+
+def test_pages_that_are_all_full_of_keywords_teach_nothing() -> None:
+    """Where every page has the keywords, there is nothing to tell apart, and the model goes by keywords still."""
+    for more in ({}, {"positives": ["bees and honey", "bees in the hive", "a hive of bees", "honey"]}):
+        model = AdaptiveRelevance(keywords=["bees"], **more)
+        for i in range(60):
+            model.see(f"bees {i}")
+        on, off = model.score(["bees", "steel of the mill"])
+        assert on >= 0.5 > off

@@ -104,7 +104,7 @@ def test_the_json_has_all_of_it(job: Path, capsys: pytest.CaptureFixture[str]) -
     found = json.loads(call(capsys, "focus-status", "job", "--json"))
     kinds: dict[str, Any] = {
         "jobdir": str, "folder": str, "state": str, "process": type(None), "damage": str, "spider": str, "policy": str, "goal": str,
-        "mission": dict, "parameters": dict, "used": dict, "limits": dict, "rate": str, "left": dict, "outcomes": int, "rewards": float, "counts": dict,
+        "mission": dict, "parameters": dict, "used": dict, "limits": dict, "rate": str, "said": list, "alarm": str, "left": dict, "outcomes": int, "rewards": float, "counts": dict,
         "links": dict, "best_arms": list, "best_arms_error": str, "tables": list, "tables_error": str, "events_since_checkpoint": int, "events": dict,
         "versions": dict, "made": str, "made_seconds_ago": float, "written": str, "written_seconds_ago": float, "files": dict,
     }  # fmt: skip

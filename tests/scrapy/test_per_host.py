@@ -80,10 +80,16 @@ def test_structured_spider_counts_by_host(land: Handmade, tmp_path: Path) -> Non
     assert "Pages of a host" in (tmp_path / "index.html").read_text(encoding="utf-8")
 
 
-def test_topic_spider_counts_by_host_where_the_policy_is_told_to(land: Handmade, tmp_path: Path) -> None:
-    """By the parameters of its policy, beside those that follow from its arguments."""
-    arguments = {"seeds": SEED, "keywords": "tax", "out": str(tmp_path / "out.jsonl"), "per_domain": "3"}
-    crawl(TopicSpider, {**ONE, "FOCUS_POLICY_PARAMS": {"per_host": True}}, addon=True, **arguments)
+@pytest.mark.parametrize(
+    ("arguments", "params"),
+    [({"per_domain": "3"}, {"FOCUS_POLICY_PARAMS": {"per_host": True}}), ({"per_host": "3"}, {})],
+)
+def test_topic_spider_counts_by_host(
+    land: Handmade, tmp_path: Path, arguments: dict[str, str], params: dict[str, Any]
+) -> None:
+    """By an argument, or by the parameters of its policy, beside those that follow from its arguments."""
+    arguments = {"seeds": SEED, "keywords": "tax", "out": str(tmp_path / "out.jsonl"), **arguments}
+    crawl(TopicSpider, {**ONE, **params}, addon=True, **arguments)
     assert asked(land) == dict.fromkeys(HOSTS, 3)
     lines = (tmp_path / "out.jsonl").read_text(encoding="utf-8").splitlines()
     assert {json.loads(line)["domain"] for line in lines} == {"start.test", "land.test"}

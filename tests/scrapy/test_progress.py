@@ -185,6 +185,25 @@ def test_the_panel_has_tables_of_the_policy() -> None:
     assert rows[20] > rows[17] > 0
 
 
+def test_the_panel_has_what_the_goal_says() -> None:
+    """Its sentences and its alarm are lines of the panel and of the log, in words that harm no terminal."""
+
+    class Telling(ItemsGoal):
+        alarm = "the topic drifts \x1b[31m"
+
+        def said(self) -> list[str]:
+            return ["about 3 % are on the topic"]
+
+    crawl = Crawl(BreadthFirst(), frontier=memory_frontier, goal=Telling())
+    host: Any = SimpleNamespace(status=crawl.status, policy=BreadthFirst, put_off_hosts=(0, 0.0), noun="pages")
+    console = Console(file=io.StringIO(), width=100)
+    console.print(draw_panel(View(host, Finds(), Speed(1.0), ""), 100))
+    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "about 3 % are on the topic" in shown
+    assert "the topic drifts \\x1b[31m" in shown
+    assert "about 3 % are on the topic; the topic drifts \\x1b[31m" in "; ".join(progress(host))
+
+
 def test_a_policy_is_asked_for_tables_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
     """Once in five seconds, and more seldom where that takes long; one without tables never."""
     clock = [100.0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 from pathlib import Path
 from typing import Any
@@ -13,12 +14,15 @@ from hypothesis import strategies as st
 from scrapy.crawler import Crawler
 from scrapy.exceptions import UsageError
 from scrapy.http import HtmlResponse, Request
+from scrapy.settings import Settings
 
 from scrapy_focus import ConfigError, Crawl, memory_frontier
 from scrapy_focus.config import Config
 from scrapy_focus.goals.topic import TopicGoal
+from scrapy_focus.learn.adaptive import AdaptiveRelevance
+from scrapy_focus.learn.examples import Given, read_given
 from scrapy_focus.learn.keywords import KeywordRelevance
-from scrapy_focus.learn.models import load_relevance
+from scrapy_focus.policies.branching.policy import BranchingBandit
 from scrapy_focus.policies.treeq.policy import TreeQ
 from scrapy_focus.spiders import middlewares, topic
 from scrapy_focus.spiders.datasets import DatasetsSpider
@@ -58,6 +62,11 @@ def write_examples(folder: Path) -> Path:
         ({"model": "nowhere.npz", "seeds": SEED}, "there is no file nowhere.npz"),
         ({"examples": "nowhere", "seeds": SEED}, "nowhere/positive is no folder"),
         ({"examples": "x", "model": "y", "seeds": SEED}, "give one of them"),
+        ({"frequency": "0.1", "model": "y", "seeds": SEED}, "frequency goes with examples or keywords"),
+        ({"frequency": "0", "keywords": "bees", "seeds": SEED}, "frequency is '0'"),
+        ({"frequency": "1", "keywords": "bees", "seeds": SEED}, "frequency is '1'"),
+        ({"frequency": "3 %", "keywords": "bees", "seeds": SEED}, "frequency is '3 %'"),
+        ({"frequency": "nan", "keywords": "bees", "seeds": SEED}, "frequency is 'nan'"),
         ({"keywords": "bees", "seeds": SEED, "per_domain": "0"}, "per_domain is '0'"),
         ({"keywords": "bees", "seeds": SEED, "per_domain": "2-5"}, "per_domain is '2-5'"),
         ({"keywords": "bees", "seeds": SEED, "per_domain": "5-"}, "per_domain is '5-'"),
@@ -83,6 +92,112 @@ def test_bad_arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, argument
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize(
+    ("kinds", "said"),
+    [
+        ({}, "positive is no folder"),
+        ({"positive": []}, "positive has no example pages"),
+        ({"positive": ["x.pdf"]}, "there is only x.pdf"),
+        ({"positive": ["empty.txt"]}, "none of the 1 files in"),
+        ({"negative": ["a.txt"]}, "positive is no folder"),
+        ({"positive": ["a.txt"], "negative": []}, "negative has no example pages"),
+    ],
+    ids=str,
+)
+def test_bad_examples(tmp_path: Path, kinds: dict[str, list[str]], said: str) -> None:
+    """A folder of examples that cannot be used is an error that names it; a folder ``negative`` that is there is not empty."""
+    for kind, files in kinds.items():
+        (tmp_path / "x" / kind).mkdir(parents=True)
+        for file in files:
+            (tmp_path / "x" / kind / file).write_text("" if file == "empty.txt" else "honey of the bees")
+    with pytest.raises(UsageError) as caught:
+        spider({"JOBDIR": str(tmp_path / "job")}, seeds=SEED, examples=tmp_path / "x", out=tmp_path / "o.jsonl")
+    assert said in str(caught.value)
+    assert not (tmp_path / "job").exists()
+
+
+def test_examples_are_kept_with_the_job(tmp_path: Path) -> None:
+    """A job resumes with the same model when the folder is gone or has other pages by now; a damaged copy is refused."""
+    folder, settings = write_examples(tmp_path), {"JOBDIR": str(tmp_path / "job")}
+    given = {"seeds": SEED, "examples": folder, "frequency": "0.03", "out": tmp_path / "o.jsonl"}
+    first = spider(settings, **given)
+    assert first.relevance.frequency == 0.03
+    (tmp_path / "job" / "focus").mkdir()
+    for file in (folder / "positive").iterdir():
+        file.write_text("other words")
+    assert spider(settings, **given).relevance.digest == first.relevance.digest
+    for kind in ("positive", "negative"):
+        (folder / kind).rename(tmp_path / f"{kind}-gone")
+    assert spider(settings, **given).relevance.digest == first.relevance.digest
+    stored = tmp_path / "job" / topic.EXAMPLES
+    whole = stored.read_bytes()
+    assert [len(texts) for texts in Given.stored(stored)] == [4, 4]
+    for damaged in (b"", b"no", whole[:30], whole[:20] + b"xx" + whole[22:]):
+        stored.write_bytes(damaged)
+        with pytest.raises(UsageError, match="cannot be read"):
+            spider(settings, **given)
+
+
+def test_topics_in_settings(tmp_path: Path) -> None:
+    """``FOCUS_TOPIC`` as a dict, or JSON, makes the model that the spider makes; its keywords are those of the crawl."""
+    folder = write_examples(tmp_path)
+    texts = read_given(folder / "positive", folder / "negative")
+    both = AdaptiveRelevance(positives=texts.positives, negatives=texts.negatives, keywords=["bees"], frequency=0.1)
+    positives = AdaptiveRelevance(positives=texts.positives)
+    value = {
+        "positive": str(folder / "positive"),
+        "negative": str(folder / "negative"),
+        "keywords": ["bees"],
+        "frequency": 0.1,
+    }
+    for topic_, words, same in (
+        (value, ("bees",), both), (json.dumps(value), ("bees",), both),
+        ({"positive": folder / "positive"}, (), positives),
+        ({"keywords": ["bees", "honey"]}, ("bees", "honey"), KeywordRelevance(["bees", "honey"])),
+    ):  # fmt: skip
+        config = Config.from_settings(Settings({"FOCUS_TOPIC": topic_}), BranchingBandit)
+        assert config.mission().topic.digest == same.digest  # type: ignore[union-attr]
+        assert config.mission().words == words
+        assert config.policy is TreeQ
+    config = Config.from_settings(Settings({"FOCUS_TOPIC": value, "FOCUS_KEYWORDS": ["queen"]}), TreeQ)
+    assert config.mission().words == ("queen",)
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ({"negative": "x"}, "what is the topic"),
+        ({"positiv": "x"}, "there is no 'positiv' of a topic; there are positive, negative"),
+        ({"positive": "nowhere"}, "nowhere is no folder"),
+        ({"keywords": "bees"}, "it takes a list of words"),
+        ({"keywords": ["bees"], "frequency": 2}, "frequency"),
+        ("{nonsense", "which is no JSON"),
+        (7, "a dict like"),
+    ],
+    ids=str,
+)
+def test_bad_topics_in_settings(value: Any, said: str) -> None:
+    """What cannot be meant is an error in one line that says what would be right."""
+    with pytest.raises(ConfigError) as caught:
+        Config.from_settings(Settings({"FOCUS_TOPIC": value}), TreeQ)
+    assert "FOCUS_TOPIC" in str(caught.value)
+    assert said in str(caught.value)
+
+
+def test_a_cluster_has_no_topic_that_learns(tmp_path: Path) -> None:
+    """Where several machines judge pages, a topic that learns is refused, and what helps is said."""
+    settings = {
+        "FOCUS_CLUSTER": "auto",
+        "JOBDIR": str(tmp_path),
+        "FOCUS_TOPIC": {"keywords": ["bees"], "frequency": 0.1},
+    }
+    with pytest.raises(ConfigError, match=r"FOCUS_CLUSTER is 'auto'.*learns.*scrapy focus-train"):
+        Config.from_settings(Settings(settings), TreeQ)
+    settings = {"FOCUS_CLUSTER": "auto", "JOBDIR": str(tmp_path)}
+    mine = spider(settings, seeds=SEED, keywords="bees", out=tmp_path / "o.jsonl")
+    assert isinstance(Config.from_settings(mine.crawler.settings, TreeQ).mission().topic, KeywordRelevance)
+
+
 def test_the_folder_of_the_results_is_made(tmp_path: Path) -> None:
     """And whether they can be written is known before anything is asked for, by both spiders."""
     spider(seeds=SEED, keywords="bees", out=tmp_path / "not/yet/pages.jsonl")
@@ -96,16 +211,17 @@ def test_the_folder_of_the_results_is_made(tmp_path: Path) -> None:
 
 
 def test_results_of_another_crawl_are_not_touched(tmp_path: Path) -> None:
-    """A file that has results is neither added to nor overwritten, nor its model, but by the job that it belongs to."""
+    """A file that has results is neither added to nor overwritten, nor the examples of a job, but by the job that it belongs to."""
     out = tmp_path / "out.jsonl"
     out.write_text('{"url": "http://a.test/", "path": []}\n')
-    (tmp_path / "out.npz").write_bytes(b"not to be lost")
+    (tmp_path / "job").mkdir()
+    (tmp_path / "job" / topic.EXAMPLES).write_bytes(b"not to be lost")
     folder = write_examples(tmp_path)
     for settings in ({}, {"JOBDIR": str(tmp_path / "job")}):
         with pytest.raises(UsageError, match=r"out\.jsonl has the results of another crawl"):
             spider(settings, seeds=SEED, examples=folder, out=out)
-    assert (tmp_path / "out.npz").read_bytes() == b"not to be lost"
-    (tmp_path / "job" / "focus").mkdir(parents=True)
+    assert (tmp_path / "job" / topic.EXAMPLES).read_bytes() == b"not to be lost"
+    (tmp_path / "job" / "focus").mkdir()
     going_on = spider({"JOBDIR": str(tmp_path / "job")}, seeds=SEED, keywords="bees", out=out)
     assert going_on.reached == {"http://a.test/": ("", "")}
 
@@ -141,9 +257,11 @@ def test_arguments_become_settings(tmp_path: Path) -> None:
     assert config.keywords == ("bees", "queen excluder")
     assert config.explain
     assert isinstance(config.goal, TopicGoal)
-    stored = load_relevance(tmp_path / "o.npz")
-    assert config.goal.relevance.digest == stored.digest
-    assert stored.score(["honey of bees", "steel"]).round().tolist() == [1, 0]
+    given = read_given(tmp_path / "positive", tmp_path / "negative")
+    same = AdaptiveRelevance(positives=given.positives, negatives=given.negatives, keywords=mine.keywords)
+    assert config.goal.relevance.digest == same.digest
+    on, off = config.goal.relevance.score(["honey of the bees", "steel of the mill"])
+    assert on > off
     policy = config.make_policy()
     assert isinstance(policy, TreeQ)
     assert (policy.per_domain, policy.per_domain_least, policy.falls_every) == (5, 2, 7)
@@ -155,7 +273,8 @@ def test_arguments_become_settings(tmp_path: Path) -> None:
     assert isinstance(policy, TreeQ)
     assert (policy.per_domain, policy.per_domain_least, policy.falls_every) == (5, 2, 334)
     assert mission.words == ("bees", "queen")
-    assert repr(mission.topic).startswith("KeywordRelevance(2 keywords")
+    assert mission.topic is not None
+    assert mission.topic.digest == KeywordRelevance(["bees", "queen"]).digest
 
 
 def test_paths_stay_short_and_end(tmp_path: Path) -> None:

@@ -173,7 +173,7 @@ def test_pages_know_why_they_were_fetched(
     for item in result.items:
         assert json.loads(json.dumps(item["why"])) == why[item["url"]] != {}
     if policy is None:
-        names = {*result.policy.layout.names} | {"leaf", "value", "chance"}
+        names = {*result.policy.layout.names} - {"relevant share of the links beside it"} | {"leaf", "value", "chance"}
         for item in result.items:
             assert names <= item["why"].keys()
             words = item["url"].rpartition("/")[2]

@@ -194,8 +194,10 @@ def wrong_links(path: Path) -> str:
 
 
 def _unreliable(notes: Mapping[str, Any]) -> str:
-    """Say which notes cannot be relied on, ``""`` if all can but the policy, for which there is a cure."""
-    wrong = {*damaged(notes)} - {"policy", SUMS}
+    """Say which notes cannot be relied on, ``""`` if all can but the policy and what the goal learned, for which there
+    is a cure.
+    """
+    wrong = {*damaged(notes)} - {"policy", "goal", SUMS}
     try:
         dict(json.loads(notes["crawl"])["description"] or {})
     except (KeyError, ValueError, TypeError, RecursionError):
@@ -213,8 +215,9 @@ def _policy(notes: Mapping[str, bytes]) -> Iterator[Finding]:
     if "policy" not in notes and "policy" not in changed:
         yield Finding(what="there is no policy: the next run places all links anew and begins to learn", harmless=True)
     elif changed:
+        learned = "what the goal learned" if changed == ["goal"] else "the policy"
         yield Finding(
-            what=f"the policy cannot be relied on: the {' and '.join(changed)} of the last checkpoint is not what was "
+            what=f"{learned} cannot be relied on: the {' and '.join(changed)} of the last checkpoint is not what was "
             "stored",
             cure=Cure.PLACE_ANEW,
         )

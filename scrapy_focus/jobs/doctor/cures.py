@@ -108,13 +108,13 @@ def _remove_log(path: Path) -> None:
 
 
 def _place_anew(folder: Path, _: Checkup, copies: Path) -> str:
-    """Drop the policy: the next run places all links under a new one."""
+    """Drop the policy, and what the goal learned: the next run places all links under a new one."""
     _copy(folder, _SQLITE, copies)
     with closing(sqlite3.connect(folder / FRONTIER, isolation_level=None)) as database:
         database.execute("PRAGMA synchronous = FULL")
         database.execute("BEGIN IMMEDIATE")
         (n,) = database.execute("SELECT count(*) FROM links").fetchone()
-        database.execute("DELETE FROM notes WHERE name = 'policy'")
+        database.execute("DELETE FROM notes WHERE name IN ('policy', 'goal')")
         notes = dict(database.execute("SELECT name, value FROM notes"))
         database.execute("INSERT OR REPLACE INTO notes VALUES (?, ?)", (SUMS, summed(notes)[SUMS]))
         database.execute("COMMIT")

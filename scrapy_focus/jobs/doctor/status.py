@@ -40,6 +40,7 @@ _ATTEMPTS = 5  # to read between two checkpoints of a crawl that runs
 _SENSELESS = (LookupError, ValueError, TypeError, AttributeError, ArithmeticError, RecursionError)
 _LIMITS: dict[str, type[float]] = {"requests": int, "bytes": int, "seconds": float}
 _LONGEST = 100  # characters of a rate
+_LONGEST_SAID = 1000  # of a sentence of the goal
 _MISSION = "mission: "  # what the names of its fields begin with in a description
 
 
@@ -159,6 +160,8 @@ def _say_crawl(crawl: dict[str, Any], tail: Tail) -> dict[str, Any]:
         "used": used,
         "limits": limits,
         "rate": str(crawl.get("rate") or "")[:_LONGEST],
+        "said": [str(each)[:_LONGEST_SAID] for each in crawl.get("said") or ()],
+        "alarm": str(crawl.get("alarm") or "")[:_LONGEST_SAID],
         "left": {name: None if limit is None else max(0, limit - used[name]) for name, limit in limits.items()},
         "outcomes": counts.get("outcomes", 0),
         "rewards": float(crawl["rewards"]) + float(tail.rewards),

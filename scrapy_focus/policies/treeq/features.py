@@ -216,13 +216,16 @@ class LinkReader:
         self._known: dict[
             tuple[str, str], tuple[float, float, float]
         ] = {}  # what was read lately, as on each page of a site
+        self._refits = 0  # of a topic that learns, when that was read
 
     def read(self, links: Sequence[Link]) -> NDArray[np.float64]:
         """Return of each link whether a keyword is in its URL, in its anchor, and its probability, shape (n, 3)."""
         if not self.words and self.relevance is None:
             return np.zeros((len(links), 3))
-        if len(self._known) > _READ:
+        refits = getattr(self.relevance, "refits", 0)
+        if len(self._known) > _READ or refits != self._refits:
             self._known.clear()
+            self._refits = refits
         missing = list(dict.fromkeys(each for link in links if (each := (link.url, link.anchor)) not in self._known))
         if missing:
             read = [(url_words(url), words_of(anchor)) for url, anchor in missing]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,11 +31,9 @@ class Hubs:
     """
 
     def __init__(self) -> None:
-        self._fetched = np.zeros(_PAGES, np.float32)
-        self._relevant = np.zeros(_PAGES, np.float32)
+        self._counts = np.zeros((_PAGES, 2), np.float32)  # of each page: links fetched, relevant ones
         # Of each page: its share is the first number, and the second times that of all; the third counts it.
         self._parts = np.zeros((_PAGES, 3), np.float32)
-        self._parts[1:] = 0, 1, 1
         self._all = [0, 0]  # links fetched, relevant ones
         self._added = 0
 
@@ -43,7 +41,7 @@ class Hubs:
         """Return the number of a page that came just now."""
         number = self._added % (_PAGES - 1) + 1
         self._added += 1
-        self._fetched[number] = self._relevant[number] = 0
+        self._counts[number] = 0
         self._parts[number] = 0, 1, 1
         return number
 
@@ -52,15 +50,12 @@ class Hubs:
         self._all[0] += 1
         self._all[1] += relevant
         of = pages[pages > 0]
-        self._fetched[of] += 1
-        self._relevant[of] += relevant
-        n = self._fetched[of] + np.float32(_BEFORE)
-        self._parts[of, 0] = self._relevant[of] / n
-        self._parts[of, 1] = np.float32(_BEFORE) / n
+        self._counts[of] += 1, relevant
+        self._share(of)
 
     def fetched(self, pages: NDArray[np.uint16]) -> int:
         """Return how many links of these pages, shape (k,), were fetched."""
-        return int(self._fetched[pages[pages > 0]].sum())
+        return int(self._counts[pages[pages > 0], 0].sum())
 
     def shares(self, pages: NDArray[np.uint16]) -> NDArray[np.float32]:
         """Return of links that have been found on these pages, shape (n, k), the mean share of relevant links there.
@@ -73,3 +68,20 @@ class Hubs:
         n = parts[:, 2]
         mean: NDArray[np.float32] = (parts[:, 0] + usual * parts[:, 1] + usual * (n == 0)) / np.maximum(n, 1)
         return mean
+
+    def _share(self, pages: NDArray[np.integer[Any]]) -> None:
+        """Note what the shares of some pages are made of."""
+        n = self._counts[pages, 0] + np.float32(_BEFORE)
+        self._parts[pages, 0] = self._counts[pages, 1] / n
+        self._parts[pages, 1] = np.float32(_BEFORE) / n
+        self._parts[pages, 2] = 1
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"counts": self._counts[: self._added + 1], "all": self._all, "added": self._added}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        Hubs.__init__(self)
+        counts = state["counts"]
+        self._counts[: len(counts)] = counts
+        self._all, self._added = state["all"], state["added"]
+        self._share(np.arange(1, len(counts)))

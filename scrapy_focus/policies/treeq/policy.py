@@ -52,6 +52,11 @@ class TreeQ(Policy):
     regression tree parts what earned differently. Each choice draws representatives uniformly from every leaf, looks up
     what is known of their domains now, and takes the one that the network values most.
 
+    A link model learns while it crawls (not with the preset): which of the pages that have a link have other links that
+    led to relevant pages, and which words and places of links did. With the log-odds of the classifier and the share of
+    relevant pages among those that link there, where pages with many links weigh less, this makes a probability. The
+    network begins with it.
+
     Without keywords and classifier it crawls a site: groups of links by tag path, by URL pattern and by anchor have
     records of what they earned, and of what was earned behind them, and these are what the network reads.
 
@@ -97,6 +102,9 @@ class TreeQ(Policy):
     * *Keywords*: as released, expanded keywords are looked for in anchors, the initial ones in URLs, where any part of
       a word will do. Here all are looked for in both, as words. The released code has a feature for phrases; here they
       are keywords.
+    * *Link model*: neither published nor released.
+    * *Training*: as released, after each third result. Recommended is after each of the first 500, then after every
+      fourth.
     * *Domains*: as released, a host without ``www.``; here the registered domain, or the host (``per_host``). What
       failed does not count there; here ten failures count as a page.
     * *What else differs from the released code, also with the preset*: vectors have 64 levels, leaves end at 4,096 and
@@ -105,9 +113,9 @@ class TreeQ(Policy):
       and anchor, not by title; steps of the warm-up and of a falling cap count failures; which links are followed is
       the spider's affair.
 
-    *Memory*: a waiting link has 15 bytes of vector in the frontier, 35 with groups. The network keeps 20,000
-    experiences (7 MB), the tree 100,000 (3 MB) and 15 KB a leaf, groups take 3 MB, and each domain that was ever seen
-    36 bytes. Pickled, this is about 20 MB, and 28 for each million of domains.
+    *Memory*: a waiting link has 23 bytes of vector in the frontier, 15 without the link model, 35 with groups. The
+    network keeps 20,000 experiences (7 MB), the tree 100,000 (3 MB) and 15 KB a leaf, the link model takes 7 MB, groups
+    3 MB, and each domain that was ever seen 36 bytes. Pickled, this is about 25 MB, and 28 for each million of domains.
 
     References
     ----------
