@@ -255,9 +255,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("path", type=Path, nargs="?", help="folder with the unpacked data, or the archive")
     parser.add_argument("--draws", type=int, default=3)
-    parser.add_argument("--first-draw", type=int, default=10, help="0 to 2 were used to choose parameters (10)")
+    parser.add_argument(
+        "--first-draw", type=int, default=40, help="0 to 33 were looked at before the last changes (40)"
+    )
     parser.add_argument("--crawls", action="store_true")
     parser.add_argument("--seeds", type=int, default=3, help="crawls of each (3)")
+    parser.add_argument("--first-seed", type=int, default=0, help="0 to 11 were used to choose parameters (0)")
     parser.add_argument("--examples", type=int, nargs="+", default=[3, 10, 50])
     parser.add_argument("--subjects", nargs="+", default=SUBJECTS)
     parser.add_argument("--streams", nargs="+", choices=[*STREAMS], default=[*STREAMS], help="pages seen (all)")
@@ -268,7 +271,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     tasks: dict[str, tuple[Any, ...]] = {}
     if options.crawls:
         names = options.only or list(CRAWLS)
-        tasks = {f"{name}|{seed}": (crawl, name, seed) for name, seed in product(names, range(options.seeds))}
+        seeds = range(options.first_seed, options.first_seed + options.seeds)
+        tasks = {f"{name}|{seed}": (crawl, name, seed) for name, seed in product(names, seeds)}
     elif options.path is None:
         parser.error("give the folder of Wikispeedia, or --crawls")
     else:

@@ -12,7 +12,7 @@ import numpy as np
 
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.learn.background import Background, Bag, Words
-from scrapy_focus.learn.drift import Drift, Halves
+from scrapy_focus.learn.drift import Drift, Halves, missed
 from scrapy_focus.learn.frequency import OFF, ON, UNKNOWN
 from scrapy_focus.learn.keywords import KeywordRelevance
 from scrapy_focus.learn.modelfile import digest_of
@@ -30,13 +30,40 @@ _MOST = 200  # examples of each kind that are learned from together with pages
 _ANCHORS = 3  # examples, or pages with many keywords: fewer tell nothing of other pages
 _FEW = 0.05  # of the words of a page, as in ``LinearRelevance``
 _TRUST = 20  # examples that say as much as keywords do, before any page was seen
+_OUTWEIGH = 40  # examples that say as much as keywords do, when pages were seen
 _HIT_WEIGHT = 0.3
+_ENOUGH = 0.5  # of the keywords: as many as ``KeywordRelevance`` asks of a page that is on the topic
+_MANY = 10  # examples, of which it may be asked whether the model is right by what they have in common
+_EACH = 25  # pages
+_ENOUGH_PAGES = 100  # that were seen before it is said that examples are not recognised
 _HIT = 0.3  # of the keywords: one of them, often enough
 _HITS = 0.8  # share of the pages on a topic that have so much, where no examples tell
 #: What changes while pages are seen.
 _STATE = (
     "frequency", "alarm", "refits", "_background", "_next", "_learned", "_hit_weight", "_words", "_drift", "_halves",
 )  # fmt: skip
+
+
+def _together(odds: NDArray[np.float64], enough: NDArray[np.bool_], n: int) -> NDArray[np.float64]:
+    """Return odds that are above 1 only where keywords and what was learned do not contradict each other.
+
+    Where there are no examples no page without enough keywords is called relevant, and none with them that surely is
+    not. The more examples there are, the less keywords decide. The order of those with enough of them stays, and that
+    of all others.
+
+    Parameters
+    ----------
+    odds
+        Of what was learned.
+    enough
+        Whether there are enough keywords.
+    n
+        Examples on the topic.
+    """
+    trust = np.exp(-_OUTWEIGH / (_OUTWEIGH + n))
+    doubt = np.exp(-_OUTWEIGH / n) if n else 0.0
+    together: NDArray[np.float64] = np.where(enough, odds + 1 - trust, odds / (1 + odds * (1 - doubt)))
+    return together
 
 
 class AdaptiveRelevance:
@@ -69,7 +96,8 @@ class AdaptiveRelevance:
     refits
         How often it learned from pages; after each time, texts may score otherwise.
     alarm
-        A sentence when pages called relevant have too little of the topic to be believed, else ``""``.
+        A sentence when pages called relevant have too little of the topic to be believed, or fewer than ten examples
+        have too little in common to go by, else ``""``. The first that there is stays.
 
     Notes
     -----
@@ -125,8 +153,9 @@ class AdaptiveRelevance:
             return scores
         if not self._learned:
             return (self._n_positives * scores + _TRUST * hits) / (self._n_positives + _TRUST)
-        odds = np.log(scores / (1 - scores)) + self._hit_weight * hits
-        scores = 1 / (1 + np.exp(-np.clip(odds, -SURE, SURE)))
+        odds = np.exp(np.clip(np.log(scores / (1 - scores)) + self._hit_weight * hits, -SURE, SURE))
+        odds = _together(odds, hits >= _ENOUGH, self._n_positives)
+        scores = odds / (1 + odds)
         return scores
 
     def see(self, text: str, host: str = "") -> None:
@@ -157,6 +186,11 @@ class AdaptiveRelevance:
         given = ", ".join(f"{len(self._given[name])} {name}" for name in ("positives", "negatives", "keywords"))
         return f"AdaptiveRelevance({given}, {self._background.seen:,} pages seen, {self.digest})"
 
+    @property
+    def _of_few(self) -> bool:
+        """Whether it goes by so few examples, and nothing else, that these may tell nothing."""
+        return self._keywords is None and self._n_positives < _MANY
+
     def _bag(self, text: str) -> Bag:
         return Bag.of(text, 0.0 if self._keywords is None else float(self._keywords.score([text])[0]))
 
@@ -176,6 +210,8 @@ class AdaptiveRelevance:
             return
         if not self.alarm:
             self.alarm = self._drift.alarm(of_topic=of_topic)
+        if not self.alarm and self._of_few and not self._background.seen % _EACH:
+            self.alarm = self._drift.alarm_of_few(self._bags[: self._n_positives], self._background.bags)
 
     def _of_examples(self, positives: Sequence[str], negatives: Sequence[str]) -> LinearRelevance | None:
         """Return what is learned before any page was seen; ``None`` if there is nothing but keywords."""
@@ -220,6 +256,8 @@ class AdaptiveRelevance:
         self._words = self._linear(words, found.weights * slope, found.bias * slope + shift, self.frequency)
         self._hit_weight = found.hits * slope
         self._learned = True
+        if not self.alarm and self._of_few and self._background.seen >= _ENOUGH_PAGES:
+            self.alarm = missed(found.recognised, int((labels == ON).sum()))
         self.refits += 1
         if self._keywords is None and self._n_positives >= _ANCHORS:
             self._halves = Halves(self._bags, self._labels, pages, np.argsort(found.unknown, kind="stable"))

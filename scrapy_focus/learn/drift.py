@@ -2,7 +2,8 @@
 
 A crawl that is rewarded for what its own model calls relevant looks for more of the same, and where the model is wrong
 it finds ever more of what it is wrong about. Its own figures look well then. A sign that the model was not trained by
-tells: what has it among the pages called relevant, if many of these are wrong?
+tells: what has it among the pages called relevant, if many of these are wrong? Where there are few examples it may be
+that no sign tells anything; that they have nothing in common which not all pages have is said, too.
 """
 
 from __future__ import annotations
@@ -60,6 +61,32 @@ class Drift:
             self._others[0] += 1
             self._others[1] += sign
 
+    @property
+    def called(self) -> int:
+        """How many of the last pages were called relevant."""
+        return sum(called for called, _ in self._last)
+
+    def alarm_of_few(self, examples: Sequence[Bag], pages: Sequence[Bag]) -> str:
+        """Return a sentence if pages are called relevant, and the examples have nothing of their own, else ``""``.
+
+        Then it is not from them that the model knows what is relevant. A crawl of which nearly all pages are on the
+        topic looks alike: a few examples cannot tell one from the other.
+
+        Parameters
+        ----------
+        examples
+            Of the topic, two at least.
+        pages
+            A sample of those that were seen.
+        """
+        if self.called < _LEAST or in_common(examples, pages) > 0:
+            return ""
+        return (
+            f"of the last {len(self._last)} pages {self.called} were called relevant, and the {len(examples)} examples "
+            "have no more in common with one another than with all pages: they are too few to tell whether the model "
+            "is right; give more examples or keywords"
+        )
+
     def alarm(self, *, of_topic: float) -> str:
         """Return a sentence if most pages that were called relevant lately surely are not, else ``""``.
 
@@ -78,6 +105,38 @@ class Drift:
             f"where at least {round(expected * n)} would if half of them were: the model may be wrong; give more "
             "examples or keywords"
         )
+
+
+def missed(recognised: int, n: int) -> str:
+    """Return a sentence if most of n examples are not recognised by what was learned without them, else ``""``.
+
+    >>> missed(1, 3)[:83]
+    'of 3 examples 1 would be called relevant if the model had not been trained on them:'
+    """
+    if 2 * recognised >= n:
+        return ""
+    return (
+        f"of {n} examples {recognised} would be called relevant if the model had not been trained on them: it may miss "
+        "most of the topic; give more examples or keywords"
+    )
+
+
+def in_common(examples: Sequence[Bag], pages: Sequence[Bag]) -> float:
+    """Return the mean similarity of two examples, leaving out what is common to all pages: below 0 if that is all.
+
+    It is the cosine of TF-IDF vectors from which the mean of the pages is subtracted.
+
+    Examples
+    --------
+    >>> wine, other = (Bag.of(f"the page {word}") for word in ("wine", "steel"))
+    >>> in_common([wine, wine], [other] * 9 + [wine]) > 0.9, in_common([wine, other], [wine, other] * 9) < 0
+    (True, True)
+    """
+    words = Words([*examples, *pages])
+    X = words.matrix(examples).toarray() - np.asarray(words.matrix(pages).mean(axis=0)).ravel()
+    X /= np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1e-9)
+    n = len(examples)
+    return float(((X.sum(axis=0) ** 2).sum() - (X**2).sum()) / (n * (n - 1)))
 
 
 class Halves:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from scrapy_focus.learn.frequency import OFF, ON, UNKNOWN, Mixture, mixture
+from scrapy_focus.learn.frequency import OFF, ON, UNKNOWN, Mixture, believed, mixture
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 _SAME_ORDER = 0.6  # rank correlation of pages before and after learning: 0.67 to 0.95 on one web, to 0.43 across webs
+_RARE = 0.15  # share of the topic up to which nearly all pages may be taken for off it at first
+_SOME_EXAMPLES = 5  # of which the median says something
 _FOLDS = 4
 _STRENGTH = 5.0  # inverse of the regularization
 _STEPS = 8  # of Newton
@@ -36,6 +38,7 @@ class Learned(NamedTuple):
     mixture: Mixture
     frequency: float  # share of the topic among the unknown
     unknown: Floats  # scores of these, each by a model that was trained without it
+    recognised: int  # examples on the topic that are called relevant by a model that was trained without them
 
 
 def learn(X: Any, hits: Floats, labels: NDArray[np.int8], *, frequency: float | None, hit_weight: float) -> Learned:
@@ -61,12 +64,21 @@ def learn(X: Any, hits: Floats, labels: NDArray[np.int8], *, frequency: float | 
     folds = _folds(labels)
     alike = _alike(K, on, off, hits)
     found = _rounds(K, labels, alike, hit, folds, RARE, frequency)
+    if found.positive[unknown].mean() > _RARE:
+        found = _rounds(K, labels, alike, hit, folds, SOME, frequency)
     if _correlation(alike[unknown], found.scores[unknown]) < _SAME_ORDER:
         found = _rounds(K, labels, alike, hit, folds, OFTEN, frequency)
-    i, alphas, bias = fit(K, found.positive, found.negative, on, found.anchored)
-    share = float(found.positive[unknown].mean()) if frequency is None else frequency
+    i, alphas, bias = fit(K, found.positive, found.negative, on, found.way.anchored)
+    mixed, share = found.mixture, frequency
+    if share is None:
+        sure = np.where(hit, np.int8(ON), labels)
+        examples = found.scores[labels == ON] if (labels == ON).any() else found.scores[hit]
+        often = found.way is OFTEN and len(examples) >= _SOME_EXAMPLES
+        share, low = believed(examples, found.scores[unknown], float(found.positive[unknown].mean()), at_most=not often)
+        mixed = mixture(found.scores, sure, frequency=low)
     hits_say = hit_weight**2 * float(hits[i] @ alphas)
-    return Learned(X[i].T @ alphas, hits_say, bias, found.mixture, share, found.scores[unknown])
+    recognised = int((mixed.odds(found.scores[labels == ON]) >= 0).sum())
+    return Learned(X[i].T @ alphas, hits_say, bias, mixed, share, found.scores[unknown], recognised)
 
 
 class Way(NamedTuple):
@@ -78,8 +90,10 @@ class Way(NamedTuple):
     anchored: float  # of what is on the topic: the examples, at least
 
 
-#: Where most pages are off the topic, and those on it are like the examples.
-RARE = Way(0.0, 0.3, 1.0, 0.8)
+#: Where nearly all pages are off the topic, and those on it are like the examples.
+RARE = Way(0.0, 0.9, 1.0, 0.9)
+#: Where many are on it, as in a crawl that goes well.
+SOME = Way(0.0, 0.3, 1.0, 0.8)
 #: Where many are on it, or all pages differ from the examples, as those of another web do: what is learned is what
 #: tells pages of this web apart.
 OFTEN = Way(0.1, 0.3, 0.6, 0.1)
@@ -88,7 +102,7 @@ OFTEN = Way(0.1, 0.3, 0.6, 0.1)
 class _Found(NamedTuple):
     positive: Floats
     negative: Floats
-    anchored: float
+    way: Way
     scores: Floats
     mixture: Mixture
 
@@ -100,7 +114,7 @@ def _rounds(
     """Learn in two rounds: from those pages that are most and least like the examples, then from all."""
     unknown = labels == UNKNOWN
     on = (labels == ON) | hit
-    sure = labels if (labels == ON).any() and not hit.any() else np.where(hit, np.int8(ON), labels)
+    sure = np.where(hit, np.int8(ON), labels)
     of_unknown = alike[unknown]
     positive, negative = on.astype(np.float64), (labels == OFF).astype(np.float64)
     if way.first_on:
@@ -118,7 +132,7 @@ def _rounds(
             positive[unknown] = np.maximum(likely, ENOUGH * hit[unknown])
             within = scores[unknown] <= np.quantile(scores[unknown], way.last_off)
             negative[unknown] = (1 - positive[unknown]) * within
-    return _Found(positive, negative, way.anchored, scores, found)
+    return _Found(positive, negative, way, scores, found)
 
 
 def _correlation(one: Floats, other: Floats) -> float:

@@ -9,6 +9,7 @@ import pytest
 
 from scrapy_focus import ConfigError
 from scrapy_focus.learn.adaptive import AdaptiveRelevance
+from scrapy_focus.learn.keywords import KeywordRelevance
 from tests.learn.topics import pages
 
 KEYWORDS = ("wine", "grape", "vineyard")
@@ -65,6 +66,53 @@ def test_keywords_alone_judge_before_any_page_was_seen_as_they_always_did() -> N
     """Two keywords make a page of the topic."""
     model = AdaptiveRelevance(keywords=["bees", "honey"])
     assert model.score(["Honey of our bees", "Honey", "Steel"]).round(2).tolist() == [0.5, 0.33, 0.0]
+
+
+def test_keywords_alone_decide_what_is_relevant_and_pages_in_which_order() -> None:
+    """After pages were seen no text without enough keywords is called relevant, and more with them are left out than
+    let in; those of one sort are ranked by all their words.
+    """
+    model, keywords = after(stream(200, 0.2), keywords=KEYWORDS), KeywordRelevance(KEYWORDS)
+    texts = pages(100, on=True, seed=9) + pages(100, on=False, seed=9)
+    called, enough = model.score(texts) >= 0.5, keywords.score(texts) >= 0.5
+    assert not (called & ~enough).any()
+    assert called[:100].sum() >= 0.95 * enough[:100].sum()
+    assert called[100:].sum() < enough[100:].sum()
+    without = [i for i in range(200) if not enough[i]]
+    on = [score for i, score in zip(without, model.score([texts[i] for i in without]), strict=True) if i < 100]
+    off = [score for i, score in zip(without, model.score([texts[i] for i in without]), strict=True) if i >= 100]
+    assert not on or np.mean(np.asarray(on)[:, None] > off) > 0.9
+
+
+def test_examples_outweigh_keywords_the_more_there_are() -> None:
+    """A page of the topic that has none of the keywords is the more relevant, the more examples there are; without any
+    it is not.
+    """
+    (text,) = pages(1, on=True, seed=9)
+    seen, given = stream(200, 0.2), {"keywords": ["zzz", "yyy"]}
+    models = [after(seen, positives=pages(n, on=True), **given) for n in (3, 10, 50)]
+    scores = [float(model.score([text])[0]) for model in models]
+    assert scores == sorted(scores)
+    assert scores[-1] > 0.6
+    assert float(after(seen, **given).score([text])[0]) < 0.5
+
+
+@pytest.mark.parametrize("on", [True, False])
+def test_a_model_that_misses_its_own_examples_says_so(on: bool) -> None:
+    """Three examples that do not differ from those off the topic raise the alarm within 100 pages; others do not."""
+    model = after(stream(100, 0.1), positives=pages(3, on=on, seed=3), negatives=pages(3, on=False, seed=4))
+    assert bool(model.alarm) == (not on)
+    assert on or "give more examples or keywords" in model.alarm
+
+
+def test_a_few_examples_like_all_pages_are_told_of() -> None:
+    """Where nearly all pages are like the three examples these cannot tell whether all are on the topic, and it says so;
+    with keywords, or with ten examples, it does not.
+    """
+    seen = stream(100, 0.1)
+    assert "than with all pages" in after(seen, positives=pages(3, on=False, seed=3)).alarm
+    assert "than with all pages" not in after(seen, positives=pages(3, on=False, seed=3), keywords=["steel"]).alarm
+    assert "than with all pages" not in after(seen, positives=pages(10, on=False, seed=3)).alarm
 
 
 def test_links_are_ranked_by_their_words() -> None:

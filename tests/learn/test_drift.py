@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from scrapy_focus.learn.drift import Drift
+from scrapy_focus.learn.background import Bag
+from scrapy_focus.learn.drift import Drift, missed
+from tests.learn.topics import pages
 
 
 def told(*, true: float, called: float, seed: int, of_topic: float = 0.8, of_others: float = 0.1) -> str:
@@ -36,3 +38,25 @@ def test_a_crawl_that_drifted_is_told_of() -> None:
 def test_a_sign_that_tells_nothing_raises_no_alarm() -> None:
     """Where pages off the topic have the sign as often, nothing can be said."""
     assert not told(true=0.0, called=0.7, seed=0, of_topic=0.3, of_others=0.4)
+
+
+def test_examples_with_nothing_of_their_own_are_told_of_where_pages_are_called_relevant() -> None:
+    """Three examples that share but what all pages do raise the alarm; three of one topic do not, nor where few pages
+    are called relevant.
+    """
+    seen = [Bag.of(text) for text in pages(30, on=True) + pages(270, on=False)]
+    drifts = {called: Drift("a sign") for called in (5, 50)}
+    for called, drift in drifts.items():
+        for i in range(100):
+            drift.add(called=i < called, sign=False)
+    mixed = [Bag.of(f"{text} topic{i}") for i, text in enumerate(pages(3, on=False, seed=3))]
+    alike = [Bag.of(text) for text in pages(3, on=True, seed=3)]
+    assert "50 were called relevant, and the 3 examples" in drifts[50].alarm_of_few(mixed, seen)
+    assert not drifts[50].alarm_of_few(alike, seen)
+    assert not drifts[5].alarm_of_few(mixed, seen)
+
+
+@pytest.mark.parametrize(("recognised", "said"), [(0, True), (1, True), (2, False), (3, False)])
+def test_examples_that_are_not_recognised_are_told_of(recognised: int, said: bool) -> None:
+    """A model by which most of its own examples would be missed says so."""
+    assert bool(missed(recognised, 3)) == said
