@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from scrapy_focus.core.mission import Topic
     from scrapy_focus.learn.examples import Given
 
+_MANY = 100  # examples of a kind, from which on pages of which nobody says what they are teach nothing more
 _GIVEN = ("positive", "negative", "keywords", "frequency")  # what a model can be made of
 
 
@@ -101,9 +102,9 @@ def model_of(
 def made_of(given: Given, keywords: Collection[str], frequency: float | None) -> Topic:
     """Return a model of example pages, keywords, or both.
 
-    Keywords alone judge as they are. Examples of both kinds train a model whose probabilities follow the frequency with
-    which the topic is met. What else there may be, examples with keywords or those of one kind, makes a model that
-    learns from the pages of the crawl.
+    Keywords alone judge as they are. Many examples of both kinds, a hundred or more of each, train a model whose
+    probabilities follow the frequency with which the topic is met. Anything else makes a model that learns from the
+    pages of the crawl.
 
     Raises
     ------
@@ -112,7 +113,7 @@ def made_of(given: Given, keywords: Collection[str], frequency: float | None) ->
     """
     if keywords and not given.positives and frequency is None:
         return KeywordRelevance(keywords)
-    if given.positives and given.negatives and not keywords:
+    if min(len(given.positives), len(given.negatives)) >= _MANY and not keywords:
         model = LinearRelevance(frequency=0.5)
         model.fit([*given.positives, *given.negatives], [True] * len(given.positives) + [False] * len(given.negatives))
         return ShiftedRelevance(model, frequency=frequency)
