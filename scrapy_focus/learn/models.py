@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from scrapy_focus.core.mission import Topic
     from scrapy_focus.learn.examples import Given
 
-_MANY = 100  # examples of a kind, from which on pages of which nobody says what they are teach nothing more
+_MANY = 10  # examples of a kind, from which on pages of which nobody says what they are taught live crawls nothing
 _GIVEN = ("positive", "negative", "keywords", "frequency")  # what a model can be made of
 
 
@@ -102,8 +102,8 @@ def model_of(
 def made_of(given: Given, keywords: Collection[str], frequency: float | None) -> Topic:
     """Return a model of example pages, keywords, or both.
 
-    Keywords alone judge as they are. Many examples of both kinds, a hundred or more of each, train a model whose
-    probabilities follow the frequency with which the topic is met. Anything else makes a model that learns from the
+    Keywords alone judge as they are. Ten examples of each kind or more, without keywords, train a model of which only
+    the probabilities follow the frequency with which the topic is met. Anything else makes a model that learns from the
     pages of the crawl.
 
     Raises

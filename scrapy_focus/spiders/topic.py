@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
+from functools import cached_property
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -143,7 +144,6 @@ class TopicSpider(FollowingSpider):
             str, tuple[str, str]
         ] = {}  # URL of a page that was had: the page before, and the anchor there
         self.relevance: Topic
-        self.goal: TopicGoal
 
     @property
     def fixed(self) -> dict[str, str]:
@@ -155,6 +155,11 @@ class TopicSpider(FollowingSpider):
             "model": f"with the digest {load_relevance(self.model).digest[:12]}" if self.model else "",
             self._counted: "-".join(self._limits) + (f" with --budget {self.budget}" if falls else ""),
         }  # fmt: skip
+
+    @cached_property
+    def goal(self) -> TopicGoal:
+        """What judges pages, in the crawl and in the results."""
+        return TopicGoal(self.relevance)
 
     @property
     def _counted(self) -> str:
@@ -173,7 +178,6 @@ class TopicSpider(FollowingSpider):
             settings = crawler.settings
             job = settings["JOBDIR"]
             spider.prepare(Path(job) if job else None, alone=not settings.get("FOCUS_CLUSTER"))
-        spider.goal = TopicGoal(spider.relevance)
         settings.set("FOCUS_GOAL", spider.goal, "spider")
         settings.set("FOCUS_KEYWORDS", spider.keywords, "spider")
         if spider.budget:

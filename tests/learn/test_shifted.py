@@ -118,10 +118,10 @@ def test_a_frequency_that_is_none_is_refused() -> None:
 
 def test_what_there_is_to_go_by_decides_which_model_it_is() -> None:
     """Keywords judge as they are, many examples are trained on once, anything else learns from the crawl."""
-    wine, other = ["red wine", "white wine"] * 50, ["steel mill", "steel train"] * 50
+    wine, other = ["red wine", "white wine"] * 5, ["steel mill", "steel train"] * 5
     assert isinstance(made_of(Given([], []), ["wine"], None), KeywordRelevance)
     assert isinstance(made_of(Given(wine, other), [], None), ShiftedRelevance)
-    for given, keywords in ((Given(wine, []), []), (Given(wine, other), ["wine"]), (Given(wine, other[:99]), [])):
+    for given, keywords in ((Given(wine, []), []), (Given(wine, other), ["wine"]), (Given(wine, other[:9]), [])):
         assert isinstance(made_of(given, keywords, None), AdaptiveRelevance)
     known = made_of(Given(wine, other * 5), [], 0.1)
     assert known.score(["red wine"])[0] < made_of(Given(wine, other * 5), [], None).score(["red wine"])[0]

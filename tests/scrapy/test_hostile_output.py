@@ -106,7 +106,7 @@ def status_of(text: str) -> dict[str, Any]:
         "tables_error": text, "links": dict.fromkeys(("waiting", "arms", "asleep", "fetched", "given_up", "probed", "in_flight"), 1)
         | {"found_since": 1, "picked_since": 1, "next_due": "2026-01-02T00:00:00+00:00"}, "rate": text, "events_since_checkpoint": 1, "events": {text: 1}, "made": None,
         "written": "2026-01-01T00:00:00+00:00", "written_seconds_ago": 5.0, "versions": {"then": {text: text}, "now": {}},
-        "files": {text: 1},
+        "files": {text: 1}, "said": [text], "alarm": text,
     }  # fmt: skip
 
 
