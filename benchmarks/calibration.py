@@ -47,6 +47,7 @@ from scrapy_focus.frontiers.memory import memory_frontier
 from scrapy_focus.learn.adaptive import AdaptiveRelevance
 from scrapy_focus.learn.keywords import KeywordRelevance
 from scrapy_focus.learn.relevance import LinearRelevance
+from scrapy_focus.learn.shifted import ShiftedRelevance
 from scrapy_focus.policies.bestfirst import BestFirst
 from wikispeedia import read_web
 
@@ -55,7 +56,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from scrapy_focus.core.mission import Topic
+    from scrapy_focus.core.mission import LearningTopic, Topic
     from scrapy_focus.core.types import Outcome
     from wikispeedia import Web
 
@@ -120,18 +121,30 @@ def model_of(name: str, found: Draw) -> Topic:
     if name == "LinearRelevance":
         texts = found.positives + found.negatives
         return LinearRelevance().fit(texts, [True] * len(found.positives) + [False] * len(found.negatives))
-    model = AdaptiveRelevance(
-        positives=found.positives if "positives" in name else (),
-        negatives=found.negatives if "negatives" in name else (),
-        keywords=found.keywords if "keywords" in name else (),
-    )
+    model: LearningTopic = shifted(found) if name == "ShiftedRelevance" else adaptive(found, name)
     for text in found.seen:
         model.see(text)
     return model
 
 
+def adaptive(found: Draw, name: str) -> AdaptiveRelevance:
+    """Return a model that learns from pages, of what the name says, before it saw one."""
+    return AdaptiveRelevance(
+        positives=found.positives if "positives" in name else (),
+        negatives=found.negatives if "negatives" in name else (),
+        keywords=found.keywords if "keywords" in name else (),
+    )
+
+
+def shifted(found: Draw) -> ShiftedRelevance:
+    """Return a linear model that follows the frequency, before it saw a page."""
+    texts = found.positives + found.negatives
+    labels = [True] * len(found.positives) + [False] * len(found.negatives)
+    return ShiftedRelevance(LinearRelevance(frequency=0.5).fit(texts, labels))
+
+
 MODELS = (
-    "LinearRelevance", "positives, negatives", "positives", "KeywordRelevance", "keywords", "positives, keywords",
+    "LinearRelevance", "ShiftedRelevance", "positives, negatives", "positives", "KeywordRelevance", "keywords", "positives, keywords",
     "positives, negatives, keywords",
 )  # fmt: skip
 
