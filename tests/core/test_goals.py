@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
@@ -9,12 +10,15 @@ import pytest
 
 from scrapy_focus import ConfigError, FilesGoal, ItemsGoal, Placement, memory_frontier
 from scrapy_focus.goals.topic import TopicGoal
+from scrapy_focus.learn.keywords import KeywordRelevance
 from scrapy_focus.learn.relevance import LinearRelevance
 from tests.learn.topics import examples, pages
 from tests.made import PDF, failure, link, page
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from scrapy_focus import Outcome
 
 
 def pick(url: str = "http://h/file", method: str = "GET"):
@@ -98,6 +102,23 @@ def test_a_page_on_the_topic_is_worth_one(wine: LinearRelevance) -> None:
     assert probability == wine.score([on])[0]
     assert TopicGoal(wine, threshold=probability)(page(pick(), page=html(on))) == 1.0
     assert TopicGoal(wine, threshold=min(1.0, probability + 1e-9))(page(pick(), page=html(on))) == 0.0
+
+
+def test_menus_are_not_judged() -> None:
+    """What stands on three pages of a host or more is no reason for a page; a goal that resumes knows that, too."""
+    topic = KeywordRelevance(["honey", "bees"])
+    goal = TopicGoal(topic)
+
+    def of(number: int, text: str) -> Outcome:
+        menu = "<nav><p>Honey shop</p><p>Our bees</p></nav>"
+        return page(pick(f"http://h/{number}"), page=SimpleNamespace(text=f"<html><body>{menu}<p>{text}</p></body>"))
+
+    assert [goal(of(i, f"steel of the mill {'abc'[i]}")) for i in range(3)] == [1.0, 1.0, 0.0]
+    assert goal(of(3, "honey of the bees")) == 1.0
+    again = TopicGoal(topic)
+    again.restore(pickle.loads(pickle.dumps(goal.state())))
+    assert again(of(4, "coal for the mill")) == 0.0
+    assert again.text("other", ["Honey shop", "coal"]) == "Honey shop coal"
 
 
 def test_what_is_no_page_is_not_on_the_topic(wine: LinearRelevance) -> None:

@@ -263,7 +263,8 @@ def test_many_links_to_a_page_keep_their_share() -> None:
     crawl = Crawl(
         policy, frontier=memory_frontier, goal=lambda outcome: float(outcome.pick.key % 4 == 0), seed=0, strict=True
     )
-    crawl.add([link(key, url=f"http://h{key}.test/") for key in range(4, 44)])
+    crawl.add([link(1)])
+    fetch(crawl, *(link(key, url=f"http://h{key}.test/") for key in range(4, 44)))
     target = link(1001, url="http://target.test/", host="target.test")
     for _ in range(40):
         pick = crawl.next([target.host])
@@ -272,6 +273,7 @@ def test_many_links_to_a_page_keep_their_share() -> None:
     vector = crawl.frontier.vectors([1001])
     relevant, all_ = vector[0, policy.layout.counts : policy.layout.counts + 2].astype(int)
     assert 127 <= all_ <= 255
+    assert relevant < 0.6 * all_, "of 40 pages that link there 10 are relevant, which may be the last"
     assert vector[0, IN_SHARE] == round(63 * relevant / all_)
     assert len({*policy.layout.sources_of(vector)[0].tolist()} - {0}) == 3
 
