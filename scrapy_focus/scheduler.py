@@ -163,8 +163,8 @@ class FocusScheduler(BaseScheduler):
                 crawler,
                 self,
                 self.links,
-                wanted=policy.wants_known,
-                tells_keys=policy.can("know"),
+                wanted=frozenset() if policy.known_by_key else policy.wants_known,
+                tells_keys=policy.known_by_key or policy.can("know"),
                 recovered=self.crawl.status().recovered,
                 resumed=self.resumed,
             )

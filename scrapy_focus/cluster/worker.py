@@ -140,7 +140,8 @@ class Worker:
         self._now = Clock() if clock is None else Clock(clock, clock)
         self._late = LateRewards(goal, clock=self.clock, patience=patience, counts=self.counts)
         self._counts_once = bool(getattr(goal, "stored", False))
-        self._knows_keys = policy.can("know")
+        self._knows_keys = policy.known_by_key or policy.can("know")
+        self._wants_links = bool(policy.wants_known) and not policy.known_by_key
         self._known_state = min(policy.wants_known, default=State.WAITING)
         self._waiting: deque[Pick] = deque()  # leased, and not handed out
         self._whys: dict[int, dict[str, Any]] = {}  # what the policy said of these, where that is asked for
@@ -435,7 +436,7 @@ class Worker:
             self.rewards += reward
             self._found_at.append((self.budget.requests_used, self.rewards))
         self.counts["outcomes"] += 1
-        fresh = [link for link in links if self.policy.wants_known or link.key not in self._told]
+        fresh = [link for link in links if self._wants_links or link.key not in self._told]
         keys = [*known, *(link.key for link in links if link.key in self._told)] if self._knows_keys else []
         self._note_told(fresh)
         for key in (pick.key, *outcome.also):

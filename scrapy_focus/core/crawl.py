@@ -263,6 +263,7 @@ class Crawl:
         self.otherwise = 0  # choices that came out otherwise when they were made again
         self.stop_reason = ""
         self._wanted = states_of(policy)
+        self._by_key = policy.known_by_key
         self._knows = policy.can("know")
         self._hears_signals = policy.can("hear")
         self.comes_back = policy.can("again")  # whether pages may wait again that were fetched
@@ -707,15 +708,22 @@ class Crawl:
         """Let the policy place links that are new or in a state that it wants, and know the keys of the others."""
         fresh: dict[int, Link] = {}
         wanted: list[Link] = []
+        by_key: list[Link] = []
         others = list(known)
+        if self._by_key and known:
+            stated = [*zip(known, self.frontier.states(known), strict=True)]
+            by_key = [Link("", key, state=state) for key, state in stated if state in self._wanted]
+            others = [key for key, state in stated if state not in self._wanted]
         for link, state in zip(links, self.frontier.states([link.key for link in links]), strict=True):
-            if self._wanted and (state == State.NEW or state in self._wanted):
+            if self._by_key and state in self._wanted:
+                by_key.append(Link("", link.key, state=state))
+            elif self._wanted and (state == State.NEW or state in self._wanted):
                 wanted.append(link if link.state == state else link._replace(state=state))
             elif state == State.NEW:
                 fresh.setdefault(link.key, link)
             else:
                 others.append(link.key)
-        if placeable := wanted or list(fresh.values()):
+        if placeable := [*by_key, *wanted] or list(fresh.values()):
             self._place(placeable, source, -1 if source is None else source.pick.arm)
         if self._knows and others and source is not None:
             self._ask("know", self.policy.know, others, source)

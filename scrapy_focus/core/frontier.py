@@ -206,6 +206,9 @@ class Drawn(Frontier, Protocol):
     def vectors(self, keys: Sequence[int]) -> NDArray[np.uint8]:
         """The vectors of waiting links, shape (n, width); zeros where a key does not wait. None is read from a disk."""
 
+    def hosts_of(self, keys: Sequence[int]) -> NDArray[np.int32]:
+        """The hosts of waiting links, numbers of :attr:`hosts`, shape (n,); -1 where a key does not wait."""
+
     def divide(self, arm: int, column: int, above: int, new_arm: int) -> None:
         """Let links of an arm whose vector has more than ``above`` in a column wait in a new arm from now on.
 

@@ -94,6 +94,10 @@ class Policy(ABC):
     #: States of URLs that ``place`` also wants the links of: ``WAITING`` ones to move them, ``FETCHED`` ones to ask for
     #: a revisit, ``GIVEN_UP`` ones to place them after all. New links always come.
     wants_known: ClassVar[frozenset[State]] = frozenset()
+    #: Whether ``place`` is given these known links as their keys alone: ``url``, ``host`` and all texts are empty. It
+    #: reads what it needs from its frontier (:meth:`~scrapy_focus.core.frontier.Drawn.vectors`), and a link that is
+    #: known costs next to nothing on its way to it. They come before the links that are new.
+    known_by_key: ClassVar[bool] = False
     #: Parameters that a later run of the same job may set otherwise; the values with which the crawl began stay in
     #: force.
     may_change: ClassVar[frozenset[str]] = frozenset()

@@ -111,13 +111,13 @@ def test_more_links_to_a_page_are_counted() -> None:
     counts = []
     for key in (1, 2, 3):
         crawl.sent(picks[key].id)
-        anchored = target._replace(anchor="cheese" if key == 2 else "")
+        anchored = target._replace(anchor="cheese" if key == 1 else "")
         crawl.report(page(picks[key]), [anchored, anchored])  # the second on the same page does not count
         vector = crawl.frontier.vectors([9])[0]
         counts.append(vector[policy.layout.counts :].tolist())
     assert counts == [[1, 1], [2, 2], [3, 3]], "seeds count as relevant"
     assert vector[policy.layout.names.index("links from relevant pages")] == round(12 * np.log2(1 + 3))
-    assert vector[policy.layout.names.index("keyword in the anchor")] == 63, "the best anchor counts"
+    assert vector[policy.layout.names.index("keyword in the anchor")] == 63, "the anchor with which it was found counts"
     other = page(crawl.next())
     crawl.sent(other.pick.id)
     assert other.pick.key == 9

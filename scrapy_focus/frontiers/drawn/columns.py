@@ -214,6 +214,10 @@ class Columns:
         """Return the vectors of some slots, shape (n, width)."""
         return self._matrix().take(slots, axis=0)
 
+    def hosts_of(self, slots: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return the numbers of the hosts of some slots, shape (n,)."""
+        return np.frombuffer(self._host, np.int32)[slots]
+
     def follow(self, arm: int, vector: bytes) -> int:
         """Return the arm in which a link of this vector waits that is said to be in an arm."""
         while arm in self.divisions:

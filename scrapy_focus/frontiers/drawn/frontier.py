@@ -141,12 +141,21 @@ class DrawnFrontier(Ledger):
 
     def vectors(self, keys: Sequence[int]) -> NDArray[np.uint8]:
         pool = self._pool
-        slots = np.array([self._known.get(key, NEW) for key in keys], np.int32)
+        slots = np.array(self._known.get_many(keys, NEW), np.int32)
         found = np.zeros((len(slots), pool.width), np.uint8)
         waits = slots >= 0
         found[waits] = pool.vectors(slots[waits])
         for at in np.flatnonzero(slots <= ASLEEP).tolist():
             found[at] = np.frombuffer(self._sleepers.get(ASLEEP - int(slots[at])).vector, np.uint8)
+        return found
+
+    def hosts_of(self, keys: Sequence[int]) -> NDArray[np.int32]:
+        slots = np.array(self._known.get_many(keys, NEW), np.int32)
+        found = np.full(len(slots), -1, np.int32)
+        waits = slots >= 0
+        found[waits] = self._pool.hosts_of(slots[waits])
+        for at in np.flatnonzero(slots <= ASLEEP).tolist():
+            found[at] = self._sleepers.get(ASLEEP - int(slots[at])).host
         return found
 
     def divide(self, arm: int, column: int, above: int, new_arm: int) -> None:

@@ -12,7 +12,7 @@ import re
 import zlib
 from collections.abc import Iterable
 from os import PathLike
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from urllib.parse import unquote, urlsplit
 
 import numpy as np
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from scrapy_focus.core.frontier import Drawn
+    from scrapy_focus.core.frontier import Drawn, Frontier
     from scrapy_focus.core.mission import Topic
     from scrapy_focus.core.types import Link, Outcome, Pick
     from scrapy_focus.policies.domains import Domains
@@ -278,66 +278,80 @@ class Features:
         self.seeds_are_relevant = seeds_are_relevant
         self.hosts = hosts
 
-    def found(self, links: Sequence[Link], source: Outcome | None) -> NDArray[np.uint8]:
-        """Return the vectors of links of one page, shape (n, width), as if no other page led there.
+    def found(
+        self, links: Sequence[Link], source: Outcome | None, frontier: Frontier | None = None
+    ) -> NDArray[np.uint8]:
+        """Return the vectors of links of one page, shape (n, width).
 
-        The features of domains and groups are left at 0.
+        Those of links that wait are what the frontier has of them, which keeps the path on which they were found first
+        and the words that they had there, and this page besides. The features of domains, groups, and of the pages that
+        link there are left as they are.
         """
-        made = np.zeros((len(links), self.layout.width), np.uint8)
-        path, page_groups = np.zeros(3, np.uint8), np.zeros(4, np.uint8)
+        page = self._page(source, len(links))
+        new = [i for i, link in enumerate(links) if link.state != State.WAITING]
+        if len(new) == len(links):
+            return self._new(links, page)
+        made = np.empty((len(links), self.layout.width), np.uint8)
+        if new:
+            made[new] = self._new([links[i] for i in new], page)
+        known = [i for i, link in enumerate(links) if link.state == State.WAITING]
+        made[known] = self._known([links[i].key for i in known], page, cast("Drawn", frontier))
+        return made
+
+    def _page(self, source: Outcome | None, n_links: int) -> _Page:
+        """Return what is to be known of a page of which links come."""
+        path, groups = np.zeros(3, np.uint8), np.zeros(4, np.uint8)
         if source is not None:
             memo = self.layout.vector_of(source.pick)
             relevant = source.reward > 0 or (self.seeds_are_relevant and source.pick.origin < 0)
             path = path_after(memo[self.layout.path :][:3], relevant=relevant)
-            page_groups = memo[self.layout.buckets :][:4]
-        hits, others, clicks = (int(byte) for byte in path)
+            groups = memo[self.layout.buckets :][:4]
+        with_model = self.model is not None
+        weight = round(_WEIGHT / math.log2(2 + n_links)) if with_model else 1
+        number = self.model.hubs.add() if self.model is not None and source is not None else 0
+        return _Page(path, groups, weight, number)
+
+    def _new(self, links: Sequence[Link], page: _Page) -> NDArray[np.uint8]:
+        """Return the vectors of links as if no other page led there, shape (n, width)."""
+        made = np.zeros((len(links), self.layout.width), np.uint8)
+        hits, others, clicks = (int(byte) for byte in page.path)
         made[:, PARENT] = LEVELS * (clicks == 1)
         made[:, NEARNESS] = round(LEVELS / clicks) if clicks else 0
         made[:, SHARE] = round(LEVELS * hits / max(hits + others, 1))
-        made[:, self.layout.path : self.layout.path + 3] = path
+        made[:, self.layout.path : self.layout.path + 3] = page.path
         read = self.reader.read(links)
         made[:, [KEYWORD_URL, KEYWORD_ANCHOR, PROBABILITY]] = codes(read)
         if self.layout.in_links:
-            made[:, self.layout.counts : self.layout.counts + 2] = clicks == 1, 1
+            made[:, self.layout.counts : self.layout.counts + 2] = page.counts
         if self.model is not None:
             if self.reader.relevance is None:
                 read[:, 2] = np.where(read[:, :2].any(axis=1), _WITH, _WITHOUT)
-            weight = round(_WEIGHT / math.log2(2 + len(links)))
-            made[:, self.layout.counts : self.layout.counts + 2] *= np.uint8(weight)
             made[:, PROBABILITY] = odds_codes(odds_of(read[:, 2]))
             made[:, WORDS] = odds_codes(self.model.read(links))
-            if source is not None:
-                made[:, self.layout.sources : self.layout.sources + 2] = two_bytes(self.model.hubs.add())
+            made[:, self.layout.sources : self.layout.sources + 2] = two_bytes(page.number)
         if self.layout.groups:
             made[:, self.layout.n_codes - 1] = [min(2 * link.depth, LEVELS) for link in links]
             start = self.layout.buckets
             groups = [(bucket(link.tag_path), bucket(url_pattern(link.url)), bucket(link.anchor)) for link in links]
             made[:, start : start + 6] = np.array(groups, "<u2").view(np.uint8).reshape(len(links), 6)
-            made[:, start + 6 : start + 10] = page_groups
+            made[:, start + 6 : start + 10] = page.groups
         return made
 
-    def keep(self, made: NDArray[np.uint8], links: Sequence[Link], frontier: Drawn) -> None:
-        """Of links that wait, keep the path on which they were found first and the best words, and add up pages that
-        link.
-        """
-        known = [i for i, link in enumerate(links) if link.state == State.WAITING]
-        if not known:
-            return
-        old, new = frontier.vectors([links[i].key for i in known]), made[known]
-        for column in (KEYWORD_ANCHOR, PROBABILITY):
-            old[:, column] = np.maximum(old[:, column], new[:, column])
+    def _known(self, keys: Sequence[int], page: _Page, frontier: Drawn) -> NDArray[np.uint8]:
+        """Return the vectors of links that wait when one more page has them, shape (n, width)."""
+        kept = frontier.vectors(keys)
         if self.layout.in_links:
             start = self.layout.counts
-            sums = old[:, start : start + 2].astype(np.int64) + new[:, start : start + 2]
+            sums = kept[:, start : start + 2].astype(np.int64) + page.counts
             if self.layout.link_model:
                 sums >>= (sums[:, 1] > 255)[:, None]
-            old[:, start : start + 2] = np.minimum(sums, 255)
-        if self.layout.link_model:
+            kept[:, start : start + 2] = np.minimum(sums, 255)
+        if self.model is not None:
             first, end = self.layout.sources, self.layout.width
-            old[:, first + 2 : end] = old[:, first : end - 2].copy()
-            old[:, first : first + 2] = new[:, first : first + 2]
-            old[:, WORDS] = new[:, WORDS]
-        made[known] = old
+            kept[:, first + 2 : end] = kept[:, first : end - 2].copy()
+            kept[:, first : first + 2] = two_bytes(page.number)
+            self.model.read_again(keys, kept)
+        return kept
 
     def count(self, made: NDArray[np.uint8]) -> None:
         """Write the features that say how many pages link there."""
@@ -377,6 +391,20 @@ class Features:
         return known
 
 
+class _Page(NamedTuple):
+    """What is known of a page of which links come."""
+
+    path: NDArray[np.uint8]  # to its links, as three bytes
+    groups: NDArray[np.uint8]  # the first two of its own, as four bytes
+    weight: int  # of a link on it
+    number: int  # by which the link model knows it; 0: none
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """What a link on it adds to the links from relevant pages, and to all."""
+        return self.weight * (int(self.path[2]) == 1), self.weight
+
+
 class LinkModel:
     """What is learned of links while crawling, beside what is known of them otherwise."""
 
@@ -387,6 +415,12 @@ class LinkModel:
     def read(self, links: Sequence[Link]) -> NDArray[np.float32]:
         """Return what words add to the log-odds of links of one page, shape (n,)."""
         return np.zeros(len(links), np.float32) if self.words is None else self.words.read(links)
+
+    def read_again(self, keys: Sequence[int], vectors: NDArray[np.uint8]) -> None:
+        """Write to the vectors of links, shape (n, width), what their words add now, where these are remembered."""
+        if self.words is not None:
+            at, odds = self.words.read_again(keys)
+            vectors[at, WORDS] = odds_codes(odds)
 
 
 def two_bytes(number: int) -> NDArray[np.uint8]:

@@ -55,8 +55,8 @@ class LinkWords:
         self._make_room()
 
     def _make_room(self) -> None:
+        self._keys = np.full(_KEPT, -1, np.int64)
         # Memory that is never written to is never taken.
-        self._keys = np.zeros(_KEPT, np.int64)
         self._rows = np.zeros((_KEPT, WIDTH), np.uint16)
 
     def read(self, links: Sequence[Link]) -> NDArray[np.float32]:
@@ -67,6 +67,13 @@ class LinkWords:
         self._keys[at], self._rows[at] = keys, rows
         return self.model.decide(rows)
 
+    def read_again(self, keys: Sequence[int]) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
+        """Return which of some links are remembered, shape (m,), and what is to be added for these now, shape (m,)."""
+        wanted = np.array(keys, np.int64)
+        at = wanted % _KEPT
+        kept = np.flatnonzero(self._keys[at] == wanted)
+        return kept, self.model.decide(self._rows[at[kept]])
+
     def learn(self, key: int, relevant: bool, *, odds: float) -> None:
         """Learn from a page, if its link is remembered; ``odds``: the log-odds of the link that are known otherwise."""
         at = key % _KEPT
@@ -74,7 +81,7 @@ class LinkWords:
             self.model.learn(self._rows[at], float(relevant), offset=odds)
 
     def __getstate__(self) -> dict[str, Any]:
-        used = np.flatnonzero(self._keys)
+        used = np.flatnonzero(self._keys >= 0)
         return {"model": self.model, "keys": self._keys[used], "rows": self._rows[used]}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

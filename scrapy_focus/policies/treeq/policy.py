@@ -93,7 +93,7 @@ class TreeQ(Policy):
     * *Representatives*: as released, one for each leaf. Recommended are 256 in all, and splits that a chi-square test
       supports.
     * *Links to the same URL*: as released, each waits for itself until one is fetched. Here a URL waits once, on the
-      path on which it was found first, with the best of its anchors, and counts the pages that link to it.
+      path and with the anchor with which it was found first, and counts the pages that link to it.
     * *Failures*: as released, they are no experiences and do not count. Here they count and earn 0; by the published
       rules they teach nothing.
     * *Dead ends*: as released, pages without a new link are experiences of the tree, not of the network. Recommended is
@@ -140,8 +140,9 @@ class TreeQ(Policy):
     )
     paper_names: ClassVar[Mapping[str, Mapping[str, Any]]] = {"TRES": {}}
 
-    #: Links that wait are judged again, by their best words and by the pages that link to them.
+    #: Links that wait are judged again, by the pages that link to them.
     wants_known: ClassVar[frozenset[State]] = frozenset({State.WAITING})
+    known_by_key: ClassVar[bool] = True
 
     frontier: Drawn
 
@@ -233,16 +234,14 @@ class TreeQ(Policy):
         states = self._states
         first = {link.key: i for i, link in reversed(list(enumerate(links))) if link.state in states}
         at = sorted(first.values())
-        rows = self.domains.rows([links[i].host for i in at])
+        rows = self._domains_of([links[i] for i in at])
         if self.domains.cap is not None:
             open_ = ~self.domains.is_done(rows)
             at, rows = np.array(at)[open_].tolist(), rows[open_]
         if not at:
             return placements
         wanted = [links[i] for i in at]
-        vectors = self._features.found(wanted, source)
-        if self.chooses_in_tree:
-            self._features.keep(vectors, wanted, self.frontier)
+        vectors = self._features.found(wanted, source, self.frontier)
         self._features.count(vectors)
         x = vectors[:, : self.layout.n_codes]
         x[:] = self._features.now(vectors, rows)
@@ -381,6 +380,18 @@ class TreeQ(Policy):
         x = self._features.now(drawn.vectors, self._hosts.rows[drawn.hosts])
         at = int(self.rng.integers(len(x))) if self._is_random else int(np.argmax(self.network.values(x)))
         return self.frontier.take_drawn(int(drawn.slots[at])), x[at].copy()
+
+    def _domains_of(self, links: Sequence[Link]) -> NDArray[np.intp]:
+        """Return the rows of the domains of some links, shape (n,); of one that waits, the frontier knows the host."""
+        waits = [link.state == State.WAITING for link in links]
+        if not any(waits):
+            return self.domains.rows([link.host for link in links])
+        rows, known = np.empty(len(links), np.intp), np.array(waits)
+        hosts = self.frontier.hosts_of([link.key for link in links if link.state == State.WAITING])
+        self._hosts.look()
+        rows[known] = self._hosts.rows[hosts]
+        rows[~known] = self.domains.rows([link.host for link in links if link.state != State.WAITING])
+        return rows
 
     def _counts(self) -> NDArray[np.int64]:
         """Return how many representatives each leaf has, shape (n_leaves,)."""
