@@ -53,6 +53,7 @@ from scrapy_focus.goals.news import ReinforcingAgent as ReinforcingAgent
 from scrapy_focus.goals.structured import StructuredDataGoal as StructuredDataGoal
 from scrapy_focus.goals.topic import TopicGoal as TopicGoal
 from scrapy_focus.jobs.job import Job as Job
+from scrapy_focus.linkextractors import NewLinks as NewLinks
 from scrapy_focus.pipelines import RewardPipeline as RewardPipeline
 from scrapy_focus.policies.bases import Bandit as Bandit
 from scrapy_focus.policies.bases import Ordering as Ordering

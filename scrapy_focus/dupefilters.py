@@ -9,7 +9,6 @@ from scrapy.utils.misc import build_from_crawler, load_object
 from scrapy.utils.request import RequestFingerprinter
 
 from scrapy_focus.core.types import State
-from scrapy_focus.spidermiddlewares import KnownLinkMiddleware, has_spider_middleware
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
@@ -92,10 +91,9 @@ class Seen:
 
     def open(self) -> Deferred[None] | None:
         """Begin, when all middlewares are there."""
-        usual = isinstance(self.filter, FrontierDupeFilter) and (
+        self._notes_urls = isinstance(self.filter, FrontierDupeFilter) and (
             type(self.crawler.request_fingerprinter) is RequestFingerprinter
         )
-        self._notes_urls = usual and has_spider_middleware(self.crawler, KnownLinkMiddleware)
         return self.filter.open()
 
     def close(self, reason: str) -> Deferred[None] | None:
@@ -107,7 +105,7 @@ class Seen:
         if request.dont_filter:
             return self._is_known_start(request, entry)
         if self._notes_urls and request.method == "GET" and not request.body:
-            self._urls.add(request.url, self.links.key(request) if self.wanted or self.tells_keys else 0)
+            self._urls.add(_bare(request.url), self.links.key(request) if self.wanted or self.tells_keys else 0)
         if not self.filter.request_seen(request) or self._was_lost(request, entry):
             return False
         self.filter.log(request, cast("Spider", self.crawler.spider))
@@ -125,14 +123,38 @@ class Seen:
 
         Its key is noted for the policy, if that wants it. ``False`` also where the URL was seen too long ago.
         """
+        if not self._is_known(request, entry):
+            return False
+        self.host.count("link/known")
+        return True
+
+    def passes(self, request: Request, entry: Entry) -> bool:
+        """Say of a request from a page what :meth:`drops` does; the dupefilter logs it. Its fingerprint is not made."""
+        if not self._is_known(request, entry):
+            return False
+        self.filter.log(request, cast("Spider", self.crawler.spider))
+        return True
+
+    def known_on(self, entry: Entry) -> KnownUrls | None:
+        """Return what is known of the links of a page; ``None`` where URLs alone do not say."""
+        return KnownUrls(self, entry) if self._notes_urls else None
+
+    def key_of_known(self, url: str) -> int | None:
+        """Return the key of a URL without fragment to which no link need be made; ``None`` where one has to be.
+
+        It is 0 where nobody asks for keys.
+        """
+        key = self._urls.get(url)
+        return None if key is None or self._may_be_wanted(key) else key
+
+    def _is_known(self, request: Request, entry: Entry | None) -> bool:
         if request.dont_filter or request.method != "GET" or request.body:
             return False
-        key = self._urls.get(request.url)
-        if key is None or self._may_be_wanted(key):
+        key = self.key_of_known(_bare(request.url))
+        if key is None:
             return False
         if entry is not None and self.tells_keys:
             entry.known.append(key)
-        self.host.count("link/known")
         return True
 
     def is_wanted(self, request: Request) -> bool:
@@ -150,7 +172,7 @@ class Seen:
             self._urls = Recent()
             return
         for url in urls:
-            self._urls.discard(url)
+            self._urls.discard(_bare(url))
 
     def concluded(self, key: int) -> None:
         """A pick has its outcome."""
@@ -171,6 +193,31 @@ class Seen:
             return False
         again = entry is not None and entry.pick.key in self._recovered
         return again or bool(request.meta.get("is_start_request"))
+
+
+class KnownUrls:
+    """Which links of one page need not be made requests of: a :class:`~scrapy_focus.engine.known.KnownLinks`."""
+
+    def __init__(self, seen: Seen, entry: Entry) -> None:
+        self.tells_keys = seen.tells_keys
+        self._seen = seen
+        self._entry = entry
+        self._noted: set[int] = set()  # keys that the policy hears of
+
+    def has(self, url: str) -> bool:
+        """Whether a request for a URL would go no further; ``url``: absolute, without a fragment."""
+        return self._seen.key_of_known(url) is not None
+
+    def passes(self, url: str) -> bool:
+        """Whether it would, and if so, note that the page has this link."""
+        key = self._seen.key_of_known(url)
+        if key is None:
+            return False
+        if self.tells_keys and key not in self._noted:
+            self._noted.add(key)
+            self._entry.known.append(key)
+        self._seen.host.count("link/known")
+        return True
 
 
 class Recent:
@@ -207,3 +254,8 @@ class Recent:
         """Know it no more."""
         self._new.pop(hash(text), None)
         self._old.pop(hash(text), None)
+
+
+def _bare(url: str) -> str:
+    """Return a URL without its fragment, which makes no other page of it."""
+    return url.partition("#")[0] if "#" in url else url

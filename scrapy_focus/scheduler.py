@@ -82,6 +82,7 @@ if TYPE_CHECKING:
     from scrapy_focus.core.types import Link, Outcome, Pick
     from scrapy_focus.engine.host import Host
     from scrapy_focus.engine.keptrules import Kept
+    from scrapy_focus.engine.known import KnownLinks
     from scrapy_focus.web.nearcopies import Ignored
 
 logger = printable_logger(__name__)
@@ -175,7 +176,7 @@ class FocusScheduler(BaseScheduler):
         self.signals = Signals(crawler, self, self.links, self.crawl.hear, knows_all=not self.crawl.where)
         self.closing = Closing(crawler, self.crawl.goal, resumable=self.crawl.is_kept)
         self.slots = Slots(crawler, limit=config.max_inflight_per_slot)
-        self.inflight = InFlight(crawler, self.slots)
+        self.inflight = InFlight(crawler, self, self.slots)
         self.room = self._make_room(learns=policy.can("learn"))
         self.visits = self._make_visits()
         self.renderings: Renderings | None = None  # known when the engine has its middlewares
@@ -467,6 +468,11 @@ class FocusScheduler(BaseScheduler):
         """Whether a request from the page of a response goes no further, as its URL was requested before."""
         return self.guard("drops", False, self._drops, request, self.inflight.find(response))
 
+    def known_on(self, response: Response) -> KnownLinks | None:
+        """Return what is known of the links of a page, ``None`` where nobody knows."""
+        entry = self.inflight.find(response)
+        return None if entry is None else self.seen.known_on(entry)
+
     def is_spent(self) -> bool:
         """Whether nothing more may be asked for: a budget is used up, or the crawl is over."""
         return self._closed or self._failed or bool(self.crawl.finished())
@@ -635,6 +641,8 @@ class FocusScheduler(BaseScheduler):
         if entry is not None:
             entry.yielded.discard(hash(request.url))
             entry.quiet = 0
+        if source is not None and source.returned and self.seen.passes(request, source):
+            return False
         if source is not None and source.returned and self.traps.refuses(request, source):
             return False
         seen = self.seen.has(request, entry)
@@ -657,6 +665,7 @@ class FocusScheduler(BaseScheduler):
         try:
             link = self.links.make(request, seen=seen)
         except Unsendable as error:
+            self.seen.forget([request.url])
             self._note_unsendable(error)
             return False
         self.count("link/loose", source is None)

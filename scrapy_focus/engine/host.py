@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from scrapy_focus.core.types import Outcome, State
     from scrapy_focus.engine.apis import Apis
     from scrapy_focus.engine.inflight import Entry, InFlight
+    from scrapy_focus.engine.known import KnownLinks
     from scrapy_focus.web.nearcopies import Ignored
 
 P = ParamSpec("P")
@@ -80,6 +81,9 @@ class Host(Protocol):
 
     def drops(self, request: Request, response: Response | None) -> bool:
         """Whether a request from the page of a response goes no further, as its URL was requested before."""
+
+    def known_on(self, response: Response) -> KnownLinks | None:
+        """Return what is known of the links of a page, ``None`` where nobody knows."""
 
     async def is_first(self, request: Request) -> bool:
         """Wait until it is known whether another machine asks for the page to which a request was redirected: then it

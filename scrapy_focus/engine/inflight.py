@@ -19,6 +19,7 @@ from scrapy.exceptions import DownloadCancelledError, IgnoreRequest, StopDownloa
 from scrapy.http import HtmlResponse
 
 from scrapy_focus.core.types import Link, Outcome, Pick
+from scrapy_focus.engine.known import PickId
 from scrapy_focus.engine.marks import FROM_API, MADE, PICK
 from scrapy_focus.engine.pages import can_be_read, text_of
 from scrapy_focus.web.mime import parse_mime
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from twisted.python.failure import Failure
 
     from scrapy_focus.engine.given import Given
+    from scrapy_focus.engine.host import Host
     from scrapy_focus.engine.lastvisit import Coming
     from scrapy_focus.engine.slots import Slots
 
@@ -269,8 +271,9 @@ class InFlight:
     so that no other object gets their id meanwhile.
     """
 
-    def __init__(self, crawler: Crawler, slots: Slots) -> None:
+    def __init__(self, crawler: Crawler, host: Host, slots: Slots) -> None:
         self.crawler = crawler
+        self.host = host
         self.slots = slots
         self.entries: dict[int, Entry] = {}
         self.worth: OrderedDict[int, tuple[Any, float]] = OrderedDict()
@@ -303,7 +306,7 @@ class InFlight:
 
     def hand_out(self, entry: Entry, request: Request) -> Request:
         """Mark a request as that of a pick, and note that the engine has it."""
-        request.meta[PICK] = entry.pick.id
+        request.meta[PICK] = PickId.of(entry.pick.id, self.host)
         request.errback = Errback(entry, request.errback)
         entry.request = request
         entry.slot = self.crawler.engine.downloader.get_slot_key(request)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import mimetypes
 import re
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote, urlsplit
@@ -14,7 +13,6 @@ from scrapy import signals
 from scrapy.exceptions import DownloadCancelledError, UsageError
 from scrapy.http import HtmlResponse
 from scrapy.spidermiddlewares.httperror import HttpError
-from scrapy.utils.response import get_base_url
 
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.printable import brief
@@ -25,13 +23,14 @@ from scrapy_focus.engine.visits import NOT_MODIFIED
 from scrapy_focus.goals.files import FilesGoal, file_mime
 from scrapy_focus.spiders.again import Again
 from scrapy_focus.spiders.arguments import rate_of, refuse_unknown, try_out
+from scrapy_focus.spiders.following import new_links
 from scrapy_focus.spiders.items import DataFile, GoneFile, SkippedFile
 from scrapy_focus.spiders.listings import NamedSitemaps, comes_back, feeds_named_in, links_of_listing
 from scrapy_focus.spiders.middlewares import LongPagesAreCut
 from scrapy_focus.spiders.notes import CrawlNotes
 from scrapy_focus.spiders.printing import PrintUrls
 from scrapy_focus.spiders.sites import SiteSpider
-from scrapy_focus.web.html import link_text, page_links
+from scrapy_focus.web.html import link_text
 from scrapy_focus.web.listings import beginning, listing_of
 from scrapy_focus.web.mime import blocked_extensions, effective_mime, extension, parse_mime
 from scrapy_focus.web.names import announced_name
@@ -47,7 +46,6 @@ if TYPE_CHECKING:
     from scrapy_focus.found.asked import What
 
 _LONGEST_HEADER = 500  # characters
-_LINKS = 10_000  # of a page that are looked at
 
 
 class DatasetsSpider(SiteSpider):
@@ -259,7 +257,7 @@ class DatasetsSpider(SiteSpider):
 
     def links(self, response: HtmlResponse) -> Iterator[scrapy.Request]:
         """Return a request for each link of a page, in document order."""
-        for url, element in islice(page_links(response.selector.root, get_base_url(response)), _LINKS):
+        for url, element in new_links(response, self.notes):
             if not self._follows(url):
                 continue
             anchor = link_text(element)

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import logging
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import scrapy
+from scrapy.utils.response import get_base_url
 
 from scrapy_focus.core.printable import brief
+from scrapy_focus.engine.known import known_on
 from scrapy_focus.engine.marks import FOUND_ON
+from scrapy_focus.web.html import page_links
 from scrapy_focus.web.mime import BLOCKED_MIMES, DATA_TYPES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from scrapy.http import Response
+    from lxml.etree import _Element
+    from scrapy.http import HtmlResponse, Response
 
     from scrapy_focus.spiders.notes import CrawlNotes
 
+_LINKS = 10_000  # of a page that are looked at
 _CHATTY = ("scrapy.addons", "scrapy.middleware", "scrapy.spidermiddlewares.httperror")  # loggers
 _NO_PAGES = DATA_TYPES - {"text/plain", "application/octet-stream"}  # which redirects and errors may be
 
@@ -53,6 +59,23 @@ class FollowingSpider(scrapy.Spider):
             if self.notes is not None:
                 self.notes.link(response.url, request.url)
             yield request
+
+
+def new_links(response: HtmlResponse, notes: CrawlNotes | None) -> Iterator[tuple[str, _Element]]:
+    """Yield the URLs of the links of a page that can be read, but for known ones, with their elements, 10,000 at most.
+
+    Notes are taken of those that are known, too.
+    """
+    known = known_on(response)
+
+    def passes(url: str) -> bool:
+        if known is None or not known.passes(url):
+            return False
+        if notes is not None:
+            notes.link(response.url, url)
+        return True
+
+    return islice(page_links(response.selector.root, get_base_url(response), passes), _LINKS)
 
 
 def be_quiet() -> None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy.exceptions import DropItem, UsageError
 from scrapy.http import HtmlResponse
-from scrapy.utils.response import get_base_url
 
 from scrapy_focus.core.printable import printable
 from scrapy_focus.engine.host import host_of
@@ -18,14 +16,14 @@ from scrapy_focus.engine.pages import can_be_read
 from scrapy_focus.found.news import Article, NewsList, time_text
 from scrapy_focus.goals.news import NewsGoal
 from scrapy_focus.spiders.arguments import budget_of, hours_of, rate_of, refuse_unknown, seconds_of, try_out
-from scrapy_focus.spiders.following import NO_PAGES, FollowingSpider
+from scrapy_focus.spiders.following import NO_PAGES, FollowingSpider, new_links
 from scrapy_focus.spiders.items import NewsArticle
 from scrapy_focus.spiders.listings import NamedSitemaps, feeds_named_in, links_of_listing
 from scrapy_focus.spiders.middlewares import LongPagesAreCut
 from scrapy_focus.spiders.printing import PrintUrls
 from scrapy_focus.spiders.sites import SiteSpider
 from scrapy_focus.spiders.watching import WatchNotes
-from scrapy_focus.web.html import link_text, page_links
+from scrapy_focus.web.html import link_text
 from scrapy_focus.web.listings import beginning, listing_of
 from scrapy_focus.web.mime import FILE_TYPES, blocked_extensions, extension, parse_mime
 
@@ -38,7 +36,6 @@ if TYPE_CHECKING:
 
     from scrapy_focus.found.news import By
 
-_LINKS = 10_000  # of a page that are looked at
 _TITLE = 300  # characters of a title
 
 
@@ -159,7 +156,7 @@ class NewsSpider(FollowingSpider, SiteSpider):
             return
         yield from self.article(response)
         yield from feeds_named_in(response)
-        for url, element in islice(page_links(response.selector.root, get_base_url(response)), _LINKS):
+        for url, element in new_links(response, self.notes):
             if extension(url) not in self._ignored:
                 yield from self.link(response, url, link_text(element))
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy.exceptions import UsageError
 from scrapy.http import HtmlResponse
-from scrapy.utils.response import get_base_url
 
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.printable import printable
@@ -22,14 +20,14 @@ from scrapy_focus.found.lines import read_lines
 from scrapy_focus.found.listed import domain_at, parts_of
 from scrapy_focus.goals.structured import StructuredDataGoal
 from scrapy_focus.spiders.arguments import budget_of, caps_of, number_of, refuse_unknown, seeds_of, try_out, words_in
-from scrapy_focus.spiders.following import MANY_HOSTS, FollowingSpider
+from scrapy_focus.spiders.following import MANY_HOSTS, FollowingSpider, new_links
 from scrapy_focus.spiders.items import StructuredEntity
 from scrapy_focus.spiders.middlewares import LongDataPagesAreCut, RedirectsAreLinks, redirect_of, refresh_of
 from scrapy_focus.spiders.notes import CrawlNotes
 from scrapy_focus.spiders.printing import PrintUrls
 from scrapy_focus.spiders.reasons import reason
 from scrapy_focus.spiders.sites import SiteSpider
-from scrapy_focus.web.html import link_text, page_links
+from scrapy_focus.web.html import link_text
 from scrapy_focus.web.mime import FILE_TYPES, blocked_extensions, extension
 
 if TYPE_CHECKING:
@@ -41,7 +39,6 @@ if TYPE_CHECKING:
 
     from scrapy_focus.web.entities import Entity
 
-_LINKS = 10_000  # of a page that are looked at
 _LEAST = 6  # facts
 _ROOM = 5_000_000  # characters of the values of a page that are listed
 _EACH = 10  # characters of what is no text
@@ -216,7 +213,7 @@ class StructuredSpider(FollowingSpider, SiteSpider):
         yield from self.entities(response)
         if refresh := refresh_of(response):
             yield from self.link(response, refresh, meta.get("link_text", ""))
-        for url, element in islice(page_links(response.selector.root, get_base_url(response)), _LINKS):
+        for url, element in new_links(response, self.notes):
             if extension(url) not in self._ignored:
                 yield from self.link(response, url, link_text(element))
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 from functools import cached_property
-from itertools import islice, pairwise
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import scrapy
 from scrapy.exceptions import UsageError
 from scrapy.http import HtmlResponse
-from scrapy.utils.response import get_base_url
 
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.printable import printable
@@ -35,13 +34,13 @@ from scrapy_focus.spiders.arguments import (
     seeds_of,
     try_out,
 )
-from scrapy_focus.spiders.following import MANY_HOSTS, FollowingSpider, be_quiet
+from scrapy_focus.spiders.following import MANY_HOSTS, FollowingSpider, be_quiet, new_links
 from scrapy_focus.spiders.items import TopicPage
 from scrapy_focus.spiders.middlewares import redirect_of, refresh_of
 from scrapy_focus.spiders.notes import CrawlNotes
 from scrapy_focus.spiders.printing import PrintUrls
 from scrapy_focus.spiders.reasons import reason
-from scrapy_focus.web.html import link_text, page_blocks, page_links
+from scrapy_focus.web.html import link_text, page_blocks
 from scrapy_focus.web.mime import FILE_TYPES, blocked_extensions, extension
 
 if TYPE_CHECKING:
@@ -55,7 +54,6 @@ if TYPE_CHECKING:
 
 _STEPS = 20  # of a path that are told; the seed is always among them
 _PAGES = 200_000  # of which it is remembered how they were reached: some 60 MB
-_LINKS = 10_000  # of a page that are looked at
 _TEXT = 200  # characters of titles
 _READ = 500_000  # characters of a page that are judged
 _FEW = 5  # examples
@@ -293,7 +291,7 @@ class TopicSpider(FollowingSpider):
             yield self.page(response)
         if refresh := refresh_of(response):
             yield from self.link(response, refresh, meta.get("link_text", ""))
-        for url, element in islice(page_links(response.selector.root, get_base_url(response)), _LINKS):
+        for url, element in new_links(response, self.notes):
             if extension(url) not in self.ignored:
                 yield from self.link(response, url, link_text(element))
 

@@ -17,8 +17,10 @@ from lxml.html import HTMLParser
 from w3lib.html import strip_html5_whitespace
 from w3lib.url import canonicalize_url, safe_url_string
 
+from scrapy_focus.web.joining import plain_joiner
+
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
     from lxml.etree import _Element
 
@@ -111,19 +113,30 @@ def locating(
             missing = {_bare(canonicalize_url(url)): url for url in missing.values()}
 
 
-def page_links(root: _Element, base: str) -> Iterator[tuple[str, _Element]]:
+def page_links(
+    root: _Element, base: str, passes: Callable[[str], bool] | None = None
+) -> Iterator[tuple[str, _Element]]:
     """Yield each distinct URL that a page links to or frames, absolute and without its fragment, with its first
     element.
 
-    They come in document order; only ``http`` and ``https`` count, and what is no URL is passed over.
+    They come in document order; only ``http`` and ``https`` count, and what is no URL is passed over. Those that
+    ``passes`` says of that nobody needs them are left out; most of these are not even joined to the base.
     """
     seen = set()
+    joined = None if passes is None else plain_joiner(base)
     for element in root.iter(*_SHOWN):
         href = strip_html5_whitespace(element.get("href") or element.get("src") or "")
+        if joined is not None and passes is not None and (plain := joined(href)):
+            if plain in seen:
+                continue
+            if passes(plain):
+                seen.add(plain)
+                continue
         url = _bare(_joined(base, href)) if href else ""
         if url not in seen and url.startswith(("http://", "https://")):
             seen.add(url)
-            yield url, element
+            if passes is None or not passes(url):
+                yield url, element
 
 
 def page_text(root: _Element) -> str:

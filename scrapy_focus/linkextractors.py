@@ -1,0 +1,152 @@
+"""A link extractor that leaves out what the crawl has had."""
+
+from __future__ import annotations
+
+import re
+from inspect import signature
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urljoin
+
+from lxml import etree
+from scrapy.link import Link
+from scrapy.linkextractors import LinkExtractor
+from scrapy.utils.misc import arg_to_iter, rel_has_nofollow
+from scrapy.utils.python import unique
+from scrapy.utils.response import get_base_url
+from w3lib.html import strip_html5_whitespace
+from w3lib.url import safe_url_string
+
+from scrapy_focus.engine.known import known_on
+from scrapy_focus.web.joining import plain_joiner
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from lxml.etree import _Element
+    from parsel import Selector
+    from scrapy.http import TextResponse
+
+    from scrapy_focus.engine.known import KnownLinks
+
+_XHTML = "{http://www.w3.org/1999/xhtml}"
+_NAME = re.compile(r"[a-zA-Z][\w-]*\Z")
+_VERDICTS = 1 << 16  # of known links that are remembered
+_text_of = etree.XPath("string()")
+
+
+class NewLinks(LinkExtractor):
+    """A ``LinkExtractor`` that leaves out links to URLs that this crawl has requested or has waiting.
+
+    It takes the arguments of Scrapy's ``LinkExtractor``, with the same defaults, and gives the same links, in the same
+    order, but for those that the dupefilter would drop when their requests come to it. These it passes over before a
+    URL is joined or a ``Link`` made, which saves most of the time of a crawl of pages with many links. ::
+
+        from scrapy_focus import NewLinks
+
+        class Spider(CrawlSpider):
+            rules = [Rule(NewLinks(allow=r"/data/"), callback="parse_data", follow=True)]
+
+    In a callback, ``NewLinks().extract_links(response)`` does it. Known is what a GET request without a body was made
+    for: ask for a page in another way (another method, ``dont_filter``, other headers that a fingerprinter of yours
+    looks at), and use a ``LinkExtractor`` for its links.
+
+    Notes
+    -----
+    Where nobody knows what is known, it gives all links: under another scheduler, with a ``DUPEFILTER_CLASS`` or
+    ``REQUEST_FINGERPRINTER_CLASS`` of your own, for responses that ``engine.download()`` gives, and for URLs that
+    were seen last before 131,000 to 262,000 others. Links that the policy wants though they are known
+    (:attr:`Policy.wants_known <scrapy_focus.Policy.wants_known>`) are not left out, and a policy with
+    :meth:`~scrapy_focus.Policy.know` is given the keys of those that are. What is left out is counted in
+    ``focus/link/known``.
+    """
+
+    __signature__ = signature(LinkExtractor)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        given = self.__signature__.bind(*args, **kwargs)
+        given.apply_defaults()
+        tags, attrs, without, but = (
+            set(arg_to_iter(given.arguments[name])) for name in ("tags", "attrs", "deny_tags", "deny_attrs")
+        )
+        # What lxml can look for by itself; else each element and attribute is asked about.
+        self._tags = tuple(name for tag in sorted(tags - without) for name in (tag, _XHTML + tag))
+        self._all_tags = not all(map(_NAME.match, tags))
+        self._attr = next(iter(attrs)) if len(attrs) == 1 and not but and "*" not in attrs else None
+        self._is_plain = not callable(given.arguments["process_value"])
+        self._verdicts: dict[str, bool] = {}  # of known URLs: whether they would be among the links
+
+    def extract_links(self, response: TextResponse) -> list[Link]:
+        """Return the links of a page that are new, see ``LinkExtractor.extract_links``."""
+        known = known_on(response)
+        if known is None:
+            return super().extract_links(response)
+        base = get_base_url(response)
+        parts = [part for path in self.restrict_xpaths for part in response.xpath(path)]
+        links = [
+            link
+            for part in (parts if self.restrict_xpaths else [response.selector])
+            for link in self._process_links(self._new_links(part, response, base, known))
+        ]
+        return unique(links, key=self.link_extractor.link_key) if self.link_extractor.unique else links
+
+    def _new_links(self, part: Selector, response: TextResponse, base: str, known: KnownLinks) -> list[Link]:
+        """Return the links of a part of a page, before the filters, without those that are known."""
+        passes = self._passes(known)
+        joined = plain_joiner(base) if self._is_plain else None
+        parser, url, encoding = self.link_extractor, response.url, response.encoding
+        links = []
+        for element, value in self._values(part.root):
+            if joined is not None and (plain := joined(value)) and passes(plain, element):
+                continue
+            try:
+                address = urljoin(base, strip_html5_whitespace(value) if parser.strip else value)
+            except ValueError:  # no URL
+                continue
+            if (address := parser.process_attr(address)) is None:
+                continue
+            try:
+                address = safe_url_string(address, encoding=encoding)
+            except ValueError:
+                continue
+            address = urljoin(url, address)
+            if not passes(address.partition("#")[0], element):
+                links.append(Link(address, _text_of(element) or "", nofollow=rel_has_nofollow(element.get("rel"))))
+        return links
+
+    def _passes(self, known: KnownLinks) -> Callable[[str, _Element], bool]:
+        """Return what says of a URL, and the element of its link, whether the link is passed over."""
+        if not known.tells_keys:
+            return lambda url, _: known.passes(url)
+
+        def passes(url: str, element: _Element) -> bool:
+            if not known.has(url):
+                return False
+            if self._would_count(url, element):
+                known.passes(url)
+            return True
+
+        return passes
+
+    def _would_count(self, url: str, element: _Element) -> bool:
+        """Whether a link to a known URL would be among the links, so that the policy is to hear of it."""
+        if self.restrict_text:
+            return self._link_allowed(Link(url, _text_of(element) or ""))
+        verdict = self._verdicts.get(url)
+        if verdict is None:
+            if len(self._verdicts) >= _VERDICTS:
+                self._verdicts.clear()
+            verdict = self._verdicts[url] = self._link_allowed(Link(url))
+        return verdict
+
+    def _values(self, root: Any) -> Iterator[tuple[_Element, str]]:
+        """Yield what may be the address of a link, with its element, in document order."""
+        parser, attr = self.link_extractor, self._attr
+        for element in root.iter(etree.Element) if self._all_tags else root.iter(*self._tags) if self._tags else ():
+            if self._all_tags and not parser.scan_tag(element.tag.removeprefix(_XHTML)):
+                continue
+            if attr is not None:
+                if (value := element.get(attr)) is not None:
+                    yield element, value
+            else:
+                yield from ((element, value) for name, value in element.attrib.items() if parser.scan_attr(name))
