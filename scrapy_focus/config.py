@@ -28,7 +28,6 @@ from scrapy_focus.goals.files import FilesGoal
 from scrapy_focus.goals.structured import StructuredDataGoal
 from scrapy_focus.goals.topic import TopicGoal
 from scrapy_focus.policies.branching.policy import BranchingBandit
-from scrapy_focus.policies.treeq.policy import TreeQ
 from scrapy_focus.web.mime import BLOCKED_MIMES
 from scrapy_focus.web.traps import Limits
 from scrapy_focus.web.wanted import parse_types, split_words
@@ -494,6 +493,13 @@ def _policy_class(value: Any) -> type[Policy]:
     return policy
 
 
+def policy_for_topics() -> type[Policy]:
+    """Return the policy that decides where a goal has a topic; other crawls do not import it."""
+    from scrapy_focus.policies.treeq.policy import TreeQ
+
+    return TreeQ
+
+
 def _policy_for(goal: Goal, settings: BaseSettings, default: type[Policy]) -> type[Policy]:
     """Return the policy that is named, else that of the scheduler.
 
@@ -511,7 +517,7 @@ def _policy_for(goal: Goal, settings: BaseSettings, default: type[Policy]) -> ty
                 "the goal has a topic, so TreeQ decides, which reads the words of links; to keep the policy that "
                 "learns from rewards alone, set FOCUS_POLICY = %r", import_path(BranchingBandit),
             )  # fmt: skip
-            return TreeQ
+            return policy_for_topics()
     elif named is None:
         why = f"{policy.__qualname__} is the policy of the scheduler"
     logger.warning(
@@ -523,14 +529,15 @@ def _policy_for(goal: Goal, settings: BaseSettings, default: type[Policy]) -> ty
 
 def _needs_default(settings: BaseSettings) -> str:
     """Return which setting only the default policy follows, ``""`` if none is given."""
+    tree = policy_for_topics()
     try:
-        inspect.signature(TreeQ).bind(**_params(settings))
+        inspect.signature(tree).bind(**_params(settings))
     except TypeError:
         return "FOCUS_POLICY_PARAMS are those of another policy"
     if _flag(settings, "FOCUS_REQUEST_PRIORITY"):
         return "FOCUS_REQUEST_PRIORITY is on"
     try:
-        _check_can(TreeQ, settings)
+        _check_can(tree, settings)
     except ConfigError as error:
         return f"{str(error).partition(' ')[0]} is set"
     return ""

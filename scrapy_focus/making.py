@@ -14,8 +14,6 @@ from scrapy.settings import BaseSettings, Settings
 from scrapy.utils.asyncio import is_asyncio_available
 from scrapy.utils.misc import load_object
 
-from scrapy_focus.cluster.leader import Leader, ToldGoal
-from scrapy_focus.cluster.worker import Worker
 from scrapy_focus.config import Config
 from scrapy_focus.core.clock import FastClock
 from scrapy_focus.core.crawl import Crawl
@@ -26,7 +24,6 @@ from scrapy_focus.engine.keptrules import add_rules, read_rules, read_told
 from scrapy_focus.engine.requests import project_of
 from scrapy_focus.frontiers.memory import memory_frontier
 from scrapy_focus.jobs.description import describe, text_of
-from scrapy_focus.jobs.job import Job
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -36,8 +33,11 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_focus.cluster.engine import Engine
+    from scrapy_focus.cluster.leader import Leader
+    from scrapy_focus.cluster.worker import Worker
     from scrapy_focus.core.goal import Goal
     from scrapy_focus.core.policy import Policy
+    from scrapy_focus.jobs.job import Job
 
 _CLOCK = "_FOCUS_CLOCK"  # a setting that nobody needs but who shows days in minutes: a FastClock, as text
 _LARGEST = 90_000  # bytes of the settings of a leader: what is larger does not outlive who sent it
@@ -140,6 +140,8 @@ def make_worker(
             "FOCUS_CLUSTER needs asyncio, and another reactor runs; remove TWISTED_REACTOR from the settings, so that "
             "Scrapy takes its own"
         )
+    from scrapy_focus.cluster.worker import Worker  # neither is imported by crawls of one machine, without a job
+
     settings, spider = crawler.settings, cast("Spider", crawler.spider)
     plan = plan_of(crawler, config, policy)
     name = config.cluster_name or spider.name
@@ -195,6 +197,9 @@ def make_leader(plan: LeaderPlan, may_begin: bool = True) -> Leader:
     StorageError
         If it cannot be used, or has no crawl where there was one.
     """
+    from scrapy_focus.cluster.leader import Leader, ToldGoal
+    from scrapy_focus.jobs.job import Job
+
     for path in plan["paths"]:
         if path not in sys.path:
             sys.path.append(path)

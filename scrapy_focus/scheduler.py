@@ -25,7 +25,6 @@ from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.job import job_dir
 from scrapy.utils.log import get_scrapy_root_handler
 
-from scrapy_focus.cluster.worker import Worker
 from scrapy_focus.config import Config
 from scrapy_focus.core.crawl import PART
 from scrapy_focus.core.errors import FocusError, StorageError
@@ -61,7 +60,6 @@ from scrapy_focus.engine.visits import Visits, has_conditions
 from scrapy_focus.goals.files import FilesGoal
 from scrapy_focus.goals.structured import StructuredDataGoal
 from scrapy_focus.jobs.answers import ANSWERS, KeptAnswers
-from scrapy_focus.jobs.job import Job
 from scrapy_focus.making import clock_of, make_crawl, make_worker
 from scrapy_focus.policies.branching.policy import BranchingBandit
 from scrapy_focus.spidermiddlewares import ItemIdMiddleware, has_spider_middleware
@@ -77,12 +75,14 @@ if TYPE_CHECKING:
     from scrapy.utils.asyncio import CallLaterResult
     from twisted.internet.defer import Deferred
 
+    from scrapy_focus.cluster.worker import Worker
     from scrapy_focus.core.crawl import Crawl, Status
     from scrapy_focus.core.policy import Policy, PolicyTable, WatchedPage
     from scrapy_focus.core.types import Link, Outcome, Pick
     from scrapy_focus.engine.host import Host
     from scrapy_focus.engine.keptrules import Kept
     from scrapy_focus.engine.known import KnownLinks
+    from scrapy_focus.jobs.job import Job
     from scrapy_focus.web.nearcopies import Ignored
 
 logger = printable_logger(__name__)
@@ -224,6 +224,8 @@ class FocusScheduler(BaseScheduler):
         return clock_of(self.crawler.settings)
 
     def _make_job(self, folder: Path) -> Job:
+        from scrapy_focus.jobs.job import Job  # with a database, which crawls without a job do not import
+
         spider = cast("Spider", self.crawler.spider)
         return Job(
             folder,
@@ -340,8 +342,8 @@ class FocusScheduler(BaseScheduler):
         if self.near is not None:
             self.guard("near", None, self.near.close)
         learned_to = "" if self.closing.is_unreached else self.config.learned_to
-        if isinstance(self.crawl, Worker) and self.apis is not None and (text := self.apis.kept().for_others()):
-            self.guard("note", None, self.crawl.tell_rules, text)
+        if self.crawl.where and self.apis is not None and (text := self.apis.kept().for_others()):
+            self.guard("note", None, cast("Worker", self.crawl).tell_rules, text)
         unsaved = self.counts["error/save"]
         leaving = self.guard("close", None, self.crawl.close, learned_to=learned_to)
         if learned_to and not self.crawl.where and self.counts["error/save"] == unsaved:

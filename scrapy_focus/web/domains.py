@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from functools import cache, lru_cache
+from typing import TYPE_CHECKING
 
-from tldextract import TLDExtract
+if TYPE_CHECKING:
+    from tldextract import TLDExtract
 
-# the snapshot that comes with the library: nothing is fetched, nothing written
-_EXTRACT = TLDExtract(suffix_list_urls=(), cache_dir=None, include_psl_private_domains=True)
 _PLAIN = re.compile(r"(?:[a-z0-9_-]+\.)+[a-z_][a-z0-9_-]*")  # neither address nor port, and all in lower case
 _NOBODY = "0-0-0"  # a label that no rule has
 
@@ -42,7 +42,7 @@ def domain_of(host: str) -> str:
 
 def _asked(host: str) -> str:
     """Return the registered domain of a host, as the list says."""
-    found = _EXTRACT(host)
+    found = _extract()(host)
     if found.suffix or not found.subdomain:
         return found.top_domain_under_public_suffix or host
     return f"{found.subdomain.rpartition('.')[2]}.{found.domain}"
@@ -60,7 +60,18 @@ def _more(ending: str) -> int:
 
 
 @cache
+def _extract() -> TLDExtract:
+    """Return the list: the snapshot that comes with the library, so that nothing is fetched and nothing written.
+
+    It is imported when a host is asked about, as an HTTP client comes with it.
+    """
+    from tldextract import TLDExtract
+
+    return TLDExtract(suffix_list_urls=(), cache_dir=None, include_psl_private_domains=True)
+
+
+@cache
 def _inner() -> frozenset[str]:
     """Return all rules of the list, and all endings of theirs."""
-    labels = (rule.split(".") for rule in _EXTRACT.tlds)
+    labels = (rule.split(".") for rule in _extract().tlds)
     return frozenset(".".join(rule[at:]) for rule in labels for at in range(len(rule)))

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import expit
 
+from scrapy_focus.learn.logistic import chances
 from scrapy_focus.policies.branching.arms import PAGES, RENDERINGS, TARGETS
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class LinkScores:
     def note(self, arm: int, kind: int, odds: float) -> None:
         """A link of an arm was picked, and these log-odds were predicted of it."""
         self._ensure(arm + 1)
-        chance = float(expit(odds))
+        chance = float(chances(np.array(odds)))
         record = self._records[arm]
         if record[0] > _WINDOW:
             record *= 1 - 1 / _WINDOW
@@ -79,7 +79,7 @@ class LinkScores:
         and ``odds`` which log-odds are predicted of it, both of shape (k,).
         """
         self._ensure(len(kinds))
-        chance = expit(odds)
+        chance = chances(odds)
         usual, times = indices[arms], self.times(kinds, arms, chance)
         scores: NDArray[np.float64] = np.where(usual < 0, usual / times, usual * times) + _TIE * chance
         return scores
