@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from twisted.python.failure import Failure
 
     from scrapy_focus.engine.given import Given
-    from scrapy_focus.engine.host import Host
+    from scrapy_focus.engine.known import Knowing
     from scrapy_focus.engine.lastvisit import Coming
     from scrapy_focus.engine.slots import Slots
 
@@ -271,7 +271,7 @@ class InFlight:
     so that no other object gets their id meanwhile.
     """
 
-    def __init__(self, crawler: Crawler, host: Host, slots: Slots) -> None:
+    def __init__(self, crawler: Crawler, host: Knowing, slots: Slots) -> None:
         self.crawler = crawler
         self.host = host
         self.slots = slots

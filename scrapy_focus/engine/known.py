@@ -13,8 +13,6 @@ from scrapy_focus.engine.marks import PICK
 if TYPE_CHECKING:
     from scrapy.http import Response
 
-    from scrapy_focus.engine.host import Host
-
 
 class KnownLinks(Protocol):
     """Which links of one page need not be made requests of."""
@@ -28,20 +26,27 @@ class KnownLinks(Protocol):
         """Whether it would, and if so, note that the page has this link."""
 
 
+class Knowing(Protocol):
+    """The scheduler, as far as it is asked here."""
+
+    def known_on(self, response: Response) -> KnownLinks | None:
+        """Return what is known of the links of a page, ``None`` where nobody knows."""
+
+
 class PickId(int):
     """The id of a pick that knows whose it is. A copy of it, or what is read from a pickle, is a plain number."""
 
-    _host: ref[Host]
+    _host: ref[Knowing]
 
     @classmethod
-    def of(cls, number: int, host: Host) -> PickId:
+    def of(cls, number: int, host: Knowing) -> PickId:
         """Return the id of a pick of a scheduler."""
         made = cls(number)
         made._host = ref(host)
         return made
 
     @property
-    def host(self) -> Host | None:
+    def host(self) -> Knowing | None:
         """The scheduler, as long as there is one."""
         return self._host()
 
