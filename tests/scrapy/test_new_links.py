@@ -6,6 +6,7 @@ import copy
 import json
 import pickle
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urljoin
 
 import pytest
 from crawls import BREADTH_FIRST, STOCK, Follower, crawl
@@ -20,7 +21,7 @@ from scrapy.utils.request import fingerprint
 from scrapy.utils.response import get_base_url
 from test_known_links import PAGES, SEED, Knower, Mover, OtherFilter, OtherFingerprinter, Scheduled, Visitor, Watchful
 
-from scrapy_focus import NewLinks
+from scrapy_focus import NewLinks, State
 from scrapy_focus.engine.known import PickId, known_on
 from scrapy_focus.engine.marks import PICK
 from scrapy_focus.sites.portal.portal import StatisticsPortal
@@ -102,7 +103,7 @@ bases = st.sampled_from([
 ])  # fmt: skip
 urls = st.sampled_from([
     "http://h.test", "http://h.test/", "http://h.test/list/a.html?page=2", "http://h.test/a/b/c/", "https://h.test/a;p/x",
-    "http://h.test/a//b/", "http://h.test/a/../b/", "http://user@h.test:81/x",
+    "http://h.test/a//b/", "http://h.test/s?u=/x/y#/z/", "http://h.test/a/../b/", "http://user@h.test:81/x",
 ])  # fmt: skip
 encodings = st.sampled_from(["utf-8", "latin-1", "cp1251"])
 
@@ -197,6 +198,7 @@ def test_plain_urls_are_what_joining_gives(base: str, href: str) -> None:
         found = LinkExtractor(deny_extensions=(), strip=False).extract_links(page)
         if is_requested(plain):
             assert [fingerprint(Request(link.url)) for link in found] == [fingerprint(Request(plain))]
+            assert bare(urljoin(base, href)).rstrip("?;") == plain.rstrip("?;")
 
 
 @given(st.lists(hrefs, max_size=10), urls, st.data())
@@ -234,7 +236,9 @@ def test_recorded_pages() -> None:
         response = of_a_crawl(HtmlResponse(url, body=page.body, encoding="utf-8"), host)
         every = theirs.extract_links(response)
         new = ours.extract_links(response)
-        assert [as_tuple(link) for link in new] == [as_tuple(link) for link in every if bare(link.url) not in known.urls]
+        assert [as_tuple(link) for link in new] == [
+            as_tuple(link) for link in every if bare(link.url) not in known.urls
+        ]
         n_new += len(new)
         queue += [link.url for link in new if link.url.startswith(root)]
         known.urls |= {bare(link.url) for link in new}
@@ -281,6 +285,13 @@ def test_an_id_knows_whose_it_is() -> None:
     assert known_on(HtmlResponse("http://h.test/")) is None
 
 
+class ByKey(Watchful):
+    """Is given the keys of links that wait."""
+
+    wants_known = frozenset({State.WAITING})
+    known_by_key = True
+
+
 class Extracting(Scheduled):
     """Follows what a link extractor gives, and gives an item for each page."""
 
@@ -322,7 +333,7 @@ class RuledNew(Ruled):
 
 @pytest.mark.parametrize("addon", [False, True])
 @pytest.mark.parametrize("spiders", [(Extracting, ExtractingNew), (Ruled, RuledNew)])
-@pytest.mark.parametrize("policy", [Watchful, Knower, Mover, Visitor])
+@pytest.mark.parametrize("policy", [Watchful, Knower, Mover, Visitor, ByKey])
 def test_a_crawl_is_the_same(site: MockSite, policy: Any, spiders: Any, addon: bool) -> None:
     """The same pages in the same order, the same items; the policy is given the same links, and the same keys, once each."""
     for page in range(PAGES):
@@ -339,11 +350,16 @@ def test_a_crawl_is_the_same(site: MockSite, policy: Any, spiders: Any, addon: b
     assert len(asked[1]) == PAGES
     assert ours.items == theirs.items
     assert ours.errors == theirs.errors == {}
-    assert ours.policy.given == theirs.policy.given
+    given = [[(url, [*dict.fromkeys(links)]) for url, links in each.policy.given] for each in (ours, theirs)]
+    assert given[0] == given[1]
     assert ours.policy.chosen == theirs.policy.chosen
     if policy is Knower:
         once = [(url, [*dict.fromkeys(keys)]) for url, keys in theirs.policy.known]
         assert [(url, [*dict.fromkeys(keys)]) for url, keys in ours.policy.known] == once
+    if policy is ByKey:
+        assert {link for _, links in ours.policy.given for link in links if link[1] != State.NEW} == {
+            ("", State.WAITING)
+        }
     assert ours.stats["focus/link/known"] > 0
 
 
