@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -70,8 +72,9 @@ def test_there_are_no_more_clusters_than_allowed(index: str) -> None:
     assert clusters.n_clusters == 20
 
 
-def test_there_is_room_for_many(index: str) -> None:
+def test_there_is_room_for_many(index: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Far more clusters than there was room for at first keep their places."""
+    monkeypatch.setattr("scrapy_focus.learn.clusters._ROOM", 16)
     clusters = Clusters(dim=1100, threshold=0.9, index=index)
     for i in range(1100):
         assert clusters.assign(np.array([i]), np.array([1.0], np.float32)) == i
@@ -200,6 +203,24 @@ def test_room_ends_at_the_limit(index: str) -> None:
         clusters.assign(*sparse(*row))
     assert clusters._sums.shape == (50, 40)
     assert clusters.n_clusters == len(clusters._norms) == len(clusters._entries) == 40
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc/self/statm is Linux's")
+def test_room_for_many_takes_no_memory_before_they_come() -> None:
+    """Ten empty ones with room for 640 MiB take less than 10, and none is copied when clusters come."""
+    before = resident()
+    some = [Clusters(dim=4096, threshold=0.9) for _ in range(10)]
+    sums = some[0]._sums
+    for i in range(2000):
+        some[0].assign(np.array([i % 100, 100 + i // 100]), np.ones(2, np.float32))
+    assert some[0].n_clusters == 2000
+    assert some[0]._sums is sums
+    assert resident() - before < 10 << 20
+
+
+def resident() -> int:
+    """Return how many bytes of this process are in memory."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def test_only_entries_are_stored() -> None:
