@@ -7,13 +7,14 @@ pulled too as far as that pays.
 
 from __future__ import annotations
 
+import math
 from array import array
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from scrapy_focus.core.errors import ConfigError
-from scrapy_focus.policies.branching.ahead import LEAST, MOST, Ahead, Dear, Renderings
+from scrapy_focus.policies.branching.ahead import LEAST, MOST, Ahead, Dear, Renderings, Search
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,6 +31,9 @@ _READERS = 1024  # that are told apart
 _TINY = 1e-3  # a parameter of what is drawn, at least
 _ENTRIES = 1 << 17  # of all arms: what is revealed, by arm and arm
 _SHIFT = 20  # bits of the number of an arm
+_FOUND_AGAIN = frozenset(  # and not pickled
+    "kinds pulls flying _rows _columns _counts _where _of_row _n_entries _means _later _dear".split()
+)
 
 
 class Worth(NamedTuple):
@@ -102,6 +106,15 @@ class BranchingArms:
         Of each pull that is planned ahead.
     rendering
         What the first rendering is expected to cost, where a page is expected to cost 1.
+
+    Attributes
+    ----------
+    kinds
+        Of which kind each arm is, shape (n_arms,).
+    pulls
+        How many pulls the record of each arm has, shape (n_arms,): at most about the window.
+    flying
+        How many pulls of each arm are in flight, shape (n_arms,); to be written to.
 
     Notes
     -----
@@ -176,21 +189,8 @@ class BranchingArms:
         self._dear = Dear()
         self._where: dict[int, int] = {}
         self._of_row: list[array[int]] = []
-
-    @property
-    def kinds(self) -> NDArray[np.int8]:
-        """Of which kind each arm is, shape (n_arms,)."""
-        return self._kinds[: self.n_arms]
-
-    @property
-    def pulls(self) -> NDArray[np.float64]:
-        """How many pulls the record of each arm has, shape (n_arms,): at most about the window."""
-        return self._records[: self.n_arms, 0]
-
-    @property
-    def flying(self) -> NDArray[np.float64]:
-        """How many pulls of each arm are in flight, shape (n_arms,); to be written to."""
-        return self._flying[: self.n_arms]
+        self._search: Search | None = None  # of a plan that is being made
+        self._show()
 
     @property
     def names_readers(self) -> bool:
@@ -224,6 +224,7 @@ class BranchingArms:
         self._changed[self.n_arms] = None
         self.n_arms += 1
         self._means = self._later = None
+        self._show()
         return self.n_arms - 1
 
     def earn(self, arm: int, reward: float, cost: float, revealed: Mapping[int, float]) -> None:
@@ -280,21 +281,42 @@ class BranchingArms:
     def plan(self, awake: NDArray[np.bool_]) -> None:
         """Find out what a link of each arm is worth beyond its price, if all is pulled that pays.
 
-        The price is the index of the best arm of pages or renderings that is awake, shape (n_arms,); some thirty passes
-        over all entries of what arms reveal.
+        The price is the index of the best arm of pages or renderings that is awake, shape (n_arms,); as a rule some
+        eight passes over all entries of what arms reveal.
+        """
+        self._search = None
+        self.plan_on(awake, math.inf)
+
+    def plan_on(self, awake: NDArray[np.bool_], most: float) -> bool:
+        """Begin a :meth:`plan`, or continue the one that was begun, and return whether it is made now.
+
+        It stops where it would go over more entries than ``most``, but looks at one index, or at the prices, at least.
         """
         own, _, costs = self.worth(None)
+        ahead = self._ahead()
         if not self.horizon:
             price = own * (self.kinds == TARGETS)
-            self._set_price(price, self._ahead().sum(price))
-            return
+            self._set_price(price, ahead.sum(price))
+            return True
         pages = awake & (self.kinds != TARGETS)
-        ahead = self._ahead()
-        low, high = ahead.index(own, costs, pages if pages.any() else awake, self.index)
-        index = high if self.names_readers else low
+        among = pages if pages.any() else awake
+        search = Search(self.index) if self._search is None else self._search
+        each, done = self.horizon * self._n_entries, 0
+        while search.next is not None:
+            if done and done + each > most:
+                self._search = search
+                return False
+            search = ahead.look(own, costs, among, search)
+            done += each
+        if done and done + each > most:
+            self._search = search
+            return False
+        index = search.at(search.fails if self.names_readers else search.pays)
         self.index = min(max(index, LEAST), MOST)
-        self._set_price(*ahead.prices(own - self.index * costs))
+        self._set_price(*ahead.prices(own, costs, self.index))
         self._dear.forget()
+        self._search = None
+        return True
 
     def worth(self, rng: np.random.Generator | None) -> Worth:
         """Return what a pull of each arm is worth by the last plan; with ``rng``, drawn from what is possible.
@@ -425,8 +447,7 @@ class BranchingArms:
     def __getstate__(self) -> dict[str, Any]:
         n = self._n_entries
         keys = (self._rows[:n] << _SHIFT) | self._columns[:n]
-        left_out = ("_rows", "_columns", "_counts", "_where", "_of_row", "_n_entries", "_means", "_later", "_dear")
-        kept = {name: value for name, value in self.__dict__.items() if name not in left_out}
+        kept = {name: value for name, value in self.__dict__.items() if name not in _FOUND_AGAIN}
         return {**kept, "_entries": (keys, self._counts[:n])}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -434,6 +455,12 @@ class BranchingArms:
         self.__dict__.update(state)
         self._means = self._later = None
         self._load(keys, counts)
+        self._show()
+
+    def _show(self) -> None:
+        self.kinds = self._kinds[: self.n_arms]
+        self.pulls = self._records[: self.n_arms, 0]
+        self.flying = self._flying[: self.n_arms]
 
     def _load(self, keys: NDArray[np.intp], counts: NDArray[np.float64]) -> None:
         self._rows, self._columns, self._counts = keys >> _SHIFT, keys & ((1 << _SHIFT) - 1), counts.copy()

@@ -60,6 +60,7 @@ _LEAST_EACH = 16  # links that are drawn from each of them
 _DRAWN = 2  # times as many links are drawn from an arm as wait there, if these are few
 _PLANNED = 4  # choices between two plans, and one more for each ...
 _MORE = 64  # ... of so many arms
+_PLANNED_AT_ONCE = 1 << 19  # pairs of arms that are looked at within one choice, over and over
 _FIRST_STEPS = 50  # before which it is not known what the next target costs
 _LOOK_AGAIN = 1 / 3  # of the pulls, while pages wait that brought targets in an earlier crawl, or led to such
 _LOOK_MOSTLY = 0.9  # the same while no arm ...
@@ -271,8 +272,7 @@ class BranchingBandit(Policy):
             self._hold_back(awake)
         if not awake.any():
             return None
-        if self._until_plan <= 0:
-            self.arms.plan(awake)
+        if self._until_plan <= 0 and self.arms.plan_on(awake, _PLANNED_AT_ONCE):
             self._expected = max(float(self.arms.worth(None).indices[awake].max()), _LEAST)
             self._until_plan = _PLANNED + self.arms.n_arms // _MORE
         worth = self.arms.worth(self.rng)
