@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import pickle
 import subprocess
@@ -217,6 +218,28 @@ def test_long_urls_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> No
         word = numbered(i).anchor[3:]
         hasher.rows([link(i, url=f"http://h/{word}/x/y/z.{word * 300}?{word * 300}=1", anchor=word * 100)])
     assert memory_of(hasher) < 4 * 200 * 300
+
+
+def test_features_are_those_of_models_that_were_saved() -> None:
+    """A file of what was learned has weights by these numbers: whoever changes one has to say so in its format."""
+    links = [
+        link(
+            i,
+            url=url,
+            anchor=url[:300],
+            tag_path=f"html/body/div#d{i}/p.c{i % 3}/a",
+            context=f"Of {i} tables, {url[:300]}",
+        )
+        for i, url in enumerate(ODD)
+    ]
+    read = LinkHasher().rows(links, 5)
+    assert hashlib.sha256(read.tobytes()).hexdigest()[:16] == "4ff67927d010889d"
+
+
+def test_paths_may_be_cut_before() -> None:
+    """Whoever has the paths of the URLs gives them, and nothing is read otherwise."""
+    links = [link(i, url=url, anchor=url[:300]) for i, url in enumerate(ODD)]
+    assert np.array_equal(LinkHasher().rows(links, paths=[path_of(each.url) for each in links]), rows(*links))
 
 
 def read_odd() -> str:

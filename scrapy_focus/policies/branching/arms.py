@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from array import array
+from bisect import bisect_left
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -107,15 +108,6 @@ class BranchingArms:
     rendering
         What the first rendering is expected to cost, where a page is expected to cost 1.
 
-    Attributes
-    ----------
-    kinds
-        Of which kind each arm is, shape (n_arms,).
-    pulls
-        How many pulls the record of each arm has, shape (n_arms,): at most about the window.
-    flying
-        How many pulls of each arm are in flight, shape (n_arms,); to be written to.
-
     Notes
     -----
     *Memory*: 80 bytes an arm; and of what arms reveal, 144 bytes for each of 131,072 pairs of arms, the smallest half
@@ -138,6 +130,13 @@ class BranchingArms:
     >>> bool(worth.indices[lists] > worth.indices[pages])
     True
     """
+
+    #: Of which kind each arm is, shape (n_arms,).
+    kinds: NDArray[np.int8]
+    #: How many pulls the record of each arm has, shape (n_arms,): at most about the window.
+    pulls: NDArray[np.float64]
+    #: How many pulls of each arm are in flight, shape (n_arms,); to be written to.
+    flying: NDArray[np.float64]
 
     def __init__(
         self,
@@ -333,25 +332,36 @@ class BranchingArms:
         return Worth(self._drawn[0, : self.n_arms] * each, self._drawn[1, : self.n_arms] * self._later, costs)
 
     def _expected(self) -> _Means:
-        n, shrink = self.n_arms, self.shrink
-        pulls, hits, rewards, costs = self._records[:n].T
-        kind_pulls, kind_hits, kind_rewards, kind_costs = self._of_kind.T
-        share = (kind_hits + FIRST_HITS) / (kind_pulls + 1)
+        shrink, kinds = self.shrink, self.kinds
+        pulls, hits, rewards, costs = self._records[: self.n_arms].T
+        share, each, cost = self._averages()
+        prior = self._expected_hits(share)
+        prior *= shrink
+        all_pulls, all_hits = pulls + shrink, hits + prior
+        rewards = rewards + prior * each.take(kinds)
+        rewards /= all_hits
+        costs = costs + (shrink * cost).take(kinds)
+        costs /= all_pulls
+        return _Means(all_hits / all_pulls, rewards, costs)
+
+    def _averages(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """Return the share of hits, the reward of a hit and the cost of a pull of each kind, shape (3,) all."""
+        found = [
+            ((hits + first) / (pulls + 1), (rewards + 1) / (hits + 1), (costs + cost) / (pulls + 1))
+            for (pulls, hits, rewards, costs), first, cost in zip(
+                self._of_kind.tolist(), FIRST_HITS.tolist(), (1, 1, self.rendering), strict=True
+            )
+        ]
+        share, each, cost = np.array(found).T
         share[TARGETS] = FIRST_HITS[TARGETS]
-        prior = shrink * self._expected_hits(share)
-        return _Means(
-            (hits + prior) / (pulls + shrink),
-            (rewards + prior * ((kind_rewards + 1) / (kind_hits + 1))[self.kinds]) / (hits + prior),
-            (costs + shrink * ((kind_costs + np.array([1, 1, self.rendering])) / (kind_pulls + 1))[self.kinds])
-            / (pulls + shrink),
-        )
+        return share, each, cost
 
     def _expected_hits(self, share: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return what share of its pulls is expected to hit of each arm that was never pulled, shape (n_arms,).
 
         ``share``: that of each kind.
         """
-        expected: NDArray[np.float64] = share[self.kinds]
+        expected: NDArray[np.float64] = share.take(self.kinds)
         if not self.names_readers:
             return expected
         pulls, hits = self._of_reader.T
@@ -376,17 +386,25 @@ class BranchingArms:
         start = self._next_drawn if self._next_drawn < n else 0
         end = min(start + _BLOCK, n)
         self._next_drawn = end
-        others = np.array(sorted(arm for arm in self._changed if not start <= arm < end), np.intp)
+        others = sorted(arm for arm in self._changed if not start <= arm < end)
         self._changed.clear()
         arms: slice | NDArray[np.intp] = slice(start, end)
-        if len(others):
-            arms = np.concatenate([others[others < start], np.arange(start, end), others[others >= end]])
-        known = (self.pulls[arms] + self._flying[arms] + self.shrink) / self.noise
+        if others:
+            below = bisect_left(others, start)
+            arms = np.array([*others[:below], *range(start, end), *others[below:]], np.intp)
+        known = self.pulls[arms] + self.flying[arms]
+        known += self.shrink
+        known /= self.noise
         hits = chance[arms] * known
-        self._drawn[0, arms] = rng.beta(np.maximum(hits, _TINY), np.maximum(known - hits, _TINY))
-        self._drawn[1, arms] = rng.standard_gamma(known) / known
+        misses = known - hits
+        np.maximum(hits, _TINY, out=hits)
+        np.maximum(misses, _TINY, out=misses)
+        self._drawn[0, arms] = rng.beta(hits, misses)
+        times = rng.standard_gamma(known)
+        times /= known
         if self.names_readers:
-            self._drawn[1, arms] = np.minimum(self._drawn[1, arms], 1.0)
+            np.minimum(times, 1.0, out=times)
+        self._drawn[1, arms] = times
 
     def lead_to_hits(self, hopeful: NDArray[np.bool_] | None = None) -> NDArray[np.bool_]:
         """Return of which arms a pull ever was a hit, or of an arm that they revealed, and so on, shape (n_arms,).

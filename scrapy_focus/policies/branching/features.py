@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scrapy_focus.learn.hashed import N_FEATURES, Remembered, feature
-from scrapy_focus.web.words import words_of
+from scrapy_focus.learn.hashed import N_FEATURES, NOTHING, Remembered, feature
+from scrapy_focus.web.words import first_word, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 WIDTH = 32  # features of a link
 BYTES = 2 * WIDTH
 
-_URL_WORDS, _ANCHOR_WORDS, _CONTEXT_WORDS, _ELEMENTS = 8, 6, 1, 3
+_URL_WORDS, _ANCHOR_WORDS, _ELEMENTS = 8, 6, 3
 _NOTHING = [0] * _URL_WORDS
 _RANKS = 16
 _WORD = re.compile(r"[a-z]+|0+|\n")
@@ -59,28 +59,32 @@ class LinkHasher:
         self._beside = Remembered(partial(feature, "beside"))
         self._ranks = [feature("rank", "i" * rank) for rank in range(_RANKS)]
 
-    def rows(self, links: Sequence[Link], beside: int = 0) -> NDArray[np.uint16]:
+    def rows(self, links: Sequence[Link], beside: int = 0, paths: Sequence[str] | None = None) -> NDArray[np.uint16]:
         """Return the features of links of one page, in document order, shape (n, 32), 0 where a link has fewer.
 
-        ``beside``: how many of them are known to be targets, by their names.
+        ``beside``: how many of them are known to be targets, by their names; ``paths``: what :func:`path_of` cuts out
+        of their URLs, where that is known.
         """
-        paths = "\n".join([path_of(link.url) for link in links]).lower().translate(_DIGITS)
+        cut = [path_of(link.url) for link in links] if paths is None else paths
+        text = "\n".join(cut).lower().translate(_DIGITS)
         others = array("H")
         anchors, templates, extensions, ranks = self._anchors, self._templates, self._extensions, self._ranks
         many = "i" * beside.bit_length()
-        for place, (link, path) in enumerate(zip(links, paths.split("\n"), strict=True), 1):
+        places: dict[str, tuple[int, ...]] = {}
+        for number, (link, path) in enumerate(zip(links, text.split("\n"), strict=True), 1):
             folder, extension, names = shape_of(path)
-            others.extend(anchors[link.anchor[:_READ].translate(_DIGITS)])
-            others.extend(self._read_context(link))
-            others.extend(self._tag_paths[link.tag_path])
+            tag_path, anchor, context = link.tag_path, link.anchor, link.context
+            place = places.get(tag_path)
+            if place is None:
+                place = places[tag_path] = self._read_place(tag_path, many)
+            others.extend(anchors[anchor[:_READ].translate(_DIGITS)])
+            others.extend(place)
+            others.append(self._read_context(anchor, context) if context != anchor else NOTHING)
             others.append(templates[f"{folder}|{extension}|{names}"])
             others.append(extensions[extension])
-            others.append(ranks[min(place.bit_length(), _RANKS - 1)])
-            others.append(self._beside[many])
-            others.append(self._beside[f"{many}/{own_element(link.tag_path)}"])
-            others.append(_ANY)
+            others.append(ranks[min(number.bit_length(), _RANKS - 1)])
         rows = np.zeros((len(links), WIDTH), np.uint16)
-        rows[:, :_URL_WORDS] = words = self._read_paths(paths)
+        rows[:, :_URL_WORDS] = words = self._read_paths(text)
         rows[:, _URL_WORDS : 2 * _URL_WORDS - 1] = _pairs(words)
         rows[:, 2 * _URL_WORDS - 1 :] = np.frombuffer(others, np.uint16).reshape(len(links), -1)
         rows.sort(axis=1)
@@ -109,13 +113,16 @@ class LinkHasher:
         words = words_of(anchor)[:_ANCHOR_WORDS]
         return (*map(self._anchor_words.__getitem__, words), *_NOTHING[: _ANCHOR_WORDS - len(words)])
 
-    def _read_context(self, link: Link) -> list[int]:
-        """Return the features of the first words around a link, which are not its own."""
-        if link.context == link.anchor:
-            return _NOTHING[:_CONTEXT_WORDS]
-        around = link.context[: len(link.anchor) + _READ].replace(link.anchor, " ", 1)[:_NEAR].translate(_DIGITS)
-        words = [self._context_words[word] for word in words_of(around)[:_CONTEXT_WORDS]]
-        return words + _NOTHING[: _CONTEXT_WORDS - len(words)]
+    def _read_context(self, anchor: str, context: str) -> int:
+        """Return the feature of the first word around a link, which is not its own."""
+        around = context[: len(anchor) + _READ].replace(anchor, " ", 1)[:_NEAR].translate(_DIGITS)
+        word = first_word(around)
+        return self._context_words[word] if word else NOTHING
+
+    def _read_place(self, tag_path: str, many: str) -> tuple[int, ...]:
+        """Return the features of where a link stands, and of what stands on its page; those of any link at all too."""
+        beside = self._beside
+        return (*self._tag_paths[tag_path], beside[many], beside[f"{many}/{own_element(tag_path)}"], _ANY)
 
 
 def path_of(url: str) -> str:
@@ -144,8 +151,8 @@ def shape_of(path: str) -> tuple[str, str, str]:
     ('data/2024', 'csv', 'page&sort')
     """
     path, _, query = path.partition("?")
-    extension = extension_of(path)
-    folder = path.rpartition("/")[0]
+    folder, _, name = path.rpartition("/")
+    extension = name.rpartition(".")[2][:_SHAPE] if "." in name else ""
     if folder.count("/") >= _FOLDERS:
         folder = "/".join(folder.split("/", _FOLDERS)[:_FOLDERS])
     names = "&".join([each.partition("=")[0] for each in query.split("&")]) if query else ""

@@ -27,7 +27,7 @@ from scrapy_focus.policies.branching.arms import PAGES, RENDERINGS, TARGETS, Bra
 from scrapy_focus.policies.branching.coverage import Coverage
 from scrapy_focus.policies.branching.explanation import Choice
 from scrapy_focus.policies.branching.extensions import LinkKinds
-from scrapy_focus.policies.branching.features import BYTES, WIDTH, LinkHasher
+from scrapy_focus.policies.branching.features import BYTES, WIDTH, LinkHasher, path_of
 from scrapy_focus.policies.branching.layout import AGAIN, Places
 from scrapy_focus.policies.branching.links import LinkScores
 from scrapy_focus.policies.branching.renderings import TRIES, Rendered, Templates
@@ -244,8 +244,9 @@ class BranchingBandit(Policy):
     def place(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
         if not links:
             return []
-        named = self.kinds.odds([link.url for link in links])
-        rows = self._hasher.rows(links, beside=int(np.count_nonzero(named > 0)))
+        paths = [path_of(link.url) for link in links]
+        named = self.kinds.odds_of_paths(paths)
+        rows = self._hasher.rows(links, beside=int(np.count_nonzero(named > 0)), paths=paths)
         odds = self.is_target.decide(rows) + named
         plain = self._places.read([link.tag_path for link in links])
         clusters = {path: self._cluster_of(path) for path in plain.values()}
@@ -628,7 +629,8 @@ class BranchingBandit(Policy):
         at_random = not knows or self.rng.random() < self.explore
         rivals = [best] if at_random else _rivals(indices, float(indices[best]))
         each = 1 if at_random else max(self.candidates // len(rivals), min(_LEAST_EACH, self.candidates))
-        counts = {arm: min(each, _DRAWN * int(self.frontier.waiting[arm])) for arm in rivals}
+        waiting = self.frontier.waiting
+        counts = {arm: min(each, _DRAWN * int(waiting[arm])) for arm in rivals}
         drawn = self.frontier.draw(counts, self.rng, busy=busy)
         if not len(drawn.slots):
             return None
@@ -649,6 +651,8 @@ class BranchingBandit(Policy):
         """Return the log-odds that links lead to targets, or that they are some where their arm says so, shape (k,)."""
         rows = np.ascontiguousarray(drawn.vectors).view(np.uint16)
         targets = self.arms.kinds[drawn.arms] == TARGETS
+        if targets.all():
+            return self.is_target.decide(rows)
         odds = self.leads.decide(rows)
         if targets.any():
             odds[targets] = self.is_target.decide(rows[targets])
