@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import pickle
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,9 +13,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from scrapy_focus.learn import hashed
 from scrapy_focus.learn.hashed import N_FEATURES
+from scrapy_focus.policies.branching import features
 from scrapy_focus.policies.branching.features import BYTES, WIDTH, LinkHasher, path_of, shape_of
 from tests.made import link
 
@@ -184,6 +188,14 @@ def test_a_pickled_hasher_reads_the_same() -> None:
     stored = pickle.dumps(hasher)
     assert len(stored) < 200
     assert np.array_equal(pickle.loads(stored).rows(links), before)
+
+
+@given(st.lists(st.text("ab0z|/ .-_?=", max_size=40), min_size=1, max_size=4))
+def test_words_of_plain_paths_are_those_of_any_path(paths: list[str]) -> None:
+    """Paths of ASCII characters are parted in a quicker way than the others, into the same words."""
+    plain, any_ = (features._words_in("\n".join([*paths, last]) + "\n") for last in ("-", "ä"))
+    assert plain == [re.sub("0+", "0", word) for word in any_]
+    assert plain.count("|") == len(paths) + 1
 
 
 def numbered(i: int) -> Link:

@@ -251,9 +251,14 @@ class BranchingBandit(Policy):
         plain = self._places.read([link.tag_path for link in links])
         clusters = {path: self._cluster_of(path) for path in plain.values()}
         arms: list[int] = []
+        found: dict[tuple[str, bool], int] = {}
         for link, target in zip(links, (odds > 0).tolist(), strict=True):
-            path = plain[link.tag_path]
-            arms.append(self.arm_of(clusters[path], TARGETS if target else PAGES, path, link.callback))
+            place = link.tag_path, target
+            arm = found.get(place)
+            if arm is None:
+                path = plain[link.tag_path]
+                arm = found[place] = self.arm_of(clusters[path], TARGETS if target else PAGES, path, link.callback)
+            arms.append(arm)
         rendered = self._place_at_once(links, arms) if self._has_browser and self.templates.direct else ()
         counts = Counter(arms)
         if source is None:
