@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from array import array
 from bisect import bisect_left
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -391,7 +392,8 @@ class BranchingArms:
         arms: slice | NDArray[np.intp] = slice(start, end)
         if others:
             below = bisect_left(others, start)
-            arms = np.array([*others[:below], *range(start, end), *others[below:]], np.intp)
+            before, behind = np.array(others[:below], np.intp), np.array(others[below:], np.intp)
+            arms = np.concatenate([before, np.arange(start, end), behind])
         known = self.pulls[arms] + self.flying[arms]
         known += self.shrink
         known /= self.noise
@@ -485,9 +487,9 @@ class BranchingArms:
         self._n_entries = len(keys)
         self._dear = Dear()
         self._where = dict(zip(keys.tolist(), range(len(keys)), strict=True))
-        self._of_row = [array("q") for _ in range(self.n_arms)]
-        for entry, row in enumerate(self._rows.tolist()):
-            self._of_row[row].append(entry)
+        entries = np.argsort(self._rows, kind="stable").astype(np.int64)
+        ends = np.bincount(self._rows, minlength=self.n_arms).cumsum().tolist()
+        self._of_row = [array("q", entries[start:end].tobytes()) for start, end in pairwise([0, *ends])]
 
     def _entries_of(self, row: int) -> NDArray[np.int64]:
         """Return which entries are of a row; of no use once one comes."""
@@ -499,7 +501,7 @@ class BranchingArms:
         if entry is not None:
             return entry
         if self._n_entries >= _ENTRIES:
-            kept = np.sort(np.argsort(-self._counts[: self._n_entries], kind="stable")[: _ENTRIES // 2])
+            kept = _largest(self._counts[: self._n_entries], _ENTRIES // 2)
             self._load((self._rows[kept] << _SHIFT) | self._columns[kept], self._counts[kept])
         if self._n_entries == len(self._rows):
             room = max(256, self._n_entries)
@@ -525,3 +527,10 @@ class BranchingArms:
     def _set_price(self, price: NDArray[np.float64], revealed: NDArray[np.float64]) -> None:
         self._price[: self.n_arms], self._revealed[: self.n_arms] = price, revealed
         self._later = None
+
+
+def _largest(counts: NDArray[np.float64], n: int) -> NDArray[np.intp]:
+    """Return where the ``n`` largest of more counts stand, ascending; of equal ones, the first."""
+    least = np.partition(counts, len(counts) - n)[len(counts) - n]
+    above, equal = np.flatnonzero(counts > least), np.flatnonzero(counts == least)
+    return np.sort(np.concatenate([above, equal[: n - len(above)]]))
