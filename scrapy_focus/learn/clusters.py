@@ -8,7 +8,10 @@ numbers. Cosine similarity does not care whether a centroid is a sum or a mean.
 
 from __future__ import annotations
 
+import mmap
+import sys
 from array import array
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -65,7 +68,7 @@ class Clusters:
         self.index = index
         self.n_clusters = 0
         room = min(max_clusters, _ROOM)
-        self._sums = np.zeros((dim, room), np.float32)  # of which only what is written to takes memory
+        self._sums = _zeros(dim, room)
         self._norms = np.zeros(room)  # squared
         self._entries = np.zeros(room, np.int64)  # of each centroid, those that are not 0
         self._n_entries = 0
@@ -125,7 +128,7 @@ class Clusters:
     def __setstate__(self, state: dict[str, Any]) -> None:
         where = state["_where"].astype(np.int64)
         shape, values = state["_sums"]
-        sums = np.zeros(shape, np.float32)
+        sums = _zeros(*shape)
         sums[where % state["dim"], where // state["dim"]] = values
         more = np.zeros(shape[1] - state["n_clusters"], np.int64)
         norms, entries = (
@@ -170,6 +173,17 @@ class Clusters:
         self._entries[cluster] = len(where) // 2
         if self._dense is not None:
             self._dense.moved(cluster, self._sums, self.n_clusters)
+
+
+def _zeros(rows: int, columns: int) -> NDArray[np.float32]:
+    """Return a matrix of which only what is written to takes memory."""
+    if sys.platform != "linux":
+        return np.zeros((rows, columns), np.float32)
+    # Of NumPy's own zeros, the system is asked for 2 MiB at a time, which would soon be the whole matrix
+    memory = mmap.mmap(-1, 4 * rows * columns, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    with suppress(OSError):  # of a system that has no pages of 2 MiB
+        memory.madvise(mmap.MADV_NOHUGEPAGE)
+    return np.frombuffer(memory, np.float32).reshape(rows, columns)
 
 
 class _Dense:
