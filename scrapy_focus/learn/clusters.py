@@ -55,10 +55,10 @@ class Clusters:
     -----
     *Memory*: ``4 * dim * max_clusters`` bytes at most (64 MiB for 4,096 dimensions and clusters), of which the system
     gives 4 KiB at a time as they are written to: each dimension that occurs takes so much for each 1,024 clusters. No
-    cluster ever goes away. With hnswlib it is three times that. Only entries that are not 0 are pickled, 8
-    bytes each, and where they are is noted with as many more. All centroids together have 524,288 of these at most, or
-    128 times ``max_clusters``. Above that, the centroid with the most forgets the smaller half of its own: what few of
-    its members had. A tag path has a dozen; the 2,742 clusters of a portal of 20,000 pages had 55,461.
+    cluster ever goes away. With hnswlib it is three times that. Only entries that are not 0 are pickled, 8 bytes each,
+    and where they are is noted with as many more. All centroids together have 524,288 of these at most, or 128 times
+    ``max_clusters``. Above that, the centroid with the most forgets the smaller half of its own: what few of its
+    members had. A tag path has a dozen; the 2,742 clusters of a portal of 20,000 pages had 55,461.
     """
 
     def __init__(self, *, dim: int, threshold: float, max_clusters: int = 4096, index: Index = "numpy") -> None:
