@@ -80,8 +80,9 @@ def fill(side: str, n_links: int, choices: int) -> None:
             choosing.append(seconds)
         learning.append(_timed(policy.learn, outcome)[1])
     awake = int(np.count_nonzero(frontier.waiting))
-    print(f"| {side} | {len(frontier):,} in {awake:,} arms | {_said(placing[len(placing) // 2:])} | {_said(choosing)} | "
-          f"{_said(learning)} |", flush=True)  # fmt: skip
+    pairs = len(policy.arms.known().rows) if isinstance(policy, BranchingBandit) else 0
+    print(f"| {side} | {len(frontier):,} in {awake:,} arms | {pairs:,} | {_said(placing[len(placing) // 2:])} | {_said(choosing)} "
+          f"| {_said(learning)} |", flush=True)  # fmt: skip
 
 
 class Counted:
@@ -121,9 +122,8 @@ def _timed(call: Any, *arguments: Any) -> tuple[Any, float]:
 
 def _said(seconds: Sequence[float]) -> str:
     ordered = sorted(1000 * each for each in seconds)
-    return (
-        f"{statistics.fmean(ordered):.3f} ({ordered[len(ordered) // 2]:.3f}, {ordered[int(0.99 * len(ordered))]:.2f})"
-    )
+    middle, late = ordered[len(ordered) // 2], ordered[int(0.99 * len(ordered))]
+    return f"{statistics.fmean(ordered):.3f} ({middle:.3f}, {late:.2f}, {ordered[-1]:.2f})"
 
 
 def main() -> None:
@@ -132,11 +132,13 @@ def main() -> None:
     parser.add_argument("paths", metavar="SITE.sqlite", type=Path, nargs="*")
     parser.add_argument("--links", type=int, default=1_000_000)
     parser.add_argument("--choices", type=int, default=2000)
+    parser.add_argument("--policies", choices=list(SIDES), nargs="+", default=list(SIDES))
     options = parser.parse_args()
     print(
-        "| policy | waiting | place a page of 100 new links, ms: mean (median, 99 %) | select | learn |\n|---|---|---|---|---|"
+        "| policy | waiting | pairs of arms | place a page of 100 new links, ms: mean (median, 99 %, longest) | select | learn |\n"
+        "|---|---|--:|---|---|---|"
     )
-    for side in SIDES:
+    for side in options.policies:
         fill(side, options.links, options.choices)
     if options.paths:
         print(

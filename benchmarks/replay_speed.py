@@ -20,6 +20,7 @@ import numpy as np
 
 from real_sites import crawl
 from scrapy_focus import FilesGoal
+from scrapy_focus.policies.branching import BranchingBandit
 from scrapy_focus.policies.focused import Focused
 from scrapy_focus.policies.orderings import BreadthFirst
 from scrapy_focus.policies.tagpath.offline import TagPathOffline
@@ -32,7 +33,7 @@ from scrapy_focus.sites.portal.portal import Page
 from scrapy_focus.sites.server import SiteServer
 
 POLICIES = {
-    "BreadthFirst": BreadthFirst, "sleeping bandit (TagPath)": TagPath, "TP-OFF": TagPathOffline, "FOCUSED": Focused,
+    "BreadthFirst": BreadthFirst, "BranchingBandit": BranchingBandit, "sleeping bandit (TagPath)": TagPath, "TP-OFF": TagPathOffline, "FOCUSED": Focused,
 }  # fmt: skip
 _PLACES = ("main", "teaser", "catalogue", "related", "text", "site")  # classes of the elements that links stand in
 

@@ -8,7 +8,10 @@ numbers. Cosine similarity does not care whether a centroid is a sum or a mean.
 
 from __future__ import annotations
 
+import mmap
+import sys
 from array import array
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
 
 Index = Literal["numpy", "hnswlib"]
 
+_ROOM = 4096  # clusters for which there is room at once: a matrix that grows is copied, which holds up a crawl
 _ENTRIES = 128  # of a centroid, on average over max_clusters
 _LEAST_ENTRIES = 1 << 19
 
@@ -49,11 +53,12 @@ class Clusters:
 
     Notes
     -----
-    *Memory*: ``4 * dim * max_clusters`` bytes at most (64 MiB for 4,096 dimensions and clusters), in steps of a factor
-    of two; no cluster ever goes away. With hnswlib it is three times that. Only entries that are not 0 are pickled, 8
-    bytes each, and where they are is noted with as many more. All centroids together have 524,288 of these at most, or
-    128 times ``max_clusters``. Above that, the centroid with the most forgets the smaller half of its own: what few of
-    its members had. A tag path has a dozen; the 2,742 clusters of a portal of 20,000 pages had 55,461.
+    *Memory*: ``4 * dim * max_clusters`` bytes at most (64 MiB for 4,096 dimensions and clusters), of which the system
+    gives 4 KiB at a time as they are written to: each dimension that occurs takes so much for each 1,024 clusters. No
+    cluster ever goes away. With hnswlib it is three times that. Only entries that are not 0 are pickled, 8 bytes each,
+    and where they are is noted with as many more. All centroids together have 524,288 of these at most, or 128 times
+    ``max_clusters``. Above that, the centroid with the most forgets the smaller half of its own: what few of its
+    members had. A tag path has a dozen; the 2,742 clusters of a portal of 20,000 pages had 55,461.
     """
 
     def __init__(self, *, dim: int, threshold: float, max_clusters: int = 4096, index: Index = "numpy") -> None:
@@ -62,9 +67,10 @@ class Clusters:
         self.max_clusters = max_clusters
         self.index = index
         self.n_clusters = 0
-        self._sums = np.zeros((dim, 16), np.float32)
-        self._norms = np.zeros(16)  # squared
-        self._entries = np.zeros(16, np.int64)  # of each centroid, those that are not 0
+        room = min(max_clusters, _ROOM)
+        self._sums = _zeros(dim, room)
+        self._norms = np.zeros(room)  # squared
+        self._entries = np.zeros(room, np.int64)  # of each centroid, those that are not 0
         self._n_entries = 0
         self._where = array("q")  # dim * cluster + dimension of all these, perhaps twice, and of some that are 0 again
         self._max_entries = max(_LEAST_ENTRIES, _ENTRIES * max_clusters)
@@ -115,14 +121,20 @@ class Clusters:
         if len(where) > self._n_entries:
             where, values = where[values != 0], values[values != 0]
         small = where.astype(np.uint32) if self._sums.size <= 1 << 32 else where
-        return {**self.__dict__, "_dense": None, "_where": small, "_sums": (self._sums.shape, values)}
+        n = self.n_clusters
+        kept = {"_norms": self._norms[:n].copy(), "_entries": self._entries[:n].copy()}
+        return {**self.__dict__, **kept, "_dense": None, "_where": small, "_sums": (self._sums.shape, values)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         where = state["_where"].astype(np.int64)
         shape, values = state["_sums"]
-        sums = np.zeros(shape, np.float32)
+        sums = _zeros(*shape)
         sums[where % state["dim"], where // state["dim"]] = values
-        self.__dict__.update(state, _sums=sums, _where=array("q", where.tobytes()))
+        more = np.zeros(shape[1] - state["n_clusters"], np.int64)
+        norms, entries = (
+            np.concatenate([state[name], more.astype(state[name].dtype)]) for name in ("_norms", "_entries")
+        )
+        self.__dict__.update(state, _sums=sums, _norms=norms, _entries=entries, _where=array("q", where.tobytes()))
         if self.index == "hnswlib":
             self._dense = _Dense(self.dim)
             self._dense.load(self._sums[:, : self.n_clusters])
@@ -147,7 +159,7 @@ class Clusters:
         self._n_entries += more
 
     def _occupied(self) -> NDArray[np.int64]:
-        dimensions, clusters = np.divmod(np.flatnonzero(self._sums != 0), self._sums.shape[1])
+        dimensions, clusters = np.nonzero(self._sums[:, : self.n_clusters])
         return self.dim * clusters + dimensions
 
     def _thin(self, cluster: int) -> None:
@@ -161,6 +173,17 @@ class Clusters:
         self._entries[cluster] = len(where) // 2
         if self._dense is not None:
             self._dense.moved(cluster, self._sums, self.n_clusters)
+
+
+def _zeros(rows: int, columns: int) -> NDArray[np.float32]:
+    """Return a matrix of which only what is written to takes memory."""
+    if sys.platform != "linux":
+        return np.zeros((rows, columns), np.float32)
+    # Of NumPy's own zeros, the system is asked for 2 MiB at a time, which would soon be the whole matrix
+    memory = mmap.mmap(-1, 4 * rows * columns, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    with suppress(OSError):  # of a system that has no pages of 2 MiB
+        memory.madvise(mmap.MADV_NOHUGEPAGE)
+    return np.frombuffer(memory, np.float32).reshape(rows, columns)
 
 
 class _Dense:

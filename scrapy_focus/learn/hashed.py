@@ -94,16 +94,17 @@ class HashedLogistic:
 
         The log-odds that were expected of it are returned, with the offset.
         """
-        features = row[row != NOTHING]
+        features = row[row != NOTHING].astype(np.intp)
         if not len(features):
             return offset
         scale = 1 / math.sqrt(len(features))
-        odds = offset + scale * float(self.weights[features].sum())
+        weights = self.weights.take(features)
+        odds = offset + scale * float(weights.sum())
         probability = 1 / (1 + math.exp(-min(max(odds, -_MOST_ODDS), _MOST_ODDS)))
         gradient = (probability - label) * scale
-        summed = self._gradients[features] + gradient * gradient
+        summed = self._gradients.take(features) + gradient * gradient
         self._gradients[features] = summed
-        self.weights[features] -= self.rate * gradient / np.sqrt(summed)
+        self.weights[features] = weights - self.rate * gradient / np.sqrt(summed)
         return odds
 
     def __getstate__(self) -> dict[str, Any]:

@@ -62,6 +62,20 @@ def words_of(text: str) -> list[str]:
     return [piece for word in found for piece in _pieces(word, joined)]
 
 
+def first_word(text: str) -> str:
+    """Return the first of :func:`words_of`, ``""`` where there is none.
+
+    Examples
+    --------
+    >>> first_word("A Wine-cellar")
+    'wine'
+    """
+    if text.isascii():
+        found = _ASCII.search(text.lower())
+        return found[0] if found else ""
+    return next(iter(words_of(text)), "")
+
+
 def _pieces(word: str, joined: re.Pattern[str]) -> Iterator[str]:
     end = 0
     for run in joined.finditer(word):

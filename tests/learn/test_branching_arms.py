@@ -450,6 +450,18 @@ def test_the_largest_counts_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     assert entries_of(copy) == entries_of(arms)
 
 
+def test_of_equal_counts_the_first_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where there is room for ten pairs and seven have the same count, five stay: those above it, and the first of it."""
+    monkeypatch.setattr(branching, "_ENTRIES", 10)
+    arms = BranchingArms()
+    for _ in range(12):
+        arms.new(PAGES)
+    for i, count in enumerate([2, 9, 2, 1, 2, 2, 7, 2, 2, 2]):
+        arms.earn(i, 0.0, 1.0, {i: count})
+    arms.earn(11, 0.0, 1.0, {11: 0.1})
+    assert [row for row, _ in entries_of(arms)] == [0, 1, 2, 4, 6, 11]
+
+
 def test_one_page_may_reveal_more_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """Links of a hundred arms on one page leave at most ten pairs, and every number where it belongs."""
     monkeypatch.setattr(branching, "_ENTRIES", 10)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -70,8 +72,9 @@ def test_there_are_no_more_clusters_than_allowed(index: str) -> None:
     assert clusters.n_clusters == 20
 
 
-def test_there_is_room_for_many(index: str) -> None:
+def test_there_is_room_for_many(index: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Far more clusters than there was room for at first keep their places."""
+    monkeypatch.setattr("scrapy_focus.learn.clusters._ROOM", 16)
     clusters = Clusters(dim=1100, threshold=0.9, index=index)
     for i in range(1100):
         assert clusters.assign(np.array([i]), np.array([1.0], np.float32)) == i
@@ -200,6 +203,26 @@ def test_room_ends_at_the_limit(index: str) -> None:
         clusters.assign(*sparse(*row))
     assert clusters._sums.shape == (50, 40)
     assert clusters.n_clusters == len(clusters._norms) == len(clusters._entries) == 40
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc/self/statm is Linux's")
+def test_room_for_many_takes_no_memory_before_they_come() -> None:
+    """Of 64 MiB, 300 clusters in 600 dimensions take less than 8, and so do they after pickling; none is copied."""
+    before = resident()
+    clusters = Clusters(dim=4096, threshold=0.9)
+    sums = clusters._sums
+    for i in range(300):
+        assert clusters.assign(np.array([i * 6, 2000 + i * 6]), np.ones(2, np.float32)) == i
+    assert clusters._sums is sums
+    assert resident() - before < 8 << 20
+    copy = pickle.loads(pickle.dumps(clusters))
+    assert copy.centroid(7).tolist() == clusters.centroid(7).tolist()
+    assert resident() - before < 16 << 20
+
+
+def resident() -> int:
+    """Return how many bytes of this process are in memory."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def test_only_entries_are_stored() -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_focus.web.words import words_of
+from scrapy_focus.web.words import first_word, words_of
 
 
 @pytest.mark.parametrize(
@@ -32,6 +32,7 @@ from scrapy_focus.web.words import words_of
 def test_words_of_any_language(text: str, words: list[str]) -> None:
     """Words are lower case, with their marks, and composed; scripts without blanks give pairs; symbols are no words."""
     assert words_of(text) == words
+    assert first_word(text) == [*words, ""][0]
 
 
 @given(st.text())

@@ -634,11 +634,13 @@ def test_pages_without_an_outcome_are_forgotten() -> None:
 
 
 @pytest.mark.parametrize("seed", range(2))
-@pytest.mark.parametrize("limits", ["as they are", "low"])
+@pytest.mark.parametrize("limits", ["as they are", "low", "plans in steps"])
 def test_pickled_in_mid_crawl_it_chooses_the_same(seed: int, limits: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """With eight in flight, stored and loaded every ten picks, it makes the choices that it would have made."""
     if limits == "low":
         small(monkeypatch)
+    if limits == "plans in steps":
+        monkeypatch.setattr("scrapy_focus.policies.branching.policy._PLANNED_AT_ONCE", 1)
 
     def crawled(stored: bool) -> list[int]:
         crawl = started(policy(), *some(FOOT, range(1), "list/{}"), *some(NAV, range(5000, 5005), "news/{}"), seed=seed)

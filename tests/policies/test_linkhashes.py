@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import pickle
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,9 +13,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from scrapy_focus.learn import hashed
 from scrapy_focus.learn.hashed import N_FEATURES
+from scrapy_focus.policies.branching import features
 from scrapy_focus.policies.branching.features import BYTES, WIDTH, LinkHasher, path_of, shape_of
 from tests.made import link
 
@@ -185,6 +190,14 @@ def test_a_pickled_hasher_reads_the_same() -> None:
     assert np.array_equal(pickle.loads(stored).rows(links), before)
 
 
+@given(st.lists(st.text("ab0z|/ .-_?=", max_size=40), min_size=1, max_size=4))
+def test_words_of_plain_paths_are_those_of_any_path(paths: list[str]) -> None:
+    """Paths of ASCII characters are parted in a quicker way than the others, into the same words."""
+    plain, any_ = (features._words_in("\n".join([*paths, last]) + "\n") for last in ("-", "ä"))
+    assert plain == [re.sub("0+", "0", word) for word in any_]
+    assert plain.count("|") == len(paths) + 1
+
+
 def numbered(i: int) -> Link:
     """Return a link with words of its own, in letters."""
     word = "".join(chr(ord("a") + int(digit)) for digit in str(i))
@@ -217,6 +230,28 @@ def test_long_urls_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> No
         word = numbered(i).anchor[3:]
         hasher.rows([link(i, url=f"http://h/{word}/x/y/z.{word * 300}?{word * 300}=1", anchor=word * 100)])
     assert memory_of(hasher) < 4 * 200 * 300
+
+
+def test_features_are_those_of_models_that_were_saved() -> None:
+    """A file of what was learned has weights by these numbers: whoever changes one has to say so in its format."""
+    links = [
+        link(
+            i,
+            url=url,
+            anchor=url[:300],
+            tag_path=f"html/body/div#d{i}/p.c{i % 3}/a",
+            context=f"Of {i} tables, {url[:300]}",
+        )
+        for i, url in enumerate(ODD)
+    ]
+    read = LinkHasher().rows(links, 5)
+    assert hashlib.sha256(read.tobytes()).hexdigest()[:16] == "4ff67927d010889d"
+
+
+def test_paths_may_be_cut_before() -> None:
+    """Whoever has the paths of the URLs gives them, and nothing is read otherwise."""
+    links = [link(i, url=url, anchor=url[:300]) for i, url in enumerate(ODD)]
+    assert np.array_equal(LinkHasher().rows(links, paths=[path_of(each.url) for each in links]), rows(*links))
 
 
 def read_odd() -> str:

@@ -32,7 +32,7 @@ _MASK = (1 << 64) - 1
 _BLOCK = 1 << 14  # hosts that are looked at together
 _AT_ONCE = 8  # chunks that are taken apart by the way
 FEW_ARMS, FEW_CHUNKS = 8, 16  # that are looked through one by one, not with all others ...
-MANY_ARMS = 1000  # ... where these are so many
+MANY_ARMS = 16  # ... where these are so many
 
 
 class Pool(Columns):

@@ -12,9 +12,7 @@ if TYPE_CHECKING:
 LEAST, MOST = 1e-6, 1e6  # of an index
 MANY = 2048  # entries from which on only those that are worth something are summed
 
-_STEP = 1.25  # by which the range of an index is looked for
-_ROUNDING = 1 + 1e-9
-_HALVINGS = 3  # of that range
+_STEP = 1.25 ** (1 / 8)  # between two indices that are looked at
 
 
 class Dear:
@@ -55,6 +53,31 @@ class Dear:
         if 2 * np.count_nonzero(self._lately) < np.count_nonzero(self._arms):
             self._arms, self._n = self._lately, 0
         self._lately = np.zeros(len(self._arms), np.bool_)
+
+
+class Search(NamedTuple):
+    """How far an index is looked for, in steps of 2.8 % from the one that was found before, upwards."""
+
+    near: float  # where it began
+    pays: int | None = None  # the most steps of which it is known that a pull is worth that price
+    fails: int | None = None  # the fewest of which it is known that none is
+
+    @property
+    def next(self) -> int | None:
+        """How many steps to look at now; ``None`` where the best index is within one."""
+        if self.pays is None:
+            return 0 if self.fails is None else min(2 * self.fails, -1)
+        if self.fails is None:
+            return max(2 * self.pays, 1)
+        return None if self.fails - self.pays == 1 else (self.pays + self.fails) // 2
+
+    def at(self, steps: int | None) -> float:
+        """Return an index so many steps away."""
+        return self.near * _STEP ** (steps or 0)
+
+    def found(self, steps: int, pays: bool) -> Search:
+        """Return the search with what is known of an index so many steps away."""
+        return self._replace(pays=steps) if pays else self._replace(fails=steps)
 
 
 class Renderings(NamedTuple):
@@ -108,6 +131,7 @@ class Ahead:
         self._pulls = pulls + shrink
         self._renderings = renderings
         self._shrink, self._discount, self._horizon = shrink, discount, horizon
+        self._begun: dict[float, _Begun] = {}  # by index that was looked at
 
     def sum(self, price: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return what the links that the pulls of each arm revealed are worth at a price, both of shape (n_arms,)."""
@@ -129,59 +153,63 @@ class Ahead:
         later: NDArray[np.float64] = self._discount * (revealed + prior) / self._pulls
         return later
 
-    def prices(self, net: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def look(
+        self, own: NDArray[np.float64], costs: NDArray[np.float64], among: NDArray[np.bool_], search: Search
+    ) -> Search:
+        """Look at the next index of a search for the best one of some arms, and return what is known then.
+
+        ``own`` and ``costs`` are what a pull of each arm earns and costs; both, and ``among``, of shape (n_arms,).
+        """
+        steps = search.next
+        if steps is None:
+            return search
+        index = search.at(steps)
+        if index >= MOST:
+            return search.found(steps, False)
+        return search.found(steps, index <= LEAST or self._pays(own - index * costs, np.flatnonzero(among), index))
+
+    def prices(
+        self, own: NDArray[np.float64], costs: NDArray[np.float64], index: float
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return what a link of each arm is worth beyond its price, and what all that its pulls revealed is worth so.
 
-        ``net`` is what a pull earns beyond its price; all of shape (n_arms,).
+        ``own`` and ``costs`` are what a pull earns and costs, and ``index`` is the price of a cost of 1; all but that
+        of shape (n_arms,).
         """
-        price = np.maximum(net, 0)
-        revealed = self.sum(price)
-        for _ in range(self._horizon - 1):
+        net = own - index * costs
+        begun = self._begun.get(index)
+        if begun is None:
+            price = np.maximum(net, 0)
+            begun = _Begun(1, price, self.sum(price))
+        done, price, revealed = begun
+        for _ in range(self._horizon - done):
             if not price.any():
                 break
             price = np.maximum(net + self.later(revealed, price), 0)
             revealed = self.sum(price)
         return price, revealed
 
-    def index(
-        self, own: NDArray[np.float64], costs: NDArray[np.float64], among: NDArray[np.bool_], near: float
-    ) -> tuple[float, float]:
-        """Return two numbers between which the best index of some arms is, looked for from another one on.
-
-        ``own`` and ``costs`` are what a pull of each arm earns and costs; all but ``near`` of shape (n_arms,).
-        """
-        arms = np.flatnonzero(among)
-
-        def pays(index: float) -> bool:
-            return self._pays(own - index * costs, arms)
-
-        low = high = near
-        step = _STEP
-        if pays(low):
-            while (high := low * step) < MOST and pays(high):
-                low, step = high, step * step
-        else:
-            while (low := high / step) > LEAST and not pays(low):
-                high, step = low, step * step
-        while high > low * _STEP * _ROUNDING:
-            middle = (low * high) ** 0.5
-            low, high = (middle, high) if pays(middle) else (low, middle)
-        for _ in range(_HALVINGS):
-            middle = (low * high) ** 0.5
-            low, high = (middle, high) if pays(middle) else (low, middle)
-        return low, high
-
-    def _pays(self, net: NDArray[np.float64], arms: NDArray[np.intp]) -> bool:
+    def _pays(self, net: NDArray[np.float64], arms: NDArray[np.intp], index: float) -> bool:
         """Whether a pull of one of some arms is worth its price, with what it reveals.
 
         What is worth it with few pulls ahead is so with more, as these add nothing below zero.
         """
         value = net
-        for _ in range(self._horizon):
+        for done in range(self._horizon):
             if value.take(arms).max() >= 0:
                 return True
             price = np.maximum(value, 0)
             if not price.any():
                 return False
-            value = net + self.later(self.sum(price), price)
+            revealed = self.sum(price)
+            self._begun[index] = _Begun(done + 1, price, revealed)
+            value = net + self.later(revealed, price)
         return bool(value.take(arms).max() >= 0)
+
+
+class _Begun(NamedTuple):
+    """Prices at some index, with fewer pulls ahead than are planned."""
+
+    done: int  # pulls ahead
+    price: NDArray[np.float64]  # shape (n_arms,)
+    revealed: NDArray[np.float64]  # shape (n_arms,)

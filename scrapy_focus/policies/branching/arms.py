@@ -7,13 +7,16 @@ pulled too as far as that pays.
 
 from __future__ import annotations
 
+import math
 from array import array
+from bisect import bisect_left
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from scrapy_focus.core.errors import ConfigError
-from scrapy_focus.policies.branching.ahead import LEAST, MOST, Ahead, Dear, Renderings
+from scrapy_focus.policies.branching.ahead import LEAST, MOST, Ahead, Dear, Renderings, Search
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,6 +33,9 @@ _READERS = 1024  # that are told apart
 _TINY = 1e-3  # a parameter of what is drawn, at least
 _ENTRIES = 1 << 17  # of all arms: what is revealed, by arm and arm
 _SHIFT = 20  # bits of the number of an arm
+_FOUND_AGAIN = frozenset(  # and not pickled
+    "kinds pulls flying _rows _columns _counts _where _of_row _n_entries _means _later _dear".split()
+)
 
 
 class Worth(NamedTuple):
@@ -126,6 +132,13 @@ class BranchingArms:
     True
     """
 
+    #: Of which kind each arm is, shape (n_arms,).
+    kinds: NDArray[np.int8]
+    #: How many pulls the record of each arm has, shape (n_arms,): at most about the window.
+    pulls: NDArray[np.float64]
+    #: How many pulls of each arm are in flight, shape (n_arms,); to be written to.
+    flying: NDArray[np.float64]
+
     def __init__(
         self,
         *,
@@ -176,21 +189,8 @@ class BranchingArms:
         self._dear = Dear()
         self._where: dict[int, int] = {}
         self._of_row: list[array[int]] = []
-
-    @property
-    def kinds(self) -> NDArray[np.int8]:
-        """Of which kind each arm is, shape (n_arms,)."""
-        return self._kinds[: self.n_arms]
-
-    @property
-    def pulls(self) -> NDArray[np.float64]:
-        """How many pulls the record of each arm has, shape (n_arms,): at most about the window."""
-        return self._records[: self.n_arms, 0]
-
-    @property
-    def flying(self) -> NDArray[np.float64]:
-        """How many pulls of each arm are in flight, shape (n_arms,); to be written to."""
-        return self._flying[: self.n_arms]
+        self._search: Search | None = None  # of a plan that is being made
+        self._show()
 
     @property
     def names_readers(self) -> bool:
@@ -224,6 +224,7 @@ class BranchingArms:
         self._changed[self.n_arms] = None
         self.n_arms += 1
         self._means = self._later = None
+        self._show()
         return self.n_arms - 1
 
     def earn(self, arm: int, reward: float, cost: float, revealed: Mapping[int, float]) -> None:
@@ -280,21 +281,42 @@ class BranchingArms:
     def plan(self, awake: NDArray[np.bool_]) -> None:
         """Find out what a link of each arm is worth beyond its price, if all is pulled that pays.
 
-        The price is the index of the best arm of pages or renderings that is awake, shape (n_arms,); some thirty passes
-        over all entries of what arms reveal.
+        The price is the index of the best arm of pages or renderings that is awake, shape (n_arms,); as a rule some
+        eight passes over all entries of what arms reveal.
+        """
+        self._search = None
+        self.plan_on(awake, math.inf)
+
+    def plan_on(self, awake: NDArray[np.bool_], most: float) -> bool:
+        """Begin a :meth:`plan`, or continue the one that was begun, and return whether it is made now.
+
+        It stops where it would go over more entries than ``most``, but looks at one index, or at the prices, at least.
         """
         own, _, costs = self.worth(None)
+        ahead = self._ahead()
         if not self.horizon:
             price = own * (self.kinds == TARGETS)
-            self._set_price(price, self._ahead().sum(price))
-            return
+            self._set_price(price, ahead.sum(price))
+            return True
         pages = awake & (self.kinds != TARGETS)
-        ahead = self._ahead()
-        low, high = ahead.index(own, costs, pages if pages.any() else awake, self.index)
-        index = high if self.names_readers else low
+        among = pages if pages.any() else awake
+        search = Search(self.index) if self._search is None else self._search
+        each, done = self.horizon * self._n_entries, 0
+        while search.next is not None:
+            if done and done + each > most:
+                self._search = search
+                return False
+            search = ahead.look(own, costs, among, search)
+            done += each
+        if done and done + each > most:
+            self._search = search
+            return False
+        index = search.at(search.fails if self.names_readers else search.pays)
         self.index = min(max(index, LEAST), MOST)
-        self._set_price(*ahead.prices(own - self.index * costs))
+        self._set_price(*ahead.prices(own, costs, self.index))
         self._dear.forget()
+        self._search = None
+        return True
 
     def worth(self, rng: np.random.Generator | None) -> Worth:
         """Return what a pull of each arm is worth by the last plan; with ``rng``, drawn from what is possible.
@@ -311,25 +333,36 @@ class BranchingArms:
         return Worth(self._drawn[0, : self.n_arms] * each, self._drawn[1, : self.n_arms] * self._later, costs)
 
     def _expected(self) -> _Means:
-        n, shrink = self.n_arms, self.shrink
-        pulls, hits, rewards, costs = self._records[:n].T
-        kind_pulls, kind_hits, kind_rewards, kind_costs = self._of_kind.T
-        share = (kind_hits + FIRST_HITS) / (kind_pulls + 1)
+        shrink, kinds = self.shrink, self.kinds
+        pulls, hits, rewards, costs = self._records[: self.n_arms].T
+        share, each, cost = self._averages()
+        prior = self._expected_hits(share)
+        prior *= shrink
+        all_pulls, all_hits = pulls + shrink, hits + prior
+        rewards = rewards + prior * each.take(kinds)
+        rewards /= all_hits
+        costs = costs + (shrink * cost).take(kinds)
+        costs /= all_pulls
+        return _Means(all_hits / all_pulls, rewards, costs)
+
+    def _averages(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """Return the share of hits, the reward of a hit and the cost of a pull of each kind, shape (3,) all."""
+        found = [
+            ((hits + first) / (pulls + 1), (rewards + 1) / (hits + 1), (costs + cost) / (pulls + 1))
+            for (pulls, hits, rewards, costs), first, cost in zip(
+                self._of_kind.tolist(), FIRST_HITS.tolist(), (1, 1, self.rendering), strict=True
+            )
+        ]
+        share, each, cost = np.array(found).T
         share[TARGETS] = FIRST_HITS[TARGETS]
-        prior = shrink * self._expected_hits(share)
-        return _Means(
-            (hits + prior) / (pulls + shrink),
-            (rewards + prior * ((kind_rewards + 1) / (kind_hits + 1))[self.kinds]) / (hits + prior),
-            (costs + shrink * ((kind_costs + np.array([1, 1, self.rendering])) / (kind_pulls + 1))[self.kinds])
-            / (pulls + shrink),
-        )
+        return share, each, cost
 
     def _expected_hits(self, share: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return what share of its pulls is expected to hit of each arm that was never pulled, shape (n_arms,).
 
         ``share``: that of each kind.
         """
-        expected: NDArray[np.float64] = share[self.kinds]
+        expected: NDArray[np.float64] = share.take(self.kinds)
         if not self.names_readers:
             return expected
         pulls, hits = self._of_reader.T
@@ -354,17 +387,26 @@ class BranchingArms:
         start = self._next_drawn if self._next_drawn < n else 0
         end = min(start + _BLOCK, n)
         self._next_drawn = end
-        others = np.array(sorted(arm for arm in self._changed if not start <= arm < end), np.intp)
+        others = sorted(arm for arm in self._changed if not start <= arm < end)
         self._changed.clear()
         arms: slice | NDArray[np.intp] = slice(start, end)
-        if len(others):
-            arms = np.concatenate([others[others < start], np.arange(start, end), others[others >= end]])
-        known = (self.pulls[arms] + self._flying[arms] + self.shrink) / self.noise
+        if others:
+            below = bisect_left(others, start)
+            before, behind = np.array(others[:below], np.intp), np.array(others[below:], np.intp)
+            arms = np.concatenate([before, np.arange(start, end), behind])
+        known = self.pulls[arms] + self.flying[arms]
+        known += self.shrink
+        known /= self.noise
         hits = chance[arms] * known
-        self._drawn[0, arms] = rng.beta(np.maximum(hits, _TINY), np.maximum(known - hits, _TINY))
-        self._drawn[1, arms] = rng.standard_gamma(known) / known
+        misses = known - hits
+        np.maximum(hits, _TINY, out=hits)
+        np.maximum(misses, _TINY, out=misses)
+        self._drawn[0, arms] = rng.beta(hits, misses)
+        times = rng.standard_gamma(known)
+        times /= known
         if self.names_readers:
-            self._drawn[1, arms] = np.minimum(self._drawn[1, arms], 1.0)
+            np.minimum(times, 1.0, out=times)
+        self._drawn[1, arms] = times
 
     def lead_to_hits(self, hopeful: NDArray[np.bool_] | None = None) -> NDArray[np.bool_]:
         """Return of which arms a pull ever was a hit, or of an arm that they revealed, and so on, shape (n_arms,).
@@ -425,8 +467,7 @@ class BranchingArms:
     def __getstate__(self) -> dict[str, Any]:
         n = self._n_entries
         keys = (self._rows[:n] << _SHIFT) | self._columns[:n]
-        left_out = ("_rows", "_columns", "_counts", "_where", "_of_row", "_n_entries", "_means", "_later", "_dear")
-        kept = {name: value for name, value in self.__dict__.items() if name not in left_out}
+        kept = {name: value for name, value in self.__dict__.items() if name not in _FOUND_AGAIN}
         return {**kept, "_entries": (keys, self._counts[:n])}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -434,15 +475,21 @@ class BranchingArms:
         self.__dict__.update(state)
         self._means = self._later = None
         self._load(keys, counts)
+        self._show()
+
+    def _show(self) -> None:
+        self.kinds = self._kinds[: self.n_arms]
+        self.pulls = self._records[: self.n_arms, 0]
+        self.flying = self._flying[: self.n_arms]
 
     def _load(self, keys: NDArray[np.intp], counts: NDArray[np.float64]) -> None:
         self._rows, self._columns, self._counts = keys >> _SHIFT, keys & ((1 << _SHIFT) - 1), counts.copy()
         self._n_entries = len(keys)
         self._dear = Dear()
         self._where = dict(zip(keys.tolist(), range(len(keys)), strict=True))
-        self._of_row = [array("q") for _ in range(self.n_arms)]
-        for entry, row in enumerate(self._rows.tolist()):
-            self._of_row[row].append(entry)
+        entries = np.argsort(self._rows, kind="stable").astype(np.int64)
+        ends = np.bincount(self._rows, minlength=self.n_arms).cumsum().tolist()
+        self._of_row = [array("q", entries[start:end].tobytes()) for start, end in pairwise([0, *ends])]
 
     def _entries_of(self, row: int) -> NDArray[np.int64]:
         """Return which entries are of a row; of no use once one comes."""
@@ -454,7 +501,7 @@ class BranchingArms:
         if entry is not None:
             return entry
         if self._n_entries >= _ENTRIES:
-            kept = np.sort(np.argsort(-self._counts[: self._n_entries], kind="stable")[: _ENTRIES // 2])
+            kept = _largest(self._counts[: self._n_entries], _ENTRIES // 2)
             self._load((self._rows[kept] << _SHIFT) | self._columns[kept], self._counts[kept])
         if self._n_entries == len(self._rows):
             room = max(256, self._n_entries)
@@ -480,3 +527,10 @@ class BranchingArms:
     def _set_price(self, price: NDArray[np.float64], revealed: NDArray[np.float64]) -> None:
         self._price[: self.n_arms], self._revealed[: self.n_arms] = price, revealed
         self._later = None
+
+
+def _largest(counts: NDArray[np.float64], n: int) -> NDArray[np.intp]:
+    """Return where the ``n`` largest of more counts stand, ascending; of equal ones, the first."""
+    least = np.partition(counts, len(counts) - n)[len(counts) - n]
+    above, equal = np.flatnonzero(counts > least), np.flatnonzero(counts == least)
+    return np.sort(np.concatenate([above, equal[: n - len(above)]]))

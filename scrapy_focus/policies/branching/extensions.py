@@ -56,10 +56,14 @@ class LinkKinds:
 
     def odds(self, urls: Sequence[str]) -> NDArray[np.float64]:
         """Return the log-odds that links with these URLs are targets, shape (n,)."""
+        return self.odds_of_paths([path_of(url) for url in urls])
+
+    def odds_of_paths(self, paths: Sequence[str]) -> NDArray[np.float64]:
+        """Return the same of what :func:`~scrapy_focus.policies.branching.features.path_of` cuts out of URLs."""
         known: dict[str, float] = {}
         found = []
-        for url in urls:
-            extension = extension_of(path_of(url))
+        for path in paths:
+            extension = extension_of(path)
             odds = known.get(extension)
             if odds is None:
                 hits, others = self._record(_kind(extension))

@@ -11,12 +11,13 @@ from __future__ import annotations
 import re
 from array import array
 from functools import partial
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scrapy_focus.learn.hashed import N_FEATURES, Remembered, feature
-from scrapy_focus.web.words import words_of
+from scrapy_focus.learn.hashed import N_FEATURES, NOTHING, Remembered, feature
+from scrapy_focus.web.words import first_word, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -28,10 +29,12 @@ if TYPE_CHECKING:
 WIDTH = 32  # features of a link
 BYTES = 2 * WIDTH
 
-_URL_WORDS, _ANCHOR_WORDS, _CONTEXT_WORDS, _ELEMENTS = 8, 6, 1, 3
-_NOTHING = [0] * _URL_WORDS
+_URL_WORDS, _ANCHOR_WORDS, _ELEMENTS = 8, 6, 3
+_NOTHING = [NOTHING] * _ANCHOR_WORDS
 _RANKS = 16
-_WORD = re.compile(r"[a-z]+|0+|\n")
+_WORD = re.compile(r"[a-z]+|0+|\|")
+_LETTERS = b"abcdefghijklmnopqrstuvwxyz0"
+_PARTS = bytes(byte if byte in _LETTERS else ord("|") if byte == ord("\n") else ord(" ") for byte in range(256))
 _DIGITS = str.maketrans("123456789", "000000000")
 _FOLDERS = 3  # of a path that belong to its template
 _LONGEST = 512  # characters of a path; of a longer one, the first and the last half of so many are read
@@ -59,30 +62,33 @@ class LinkHasher:
         self._beside = Remembered(partial(feature, "beside"))
         self._ranks = [feature("rank", "i" * rank) for rank in range(_RANKS)]
 
-    def rows(self, links: Sequence[Link], beside: int = 0) -> NDArray[np.uint16]:
+    def rows(self, links: Sequence[Link], beside: int = 0, paths: Sequence[str] | None = None) -> NDArray[np.uint16]:
         """Return the features of links of one page, in document order, shape (n, 32), 0 where a link has fewer.
 
-        ``beside``: how many of them are known to be targets, by their names.
+        ``beside``: how many of them are known to be targets, by their names; ``paths``: what :func:`path_of` cuts out
+        of their URLs, where that is known.
         """
-        paths = "\n".join([path_of(link.url) for link in links]).lower().translate(_DIGITS)
-        others = array("H")
-        anchors, templates, extensions, ranks = self._anchors, self._templates, self._extensions, self._ranks
+        cut = [path_of(link.url) for link in links] if paths is None else paths
+        text = "\n".join(cut).lower().translate(_DIGITS)
+        shapes = [shape_of(path) for path in text.split("\n")]
         many = "i" * beside.bit_length()
-        for place, (link, path) in enumerate(zip(links, paths.split("\n"), strict=True), 1):
-            folder, extension, names = shape_of(path)
-            others.extend(anchors[link.anchor[:_READ].translate(_DIGITS)])
-            others.extend(self._read_context(link))
-            others.extend(self._tag_paths[link.tag_path])
-            others.append(templates[f"{folder}|{extension}|{names}"])
-            others.append(extensions[extension])
-            others.append(ranks[min(place.bit_length(), _RANKS - 1)])
-            others.append(self._beside[many])
-            others.append(self._beside[f"{many}/{own_element(link.tag_path)}"])
-            others.append(_ANY)
-        rows = np.zeros((len(links), WIDTH), np.uint16)
-        rows[:, :_URL_WORDS] = words = self._read_paths(paths)
-        rows[:, _URL_WORDS : 2 * _URL_WORDS - 1] = _pairs(words)
-        rows[:, 2 * _URL_WORDS - 1 :] = np.frombuffer(others, np.uint16).reshape(len(links), -1)
+        places = {tag_path: self._read_place(tag_path, many) for tag_path in {link.tag_path for link in links}}
+        anchors, templates, extensions, ranks = self._anchors, self._templates, self._extensions, self._ranks
+        each = array("H", self._read_contexts(links))
+        each.extend(array("H", [templates["|".join(shape)] for shape in shapes]))
+        each.extend(array("H", [extensions[extension] for _, extension, _ in shapes]))
+        each.extend(array("H", [ranks[min(at.bit_length(), _RANKS - 1)] for at in range(1, len(links) + 1)]))
+        read = _without_digits([link.anchor[:_READ] for link in links])
+        n, words = len(links), self._read_paths(text)
+        rows = np.concatenate(
+            [
+                words, _pairs(words),
+                np.frombuffer(b"".join([anchors[anchor] for anchor in read]), np.uint16).reshape(n, -1),
+                np.frombuffer(b"".join([places[link.tag_path] for link in links]), np.uint16).reshape(n, -1),
+                np.frombuffer(each, np.uint16).reshape(-1, n).T,
+            ],
+            axis=1,
+        )  # fmt: skip
         rows.sort(axis=1)
         rows[:, 1:][rows[:, 1:] == rows[:, :-1]] = 0  # what is said twice counts once
         return rows
@@ -99,23 +105,34 @@ class LinkHasher:
 
     def _read_paths(self, paths: str) -> NDArray[np.uint16]:
         """Return the features of the last words of each line, at the end of its row, shape (n, 8)."""
-        features = np.frombuffer(array("H", map(self._words.__getitem__, _WORD.findall(paths + "\n"))), np.uint16)
+        found = [*map(self._words.__getitem__, _words_in(paths + "\n"))]
+        features = np.frombuffer(array("H", found), np.uint16)
         ends = np.flatnonzero(features == 0)
         starts = np.concatenate([[0], ends[:-1] + 1])
         at = ends[:, None] - np.arange(_URL_WORDS, 0, -1)
         return np.where(at >= starts[:, None], features[np.maximum(at, 0)], 0).astype(np.uint16)
 
-    def _read_anchor(self, anchor: str) -> tuple[int, ...]:
-        words = words_of(anchor)[:_ANCHOR_WORDS]
-        return (*map(self._anchor_words.__getitem__, words), *_NOTHING[: _ANCHOR_WORDS - len(words)])
+    def _read_anchor(self, anchor: str) -> bytes:
+        """Return the features of the first words of an anchor."""
+        words = [self._anchor_words[word] for word in words_of(anchor)[:_ANCHOR_WORDS]]
+        return array("H", words + _NOTHING[len(words) :]).tobytes()
 
-    def _read_context(self, link: Link) -> list[int]:
-        """Return the features of the first words around a link, which are not its own."""
-        if link.context == link.anchor:
-            return _NOTHING[:_CONTEXT_WORDS]
-        around = link.context[: len(link.anchor) + _READ].replace(link.anchor, " ", 1)[:_NEAR].translate(_DIGITS)
-        words = [self._context_words[word] for word in words_of(around)[:_CONTEXT_WORDS]]
-        return words + _NOTHING[: _CONTEXT_WORDS - len(words)]
+    def _read_contexts(self, links: Sequence[Link]) -> list[int]:
+        """Return for each link the feature of the first word around it, which is not its own."""
+        around = [
+            link.context[: len(link.anchor) + _READ].replace(link.anchor, " ", 1)[:_NEAR]
+            if link.context != link.anchor
+            else ""
+            for link in links
+        ]
+        words = map(first_word, _without_digits(around))
+        return [self._context_words[word] if word else NOTHING for word in words]
+
+    def _read_place(self, tag_path: str, many: str) -> bytes:
+        """Return the features of where a link stands, and of what stands on its page; those of any link at all too."""
+        beside = self._beside
+        own = beside[f"{many}/{own_element(tag_path)}"]
+        return array("H", [*self._tag_paths[tag_path], beside[many], own, _ANY]).tobytes()
 
 
 def path_of(url: str) -> str:
@@ -144,8 +161,8 @@ def shape_of(path: str) -> tuple[str, str, str]:
     ('data/2024', 'csv', 'page&sort')
     """
     path, _, query = path.partition("?")
-    extension = extension_of(path)
-    folder = path.rpartition("/")[0]
+    folder, _, name = path.rpartition("/")
+    extension = name.rpartition(".")[2][:_SHAPE] if "." in name else ""
     if folder.count("/") >= _FOLDERS:
         folder = "/".join(folder.split("/", _FOLDERS)[:_FOLDERS])
     names = "&".join([each.partition("=")[0] for each in query.split("&")]) if query else ""
@@ -169,6 +186,13 @@ def own_element(tag_path: str) -> str:
     return tag_path.rpartition("/")[2].partition("#")[0]
 
 
+def _without_digits(texts: Sequence[str]) -> list[str]:
+    """Return texts in which all digits are 0."""
+    joined = "".join(texts).translate(_DIGITS)  # at once: most of what that costs does not depend on the length
+    ends = accumulate(map(len, texts))
+    return [joined[end - len(text) : end] for text, end in zip(texts, ends, strict=True)]
+
+
 def _read_tag_path(path: str) -> list[int]:
     """Return the features of the last elements of a tag path, one more in each, and of all of it, without ids."""
     names = [element.partition("#")[0] for element in path.split("/")]
@@ -176,8 +200,17 @@ def _read_tag_path(path: str) -> list[int]:
     return [*own, feature("path", "/".join(names))]
 
 
+def _words_in(paths: str) -> list[str]:
+    """Return the words and numbers of paths in lower case without digits but 0, with ``|`` where a line ends."""
+    if not paths.isascii():
+        return _WORD.findall(paths.replace("|", " ").replace("\n", "|"))
+    while "00" in paths:
+        paths = paths.replace("00", "0")
+    return paths.encode().translate(_PARTS).replace(b"0", b" 0 ").replace(b"|", b" | ").decode().split()
+
+
 def _read_word(word: str) -> int:
-    return feature("url", word) if word != "\n" else 0
+    return feature("url", word) if word != "|" else NOTHING
 
 
 def _pairs(words: NDArray[np.uint16]) -> NDArray[np.uint16]:

@@ -90,9 +90,9 @@ class LinkScores:
         """Return how many times as much is predicted of links as was of those that were picked, shape (k,)."""
         mean = np.zeros(len(_FIRST))
         for kind, (picks, total) in self._of_kind.items():
-            mean[kind] = total / picks
-        picks, total = self._records[arms].T
-        usual = (total + _SHRINK * mean[kinds[arms]]) / (picks + _SHRINK)
+            mean[kind] = _SHRINK * (total / picks)
+        its_picks, its_total = self._records[: len(kinds)].T
+        usual = ((its_total + mean.take(kinds)) / (its_picks + _SHRINK)).take(arms)
         times: NDArray[np.float64] = np.minimum(np.maximum(chance / usual, 1 / _MOST_TIMES), _MOST_TIMES)
         return times
 

@@ -27,7 +27,7 @@ from scrapy_focus.policies.branching.arms import PAGES, RENDERINGS, TARGETS, Bra
 from scrapy_focus.policies.branching.coverage import Coverage
 from scrapy_focus.policies.branching.explanation import Choice
 from scrapy_focus.policies.branching.extensions import LinkKinds
-from scrapy_focus.policies.branching.features import BYTES, WIDTH, LinkHasher
+from scrapy_focus.policies.branching.features import BYTES, WIDTH, LinkHasher, path_of
 from scrapy_focus.policies.branching.layout import AGAIN, Places
 from scrapy_focus.policies.branching.links import LinkScores
 from scrapy_focus.policies.branching.renderings import TRIES, Rendered, Templates
@@ -60,6 +60,7 @@ _LEAST_EACH = 16  # links that are drawn from each of them
 _DRAWN = 2  # times as many links are drawn from an arm as wait there, if these are few
 _PLANNED = 4  # choices between two plans, and one more for each ...
 _MORE = 64  # ... of so many arms
+_PLANNED_AT_ONCE = 1 << 19  # pairs of arms that are looked at within one choice, over and over
 _FIRST_STEPS = 50  # before which it is not known what the next target costs
 _LOOK_AGAIN = 1 / 3  # of the pulls, while pages wait that brought targets in an earlier crawl, or led to such
 _LOOK_MOSTLY = 0.9  # the same while no arm ...
@@ -243,15 +244,21 @@ class BranchingBandit(Policy):
     def place(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
         if not links:
             return []
-        named = self.kinds.odds([link.url for link in links])
-        rows = self._hasher.rows(links, beside=int(np.count_nonzero(named > 0)))
+        paths = [path_of(link.url) for link in links]
+        named = self.kinds.odds_of_paths(paths)
+        rows = self._hasher.rows(links, beside=int(np.count_nonzero(named > 0)), paths=paths)
         odds = self.is_target.decide(rows) + named
         plain = self._places.read([link.tag_path for link in links])
         clusters = {path: self._cluster_of(path) for path in plain.values()}
         arms: list[int] = []
+        found: dict[tuple[str, bool], int] = {}
         for link, target in zip(links, (odds > 0).tolist(), strict=True):
-            path = plain[link.tag_path]
-            arms.append(self.arm_of(clusters[path], TARGETS if target else PAGES, path, link.callback))
+            place = link.tag_path, target
+            arm = found.get(place)
+            if arm is None:
+                path = plain[link.tag_path]
+                arm = found[place] = self.arm_of(clusters[path], TARGETS if target else PAGES, path, link.callback)
+            arms.append(arm)
         rendered = self._place_at_once(links, arms) if self._has_browser and self.templates.direct else ()
         counts = Counter(arms)
         if source is None:
@@ -271,8 +278,7 @@ class BranchingBandit(Policy):
             self._hold_back(awake)
         if not awake.any():
             return None
-        if self._until_plan <= 0:
-            self.arms.plan(awake)
+        if self._until_plan <= 0 and self.arms.plan_on(awake, _PLANNED_AT_ONCE):
             self._expected = max(float(self.arms.worth(None).indices[awake].max()), _LEAST)
             self._until_plan = _PLANNED + self.arms.n_arms // _MORE
         worth = self.arms.worth(self.rng)
@@ -628,7 +634,8 @@ class BranchingBandit(Policy):
         at_random = not knows or self.rng.random() < self.explore
         rivals = [best] if at_random else _rivals(indices, float(indices[best]))
         each = 1 if at_random else max(self.candidates // len(rivals), min(_LEAST_EACH, self.candidates))
-        counts = {arm: min(each, _DRAWN * int(self.frontier.waiting[arm])) for arm in rivals}
+        waiting = self.frontier.waiting
+        counts = {arm: min(each, _DRAWN * int(waiting[arm])) for arm in rivals}
         drawn = self.frontier.draw(counts, self.rng, busy=busy)
         if not len(drawn.slots):
             return None
@@ -649,6 +656,8 @@ class BranchingBandit(Policy):
         """Return the log-odds that links lead to targets, or that they are some where their arm says so, shape (k,)."""
         rows = np.ascontiguousarray(drawn.vectors).view(np.uint16)
         targets = self.arms.kinds[drawn.arms] == TARGETS
+        if targets.all():
+            return self.is_target.decide(rows)
         odds = self.leads.decide(rows)
         if targets.any():
             odds[targets] = self.is_target.decide(rows[targets])
