@@ -8,7 +8,6 @@ researchers pass such files on, so each says what format it has and how complete
 from __future__ import annotations
 
 import json
-import logging
 import math
 import sqlite3
 import zlib

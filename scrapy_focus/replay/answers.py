@@ -25,6 +25,8 @@ from scrapy_focus.web.mime import matches
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
+    from numpy.typing import NDArray
+
     from scrapy_focus.core.types import Pick
     from scrapy_focus.recordings.format import RecordedSite
     from scrapy_focus.recordings.renderings import Shown
@@ -38,6 +40,7 @@ _FINAL = ("BadGzipFile", "DownloadCancelledError", "UnsupportedURLSchemeError", 
 _REDIRECTS = 20  # REDIRECT_MAX_TIMES
 _VISITED = b"visited"  # payload of the links of pages that were fetched before
 _NOT_FOUND, _NOT_MODIFIED = 404, 304
+_NOWHERE = np.zeros(0, np.int64)
 _SMALL = 64 * 1024  # bytes: smaller bodies are not stopped
 
 
@@ -282,24 +285,30 @@ class Answers:
 
     def links(self, flight: Flight) -> list[Link]:
         """Return the links that the spider and the dupefilter would let through, in document order."""
-        site, page = self.site, flight.answer
-        if flight.changed is False:  # the spider is not called
+        pages, places = self.leads_to(flight)
+        if not pages:
             return []
-        places = site.links(page)
-        targets = site.targets[places]
-        fresh = self._passing.take(targets).nonzero()[0]
-        if not len(fresh):
-            return []
-        pages, places_of = targets[fresh].tolist(), fresh + places.start
-        self._note(pages)
-        depth, urls, hosts = flight.pick.depth + 1, site.urls.some(pages), site.hosts.some(pages)
+        site, depth = self.site, flight.pick.depth + 1
+        urls, hosts = site.urls.some(pages), site.hosts.some(pages)
         if not self.reads_page:
             return [Link(url, page, host, depth) for url, page, host in zip(urls, pages, hosts, strict=True)]
-        texts, paths = site.texts(places_of), site.tag_paths_of(places_of.tolist())
+        texts, paths = site.texts(places), site.tag_paths_of(places.tolist())
         return [
             Link(url, page, host, depth, anchor, path, context)
             for url, page, host, path, (anchor, context) in zip(urls, pages, hosts, paths, texts, strict=True)
         ]
+
+    def leads_to(self, flight: Flight) -> tuple[list[int], NDArray[np.int64]]:
+        """Return the numbers of the URLs that these links lead to, and the places of the links in the columns."""
+        if flight.changed is False:  # the spider is not called
+            return [], _NOWHERE
+        places = self.site.links(flight.answer)
+        targets = self.site.targets[places]
+        fresh = self._passing.take(targets).nonzero()[0]
+        pages: list[int] = targets[fresh].tolist()
+        if pages:
+            self._note(pages)
+        return pages, fresh + places.start
 
     def _is_rendered(self, flight: Flight) -> bool:
         """Whether a browser asks for the page of a pick."""
