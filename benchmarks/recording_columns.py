@@ -9,7 +9,7 @@ twelfth URL is a data file. Measured:
   of ``Pss`` (each page of memory shared by n processes counts as 1/n in each) and of ``Private_Clean`` and
   ``Private_Dirty`` in ``/proc/self/smaps_rollup``, taken when all have opened it, against before they did. What the
   interpreter and its libraries take is not in it, nor what the page cache holds of files that nobody maps;
-* CPU of the ground truth, and simulated requests for each minute of CPU without it, each in a process of its own.
+* CPU of the ground truth and the memory that it takes of its own (``Anonymous``), and simulated requests for each minute of CPU without it, each in a process of its own.
 
 Not measured: a disk that is slow, and files that are not in the page cache. ``--beside`` names another checkout of the
 repository, which is measured in turn with this one on the same recording. ::
@@ -67,6 +67,7 @@ def record(path: Path, pages: int, links: int) -> None:
                 if not is_file(page):
                     database.executemany("INSERT INTO links VALUES (?,?,?,?,?,?)", _links(page, pages, links, rng))
         database.commit()
+    os.utime(path, (time.time() - 10,) * 2)  # columns are kept of recordings that are not being written to
 
 
 def is_file(page: int) -> bool:
@@ -117,14 +118,20 @@ def memory() -> dict[str, int]:
     """Return what this process takes, in bytes."""
     lines = Path("/proc/self/smaps_rollup").read_text(encoding="ascii").splitlines()[1:]
     found = {name.strip(): 1024 * int(value.split()[0]) for name, value in (line.split(":", 1) for line in lines)}
-    return {"pss": found["Pss"], "private": found["Private_Clean"] + found["Private_Dirty"], "rss": found["Rss"]}
+    private = found["Private_Clean"] + found["Private_Dirty"]
+    return {"pss": found["Pss"], "private": private, "anonymous": found["Anonymous"]}
 
 
 def open_and_wait(path: Path) -> None:
-    """Open a recording; say what that took, and when a line comes, what it takes beside all others."""
+    """At each line that comes: say what this process takes, open a recording, say what it takes with it, end."""
     from scrapy_focus.recordings.format import RecordedSite
 
-    before, cpu, wall = memory(), time.process_time(), time.perf_counter()
+    print(json.dumps({}), flush=True)
+    sys.stdin.readline()
+    before = memory()
+    print(json.dumps({}), flush=True)
+    sys.stdin.readline()
+    cpu, wall = time.process_time(), time.perf_counter()
     site = RecordedSite(path)
     took = {"cpu": time.process_time() - cpu, "wall": time.perf_counter() - wall, "urls": site.n_urls}
     print(json.dumps(took), flush=True)
@@ -152,7 +159,7 @@ def crawl(path: Path, name: str, budget: int) -> None:
     harvest = simulate(policy, goal, site, budget=budget, truth=truth)
     seconds = time.process_time() - began
     said = {
-        "truth": took, "truth_bytes": told["rss"] - before["rss"], "urls": truth.exhaustive.requests,
+        "truth": took, "truth_bytes": told["anonymous"] - before["anonymous"], "urls": truth.exhaustive.requests,
         "requests": harvest.requests, "seconds": seconds, "found": float(harvest.found[-1]),
         "asked": hash((harvest.pages.tobytes(), harvest.found.tobytes())),
     }  # fmt: skip
@@ -181,19 +188,22 @@ def let_on(process: subprocess.Popen[str]) -> None:
 
 
 def open_together(checkout: Path, path: Path, n: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Open a recording in so many processes, one after the other, and return what each took in time and in memory."""
-    processes, opened = [], []
-    for _ in range(n):
-        processes.append(child(checkout, "--open", str(path)))
-        opened.append(said_by(processes[-1]))
-    taken = []
-    for process in processes:
-        let_on(process)
-        taken.append(said_by(process))
+    """Open a recording in so many processes, one after the other, and return what each took in time and in memory.
+
+    Each step is made by all of them before any makes the next one: what a process shares changes with the others.
+    """
+    processes = [child(checkout, "--open", str(path)) for _ in range(n)]
+    steps = [[said_by(process) for process in processes]]
+    for _ in range(3):
+        said = []
+        for process in processes:
+            let_on(process)
+            said.append(said_by(process))
+        steps.append(said)
     for process in processes:
         let_on(process)
         process.wait()
-    return opened, taken
+    return steps[2], steps[3]
 
 
 def measure(options: argparse.Namespace, path: Path) -> None:
@@ -205,6 +215,7 @@ def measure(options: argparse.Namespace, path: Path) -> None:
     print("| checkout | opening | CPU s | wall-clock s | MB, all of Pss | MB, private | processes |")
     print("|---|---|--:|--:|--:|--:|--:|", flush=True)
     for name, checkout in checkouts.items():
+        path.with_name(f"{path.name}.columns").unlink(missing_ok=True)
         for what in ("first", "again", "again"):
             opened, taken = open_together(checkout, path, 1 if what == "first" else options.processes)
             print(

@@ -24,6 +24,7 @@ import stat
 import struct
 import sys
 import tempfile
+import time
 import zlib
 from contextlib import suppress
 from hashlib import blake2b
@@ -47,7 +48,7 @@ _LAST = struct.Struct("<QI8s")  # bytes of the JSON, its CRC, and the following
 _MAGIC = b"\nFOCUSCL"
 _ALIGNED = 64  # bytes
 _BLOCK = 1 << 20  # bytes that have one sum
-_HEAD = 100  # bytes at the beginning of an SQLite file, which have a counter of changes
+_COARSE = 2.0  # seconds, of the coarsest clock of a file system
 
 
 def path_of(recording: Path) -> Path:
@@ -58,20 +59,28 @@ def path_of(recording: Path) -> Path:
 def key_of(recording: Path, meta: Mapping[str, Any]) -> str | None:
     """Return what tells the state of a recording from all others; ``None`` where nothing does.
 
-    Size and time of the file are not enough: clocks of file systems are coarse, and copies may keep the time. So the
-    change counter of SQLite counts too, and what the recording says of itself (``meta``), such as its checksums. While
-    changes lie in a write-ahead log beside the file, none of these can tell.
+    Size and time of the file are not enough, as copies may keep the time. So what the recording says of itself counts
+    too (``meta``), such as its checksums. While changes lie in a write-ahead log beside the file, none of these can
+    tell. The file itself is not opened: to close it again would take away the locks that SQLite has on it in this
+    process.
     """
     try:
         log = recording.with_name(f"{recording.name}-wal")
         if log.exists() and log.stat().st_size:
             return None
-        with recording.open("rb") as file:
-            head, found = file.read(_HEAD), os.fstat(file.fileno())
+        found = recording.stat()
     except OSError:
         return None
     said = json.dumps([FORMAT, sys.version_info[:2], dict(meta)], sort_keys=True).encode()
-    return f"{found.st_size} {found.st_mtime_ns} {blake2b(head + said, digest_size=16).hexdigest()}"
+    return f"{found.st_size} {found.st_mtime_ns} {blake2b(said, digest_size=16).hexdigest()}"
+
+
+def is_settled(recording: Path) -> bool:
+    """Whether the next change of a recording will give it another time; clocks of file systems are coarse."""
+    try:
+        return time.time() - recording.stat().st_mtime > _COARSE
+    except OSError:
+        return False
 
 
 def open_columns(recording: Path, key: str) -> Arrays | None:

@@ -20,7 +20,7 @@ from w3lib.url import canonicalize_url
 
 from scrapy_focus.core.errors import RecordingError
 from scrapy_focus.core.printable import printable_logger
-from scrapy_focus.recordings.columns import key_of, open_columns, path_of, save_columns
+from scrapy_focus.recordings.columns import is_settled, key_of, open_columns, path_of, save_columns
 from scrapy_focus.recordings.html import decode
 from scrapy_focus.recordings.loading import load
 from scrapy_focus.recordings.renderings import Renderings, Unrendered
@@ -298,7 +298,7 @@ class RecordedSite:
         if key is not None and (kept := open_columns(self.path, key)) is not None:
             return kept
         columns = load(self._database, has_versions=self.has_versions, has_renderings=self.has_renderings)
-        if key is None or key != key_of(self.path, self.meta):  # it is being written to
+        if key is None or key != key_of(self.path, self.meta) or not is_settled(self.path):  # it is being written to
             return columns
         try:
             if open_columns(self.path, key) is None:  # another process may have been faster

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
-from operator import index
+from operator import eq
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -36,10 +36,7 @@ class Strings(Sequence[str]):
     def __getitem__(self, place: int | slice) -> str | list[str]:
         if isinstance(place, slice):
             return self.some(range(*place.indices(len(self))))
-        number = index(place)
-        if not -len(self) <= number < len(self):
-            raise IndexError(f"there is no string {place} of {len(self):,}")
-        return self.some((number % len(self),))[0]
+        return self.some((place if place >= 0 else range(len(self))[place],))[0]
 
     def __iter__(self) -> Iterator[str]:
         for first in range(0, len(self), _AT_ONCE):
@@ -48,7 +45,7 @@ class Strings(Sequence[str]):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Sequence) or isinstance(other, str):
             return NotImplemented
-        return len(self) == len(other) and all(map(str.__eq__, self, other))
+        return len(self) == len(other) and all(map(eq, self, other))
 
     def __repr__(self) -> str:
         return f"<{len(self):,} strings>"
@@ -122,9 +119,7 @@ class Labels(Strings):
     @overload
     def __getitem__(self, place: slice) -> list[str]: ...
     def __getitem__(self, place: int | slice) -> str | list[str]:
-        if isinstance(place, slice):
-            return super().__getitem__(place)
-        return self._made[self._numbers[place]]
+        return super().__getitem__(place) if isinstance(place, slice) else self._made[self._numbers[place]]
 
 
 class Notes(Mapping[int, str]):
