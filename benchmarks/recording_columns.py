@@ -216,7 +216,7 @@ def measure(options: argparse.Namespace, path: Path) -> None:
     print("|---|---|--:|--:|--:|--:|--:|", flush=True)
     for name, checkout in checkouts.items():
         path.with_name(f"{path.name}.columns").unlink(missing_ok=True)
-        for what in ("first", "again", "again"):
+        for what in ("first", "again"):
             opened, taken = open_together(checkout, path, 1 if what == "first" else options.processes)
             print(
                 f"| {name} | {what} | {statistics.median(each['cpu'] for each in opened):.3f} | "

@@ -85,8 +85,11 @@ def is_settled(recording: Path) -> bool:
 
 def open_columns(recording: Path, key: str) -> Arrays | None:
     """Map the columns of a recording; ``None`` where there are none of this state, or they are damaged."""
+    path = path_of(recording)
     try:
-        with path_of(recording).open("rb") as file:
+        if not path.is_file():
+            return None
+        with path.open("rb") as file:
             kept = _contents(file)
             if kept is None or kept["key"] != key or not _is_whole(file, kept):
                 return None

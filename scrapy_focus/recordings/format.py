@@ -353,7 +353,9 @@ class RecordedSite:
             self.renderings, self.unrendered = Renderings(columns, self._first_rendering), Unrendered(columns)
 
     def _set_links(self, columns: Arrays) -> None:
-        self._starts = columns["links.starts"].data
+        #: Where the links of each answer start in the following, shape (n_answers + 1,).
+        self.starts: NDArray[np.int64] = columns["links.starts"]
+        self._starts = self.starts.data
         #: Number of the URL that each link leads to, shape (n_links,); the links of later versions, and behind them
         #: those of renderings, stand at the end.
         self.targets: NDArray[np.int32] = columns["links.targets"]

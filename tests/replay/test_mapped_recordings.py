@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import shutil
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -89,3 +90,13 @@ def test_processes_map_the_columns(path: Path, sites: list[RecordedSite]) -> Non
     assert len(one) == 4
     after = path_of(path).stat()
     assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+
+
+def test_a_comparison_reads_each_recording_once(path: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Before it starts other processes, so that these find the columns."""
+    copies = [shutil.copy2(path, tmp_path / f"{name}.sqlite") for name in "ab"]
+    path_of(copies[1]).mkdir()
+    compared = compare(["BFS"], copies, budget=20, seeds=range(2), jobs=2)
+    assert [run.error for run in compared.runs] == [""] * 4
+    assert path_of(copies[0]).is_file()
+    assert [str(copies[1]) in record.getMessage() for record in caplog.records] == [True]
