@@ -146,7 +146,7 @@ def _write(file: BinaryIO, key: str, arrays: Arrays) -> None:
 
 
 def _contents(file: BinaryIO) -> dict[str, Any] | None:
-    """Return what a file says that it has, if it is of this kind, and has neither more nor less."""
+    """Return what a file says that it has, if it is of this kind and has its end."""
     size = os.fstat(file.fileno()).st_size
     file.seek(max(0, size - _LAST.size))
     length, crc, magic = _LAST.unpack(file.read().rjust(_LAST.size))
@@ -157,7 +157,7 @@ def _contents(file: BinaryIO) -> dict[str, Any] | None:
     if zlib.crc32(said) != crc:
         return None
     kept: dict[str, Any] = json.loads(said)
-    return kept if kept["end"] == size - _LAST.size - length else None
+    return kept
 
 
 def _is_whole(file: BinaryIO, kept: Mapping[str, Any]) -> bool:
