@@ -130,21 +130,12 @@ class RecordedSite:
         self.path = Path(path)
         self._database = open_recording(self.path, writable=False)
         self._masks: dict[frozenset[str], NDArray[np.bool_]] = {}
-        with reading(self.path):
-            self._database.execute("BEGIN")  # one state of the file, whoever writes to it meanwhile
-            self.meta: dict[str, Any] = {
-                name: json.loads(value) for name, value in self._database.execute("SELECT name, value FROM meta")
-            }
-            #: Whether URLs may have several answers, each from a time on.
-            self.has_versions: bool = has_table(self._database, "versions")
-            #: Whether pages may have a second copy, as a browser showed them.
-            self.has_renderings: bool = has_table(self._database, "renderings")
-            columns = self._columns()
-            self._database.rollback()
-            self._set_answers(columns)
-            self._set_links(columns)
-            #: Numbers of the URLs where a crawl of it starts.
-            self.roots: list[int] = [self.ids[url] for url in self.meta["roots"]]
+        try:
+            with reading(self.path):
+                self._read()
+        except BaseException:
+            self._database.close()  # it would keep others from writing
+            raise
 
     def __reduce__(self) -> tuple[type[Self], tuple[Path]]:
         return type(self), (self.path,)
@@ -291,6 +282,22 @@ class RecordedSite:
     def close(self) -> None:
         """Close the file. Idempotent."""
         self._database.close()
+
+    def _read(self) -> None:
+        self._database.execute("BEGIN")  # one state of the file, whoever writes to it meanwhile
+        self.meta: dict[str, Any] = {
+            name: json.loads(value) for name, value in self._database.execute("SELECT name, value FROM meta")
+        }
+        #: Whether URLs may have several answers, each from a time on.
+        self.has_versions: bool = has_table(self._database, "versions")
+        #: Whether pages may have a second copy, as a browser showed them.
+        self.has_renderings: bool = has_table(self._database, "renderings")
+        columns = self._columns()
+        self._database.rollback()
+        self._set_answers(columns)
+        self._set_links(columns)
+        #: Numbers of the URLs where a crawl of it starts.
+        self.roots: list[int] = [self.ids[url] for url in self.meta["roots"]]
 
     def _columns(self) -> Arrays:
         """Map the columns beside the recording; where that cannot be, read it, and leave them there if possible."""

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from recordings import HTML, ROOT, links, page, record, redirect
 
+from scrapy_focus.core.errors import RecordingError
 from scrapy_focus.recordings.columns import key_of, open_columns, path_of, save_columns
 from scrapy_focus.recordings.format import RecordedSite, open_recording
 from scrapy_focus.recordings.loading import load
@@ -224,14 +225,17 @@ def test_changes_in_a_write_ahead_log(path: Path) -> None:
 
 def test_a_recording_that_is_written_to_all_the_time(path: Path) -> None:
     """Whoever opens it sees one state of it, and none that was over when it was opened."""
-    change(path, "UPDATE pages SET size = 0")
+    tables = ("pages", "versions", "renderings")
+    for table in tables:
+        change(path, f"UPDATE {table} SET size = 0")
     written, is_over = [0], threading.Event()
 
     def write() -> None:
         with closing(sqlite3.connect(path, timeout=60)) as database:
             while not is_over.wait(0.005):
                 with database:
-                    database.execute("UPDATE pages SET size = ?", (written[0] + 1,))
+                    for table in tables:
+                        database.execute(f"UPDATE {table} SET size = ?", (written[0] + 1,))
                 written[0] += 1
                 if written[0] % 2:  # as if it had not been written to for a while
                     when = time.time() - 1000 + written[0]
@@ -243,12 +247,23 @@ def test_a_recording_that_is_written_to_all_the_time(path: Path) -> None:
         for _ in range(40):
             least = written[0]
             with closing(RecordedSite(path)) as site:
-                sizes = set(site.size.tolist())
+                sizes = set(site.answers.size.tolist())
             assert len(sizes) == 1
             assert sizes.pop() >= least
     finally:
         is_over.set()
         writer.join()
+
+
+def test_an_opening_that_fails_keeps_nobody_from_writing(path: Path) -> None:
+    """However long its error is looked at."""
+    change(path, "UPDATE links SET target = 100000 WHERE source = 3")
+    with pytest.raises(RecordingError, match="damaged") as failed:
+        RecordedSite(path)
+    with closing(sqlite3.connect(path, timeout=0)) as database, database:
+        database.execute("UPDATE pages SET size = 1")
+    assert failed.traceback
+    assert not path_of(path).exists()
 
 
 def change(path: Path, statement: str) -> None:
