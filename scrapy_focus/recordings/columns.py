@@ -9,8 +9,8 @@ the recording, of another format, cut off or damaged, the recording is read as b
 and then renamed, so that nobody sees half of it, and whoever has mapped an earlier one keeps that.
 
 It has the columns one after the other, then what they are (JSON), then where that begins. The JSON has a sum of each
-mebibyte of the columns, and all of them are compared at each opening, by reading, as that takes a tenth of a second
-at most for a gigabyte that is in the page cache, and adds nothing to the memory of the process.
+mebibyte of the columns, and all of them are compared at each opening, by reading, as that takes about a tenth of a
+second for a gigabyte that is in the page cache, and adds nothing to the memory of the process.
 """
 
 from __future__ import annotations
