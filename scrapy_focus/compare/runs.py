@@ -15,7 +15,7 @@ import threading
 import traceback
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing import connection
 from time import perf_counter
@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.core.errors import ConfigError, RecordingError
 from scrapy_focus.core.mission import Mission
 from scrapy_focus.recordings.format import Completeness, RecordedSite
 from scrapy_focus.replay.importance import IMPORTANCE_METRICS, SiteImportance
@@ -199,6 +199,9 @@ def run_all(tasks: Sequence[Task], conditions: Conditions, jobs: int) -> Generat
         pickle.dumps(conditions)
     except Exception as error:
         raise ConfigError(f"{conditions.goal!r} cannot be sent to other processes: {error}; use one job") from error
+    for path in dict.fromkeys(task.path for task in tasks):
+        with suppress(RecordingError):  # whoever needs it will say so
+            RecordedSite(path).close()  # so that its columns are there, and not made by all processes at once
     left = dict(enumerate(tasks))
     while left:
         try:

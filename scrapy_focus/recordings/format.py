@@ -12,27 +12,32 @@ import math
 import sqlite3
 import zlib
 from contextlib import closing, contextmanager
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import urlsplit
 
 import numpy as np
 from w3lib.url import canonicalize_url
 
 from scrapy_focus.core.errors import RecordingError
-from scrapy_focus.recordings.graph import read_links
+from scrapy_focus.core.printable import printable_logger
+from scrapy_focus.recordings.columns import is_settled, key_of, open_columns, path_of, save_columns
 from scrapy_focus.recordings.html import decode
-from scrapy_focus.recordings.renderings import Shown, read_renderings
-from scrapy_focus.recordings.versions import read_columns, read_histories
-from scrapy_focus.web.mime import extension
+from scrapy_focus.recordings.loading import load
+from scrapy_focus.recordings.renderings import Renderings, Unrendered
+from scrapy_focus.recordings.texts import Labels, Numbers, Strings, texts_in
+from scrapy_focus.recordings.versions import Columns, Histories
 from scrapy_focus.web.sniff import sniff
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Set
     from typing import Self
 
     from numpy.typing import NDArray
+
+    from scrapy_focus.recordings.columns import Arrays
+    from scrapy_focus.recordings.renderings import Shown
+
+logger = printable_logger(__name__)
 
 APPLICATION = 0x53464353  # application_id of the SQLite file
 FORMAT = 1
@@ -40,7 +45,6 @@ WITH_VERSIONS = 2  # the format of recordings in which URLs have several answers
 WITH_RENDERINGS = 3  # and of those in which pages have a second copy, as a browser showed them
 _LARGEST = 1 << 30  # bytes of a body, Scrapy's DOWNLOAD_MAXSIZE
 _ANSWERS = ("pages", "versions", "renderings")
-_LINKS = ("links", "version_links", "rendering_links")
 
 SCHEMA = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;  -- values are JSON
@@ -126,18 +130,12 @@ class RecordedSite:
         self.path = Path(path)
         self._database = open_recording(self.path, writable=False)
         self._masks: dict[frozenset[str], NDArray[np.bool_]] = {}
-        with reading(self.path):
-            self.meta: dict[str, Any] = {
-                name: json.loads(value) for name, value in self._database.execute("SELECT name, value FROM meta")
-            }
-            #: Whether URLs may have several answers, each from a time on.
-            self.has_versions: bool = has_table(self._database, "versions")
-            #: Whether pages may have a second copy, as a browser showed them.
-            self.has_renderings: bool = has_table(self._database, "renderings")
-            self._read_pages()
-            self._read_links()
-            #: Numbers of the URLs where a crawl of it starts.
-            self.roots: list[int] = [self.ids[url] for url in self.meta["roots"]]
+        try:
+            with reading(self.path):
+                self._read()
+        except BaseException:
+            self._database.close()  # it would keep others from writing
+            raise
 
     def __reduce__(self) -> tuple[type[Self], tuple[Path]]:
         return type(self), (self.path,)
@@ -155,11 +153,6 @@ class RecordedSite:
         """How many URLs are known, recorded or only linked."""
         return len(self.urls)
 
-    @cached_property
-    def ids(self) -> dict[str, int]:
-        """The number of each URL, as first spelled."""
-        return {url: page for page, url in enumerate(self.urls)}
-
     def find(self, url: str) -> int:
         """Return the number of a URL, however it is spelled; -1: nothing is known of it."""
         with reading(self.path):
@@ -168,18 +161,6 @@ class RecordedSite:
             except (ValueError, UnicodeError):
                 return -1
             return int((row.fetchone() or [-1])[0])
-
-    @cached_property
-    def hosts(self) -> list[str]:
-        """The host name of each URL."""
-        known: dict[str, str] = {}
-        names = []
-        for url in self.urls:
-            netloc = url.split("/", 3)[2] if "//" in url else ""
-            if netloc not in known:
-                known[netloc] = urlsplit(f"//{netloc}").hostname or ""
-            names.append(known[netloc])
-        return names
 
     @property
     def begin(self) -> float:
@@ -203,24 +184,21 @@ class RecordedSite:
 
     def links(self, page: int) -> slice:
         """Return where the links of an answer stand in the columns ``targets`` and ``tag_paths``, in document order."""
-        return slice(int(self._starts[page]), int(self._starts[page + 1]))
+        return slice(self._starts[page], self._starts[page + 1])
 
     def tag_path(self, link: int) -> str:
         """Return the tag path of a link, by its place in the columns."""
-        return self._paths[int(self.tag_paths[link])]
+        return self._paths[link]
 
-    def texts(self, page: int, links: NDArray[np.int64]) -> list[tuple[str, str]]:
-        """Return anchor and context of some links of an answer, by their places in the columns."""
-        positions = (links - self._starts[page]).tolist()
-        table, source = self._table_of(page, _LINKS)
+    def tag_paths_of(self, links: Iterable[int]) -> list[str]:
+        """Return the tag paths of some links, likewise."""
+        return self._paths.some(links)
+
+    def texts(self, links: NDArray[np.int64]) -> list[tuple[str, str]]:
+        """Return anchor and context of some links, by their places in the columns."""
         with reading(self.path):
-            rows = self._database.execute(
-                f"SELECT position, a.text, c.text FROM {table} JOIN texts a ON a.id = anchor JOIN texts c ON c.id = "  # noqa: S608
-                "context WHERE source = ? AND position IN (SELECT value FROM json_each(?))",
-                (source, json.dumps(positions)),
-            )
-            found = {position: (anchor, context) for position, anchor, context in rows}
-            return [found[position] for position in positions]
+            anchors, contexts = (self._strings.some(of[links].tolist()) for of in (self._anchors, self._contexts))
+            return list(zip(anchors, contexts, strict=True))
 
     def headers(self, page: int) -> dict[str, str]:
         """Return the headers of an answer."""
@@ -288,7 +266,8 @@ class RecordedSite:
         """Return which URLs have one of these extensions (lower case, without the dot)."""
         wanted = frozenset(extensions)
         if wanted not in self._masks:
-            self._masks[wanted] = np.array([bool(wanted) and extension(url) in wanted for url in self.urls], np.bool_)
+            is_wanted = np.array([text in wanted for text in self._extensions] or [False])
+            self._masks[wanted] = is_wanted[self._extension]
         return self._masks[wanted]
 
     def completeness(self) -> Completeness:
@@ -304,25 +283,58 @@ class RecordedSite:
         """Close the file. Idempotent."""
         self._database.close()
 
-    def _read_pages(self) -> None:
-        rows = self._database.execute("SELECT id, url, depth FROM pages ORDER BY id").fetchall()
-        if [page for page, _, _ in rows] != list(range(len(rows))):
-            raise ValueError("pages are missing")
-        self.urls: list[str] = [url for _, url, _ in rows]
+    def _read(self) -> None:
+        self._database.execute("BEGIN")  # one state of the file, whoever writes to it meanwhile
+        self.meta: dict[str, Any] = {
+            name: json.loads(value) for name, value in self._database.execute("SELECT name, value FROM meta")
+        }
+        #: Whether URLs may have several answers, each from a time on.
+        self.has_versions: bool = has_table(self._database, "versions")
+        #: Whether pages may have a second copy, as a browser showed them.
+        self.has_renderings: bool = has_table(self._database, "renderings")
+        columns = self._columns()
+        self._database.rollback()
+        self._set_answers(columns)
+        self._set_links(columns)
+        #: Numbers of the URLs where a crawl of it starts.
+        self.roots: list[int] = [self.ids[url] for url in self.meta["roots"]]
+
+    def _columns(self) -> Arrays:
+        """Map the columns beside the recording; where that cannot be, read it, and leave them there if possible."""
+        key = key_of(self.path, self.meta)
+        if key is not None and (kept := open_columns(self.path, key)) is not None:
+            return kept
+        columns = load(self._database, has_versions=self.has_versions, has_renderings=self.has_renderings)
+        if key is None or key != key_of(self.path, self.meta) or not is_settled(self.path):  # it is being written to
+            return columns
+        try:
+            if open_columns(self.path, key) is None:  # another process may have been faster
+                save_columns(self.path, key, columns)
+        except OSError as error:
+            logger.warning(
+                "%s cannot be written, so %s is read anew each time: %s", path_of(self.path), self.path, error
+            )
+        return open_columns(self.path, key) or columns
+
+    def _set_answers(self, columns: Arrays) -> None:
+        #: As first spelled.
+        self.urls: Strings = texts_in(columns, "urls")
+        #: The number of each URL, as first spelled.
+        self.ids: Mapping[str, int] = Numbers(self.urls, columns["hashes"], columns["hashed"])
+        #: The host name of each URL.
+        self.hosts: Labels = Labels(columns["host"], texts_in(columns, "hosts"))
         #: The columns of all answers: those of the URLs as they were first, behind them those of later versions, and
         #: behind these those of renderings.
-        self.answers = read_columns(self._database, has_versions=self.has_versions, has_renderings=self.has_renderings)
-        redirect = self.answers.redirect
-        if len(redirect) and not -1 <= redirect.min() <= redirect.max() < self.n_urls:
-            raise ValueError("a page redirects to one that is not there")
-        first = self.answers.first(self.n_urls) if len(redirect) > self.n_urls else self.answers
+        self.answers = Columns.of(columns)
+        has_more = len(self.answers.status) > self.n_urls
+        first = Columns.of(columns, self.n_urls) if has_more else self.answers
         #: HTTP status; 0 where there was no response.
         self.status: NDArray[np.int16] = first.status
         #: Why there was no response, by URL number.
-        self.errors: dict[int, str] = first.errors
+        self.errors: Mapping[int, str] = first.errors
         #: Whether the URL was asked for when the site was recorded.
         self.recorded: NDArray[np.bool_] = first.recorded
-        self.mimes: list[str] = first.mimes
+        self.mimes: Labels = first.mimes
         #: Bytes of the body.
         self.size: NDArray[np.int64] = first.size
         #: Bytes of the headers.
@@ -332,45 +344,34 @@ class RecordedSite:
         #: Number of the URL that a redirect leads to; -1: it is none, or leads off the site.
         self.redirect: NDArray[np.int64] = first.redirect
         #: Clicks from the root; -1: unknown.
-        self.depth: NDArray[np.int64] = np.array([-1 if value is None else value for _, _, value in rows], np.int64)
+        self.depth: NDArray[np.int64] = columns["depth"]
         #: Equal for equal bodies; 0 where there was none.
         self.digest: NDArray[np.int64] = first.digest
-        self._histories = read_histories(self._database, self.n_urls) if self.has_versions else None
-        self._first_rendering = len(redirect)
+        self._extension: NDArray[np.int32] = columns["extension"]
+        self._extensions = texts_in(columns, "extensions")
+        self._histories = Histories(columns) if self.has_versions else None
+        self._first_rendering = len(self.answers.status)
         #: What a browser showed, by page, and what that took.
-        self.renderings: dict[int, Shown] = {}
+        self.renderings: Mapping[int, Shown] = {}
         #: Pages with scripts that no browser was to show, in a recording that has such copies.
-        self.unrendered: frozenset[int] = frozenset()
+        self.unrendered: Set[int] = frozenset()
         if self.has_renderings:
-            self._first_rendering -= rows_of(self._database, "renderings")
-            self.renderings, self.unrendered = read_renderings(self._database, self._first_rendering, self.n_urls)
+            self._first_rendering -= len(columns["renderings.pages"])
+            self.renderings, self.unrendered = Renderings(columns, self._first_rendering), Unrendered(columns)
 
-    def _read_links(self) -> None:
-        self._starts, targets, texts = read_links(self._database, self.n_urls)
-        ends = (self.n_urls, self._first_rendering, len(self.answers.mimes))
-        for table, there, n in zip(_LINKS[1:], (self.has_versions, self.has_renderings), np.diff(ends), strict=True):
-            if there:
-                starts, more, paths = read_links(self._database, int(n), self.n_urls, table=table)
-                self._starts = np.concatenate([self._starts, len(targets) + starts[1:]])
-                targets, texts = np.concatenate([targets, more]), np.concatenate([texts, paths])
+    def _set_links(self, columns: Arrays) -> None:
+        #: Where the links of each answer start in the following, shape (n_answers + 1,).
+        self.starts: NDArray[np.int64] = columns["links.starts"]
+        self._starts = self.starts.data
         #: Number of the URL that each link leads to, shape (n_links,); the links of later versions, and behind them
         #: those of renderings, stand at the end.
-        self.targets: NDArray[np.int32] = targets
-        last = self._database.execute("SELECT coalesce(max(id), 0) FROM texts").fetchone()[0]
-        if texts.max(initial=0) > last:
-            raise ValueError("a tag path is not there")
-        is_used = np.zeros(last + 1, np.bool_)
-        is_used[texts] = True
-        used = np.flatnonzero(is_used)
+        self.targets: NDArray[np.int32] = columns["links.targets"]
         #: Number of the tag path of each link, shape (n_links,).
-        self.tag_paths: NDArray[np.int32] = (is_used.cumsum(dtype=np.int32) - 1)[texts]
-        rows = self._database.execute(
-            "SELECT text FROM texts WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id",
-            (json.dumps(used.tolist()),),
-        )
-        self._paths: list[str] = [text for (text,) in rows]
-        if len(self._paths) != len(used):
-            raise ValueError("a tag path is not there")
+        self.tag_paths: NDArray[np.int32] = columns["links.tag_paths"]
+        self._anchors: NDArray[np.int32] = columns["links.anchors"]
+        self._contexts: NDArray[np.int32] = columns["links.contexts"]
+        self._paths = Labels(self.tag_paths, texts_in(columns, "tag_paths"))
+        self._strings = texts_in(columns, "texts")
 
 
 class RecordedPage:

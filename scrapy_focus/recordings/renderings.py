@@ -8,10 +8,16 @@ that are new.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Set
 from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 if TYPE_CHECKING:
     import sqlite3
+    from collections.abc import Iterable, Iterator
+
+    from scrapy_focus.recordings.columns import Arrays
 
 SCHEMA = """
 CREATE TABLE renderings (                           -- pages with scripts, as a browser showed them
@@ -58,10 +64,74 @@ class Shown(NamedTuple):
     assets: tuple[tuple[int, int], ...] = ()  # scripts and style sheets that a crawl asks for once: number, bytes
 
 
-def read_renderings(database: sqlite3.Connection, first: int, n_urls: int) -> tuple[dict[int, Shown], frozenset[int]]:
-    """Return what a browser showed, by page, and the pages with scripts that were never rendered.
+class Renderings(Mapping[int, Shown]):
+    """What a browser showed, by page, and what that took.
 
-    ``first`` is the number of the first rendering among all answers.
+    Parameters
+    ----------
+    arrays
+        What :func:`read_renderings` read.
+    first
+        The number of the first rendering among all answers.
+    """
+
+    def __init__(self, arrays: Arrays, first: int) -> None:
+        self._first = first
+        self._of = arrays["renderings.of"].data
+        self._pages = arrays["renderings.pages"]
+        self._open = arrays["renderings.open"]
+        self._took = arrays["renderings.requests"], arrays["renderings.received"]
+        self._starts = arrays["assets.starts"]
+        self._assets = arrays["assets.urls"], arrays["assets.sizes"]
+
+    def __len__(self) -> int:
+        return len(self._pages) - int(np.count_nonzero(self._open))
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._pages[~self._open].tolist())
+
+    def __contains__(self, page: object) -> bool:
+        return isinstance(page, int) and self._number(page) >= 0
+
+    def __getitem__(self, page: int) -> Shown:
+        number = self._number(page)
+        if number < 0:
+            raise KeyError(page)
+        requests, received = (int(column[number]) for column in self._took)
+        places = slice(int(self._starts[number]), int(self._starts[number + 1]))
+        urls, sizes = (column[places].tolist() for column in self._assets)
+        return Shown(self._first + number, requests, received, tuple(zip(urls, sizes, strict=True)))
+
+    def _number(self, page: int) -> int:
+        number = int(self._of[page]) if 0 <= page < len(self._of) else -1
+        return -1 if number >= 0 and self._open[number] else number
+
+
+class Unrendered(Set[int]):
+    """The pages with scripts that were never rendered. Parameters as of :class:`Renderings`."""
+
+    def __init__(self, arrays: Arrays) -> None:
+        self._of = arrays["renderings.of"].data
+        self._pages = arrays["renderings.pages"]
+        self._open = arrays["renderings.open"]
+
+    def __len__(self) -> int:
+        return int(np.count_nonzero(self._open))
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._pages[self._open].tolist())
+
+    def __contains__(self, page: object) -> bool:
+        number = int(self._of[page]) if isinstance(page, int) and 0 <= page < len(self._of) else -1
+        return number >= 0 and bool(self._open[number])
+
+    @classmethod
+    def _from_iterable(cls, pages: Iterable[int]) -> frozenset[int]:  # type: ignore[override]
+        return frozenset(pages)
+
+
+def read_renderings(database: sqlite3.Connection, n_urls: int) -> Arrays:
+    """Return what a browser showed, and what was never rendered, in the order of their numbers.
 
     Raises
     ------
@@ -71,18 +141,24 @@ def read_renderings(database: sqlite3.Connection, first: int, n_urls: int) -> tu
     rows = database.execute(
         "SELECT id, page, status IS NULL AND error IS NULL, requests, received FROM renderings ORDER BY id"
     ).fetchall()
-    if [number for number, *_ in rows] != list(range(len(rows))):
+    numbers, pages, is_open, requests, received = np.array(rows, np.int64).reshape(-1, 5).T
+    if numbers.tolist() != list(range(len(rows))):
         raise ValueError("renderings are missing")
-    if not all(0 <= page < n_urls and min(took) >= 0 for _, page, _, *took in rows):
+    if len(rows) and not (0 <= pages.min() <= pages.max() < n_urls and min(requests.min(), received.min()) >= 0):
         raise ValueError("a rendering is of a page that is not there, or took less than nothing")
-    assets: dict[int, list[tuple[int, int]]] = {}
-    for number, url, size in database.execute("SELECT rendering, url, size FROM assets ORDER BY rendering, url"):
-        if not (0 <= number < len(rows) and size >= 0):
-            raise ValueError("an asset is of a page that was not rendered, or has less than no bytes")
-        assets.setdefault(number, []).append((url, size))
-    shown = {
-        page: Shown(first + number, requests, received, tuple(assets.get(number, ())))
-        for number, page, is_open, requests, received in rows
-        if not is_open
+    listed = database.execute("SELECT rendering, url, size FROM assets ORDER BY rendering, url").fetchall()
+    of, urls, sizes = np.array(listed, np.int64).reshape(-1, 3).T
+    if len(listed) and not (0 <= of.min() <= of.max() < len(rows) and sizes.min() >= 0):
+        raise ValueError("an asset is of a page that was not rendered, or has less than no bytes")
+    by_page = np.full(n_urls, -1, np.int32)
+    by_page[pages] = numbers
+    return {
+        "renderings.of": by_page,
+        "renderings.pages": pages.copy(),
+        "renderings.open": is_open.astype(np.bool_),
+        "renderings.requests": requests.copy(),
+        "renderings.received": received.copy(),
+        "assets.starts": np.searchsorted(of, np.arange(len(rows) + 1)).astype(np.int64),
+        "assets.urls": urls.copy(),
+        "assets.sizes": sizes.copy(),
     }
-    return shown, frozenset(page for _, page, is_open, *_ in rows if is_open)

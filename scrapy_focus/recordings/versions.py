@@ -9,17 +9,20 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass
-from itertools import chain
-from sys import intern
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from scrapy_focus.recordings.columns import joined
+from scrapy_focus.recordings.texts import Labels, Notes, Sorter, packed, texts_in
+
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
+    from numpy.typing import DTypeLike, NDArray
+
+    from scrapy_focus.recordings.columns import Arrays
 
 SCHEMA = """
 CREATE TABLE begins (                               -- URLs that did not always answer as they do in pages
@@ -53,6 +56,11 @@ CREATE TABLE version_links (
 ) WITHOUT ROWID;
 """
 NOT_YET = -1  # in place of an answer: the URL was not there then
+_AT_ONCE = 10_000  # rows
+_KINDS: dict[str, DTypeLike] = {
+    "status": np.int16, "recorded": np.bool_, "size": np.int64, "header_size": np.int64, "seconds": np.float64,
+    "redirect": np.int64, "digest": np.int64, "mime": np.int32, "error": np.int32,
+}  # fmt: skip
 _ANSWER = "status, error, mime, size, seconds, redirect, header_size, digest"
 
 
@@ -61,95 +69,96 @@ class Columns:
     """What is known of answers without looking into them, a value for each; shape (n_answers,)."""
 
     status: NDArray[np.int16]  # 0 where there was no response
-    errors: dict[int, str]  # why there was none, by the number of the answer
+    errors: Mapping[int, str]  # why there was none, by the number of the answer
     recorded: NDArray[np.bool_]  # whether the URL was asked for
-    mimes: list[str]
+    mimes: Labels
     size: NDArray[np.int64]  # bytes of the body
     header_size: NDArray[np.int64]  # bytes
     seconds: NDArray[np.float64]  # that the response took; 0: unknown
     redirect: NDArray[np.int64]  # number of the URL that a redirect leads to; -1: it is none, or leads off the site
     digest: NDArray[np.int64]  # equal for equal bodies; 0 where there was none
 
-    def first(self, n: int) -> Columns:
-        """Return the first so many."""
-        return Columns(
-            self.status[:n], {page: error for page, error in self.errors.items() if page < n}, self.recorded[:n],
-            self.mimes[:n], self.size[:n], self.header_size[:n], self.seconds[:n], self.redirect[:n], self.digest[:n],
-        )  # fmt: skip
+    @classmethod
+    def of(cls, arrays: Arrays, n: int | None = None) -> Columns:
+        """Make them of what :func:`read_answers` read; of the first so many answers, where that is said."""
+        columns = {name: array[:n] for name, array in arrays.items() if name.startswith("answers.")}
+        return cls(
+            status=columns["answers.status"],
+            errors=Notes(Labels(columns["answers.error"], texts_in(arrays, "errors"))),
+            recorded=columns["answers.recorded"],
+            mimes=Labels(columns["answers.mime"], texts_in(arrays, "mimes")),
+            size=columns["answers.size"],
+            header_size=columns["answers.header_size"],
+            seconds=columns["answers.seconds"],
+            redirect=columns["answers.redirect"],
+            digest=columns["answers.digest"],
+        )
 
 
 class Histories:
-    """Which answer of each URL holds when; URLs with one answer, which always held, are not in it.
+    """Which answer of each URL holds when; those of URLs with one answer, which always held, are empty.
 
     Parameters
     ----------
-    n_urls
-        How many URLs there are.
-    rows
-        Page and time since which its version holds, in the order of the versions' numbers.
-    begins
-        Since when the first answer of a URL holds, by its number, where it did not always.
+    arrays
+        What :func:`read_histories` read.
     """
 
-    def __init__(self, n_urls: int, rows: Sequence[tuple[int, float]], begins: dict[int, float]) -> None:
-        found: dict[int, list[tuple[float, int]]] = {page: [(since, page)] for page, since in begins.items()}
-        for number, (page, since) in enumerate(rows, n_urls):
-            found.setdefault(page, [(-np.inf, page)]).append((since, number))
-        self._since: dict[int, list[float]] = {}
-        self._answers: dict[int, list[int]] = {}
-        for page, history in found.items():
-            history.sort()
-            self._since[page] = [since for since, _ in history]
-            self._answers[page] = [answer for _, answer in history]
-        times = [since for history in self._since.values() for since in history if np.isfinite(since)]
+    def __init__(self, arrays: Arrays) -> None:
+        self._starts = arrays["histories.starts"].data
+        self._since = arrays["histories.since"].data
+        self._answers = arrays["histories.answers"].data
+        begin, end = arrays["histories.ends"].tolist()
         #: When the first of all changes was, in seconds since the epoch; 0 where there is none.
-        self.begin = min(times, default=0.0)
+        self.begin: float = begin
         #: When the last of all was, likewise.
-        self.end = max(times, default=0.0)
+        self.end: float = end
 
     def at(self, page: int, time: float) -> int:
         """Return the number of the answer that a URL gave at a time, :data:`NOT_YET` if it was not there."""
-        since = self._since.get(page)
-        if since is None:
+        first, last = self._starts[page], self._starts[page + 1]
+        if first == last:
             return page
-        place = bisect_right(since, time)
-        return self._answers[page][place - 1] if place else NOT_YET
+        place = bisect_right(self._since, time, first, last)
+        return int(self._answers[place - 1]) if place > first else NOT_YET
 
     def of(self, page: int) -> list[tuple[float, int]]:
         """Return since when each answer of a URL held, and its number, in order; the time of one that always did is
         ``-inf``.
         """
-        if page not in self._since:
-            return [(-np.inf, page)]
-        return list(zip(self._since[page], self._answers[page], strict=True))
+        places = slice(self._starts[page], self._starts[page + 1])
+        return list(zip(self._since[places], self._answers[places], strict=True)) or [(-np.inf, page)]
 
 
-def read_columns(database: sqlite3.Connection, *, has_versions: bool, has_renderings: bool) -> Columns:
+def read_answers(database: sqlite3.Connection, tables: Sequence[str]) -> Arrays:
     """Return the columns of all answers: those of the pages, of their versions, of their renderings."""
-    rows = database.execute(f"SELECT {_ANSWER} FROM pages ORDER BY id").fetchall()  # noqa: S608 (a constant)
-    if has_versions:
-        rows += database.execute(f"SELECT {_ANSWER} FROM versions ORDER BY id").fetchall()  # noqa: S608
-    if has_renderings:
-        rows += database.execute(f"SELECT {_ANSWER} FROM renderings ORDER BY id").fetchall()  # noqa: S608
-    columns: list[tuple[Any, ...]] = list(zip(*rows, strict=True)) or [()] * 8
-    status, error, mime, size, seconds, redirect, header_size, digest = columns
-    return Columns(
-        status=np.array([value or 0 for value in status], np.int16),
-        errors={answer: text for answer, text in enumerate(error) if text},
-        recorded=np.array(
-            [value is not None or text is not None for value, text in zip(status, error, strict=True)], np.bool_
-        ),
-        mimes=[intern(value) for value in mime],
-        size=np.array(size, np.int64),
-        header_size=np.array(header_size, np.int64),
-        seconds=np.array(seconds, np.float64),
-        redirect=np.array([-1 if value is None else value for value in redirect], np.int64),
-        digest=np.array([int.from_bytes(value or b"", "big", signed=True) for value in digest], np.int64),
-    )
+    names = "status", "recorded", "size", "header_size", "seconds", "redirect", "digest", "mime", "error"
+    lots: dict[str, list[NDArray[Any]]] = {name: [] for name in names}
+    mimes, errors = Sorter(), Sorter("")
+    for table in tables:
+        rows = database.execute(f"SELECT {_ANSWER} FROM {table} ORDER BY id")  # noqa: S608 (constants)
+        while some := rows.fetchmany(_AT_ONCE):
+            status, error, mime, size, seconds, redirect, header_size, digest = zip(*some, strict=True)
+            answered = [value is not None or text is not None for value, text in zip(status, error, strict=True)]
+            values = {
+                "status": np.array([value or 0 for value in status], np.int16),
+                "recorded": answered,
+                "size": size,
+                "header_size": header_size,
+                "seconds": seconds,
+                "redirect": [-1 if value is None else value for value in redirect],
+                "digest": [int.from_bytes(value or b"", "big", signed=True) for value in digest],
+                "mime": list(map(mimes, mime)),
+                "error": [errors(text or "") for text in error],
+            }
+            for name, value in values.items():
+                lots[name].append(np.array(value, _KINDS[name]))
+    columns = {f"answers.{name}": joined(parts, _KINDS[name]) for name, parts in lots.items()}
+    return columns | packed("mimes", mimes.names()) | packed("errors", errors.names())
 
 
-def read_histories(database: sqlite3.Connection, n_urls: int) -> Histories:
-    """Return which answer of each URL holds when.
+def read_histories(database: sqlite3.Connection, n_urls: int) -> Arrays:
+    """Return which answer of each URL holds when, those of a URL one after the other in the order of time.
 
     Raises
     ------
@@ -160,9 +169,20 @@ def read_histories(database: sqlite3.Connection, n_urls: int) -> Histories:
     begins = dict(database.execute("SELECT page, since FROM begins").fetchall())
     if [number for number, _, _ in rows] != list(range(len(rows))):
         raise ValueError("versions are missing")
-    times = np.array([since for *_, since in rows] + list(begins.values()), np.float64)
-    if not np.isfinite(times).all():
+    since = np.array([*begins.values(), *(since for *_, since in rows)], np.float64)
+    pages = np.array([*begins, *(page for _, page, _ in rows)], np.int64)
+    if not np.isfinite(since).all():
         raise ValueError("a time is no number")
-    if not all(0 <= page < n_urls for page in chain(begins, (page for _, page, _ in rows))):
+    if len(pages) and not 0 <= pages.min() <= pages.max() < n_urls:
         raise ValueError("a version is of a page that is not there")
-    return Histories(n_urls, [(page, since) for _, page, since in rows], begins)
+    ends = [since.min(initial=np.inf), since.max(initial=-np.inf)] if len(since) else [0.0, 0.0]
+    always = np.setdiff1d(pages, np.fromiter(begins, np.int64))  # the first answer of these held before any version
+    answers = np.concatenate([np.fromiter(begins, np.int64), n_urls + np.arange(len(rows)), always])
+    pages, since = np.concatenate([pages, always]), np.concatenate([since, np.full(len(always), -np.inf)])
+    order = np.lexsort((answers, since, pages))
+    return {
+        "histories.starts": np.searchsorted(pages[order], np.arange(n_urls + 1)).astype(np.int64),
+        "histories.since": since[order],
+        "histories.answers": answers[order].astype(np.int64),
+        "histories.ends": np.array(ends, np.float64),
+    }

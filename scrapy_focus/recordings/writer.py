@@ -545,13 +545,13 @@ class SiteWriter:
 
     def _all_links(self, n: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         """Return where the links of each page start and lead, those of all its versions."""
-        starts, targets, _ = read_links(self._database, n)
+        starts, (targets,) = read_links(self._database, n)
         sources, leads = [np.repeat(np.arange(n), np.diff(starts))], [targets]
         for table in ("versions", "renderings"):
             if has_table(self._database, table):
                 rows = self._database.execute(f"SELECT page FROM {table} ORDER BY id").fetchall()  # noqa: S608 (constants)
                 pages = np.array(rows, np.int64).reshape(-1)
-                begins, more, _ = read_links(self._database, len(pages), n, table=f"{table[:-1]}_links")
+                begins, (more,) = read_links(self._database, len(pages), n, table=f"{table[:-1]}_links")
                 sources.append(np.repeat(pages, np.diff(begins)))
                 leads.append(more)
         if len(leads) == 1:

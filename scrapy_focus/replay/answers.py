@@ -25,6 +25,8 @@ from scrapy_focus.web.mime import matches
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
+    from numpy.typing import NDArray
+
     from scrapy_focus.core.types import Pick
     from scrapy_focus.recordings.format import RecordedSite
     from scrapy_focus.recordings.renderings import Shown
@@ -38,6 +40,7 @@ _FINAL = ("BadGzipFile", "DownloadCancelledError", "UnsupportedURLSchemeError", 
 _REDIRECTS = 20  # REDIRECT_MAX_TIMES
 _VISITED = b"visited"  # payload of the links of pages that were fetched before
 _NOT_FOUND, _NOT_MODIFIED = 404, 304
+_NOWHERE = np.zeros(0, np.int64)
 _SMALL = 64 * 1024  # bytes: smaller bodies are not stopped
 
 
@@ -173,9 +176,11 @@ class Answers:
         self.wanted = wanted
         self.reads_page = reads_page
         self._items = items(site)
+        self._columns = _Columns(site)
+        self._blocked: dict[str, bool] = {}  # by MIME type
         self._ignored = site.with_extension(ignored)
         self._had = np.zeros(site.n_urls, np.bool_)  # what the dupefilter knows
-        self._dropped = self._ignored if wants_known else self._ignored.copy()  # no link to these gets to the policy
+        self._passing = ~self._ignored  # links to these get to the policy
         self._wants_known = wants_known
         self._knows = knows
         self._known = None if knows is None else Known(site)
@@ -204,7 +209,7 @@ class Answers:
         ``None``: no connection could be made, and the request is not counted. ``now`` says when, in seconds since the
         epoch, where URLs answer otherwise at other times; without it, each answers as it did first.
         """
-        site, page, columns = self.site, flight.out, self.site.answers
+        site, page, columns = self.site, flight.out, self._columns
         answer = page if now is None else site.at(page, now)
         if answer == NOT_YET:
             flight.end(final=page, answer=NOT_YET)
@@ -218,9 +223,9 @@ class Answers:
             if page in site.unrendered:
                 flight.end("unrecorded")
                 return 0
-        status, size, redirect = int(columns.status[answer]), int(columns.size[answer]), int(columns.redirect[answer])
+        status, size, redirect = columns.status[answer], columns.size[answer], columns.redirect[answer]
         if not status:
-            return self._fail(flight, columns.errors.get(answer, "failure: unknown"))
+            return self._fail(flight, site.answers.errors.get(answer, "failure: unknown"))
         blocked = not flight.is_head and self._is_blocked(answer)
         if blocked and size >= _SMALL:
             flight.end("mime_stop")
@@ -238,34 +243,35 @@ class Answers:
             if self._known is not None and flight.pick.method == "GET" and 200 <= status < 300:
                 flight.changed = self._known.changed(flight.pick.key, answer)
                 flight.is_told = flight.changed is False and self._known.can_tell(answer)
-        return int(columns.header_size[answer]) + (0 if flight.is_head or flight.is_told else size)
+        return columns.header_size[answer] + (0 if flight.is_head or flight.is_told else size)
 
     def outcome(self, flight: Flight, now: float) -> Outcome:
         """Return the outcome of a pick for which nothing more goes out."""
-        return self._outcome(flight, now)._replace(requests=flight.requests, received=flight.all_received)
-
-    def _outcome(self, flight: Flight, now: float) -> Outcome:
         pick, page, seconds = flight.pick, flight.final, now - flight.since
         if flight.is_plain or (flight.is_rendering and self.render == "never"):
             pick = pick._replace(method="GET")
         payload = None if self._knows is None else _VISITED
         if page < 0:
-            return Outcome(pick=pick, error=flight.error, seconds=seconds, also=tuple(flight.also), payload=payload)
-        answer, columns = flight.answer, self.site.answers
+            return Outcome(
+                pick=pick, error=flight.error, seconds=seconds, also=tuple(flight.also), payload=payload,
+                requests=flight.requests, received=flight.all_received,
+            )  # fmt: skip
+        answer, columns = flight.answer, self._columns
         if answer == NOT_YET:
             return Outcome(
                 pick=pick, status=_NOT_FOUND, seconds=seconds, error="" if flight.is_head else "http_error",
                 also=tuple(flight.also), payload=payload,
                 once=self._known is not None and not flight.is_head and self._known.is_gone(pick.key, _NOT_FOUND),
+                requests=flight.requests, received=flight.all_received,
             )  # fmt: skip
-        status = int(columns.status[answer])
+        status = columns.status[answer]
         well = 200 <= status < 300
         outcome = Outcome(
-            pick=pick, status=status, mime=columns.mimes[answer], size=int(columns.size[answer]), seconds=seconds,
+            pick=pick, status=status, mime=columns.mimes[answer], size=columns.size[answer], seconds=seconds,
             items=self._items_of(flight) if well and not flight.is_head and flight.changed is not False else 0.0,
             error="" if well or flight.is_head else "http_error", also=tuple(flight.also), payload=payload,
             changed=flight.changed, page=RecordedPage(self.site, page, answer),
-            scripted=self._may_be_rendered(flight) and well,
+            scripted=self._may_be_rendered(flight) and well, requests=flight.requests, received=flight.all_received,
         )  # fmt: skip
         if outcome.scripted:
             self._plain.add(pick.key)
@@ -279,25 +285,30 @@ class Answers:
 
     def links(self, flight: Flight) -> list[Link]:
         """Return the links that the spider and the dupefilter would let through, in document order."""
-        site, page = self.site, flight.answer
-        if flight.changed is False:  # the spider is not called
+        pages, places = self.leads_to(flight)
+        if not pages:
             return []
-        places = site.links(page)
-        targets = site.targets[places]
-        fresh = np.flatnonzero(~self._dropped[targets])
-        if not len(fresh):
-            return []
-        pages, places_of = targets[fresh].tolist(), fresh + places.start
-        self._note(pages)
-        depth, urls, hosts = flight.pick.depth + 1, site.urls, site.hosts
+        site, depth = self.site, flight.pick.depth + 1
+        urls, hosts = site.urls.some(pages), site.hosts.some(pages)
         if not self.reads_page:
-            return [Link(urls[target], target, hosts[target], depth) for target in pages]
+            return [Link(url, page, host, depth) for url, page, host in zip(urls, pages, hosts, strict=True)]
+        texts, paths = site.texts(places), site.tag_paths_of(places.tolist())
         return [
-            Link(urls[target], target, hosts[target], depth, anchor, site.tag_path(place), context)
-            for target, place, (anchor, context) in zip(
-                pages, places_of.tolist(), site.texts(page, places_of), strict=True
-            )
+            Link(url, page, host, depth, anchor, path, context)
+            for url, page, host, path, (anchor, context) in zip(urls, pages, hosts, paths, texts, strict=True)
         ]
+
+    def leads_to(self, flight: Flight) -> tuple[list[int], NDArray[np.int64]]:
+        """Return the numbers of the URLs that these links lead to, and the places of the links in the columns."""
+        if flight.changed is False:  # the spider is not called
+            return [], _NOWHERE
+        places = self.site.links(flight.answer)
+        targets = self.site.targets[places]
+        fresh = self._passing.take(targets).nonzero()[0]
+        pages: list[int] = targets[fresh].tolist()
+        if pages:
+            self._note(pages)
+        return pages, fresh + places.start
 
     def _is_rendered(self, flight: Flight) -> bool:
         """Whether a browser asks for the page of a pick."""
@@ -348,7 +359,7 @@ class Answers:
         pages = [link.key for link in links]
         self._had[pages] = False
         if not self._wants_known:
-            self._dropped[pages] = self._ignored[pages]
+            self._passing[pages] = ~self._ignored[pages]
 
     def _fail(self, flight: Flight, error: str) -> int | None:
         if flight.tries < self.retries and _is_retried(error):
@@ -379,11 +390,29 @@ class Answers:
     def _note(self, pages: list[int]) -> None:
         self._had[pages] = True
         if not self._wants_known:
-            self._dropped[pages] = True
+            self._passing[pages] = False
 
     def _is_blocked(self, answer: int) -> bool:
-        mime = self.site.answers.mimes[answer]
-        return matches(mime, self.blocked) and not matches(mime, self.wanted)
+        mime = self._columns.mimes[answer]
+        is_blocked = self._blocked.get(mime)
+        if is_blocked is None:
+            is_blocked = self._blocked[mime] = matches(mime, self.blocked) and not matches(mime, self.wanted)
+        return is_blocked
+
+
+class _Columns:
+    """Columns of answers that every request asks for: a value of a view is found faster than one of an array."""
+
+    __slots__ = ("header_size", "mimes", "recorded", "redirect", "size", "status")
+
+    def __init__(self, site: RecordedSite) -> None:
+        columns = site.answers
+        self.status = columns.status.data
+        self.recorded = columns.recorded.data
+        self.size = columns.size.data
+        self.header_size = columns.header_size.data
+        self.redirect = columns.redirect.data
+        self.mimes = columns.mimes
 
 
 def _is_retried(error: str) -> bool:

@@ -254,8 +254,7 @@ def pagerank(web: RecordedSite | PageLinks, *, damping: float = 0.9, tolerance: 
 def _links_of(web: RecordedSite | PageLinks) -> PageLinks:
     if not isinstance(web, RecordedSite):
         return web
-    counts = [places.stop - places.start for places in map(web.links, range(web.n_urls))]
-    source = np.repeat(np.arange(web.n_urls), counts)
+    source = np.repeat(np.arange(web.n_urls), np.diff(web.starts[: web.n_urls + 1]))
     return page_links(source, web.targets[: len(source)], is_page=pages_of(web), redirect=web.redirect)
 
 

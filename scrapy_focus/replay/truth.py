@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections import deque
+from array import array
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from scrapy_focus.recordings.format import RecordedSite
     from scrapy_focus.replay.answers import Items
 
+_GET: Method = "GET"
+_RENDER: Method = "RENDER"
+
 
 class SiteTruth:
     """What every URL of a recorded site is, as far as links from its roots lead.
@@ -46,7 +49,7 @@ class SiteTruth:
     Attributes
     ----------
     order
-        Numbers of the URLs that are asked for, breadth-first; a redirect is followed at once.
+        Numbers of the URLs that are asked for, breadth-first, shape (n_asked,); a redirect is followed at once.
     worth
         What each URL of the site is worth, shape (n_urls,), both copies of a page together. What a redirect leads to
         has the worth.
@@ -70,7 +73,6 @@ class SiteTruth:
         blocked_mimes: Collection[str] = BLOCKED_MIMES,
     ) -> None:
         self.site = site
-        self.order: list[int] = []
         self.worth: NDArray[np.float64] = np.zeros(site.n_urls)
         self._ignored = site.with_extension(ignored)
         self._redirects: dict[int, int] = {}
@@ -79,7 +81,9 @@ class SiteTruth:
             site, ignored=ignored, items=items, retries=retries, blocked=blocked_mimes,
             wanted=getattr(goal, "types", ()), reads_page=False, wants_known=False,
         )  # fmt: skip
-        self.exhaustive = self._explore(answers, _copy(goal))
+        order = array("q")
+        self.exhaustive = self._explore(answers, _copy(goal), order)
+        self.order: NDArray[np.int64] = np.frombuffer(order, np.int64)
 
     def kind(self, url: str) -> Kind:
         """Return what a URL is; ``"unknown"`` where it was never recorded."""
@@ -97,8 +101,8 @@ class SiteTruth:
 
     def targets(self) -> Sequence[Link]:
         """Return a link to everything that is worth something, in breadth-first order."""
-        site = self.site
-        return [Link(site.urls[page], page, site.hosts[page]) for page in self.order if self.worth[page] > 0]
+        site, pages = self.site, self.order[self.worth[self.order] > 0].tolist()
+        return list(map(Link, site.urls.some(pages), pages, site.hosts.some(pages)))
 
     def leads_to(self, key: int) -> NDArray[np.int64]:
         """Return the numbers of the URLs that a page links to, each once and in document order, or a redirect's.
@@ -114,19 +118,24 @@ class SiteTruth:
         found = found[~self._ignored[found]]
         return found[np.sort(np.unique(found, return_index=True)[1])]
 
-    def _explore(self, answers: Answers, goal: Goal) -> Exhaustive:
-        """Ask for everything, and return the totals."""
+    def _explore(self, answers: Answers, goal: Goal, order: array[int]) -> Exhaustive:
+        """Ask for everything, note the order of the URLs, and return the totals."""
+        urls, site_hosts = self.site.urls, self.site.hosts
         hosts = set()
         requests = received = target_bytes = 0
         rewards = 0.0
-        queue: deque[tuple[Link, Method]] = deque((link, "GET") for link in answers.start(answers.roots()))
-        while queue:
-            link, method = queue.popleft()
-            flight = Flight(Pick(0, link.key, link.url, link.host, link.depth, 0, 0.0, None, -1, method, b""), 0.0)
+        queue, depths = array("q"), array("i")  # a page to be rendered has the complement of its number
+        for root in answers.start(answers.roots()):
+            queue.append(root.key)
+            depths.append(root.depth)
+        for waiting, depth in zip(queue, depths, strict=True):  # both grow meanwhile
+            key, method = (waiting, _GET) if waiting >= 0 else (~waiting, _RENDER)
+            pick = Pick(0, key, urls[key], site_hosts[key], depth, 0, 0.0, None, -1, method, b"")
+            flight = Flight(pick, 0.0)
             last = -1
             while (page := answers.next_request(flight)) >= 0:
-                if page != last and method == "GET":
-                    self.order.append(page)
+                if page != last and method == _GET:
+                    order.append(page)
                 flight.out = last = page
                 if (size := answers.receive(flight)) is not None:
                     requests += 1 + len(flight.besides)
@@ -139,16 +148,19 @@ class SiteTruth:
             outcome = answers.outcome(flight, 0.0)
             reward = worth(goal, outcome) or 0.0
             rewards += reward
-            at = flight.final if flight.final >= 0 else link.key
+            at = flight.final if flight.final >= 0 else key
             self.worth[at] += reward
             if reward > 0:
-                hosts.add(self.site.hosts[at])
+                hosts.add(site_hosts[at])
                 target_bytes += flight.received
             if not outcome.error:
                 self._opened[flight.final] = True
-                queue.extend((found, "GET") for found in answers.links(flight))
-                if outcome.scripted and method == "GET":
-                    queue.append((link, "RENDER"))
+                found, _ = answers.leads_to(flight)
+                queue.extend(found)
+                depths.extend([depth + 1] * len(found))
+                if outcome.scripted and method == _GET:
+                    queue.append(~key)
+                    depths.append(depth)
         return Exhaustive(
             requests=requests,
             worth=rewards,

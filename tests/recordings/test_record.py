@@ -99,7 +99,7 @@ def test_a_small_site(tmp_path: Path) -> None:
     assert site.depth.tolist() == [0, 1, 1, 2, 1]
     assert leads_to(site) == [f"{ROOT}a", f"{ROOT}old"]
     assert site.tag_path(site.links(0).start + 1) == "html/body/div.x/a"
-    assert site.texts(0, np.array([1, 0])) == [("old", "old"), ("the A", "See the A now")]
+    assert site.texts(np.array([1, 0])) == [("old", "old"), ("the A", "See the A now")]
     assert site.headers(3) == {"content-type": "TEXT/CSV"}
     assert site.header_size[3] == len("content-type: TEXT/CSV\r\n")
     assert site.hosts == ["example.org"] * 5
@@ -182,7 +182,7 @@ def test_each_target_stands_where_it_is_linked_first(tmp_path: Path) -> None:
     )
     site = record(tmp_path / "site.sqlite", page("/", html))
     assert leads_to(site)[:2] == [f"{ROOT}a", f"{ROOT}b"]
-    assert site.texts(0, np.array([0])) == [("first", "first")]
+    assert site.texts(np.array([0])) == [("first", "first")]
 
 
 @pytest.mark.parametrize(
@@ -376,7 +376,7 @@ def test_a_recording_is_read_in_other_processes(tmp_path: Path) -> None:
     for other in (pickle.loads(pickle.dumps(site)), copy.deepcopy(site)):
         assert other is not site
         assert other.urls == site.urls
-        assert other.texts(0, np.array([0])) == [("/a", "/a")]
+        assert other.texts(np.array([0])) == [("/a", "/a")]
 
 
 def test_a_killed_recording_is_gone_on_with(tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ def leads(site: RecordedSite, answer: int) -> list[str]:
     """Return where the links of an answer lead, and check that their texts say the same."""
     places = site.links(answer)
     urls = [site.urls[target].removeprefix(ROOT) for target in site.targets[places]]
-    texts = site.texts(answer, np.arange(places.start, places.stop))
+    texts = site.texts(np.arange(places.start, places.stop))
     assert [anchor.strip("/") for anchor, _ in texts] == urls
     assert all(site.tag_path(place).endswith("/a") for place in range(places.start, places.stop))
     return urls
@@ -66,6 +66,11 @@ def test_both_copies_are_there(path: Path) -> None:
     a, b, c, plain, deep = (site.ids[ROOT + name] for name in ("a", "b", "c", "plain", "deep"))
     assert (site.has_renderings, site.has_versions) == (True, False)
     assert (set(site.renderings), site.unrendered) == ({a, b}, {c})
+    assert [[page in pages for page in (a, c, -1, site.n_urls)] for pages in (site.renderings, site.unrendered)] == [
+        [True, False, False, False],
+        [False, True, False, False],
+    ]
+    assert site.renderings.get(c) is None
     of_a, of_b = site.renderings[a], site.renderings[b]
     (script,) = of_a.assets
     assert of_a == Shown(of_a.answer, 2, 900, (script,))

@@ -48,7 +48,7 @@ def anchors(site: RecordedSite, answer: int) -> list[str]:
     """Return where the links of an answer lead, and check that their texts say the same."""
     places = site.links(answer)
     urls = [site.urls[target].removeprefix(ROOT) for target in site.targets[places]]
-    texts = site.texts(answer, np.arange(places.start, places.stop))
+    texts = site.texts(np.arange(places.start, places.stop))
     assert [anchor.strip("/") for anchor, _ in texts] == urls
     assert all(site.tag_path(place).endswith("/a") for place in range(places.start, places.stop))
     return urls
