@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
+
+    from scrapy_focus.frontiers.saved import Saved
 
 _SHARDS = 16381  # a prime: keys need not be random; at ten million keys a shard is some cache lines
 _AT_ONCE = 16  # late keys that go into their shards together
@@ -115,6 +117,22 @@ class KeySet:
     def array(self) -> NDArray[np.int64]:
         """Return all keys, shape (n,), in no order."""
         return np.frombuffer(b"".join([*self._shards.values(), self._late]), np.int64)
+
+    def save(self, saved: Saved) -> None:
+        """Put in all columns of what is here."""
+        saved.put_ints("shards", self._shards)
+        saved.put_ints("lengths", map(len, self._shards.values()))
+        saved.put("keys", "q", *self._shards.values())
+        saved.put("late", "q", self._late)
+
+    def restore(self, saved: Saved) -> None:
+        """Be what was saved; a tenth of what :meth:`update_many` takes."""
+        keys, self._late = saved.take("keys", "q"), saved.take("late", "q")
+        parts = _pieces(saved.take("lengths", "i"), len(keys))
+        self._shards = {
+            number: keys[start:end] for number, (start, end) in zip(saved.take("shards", "i"), parts, strict=True)
+        }
+        self._n = len(keys) + len(self._late)
 
     def _put(self, key: int) -> bool:
         """Put a key into its shard, and say whether it was not there."""
@@ -275,6 +293,23 @@ class KeyMap:
             self._shards[number] = (array("q", kept.tobytes()), array("i", all_values[order][last].tobytes()))
             self._n += len(kept) - len(old_keys)
 
+    def save(self, saved: Saved) -> None:
+        """Put in all columns of what is here."""
+        saved.put_ints("shards", self._shards)
+        saved.put_ints("lengths", (len(keys) for keys, _ in self._shards.values()))
+        saved.put("keys", "q", *(keys for keys, _ in self._shards.values()))
+        saved.put("values", "i", *(values for _, values in self._shards.values()))
+
+    def restore(self, saved: Saved) -> None:
+        """Be what was saved; a tenth of what :meth:`update_many` takes."""
+        keys, values = saved.take("keys", "q"), saved.take("values", "i")
+        parts = _pieces(saved.take("lengths", "i"), len(keys))
+        self._shards = {
+            number: (keys[start:end], values[start:end])
+            for number, (start, end) in zip(saved.take("shards", "i"), parts, strict=True)
+        }
+        self._n = len(keys)
+
     def _keys_of(self, number: int) -> array[int]:
         return self._shards.get(number, (_NO_KEYS, _NO_VALUES))[0]
 
@@ -291,6 +326,14 @@ _NO_VALUES = array("i")
 def _holds(keys: array[int], key: int) -> bool:
     at = bisect_left(keys, key)
     return at < len(keys) and keys[at] == key
+
+
+def _pieces(lengths: array[int], n: int) -> Iterator[tuple[int, int]]:
+    """Return where each piece of a column of ``n`` numbers begins and ends."""
+    ends = [*accumulate(lengths, initial=0)]
+    if ends[-1] != n:
+        raise LookupError(f"the pieces of a column have {ends[-1]:,} numbers, not {n:,}")
+    return pairwise(ends)
 
 
 def _by_shard(keys: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.int64]]]:
