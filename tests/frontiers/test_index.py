@@ -455,6 +455,42 @@ def test_a_disk_that_is_full_costs_the_index_only(path: Path, caplog: pytest.Log
     again.close()
 
 
+@BOTH
+def test_who_looks_while_it_is_closed_costs_the_index_only(
+    keeps: Keeps, path: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As long as another process reads, the log of the database cannot be put into its file."""
+    frontier = sqlite_frontier(path, keeps)
+    fill(frontier)
+    with closing(sqlite3.connect(path, isolation_level=None)) as database:
+        database.execute("BEGIN")
+        database.execute("SELECT * FROM links LIMIT 1").fetchone()
+        frontier.checkpoint()
+        frontier.close()
+        assert "was not written" in caplog.text
+        assert not index_of(path).exists()
+        database.execute("ROLLBACK")
+    copy = shutil.copytree(path.parent, tmp_path / "copy") / path.name
+    assert behaviour(sqlite_frontier(path, keeps)) == behaviour(sqlite_frontier(copy, keeps, by_rows=True))
+
+
+@BOTH
+def test_what_somebody_else_wrote_meanwhile_is_in_no_index(keeps: Keeps, path: Path) -> None:
+    """Who changes the file of a frontier that is open changes rows, and not what is in memory."""
+    frontier = sqlite_frontier(path, keeps)
+    fill(frontier)
+    frontier.checkpoint()
+    frontier.flush()
+    with closing(sqlite3.connect(path, isolation_level=None)) as database:
+        database.execute("UPDATE links SET arm = 2 WHERE arm = 1")
+    frontier.checkpoint()
+    frontier.close()
+    assert not index_of(path).exists()
+    again = sqlite_frontier(path, keeps)
+    assert again.waiting[1] == 0
+    again.close()
+
+
 def test_a_frontier_without_a_path_has_no_index() -> None:
     """It ends with its process."""
     frontier = sqlite_frontier()

@@ -236,7 +236,7 @@ class Stored(Ledger):
         return [FlyingRow(pick.id, self._held[pick.id].number, pick.key) for pick in self._flying.values()]
 
     def _instant(self) -> Sequence[object]:
-        """Return what is different, or records are, whenever anything else is."""
+        """Return what has changed whenever anything has changed but records."""
         return self._counters(), self._flying_rows(), len(self._order.hosts), self.asleep, self._divisions()
 
     def _divisions(self) -> int:

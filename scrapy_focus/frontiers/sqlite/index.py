@@ -61,7 +61,7 @@ class Index:
             with self._new.open("xb") as file:
                 _write(file, saved, self._belongs_to(stamp))
             self._new.replace(self.path)
-        except OSError as error:
+        except (OSError, ValueError) as error:
             self.remove()
             logger.warning("%s was not written (%s): the next run reads all links one by one", self.path, error)
 
@@ -113,7 +113,7 @@ class Index:
         """
         log = self._database.with_name(self._database.name + "-wal")
         if log.exists() and log.stat().st_size:
-            raise ValueError("the database has changed since")
+            raise ValueError("not all of the database is in its file")
         with self._database.open("rb") as file:
             header = file.read(_HEADER)
         found = self._database.stat()

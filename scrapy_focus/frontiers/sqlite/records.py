@@ -273,12 +273,14 @@ class SqliteRecords(Records):
         return hosts
 
     def is_stored(self) -> bool:
-        """Whether the file has all records as they are here, and lasts; waits for what is being written."""
+        """Whether a file that lasts has just the records that are here; waits for what is being written."""
+        if self._closed or self._folder is not None:
+            return False
         for changes in self._pending:
             changes.finished.wait()
         fresh = self._fresh
-        is_fresh = bool(fresh.rows or fresh.moved or fresh.gone or fresh.ranges or fresh.seen)
-        return not (is_fresh or self._closed or self._folder is not None or self._writer.error is not None)
+        is_fresh = fresh.rows or fresh.moved or fresh.gone or fresh.ranges or fresh.seen
+        return not is_fresh and self._writer.is_alone()
 
     def is_empty(self) -> bool:
         """Whether no link waits or flies in the file."""
