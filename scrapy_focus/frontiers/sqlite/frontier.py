@@ -59,7 +59,7 @@ def sqlite_frontier(
     whoever opens it divides again.
 
     A frontier that is closed with nothing newer than its last checkpoint leaves an index beside its file
-    (:mod:`~scrapy_focus.frontiers.sqlite.index`), of 40 bytes a link, or 25 and its vector. With that it opens in a
+    (:mod:`~scrapy_focus.frontiers.sqlite.index`), of 40 bytes a link, or 30 and its vector. With that it opens in a
     second for ten million links, without it in half a minute, as all rows are read. What is opened is the same.
 
     Parameters
