@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from scrapy_focus.frontiers.saved import Pieces
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -127,12 +129,11 @@ class KeySet:
 
     def restore(self, saved: Saved) -> None:
         """Be what was saved; a tenth of what :meth:`update_many` takes."""
-        keys, self._late = saved.take("keys", "q"), saved.take("late", "q")
-        parts = _pieces(saved.take("lengths", "i"), len(keys))
-        self._shards = {
-            number: keys[start:end] for number, (start, end) in zip(saved.take("shards", "i"), parts, strict=True)
-        }
-        self._n = len(keys) + len(self._late)
+        column, self._late = saved.take("keys", "q"), saved.take("late", "q")
+        keys, shards = Pieces(column), zip(saved.take("shards", "i"), saved.take("lengths", "i"), strict=True)
+        self._shards = {number: keys.cut(length) for number, length in shards}
+        keys.end()
+        self._n = len(column) + len(self._late)
 
     def _put(self, key: int) -> bool:
         """Put a key into its shard, and say whether it was not there."""
@@ -302,13 +303,13 @@ class KeyMap:
 
     def restore(self, saved: Saved) -> None:
         """Be what was saved; a tenth of what :meth:`update_many` takes."""
-        keys, values = saved.take("keys", "q"), saved.take("values", "i")
-        parts = _pieces(saved.take("lengths", "i"), len(keys))
-        self._shards = {
-            number: (keys[start:end], values[start:end])
-            for number, (start, end) in zip(saved.take("shards", "i"), parts, strict=True)
-        }
-        self._n = len(keys)
+        keys, values = Pieces(saved.take("keys", "q")), Pieces(saved.take("values", "i"))
+        lengths = saved.take("lengths", "i")
+        shards = zip(saved.take("shards", "i"), lengths, strict=True)
+        self._shards = {number: (keys.cut(length), values.cut(length)) for number, length in shards}
+        keys.end()
+        values.end()
+        self._n = sum(lengths)
 
     def _keys_of(self, number: int) -> array[int]:
         return self._shards.get(number, (_NO_KEYS, _NO_VALUES))[0]
@@ -326,14 +327,6 @@ _NO_VALUES = array("i")
 def _holds(keys: array[int], key: int) -> bool:
     at = bisect_left(keys, key)
     return at < len(keys) and keys[at] == key
-
-
-def _pieces(lengths: array[int], n: int) -> Iterator[tuple[int, int]]:
-    """Return where each piece of a column of ``n`` numbers begins and ends."""
-    ends = [*accumulate(lengths, initial=0)]
-    if ends[-1] != n:
-        raise LookupError(f"the pieces of a column have {ends[-1]:,} numbers, not {n:,}")
-    return pairwise(ends)
 
 
 def _by_shard(keys: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.int64]]]:

@@ -58,3 +58,25 @@ class Saved:
         if found != code or len(parts) != 1:
             raise LookupError(f"the column {self._prefix + name} is not one of kind {code}")
         return parts[0]
+
+
+class Pieces:
+    """Cuts a column of integers into pieces, one behind the other, each with room for some more."""
+
+    def __init__(self, column: array[int]) -> None:
+        self._code = column.typecode
+        self._size = column.itemsize
+        self._bytes = memoryview(column).cast("B")
+        self._at = 0
+
+    def cut(self, length: int) -> array[int]:
+        """Return the next integers, so many."""
+        piece, start = array(self._code), self._at
+        self._at += length * self._size
+        piece.frombytes(self._bytes[start : self._at])  # a slice of an array would be moved by the first insertion
+        return piece
+
+    def end(self) -> None:
+        """Raise LookupError if the pieces are not just the column."""
+        if self._at != len(self._bytes):
+            raise LookupError(f"the pieces of a column have {self._at:,} bytes, not {len(self._bytes):,}")

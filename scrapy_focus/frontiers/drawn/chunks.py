@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from scrapy_focus.frontiers.require import require
+from scrapy_focus.frontiers.saved import Pieces
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -274,16 +275,14 @@ def save_members(arms: Sequence[Members], saved: Saved) -> None:
 
 def restored_members(saved: Saved) -> list[Members]:
     """Return the members of the arms that were saved."""
-    slots, found, at = saved.take("slots", "i"), [], 0
+    slots, found = Pieces(saved.take("slots", "i")), []
     chunks = zip(saved.take("lows", "i"), saved.take("lengths", "i"), strict=True)
     for last, n in zip(saved.take("last", "i"), saved.take("chunks", "i"), strict=True):
         members = Members()
         members.last = last
         for low, length in islice(chunks, n):
             members.lows.append(low)
-            members.chunks.append(slots[at : at + length])
-            at += length
+            members.chunks.append(slots.cut(length))
         found.append(members)
-    if at != len(slots) or next(chunks, None) is not None:
-        raise LookupError("the members of arms have other lengths than they say")
+    slots.end()
     return found
