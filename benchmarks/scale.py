@@ -2,8 +2,9 @@
 
 Measured, each side in a process of its own: inserts (pages of 60 links; every link in a random arm, on a random host and
 with a random rank, which is the worst case), pops, both mixed; resident memory, CPU, bytes on disk; how long the event loop
-stood still; the time from opening again to the first pop, with the files still in the page cache; and which links are there
-then, after a clean stop and after a ``kill -9``. Links and requests are made outside the clock. The frontier on disk writes
+stood still; the time from opening again to the first pop, with the files still in the page cache, by the index of a clean
+stop and by rows, as after a kill; inserts and pops after that; and which links are there then, after a clean stop and after
+a ``kill -9``. Links and requests are made outside the clock. The frontier on disk writes
 whenever 30,000 links have changed, as a crawl does. Scrapy's queues are driven through its Scheduler with its dupefilter, by
 requests as spiders make them (a callback, a Referer, a depth).
 
@@ -12,7 +13,7 @@ a ``kill -9`` of the process it gives back what was found since the last checkpo
 and power failures. ::
 
     python benchmarks/scale.py --links 1000000
-    python benchmarks/scale.py --links 10000000 --sides sqlite
+    python benchmarks/scale.py --links 10000000 --sides sqlite drawn
     python benchmarks/scale.py --links 1000000 --sides sqlite --hosts 1 1000 100000
 
 PickleLifoSQLiteQueue commits every request: it gets 2,000 of them, on 20 hosts. As Scrapy keeps one or two files open for
@@ -28,6 +29,7 @@ import json
 import os
 import pickle
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -47,6 +49,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+OURS = ("sqlite", "drawn", "memory")
+INDEX = "frontier.sqlite-index"
 FEW = 2_000  # requests for the queue that commits each of them
 MANY_HOSTS = 5_000
 KILLED_AFTER = 100_000  # links
@@ -116,9 +120,10 @@ class Measurement:
             await self._paced(self.options.paced)
         self.figures["cpu"] = time.process_time() - started - self._idle
         self.figures["rss peak"] = _status("VmHWM")
-        begun = time.perf_counter()
+        self.side.flush()
+        begun, cpu = time.perf_counter(), time.process_time()
         self.side.close()
-        self.figures["stop"] = time.perf_counter() - begun
+        self.figures["stop"], self.figures["stop cpu"] = time.perf_counter() - begun, time.process_time() - cpu
         self.figures["pushed"], self.figures["done"] = self.side.pushed, len(self.done)
         self.figures["backlog"] = self.side.backlog
         self.figures["collected"] = self.clock.collected
@@ -211,24 +216,44 @@ def child(options: argparse.Namespace) -> dict[str, Any]:
         measured = Measurement(make(kind, folder, made), options, links)
         asyncio.run(measured.run())
         (folder.parent / "done.pickle").write_bytes(pickle.dumps(measured.done))
-        return measured.figures | {"bytes": _size(folder)}
+        index = folder / INDEX
+        return measured.figures | {"bytes": _size(folder), "index": index.stat().st_size if index.exists() else 0}
     if options.part[0] == "kill":
         _get_killed(make(kind, folder, made), min(links, KILLED_AFTER))
     done: list[int] = []
     with suppress(FileNotFoundError):
         done = pickle.loads((folder.parent / "done.pickle").read_bytes())
-    started = time.perf_counter()
+    if options.part[0] == "rows":
+        (folder / INDEX).unlink(missing_ok=True)
+    started, cpu = time.perf_counter(), time.process_time()
     side = make(kind, folder, made)
-    opened = time.perf_counter() - started
-    figures: dict[str, Any] = {"opened": opened, "rss": _status("VmRSS"), "peak": _status("VmHWM")}
+    opened, cpu = time.perf_counter() - started, time.process_time() - cpu
+    figures: dict[str, Any] = {"opened": opened, "cpu": cpu, "rss": _status("VmRSS"), "peak": _status("VmHWM")}
     side.pushed = options.pushed
     figures["waiting"], figures["right"] = side.there(done)
     if figures["waiting"]:
         begun = time.perf_counter()
         side.pop()
         figures["resume"] = opened + time.perf_counter() - begun
+    if options.part[0] != "kill" and kind in OURS:
+        _work_on(side, figures, min(20_000, links // 100))
     side.close()
     return figures
+
+
+def _work_on(side: Side, figures: dict[str, Any], n: int) -> None:
+    """Pop some links, and insert some others; they are not written down."""
+    cpu = time.process_time()
+    for _ in range(n):
+        side.settle(side.pop())
+    figures["pop again"] = (time.process_time() - cpu) / n
+    side.made.n, total, before = side.pushed, 0.0, side.pushed
+    while side.pushed < before + n:
+        page = side.prepare()
+        cpu = time.process_time()
+        side.push(page)
+        total += time.process_time() - cpu
+    figures["insert again"] = total / (side.pushed - before)
 
 
 def _get_killed(side: Side, links: int) -> None:
@@ -260,6 +285,9 @@ def measure(kind: str, options: argparse.Namespace, hosts: int) -> dict[str, Any
         figures: dict[str, Any] = part("run", kind, folder, options, hosts)
         if kind == "memory":  # ends with its process
             return figures
+        if kind in OURS:
+            shutil.copytree(folder, folder.with_name("rows"))
+            figures["rows"] = part("rows", kind, folder.with_name("rows"), options, hosts, figures["pushed"])
         figures["again"] = part("reopen", kind, folder, options, hosts, figures["pushed"])
     with tempfile.TemporaryDirectory(dir=options.folder, prefix=f"{kind}-") as temporary:
         (folder := Path(temporary, "run")).mkdir()
@@ -301,9 +329,19 @@ def rows(f: dict[str, Any]) -> dict[str, str]:
         t = f["calls"][what]
         lines[f"{what}: longest, median, us"] = f"{1e6 * t['max']:,.0f}, {1e6 * t['median']:,.1f}"
     lines["longest garbage collection, ms"] = f"{1e3 * f['collected']:,.0f}"
-    again, killed = f.get("again"), f.get("killed")
+    again, by_rows, killed = f.get("again"), f.get("rows"), f.get("killed")
+    for what, said in (("index", again if f["index"] else None), ("rows", by_rows)):
+        lines[f"opened by {what}: s, CPU s"] = f"{said['opened']:.2f}, {said['cpu']:.2f}" if said else ""
+        lines[f"opened by {what}: resident, at most, MB"] = (
+            f"{said['rss'] / 1e6:,.0f}, {said['peak'] / 1e6:,.0f}" if said else ""
+        )
+        lines[f"opened by {what}: CPU us a pop, an insert"] = (
+            f"{1e6 * said['pop again']:.1f}, {1e6 * said['insert again']:.1f}" if said else ""
+        )
+        lines[f"opened by {what}: links as they should be"] = f"{said['right']:,} of {f['pushed']:,}" if said else ""
+    lines["index, MB"] = f"{f['index'] / 1e6:,.0f}" if f["index"] else ""
     return lines | {
-        "clean stop, s": f"{f['stop']:.2f}" if again else "",
+        "clean stop, s, CPU s": f"{f['stop']:.2f}, {f['stop cpu']:.2f}" if again else "",
         "open again to first pop, s": f"{again['resume']:.2f}" if again else "",
         "resident after opening, MB": f"{again['rss'] / 1e6:,.0f}" if again else "",
         "links as they should be, after a clean stop": f"{again['right']:,} of {f['pushed']:,}" if again else "0",
@@ -333,7 +371,7 @@ def main() -> None:
     columns: dict[str, dict[str, Any]] = {}
     for hosts in options.hosts:
         for kind in options.sides:
-            if kind in ("sqlite", "memory") or hosts <= MANY_HOSTS:
+            if kind in OURS or hosts <= MANY_HOSTS:
                 name = SIDES[kind] + (f", hosts: {hosts:,}" if len(options.hosts) > 1 else "")
                 print(name, file=sys.stderr)
                 columns[name] = measure(kind, options, hosts)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from scrapy_focus import Link, Placement, memory_frontier
+from scrapy_focus.core.frontier import Ranks, Vectors
 from scrapy_focus.core.types import State
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 SIDES = {
     "sqlite": "sqlite_frontier",
+    "drawn": "sqlite_frontier, with vectors",
     "memory": "memory_frontier",
     "fifo": "Scheduler, PickleFifoDiskQueue",
     "lifo": "Scheduler, PickleLifoDiskQueue",
@@ -24,11 +26,13 @@ SIDES = {
 }
 PAGE = 60  # links
 DUE = 30_000  # changed links after which the frontier on disk writes
+WIDTH = 23  # bytes of a vector, as the tree has them
+_MIDDLE = 127  # value of a vector above which links wait in another arm
 
 
 def make(kind: str, folder: Path, made: Made) -> Side:
     """Return one of `SIDES`, new or as the folder has it."""
-    return (FrontierSide if kind in ("sqlite", "memory") else SchedulerSide)(kind, folder, made)
+    return (FrontierSide if kind in ("sqlite", "drawn", "memory") else SchedulerSide)(kind, folder, made)
 
 
 class Made:
@@ -64,6 +68,12 @@ class Made:
             links.append(Link(url, key, name, 3, payload=noise[j * self.payload : (j + 1) * self.payload]))
         return links, [Placement(arm, rank) for arm, rank in zip(arms, ranks, strict=True)]
 
+    def vectors(self) -> list[Placement]:
+        """Where the links of a page are to wait that have vectors."""
+        arms = self._rng.integers(self.arms, size=PAGE).tolist()
+        vectors = self._rng.integers(256, size=(PAGE, WIDTH), dtype=np.uint8)
+        return [Placement(arm, 0.0, vector) for arm, vector in zip(arms, vectors, strict=True)]
+
     def arm(self) -> int:
         """Any arm."""
         return int(self._rng.integers(self.arms))
@@ -72,6 +82,7 @@ class Made:
 class Side(Protocol):
     """What is measured: made once empty, and once more from what is on disk."""
 
+    made: Made
     pushed: int  # links handed to it
     backlog: int  # most changed links that waited to be written
 
@@ -113,16 +124,21 @@ class FrontierSide:
         self.frontier: Any
         self.made = made
         self.pushed = self._handed = self._safe = 0
-        if kind == "sqlite":
+        self.draws = kind == "drawn"
+        if kind == "memory":
+            self.frontier = memory_frontier()
+        else:
             from scrapy_focus.frontiers.sqlite.frontier import sqlite_frontier
 
-            self.frontier = sqlite_frontier(folder / "frontier.sqlite")
-        else:
-            self.frontier = memory_frontier()
+            self.frontier = sqlite_frontier(folder / "frontier.sqlite", Vectors(WIDTH) if self.draws else Ranks())
+        for arm in range(made.arms if self.draws else 0):  # as a policy does whenever a crawl resumes
+            self.frontier.divide(arm, 0, _MIDDLE, made.arms + arm)
         self.backlog = 0
+        self._rng = np.random.default_rng(1)
 
     def prepare(self) -> tuple[list[Link], list[Placement]]:
-        return self.made.page()
+        links, places = self.made.page()
+        return links, self.made.vectors() if self.draws else places
 
     def push(self, page: tuple[list[Link], list[Placement]]) -> object:
         self.pushed += PAGE
@@ -130,7 +146,13 @@ class FrontierSide:
 
     def pop(self) -> Pick:
         while True:
-            pick: Pick | None = self.frontier.pop(self.made.arm())
+            arm = self.made.arm()
+            pick: Pick | None
+            if self.draws:
+                slots = self.frontier.draw({arm: 1}, self._rng).slots.tolist()
+                pick = self.frontier.take_drawn(slots[0]) if slots else None
+            else:
+                pick = self.frontier.pop(arm)
             if pick is not None:
                 return pick
 

@@ -212,8 +212,9 @@ class Drawn(Frontier, Protocol):
     def divide(self, arm: int, column: int, above: int, new_arm: int) -> None:
         """Let links of an arm whose vector has more than ``above`` in a column wait in a new arm from now on.
 
-        The number of the new arm is larger. It holds for all that will be placed in ``arm`` and is remembered, but not
-        on disk: whoever opens a frontier again divides it again, in the same order. To divide twice does no harm.
+        The number of the new arm is larger. It holds for all that will be placed in ``arm`` and is remembered, but a
+        disk need not have it: whoever opens a frontier again divides it again, in the same order. To divide twice does
+        no harm.
         Linear in the links of the arm: about 10 ms a million.
 
         Raises

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from scrapy_focus.frontiers.saved import Saved
+
 NEAR = 1 << 16  # pairs that are found at once
 FEW, SHARE = 16, 256  # hosts, and one for so many pairs, above which all pairs are looked through
 
@@ -102,6 +104,21 @@ class Pairs:
         first = np.full(int(in_order[-1]) + 1, -1, np.int32)
         first[in_order[starts]] = order[starts]
         self._first = column(first)
+
+    def save(self, saved: Saved) -> None:
+        """Put in all columns of what is here."""
+        saved.put("arm", "i", self.arm)
+        saved.put("host", "i", self.host)
+        saved.put("count", "i", self.count)
+        saved.put("next", "i", self._next)
+        saved.put("first", "i", self._first)
+        self._numbers.save(saved.under("numbers"))
+
+    def restore(self, saved: Saved) -> None:
+        """Be what was saved."""
+        self.arm, self.host, self.count = (saved.take(name, "i") for name in ("arm", "host", "count"))
+        self._next, self._first = saved.take("next", "i"), saved.take("first", "i")
+        self._numbers.restore(saved.under("numbers"))
 
     def awake(self, waiting: NDArray[np.int64], shut: Sequence[int]) -> NDArray[np.int64]:
         """Return how many of the links that wait in each arm are on hosts not shut, shape (n_arms,)."""

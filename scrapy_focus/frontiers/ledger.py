@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from scrapy_focus.core.types import Memo
     from scrapy_focus.frontiers.hosts import Hosts
     from scrapy_focus.frontiers.records import Record, Records
+    from scrapy_focus.frontiers.saved import Saved
 
 NEW, PROBED, FLYING = -1, -2, -3  # what a key has in place of a slot
 ASLEEP = -4  # the same for a link that sleeps in bed 0; one number less for each further bed
@@ -67,6 +68,12 @@ class Order(Protocol):
 
     def grow(self, n_arms: int) -> None:
         """Have at least so many arms."""
+
+    def save(self, saved: Saved) -> None:
+        """Put in all columns of what is here but its hosts; ages are records."""
+
+    def restore(self, saved: Saved) -> None:
+        """Be what was saved, with the hosts that are here; ages are records."""
 
     def check(self) -> None:
         """Raise FrontierError if an invariant does not hold; linear."""
@@ -230,6 +237,23 @@ class Ledger(ABC):
 
     def close(self) -> None:
         self._records.close()
+
+    def _save(self, saved: Saved) -> None:
+        """Put in all columns of what waits, sleeps and was seen; ages are numbers of records."""
+        for name, part in self._parts:
+            part.save(saved.under(name))
+
+    def _restore(self, saved: Saved) -> None:
+        """Let wait, sleep and have been seen what was saved, where nothing is but hosts."""
+        for name, part in self._parts:
+            part.restore(saved.under(name))
+
+    @property
+    def _parts(self) -> Sequence[tuple[str, Order | KeyMap | KeySet | Sleepers]]:
+        return (
+            ("order", self._order), ("sleepers", self._sleepers), ("known", self._known), ("fetched", self._fetched),
+            ("given_up", self._given_up),
+        )  # fmt: skip
 
     def _check_flying(self) -> None:
         require(self._held.keys() == self._flying.keys(), "the picks in flight and their records differ")

@@ -11,17 +11,20 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from heapq import heapify, heappop, heappush, heapreplace
-from itertools import chain
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from scrapy_focus.frontiers.require import require
+from scrapy_focus.frontiers.saved import Pieces
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
+
+    from scrapy_focus.frontiers.saved import Saved
 
     Sift = Callable[[NDArray[np.int32]], NDArray[np.int32]]
     Put = tuple[float, int, int, array[int]]  # -rank and age of the last entry, number of the run, the run
@@ -172,6 +175,42 @@ class Runs:
         if len(runs) > 1:
             kept = kept[in_order(np.frombuffer(rank)[kept], np.frombuffer(age, np.int32)[kept])]
         return array("i", kept.tobytes())
+
+
+def save_runs(queues: Sequence[Runs], saved: Saved) -> None:
+    """Put in all columns of some queues."""
+    heaps = [each.heap for each in queues]
+    saved.put_ints("hot", (len(each.hot) for each in queues))
+    saved.put_ints("runs", map(len, heaps))
+    saved.put_ints("next", (each.numbers for each in queues))
+    saved.put_ints("purged", (each.purged for each in queues))
+    saved.put_ints("stale", (each.stale for each in queues))
+    saved.put_ints("numbers", (number for heap in heaps for _, _, number, _ in heap))
+    saved.put_ints("lengths", (len(run) for heap in heaps for _, _, _, run in heap))
+    saved.put("entries", "i", *(part for each in queues for part in (each.hot, *(run for _, _, _, run in each.heap))))
+
+
+def restored_runs(saved: Saved, rank: array[float], age: array[int]) -> list[Runs]:
+    """Return the queues that were saved, about two microseconds each."""
+    entries, found = Pieces(saved.take("entries", "i")), []
+    runs = zip(saved.take("numbers", "i"), saved.take("lengths", "i"), strict=True)
+    columns = ("hot", "runs", "next", "purged", "stale")
+    for hot, n, following, purged, stale in zip(*(saved.take(name, "i") for name in columns), strict=True):
+        queue = Runs()
+        queue.hot, queue.numbers, queue.purged, queue.stale = entries.cut(hot), following, purged, stale
+        if n:
+            queue.heap = []
+        for number, length in islice(runs, n):
+            run = entries.cut(length)
+            last = run[-1]
+            queue.heap.append((-rank[last], age[last], number, run))
+        if hot and not n:  # what comes goes into a short run then, at three quarters of the time
+            queue.heap = []
+            queue._put(queue.hot, rank, age)
+            queue.hot = array("i")
+        found.append(queue)
+    entries.end()
+    return found
 
 
 def in_order(ranks: NDArray[np.float64], ages: NDArray[np.int32]) -> NDArray[np.int64]:

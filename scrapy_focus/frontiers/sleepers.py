@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from scrapy_focus.frontiers.require import require
-from scrapy_focus.frontiers.runs import Runs, in_order
+from scrapy_focus.frontiers.runs import Runs, in_order, restored_runs, save_runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
+
+    from scrapy_focus.frontiers.saved import Saved
 
 _MANY = 16  # entries of links that sleep no longer, beside as many as there are of others, that are borne with
 
@@ -146,6 +148,28 @@ class Sleepers:
         self._n = len(keys)
         self._clean()
         return np.arange(len(keys), dtype=np.int32)
+
+    def save(self, saved: Saved) -> None:
+        """Put in all columns of what is here; ages are records."""
+        saved.put("key", "q", self._key)
+        saved.put("down", "d", self._down)
+        saved.put("rank", "d", self._rank)
+        saved.put("record", "i", self._record)
+        saved.put("host", "i", self._host)
+        saved.put("arm", "i", self._arm)
+        saved.put("vectors", "B", self._vectors)
+        saved.put("free", "i", self._free)
+        save_runs([self._runs], saved.under("runs"))
+
+    def restore(self, saved: Saved) -> None:
+        """Be what was saved; ages are records."""
+        self._key, self._down, self._rank = saved.take("key", "q"), saved.take("down", "d"), saved.take("rank", "d")
+        self._record = self._age = saved.take("record", "i")
+        self._host, self._arm, self._free = (saved.take(name, "i") for name in ("host", "arm", "free"))
+        self._vectors = saved.take("vectors", "B")
+        (self._runs,) = restored_runs(saved.under("runs"), self._down, self._age)
+        self._n = int(np.count_nonzero(np.frombuffer(self._arm, np.int32) >= 0))
+        self._clean()
 
     def check(self) -> None:
         """Raise FrontierError if an invariant does not hold; linear."""

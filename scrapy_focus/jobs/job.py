@@ -62,7 +62,8 @@ class Job:
     Parameters
     ----------
     folder
-        Where the files are: ``frontier.sqlite``, ``journal.<number>``, ``lock``.
+        Where the files are: ``frontier.sqlite`` and, after a clean stop, ``frontier.sqlite-index``;
+        ``journal.<number>``, ``lock``.
     every
         Outcomes between two checkpoints, more where what is stored of the policy is large; there is one every minute,
         too, or more rarely where that is above 6 MB. After a kill, what came since the last one has to be gone through

@@ -446,7 +446,7 @@ def test_what_is_half_made_is_made_again(path: Path) -> None:
     frontier.checkpoint()
     again = reopened(frontier)
     assert len(contents(again)) == 3
-    assert {each.name for each in path.parent.iterdir()} <= {path.name + end for end in ("", "-wal", "-shm")}
+    assert {each.name for each in path.parent.iterdir()} <= {path.name + end for end in ("", "-wal", "-shm", "-index")}
     again.close()
 
 

@@ -10,16 +10,20 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from scrapy_focus.frontiers.require import require
+from scrapy_focus.frontiers.saved import Pieces
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
+
+    from scrapy_focus.frontiers.saved import Saved
 
 SIZE = 4096  # slots of a full chunk; one into which more are put is cut when it has twice as many
 LAZY = 32  # chunks of an arm from which on a division is put off
@@ -257,3 +261,28 @@ class Members:
         self.lows.append(lows[0])
         taken.clear()
         lows.clear()
+
+
+def save_members(arms: Sequence[Members], saved: Saved) -> None:
+    """Put in all columns of the members of some arms; what was put off is done."""
+    chunks = [members.chunk(at) for members in arms for at in range(len(members.chunks))]
+    saved.put_ints("last", (members.last for members in arms))
+    saved.put_ints("chunks", (len(members.chunks) for members in arms))
+    saved.put_ints("lows", (low for members in arms for low in members.lows))
+    saved.put_ints("lengths", map(len, chunks))
+    saved.put("slots", "i", *chunks)
+
+
+def restored_members(saved: Saved) -> list[Members]:
+    """Return the members of the arms that were saved."""
+    slots, found = Pieces(saved.take("slots", "i")), []
+    chunks = zip(saved.take("lows", "i"), saved.take("lengths", "i"), strict=True)
+    for last, n in zip(saved.take("last", "i"), saved.take("chunks", "i"), strict=True):
+        members = Members()
+        members.last = last
+        for low, length in islice(chunks, n):
+            members.lows.append(low)
+            members.chunks.append(slots.cut(length))
+        found.append(members)
+    slots.end()
+    return found

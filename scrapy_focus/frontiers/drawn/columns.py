@@ -7,12 +7,13 @@ disk; the vector of a link says where it waits, whichever arm was written down f
 from __future__ import annotations
 
 from array import array
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from scrapy_focus.core.errors import FrontierError
-from scrapy_focus.frontiers.drawn.chunks import Members
+from scrapy_focus.frontiers.drawn.chunks import Members, restored_members, save_members
 from scrapy_focus.frontiers.hosts import Hosts
 from scrapy_focus.frontiers.require import require
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from scrapy_focus.frontiers.drawn.closing import ClosingPairs
     from scrapy_focus.frontiers.drawn.scarce import Scarce
+    from scrapy_focus.frontiers.saved import Saved
 
 _DENSE = 1000  # slots of which one is looked up among the others, and not in a column of all
 
@@ -311,6 +313,32 @@ class Columns:
         self._n += len(records)
         self._flat = self._pairs = None
         return slots
+
+    def save(self, saved: Saved) -> None:
+        """Put in all columns of what is here but its hosts, with all divisions; ages are records."""
+        saved.put("record", "i", self.record)
+        saved.put("arm", "i", self._arm)
+        saved.put("host", "i", self._host)
+        saved.put("vectors", "B", self._vectors)
+        saved.put("free", "i", self._free)
+        saved.put("waiting", "q", self._waiting)
+        saved.put("host_waiting", "i", self._host_waiting)
+        saved.put("most", "B", self._most)
+        splits = ((arm, *split) for arm, some in self.divisions.items() for split in some)
+        saved.put_ints("divisions", chain.from_iterable(splits))
+        save_members(self._arms, saved.under("arms"))
+
+    def restore(self, saved: Saved) -> None:
+        """Be what was saved, with the hosts that are here; ages are records."""
+        self.record = self.age = saved.take("record", "i")
+        self._arm, self._host, self._free = (saved.take(name, "i") for name in ("arm", "host", "free"))
+        self._vectors, self._most = saved.take("vectors", "B"), saved.take("most", "B")
+        self._waiting, self._host_waiting = saved.take("waiting", "q"), saved.take("host_waiting", "i")
+        numbers = iter(saved.take("divisions", "i"))
+        for arm, column, above, new_arm in zip(numbers, numbers, numbers, numbers, strict=True):
+            self.divisions.setdefault(arm, []).append((column, above, new_arm))
+        self._arms = restored_members(saved.under("arms"))
+        self._n = int(self.waiting.sum())
 
     def check(self) -> None:
         """Raise FrontierError if an invariant does not hold; linear."""

@@ -16,12 +16,14 @@ import numpy as np
 
 from scrapy_focus.frontiers.hosts import Hosts, Pairs
 from scrapy_focus.frontiers.require import require
-from scrapy_focus.frontiers.runs import Runs, in_order
+from scrapy_focus.frontiers.runs import Runs, in_order, restored_runs, save_runs
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from numpy.typing import NDArray
+
+    from scrapy_focus.frontiers.saved import Saved
 
 TINY = 16  # links of a pair that are chained; more have a queue
 LONG = 4096  # links of a pair from which on a cut sifts its queue at once, so that their slots are used again
@@ -228,6 +230,43 @@ class Queue:
         if n_arms > len(self._waiting):
             self._waiting = self._waiting + array("q", bytes(8 * more))
             self._heads = self._heads + array("d", [-np.inf]) * more
+
+    def save(self, saved: Saved) -> None:
+        """Put in all columns of what is here but its hosts; ages are records."""
+        saved.put("rank", "d", self.rank)
+        saved.put("pair", "i", self.pair)
+        saved.put("record", "i", self.record)
+        saved.put("next", "i", self._next)
+        saved.put("flags", "B", self._flags)
+        saved.put("free", "i", self._free)
+        saved.put("pair_head", "i", self._pair_head)
+        saved.put("waiting", "q", self._waiting)
+        saved.put("heads", "d", self._heads)
+        self.pairs.save(saved.under("pairs"))
+        saved.put_ints("queued", (pair for pair, queue in enumerate(self._queues) if queue is not None))
+        save_runs([queue for queue in self._queues if queue is not None], saved.under("queues"))
+        saved.put_ints("arm_pairs", (arm.pairs for arm in self._arms))
+        save_runs([arm.tops for arm in self._arms], saved.under("tops"))
+
+    def restore(self, saved: Saved) -> None:
+        """Be what was saved, with the hosts that are here; ages are records."""
+        self.rank, self._heads, self._waiting = (
+            saved.take("rank", "d"), saved.take("heads", "d"), saved.take("waiting", "q")
+        )  # fmt: skip
+        self.pair, self._next, self._free = (saved.take(name, "i") for name in ("pair", "next", "free"))
+        self.record = self.age = saved.take("record", "i")
+        self._flags, self._pair_head = saved.take("flags", "B"), saved.take("pair_head", "i")
+        self.pairs.restore(saved.under("pairs"))
+        self._queues = [None] * len(self._pair_head)
+        queues = restored_runs(saved.under("queues"), self.rank, self.age)
+        for pair, queue in zip(saved.take("queued", "i"), queues, strict=True):
+            self._queues[pair] = queue
+        tops = restored_runs(saved.under("tops"), self.rank, self.age)
+        for n, runs in zip(saved.take("arm_pairs", "i"), tops, strict=True):
+            arm = _Arm()
+            arm.pairs, arm.tops = n, runs
+            self._arms.append(arm)
+        self._n = int(self.waiting.sum())
 
     def check(self) -> None:
         """Raise FrontierError if an invariant does not hold; linear."""

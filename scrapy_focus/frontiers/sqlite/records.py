@@ -20,6 +20,7 @@ import numpy as np
 from scrapy_focus.core.errors import StorageError
 from scrapy_focus.frontiers.records import Record, Records
 from scrapy_focus.frontiers.sqlite.database import open_database, storage_error
+from scrapy_focus.frontiers.sqlite.index import Index
 from scrapy_focus.frontiers.sqlite.writer import Changes, FlyingRow, Writer
 
 if TYPE_CHECKING:
@@ -75,6 +76,8 @@ class SqliteRecords(Records):
         What was given to the last checkpoint before it was opened.
     counters
         Numbers, likewise.
+    index
+        What was in memory at the last checkpoint, if the file was closed then.
 
     Raises
     ------
@@ -99,6 +102,7 @@ class SqliteRecords(Records):
         self._stored_hosts = 0
         self._closed = False
         self._said = False
+        self.index = Index(path)
         self._reader, writer = open_database(path)
         self._writer = Writer(writer, path)
 
@@ -219,7 +223,7 @@ class SqliteRecords(Records):
         changes.hosts = list(enumerate(hosts[self._stored_hosts :], self._stored_hosts))
         self._stored_hosts = len(hosts)
         changes.flying, changes.counters = flying, {**counters, "row": self.youngest + 1}
-        changes.notes, changes.then = dict(notes), then
+        changes.notes, changes.then = dict(notes), self._without_index(then)
         self._pending.append(changes)
         self._writer.hand(changes)
 
@@ -267,6 +271,16 @@ class SqliteRecords(Records):
             hosts.append(name)
         self._stored_hosts = len(hosts)
         return hosts
+
+    def is_stored(self) -> bool:
+        """Whether a file that lasts has just the records that are here; waits for what is being written."""
+        if self._closed or self._folder is not None:
+            return False
+        for changes in self._pending:
+            changes.finished.wait()
+        fresh = self._fresh
+        is_fresh = fresh.rows or fresh.moved or fresh.gone or fresh.ranges or fresh.seen
+        return not is_fresh and self._writer.is_alone()
 
     def is_empty(self) -> bool:
         """Whether no link waits or flies in the file."""
@@ -332,6 +346,16 @@ class SqliteRecords(Records):
         """Forget all records in the file from one number to before another."""
         if first < end:
             self._fresh.ranges.append((first, end))
+
+    def _without_index(self, then: Callable[[], None] | None) -> Callable[[], None]:
+        """Return what is to be called after a checkpoint, with which the index is of no use any more."""
+
+        def is_on_disk() -> None:
+            self.index.remove()
+            if then is not None:
+                then()
+
+        return is_on_disk
 
     def _fail_if_failed(self) -> None:
         if self._writer.error is not None:

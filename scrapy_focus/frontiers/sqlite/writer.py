@@ -74,6 +74,7 @@ class Writer:
         self.path = path
         self.error: StorageError | None = None
         self._connection = connection
+        self._version = self._others()
         self._queue: SimpleQueue[Changes | None] = SimpleQueue()
         self._thread: Thread | None = None
 
@@ -83,6 +84,13 @@ class Writer:
             self._thread = Thread(target=self._run, name=f"writer of {self.path.name}", daemon=True)
             self._thread.start()
         self._queue.put(changes)
+
+    def is_alone(self) -> bool:
+        """Whether nobody else wrote to the file since this one was made; not to be asked while something is written."""
+        try:
+            return self.error is None and self._others() == self._version
+        except sqlite3.Error:
+            return False
 
     def close(self) -> None:
         """Write what was handed over, and close the connection."""
@@ -105,6 +113,11 @@ class Writer:
             finally:
                 changes.finished.set()
                 del changes
+
+    def _others(self) -> int:
+        """Return a number that changes when another connection writes to the file."""
+        (version,) = self._connection.execute("PRAGMA data_version").fetchone()
+        return int(version)
 
     def _is_in_one_file(self) -> bool:
         """Move what was committed from the write-ahead log to the file, and say whether all of it is there."""

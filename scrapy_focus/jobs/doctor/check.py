@@ -21,6 +21,7 @@ from scrapy_focus.core.errors import StorageError
 from scrapy_focus.core.frontier import Ranks, Vectors
 from scrapy_focus.frontiers.sqlite.database import verify
 from scrapy_focus.frontiers.sqlite.frontier import sqlite_frontier
+from scrapy_focus.frontiers.sqlite.index import Index
 from scrapy_focus.jobs.checksums import SUMS, damaged
 from scrapy_focus.jobs.doctor.folder import locked, open_readonly
 from scrapy_focus.jobs.doctor.tail import read_tail
@@ -124,6 +125,7 @@ def _findings(folder: Path, checkup: Checkup) -> Iterator[Finding]:
         try:
             notes = dict(database.execute("SELECT name, value FROM notes"))
             flying = [pick_id for (pick_id,) in database.execute("SELECT id FROM flying")]
+            stamp = dict(database.execute("SELECT name, value FROM counters")).get("stamp", 0)
             is_empty = not notes and not database.execute("SELECT 1 FROM links UNION SELECT 1 FROM seen").fetchone()
         except sqlite3.Error as error:
             yield Finding(what=f"{path.name} is malformed: {error}", cure=Cure.REBUILD)
@@ -134,6 +136,9 @@ def _findings(folder: Path, checkup: Checkup) -> Iterator[Finding]:
     if wrong := wrong_links(path) or _unreliable(notes):
         yield Finding(what=f"{wrong}; this is not repaired: {ANEW}")
         return
+    if unusable := Index(path).wrong(stamp):
+        what = f"{path.name}-index is not used ({unusable}): the next run reads all links one by one"
+        yield Finding(what=what, harmless=True)
     yield from _policy(notes)
     checkup.has_policy = "policy" in notes
     checkup.tail = read_tail(folder, int(notes["journal"]), flying)
@@ -183,7 +188,7 @@ def wrong_links(path: Path) -> str:
             counters = dict(database.execute("SELECT name, value FROM counters"))
             width = counters.get("width", 0)
             keeps = Vectors(width) if width else Ranks()
-            frontier = sqlite_frontier(path, keeps, anew=bool(counters.get("anew")))
+            frontier = sqlite_frontier(path, keeps, anew=bool(counters.get("anew")), by_rows=True)
             try:
                 frontier.check()
             finally:

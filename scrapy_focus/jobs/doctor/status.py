@@ -222,7 +222,12 @@ def _iso(at: float) -> str:
 def _files(folder: Path) -> dict[str, os.stat_result]:
     """Return the files that hold the crawl, by name; a journal may be removed meanwhile."""
     found = {}
-    for name in (FRONTIER, f"{FRONTIER}-wal", *(f"journal.{number}" for number in journals_in(folder))):
+    for name in (
+        FRONTIER,
+        f"{FRONTIER}-wal",
+        f"{FRONTIER}-index",
+        *(f"journal.{number}" for number in journals_in(folder)),
+    ):
         with suppress(FileNotFoundError):
             found[name] = (folder / name).stat()
     return found
