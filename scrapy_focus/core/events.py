@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from scrapy_focus.core.types import Link, Outcome, Signal
 
 #: Of all that is stored of a crawl. Raised by one whenever an event, a snapshot or a table changes.
-FORMAT = 11
+FORMAT = 12
 
 
 class Added(NamedTuple):
