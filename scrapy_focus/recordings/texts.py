@@ -7,6 +7,7 @@ file, and a string is made when it is asked for.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from operator import eq
@@ -50,9 +51,9 @@ class Strings(Sequence[str]):
     def __repr__(self) -> str:
         return f"<{len(self):,} strings>"
 
+    @abstractmethod
     def some(self, numbers: Iterable[int]) -> list[str]:
         """Return the strings with these numbers, from 0."""
-        raise NotImplementedError
 
 
 class Texts(Strings):
