@@ -71,7 +71,7 @@ class NewLinks(LinkExtractor):
         )
         # What lxml can look for by itself; else each element and attribute is asked about.
         self._tags = tuple(name for tag in sorted(tags - without) for name in (tag, _XHTML + tag))
-        self._all_tags = not all(map(_NAME.match, tags))
+        self._all_tags = not all(_NAME.match(tag) for tag in tags)
         self._attr = next(iter(attrs)) if len(attrs) == 1 and not but and "*" not in attrs else None
         self._is_plain = not callable(given.arguments["process_value"])
         self._verdicts: dict[str, bool] = {}  # of known URLs: whether they would be among the links
@@ -88,6 +88,8 @@ class NewLinks(LinkExtractor):
             for part in (parts if self.restrict_xpaths else [response.selector])
             for link in self._process_links(self._new_links(part, response, base, known))
         ]
+        if self.canonicalize:  # that form of a URL may be known, where the one on the page is not
+            links = [link for link in links if not known.passes(link.url.partition("#")[0])]
         return unique(links, key=self.link_extractor.link_key) if self.link_extractor.unique else links
 
     def _new_links(self, part: Selector, response: TextResponse, base: str, known: KnownLinks) -> list[Link]:
