@@ -97,10 +97,12 @@ class NewLinks(LinkExtractor):
         passes = self._passes(known)
         joined = plain_joiner(base) if self._is_plain else None
         parser, url, encoding = self.link_extractor, response.url, response.encoding
-        links = []
+        links: list[Link] = []
         for element, value in self._values(part.root):
-            if joined is not None and (plain := joined(value)) and passes(plain, element):
-                continue
+            if joined is not None and not (known.tells_keys and "#" in value):  # filters look at fragments
+                plain = joined(value)
+                if plain and passes(plain, element):
+                    continue
             try:
                 address = urljoin(base, strip_html5_whitespace(value) if parser.strip else value)
             except ValueError:  # no URL
@@ -112,20 +114,25 @@ class NewLinks(LinkExtractor):
             except ValueError:
                 continue
             address = urljoin(url, address)
-            if not passes(address.partition("#")[0], element):
+            if not passes(address, element):
                 links.append(Link(address, _text_of(element) or "", nofollow=rel_has_nofollow(element.get("rel"))))
-        return links
+        return unique(links, key=parser.link_key) if parser.unique else links  # the filters look at the first of a URL
 
     def _passes(self, known: KnownLinks) -> Callable[[str, _Element], bool]:
         """Return what says of a URL, and the element of its link, whether the link is passed over."""
         if not known.tells_keys:
-            return lambda url, _: known.passes(url)
+            return lambda url, _: known.passes(url.partition("#")[0])
+
+        judged: set[str] = set()
 
         def passes(url: str, element: _Element) -> bool:
-            if not known.has(url):
+            bare = url.partition("#")[0]
+            if not known.has(bare):
                 return False
-            if self._would_count(url, element):
-                known.passes(url)
+            is_first = url not in judged or not self.link_extractor.unique
+            judged.add(url)
+            if is_first and self._would_count(url, element):
+                known.passes(bare)
             return True
 
         return passes
