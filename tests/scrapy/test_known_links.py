@@ -258,3 +258,25 @@ def test_what_was_given_up_may_be_placed_after_all(site: MockSite) -> None:
         assert result.stats["focus/link/kept"] == 3
         assert len(result.scheduler.requests) == 0
         assert result.errors == {}
+
+
+@pytest.mark.parametrize("addon", [False, True])
+def test_a_known_request_costs_no_fingerprint(site: MockSite, monkeypatch: pytest.MonkeyPatch, addon: bool) -> None:
+    """Its URL is looked up first: only requests that are new to the crawl are told apart by what their fingerprints say."""
+    asked: dict[int, Request] = {}
+    fingerprint = RequestFingerprinter.fingerprint
+
+    def counting(self: RequestFingerprinter, request: Request) -> bytes:
+        asked[id(request)] = request
+        return fingerprint(self, request)
+
+    monkeypatch.setattr(RequestFingerprinter, "fingerprint", counting)
+    for page in range(PAGES):
+        site.pages[f"/ring/{page}"] = "".join(
+            f'<a href="/ring/{(page + step) % PAGES}">x</a>' for step in (1, 2, 3, 5, 8)
+        )
+    result = crawl(Scheduled, {"FOCUS_POLICY": BREADTH_FIRST}, addon=addon, seeds=[site.url("/ring/0")])
+    assert len(site.paths) == PAGES
+    assert len(asked) == PAGES
+    if not addon:
+        assert result.spider.scheduled == 1 + 5 * PAGES
