@@ -56,8 +56,8 @@ class NewLinks(LinkExtractor):
     ``REQUEST_FINGERPRINTER_CLASS`` of your own, for responses that ``engine.download()`` gives, and for URLs that
     were seen last before 131,000 to 262,000 others. Links that the policy wants though they are known
     (:attr:`Policy.wants_known <scrapy_focus.Policy.wants_known>`) are not left out, and a policy with
-    :meth:`~scrapy_focus.Policy.know` is given the keys of those that are. What is left out is counted in
-    ``focus/link/known``.
+    :meth:`~scrapy_focus.Policy.know` or ``known_by_key`` is given the keys of those that are. What is left out is
+    counted in ``focus/link/known``.
     """
 
     __signature__ = signature(LinkExtractor)
@@ -151,9 +151,11 @@ class NewLinks(LinkExtractor):
     def _values(self, root: Any) -> Iterator[tuple[_Element, str]]:
         """Yield what may be the address of a link, with its element, in document order."""
         parser, attr = self.link_extractor, self._attr
-        for element in root.iter(etree.Element) if self._all_tags else root.iter(*self._tags) if self._tags else ():
-            if self._all_tags and not parser.scan_tag(element.tag.removeprefix(_XHTML)):
-                continue
+        if self._all_tags:
+            elements = (each for each in root.iter(etree.Element) if parser.scan_tag(each.tag.removeprefix(_XHTML)))
+        else:
+            elements = root.iter(*self._tags) if self._tags else iter(())  # without a name it gives all elements
+        for element in elements:
             if attr is not None:
                 if (value := element.get(attr)) is not None:
                     yield element, value
