@@ -42,6 +42,24 @@ class Unsendable(Follower):
             yield response.follow("/ok?open", meta={"file": asyncio.Event()})
 
 
+class SendableLater(Follower):
+    """A page has a link that no other process can follow; one behind it has the same as a plain one."""
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        yield from super().parse(response)
+        if response.url.endswith("/page/0/7"):
+            yield response.follow("/ok?later", callback=lambda _: None)
+        elif response.url.endswith("/page/1/7"):
+            yield response.follow("/ok?later")
+
+
+def test_what_cannot_be_sent_may_come_again(sites: list[MockSite], tmp_path: Path) -> None:
+    """It is not known, so that another link to the same page is followed."""
+    result = share(SendableLater, tmp_path, seeds=seeds_of(sites, 7))
+    assert sorted(fetched(sites)) == sorted([*all_pages(sites, 7), *(site.url("/ok?later") for site in sites)])
+    assert result.total("focus/link/unsendable") == len(sites)
+
+
 def test_what_cannot_be_sent_is_named(sites: list[MockSite], tmp_path: Path) -> None:
     """A request that no other process can make is left out with an error that names it and why; all else is crawled."""
     result = share(Unsendable, tmp_path, seeds=seeds_of(sites, 7))
