@@ -195,6 +195,26 @@ def test_wide_limits_say_nothing() -> None:
     assert expected(few) == expected(many), "only the share of finds counts for the limits"
 
 
+def test_steady_finds_say_nothing() -> None:
+    """Nothing is said if half of the recent finds are above the upper limit, unless all that waits is no more."""
+    signs = SIGNS._replace(targets=1.0, pages=1.0, arms=2.0)
+    high = expected(signs).high
+    assert known(signs._replace(recent=2 * high)) == expected(signs)
+    assert known(signs._replace(recent=2 * high + 1)) is None
+    few = signs._replace(most=2.0, news=0.0, recent=100.0)
+    assert known(few) == expected(few)
+
+
+def test_recent_finds_are_counted() -> None:
+    """Finds of the last 200 pulls count, and those of long ago do not."""
+    site = Site(lists=400)
+    site.crawl(50)
+    assert site.signs().recent == pytest.approx(50, rel=0.3)
+    for _ in range(2000):
+        site.pull(LISTS, False, {})
+    assert site.signs().recent < 0.1
+
+
 def test_rare_finds_lower_the_limits() -> None:
     """When other pages were pulled for long without a find, what waits is worth less than it looks."""
     site = Site(lists=400, more=1)

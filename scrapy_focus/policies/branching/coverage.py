@@ -31,6 +31,7 @@ _NEIGHBOUR = 3.0  # pulls for which counts what pages led to that looked better 
 _SLACK = 1.25  # times as many targets may wait as pages lately led to
 _MIN_FOUND = 10  # with fewer found, nothing is said
 _MIN_PULLS = 150  # with fewer, nothing is said while pages reveal a new page each, or more
+_STEADY = 0.5  # of the recent finds: with a lower upper limit, nothing is said, if more may wait
 _MOST_RATIO = 3.0  # between the limits of the number of all targets; with more, they say nothing
 
 # Fitted with `benchmarks/coverage.py fit`, to crawls of recorded and synthetic sites, each with the same weight
@@ -49,6 +50,7 @@ class Signs(NamedTuple):
     arms: float  # targets among all that waits and among what it reveals, by the records of arms alone
     most: float  # targets among what waits, if pages lead to as many as those did lately that led to any
     news: float  # new page links per pull of pages, recently
+    recent: float = 0.0  # targets that were found recently
 
     @property
     def reach(self) -> float:
@@ -81,6 +83,8 @@ class Coverage:
 
     :meth:`left` says ``None``, for unknown, until ten targets are found; for 150 pulls, while pages reveal one new page
     each or more; and while the limits of the number of all targets, found or not, are more than a factor of 3 apart.
+    It also says so while targets come steadily: while the upper limit is less than half of the recent finds, though
+    more may be behind what waits.
 
     Notes
     -----
@@ -122,6 +126,7 @@ class Coverage:
         self._page_pulls = 0
         self._page_hits = 0
         self._recent = (0.0, 0.0)  # pulls of pages, new page links; decayed
+        self._recent_hits = 0.0  # decayed
         self._sizes = (0.0, 0.0)  # pages that led to targets, targets; decayed
 
     def note(
@@ -147,6 +152,7 @@ class Coverage:
         if kinds[arm] != TARGETS:
             self._note_page(hit, targets, odds)
         decay = 1 - 1 / _RECENT
+        self._recent_hits = self._recent_hits * decay + hit
         self._recent = self._recent[0] * decay + (kinds[arm] != TARGETS), self._recent[1] * decay + pages
 
     def left(
@@ -192,7 +198,7 @@ class Coverage:
         return Signs(
             self.found, self.pulls, float((waiting * own)[~is_page].sum()), float((waiting * lead)[is_page].sum()),
             float(waiting @ (own + targets / (pulls + _SHRINK))),
-            predicted + pages * each, new_pages / max(page_pulls, 1e-9),
+            predicted + pages * each, new_pages / max(page_pulls, 1e-9), self._recent_hits,
         )  # fmt: skip
 
     def _note_page(self, hit: bool, targets: float, odds: float) -> None:
@@ -262,7 +268,8 @@ def known(signs: Signs) -> Left | None:
     left = expected(signs)
     apart = (signs.found + left.high) / max(signs.found + left.low, 1)
     too_early = signs.found < _MIN_FOUND or (signs.pulls < _MIN_PULLS and signs.news >= 1)
-    return None if too_early or apart > _MOST_RATIO else left
+    is_steady = left.high < min(_STEADY * signs.recent, signs.reach)
+    return None if too_early or is_steady or apart > _MOST_RATIO else left
 
 
 def _add(record: NDArray[np.float64], pull: tuple[float, ...]) -> None:
