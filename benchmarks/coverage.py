@@ -9,7 +9,8 @@ file as they end, and none is made twice. ``fit`` prints the constants of
 that were fitted to all the others, which is what to expect of a site that nobody saw. ::
 
     python benchmarks/paper.py record-profiles --requests 6000 --out profiles
-    python benchmarks/coverage.py run sites/*.sqlite profiles/*.sqlite --output coverage.jsonl
+    python benchmarks/coverage.py record-catalogues --out catalogues
+    python benchmarks/coverage.py run sites/*.sqlite profiles/*.sqlite catalogues/*.sqlite --output coverage.jsonl
     python benchmarks/coverage.py fit coverage.jsonl
     python benchmarks/coverage.py tables coverage.jsonl --leave-one-out
     python benchmarks/coverage.py tables other.jsonl
@@ -29,12 +30,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy.optimize import least_squares
 
+from catalogues.catalogues import SHAPES, Catalogue
 from scrapy_focus.core.policy import Left
 from scrapy_focus.goals.files import FilesGoal
 from scrapy_focus.policies.branching import coverage
 from scrapy_focus.policies.branching.coverage import Coverage, Signs
 from scrapy_focus.policies.branching.policy import BranchingBandit
 from scrapy_focus.recordings.format import RecordedSite
+from scrapy_focus.recordings.importers.folder import record_site
 from scrapy_focus.replay.simulate import simulate
 from scrapy_focus.replay.truth import SiteTruth
 from scrapy_focus.web.mime import DATA_TYPES, blocked_extensions
@@ -138,6 +141,13 @@ def crawl(path: Path, seed: int, in_flight: int) -> Run:
         latency=float(in_flight > 1),
     )  # fmt: skip
     return {"site": path.stem, "seed": seed, "in_flight": in_flight, "marks": policy.marks}
+
+
+def record_catalogues(out: Path) -> None:
+    """Record a made-up catalogue of each shape."""
+    out.mkdir(parents=True, exist_ok=True)
+    for name, shape in SHAPES.items():
+        record_site(Catalogue(shape), out / f"{name}.sqlite", root="http://catalogue.example/")
 
 
 def run(paths: Sequence[Path], seeds: int, in_flight: int, output: Path, jobs: int) -> None:
@@ -314,13 +324,17 @@ def main() -> None:
     subparser.add_argument("--in-flight", type=int, default=1)
     subparser.add_argument("--output", type=Path, default=Path("coverage.jsonl"))
     subparser.add_argument("--jobs", type=int, default=2)
+    subparser = commands.add_parser("record-catalogues")
+    subparser.add_argument("--out", type=Path, default=Path("catalogues"))
     subparser = commands.add_parser("fit")
     subparser.add_argument("file", type=Path)
     subparser = commands.add_parser("tables")
     subparser.add_argument("file", type=Path)
     subparser.add_argument("--leave-one-out", action="store_true", help="fit anew for each site, to all others")
     options = parser.parse_args()
-    if options.command == "run":
+    if options.command == "record-catalogues":
+        record_catalogues(options.out)
+    elif options.command == "run":
         run(options.paths, options.seeds, options.in_flight, options.output, options.jobs)
     elif options.command == "fit":
         for name, constants in fit([*read(options.file)]).items():

@@ -1,0 +1,1 @@
+"""Made-up data catalogues, with steps between a list and its files."""
