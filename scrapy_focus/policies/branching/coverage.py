@@ -118,6 +118,8 @@ class Coverage:
     True
     """
 
+    _recent_hits = 0.0  # decayed; here, too, as jobs of earlier versions have none
+
     def __init__(self) -> None:
         self.found = 0
         self.pulls = 0
@@ -126,7 +128,6 @@ class Coverage:
         self._page_pulls = 0
         self._page_hits = 0
         self._recent = (0.0, 0.0)  # pulls of pages, new page links; decayed
-        self._recent_hits = 0.0  # decayed
         self._sizes = (0.0, 0.0)  # pages that led to targets, targets; decayed
 
     def note(
