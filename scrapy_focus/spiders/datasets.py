@@ -130,6 +130,11 @@ class DatasetsSpider(SiteSpider):
         """The arguments with which alone a job of this crawl resumes, in one way to write them."""
         return {"targets": str(self.goal.wanted), "rate": "yes" if self.rate else ""}
 
+    @property
+    def states(self) -> dict[str, int] | None:
+        """How many files are new, changed, the same or gone since the crawl before; ``None`` where there was none."""
+        return self.again.files.counts() if self.again is not None and self.again.files.before else None
+
     def set_up(self, crawler: Crawler) -> None:
         """Set what follows from the arguments, and make the folder ready.
 

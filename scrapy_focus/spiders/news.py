@@ -15,7 +15,7 @@ from scrapy_focus.engine.marks import LINK, page_of
 from scrapy_focus.engine.pages import can_be_read
 from scrapy_focus.found.news import Article, NewsList, time_text
 from scrapy_focus.goals.news import NewsGoal
-from scrapy_focus.spiders.arguments import budget_of, hours_of, rate_of, refuse_unknown, seconds_of, try_out
+from scrapy_focus.spiders.arguments import budget_of, duration_of, hours_of, rate_of, refuse_unknown, try_out
 from scrapy_focus.spiders.following import NO_PAGES, FollowingSpider, new_links
 from scrapy_focus.spiders.items import NewsArticle
 from scrapy_focus.spiders.listings import NamedSitemaps, feeds_named_in, links_of_listing
@@ -82,8 +82,7 @@ class NewsSpider(FollowingSpider, SiteSpider):
         self.rate = rate_of(rate)
         self.hours = hours_of(hours)
         self.goal = NewsGoal(hours=self.hours)
-        self.duration = seconds_of(duration)
-        self.until = duration
+        self.duration = duration_of(duration)
         self.budget = budget_of(budget)
         if sitemaps not in ("yes", "no"):
             raise UsageError(f"sitemaps is {sitemaps!r}; it takes yes or no")
@@ -118,7 +117,7 @@ class NewsSpider(FollowingSpider, SiteSpider):
         if self.rate:
             settings.set("FOCUS_BUDGET_RATE", str(self.rate), "spider")
         if self.duration:
-            settings.set("FOCUS_BUDGET_SECONDS", self.duration, "spider")
+            settings.set("FOCUS_BUDGET_SECONDS", self.duration.seconds, "spider")
         if self.budget:
             settings.set("FOCUS_BUDGET_REQUESTS", self.budget, "spider")
         if self.sitemaps:
@@ -144,7 +143,7 @@ class NewsSpider(FollowingSpider, SiteSpider):
         """Return what the crawl is asked to do, as JSON holds it."""
         return {
             "spider": self.name, "roots": self.roots, "types": repr(self.goal), "rate": str(self.rate or ""),
-            "until": self.until, "budget": self.budget, "fixed": self.fixed,
+            "until": str(self.duration or ""), "budget": self.budget, "fixed": self.fixed,
         }  # fmt: skip
 
     def parse(self, response: Response, **kwargs: Any) -> Iterator[Any]:
