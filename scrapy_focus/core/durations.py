@@ -46,7 +46,9 @@ class Duration(NamedTuple):
     unit: str  # "second", "minute", "hour", "day" or "week"
 
     @classmethod
-    def of(cls, given: object, name: str = "time", *, bare: str = "", hint: str = "such as 90s, 30min, 24h or 7d") -> Self:
+    def of(
+        cls, given: object, name: str = "time", *, bare: str = "", hint: str = "such as 90s, 30min, 24h or 7d"
+    ) -> Self:
         """Read a time; `name` is what has it, and `bare` the unit of a number without one, ``""`` if there is none.
 
         Raises

@@ -138,8 +138,8 @@ def _with_more(ending: Ending, facts: Facts) -> Ending:
     one = _called(facts._replace(found=1))
     links = f"{facts.waiting:,} link{'s were' if facts.waiting > 1 else ' was'} not followed"
     higher = "with a higher FOCUS_COST_LIMIT, or 0 for none,"
-    goes_on = f"the same command {higher} goes on" if facts.resumable else f"start again {higher} to follow them"
-    more = f"The next {one} is expected to cost more than {facts.cost_limit:,.10g} requests, and {links}: {goes_on}."
+    resumes = f"the same command {higher} resumes" if facts.resumable else f"start again {higher} to follow them"
+    more = f"The next {one} is expected to cost more than {facts.cost_limit:,.10g} requests, and {links}: {resumes}."
     return replace(ending, sentence=f"{ending.sentence} {more}")
 
 
@@ -192,7 +192,7 @@ def _found(facts: Facts) -> Ending:
 
 
 def _as_asked(facts: Facts) -> str:
-    return f"Watched for {facts.watched}, as asked: {_counted(facts)}"
+    return f"Watched for {facts.watched}, as asked: {_amount(facts.found)} new {_called(facts)}"
 
 
 def _is_watched(facts: Facts) -> bool:
@@ -254,7 +254,7 @@ def _found_so_far(facts: Facts) -> str:
     if facts.states is not None:
         said = [f"{facts.states.get(state, 0):,} {state}" for state in ("new", "changed", "same", "gone")]
         unseen = facts.states.get("unseen", 0)
-        said += [f"{unseen:,} not asked for"] if unseen else []
+        said += [f"{unseen:,} not seen"] if unseen else []
         return f"{', '.join(said)}, in {facts.requests:,} requests"
     return f"{_counted(facts)} found in {facts.requests:,} requests"
 

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 
-
 def refuse_unknown(given: Iterable[str], known: str) -> None:
     """Raise ``UsageError`` for an argument that a spider does not know.
 
