@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from scrapy.utils.misc import load_object
 
 from scrapy_focus.core.budget import Budget, Rate
-from scrapy_focus.core.durations import Duration
 from scrapy_focus.core.contract import missing_of_stop
+from scrapy_focus.core.durations import Duration
 from scrapy_focus.core.errors import ConfigError, FocusError
 from scrapy_focus.core.files import try_to_write
 from scrapy_focus.core.goal import ItemsGoal

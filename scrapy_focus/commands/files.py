@@ -64,7 +64,7 @@ class FilesCommand(FindCommand):
         )
         parser.add_argument(
             "--rate", metavar="N/day", default="",
-            help="keep what is found current, with so many requests by day or hour (200/day): pages and files are "
+            help="keep what is found current, with so many requests (200/day, 10/h): pages and files are "
             "fetched again as often as they are expected to change, and the crawl does not end by itself",
         )  # fmt: skip
         parser.add_argument(

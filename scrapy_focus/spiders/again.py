@@ -196,7 +196,8 @@ class Again:
         limit = self.crawler.settings["FOCUS_COST_LIMIT"] if reason == "focus_cost_limit" else None
         note_end(
             self.out, self.run.number, reason, failed=failed, ended=_now(), requests=int(used.get("requests", 0)),
-            bytes=int(used.get("bytes", 0)), seconds=float(used.get("seconds", 0)), files=counts, **({"cost_limit": float(limit)} if limit else {}),
+            bytes=int(used.get("bytes", 0)), seconds=float(used.get("seconds", 0)), files=counts,
+            **({"cost_limit": float(limit)} if limit else {}),
         )  # fmt: skip
 
     # Links

@@ -125,7 +125,7 @@ def rate_of(given: str) -> Rate | None:
 
 
 def hours_of(given: str, *, default: float = 24.0) -> float:
-    """Return a number of hours, or a time such as ``2d`` in hours, the default for ``""``; ``UsageError`` if it is none.
+    """Return a number of hours, or a time such as ``2d``, in hours, the default for ``""``; ``UsageError`` if none.
 
     Examples
     --------
