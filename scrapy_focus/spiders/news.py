@@ -23,6 +23,7 @@ from scrapy_focus.spiders.middlewares import LongPagesAreCut
 from scrapy_focus.spiders.printing import PrintUrls
 from scrapy_focus.spiders.sites import SiteSpider
 from scrapy_focus.spiders.watching import WatchNotes
+from scrapy_focus.web.digest import text_digest
 from scrapy_focus.web.html import link_text
 from scrapy_focus.web.listings import beginning, listing_of
 from scrapy_focus.web.mime import FILE_TYPES, blocked_extensions, extension, parse_mime
@@ -177,6 +178,7 @@ class NewsSpider(FollowingSpider, SiteSpider):
             page="" if response.request is None else page_of(response.request),
             anchor=printable(response.meta.get("link_text", "")),
             digest=reading.digest.hex(),
+            text=text_digest(response.selector.root),
         )
 
     def _now(self) -> float:
@@ -187,7 +189,7 @@ class NewsSpider(FollowingSpider, SiteSpider):
 class ListNews:
     """Adds a line to ``news.jsonl`` for each new article and each change of one, before its page is done.
 
-    What was listed already is dropped: an article that came again after a kill.
+    What was listed already is dropped: an article that came again after a kill, or whose text has not changed.
     """
 
     def __init__(self, spider: NewsSpider) -> None:
@@ -208,7 +210,7 @@ class ListNews:
         listed = news.see(Article(
             url=item.url, title=item.title, state="changed" if item.state == "changed" else "new", at=item.at,
             first_seen=item.at, published=item.published, by=item.by, page=item.page, anchor=item.anchor,
-            digest=item.digest,
+            digest=item.digest, text=item.text,
         ))  # fmt: skip
         if listed is None:
             raise DropItem(f"{item.url} is listed already", log_level="DEBUG")

@@ -24,7 +24,7 @@ from scrapy.exceptions import UsageError
 
 from scrapy_focus.commands.finding import in_options
 from scrapy_focus.core.clock import FastClock
-from scrapy_focus.found.news import time_of
+from scrapy_focus.found.news import time_of, time_text
 from scrapy_focus.jobs.doctor.status import read_status
 from scrapy_focus.sites.news.plan import BEGIN, DAY, HOUR, Manner
 from scrapy_focus.sites.news.site import NewsSite
@@ -291,6 +291,33 @@ def test_lines_go_to_a_pipe(tmp_path: Path) -> None:
     assert status == 0
     assert said.count(f"\n{url}2026/") >= 3
     assert not list(tmp_path.iterdir())
+
+
+def test_an_article_changes_with_its_text(tmp_path: Path) -> None:
+    """A list of recent posts beside it that changes at each visit makes no other version of it."""
+    said = "Bees make honey of nectar that they gather from flowers, and store it in the combs of their hive. " * 3
+    begin = time_text(BEGIN)
+
+    def post(n: int, text: str) -> tuple[int, dict[str, str], bytes]:
+        recent = "".join(f"<li><a href=/r/{n + i}>recent {n + i}</a>" for i in range(3))
+        body = f"<article><h1>Bees</h1><p>{text}</article><aside><ul>{recent}</ul></aside>"
+        date = json.dumps({"@context": "https://schema.org", "@type": "Article", "datePublished": begin})
+        script = f"<script type=application/ld+json>{date}</script>"
+        return 200, {"Content-Type": "text/html"}, f"<html><body>{script}{body}</body></html>".encode()
+
+    with MockSite(pages={"/": '<a href="/same">a</a><a href="/other">b</a>'}) as site:
+        site.answers = {"/same": lambda n: post(n, said), "/other": lambda n: post(n, said + f" Version {n}.")}
+        settings = {**SETTINGS, "_FOCUS_CLOCK": str(FastClock(50_000.0, BEGIN)), "ROBOTSTXT_OBEY": False}
+        crawled = crawl(
+            NewsSpider, settings, addon=True, root=site.url("/"), rate="500/day", budget="60", hours="999",
+            out=str(tmp_path), sitemaps="no",
+        )  # fmt: skip
+    assert crawled.errors == {}
+    asked = Counter(site.paths)
+    assert min(asked["/same"], asked["/other"]) >= 3
+    lines = lines_of(tmp_path / "news.jsonl")
+    states = {name: [line["state"] for line in lines if line["url"] == site.url(name)] for name in ("/same", "/other")}
+    assert states == {"/same": ["new"], "/other": ["new", *["changed"] * (asked["/other"] - 1)]}
 
 
 def test_files_are_kept_current(tmp_path: Path) -> None:
