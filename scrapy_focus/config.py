@@ -16,6 +16,7 @@ from scrapy.utils.misc import load_object
 
 from scrapy_focus.core.budget import Budget, Rate
 from scrapy_focus.core.contract import missing_of_stop
+from scrapy_focus.core.durations import Duration
 from scrapy_focus.core.errors import ConfigError, FocusError
 from scrapy_focus.core.files import try_to_write
 from scrapy_focus.core.goal import ItemsGoal
@@ -136,7 +137,7 @@ class Config:
             frontier=_frontier(settings),
             budget_requests=_number(settings, "FOCUS_BUDGET_REQUESTS", int) or None,
             budget_bytes=_number(settings, "FOCUS_BUDGET_BYTES", int) or None,
-            budget_seconds=_number(settings, "FOCUS_BUDGET_SECONDS", float) or None,
+            budget_seconds=seconds_in(settings, "FOCUS_BUDGET_SECONDS") or None,
             budget_rate=_rate(settings, "FOCUS_BUDGET_RATE"),
             stop=_stop(settings),
             learned_from=_path(settings, "FOCUS_LEARNED_FROM"),
@@ -172,7 +173,7 @@ class Config:
             cluster=_cluster(settings, goal),
             cluster_name=_name(settings, "FOCUS_CLUSTER_NAME"),
             cluster_engine=ENGINE if (engine := _given(settings, "FOCUS_CLUSTER_ENGINE")) is None else engine,
-            cluster_lease=_number(settings, "FOCUS_CLUSTER_LEASE", float, least=1) or 30.0,
+            cluster_lease=seconds_in(settings, "FOCUS_CLUSTER_LEASE", least=1) or 30.0,
             cluster_most_out=_number(settings, "FOCUS_CLUSTER_MOST_OUT", int, least=1) or None,
         )
 
@@ -375,8 +376,8 @@ def obeyed(settings: BaseSettings) -> frozenset[str]:
 
 def longest_wait(settings: BaseSettings) -> float:
     """Return for how many seconds a host is put off at most (``FOCUS_LONGEST_WAIT``)."""
-    wait = _number(settings, "FOCUS_LONGEST_WAIT", float)
-    return 300.0 if wait is None else float(wait)
+    wait = seconds_in(settings, "FOCUS_LONGEST_WAIT")
+    return 300.0 if wait is None else wait
 
 
 def max_inflation(settings: BaseSettings) -> float:
@@ -770,6 +771,20 @@ def _rate(settings: BaseSettings, name: str) -> Rate | None:
     if value is None or (isinstance(value, str) and not value.strip()):
         return None
     return Rate.of(value, name)
+
+
+def seconds_in(settings: BaseSettings, name: str, *, least: float = 0) -> float | None:
+    """Return the seconds in a setting: a number, or a time such as ``"24h"``; ``None`` where it is not set.
+
+    Raises
+    ------
+    ConfigError
+        If it is no time, or shorter than `least` seconds.
+    """
+    value = settings.get(name)
+    has_unit = isinstance(value, str) and value.strip()[-1:].isalpha()
+    seconds = Duration.of(value, name, bare="second").seconds if has_unit else least
+    return _number(settings, name, float, least) if seconds <= least else seconds
 
 
 def _number(settings: BaseSettings, name: str, kind: type, least: float = 0) -> Any:

@@ -10,7 +10,7 @@ from abc import abstractmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from scrapy.commands import ScrapyCommand
+from scrapy.commands import ScrapyCommand, ScrapyHelpFormatter
 from scrapy.exceptions import UsageError
 from scrapy.utils.misc import load_object
 
@@ -60,6 +60,7 @@ class FocusCommand(ScrapyCommand):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
+        parser.formatter_class = _HelpFormatter
         parser.error = _end  # type: ignore[method-assign]  # which Scrapy calls for a UsageError, too
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
@@ -82,6 +83,13 @@ class FocusCommand(ScrapyCommand):
     @abstractmethod
     def work(self, args: list[str], opts: argparse.Namespace) -> int:
         """Do it, and return the exit status."""
+
+
+class _HelpFormatter(ScrapyHelpFormatter):
+    """Leaves a line of help that ends in a colon as it is, where Scrapy's makes a heading of it."""
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        return [f"{line} " if line.endswith(":") else line for line in super()._split_lines(text, width)]
 
 
 class JobCommand(FocusCommand):

@@ -43,6 +43,11 @@ _LISTS = {  # what each command leaves in the folder of its crawl, and no comman
 _BARE = re.compile(r"[\w.-]+(:\d+)?([/?#].*)?")  # a URL without a scheme
 _HERE = re.compile(r"localhost|127\.[\d.]+")
 _OPTION = re.compile(r"-a (\w+)=")  # in what a spider says of its arguments
+_SAID = {  # what a crawl says, by options
+    "another JOBDIR": "another folder with --out",
+    "a larger budget of requests": "a larger --budget",
+    "as JOBDIR was not set": "as nothing is stored",
+}
 _SUBJECT = re.compile(r"^([a-z_]+) is (?=')")
 _QUIET = {"LOG_VERSIONS": [], "REMOTE_CONTROL_ENABLED": False, "STATS_DUMP": False, "TELNETCONSOLE_ENABLED": False}
 
@@ -59,7 +64,8 @@ class Plan(NamedTuple):
     state: str  # which crawl of the folder it is, "" for the first
     fixed: Mapping[str, str]  # the arguments with which alone a crawl that was interrupted resumes
     resumes: bool = False  # such a crawl
-    goes_on: bool = False  # one that ended for what the next find was expected to cost, and resumes
+    goes_on: bool = False  # one that ended for a limit, and resumes
+    again: bool = False  # the next crawl, whatever became of the last one
 
     @property
     def where(self) -> str:
@@ -177,7 +183,9 @@ class FindCommand(FocusCommand):
 
     def in_my_words(self, message: str) -> str:
         """Return what a crawl says of its job in the words of the command: its JOBDIR is in the folder."""
-        return message.replace("another JOBDIR", "another folder with --out")
+        for said, option in _SAID.items():
+            message = message.replace(said, option)
+        return message
 
     def _set_up(self, opts: argparse.Namespace) -> None:
         from scrapy_focus.addon import Addon

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from datetime import UTC, datetime
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
@@ -225,7 +226,7 @@ class RecordCommand(FocusCommand):
                 done = writer.finish()
         say(f"{path}: {done}")
         if _is_done(done, opts):
-            say(_next_step(path) if done.recorded > len(roots) else _only_roots(path))
+            say(*(_advice(path) if done.recorded > len(roots) else [_only_roots(path)]))
             return 0
         why = f"after {opts.limit} URLs" if opts.limit and reason == "finished" else f"({reason})"
         say(f"Stopped {why}; the same command resumes there.")
@@ -295,14 +296,26 @@ def _import(source: _Source, path: Path, opts: argparse.Namespace) -> None:
             "Importer",
             print_help=False,
         )
+    _check_source(path, importer.source)
     root = opts.roots[0] if opts.roots else None
     with Console(stderr=True).status(f"Recording {path}") as status:
         done = record(
             importer, path, root=root, bodies=opts.bodies,
             progress=lambda added: status.update(f"Recording {path}: {added:,} URLs"),
         )  # fmt: skip
-    say(f"{path}: {done}")
-    say(_next_step(path))
+    say(f"{path}: {done}", *_advice(path))
+
+
+def _check_source(path: Path, source: str) -> None:
+    """Raise ``UsageError`` if a file holds a recording of another source: nothing would be read of this one."""
+    if not path.exists():
+        return
+    from scrapy_focus.recordings.format import source_of
+
+    held = source_of(path)
+    pairs = list(zip_longest(held.split(), source.split(), fillvalue=""))
+    if held and any(one != other and Path(one).resolve() != Path(other).resolve() for one, other in pairs):
+        raise UsageError(f"{path} holds {held}, not {source}; name another file", print_help=False)
 
 
 def _say_little() -> None:
@@ -324,8 +337,16 @@ def _is_root(url: str) -> bool:
         return False
 
 
-def _next_step(path: Path) -> str:
-    return f"Next: scrapy focus-compare {path}"
+def _advice(path: Path) -> list[str]:
+    """Say what to do next, or that the root seems to be wrong."""
+    from scrapy_focus.recordings.roots import doubt_of
+
+    doubt = doubt_of(path)
+    is_wrong = doubt is not None and bool(doubt.root)
+    return [
+        *([f"Warning: {doubt}"] if doubt is not None else []),
+        *([] if is_wrong else [f"Next: scrapy focus-compare {path}"]),
+    ]
 
 
 def _only_roots(path: Path) -> str:

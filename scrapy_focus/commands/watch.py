@@ -35,14 +35,17 @@ class WatchCommand(FindCommand):
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
         parser.add_argument(
-            "--rate", metavar="N/day", help="requests of all kinds that may be sent, by day or hour: 2000/day, 100/hour"
+            "--rate", metavar="N/day", help="requests of all kinds that may be sent, such as 2000/day, 500/h or 60/min"
         )
         parser.add_argument(
-            "--hours", metavar="N", default="", help="articles that are older at the visit are no news (default 24)"
+            "--hours",
+            metavar="TIME",
+            default="",
+            help="articles that are older at the visit are no news, in hours, or such as 2d (default 24)",
         )
         parser.add_argument(
             "--for", metavar="TIME", dest="duration", default="",
-            help="how long to watch, in all runs, such as 12h or 7d (by default until it is stopped)",
+            help="how long to watch, in all runs, such as 30min, 12h or 7d (default until it is stopped)",
         )  # fmt: skip
         parser.add_argument(
             "--no-sitemaps", action="store_true", help="do not ask for the sitemaps that robots.txt names"

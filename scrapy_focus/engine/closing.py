@@ -135,6 +135,8 @@ class Closing:
             own=None if status.whole is None else (status.rewards if whole.rewards else items),
             waiting=whole.waiting,
             cost_limit=_cost_limit(self.crawler.settings),
+            states=getattr(self.crawler.spider, "states", None),
+            watched=str(getattr(self.crawler.spider, "duration", None) or ""),
         )
 
     def _end(self, ending: Ending) -> None:

@@ -31,7 +31,7 @@ STATUS: dict[Kind, int] = {
     "nothing_found": 3,
     "unreachable": 4,
     "disk_full": 5,
-    "budget": 6,
+    "budget": 0,  # as was asked for
     "interrupted": 130,
 }
 #: The stats in which an ending stands.
@@ -103,6 +103,8 @@ class Facts(NamedTuple):
     own: float | None = None  # of what was found: what this worker found, where several fetch for one crawl
     waiting: int = 0  # links that were not followed
     cost_limit: float = 0.0  # requests that the next find was allowed to cost; 0: any number
+    states: Mapping[str, int] | None = None  # files in each state since the crawl before; None: there was none
+    watched: str = ""  # for how long a site was to be watched for news: "24 hours"
 
 
 def draw(facts: Facts) -> Ending:
@@ -136,8 +138,8 @@ def _with_more(ending: Ending, facts: Facts) -> Ending:
     one = _called(facts._replace(found=1))
     links = f"{facts.waiting:,} link{'s were' if facts.waiting > 1 else ' was'} not followed"
     higher = "with a higher FOCUS_COST_LIMIT, or 0 for none,"
-    goes_on = f"the same command {higher} goes on" if facts.resumable else f"start again {higher} to follow them"
-    more = f"The next {one} is expected to cost more than {facts.cost_limit:,.10g} requests, and {links}: {goes_on}."
+    resumes = f"the same command {higher} resumes" if facts.resumable else f"start again {higher} to follow them"
+    more = f"The next {one} is expected to cost more than {facts.cost_limit:,.10g} requests, and {links}: {resumes}."
     return replace(ending, sentence=f"{ending.sentence} {more}")
 
 
@@ -174,34 +176,52 @@ def _interrupted(facts: Facts) -> Ending:
 
 
 def _found(facts: Facts) -> Ending:
-    if _is_budget(facts.reason):
-        return Ending(
-            kind="budget",
-            sentence=f"The {_budget(facts.reason)} is used up, with {_found_so_far(facts)}: "
-            f"a larger budget may find more{_kept(facts, '; ')}.",
-        )
-    return Ending(kind="found", sentence=f"Done: {_found_so_far(facts)}{_kept(facts, '; ')}.")
-
-
-def _nothing_asked(facts: Facts) -> Ending:
-    if _is_budget(facts.reason):
-        return Ending(
-            kind="budget",
-            sentence=f"The {_budget(facts.reason)} was used up before any page was asked for: "
-            "give a larger one (robots.txt counts, too).",
-        )
+    if not _is_budget(facts.reason):
+        return Ending(kind="found", sentence=f"Done: {_found_so_far(facts)}{_kept(facts, '; ')}.")
+    if _is_watched(facts):
+        return Ending(kind="budget", sentence=f"{_as_asked(facts)}{_kept(facts, '; ')}.")
+    more = (
+        f"the same command with a larger budget of {_unit(facts)} resumes"
+        if facts.resumable
+        else "a larger budget may find more, but begins anew, as JOBDIR was not set"
+    )
     return Ending(
-        kind="nothing_found", sentence="Nothing was asked for: no start URL was given, or all of them were filtered."
+        kind="budget",
+        sentence=f"The {_budget(facts)} is used up, with {_found_so_far(facts)}: {more}{_kept(facts, '; ')}.",
     )
 
 
+def _as_asked(facts: Facts) -> str:
+    return f"Watched for {facts.watched}, as asked: {_amount(facts.found)} new {_called(facts)}"
+
+
+def _is_watched(facts: Facts) -> bool:
+    """Whether a site was watched for news for as long as was asked for."""
+    return bool(facts.watched) and facts.reason == "focus_budget_seconds"
+
+
+def _nothing_asked(facts: Facts) -> Ending:
+    sentence = "Nothing was asked for: no start URL was given, or all of them were filtered."
+    if _is_budget(facts.reason):
+        sentence = (
+            f"The {_budget(facts)} was used up before any page was asked for: give a larger one (robots.txt counts, "
+            "too)."
+        )
+    return Ending(kind="nothing_found", sentence=sentence)
+
+
 def _nothing(facts: Facts) -> Ending:
+    if _is_watched(facts):
+        return Ending(kind="nothing_found", sentence=f"{_as_asked(facts)}.")
+    if facts.states:
+        used_up = f"; the {_budget(facts)} is used up" if _is_budget(facts.reason) else ""
+        return Ending(kind="nothing_found", sentence=f"Done: {_found_so_far(facts)}{used_up}.")
     asked = f"No {printable(facts.wanted, _LONGEST) or _called(facts)} in {facts.requests:,} requests"
     if facts.wanted:
         asked += f"; seen: {seen(facts.types)}"
     advice = "try other types, or another start URL" if facts.wanted else "try another start URL"
     if _is_budget(facts.reason):
-        advice = f"the {_budget(facts.reason)} is used up; give a larger one, or {advice}"
+        advice = f"the {_budget(facts)} is used up; give a larger one, or {advice}"
     return Ending(kind="nothing_found", sentence=f"{asked}: {advice}.")
 
 
@@ -222,11 +242,20 @@ def _is_budget(reason: str) -> bool:
     return reason.startswith("focus_budget_")
 
 
-def _budget(reason: str) -> str:
-    return f"budget of {reason.removeprefix('focus_budget_')}"
+def _unit(facts: Facts) -> str:
+    return facts.reason.removeprefix("focus_budget_")
+
+
+def _budget(facts: Facts) -> str:
+    return f"budget of {_unit(facts)}"
 
 
 def _found_so_far(facts: Facts) -> str:
+    if facts.states is not None:
+        said = [f"{facts.states.get(state, 0):,} {state}" for state in ("new", "changed", "same", "gone")]
+        unseen = facts.states.get("unseen", 0)
+        said += [f"{unseen:,} not seen"] if unseen else []
+        return f"{', '.join(said)}, in {facts.requests:,} requests"
     return f"{_counted(facts)} found in {facts.requests:,} requests"
 
 

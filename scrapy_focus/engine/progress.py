@@ -112,7 +112,7 @@ def progress(host: Host, finds: Finds | None = None) -> list[str]:
     own = host.status(best=_BEST)
     status = own.whole or own
     used, limit = int(status.used["requests"]), status.limits["requests"]
-    so_far = f"{used:,}{f' of {limit:,}' if limit else ''} requests, {_found(host, status)}"
+    so_far = f"{used:,}{f' of {limit:,}' if limit else ''} requests, {_found(host, status, finds)}"
     best = _best(status, finds)
     return [so_far, *_details(host, own), *([f"best arms: {', '.join(best)}"] if best else [])]
 
@@ -127,7 +127,7 @@ def draw_panel(view: View, width: int, height: int | None = None) -> Panel:
     own = host.status(best=_BEST)
     status = own.whole or own
     view.speed.note(status)
-    limit, found = status.limits["requests"], _found(host, status)
+    limit, found = status.limits["requests"], _found(host, status, finds)
     if finds.kinds and own.whole is None:  # else they are of this worker
         found += f": {kinds(finds)}"
     lines = [found, *_details(host, own, finds)]
@@ -302,11 +302,12 @@ def _best(status: Status, finds: Finds | None) -> list[str]:
     return [f"{name} ({_amount(earned)} from {pulls:,})" for name, earned, pulls in paid]
 
 
-def _found(host: Host, status: Status) -> str:
+def _found(host: Host, status: Status, finds: Finds | None = None) -> str:
     """Say how much was found: "1 page with structured data"."""
     first, blank, rest = host.noun.partition(" ")
     noun = f"{first.removesuffix('s')}{blank}{rest}" if status.rewards == 1 else host.noun
-    return f"{_amount(status.rewards)} {noun}"
+    known = f", {finds.known:,} of them known" if finds is not None and finds.known else ""
+    return f"{_amount(status.rewards)} {noun}{known}"
 
 
 def _amount(value: float) -> str:

@@ -152,6 +152,11 @@ def _summary(report: Report) -> str:
     )
 
 
+def _new(notes: Notes, report: Report) -> str:
+    """Say that those are counted that no earlier crawl found, where there was one."""
+    return " that no earlier crawl had found" if report.about == "files" and notes.crawl > 1 else ""
+
+
 def _results(report: Report) -> list[str]:
     """Say what came of the last crawl, and what is to be expected of the next one."""
     notes, states = report.notes, report.states
@@ -167,7 +172,7 @@ def _results(report: Report) -> list[str]:
         ordinal = f"Crawl {notes.crawl}" if notes.crawl > 1 else "The crawl"
         said.append(
             f"{ordinal} followed {counted(len(notes.answers), 'link')} with {counted(requests, 'request')}, and found "
-            f"{counted(found, report.noun)}{_FOUND.get(report.about, '')}{rate}."
+            f"{counted(found, report.noun)}{_FOUND.get(report.about, '')}{_new(notes, report)}{rate}."
         )
         said += _all_sent(notes, requests)
     said += [*_rendered(notes), *_best(report), *_told(notes)]

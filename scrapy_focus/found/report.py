@@ -137,9 +137,11 @@ def report_of(folder: Path) -> Report:
     elif about == "structured":
         files = [as_entity(entity) for entity in entities]
     else:
-        files = [as_listed(page) for page in pages if page.is_relevant] if is_topic else read_list(folder)
+        files = [as_listed(page) for page in pages if page.is_relevant] if is_topic else read_list(folder, notes.crawl)
     if about in ("topic", "structured"):
         notes = _with_finds(notes, {file.url for file in files})
+    elif about == "files" and notes.crawl > 1:  # what an earlier crawl found is no find of this one
+        notes = _with_finds(notes, {file.url for file in files if file.state == "new"})
     several = len({file.host for file in files}) > 1
     broken = _broken(folder, notes)
     return Report(

@@ -130,6 +130,16 @@ class DatasetsSpider(SiteSpider):
         """The arguments with which alone a job of this crawl resumes, in one way to write them."""
         return {"targets": str(self.goal.wanted), "rate": "yes" if self.rate else ""}
 
+    @property
+    def states(self) -> dict[str, int] | None:
+        """How many files are new, changed, the same or gone since the crawl before; ``None`` where there was none."""
+        return self.again.files.counts() if self.again is not None and self.again.files.before else None
+
+    @property
+    def n_known(self) -> int:
+        """How many of the finds earlier crawls with the folder had found."""
+        return self.again.files.n_known if self.again is not None and self.again.files.before else 0
+
     def set_up(self, crawler: Crawler) -> None:
         """Set what follows from the arguments, and make the folder ready.
 

@@ -112,5 +112,6 @@ class NewsArticle:
     page: str  # URL of that, "" for a start
     anchor: str  # text of the link
     digest: str  # the same for the same text
+    text: str  # a digest of its main text, which tells one version from another
     first_seen: str = ""  # ISO 8601, UTC
     changed_since: str = ""  # when the version before was seen, likewise

@@ -34,10 +34,10 @@ _ELEMENTS = 64  # of a tag path, counted from the link
 _PATH = 2048  # characters of a tag path, counted from the link
 _NAME = 512  # characters of an element in a tag path
 _ROOM = 1 << 21  # characters of the tag paths that are remembered while a page is read
-_UNSEEN = frozenset(
+UNSEEN = frozenset(
     "audio canvas embed head noscript object script select style svg template textarea title video".split()
 )
-_INLINE = frozenset(
+INLINE = frozenset(
     "a abbr b bdi bdo cite code del dfn em font i ins kbd mark noscript q s samp script small span strong style sub "
     "sup template tt u var wbr".split()
 )
@@ -159,23 +159,23 @@ def page_blocks(root: _Element) -> list[str]:
     walk = etree.iterwalk(root, events=("start", "end"))  # with comments, its time grows with the square of them
     for event, element in walk:
         starts = event == "start"
-        if starts and (element.tag in _UNSEEN or "hidden" in element.attrib):
+        if starts and (element.tag in UNSEEN or "hidden" in element.attrib):
             walk.skip_subtree()
             continue
         if not starts and element is root:
             continue
-        if element.tag not in _INLINE:
+        if element.tag not in INLINE:
             blocks.append(" ".join("".join(pieces).split()))
             pieces.clear()
         pieces.append((element.text if starts else element.tail) or "")
         following = (element[0] if len(element) else None) if starts else element.getnext()
         if following is not None and not isinstance(following.tag, str):
-            pieces += _behind_comments(following)
+            pieces += behind_comments(following)
     blocks.append(" ".join("".join(pieces).split()))
     return [block for block in blocks if block]
 
 
-def _behind_comments(element: _Element | None) -> Iterator[str]:
+def behind_comments(element: _Element | None) -> Iterator[str]:
     """Yield the texts behind comments and processing instructions in a row, the first of which is this."""
     while element is not None and not isinstance(element.tag, str):
         yield element.tail or ""

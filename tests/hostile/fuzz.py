@@ -108,6 +108,7 @@ def html(data: bytes) -> None:
     """What is read of a page: links, where they stand, text, wishes."""
     from parsel import Selector
 
+    from scrapy_focus.web.digest import text_digest
     from scrapy_focus.web.html import html_text, page_text, readable, tag_path
     from scrapy_focus.web.robots import asked_of_robots, nofollowed
 
@@ -116,6 +117,7 @@ def html(data: bytes) -> None:
     for link in links_of(root):
         readable(link.tag_path)
     page_text(root)
+    text_digest(root)
     html_text(text)
     asked_of_robots(root, text.split("\n"))
     nofollowed(root, _URL)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -209,12 +210,12 @@ def test_an_interrupted_crawl_resumes_by_the_same_command(tmp_path: Path) -> Non
         portal.goes_on.set()
         assert "resumes" in run(tmp_path, *words, "--dry-run")[0]
         assert "was interrupted" in run(tmp_path, "files", "https://example.org/", "--dry-run", expect=2)[1]
-        said, _ = run(tmp_path, *words, expect=6)
+        said, _ = run(tmp_path, *words)
         assert "resumes" in said.splitlines()[0]
         assert server.requests <= 121
         urls = [line["url"] for line in manifest(tmp_path / "found")]
         assert len(urls) == len(set(urls)) > 5
-        said, _ = run(tmp_path, *words, "--new-only", expect=6)
+        said, _ = run(tmp_path, *words, "--new-only")
         assert "crawl 2 with this folder" in said.splitlines()[0]
     later = [line["url"] for line in manifest(tmp_path / "found") if line["crawl"] == 2]
     assert later
@@ -400,7 +401,7 @@ def test_a_crawl_that_nobody_limits_ends_in_time(deep: MockSite, tmp_path: Path)
     assert last.startswith("Done: 10 files found in ")
     assert f"is expected to cost more than {COST_LIMIT} requests" in last
     assert last.endswith(
-        "links were not followed: the same command with a higher --cost-limit, or 0 for none, goes on."
+        "links were not followed: the same command with a higher --cost-limit, or 0 for none, resumes."
     )
     assert last in (tmp_path / "found/index.html").read_text()
     asked = len(deep.log)
@@ -420,13 +421,57 @@ def test_a_crawl_that_nobody_limits_ends_in_time(deep: MockSite, tmp_path: Path)
     assert {line["crawl"] for line in manifest(tmp_path / "found")} == {1}
 
 
+def test_a_used_up_budget_is_extended(tmp_path: Path) -> None:
+    """A larger one asks for what is missing and nothing twice, and finds what one crawl with as many requests finds;
+    the same one is the next crawl, and so is any with ``--again``.
+    """
+    with SiteServer(StatisticsPortal(pages=300, seed=0), validators=True) as server:
+        words = ["files", server.url, *FAST, "-s", "FOCUS_SEED=0", "-s", "FOCUS_MAX_INFLIGHT=1"]
+
+        def asks(*more: str) -> tuple[list[str], str]:
+            server.log.clear()
+            said, _ = run(tmp_path, *words, *more)
+            return [request.path for request in server.log if request.path != "/robots.txt"], said.splitlines()[-1]
+
+        first, last = asks("--budget", "60")
+        assert " files found in 60 requests: the same command with a larger --budget resumes; see found." in last
+        for more, state in (
+            (["--budget", "61"], "crawl 1 with this folder resumes"), ([], "crawl 1 with this folder resumes"),
+            (["--budget", "60"], "crawl 2 with this folder; crawl 1 resumes with a larger --budget"),
+            (["--budget", "59"], "crawl 2 with this folder; crawl 1 resumes with a larger --budget"),
+            (["--budget", "99", "--again"], "crawl 2 with this folder"),
+            (["--budget", "99", "--types", "csv"], "crawl 2 with this folder; crawl 1 resumes with a larger --budget"),
+            (["--budget", "99", "-s", "FOCUS_BUDGET_REQUESTS=60"], "crawl 2 with this folder; crawl 1 resumes with "
+             "a larger --budget"),
+        ):  # fmt: skip
+            assert f"found ({state})\n" in run(tmp_path, *words, *more, "--dry-run")[0]
+        second, last = asks("--budget", "120")
+        assert " files found in 120 requests: the same command with a larger --budget resumes; see found." in last
+        assert (len(first), len(second)) == (59, 59), "and robots.txt, which each process asks for"
+        assert not {*first} & {*second}
+        whole, _ = asks("--budget", "120", "--out", "whole")
+        assert whole[:118] == first + second
+        listed = {line["url"] for line in manifest(tmp_path / "found")}
+        assert {line["crawl"] for line in manifest(tmp_path / "found")} == {1}
+        assert listed == {line["url"] for line in manifest(tmp_path / "whole")[: len(listed)]}
+        _, last = asks("--budget", "130", "--again")
+        assert re.search(r"with \d+ new, 0 changed, [1-9]\d* same, 0 gone, \d+ not seen, in 130 requests: ", last)
+        assert {line["crawl"] for line in manifest(tmp_path / "found")} == {1, 2}
+
+
+def test_the_next_crawl_is_not_a_pipe(tmp_path: Path) -> None:
+    """``--again`` needs a folder."""
+    _, logged = run(tmp_path, "files", "https://example.org/", "--out", "-", "--again", "--dry-run", expect=2)
+    assert "--again begins the next crawl with a folder" in logged
+
+
 def test_a_limit_is_no_reason_to_forget_known_files(deep: MockSite, tmp_path: Path) -> None:
     """The crawl after a whole one asks for them before it ends for what a new one would cost."""
     words = ["files", deep.url("/"), *FAST, "-s", "FOCUS_SEED=0", "--cost-limit"]
     run(tmp_path, *words, "0")
     asked = len(deep.log)
     said, _ = run(tmp_path, *words, "20")
-    assert said.splitlines()[-1].endswith("or 0 for none, goes on.")
+    assert said.splitlines()[-1].endswith("or 0 for none, resumes.")
     assert [line["state"] for line in manifest(tmp_path / "found") if line["crawl"] == 2] == ["same"] * 10
     assert len(deep.log) < 2 * asked
 
