@@ -172,6 +172,7 @@ class MeterMiddleware(_FocusMiddleware):
         super().__init__(crawler)
         self._out: WeakSet[Request] = WeakSet()  # an answer to another request came from the cache, say
         self._waits = "retry-after" in obeyed(crawler.settings)
+        self._keeps_cookies = crawler.settings.getbool("COOKIES_ENABLED")
         self._guard: Guard | None = None
 
     async def process_request(self, request: Request) -> Request | Response | None:
@@ -196,6 +197,8 @@ class MeterMiddleware(_FocusMiddleware):
 
     def process_response(self, request: Request, response: Response) -> Response:
         visit, entry = self._visit(request), self.entry(request)
+        if entry is not None and self._keeps_cookies and "Set-Cookie" in response.headers:
+            entry.has_cookie = True
         if (host := self._back(request)) is not None and not (visit is not None and visit.is_weighed):
             host.received(size := _size(response))
             if entry is not None:

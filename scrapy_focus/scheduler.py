@@ -101,6 +101,7 @@ _LONGEST_NOUN = 60
 _SHOWN_ERRORS = 3  # with traceback; after that they are only counted
 _WRITTEN = ("close", "log", "save")  # errors of what is written when a crawl is closed
 _MOST_ERRORS = 100  # of the question whether there is anything to do
+_RETURNS = 3  # of a pick to a URL of its own
 _SKIPPED = 50  # links to copies that are passed over at once
 _WOKEN = 100  # links that slept, at once
 _WAKING = 0.01  # seconds for which links are woken in one turn of the event loop
@@ -647,7 +648,8 @@ class FocusScheduler(BaseScheduler):
             return False
         if source is not None and source.returned and self.traps.refuses(request, source):
             return False
-        seen = self.seen.has(request, entry)
+        returns = entry is not None and not entry.returned and self._returns(entry, request)
+        seen = not returns and self.seen.has(request, entry)
         if seen and self.resumed and request.meta.get("is_start_request"):
             seen = not self.links.is_recalled(request)
         if entry is not None and not entry.returned:
@@ -829,12 +831,28 @@ class FocusScheduler(BaseScheduler):
             entry.verdict = "redirect_seen"
             entry.leads_to = self.links.key(request)
             return False
-        if not request.dont_filter or (self.crawl.comes_back and self.links.key(request) != entry.pick.key):
+        is_other = self.links.key(request) not in (entry.pick.key, *entry.also)
+        if is_other and (not request.dont_filter or self.crawl.comes_back):
             entry.also.append(self.links.claim(request))
         self.inflight.succeed(entry)
         self._successors.append((entry, request))
         self.count("requeued")
         self._count_as_scrapy("enqueued")
+        return True
+
+    def _returns(self, entry: Entry, request: Request) -> bool:
+        """Whether a pick is redirected to a URL of its own that may answer otherwise now: with a cookie that was set on
+        the way, or as the URL is spelled in another way. That is so three times at most.
+        """
+        if request.dont_filter or entry.returns >= _RETURNS:
+            return False
+        if self.links.key(request) not in (entry.pick.key, *entry.also):
+            return False
+        url, *before = (each.partition("#")[0] for each in (request.url, *request.meta.get("redirect_urls", ())))
+        if url in before and not entry.has_cookie:
+            return False
+        entry.returns += 1
+        entry.has_cookie = False
         return True
 
     def _leads_back(self, entry: Entry, request: Request) -> bool:

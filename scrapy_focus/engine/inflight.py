@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
+    from scrapy.http.cookies import CookieJar
     from twisted.python.failure import Failure
 
     from scrapy_focus.engine.given import Given
@@ -127,10 +128,10 @@ class Entry:
     """One pick with the engine, and what is known of it so far."""
 
     __slots__ = (
-        "also", "answers", "coming", "failure", "first", "found", "given", "holds_slot", "is_copy", "is_direct",
-        "is_plain", "items", "known", "leads_to", "links", "noindex", "parsed_from", "pick", "quiet", "received",
-        "request", "response", "scripted", "sent", "since", "slot", "spider_error", "stopped", "verdict", "visited",
-        "waits", "yielded",
+        "also", "answers", "coming", "failure", "first", "found", "given", "has_cookie", "holds_slot", "is_copy",
+        "is_direct", "is_plain", "items", "jar", "known", "leads_to", "links", "noindex", "parsed_from", "pick",
+        "quiet", "received", "request", "response", "returns", "scripted", "sent", "since", "slot", "spider_error",
+        "stopped", "verdict", "visited", "waits", "yielded",
     )  # fmt: skip
 
     def __init__(self, pick: Pick, since: float) -> None:
@@ -162,6 +163,9 @@ class Entry:
         self.is_copy: bool | None = None  # whether its page was seen under too many URLs; None: nobody looked
         self.known: list[int] = []  # keys of further links of the page, whose URLs were seen before
         self.also: list[int] = []  # keys of the requests that it was redirected to
+        self.has_cookie = False  # whether an answer set a cookie since it was sent to a URL of its own again
+        self.returns = 0  # how often it was
+        self.jar: CookieJar | None = None  # cookies of its redirects, where the crawl keeps none
         self.leads_to: int | None = None  # key of one that was seen before, to which it was redirected last
         self.quiet = 0  # turns of the event loop since its page was seen to do something, as far as somebody counts
         self.waits = False  # whether that are so many that its callback or a pipeline waits for something

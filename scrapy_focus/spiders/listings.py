@@ -15,6 +15,7 @@ from scrapy_focus.engine.host import host_of
 from scrapy_focus.engine.marks import LINK
 from scrapy_focus.engine.pages import can_be_read
 from scrapy_focus.web.entries import LARGEST, LARGEST_FEED, MOST, feeds_of_page, read_listing
+from scrapy_focus.web.linkurls import without_credentials
 from scrapy_focus.web.listings import beginning, listed_in, listing_of, whole
 
 if TYPE_CHECKING:
@@ -85,7 +86,8 @@ def feeds_named_in(response: HtmlResponse) -> Iterator[scrapy.Request]:
     """Yield a request for each feed that a page names for itself, ten at most."""
     if not can_be_read(response):
         return
-    for url, title in feeds_of_page(response.selector.root, get_base_url(response)):
+    root, base = response.selector.root, get_base_url(response)
+    for url, title in feeds_of_page(root, base, encoding=response.encoding):
         made = _request(response.url, url, "(page)/feed", anchor=title)
         if made is not None:
             made.meta["download_maxsize"] = LARGEST_FEED
@@ -127,7 +129,7 @@ def _request(base: str, href: str, place: str, *, depth: int | None = None, anch
     if depth is not None:
         meta |= {_NESTED: depth, "download_maxsize": LARGEST}
     try:
-        url = urljoin(base, href)
+        url = without_credentials(urljoin(base, href))
         return scrapy.Request(url, meta=meta) if href and url.startswith(("http://", "https://")) else None
     except ValueError:
         return None

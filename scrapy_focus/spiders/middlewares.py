@@ -13,6 +13,7 @@ from scrapy.utils.response import get_meta_refresh
 from w3lib.url import safe_url_string
 
 from scrapy_focus.web.domains import domain_of
+from scrapy_focus.web.linkurls import without_credentials
 
 if TYPE_CHECKING:
     from typing import Self
@@ -93,7 +94,7 @@ def redirect_of(response: Response) -> str:
     """Return where a response redirects to, absolute; ``""`` if it does not, or to what is no URL."""
     location = response.headers.get("Location") if 300 <= response.status < 400 else None
     try:
-        return "" if location is None else urljoin(response.url, safe_url_string(location))
+        return "" if location is None else without_credentials(urljoin(response.url, safe_url_string(location)))
     except ValueError:
         return ""
 
@@ -101,7 +102,7 @@ def redirect_of(response: Response) -> str:
 def refresh_of(response: HtmlResponse) -> str:
     """Return where the ``<meta http-equiv="refresh">`` of a page leads; ``""`` if it has none, or to what is no URL."""
     try:
-        return get_meta_refresh(response)[1] or ""
+        return without_credentials(get_meta_refresh(response)[1] or "")
     except ValueError:
         return ""
 

@@ -13,6 +13,7 @@ from urllib.parse import urljoin
 
 from lxml import etree
 
+from scrapy_focus.web.linkurls import link_url
 from scrapy_focus.web.listings import beginning, whole
 
 if TYPE_CHECKING:
@@ -137,18 +138,15 @@ def read_listing(body: bytes, kind: Listing, *, largest: int = LARGEST, most: in
         yield from part
 
 
-def feeds_of_page(root: _Element, base: str) -> list[tuple[str, str]]:
-    """Return the URLs of the feeds that a page names for itself, each with its title: ten at most."""
+def feeds_of_page(root: _Element, base: str, *, encoding: str = "utf-8") -> list[tuple[str, str]]:
+    """Return the URLs of the feeds that a page in this encoding names for itself, each with its title: ten at most."""
     found: dict[str, str] = {}
     for element in root.iter("link"):
         rels = (element.get("rel") or "").lower().split()
         mime = (element.get("type") or "").partition(";")[0].strip().lower()
         if "alternate" not in rels or mime not in _FEED_TYPES:
             continue
-        try:
-            url = urljoin(base, (element.get("href") or "").strip())
-        except ValueError:
-            continue
+        url = link_url(base, element.get("href") or "", encoding)
         if element.get("href") and url.startswith(("http://", "https://")):
             found.setdefault(url, " ".join((element.get("title") or "").split())[:_TITLE])
         if len(found) == _FEEDS:

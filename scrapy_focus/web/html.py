@@ -10,14 +10,14 @@ from __future__ import annotations
 import re
 from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import urljoin
 
 from lxml import etree
 from lxml.html import HTMLParser
 from w3lib.html import strip_html5_whitespace
-from w3lib.url import canonicalize_url, safe_url_string
+from w3lib.url import canonicalize_url
 
 from scrapy_focus.web.joining import plain_joiner
+from scrapy_focus.web.linkurls import joined, link_url, spellings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -98,7 +98,7 @@ def locating(
             simple = url and "%" not in href and "//" not in href and url.partition("?")[0].count("/") > 2
             later.append((href, url.partition("?")[0] if simple else None, element))
         yield
-    for normalise in (_safe, _canonical):
+    for is_canonical in (False, True):
         heads = {url.partition("?")[0] for url in missing}
         for href, head, element in later:
             if not missing:
@@ -106,33 +106,33 @@ def locating(
             yield
             if head is not None and head not in heads:
                 continue
-            url = _bare(normalise(base, href, encoding))
-            if url in missing:
-                found[missing.pop(url)] = reader.place(element)
-        if normalise is _safe:
+            for spelled in {_canonical(base, href, encoding)} if is_canonical else spellings(base, href, encoding):
+                if spelled in missing:
+                    found[missing.pop(spelled)] = reader.place(element)
+        if not is_canonical:
             missing = {_bare(canonicalize_url(url)): url for url in missing.values()}
 
 
 def page_links(
-    root: _Element, base: str, passes: Callable[[str], bool] | None = None
+    root: _Element, base: str, passes: Callable[[str], bool] | None = None, *, encoding: str = "utf-8"
 ) -> Iterator[tuple[str, _Element]]:
-    """Yield each distinct URL that a page links to or frames, absolute and without its fragment, with its first
-    element.
+    """Yield each distinct URL that a page links to or frames, as a browser asks for it, with its first element.
 
-    They come in document order; only ``http`` and ``https`` count, and what is no URL is passed over. Those that
-    ``passes`` says of that nobody needs them are left out; most of these are not even joined to the base.
+    They come in document order, without fragments; only ``http`` and ``https`` count, and what is no URL is skipped.
+    Those that ``passes`` says of that nobody needs them are left out; most of these are not even joined to the base.
+    ``encoding`` is that of the page, see :func:`~scrapy_focus.web.linkurls.link_url`.
     """
     seen = set()
-    joined = None if passes is None else plain_joiner(base)
+    plainly = None if passes is None else plain_joiner(base)
     for element in root.iter(*_SHOWN):
         href = strip_html5_whitespace(element.get("href") or element.get("src") or "")
-        if joined is not None and passes is not None and (plain := joined(href)):
+        if plainly is not None and passes is not None and (plain := plainly(href)):
             if plain in seen:
                 continue
             if passes(plain):
                 seen.add(plain)
                 continue
-        url = _bare(_joined(base, href)) if href else ""
+        url = link_url(base, href, encoding) if href else ""
         if url not in seen and url.startswith(("http://", "https://")):
             seen.add(url)
             if passes is None or not passes(url):
@@ -375,22 +375,15 @@ def _bare(url: str) -> str:
 
 def _joined(base: str, href: str) -> str:
     try:
-        return urljoin(base, href)
+        return joined(base, href)
     except ValueError:
-        return ""
-
-
-def _safe(base: str, href: str, encoding: str) -> str:
-    try:
-        return safe_url_string(urljoin(base, href), encoding)
-    except (ValueError, UnicodeError):
         return ""
 
 
 def _canonical(base: str, href: str, encoding: str) -> str:
     try:
-        return canonicalize_url(urljoin(base, href), encoding=encoding)
-    except (ValueError, UnicodeError):
+        return canonicalize_url(link_url(base, href, encoding))
+    except ValueError:
         return ""
 
 

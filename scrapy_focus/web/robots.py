@@ -5,10 +5,8 @@ from __future__ import annotations
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
-from urllib.parse import urljoin
 
-from w3lib.html import strip_html5_whitespace
-from w3lib.url import safe_url_string
+from scrapy_focus.web.linkurls import spellings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -42,18 +40,19 @@ def asked_of_robots(root: _Element | None, headers: Iterable[str]) -> frozenset[
 
 def nofollowed(root: _Element, base: str, *, encoding: str = "utf-8") -> frozenset[str]:
     """Return the URLs of a page, without fragments, that stand there only in links with ``rel="nofollow"``."""
-    followed, others = [], set()
+    followed: list[str] = []
+    others: set[str] = set()
     for element in root.iter("a", "area"):
         href = element.get("href")
         if href is None:
             continue
         if "nofollow" in (element.get("rel") or "").lower().split():
-            others.add(_url(base, href, encoding))
+            others |= spellings(base, href, encoding)
         else:
             followed.append(href)
     if not others:
         return frozenset()
-    return frozenset(others.difference(_url(base, href, encoding) for href in followed))
+    return frozenset(others.difference(*(spellings(base, href, encoding) for href in followed)))
 
 
 def retry_after(value: str, *, now: float) -> float | None:
@@ -74,10 +73,3 @@ def retry_after(value: str, *, now: float) -> float | None:
 
 def _words(text: str) -> list[str]:
     return [word.strip().lower() for word in text.split(",")]
-
-
-def _url(base: str, href: str, encoding: str) -> str:
-    try:
-        return safe_url_string(urljoin(base, strip_html5_whitespace(href)), encoding).partition("#")[0]
-    except (ValueError, UnicodeError):
-        return ""
