@@ -143,6 +143,11 @@ class Status:
     alarm: str = ""  # where asked for: what goes wrong, as the goal sees it
     whole: Status | None = None  # of the crawl of all machines, where this is what one of them does
 
+    @property
+    def unfollowed(self) -> int:
+        """How many links were found and not followed: those that wait, and poor ones where nothing else sleeps."""
+        return self.waiting + (self.asleep if self.next_due is None else 0)
+
 
 class _Choice(NamedTuple):
     """A pick that was just chosen."""
@@ -288,6 +293,7 @@ class Crawl:
         self._unchosen: set[int] = set()  # picks in flight that this policy did not choose
         self._stranded: deque[int] = deque()  # keys of links that were placed for a policy that could not
         self._told: dict[str, int] = {}  # the counts that the keeper has
+        self._is_doubted = False  # whether it was said that nothing was found for long
         self._chosen: _Choice | None = None  # just now, and not in flight yet
         self._last = -math.inf  # when the last event was
         self.job: Keeper | None = None  # once everything that it kept is applied
@@ -877,10 +883,15 @@ class Crawl:
             pick = selected(self.policy.select(busy), self.frontier, self.picks)
             if pick is None or not self._is_poor(pick):
                 return pick
-            self.frontier.release(pick)
-            self.policy.release(pick)
             place = self._last_place(Placement(pick.arm, pick.rank, pick.memo, pick.method))
-            cast("Ranked | Drawn", self.frontier).move([pick.key], [place])
+            if place is None:
+                self.frontier.settle(pick)
+            else:
+                self.frontier.release(pick)
+            self.policy.release(pick)
+            if place is not None:
+                link = Link(pick.url, pick.key, pick.host, pick.depth, state=State.WAITING, payload=pick.payload)
+                self.frontier.push([link], [place], origin=pick.origin)
         return selected(self.policy.select(busy), self.frontier, self.picks)
 
     def _is_poor(self, pick: Pick) -> bool:
@@ -971,6 +982,17 @@ class Crawl:
             return
         yield from self._conclude(outcome, links, known, 0.0 if reward is FAILED or reward is None else reward)
 
+    def _doubt(self) -> None:
+        """Say once that nothing was found for so long that any later such stretch would end the crawl."""
+        used = self.budget.requests_used
+        if self._is_doubted or not isinstance(self.stop, CostLimit) or (end := self.stop.gives_up_at(used)) is None:
+            return
+        self._is_doubted = True
+        logger.warning(
+            "nothing found in %d requests yet, and the next find is expected to cost more than %s: the crawl gives up "
+            "at %d requests, unless something is found or links look better", used, f"{self.stop.limit:,.10g}", end,
+        )  # fmt: skip
+
     def _heed(self) -> None:
         """Count an outcome after which the goal says that something goes wrong, and log the first."""
         if alarm := self._alarm():
@@ -991,6 +1013,7 @@ class Crawl:
             self.counts["reward/copy"] += 1
             reward = 0.0
         outcome = self._noted(outcome._replace(reward=reward, at=self._now()))
+        self._doubt()
         *parts, links = self._parts(links)
         for part in parts:
             added = Added(part, outcome, self._now())
