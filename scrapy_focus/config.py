@@ -85,6 +85,7 @@ class Config:
     max_repeats: int = _LIMITS.repeats
     most_out: int | None = None
     most_waiting: int | None = None
+    poor_last: bool | None = None
     seed: int | None = None
     log: str = ""
     checkpoint_every: int = 1000
@@ -150,6 +151,7 @@ class Config:
             max_repeats=_limit(settings, "FOCUS_MAX_REPEATS", _LIMITS.repeats),
             most_out=_number(settings, "FOCUS_MOST_OUT", int),
             most_waiting=_most_waiting(settings),
+            poor_last=None if settings.get("FOCUS_POOR_LAST") is None else _flag(settings, "FOCUS_POOR_LAST"),
             seed=seed,
             log=_path(settings, "FOCUS_LOG"),
             checkpoint_every=_number(settings, "FOCUS_CHECKPOINT_EVERY", int, least=1) or 1000,
@@ -312,6 +314,7 @@ SETTINGS = (
     "FOCUS_PLATEAU",
     "FOCUS_POLICY",
     "FOCUS_POLICY_PARAMS",
+    "FOCUS_POOR_LAST",
     "FOCUS_PROGRESS",
     "FOCUS_PUBLIC_ONLY",
     "FOCUS_RENDER",

@@ -64,6 +64,7 @@ from scrapy_focus.making import clock_of, make_crawl, make_worker
 from scrapy_focus.policies.branching.policy import BranchingBandit
 from scrapy_focus.spidermiddlewares import ItemIdMiddleware, has_spider_middleware
 from scrapy_focus.web.mime import matches
+from scrapy_focus.web.wanted import slips
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
@@ -324,6 +325,9 @@ class FocusScheduler(BaseScheduler):
             self.crawler.signals.connect(self._on_downloaded, signals.response_downloaded)
         if self.config.item_id and not has_spider_middleware(self.crawler, ItemIdMiddleware):
             logger.warning("FOCUS_ITEM_ID does nothing without the add-on, or ItemIdMiddleware in SPIDER_MIDDLEWARES")
+        if isinstance(self.crawl.goal, FilesGoal):
+            for word, meant in slips(sorted(self.crawl.goal.wanted.extensions)):
+                logger.warning("%s is taken as an extension; did you mean %s?", word, meant, extra={"spider": spider})
         self.closing.open(self.crawl.status(), self._fail)
         self.guard("mend_feeds", None, mend_feeds, self.crawler)
         self.renderings = self._make_renderings()

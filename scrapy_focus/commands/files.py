@@ -155,7 +155,7 @@ class FilesCommand(FindCommand):
         rule = CostLimit(limit)
         return (
             f"when the next file is expected to cost more than {limit:,.10g} requests and {rule.patience:,} in a row "
-            "brought none (--cost-limit 0: when no link is left)"
+            f"brought none, or {rule.first:,} before the first file (--cost-limit 0: when no link is left)"
         )
 
     def in_my_words(self, message: str) -> str:

@@ -203,6 +203,8 @@ def rows_of(found: dict[str, Any], width: int = 100) -> list[tuple[str, str]]:
 def _asleep(links: dict[str, Any]) -> list[tuple[str, str]]:
     if not links["asleep"]:
         return []
+    if links["next_due"] is None:
+        return [("last", f"{_n(links['asleep'], 'link')} to log in, share or print, or of kinds that only fail")]
     due = links["next_due"].removesuffix("+00:00").replace("T", " ")
     return [("asleep", f"{_n(links['asleep'], 'link')} until a time, the first until {due} UTC")]
 

@@ -133,7 +133,7 @@ class Closing:
             n_unread=self._n_unread,
             described=_described(self.goal) if whole.rewards or not items else "",
             own=None if status.whole is None else (status.rewards if whole.rewards else items),
-            waiting=whole.waiting,
+            waiting=whole.unfollowed,
             cost_limit=_cost_limit(self.crawler.settings),
             states=getattr(self.crawler.spider, "states", None),
             watched=str(getattr(self.crawler.spider, "duration", None) or ""),

@@ -225,9 +225,11 @@ def _details(host: Host, own: Status, finds: Finds | None = None) -> list[str]:
     if status.rate:
         turn = "" if status.next_turn is None else f", the next one in {duration(status.next_turn - status.at)}"
         lines.append(f"at most {status.rate}{turn}")
-    if status.asleep:
-        due = max(0.0, (status.next_due or 0.0) - status.at)
+    if status.asleep and status.next_due is not None:
+        due = max(0.0, status.next_due - status.at)
         lines.append(f"{status.asleep:,} links wait until a time, the next is due in {duration(due)}")
+    elif status.asleep:
+        lines.append(f"{status.asleep:,} links to log in, share or print, or of kinds that only fail, come last")
     if own.whole is not None:
         lines.append(_share(host, own, own.whole, finds))
     if rendered := own.counts.get("browser/read", 0):

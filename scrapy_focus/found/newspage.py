@@ -126,7 +126,7 @@ def _results(watched: Watched) -> list[str]:
     elif allowed:
         said.append(allowed.strip())
     asleep, due = number_in_state(state, "asleep"), number_in_state(state, "next_due")
-    if asleep:
+    if asleep and due is not None:
         then = f"; the next is visited at {_time(due)}" if due else ""
         wait = "waits for its" if asleep == 1 else "wait for their"
         said.append(f"{counted(asleep, 'page')} {wait} next visit{then}.")

@@ -34,7 +34,7 @@ from scrapy_focus.web.html import link_text
 from scrapy_focus.web.listings import beginning, listing_of
 from scrapy_focus.web.mime import blocked_extensions, effective_mime, extension, parse_mime
 from scrapy_focus.web.names import announced_name
-from scrapy_focus.web.wanted import slips, split_words
+from scrapy_focus.web.wanted import split_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -175,8 +175,6 @@ class DatasetsSpider(SiteSpider):
                 crawler, out=self.again.out, run=self.again.run, facts=facts, left_out=self.left_out,
                 comes_back=bool(self.rate),
             )  # fmt: skip
-        for word, meant in slips(self.words):
-            self.logger.warning("%s is taken as an extension; did you mean %s?", brief(word), meant)
 
     def parse(self, response: Response, **kwargs: Any) -> Iterator[Any]:
         if self.again is not None:

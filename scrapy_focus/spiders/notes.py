@@ -155,7 +155,7 @@ class CrawlNotes:
                 facts["ending"] = ending_of(self.crawler).sentence
             status = host.status(best=1)
             facts |= {
-                "used": dict(status.used), "limits": dict(status.limits), "waiting": status.waiting,
+                "used": dict(status.used), "limits": dict(status.limits), "waiting": status.unfollowed,
                 "in_flight": status.in_flight, "left": status.left, "cost": status.cost,
                 "parameters": [each._asdict() for each in host.ignored_parameters()[:_PARAMETERS]],
             }  # fmt: skip

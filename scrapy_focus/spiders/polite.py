@@ -19,6 +19,7 @@ COOKIES_ENABLED = False
 FOCUS_OBEY = ["retry-after", "robots-errors", "crawl-delay", "nofollow"]
 FOCUS_PUBLIC_ONLY = True  # unless a start URL has a private address
 FOCUS_MAX_INFLATION = 100
+FOCUS_POOR_LAST = True
 DOWNLOAD_MAXSIZE = 100_000_000
 DOWNLOAD_WARNSIZE = 50_000_000
 FEED_EXPORT_ENCODING = "utf-8"

@@ -147,6 +147,7 @@ class BranchingBandit(Policy):
         "Learns which places on a page lead to targets, in how many steps, and which of their links to take first."
     )
     may_change: ClassVar[frozenset[str]] = frozenset(("unit", "learned"))
+    poor_last: ClassVar[bool] = True
 
     frontier: Drawn
     _again: list[int]  # arms of pages that brought targets in an earlier crawl, or led to such
