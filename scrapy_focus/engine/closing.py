@@ -135,6 +135,7 @@ class Closing:
             own=None if status.whole is None else (status.rewards if whole.rewards else items),
             waiting=whole.waiting,
             cost_limit=_cost_limit(self.crawler.settings),
+            cut=self.crawler.stats.get_value("file/cut", 0),
         )
 
     def _end(self, ending: Ending) -> None:

@@ -16,7 +16,7 @@ from scrapy.spidermiddlewares.httperror import HttpError
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.printable import brief
 from scrapy_focus.engine.inflight import ResponsePage, TooLarge
-from scrapy_focus.engine.marks import LINK, MADE, page_of
+from scrapy_focus.engine.marks import CUT, LINK, MADE, page_of
 from scrapy_focus.engine.pages import can_be_read
 from scrapy_focus.engine.visits import NOT_MODIFIED
 from scrapy_focus.found.names import safe_name
@@ -26,7 +26,7 @@ from scrapy_focus.spiders.arguments import rate_of, refuse_unknown, try_out
 from scrapy_focus.spiders.following import new_links
 from scrapy_focus.spiders.items import DataFile, GoneFile, SkippedFile
 from scrapy_focus.spiders.listings import NamedSitemaps, comes_back, feeds_named_in, links_of_listing
-from scrapy_focus.spiders.middlewares import LongPagesAreCut
+from scrapy_focus.spiders.middlewares import CutBodies, LongPagesAreCut
 from scrapy_focus.spiders.notes import CrawlNotes
 from scrapy_focus.spiders.printing import PrintUrls
 from scrapy_focus.spiders.sites import SiteSpider
@@ -151,6 +151,9 @@ class DatasetsSpider(SiteSpider):
         if self.out == "-":
             settings.set("ITEM_PIPELINES", {PrintUrls: 300}, "spider")
         settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", LongPagesAreCut, 585)
+        settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", CutBodies, 555)
+        if not settings.getpriority("DOWNLOAD_FAIL_ON_DATALOSS"):  # but that of a project counts
+            settings.set("DOWNLOAD_FAIL_ON_DATALOSS", False, "spider")
         settings.set("FOCUS_GOAL", self.goal, "spider")
         if self.sitemaps:
             self.named_sitemaps = NamedSitemaps(crawler)
@@ -220,6 +223,7 @@ class DatasetsSpider(SiteSpider):
             link=response.meta.get("redirect_urls", [response.url])[0],
             etag=_header(response, "ETag"),
             last_modified=_header(response, "Last-Modified"),
+            cut=CUT in response.flags,
             unchanged=NOT_MODIFIED in response.flags,
         )
 

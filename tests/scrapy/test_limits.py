@@ -271,7 +271,7 @@ def test_a_file_has_a_name_whatever_its_server_says(header: str, name: str) -> N
         b"attachment; filename*=UTF-8''prices.csv",
         b"attachment; filename=download; filename*=UTF-8''prices.csv",
         'attachment; filename="Übersicht.csv"'.encode("latin-1"),
-        'attachment; filename="=?UTF-8?B?w5xiZXJzaWNodC5jc3Y=?="'.encode(),
+        b'attachment; filename="=?UTF-8?B?w5xiZXJzaWNodC5jc3Y=?="',
         b"attachment; filename='single.csv'",
         b'attachment; filename="rates #1.csv"',
     ],
