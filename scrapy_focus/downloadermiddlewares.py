@@ -21,7 +21,9 @@ from scrapy.exceptions import (
     NotConfigured,
     StopDownload,
 )
+from scrapy.http import HtmlResponse, Response, TextResponse
 from scrapy.http.request import NO_CALLBACK
+from scrapy.responsetypes import responsetypes
 from scrapy.robotstxt import RobotParser
 from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.misc import load_object
@@ -41,9 +43,10 @@ from scrapy_focus.engine.inflight import (
     RedirectSeen,
     TooLarge,
 )
-from scrapy_focus.engine.marks import FROM_API, MADE, PICK, RENDERED
+from scrapy_focus.engine.marks import CUT, FROM_API, MADE, PICK, RENDERED
 from scrapy_focus.engine.resolve import addresses_of
 from scrapy_focus.web.addresses import literal, network_of
+from scrapy_focus.web.encodings import begins_encoded, is_text, is_whole
 from scrapy_focus.web.mime import parse_mime
 from scrapy_focus.web.robots import retry_after
 
@@ -51,7 +54,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from scrapy.crawler import Crawler
-    from scrapy.http import Headers, Response
+    from scrapy.http import Headers
     from scrapy.settings import BaseSettings
     from twisted.internet.defer import Deferred
 
@@ -65,6 +68,8 @@ logger = printable_logger(__name__)
 _ROBOTS_BYTES = 500 * 1024  # of a robots.txt that are read: the least that RFC 9309 asks for
 _ROBOTS_ROUNDS = 3  # in which a robots.txt is asked for before its host counts as closed
 _ANY_RATIO = 10_000_000  # bytes to which a body may inflate whatever its size was
+_ENCODINGS = frozenset({"gzip", "x-gzip", "deflate", "br", "zstd"})  # that Scrapy decodes
+_NO_ENCODINGS = frozenset({"", "identity", "none"})
 _SHOWN = 3  # refusals that are logged; after that they are only counted
 _NETWORKED = frozenset({"http", "https", "ftp"})
 _PAGES = ("text/html", "application/xhtml+xml")
@@ -443,7 +448,9 @@ class CompressionMiddleware(HttpCompressionMiddleware):
     """Inflates bodies as Scrapy does, up to a limit that follows from their size (``FOCUS_MAX_INFLATION``).
 
     Scrapy stops at ``DOWNLOAD_MAXSIZE``. A body that grows to more than ten megabytes and to more than so many times
-    its size is given up as well. Of a robots.txt only what is read of it is inflated.
+    its size is given up as well. Of a robots.txt only what is read of it is inflated. A body that is not encoded as its
+    ``Content-Encoding`` says is left as it came. One whose encoding has no end gets the flag ``cut``, unless it is a
+    page.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -461,13 +468,27 @@ class CompressionMiddleware(HttpCompressionMiddleware):
     ) -> Request | Response:
         if b"Content-Encoding" not in response.headers or request.method == "HEAD":
             return response
+        said = (response.headers.get("Content-Encoding") or b"").decode("latin-1")
+        encoding = said.rpartition(",")[2].strip().lower()
+        if encoding not in _ENCODINGS:
+            return self._as_it_came(response, is_said=encoding not in _NO_ENCODINGS)
         limit = self._limit(request, len(response.body))
         asked = request.meta.get("download_maxsize")
         request.meta["download_maxsize"] = limit
         try:
-            return super().process_response(request, response)
+            decoded = super().process_response(request, response)
         except IgnoreRequest:
             pass  # and be gone: its traceback holds what was inflated so far
+        except Exception:  # each library raises its own
+            if begins_encoded(response.body, encoding):
+                raise
+            return self._as_it_came(response)
+        else:
+            if isinstance(decoded, HtmlResponse) or is_whole(response.body, encoding):
+                return decoded
+            if is_text(response.body):  # which some encodings take for the beginning of something
+                return self._as_it_came(response)
+            return decoded.replace(flags=[*decoded.flags, CUT]) if isinstance(decoded, Response) else decoded
         finally:
             del request.meta["download_maxsize"]
             if asked is not None:
@@ -475,6 +496,16 @@ class CompressionMiddleware(HttpCompressionMiddleware):
         if _asks_for_robots(request):
             return _begin(response)
         raise TooLarge(f"{len(response.body):,} bytes inflate to more than {limit:,}")
+
+    def _as_it_came(self, response: Response, *, is_said: bool = True) -> Response:
+        """Return a response without its ``Content-Encoding``, which is wrong; ``is_said``: and count it."""
+        if is_said and self.stats is not None:
+            self.stats.inc_value("focus/encoding/wrong")
+        headers = response.headers.copy()
+        del headers["Content-Encoding"]
+        kind = responsetypes.from_args(headers=headers, url=response.url, body=response.body)
+        unread = {"encoding": None} if issubclass(kind, TextResponse) else {}  # to be found again
+        return response.replace(cls=kind, headers=headers, **unread)
 
     def _limit(self, request: Request, size: int) -> int:
         """Return to how many bytes a body of so many may inflate; 0: any."""

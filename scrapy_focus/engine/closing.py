@@ -137,6 +137,7 @@ class Closing:
             cost_limit=_cost_limit(self.crawler.settings),
             states=getattr(self.crawler.spider, "states", None),
             watched=str(getattr(self.crawler.spider, "duration", None) or ""),
+            cut=self.crawler.stats.get_value("file/cut", 0),
         )
 
     def _end(self, ending: Ending) -> None:

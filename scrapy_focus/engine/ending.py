@@ -105,6 +105,7 @@ class Facts(NamedTuple):
     cost_limit: float = 0.0  # requests that the next find was allowed to cost; 0: any number
     states: Mapping[str, int] | None = None  # files in each state since the crawl before; None: there was none
     watched: str = ""  # for how long a site was to be watched for news: "24 hours"
+    cut: int = 0  # files that are known not to be whole
 
 
 def draw(facts: Facts) -> Ending:
@@ -115,11 +116,11 @@ def draw(facts: Facts) -> Ending:
     if facts.error is not None or facts.reason == "focus_storage":
         return _failed(facts)
     if facts.reason in ("shutdown", "focus_stopped"):
-        return _with_unread(_interrupted(facts), facts)
+        return _with_unread(_with_cut(_interrupted(facts), facts), facts)
     if facts.asked and not facts.read:
         return _unreachable(facts)
     if facts.found > 0:
-        return _with_unread(_with_more(_found(facts), facts), facts)
+        return _with_unread(_with_more(_with_cut(_found(facts), facts), facts), facts)
     if not facts.asked:
         return _nothing_asked(facts)
     return _with_unread(_with_more(_nothing(facts), facts), facts)
@@ -141,6 +142,15 @@ def _with_more(ending: Ending, facts: Facts) -> Ending:
     resumes = f"the same command {higher} resumes" if facts.resumable else f"start again {higher} to follow them"
     more = f"The next {one} is expected to cost more than {facts.cost_limit:,.10g} requests, and {links}: {resumes}."
     return replace(ending, sentence=f"{ending.sentence} {more}")
+
+
+def _with_cut(ending: Ending, facts: Facts) -> Ending:
+    """Return an ending that says how many files were cut, too."""
+    if not facts.cut:
+        return ending
+    one = "1 file was cut: the next crawl asks for it again."
+    said = one if facts.cut == 1 else f"{facts.cut:,} files were cut: the next crawl asks for them again."
+    return replace(ending, sentence=f"{ending.sentence} {said}")
 
 
 def _with_unread(ending: Ending, facts: Facts) -> Ending:

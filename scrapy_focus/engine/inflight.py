@@ -23,6 +23,7 @@ from scrapy_focus.engine.known import PickId
 from scrapy_focus.engine.marks import FROM_API, MADE, PICK
 from scrapy_focus.engine.pages import can_be_read, text_of
 from scrapy_focus.web.mime import parse_mime
+from scrapy_focus.web.names import header_text
 from scrapy_focus.web.scripts import has_scripts
 from scrapy_focus.web.sniff import sniff
 
@@ -102,7 +103,8 @@ class ResponsePage:
 
     @property
     def headers(self) -> Mapping[str, str]:
-        return {str(name): value for name, value in self._response.headers.to_unicode_dict().items()}
+        items = self._response.headers.items()
+        return {name.decode("latin-1"): header_text(b",".join(values)) for name, values in items}
 
     @property
     def text(self) -> str:

@@ -47,6 +47,7 @@ class Known(NamedTuple):
     state: State
     crawl: int  # in which it was seen last
     is_copy: bool  # whether another URL has the same content, and is the one in the list
+    cut: bool = False  # whether it is known not to be all of it
 
 
 class Verdict(NamedTuple):
@@ -193,6 +194,7 @@ def known_of(line: dict[str, Any], *, is_copy: bool = False) -> Known:
         path=relative(str(line.get("path", ""))), etag=str(line.get("etag") or ""),
         last_modified=str(line.get("last_modified") or ""), state=line.get("state", "new"),
         crawl=int(line.get("crawl", 1)), is_copy=is_copy,
+        cut=line.get("cut") is True,
     )  # fmt: skip
 
 

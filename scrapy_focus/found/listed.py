@@ -47,6 +47,7 @@ class Listed(NamedTuple):
     at: str  # ISO 8601
     mime: str
     sha256: str
+    cut: str = ""  # "yes" if it is known not to be all of it
 
 
 class Skipped(NamedTuple):
@@ -80,6 +81,7 @@ def read_list(folder: Path, crawl: int = 0) -> list[Listed]:
             kind=_kind(mime, url, path), host=host, section=section_of(page or url), size=number_in(line, "size"),
             page=page, anchor=text_in(line, "anchor"), path=path, state=text_in(line, "state"),
             crawl=number_in(line, "crawl"), at=text_in(line, "at"), mime=mime, sha256=text_in(line, "sha256"),
+            cut="yes" if line.get("cut") is True else "",
         )  # fmt: skip
     last = max([crawl, *(file.crawl for file in found.values())])
     return [

@@ -176,6 +176,9 @@ def _results(report: Report) -> list[str]:
         )
         said += _all_sent(notes, requests)
     said += [*_rendered(notes), *_best(report), *_told(notes)]
+    if cut := sum(bool(file.cut) for file in report.files):
+        it = "it" if cut == 1 else "them"
+        said.append(f"{counted(cut, 'file')} {'was' if cut == 1 else 'were'} cut: the server sent only a part of {it}.")
     said.append(ending(notes))
     for url, why in report.unread[:_UNREAD]:
         if printable(url, 300) not in said[-1]:
@@ -247,7 +250,7 @@ def _shown(report: Report, file: Listed, place: str, more: Sequence[Through]) ->
     return Shown(
         name=printable(file.name or file.url, _LONGEST), link=_quoted(file.path), url=bare(file.url),
         web=web_link(file.url), kind=printable(file.kind),
-        size=_size(report, file.size),
+        size=_size(report, file.size) + (", cut" if file.cut else ""),
         place=printable(place, _LONGEST), page=bare(file.page),
         page_link=web_link(file.page), anchor=printable(file.anchor, _LONGEST), state=printable(file.state, 20),
         more=[(printable(each.anchor, _LONGEST), bare(each.page), web_link(each.page)) for each in more],
@@ -279,8 +282,8 @@ def _data(report: Report, places: Sequence[str], more: Sequence[Sequence[Through
     """Return the list, and what it is a list of, as JSON for an element: no character in it has a meaning for HTML.
 
     Texts that many files share stand once in ``texts``; a row has their numbers. In a row are name, folder and end of
-    the URL, size, type, host and section, page, text of the link, state, folder and name on disk, then page and
-    text of each further link; 0 for an end or a name that is the name that is shown.
+    the URL, size, type, host and section, page, text of the link, state, folder and name on disk, 1 if it was cut, then
+    page and text of each further link; 0 for an end or a name that is the name that is shown.
     """
     numbers: dict[str, int] = {}
     shown: dict[str, int] = {}  # the same, by what the texts were before they were made printable
@@ -303,7 +306,7 @@ def _data(report: Report, places: Sequence[str], more: Sequence[Sequence[Through
             name, number(folder + slash), 0 if end == name else end, file.size, number_shown(file.kind),
             number_shown(where), number(web_link(file.page)),
             number_shown(file.anchor), number_shown(file.state),
-            number(folder_on_disk + separator), 0 if stored == name else stored,
+            number(folder_on_disk + separator), 0 if stored == name else stored, int(bool(file.cut)),
             *(each for other in others for each in (number(web_link(other.page)), number_shown(other.anchor))),
         ])  # fmt: skip
     text = json.dumps(

@@ -25,7 +25,7 @@ TABLES = {
 _COLUMNS = {
     "files": (
         "name", "kind", "size", "state", "host", "section", "url", "page", "anchor", "path", "crawl", "at", "mime",
-        "sha256",
+        "sha256", "cut",
     ),
     "topic": ("title", "url", "relevance", "host", "domain", "language", "depth", "page", "anchor", "why", "at"),
     "importance": (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import mimetypes
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote, urlsplit
@@ -17,23 +16,24 @@ from scrapy.spidermiddlewares.httperror import HttpError
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.printable import brief
 from scrapy_focus.engine.inflight import ResponsePage, TooLarge
-from scrapy_focus.engine.marks import LINK, MADE, page_of
+from scrapy_focus.engine.marks import CUT, LINK, MADE, page_of
 from scrapy_focus.engine.pages import can_be_read
 from scrapy_focus.engine.visits import NOT_MODIFIED
+from scrapy_focus.found.names import safe_name
 from scrapy_focus.goals.files import FilesGoal, file_mime
 from scrapy_focus.spiders.again import Again
 from scrapy_focus.spiders.arguments import rate_of, refuse_unknown, try_out
 from scrapy_focus.spiders.following import new_links
 from scrapy_focus.spiders.items import DataFile, GoneFile, SkippedFile
 from scrapy_focus.spiders.listings import NamedSitemaps, comes_back, feeds_named_in, links_of_listing
-from scrapy_focus.spiders.middlewares import LongPagesAreCut
+from scrapy_focus.spiders.middlewares import CutBodies, LongPagesAreCut
 from scrapy_focus.spiders.notes import CrawlNotes
 from scrapy_focus.spiders.printing import PrintUrls
 from scrapy_focus.spiders.sites import SiteSpider
 from scrapy_focus.web.html import link_text
 from scrapy_focus.web.listings import beginning, listing_of
 from scrapy_focus.web.mime import blocked_extensions, effective_mime, extension, parse_mime
-from scrapy_focus.web.names import announced_name
+from scrapy_focus.web.names import announced_name, header_text
 from scrapy_focus.web.wanted import split_words
 
 if TYPE_CHECKING:
@@ -161,6 +161,9 @@ class DatasetsSpider(SiteSpider):
         if self.out == "-":
             settings.set("ITEM_PIPELINES", {PrintUrls: 300}, "spider")
         settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", LongPagesAreCut, 585)
+        settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", CutBodies, 555)
+        if not settings.getpriority("DOWNLOAD_FAIL_ON_DATALOSS"):  # but that of a project counts
+            settings.set("DOWNLOAD_FAIL_ON_DATALOSS", False, "spider")
         settings.set("FOCUS_GOAL", self.goal, "spider")
         if self.sitemaps:
             self.named_sitemaps = NamedSitemaps(crawler)
@@ -228,6 +231,7 @@ class DatasetsSpider(SiteSpider):
             link=response.meta.get("redirect_urls", [response.url])[0],
             etag=_header(response, "ETag"),
             last_modified=_header(response, "Last-Modified"),
+            cut=CUT in response.flags,
             unchanged=NOT_MODIFIED in response.flags,
         )
 
@@ -237,11 +241,11 @@ class DatasetsSpider(SiteSpider):
             if self.goal.makes(file.name):
                 yield DataFile(
                     url=f"{response.url.partition('#')[0]}#{quote(file.name)}",
-                    mime=effective_mime(file.mime, file.name),
+                    mime=effective_mime(file.mime, safe_name(file.name)),
                     size=len(file.body),
                     page=response.url,
                     anchor="",
-                    name=file.name,
+                    name=safe_name(file.name),
                     body=file.body,
                 )
 
@@ -286,15 +290,12 @@ class DatasetsSpider(SiteSpider):
 
 def file_name(response: Response, mime: str) -> str:
     """Return a name for a file: what its server calls it, or the end of its URL, with an extension."""
-    name = announced_name(_headers_of(response)) or unquote(urlsplit(response.url).path).rpartition("/")[2]
-    name = re.sub(r"[^\w.\- ]+", "_", name.replace("\\", "/").rpartition("/")[2]).strip(". ")
-    name = name.encode()[-150:].decode(errors="ignore")  # file systems count bytes
-    return (name or "file") + ("" if "." in name else mimetypes.guess_extension(mime) or "")
-
-
-def _headers_of(response: Response) -> dict[str, str]:
-    """Return the header that names a file."""
-    return {"Content-Disposition": (response.headers.get("Content-Disposition") or b"").decode("latin-1")}
+    said = header_text(response.headers.get("Content-Disposition") or b"")
+    name, end = announced_name({"Content-Disposition": said}), unquote(urlsplit(response.url).path).rpartition("/")[2]
+    if not name.rpartition(".")[0].strip(". ") and name.startswith("."):  # an extension and nothing else
+        name = f"{end.rpartition('.')[0] or end}.{name.strip('. ')}"
+    name = safe_name(name or end)
+    return name if "." in name else f"{name}{mimetypes.guess_extension(mime) or ''}"
 
 
 def _header(response: Response, name: str) -> str:

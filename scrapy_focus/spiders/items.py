@@ -26,6 +26,7 @@ class DataFile:
     link: str = ""  # URL that was asked for, which may have redirected
     etag: str = ""
     last_modified: str = ""
+    cut: bool = False  # whether it is known not to be all of it
     unchanged: InitVar[bool] = False  # whether the server says so, and sent no bytes
 
     def __post_init__(self, body: bytes, unchanged: bool) -> None:

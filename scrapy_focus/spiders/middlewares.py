@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
+from http import HTTPStatus
 from itertools import islice
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 
+from scrapy.downloadermiddlewares.retry import get_retry_request
 from scrapy.http import HtmlResponse
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.response import get_meta_refresh
 from w3lib.url import safe_url_string
 
+from scrapy_focus.engine.marks import CUT
 from scrapy_focus.web.domains import domain_of
 from scrapy_focus.web.linkurls import without_credentials
 
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
 
 _TAGS = 50_000  # of a page that are read
 _BYTES = 1_000_000
+_RANGE = re.compile(rb"bytes (\d{1,18})-(\d{1,18})/(\d{1,18})")  # from, to, and how many there are
 
 
 class LongPagesAreCut:
@@ -74,6 +78,51 @@ def end_of(body: bytes, *, tags: int = _TAGS, size: int = _BYTES) -> int:
     if body.count(b"<", 0, end) <= tags:
         return end
     return next(islice(re.finditer(b"<", body), tags, None)).start()
+
+
+class CutBodies:
+    """Asks again for a body that was cut on its way, and marks one that stays so with the flag ``cut``.
+
+    It needs ``DOWNLOAD_FAIL_ON_DATALOSS = False``, and takes the turn of Scrapy's own retries. A part of a file that
+    nobody asked for (206) counts as cut, too, as does a body whose compression has no end. None keeps its ``ETag`` and
+    ``Last-Modified``, which are those of the whole: so the next crawl asks for it again.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self.crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler)
+
+    def process_response(self, request: Request, response: Response) -> Request | Response:
+        is_lost = "dataloss" in response.flags
+        if not (is_lost or CUT in response.flags or _is_part(request, response)):
+            return response
+        spider = self.crawler.spider
+        if is_lost and spider is not None and self._may_retry(request):
+            again = get_retry_request(request, spider=spider, reason="cut")
+            if again is not None:
+                return again
+        headers = response.headers.copy()
+        for name in ("ETag", "Last-Modified"):
+            headers.pop(name, None)
+        return response.replace(headers=headers, flags=list({*response.flags, CUT}))
+
+    def _may_retry(self, request: Request) -> bool:
+        """Whether there is a retry left; Scrapy would log an error for the last one."""
+        settings = self.crawler.settings
+        most = request.meta.get("max_retry_times", settings.getint("RETRY_TIMES"))
+        is_on = settings.getbool("RETRY_ENABLED") and not request.meta.get("dont_retry")
+        return is_on and request.meta.get("retry_times", 0) < most
+
+
+def _is_part(request: Request, response: Response) -> bool:
+    """Whether a response is a part of a file that nobody asked for."""
+    if response.status != HTTPStatus.PARTIAL_CONTENT or b"Range" in request.headers:
+        return False
+    said = _RANGE.fullmatch((response.headers.get("Content-Range") or b"").strip())
+    return said is None or int(said[1]) != 0 or int(said[2]) + 1 != int(said[3])
 
 
 class RedirectsAreLinks:

@@ -31,6 +31,7 @@ logger = printable_logger(__name__)
 #: Of each line of the manifest: what the item says, and in which crawl, when, and after how many requests it came.
 FIELDS = (
     "url", "mime", "size", "sha256", "page", "anchor", "path", "name", "state", "link", "etag", "last_modified",
+    "cut",
 )  # fmt: skip
 
 
@@ -121,6 +122,8 @@ class StoreFiles:
             raise DropItem(f"{item.url} is a copy of {item.path}", log_level="DEBUG")
         if not verdict.is_noted:
             self.count(item.state)
+            if item.cut:
+                self.count("cut")
         item.content = b""
         return item
 
@@ -181,4 +184,4 @@ class StoreFiles:
 def _remember(item: DataFile, known: Known) -> None:
     """Fill in what an answer without a body does not say."""
     item.sha256, item.size, item.mime, item.name = known.sha256, known.size, known.mime, known.name
-    item.link = known.link
+    item.link, item.cut = known.link, known.cut

@@ -272,4 +272,4 @@ class _Handler(StreamRequestHandler):
         site.end()
         self.connection.sendall(f"{head}\r\n".encode("latin-1") + (b"" if method == "HEAD" else body))
         site.sent(path)
-        return bool(length) and kind != "/truncated"
+        return bool(length) and headers.get("Connection") != "close"
