@@ -8,10 +8,12 @@ now, and before each choice all outcomes are reported that the engine is done wi
 from __future__ import annotations
 
 import asyncio
+import logging
 import math
 import secrets
 from collections import Counter, deque
 from contextlib import suppress
+from datetime import datetime, timedelta
 from http import HTTPStatus
 from pathlib import Path
 from time import monotonic
@@ -92,6 +94,7 @@ T = TypeVar("T")
 D = TypeVar("D")
 
 _MANY = 100_000  # waiting links whose objects make a garbage collection long
+_HALF_A_DAY = 43_200.0  # seconds; a time that is further away is said with its date
 _BETWEEN = 100  # outcomes between two looks at how many wait
 _PATIENCE = 60.0  # seconds that a reward may come later
 _STOPPED = 5.0  # seconds for which another machine is waited for by a process that was asked to stop
@@ -198,6 +201,7 @@ class FocusScheduler(BaseScheduler):
         self._owing: dict[int, Entry] = {}  # by pick, whose rewards come later
         self._alarm: CallLaterResult | None = None  # when the engine is to ask again
         self.seeds: set[str] = set()  # hosts of start requests
+        self._told: dict[str, float] = {}  # seconds for which a slot was put off, as a warning said last
         self.when_earned: list[Callable[[Entry, Outcome, float], None]] = []
         self.listeners: list[Callable[[Entry, Outcome], None]] = []  # told of each outcome before the crawl is
         if isinstance(config.goal, StructuredDataGoal):
@@ -572,7 +576,13 @@ class FocusScheduler(BaseScheduler):
         slot = self.crawler.engine.downloader.get_slot_key(request)
         if seconds > 0 and self.slots.put_off(slot, seconds):
             self.count("host/put_off")
-            logger.info("%r is asked for nothing for %.0f s: %s", slot, seconds, why)
+            is_news = seconds >= 2 * self._told.get(slot, 0.0) and urlparse_cached(request).hostname in self.seeds
+            if is_news:
+                self._told[slot] = seconds
+            until = datetime.now().astimezone() + timedelta(seconds=seconds)
+            when = f"{until:%H:%M:%S}" if seconds < _HALF_A_DAY else f"{until:%Y-%m-%d %H:%M}"
+            said = "No requests go to %s until %s (for %.0f s): %s"
+            logger.log(logging.WARNING if is_news else logging.INFO, said, slot, when, seconds, why)
 
     def owe(self, request: Request, n_requests: int) -> None:
         """A browser sent further requests for the page of a request: its host is left alone for as many delays."""

@@ -8,6 +8,7 @@ with. In a script there is no command, and nothing is done: whoever started the 
 from __future__ import annotations
 
 import asyncio
+import re
 import sys
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
@@ -26,7 +27,7 @@ from scrapy.exceptions import (
 from scrapy.utils.python import global_object_name
 
 from scrapy_focus.core.errors import FocusError, StorageError
-from scrapy_focus.core.printable import printable_logger, reason_of
+from scrapy_focus.core.printable import printable, printable_logger, reason_of
 from scrapy_focus.engine.ending import STATUS, is_full
 
 if TYPE_CHECKING:
@@ -45,6 +46,9 @@ _KINDS: tuple[tuple[type[BaseException], str, str], ...] = (  # class, name in t
 )
 #: Kinds of failed connections, as they are counted.
 FAILURES = (*(name for _, name, _ in _KINDS), "tls", "lost")
+_TLS = re.compile(r"\[SSL|OpenSSL\.SSL|TLS|certificate")
+_TLS_REASON = re.compile(r"'([^']+)'\)\]>")  # of OpenSSL
+_NOT_TLS = re.compile(r"(?i)wrong[ _]version[ _]number")  # what came is no TLS at all
 _CONNECTION = (*(kind for kind, _, _ in _KINDS), DownloadFailedError)
 
 
@@ -113,25 +117,28 @@ def failure_kind(error: BaseException) -> str:
     """Return what kind of failed connection an error is, ``""`` if it is none: ``"refused"``, ``"timeout"``, ..."""
     if not isinstance(error, _CONNECTION):
         return ""
-    named = next((name for kind, name, _ in _KINDS if isinstance(error, kind)), "")
-    return named or ("tls" if _is_tls(error) else "lost")
+    if _TLS.search(str(error)):
+        return "tls"
+    return next((name for kind, name, _ in _KINDS if isinstance(error, kind)), "lost")
 
 
 def in_words(error: BaseException) -> str:
     """Say why there was no answer that could be read."""
     kind = failure_kind(error)
     if kind == "tls":
-        return "no safe connection could be made (TLS)"
+        return _tls_in_words(str(error))
     if kind == "lost":
         return f"the connection was lost ({reason_of(error)})"
     if kind:
         return next(words for _, name, words in _KINDS if name == kind)
-    if isinstance(error, IgnoreRequest) and "robots.txt" in str(error):
-        return "robots.txt forbids it"
     said = reason_of(error)
-    return said if isinstance(error, IgnoreRequest) else f"{global_object_name(type(error))}: {said}"
+    if isinstance(error, IgnoreRequest):
+        return "robots.txt forbids it" if said == "Forbidden by robots.txt" else said
+    return f"{global_object_name(type(error))}: {said}"
 
 
-def _is_tls(error: BaseException) -> bool:
-    said = str(error)
-    return "SSL" in said or "TLS" in said or "certificate" in said
+def _tls_in_words(said: str) -> str:
+    if _NOT_TLS.search(said):
+        return "no TLS connection: is it http://?"
+    found = _TLS_REASON.search(said)
+    return f"no TLS connection ({printable(found[1] if found else said, _LONGEST)})"

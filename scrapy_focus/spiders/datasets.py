@@ -25,13 +25,12 @@ from scrapy_focus.spiders.again import Again
 from scrapy_focus.spiders.arguments import rate_of, refuse_unknown, try_out
 from scrapy_focus.spiders.following import new_links
 from scrapy_focus.spiders.items import DataFile, GoneFile, SkippedFile
-from scrapy_focus.spiders.listings import NamedSitemaps, comes_back, feeds_named_in, links_of_listing
+from scrapy_focus.spiders.listings import NamedSitemaps, comes_back, feeds_named_in, links_of_listing, listing_in
 from scrapy_focus.spiders.middlewares import CutBodies, LongPagesAreCut
 from scrapy_focus.spiders.notes import CrawlNotes
 from scrapy_focus.spiders.printing import PrintUrls
 from scrapy_focus.spiders.sites import SiteSpider
 from scrapy_focus.web.html import link_text
-from scrapy_focus.web.listings import beginning, listing_of
 from scrapy_focus.web.mime import blocked_extensions, effective_mime, extension, parse_mime
 from scrapy_focus.web.names import announced_name, header_text
 from scrapy_focus.web.wanted import split_words
@@ -184,7 +183,7 @@ class DatasetsSpider(SiteSpider):
             self.again.reached()
         mime = parse_mime((response.headers.get("Content-Type") or b"").decode("latin-1"))
         page = ResponsePage(response)
-        listing = "" if "html" in mime else listing_of(beginning(response.body))
+        listing = listing_in(response)
         if listing and (listing != "sitemap" or self.sitemaps):
             for request in links_of_listing(response, listing, feeds=self.comes_back):
                 if self._follows(request.url):
@@ -194,7 +193,8 @@ class DatasetsSpider(SiteSpider):
         )
         if found:
             yield self.file(response, file_mime(mime, response.url, page))
-        if isinstance(response, HtmlResponse) and (not found or "html" in mime) and can_be_read(response):
+        is_page = not listing and (not found or "html" in mime)
+        if isinstance(response, HtmlResponse) and is_page and can_be_read(response):
             self._note(response, "page")
             yield from self.made(response)
             if self.comes_back:

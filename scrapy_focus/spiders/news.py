@@ -18,15 +18,14 @@ from scrapy_focus.goals.news import NewsGoal
 from scrapy_focus.spiders.arguments import budget_of, duration_of, hours_of, rate_of, refuse_unknown, try_out
 from scrapy_focus.spiders.following import NO_PAGES, FollowingSpider, new_links
 from scrapy_focus.spiders.items import NewsArticle
-from scrapy_focus.spiders.listings import NamedSitemaps, feeds_named_in, links_of_listing
+from scrapy_focus.spiders.listings import NamedSitemaps, feeds_named_in, links_of_listing, listing_in
 from scrapy_focus.spiders.middlewares import LongPagesAreCut
 from scrapy_focus.spiders.printing import PrintUrls
 from scrapy_focus.spiders.sites import SiteSpider
 from scrapy_focus.spiders.watching import WatchNotes
 from scrapy_focus.web.digest import text_digest
 from scrapy_focus.web.html import link_text
-from scrapy_focus.web.listings import beginning, listing_of
-from scrapy_focus.web.mime import FILE_TYPES, blocked_extensions, extension, parse_mime
+from scrapy_focus.web.mime import FILE_TYPES, blocked_extensions, extension
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -148,11 +147,10 @@ class NewsSpider(FollowingSpider, SiteSpider):
         }  # fmt: skip
 
     def parse(self, response: Response, **kwargs: Any) -> Iterator[Any]:
-        mime = parse_mime((response.headers.get("Content-Type") or b"").decode("latin-1"))
-        listing = "" if "html" in mime else listing_of(beginning(response.body))
+        listing = listing_in(response)
         if listing != "sitemap" or self.sitemaps:
             yield from links_of_listing(response, listing, feeds=True)
-        if not isinstance(response, HtmlResponse) or not can_be_read(response):
+        if listing or not isinstance(response, HtmlResponse) or not can_be_read(response):
             return
         yield from self.article(response)
         yield from feeds_named_in(response)

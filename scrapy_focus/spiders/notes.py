@@ -238,7 +238,7 @@ def _why(entry: Entry, outcome: Outcome) -> str:
     """Say why nothing came, where the outcome does not."""
     if entry.failure is None or not (outcome.error == "ignored" or failure_kind(entry.failure)):
         return ""
-    return reason_of(entry.failure) if outcome.error == "ignored" else in_words(entry.failure)
+    return in_words(entry.failure)
 
 
 def _now() -> str:

@@ -14,7 +14,7 @@ from urllib.parse import urljoin
 from lxml import etree
 
 from scrapy_focus.web.linkurls import link_url
-from scrapy_focus.web.listings import beginning, whole
+from scrapy_focus.web.listings import beginning, lists_urls, whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -33,6 +33,7 @@ MOST = 50_000
 _PIECE = 1 << 14  # bytes: some milliseconds, with what is made of the entries
 _ELEMENTS = 1_000_000  # that are looked at: of 50,000 entries, 20 each
 _LONGEST = 4096  # characters of a text that are read
+_BEFORE = b"\xef\xbb\xbf \t\r\n"  # a byte order mark, and blanks
 _TITLE = 200  # characters that are kept
 _BASE = "{http://www.w3.org/XML/1998/namespace}base"
 _ABOUT = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}about"
@@ -61,7 +62,7 @@ class Reading:
         As it was received; it may be gzip.
     kind
         What :func:`~scrapy_focus.web.listings.listing_of` says of it; of any other than a sitemap or feed nothing is
-        read.
+        read. A sitemap may also be text with one URL on each line.
     largest, most
         Bytes that are read, and entries.
 
@@ -82,13 +83,27 @@ class Reading:
         if self.kind not in ("sitemap", "feed"):
             return
         left = self.most
-        for part in self._json() if beginning(self.body).lstrip()[:1] == b"{" else self._xml():
+        for part in self._parts():
             if len(part) > left:
                 self.cut = True
             yield part[:left]
             left -= len(part)
             if left <= 0:
                 return
+
+    def _parts(self) -> Iterator[list[Listed]]:
+        first = beginning(self.body)
+        if self.kind == "sitemap" and lists_urls(first):
+            return self._text()
+        return self._json() if first.lstrip(_BEFORE)[:1] == b"{" else self._xml()
+
+    def _text(self) -> Iterator[list[Listed]]:
+        last = b""
+        for piece in self._pieces():
+            *lines, last = (last + piece).replace(b"\r", b"\n").split(b"\n")
+            yield [Listed(url) for line in lines if (url := _line(line))]
+            last = last[: _LONGEST + 1]
+        yield [Listed(url)] if (url := _line(last)) else []
 
     def _xml(self) -> Iterator[list[Listed]]:
         target = _Entries()
@@ -237,6 +252,10 @@ def _listed(entry: Mapping[str, str], kind: str) -> Listed:
 
 def _texts(item: Mapping[Any, Any]) -> dict[str, str]:
     return {str(name): value[:_LONGEST].strip() for name, value in item.items() if isinstance(value, str)}
+
+
+def _line(line: bytes) -> str:
+    return line.decode("utf-8", "replace").strip("\ufeff \t") if len(line) <= _LONGEST else ""
 
 
 def _joined(base: str, url: str) -> str:

@@ -60,7 +60,7 @@ def test_the_page_says_how_the_crawl_went(tmp_path: Path) -> None:
         *(hit(n) for n in range(1, 6)),
         Answer(url=f"{SITE}/old", status=404, error="http_error", sent=1, page=f"{SITE}/links", anchor="Old"),
         Answer(url=f"{SITE}/down", error="failure: DownloadTimeoutError", sent=3, page=f"{SITE}/links", anchor="Down"),
-        Answer(url=f"{SITE}/private/x", error="ignored", why="Forbidden by robots.txt"),
+        Answer(url=f"{SITE}/private/x", error="ignored", why="robots.txt forbids it"),
         Answer(url=f"{SITE}/film", status=200, mime="video/mp4", error="mime_stop", sent=1),
     ]
     make(
@@ -91,7 +91,7 @@ def test_the_page_says_how_the_crawl_went(tmp_path: Path) -> None:
         "12 links were found and not followed.",
         "links like “Download (… kB)” on pages like /publication/… 5 5 100",
         "Half of the files were found with the first 5 requests.",
-        "1 link: Forbidden by robots.txt.",
+        "1 link: robots.txt forbids it.",
         "1 link: not of a wanted type: video/mp4.",
         "larger than DOWNLOAD_MAXSIZE, 9 bytes",
         "2 links led nowhere.",

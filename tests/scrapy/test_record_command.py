@@ -296,7 +296,7 @@ def test_an_interrupt_is_no_error_and_can_be_gone_on_from(tmp_path: Path) -> Non
     [
         ("/redirect?to=http://localhost:1/", "answered 302 and leads to http://localhost:1/."),
         ("/status?code=403", "answered 403."),
-        ("/forbidden", "is forbidden by robots.txt."),
+        ("/forbidden", "was not requested: robots.txt forbids it, or could not be read."),
         ("/badgzip", "gave no response (failure: BadGzipFile)."),
     ],
 )
