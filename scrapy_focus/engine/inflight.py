@@ -127,10 +127,10 @@ class Entry:
     """One pick with the engine, and what is known of it so far."""
 
     __slots__ = (
-        "also", "answers", "coming", "failure", "first", "found", "given", "holds_slot", "is_copy", "is_direct",
-        "is_plain", "items", "known", "leads_to", "links", "noindex", "parsed_from", "pick", "quiet", "received",
-        "request", "response", "scripted", "sent", "since", "slot", "spider_error", "stopped", "verdict", "visited",
-        "waits", "yielded",
+        "also", "answers", "coming", "failure", "first", "found", "given", "holds_slot", "is_copy", "is_cut",
+        "is_direct", "is_plain", "items", "known", "leads_to", "links", "noindex", "parsed_from", "pick", "quiet",
+        "received", "request", "response", "scripted", "sent", "since", "slot", "spider_error", "stopped", "verdict",
+        "visited", "waits", "yielded",
     )  # fmt: skip
 
     def __init__(self, pick: Pick, since: float) -> None:
@@ -156,6 +156,7 @@ class Entry:
         self.links: list[Link] = []  # that are not with the policy yet
         self.found = 0  # links that it gave to the policy, or will
         self.answers: Sequence[tuple[str, bytes]] | None = None  # JSON that its scripts fetched; None: no browser did
+        self.is_cut = False  # whether clicking its page had to stop while that brought links
         self.scripted: bool | None = None  # whether its page has scripts that no browser ran; None: nobody looked
         self.is_direct = True  # whether no plain copy of its page was fetched, where it is to be rendered
         self.is_plain = False  # whether no browser is asked, as it failed with the page
