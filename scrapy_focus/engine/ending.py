@@ -103,6 +103,10 @@ class Facts(NamedTuple):
     own: float | None = None  # of what was found: what this worker found, where several fetch for one crawl
     waiting: int = 0  # links that were not followed
     cost_limit: float = 0.0  # requests that the next find was allowed to cost; 0: any number
+    shells: int = 0  # pages that may show more in a browser, where there was none
+    advice: str = ""  # how to get a browser
+    cut_lists: int = 0  # rendered pages that showed a part of a list only
+    elsewhere: int = 0  # of the requests, those that a browser sent to other hosts than that of its page
 
 
 def draw(facts: Facts) -> Ending:
@@ -117,10 +121,10 @@ def draw(facts: Facts) -> Ending:
     if facts.asked and not facts.read:
         return _unreachable(facts)
     if facts.found > 0:
-        return _with_unread(_with_more(_found(facts), facts), facts)
+        return _with_unread(_with_browser(_with_more(_found(facts), facts), facts), facts)
     if not facts.asked:
         return _nothing_asked(facts)
-    return _with_unread(_with_more(_nothing(facts), facts), facts)
+    return _with_unread(_with_browser(_with_more(_nothing(facts), facts), facts), facts)
 
 
 def _unreachable(facts: Facts) -> Ending:
@@ -139,6 +143,18 @@ def _with_more(ending: Ending, facts: Facts) -> Ending:
     goes_on = f"the same command {higher} goes on" if facts.resumable else f"start again {higher} to follow them"
     more = f"The next {one} is expected to cost more than {facts.cost_limit:,.10g} requests, and {links}: {goes_on}."
     return replace(ending, sentence=f"{ending.sentence} {more}")
+
+
+def _with_browser(ending: Ending, facts: Facts) -> Ending:
+    """Return an ending that says what is still hidden behind scripts."""
+    said = []
+    if facts.shells:
+        pages = f"{facts.shells:,} page{'s' * (facts.shells > 1)}"
+        said.append(f"{pages} may show more in a browser{facts.advice and ': to use one, '}{facts.advice}.")
+    if facts.cut_lists:
+        lists = "A list is" if facts.cut_lists == 1 else f"{facts.cut_lists:,} lists are"
+        said.append(f"{lists} longer than the part that the browser showed.")
+    return replace(ending, sentence=" ".join([ending.sentence, *said])) if said else ending
 
 
 def _with_unread(ending: Ending, facts: Facts) -> Ending:
@@ -196,7 +212,7 @@ def _nothing_asked(facts: Facts) -> Ending:
 
 
 def _nothing(facts: Facts) -> Ending:
-    asked = f"No {printable(facts.wanted, _LONGEST) or _called(facts)} in {facts.requests:,} requests"
+    asked = f"No {printable(facts.wanted, _LONGEST) or _called(facts)} in {_requests(facts)}"
     if facts.wanted:
         asked += f"; seen: {seen(facts.types)}"
     advice = "try other types, or another start URL" if facts.wanted else "try another start URL"
@@ -227,7 +243,12 @@ def _budget(reason: str) -> str:
 
 
 def _found_so_far(facts: Facts) -> str:
-    return f"{_counted(facts)} found in {facts.requests:,} requests"
+    return f"{_counted(facts)} found in {_requests(facts)}"
+
+
+def _requests(facts: Facts) -> str:
+    apart = f" ({facts.elsewhere:,} of them to other hosts, by the browser)" if facts.elsewhere else ""
+    return f"{facts.requests:,} requests{apart}"
 
 
 def _counted(facts: Facts) -> str:
