@@ -97,7 +97,7 @@ class Shells:
     def note(self, entry: Entry) -> None:
         """A pick comes back."""
         response = entry.response
-        if entry.items or entry.label() != "ok" or not entry.has_scripts or not isinstance(response, HtmlResponse):
+        if entry.label() != "ok" or not entry.has_scripts or not isinstance(response, HtmlResponse):
             return
         if not can_be_read(response) or not is_shell(response.selector.root, response.url):
             return

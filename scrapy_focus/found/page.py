@@ -202,9 +202,10 @@ def _rendered(notes: Notes) -> list[str]:
     refused = sum(int(number_of(n) or 0) for name, n in counts.items() if name.startswith("browser/refused/"))
     said = []
     if pages:
+        elsewhere = f" ({apart:,} of them to other hosts)" if apart else ""
         said.append(
-            f"A browser rendered {counted(pages, 'page')}, with {counted(asked, 'further request')}"
-            f"{f' ({apart:,} of them to other hosts)' if apart else ''}; {refused:,} were refused, and {stored:,} scripts and style sheets were there already."
+            f"A browser rendered {counted(pages, 'page')}, with {counted(asked, 'further request')}{elsewhere}; "
+            f"{refused:,} were refused, and {stored:,} scripts and style sheets were there already."
         )
     if read:
         said.append(f"Links of {counted(read, 'page')} were read from APIs instead, with {counted(calls, 'request')}.")

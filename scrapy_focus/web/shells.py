@@ -22,7 +22,8 @@ _BARE_TEXT = 150  # characters of one without a link: a heading, and "Loading ..
 _EMPTY_TEXT = 40  # characters of an element that is to be filled
 _MOST = 5_000  # elements that are looked at
 _INNER = 20  # elements within one that is to be filled, at most
-_SCRIPTS = 50  # of a page
+_EMPTY = 50  # elements that are to be filled
+_SCRIPTS, _FETCHING = 50, 10  # of a page
 _READ = 20_000  # characters of a script
 _BUTTONS = 200
 
@@ -108,7 +109,7 @@ def is_shell(root: _Element, url: str = "") -> bool:
     if part is None or part.links > _SPARSE_LINKS or part.text > _SPARSE_TEXT:
         return _offers_more(main)
     scripts = [*_scripts_of(root)]
-    fetching = [text for text in scripts if _FETCHES.search(text) and not _MEASURES.search(text)]
+    fetching = [text for text in scripts if _FETCHES.search(text) and not _MEASURES.search(text)][:_FETCHING]
     has_own = bool(fetching) or any(_is_own(script, url) for script in _running(root))
     is_bare = not part.links and not part.media and part.text <= _BARE_TEXT
     if any(_is_named_in(element, fetching) for element in part.empty):
@@ -142,7 +143,7 @@ def _part_of(main: _Element) -> _Part | None:
             media += not _is_wait(element)
         links += element.tag == "a" and bool(element.get("href")) and not str(element.get("href")).startswith("#")
         text += _length(element.text)
-        if (element.tag in _BLOCKS or "-" in element.tag) and _is_empty(element):
+        if len(empty) < _EMPTY and (element.tag in _BLOCKS or "-" in element.tag) and _is_empty(element):
             empty.append(element)
         stack.extend(reversed(element))
     return _Part(links, text, media, empty)
@@ -162,7 +163,7 @@ def _is_empty(element: _Element) -> bool:
     if len(element) > 5 or _words(element) & _NAMES:
         return False
     inner = [*islice(element.iterdescendants(), _INNER + 1)]
-    if len(inner) > _INNER or any(each.tag in _FULL for each in inner):
+    if len(inner) > _INNER or any(each.tag in _FULL and not _is_wait(each) for each in inner):
         return False
     told = sum(
         _length(each.text) for each in (element, *inner) if isinstance(each.tag, str) and each.tag not in _BESIDE
@@ -171,8 +172,9 @@ def _is_empty(element: _Element) -> bool:
 
 
 def _is_wait(element: _Element) -> bool:
-    """Whether an image says that something is to come."""
-    return bool(re.search("load|spin|wait|pixel", f"{element.get('src')} {element.get('class')}", re.IGNORECASE))
+    """Whether an element is an image that says that something is to come."""
+    names = f"{element.get('src')} {element.get('class')}"
+    return element.tag in _MEDIA and bool(re.search("load|spin|wait|pixel", names, re.IGNORECASE))
 
 
 def _words(element: _Element) -> set[str]:
@@ -184,7 +186,7 @@ def _words(element: _Element) -> set[str]:
 def _is_named_in(element: _Element, scripts: list[str]) -> bool:
     """Whether a script that fetches names an element by its ID."""
     name = element.get("id")
-    return bool(name) and any(re.search(rf"[\"'`#]{re.escape(name)}[\"'`]", text) for text in scripts)
+    return bool(name) and any(name in text and re.search(rf"[\"'`#]{re.escape(name)}[\"'`]", text) for text in scripts)
 
 
 def _running(root: _Element) -> Iterator[_Element]:

@@ -59,14 +59,10 @@ def find_browser(settings: BaseSettings) -> Found:
     """
     name = settings.get("PLAYWRIGHT_BROWSER_TYPE") or "chromium"
     if find_spec("scrapy_playwright") is None:
-        advice = 'run pip install "scrapy-focus[playwright]"'
-        if not (
-            settings.get("PLAYWRIGHT_LAUNCH_OPTIONS") or any(settings.get(each) for each in REMOTE) or _program(name)
-        ):
-            advice += f", then playwright install {name}"
-        return Found(
-            reason='scrapy-playwright is not installed (pip install "scrapy-focus[playwright]")', advice=advice
-        )
+        install = 'pip install "scrapy-focus[playwright]"'
+        has_browser = any(settings.get(each) for each in ("PLAYWRIGHT_LAUNCH_OPTIONS", *REMOTE)) or _program(name)
+        then = "" if has_browser else f", then playwright install {name}"
+        return Found(reason=f"scrapy-playwright is not installed ({install})", advice=f"run {install}{then}")
     if not settings.getbool("TWISTED_REACTOR_ENABLED", True) or settings.get("TWISTED_REACTOR", _REACTOR) != _REACTOR:
         return Found(
             reason="scrapy-playwright needs the asyncio reactor of Twisted, and the settings name none",

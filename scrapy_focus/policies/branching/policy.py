@@ -72,9 +72,7 @@ _KINDS = {PAGES: "page", TARGETS: "predicted target", RENDERINGS: "rendering"}
 _RENDERED = "render/"  # begins the names of arms of renderings, and their paths in a file
 _MOST_RENDERED = 512  # arms of renderings; the templates beyond share one, of this name
 _OTHERS = "(others)"
-_PLAIN_FIRST = (
-    100  # pages that are fetched before the first rendering, where nothing was found and plain links are left
-)
+_PLAIN_FIRST = 100  # pulls before the first rendering, where nothing was found and plain links are left
 _TRY_EACH = 20  # pulls after that, of which one goes to a rendering until something is found
 _DEAR = 4.0  # what the first rendering is expected to cost in units other than requests, where a page costs 1
 
