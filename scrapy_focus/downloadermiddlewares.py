@@ -30,6 +30,7 @@ from scrapy.utils.misc import load_object
 
 from scrapy_focus.config import longest_wait, max_inflation, obeyed, render_mode
 from scrapy_focus.core.printable import printable_logger, reason_of
+from scrapy_focus.engine.apis import LIST_CUT
 from scrapy_focus.engine.browser.found import Found, browser_of, has_died
 from scrapy_focus.engine.browser.guard import Guard
 from scrapy_focus.engine.failure import failure_kind, in_words
@@ -245,6 +246,7 @@ class MeterMiddleware(_FocusMiddleware):
             entry.sent += visit.requests
             entry.received += visit.received
             entry.answers = visit.answers
+            entry.is_cut = visit.is_growing
             if visit.files:
                 request.meta[MADE] = visit.files
             if self.host is not None:
@@ -298,10 +300,14 @@ class RenderMiddleware(_FocusMiddleware):
     def process_response(self, request: Request, response: Response) -> Response:
         _take_off(request)
         host = self.host
-        if host is None or host.apis is None or (entry := self.entry(request)) is None or FROM_API in response.flags:
+        if host is None or (entry := self.entry(request)) is None or FROM_API in response.flags:
+            return response
+        if host.apis is None:
+            if entry.is_cut:
+                host.count(LIST_CUT)
             return response
         if entry.answers is not None:
-            return host.guard("api", response, host.apis.told, response, entry.answers)
+            return host.guard("api", response, host.apis.told, response, entry.answers, is_cut=entry.is_cut)
         if entry.pick.method != "GET":
             return response
         answer: Response = host.guard("api", response, host.apis.following, request, response)

@@ -13,6 +13,7 @@ import math
 import secrets
 from collections import Counter, deque
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime, timedelta
 from http import HTTPStatus
 from pathlib import Path
@@ -37,7 +38,7 @@ from scrapy_focus.core.types import State
 from scrapy_focus.downloadermiddlewares import RenderMiddleware, install
 from scrapy_focus.dupefilters import Seen
 from scrapy_focus.engine.answers import answer_of, question_of, response_of
-from scrapy_focus.engine.apis import API_RULES, Apis
+from scrapy_focus.engine.apis import API_RULES, LIST_CUT, Apis
 from scrapy_focus.engine.browser.found import NO_ADDON
 from scrapy_focus.engine.closing import Closing, connection_kind
 from scrapy_focus.engine.failure import in_words_of_command, said_already
@@ -49,7 +50,7 @@ from scrapy_focus.engine.links import Links
 from scrapy_focus.engine.marks import GIVEN, PICK, VISIT, WHY
 from scrapy_focus.engine.nearcopies import PARAMETERS, NearCopyFilter
 from scrapy_focus.engine.priorities import Priorities
-from scrapy_focus.engine.renderings import Renderings, Shells, begin_rendering, take_back
+from scrapy_focus.engine.renderings import SHELLS, Renderings, Shells, begin_rendering, take_back
 from scrapy_focus.engine.requests import MissingCallback, Requests, Unsendable, project_of
 from scrapy_focus.engine.room import Room
 from scrapy_focus.engine.signals import Signals
@@ -272,7 +273,8 @@ class FocusScheduler(BaseScheduler):
         browser = NO_ADDON if self._renderer is None else self._renderer.browser
         if not browser:
             logger.info("Pages are not rendered: %s", browser.reason)
-            self.shells = Shells()
+            self.shells = Shells(self)
+            self.closing.advice = browser.advice
             self.when_closing.append(self.shells.tell)
             return None
         if mode == "always":
@@ -451,8 +453,16 @@ class FocusScheduler(BaseScheduler):
         return isinstance(goal, FilesGoal) and goal.wants(mime, url)
 
     def status(self, *, best: int = 0) -> Status:
-        """Return how the crawl stands; ``best``: with so many of the best arms, and what is expected to be left."""
-        return self.crawl.status(best=best)
+        """Return how the crawl stands; ``best``: with so many of the best arms, and what is expected to be left.
+
+        What is left is not known where a list was cut, and where nothing seems left but pages need a browser.
+        """
+        status = self.crawl.status(best=best)
+        whole = status.whole or status
+        is_cut = bool(self.counts[LIST_CUT])
+        if whole.left is None or not (is_cut or (self.counts[SHELLS] and not whole.left.middle)):
+            return status
+        return replace(status, left=None, whole=status.whole and replace(status.whole, left=None))
 
     def watched(self, most: int) -> list[WatchedPage]:
         """Return up to so many of the pages that come back, those with most visits first."""

@@ -11,6 +11,8 @@ from scrapy import signals
 from scrapy_focus.core.errors import StorageError
 from scrapy_focus.core.goal import noun_of
 from scrapy_focus.core.printable import printable_logger, reason_of
+from scrapy_focus.engine.apis import LIST_CUT
+from scrapy_focus.engine.browser.guard import ELSEWHERE
 from scrapy_focus.engine.ending import (
     Ending,
     Facts,
@@ -21,6 +23,7 @@ from scrapy_focus.engine.ending import (
     note_ending,
 )
 from scrapy_focus.engine.failure import failure_kind, in_words, running_command
+from scrapy_focus.engine.renderings import SHELLS
 from scrapy_focus.engine.structured import types_seen
 from scrapy_focus.goals.files import FilesGoal
 from scrapy_focus.goals.structured import StructuredDataGoal
@@ -58,6 +61,7 @@ class Closing:
         self.resumable = resumable
         self.types: Counter[str] = Counter()  # of what was read in this run
         self.error: BaseException | None = None  # for which the crawl stopped itself
+        self.advice = ""  # how to get a browser, where there is none
         self._command = running_command()
         self._asked = 0
         self._read = 0
@@ -138,6 +142,10 @@ class Closing:
             states=getattr(self.crawler.spider, "states", None),
             watched=str(getattr(self.crawler.spider, "duration", None) or ""),
             cut=self.crawler.stats.get_value("file/cut", 0),
+            shells=status.counts.get(SHELLS, 0),
+            advice=self.advice,
+            cut_lists=status.counts.get(LIST_CUT, 0),
+            elsewhere=status.counts.get(ELSEWHERE, 0),
         )
 
     def _end(self, ending: Ending) -> None:

@@ -106,6 +106,10 @@ class Facts(NamedTuple):
     states: Mapping[str, int] | None = None  # files in each state since the crawl before; None: there was none
     watched: str = ""  # for how long a site was to be watched for news: "24 hours"
     cut: int = 0  # files that are known not to be whole
+    shells: int = 0  # pages that may show more in a browser, where there was none
+    advice: str = ""  # how to get a browser
+    cut_lists: int = 0  # rendered pages that showed a part of a list only
+    elsewhere: int = 0  # of the requests, those that a browser sent to other hosts than that of its page
 
 
 def draw(facts: Facts) -> Ending:
@@ -120,10 +124,10 @@ def draw(facts: Facts) -> Ending:
     if facts.asked and not facts.read:
         return _unreachable(facts)
     if facts.found > 0:
-        return _with_unread(_with_more(_with_cut(_found(facts), facts), facts), facts)
+        return _with_unread(_with_browser(_with_more(_with_cut(_found(facts), facts), facts), facts), facts)
     if not facts.asked:
         return _nothing_asked(facts)
-    return _with_unread(_with_more(_nothing(facts), facts), facts)
+    return _with_unread(_with_browser(_with_more(_nothing(facts), facts), facts), facts)
 
 
 def _unreachable(facts: Facts) -> Ending:
@@ -151,6 +155,18 @@ def _with_cut(ending: Ending, facts: Facts) -> Ending:
     one = "1 file was cut: the next crawl asks for it again."
     said = one if facts.cut == 1 else f"{facts.cut:,} files were cut: the next crawl asks for them again."
     return replace(ending, sentence=f"{ending.sentence} {said}")
+
+
+def _with_browser(ending: Ending, facts: Facts) -> Ending:
+    """Return an ending that says what is still hidden behind scripts."""
+    said = []
+    if facts.shells:
+        pages = f"{facts.shells:,} page{'s' * (facts.shells > 1)}"
+        said.append(f"{pages} may show more in a browser{facts.advice and ': to use one, '}{facts.advice}.")
+    if facts.cut_lists:
+        lists = "A list is" if facts.cut_lists == 1 else f"{facts.cut_lists:,} lists are"
+        said.append(f"{lists} longer than the part that the browser showed.")
+    return replace(ending, sentence=" ".join([ending.sentence, *said])) if said else ending
 
 
 def _with_unread(ending: Ending, facts: Facts) -> Ending:
@@ -226,7 +242,7 @@ def _nothing(facts: Facts) -> Ending:
     if facts.states:
         used_up = f"; the {_budget(facts)} is used up" if _is_budget(facts.reason) else ""
         return Ending(kind="nothing_found", sentence=f"Done: {_found_so_far(facts)}{used_up}.")
-    asked = f"No {printable(facts.wanted, _LONGEST) or _called(facts)} in {facts.requests:,} requests"
+    asked = f"No {printable(facts.wanted, _LONGEST) or _called(facts)} in {_requests(facts)}"
     if facts.wanted:
         asked += f"; seen: {seen(facts.types)}"
     advice = "try other types, or another start URL" if facts.wanted else "try another start URL"
@@ -265,8 +281,13 @@ def _found_so_far(facts: Facts) -> str:
         said = [f"{facts.states.get(state, 0):,} {state}" for state in ("new", "changed", "same", "gone")]
         unseen = facts.states.get("unseen", 0)
         said += [f"{unseen:,} not seen"] if unseen else []
-        return f"{', '.join(said)}, in {facts.requests:,} requests"
-    return f"{_counted(facts)} found in {facts.requests:,} requests"
+        return f"{', '.join(said)}, in {_requests(facts)}"
+    return f"{_counted(facts)} found in {_requests(facts)}"
+
+
+def _requests(facts: Facts) -> str:
+    apart = f" ({facts.elsewhere:,} of them to other hosts, by the browser)" if facts.elsewhere else ""
+    return f"{facts.requests:,} requests{apart}"
 
 
 def _counted(facts: Facts) -> str:

@@ -131,9 +131,9 @@ class Entry:
 
     __slots__ = (
         "also", "answers", "coming", "failure", "first", "found", "given", "has_cookie", "holds_slot", "is_copy",
-        "is_direct", "is_plain", "items", "jar", "known", "leads_to", "links", "noindex", "parsed_from", "pick",
-        "quiet", "received", "request", "response", "returns", "scripted", "sent", "since", "slot", "spider_error",
-        "stopped", "verdict", "visited", "waits", "yielded",
+        "is_cut", "is_direct", "is_plain", "items", "jar", "known", "leads_to", "links", "noindex", "parsed_from",
+        "pick", "quiet", "received", "request", "response", "returns", "scripted", "sent", "since", "slot",
+        "spider_error", "stopped", "verdict", "visited", "waits", "yielded",
     )  # fmt: skip
 
     def __init__(self, pick: Pick, since: float) -> None:
@@ -159,6 +159,7 @@ class Entry:
         self.links: list[Link] = []  # that are not with the policy yet
         self.found = 0  # links that it gave to the policy, or will
         self.answers: Sequence[tuple[str, bytes]] | None = None  # JSON that its scripts fetched; None: no browser did
+        self.is_cut = False  # whether clicking its page had to stop while that brought links
         self.scripted: bool | None = None  # whether its page has scripts that no browser ran; None: nobody looked
         self.is_direct = True  # whether no plain copy of its page was fetched, where it is to be rendered
         self.is_plain = False  # whether no browser is asked, as it failed with the page

@@ -201,16 +201,19 @@ def _rendered(notes: Notes) -> list[str]:
     """Say what a browser did for the crawl, and what was read from APIs in its place."""
     told = notes.state.get("rendered")
     counts = told if isinstance(told, dict) else {}
-    pages, asked, stored, read, calls = (
+    pages, asked, apart, stored, read, calls = (
         int(number_of(counts.get(name)) or 0)
-        for name in ("browser/read", "browser/requests", "browser/stored", "api/pages", "api/requests")
-    )
+        for name in (
+            "browser/read", "browser/requests", "browser/elsewhere", "browser/stored", "api/pages", "api/requests",
+        )
+    )  # fmt: skip
     refused = sum(int(number_of(n) or 0) for name, n in counts.items() if name.startswith("browser/refused/"))
     said = []
     if pages:
+        elsewhere = f" ({apart:,} of them to other hosts)" if apart else ""
         said.append(
-            f"A browser rendered {counted(pages, 'page')}, with {counted(asked, 'further request')}; {refused:,} were "
-            f"refused, and {stored:,} scripts and style sheets were there already."
+            f"A browser rendered {counted(pages, 'page')}, with {counted(asked, 'further request')}{elsewhere}; "
+            f"{refused:,} were refused, and {stored:,} scripts and style sheets were there already."
         )
     if read:
         said.append(f"Links of {counted(read, 'page')} were read from APIs instead, with {counted(calls, 'request')}.")

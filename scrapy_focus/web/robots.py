@@ -9,7 +9,6 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 
 from scrapy_focus.web.linkurls import spellings
-
 from scrapy_focus.web.listings import beginning
 
 if TYPE_CHECKING:

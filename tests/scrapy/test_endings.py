@@ -531,6 +531,33 @@ def test_what_a_cost_limit_left_is_said(changes: dict[str, Any], said: str, foun
     assert ("is expected to cost" in ending.sentence) == bool(said)
 
 
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({}, ""),
+        ({"shells": 1, "advice": "run x"}, " 1 page may show more in a browser: to use one, run x."),
+        ({"shells": 1234}, " 1,234 pages may show more in a browser."),
+        ({"cut_lists": 1}, " A list is longer than the part that the browser showed."),
+        ({"cut_lists": 2}, " 2 lists are longer than the part that the browser showed."),
+    ],
+)
+@pytest.mark.parametrize("reason", ["finished", "focus_budget_requests"])
+@pytest.mark.parametrize("found", [0, 7])
+def test_what_scripts_hide_is_said(changes: dict[str, Any], said: str, reason: str, found: int) -> None:
+    """Behind what was found, whether that is something or nothing."""
+    plain = draw(FACTS._replace(reason=reason, found=found))
+    ending = draw(FACTS._replace(reason=reason, found=found, **changes))
+    assert ending.sentence == plain.sentence + said
+    assert ending.kind == plain.kind
+
+
+def test_requests_of_a_browser_to_other_hosts_are_said() -> None:
+    """Beside those of all, of which they are a part."""
+    found, nothing = (draw(FACTS._replace(requests=1000, elsewhere=97, found=n)).sentence for n in (7, 0))
+    assert found == "Done: 7 files found in 1,000 requests (97 of them to other hosts, by the browser)."
+    assert "No csv in 1,000 requests (97 of them to other hosts, by the browser); seen: " in nothing
+
+
 def test_hostile_reasons_and_types() -> None:
     """What a site sent is spelled and cut."""
     ugly = "\x1b]0;x\x07\n\u202e" + "a" * 10_000

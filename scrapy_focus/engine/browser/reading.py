@@ -83,7 +83,7 @@ async def read(page: Page, visit: Visit) -> None:
     reading = _Reading(page, visit, limits)
     page.on("download", reading.note_download)
     try:
-        async with asyncio.timeout(limits.seconds):
+        async with asyncio.timeout(limits.seconds) as reading.clock:
             await reading.load()
             await reading.wait()
             await reading.act()
@@ -110,6 +110,8 @@ class _Reading:
         self.visit = visit
         self.limits = limits
         self.until = monotonic() + limits.seconds
+        self.last = monotonic() + max(limits.seconds, limits.longest)
+        self.clock: asyncio.Timeout | None = None  # for what is done until then
         self.helper: JSHandle | None = None  # reading.js in the page
         self.is_restless = False
         self._used: set[int] = set()  # buttons that are left alone: they bring nothing, or ask by POST
@@ -191,12 +193,19 @@ class _Reading:
             for number, kind in clicks[: self.limits.clicks]:
                 n, offers = await self.click(number, kind)
                 fresh += n
+            visit.is_growing = bool(fresh) or visit.requests >= self.limits.requests
             if not fresh:
                 break
-        else:
-            visit.is_cut = True
+            self.extend()
+        visit.is_cut = visit.is_cut or visit.is_growing
         for number in [number for number, kind in offers if kind == "download"][: self.limits.downloads]:
             await self.click(number, "download")
+
+    def extend(self) -> None:
+        """Links came: there is time for more, within limits."""
+        self.until = min(monotonic() + self.limits.seconds, self.last)
+        if self.clock is not None:
+            self.clock.reschedule(asyncio.get_running_loop().time() + self.until - monotonic())
 
     async def click(self, number: int, kind: Says) -> tuple[int, list[tuple[int, Says]]]:
         """Click a button; return how many links that brought, and the buttons that are there now."""
