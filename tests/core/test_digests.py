@@ -124,6 +124,7 @@ def text_of(within: str, beside: str = "", page: str = ARTICLE) -> str:
     [
         "<ul><li><a href=/{n}>recent {n}</a></ul>",
         "<ol><li><a href=/{n}>A title</a> {n} May</ol>",
+        "<ul><li><a href=/{n}>A title of a post</a><p>{n} May</p></ul>",
         "<table><tr><td><a href=/{n}>recent {n}</a></table>",
         "<aside><h2>Recent</h2><p>A teaser of post {n}, which is longer than its link.</aside>",
         "<nav>{n}</nav>",
