@@ -53,7 +53,8 @@ class FilesCommand(FindCommand):
         parser.add_argument(
             "--cost-limit", metavar="N",
             help="stop when the next file is expected to cost more than N requests, and none came for three times as "
-            f"many; 0: follow every link. Default: {COST_LIMIT}, or none with --budget, --rate or a limit in settings",
+            f"many, or fifteen times before the first; 0: follow every link. Default: {COST_LIMIT}, or none with "
+            "--budget, --rate or a limit in settings",
         )  # fmt: skip
         parser.add_argument(
             "--again", action="store_true",

@@ -291,6 +291,7 @@ class Crawl:
         self._unsent: set[int] = set()
         self._closed = NOTHING  # hosts that take nothing, whichever the next choice is told of besides
         self._unchosen: set[int] = set()  # picks in flight that this policy did not choose
+        self._poor_picks: set[int] = set()  # picks in flight that are put last when they are released
         self._stranded: deque[int] = deque()  # keys of links that were placed for a policy that could not
         self._told: dict[str, int] = {}  # the counts that the keeper has
         self._is_doubted = False  # whether it was said that nothing was found for long
@@ -353,6 +354,15 @@ class Crawl:
             busy = first
         if self.finished() or not self.budget.left(len(self._unsent)) or not len(self.frontier):
             return None
+        for _ in range(_PUT_LAST):
+            pick = self._next(busy)
+            if pick is None or pick.id not in self._poor_picks:
+                return pick
+            self.release(pick.id)
+        return self._next(busy)
+
+    def _next(self, busy: Collection[str]) -> Pick | None:
+        """Return the next pick, poor or not."""
         at = self._now()
         if self.budget.next_turn(at) is not None:
             return None
@@ -635,6 +645,8 @@ class Crawl:
         self.budget.take_turn(event.at)
         if not by_policy:
             self._unchosen.add(pick.id)
+        elif self._is_poor(pick):
+            self._poor_picks.add(pick.id)
         self.counts["selected"] += 1
         if self.explains or self.log is not None:
             why = self._ask("explain", explained, self.policy, pick) if by_policy else {}
@@ -670,10 +682,19 @@ class Crawl:
     def _apply_released(self, event: Released) -> None:
         pick = self.picks.pop(event.pick_id)
         self._leave(pick.id)
-        self.frontier.release(pick)
+        is_poor = pick.id in self._poor_picks
+        place = Placement(pick.arm, pick.rank, pick.memo, pick.method) if is_poor else None
+        if place is not None and (place := self._last_place(place)) is None:
+            self.frontier.settle(pick)
+        else:
+            self.frontier.release(pick)
         if pick.id not in self._unchosen:
             self._ask("release", self.policy.release, pick)
         self._unchosen.discard(pick.id)
+        if place is not None:
+            link = Link(pick.url, pick.key, pick.host, pick.depth, state=State.WAITING, payload=pick.payload)
+            self.frontier.push([link], [place], origin=pick.origin)
+        self._poor_picks.discard(pick.id)
         self.counts["released"] += 1
         if self.log is not None:
             self._ask("log", self.log.release, pick)
@@ -686,6 +707,7 @@ class Crawl:
         del self.picks[pick.id]
         self._leave(pick.id)
         self._unchosen.discard(pick.id)
+        self._poor_picks.discard(pick.id)
         self.recovered.discard(pick.key)
         self.frontier.settle(pick, outcome.also)
         self.counts["outcomes"] += 1
@@ -768,6 +790,13 @@ class Crawl:
             now = [(link, place) for link, place in zip(links, placements, strict=True) if place is not NOT_NOW]
             links, placements = [link for link, _ in now], [place for _, place in now]
         self.frontier.push(links, placements, origin=origin)
+
+    def _is_poor(self, pick: Pick) -> bool:
+        """Whether a pick is put last; none is from the first round of such links on, or they might wait for ever."""
+        poor = self._poor
+        if poor is None or pick.origin < 0 or self.counts["poor/rounds"]:
+            return False
+        return poor.is_barren(pick.url) or poor.is_poor(pick.url)
 
     def _poor_last(self, link: Link, place: Placement | None) -> Placement | None:
         """Return where a link waits that was placed, which is elsewhere if it is poor."""
@@ -878,25 +907,7 @@ class Crawl:
         return None if pick is None else _Choice(pick, False)
 
     def _selected(self, busy: Collection[str]) -> Pick | None:
-        """Let the policy select, and put what is poor by now behind the rest, up to the first round of such links."""
-        for _ in range(_PUT_LAST if self._poor is not None and not self.counts["poor/rounds"] else 0):
-            pick = selected(self.policy.select(busy), self.frontier, self.picks)
-            if pick is None or not self._is_poor(pick):
-                return pick
-            place = self._last_place(Placement(pick.arm, pick.rank, pick.memo, pick.method))
-            if place is None:
-                self.frontier.settle(pick)
-            else:
-                self.frontier.release(pick)
-            self.policy.release(pick)
-            if place is not None:
-                link = Link(pick.url, pick.key, pick.host, pick.depth, state=State.WAITING, payload=pick.payload)
-                self.frontier.push([link], [place], origin=pick.origin)
         return selected(self.policy.select(busy), self.frontier, self.picks)
-
-    def _is_poor(self, pick: Pick) -> bool:
-        poor = cast("Poor", self._poor)
-        return pick.origin >= 0 and (poor.is_barren(pick.url) or poor.is_poor(pick.url))
 
     def _choose_again(self, event: Picked) -> _Choice:
         """Choose what was chosen before: what happened counts."""

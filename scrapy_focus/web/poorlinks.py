@@ -23,7 +23,7 @@ _ERRORS = 3  # that links of a kind brought, and nothing else, until it is poor
 _KINDS = 1024  # that are remembered
 _LONGEST = 500  # characters that are read of a URL
 _LONGEST_ANCHOR = 80
-_MAY_PASS = frozenset((401, 403, 408, 423, 425, 429))  # errors that a site may answer to anything for a while
+_MAY_PASS = frozenset((401, 403, 405, 408, 423, 425, 429))  # what a site may answer to anything, or to any HEAD
 
 _PAGE = r"(?:\.(?:x?html?|shtml|php\d?|aspx?|jsp|do|cgi|pl|cfm|action))?/?"
 _PATH = re.compile(
@@ -144,8 +144,6 @@ class PoorLinks:
         status = outcome.status
         if outcome.error and (status is None or not 400 <= status < 500 or status in _MAY_PASS):
             return
-        if outcome.error and outcome.pick.method == "HEAD":
-            return  # many servers answer it otherwise than a GET
         kind = _kind(outcome.pick.url)
         errors = self._errors.pop(kind, 0)
         self._errors[kind] = errors = -1 if errors < 0 or not outcome.error else errors + 1

@@ -35,9 +35,12 @@ def article(i: int) -> Link:
 
 
 def links_on(url: str) -> list[Link]:
-    """Return what the pages of a blog link to: each article to a file, to a login of its own, and to its neighbours."""
+    """Return what the pages of a blog link to: the first to articles and to pages that are gone; each article to a
+    file, to a login of its own, and to the next article.
+    """
     if url == "http://h/":
-        return [article(i) for i in range(1, ARTICLES + 1)]
+        gone = [link(300 + i, url=f"http://h/old/{i}", tag_path="html/body/ul/li/a") for i in range(ARTICLES)]
+        return [*gone, *[article(i) for i in range(1, ARTICLES + 1)]]
     name = url.rpartition("/")[2]
     if "/2026/" not in url or not name.isdigit():
         return []
@@ -52,7 +55,7 @@ def answer(crawl: Crawl, pick: Pick) -> None:
     crawl.sent(pick.id)
     if pick.method == "HEAD" and pick.url.endswith(".pdf"):
         crawl.report(file(pick, reward=1.0))
-    elif "login" in pick.url:
+    elif "login" in pick.url or "/old/" in pick.url:
         crawl.report(failure(pick))
     elif pick.url.endswith(".pdf"):
         crawl.report(file(pick))
@@ -91,17 +94,20 @@ def test_logins_come_last_in_every_policy(cls: type[Policy]) -> None:
     if crawl.comes_back or cls.never_ends:
         assert logins == []
         return
-    others = {url for url in urls if "login" not in url}
-    assert len(others) == 1 + 2 * ARTICLES
-    assert len({urls[i] for i in logins}) == ARTICLES
-    assert min(logins) > max(i for i, url in enumerate(urls) if "login" not in url)
+    others = [i for i, url in enumerate(urls) if "login" not in url and "/old/" not in url]
+    gone = [i for i, url in enumerate(urls) if "/old/" in url]
+    assert len({urls[i] for i in others}) == 1 + 2 * ARTICLES
+    assert len({urls[i] for i in logins}) == len({urls[i] for i in gone}) == ARTICLES
+    assert min(logins) > max(others)
+    assert sum(i < max(others) for i in gone) <= 3 + 3, "three tell, and the 4th, 8th and 16th are tried"
     crawl.frontier.check()
 
 
 def test_without_it_a_policy_decides_alone() -> None:
     """A crawl that is not told to recognise poor links asks for a login where the policy placed it."""
     urls = asked(Crawl(BreadthFirst(), frontier=memory_frontier, strict=True))
-    assert urls[1 + ARTICLES] == "http://h/wp-login.php?redirect_to=1"
+    assert urls[1] == "http://h/old/0"
+    assert urls[1 + 2 * ARTICLES] == "http://h/wp-login.php?redirect_to=1"
 
 
 def test_a_start_request_is_never_poor() -> None:
