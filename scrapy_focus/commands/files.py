@@ -97,6 +97,7 @@ class FilesCommand(FindCommand):
             spider = DatasetsSpider(**arguments)
         except UsageError as error:
             raise UsageError(str(error).replace("targets:", "--types:")) from error
+        urls = spider.roots
         goes_on = out is not None and limit is not None and _goes_on(out, urls, spider.fixed, limit)
         state = "" if out is None else _state(out, urls, goes_on=goes_on)
         doubts = [f" (for {word}, did you mean {meant}?)" for word, meant in slips(split_words(opts.types))]

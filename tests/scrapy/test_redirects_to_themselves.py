@@ -157,7 +157,12 @@ class Stopped(Walk):
 
 def test_a_job_that_is_stopped_on_the_way_resumes(gates: GateSite, tmp_path: Path) -> None:
     """The next run begins with the URL that was linked, and sees each page that the first one did not."""
-    settings = {"JOBDIR": str(tmp_path / "job"), "COOKIES_ENABLED": True, "CONCURRENT_REQUESTS": 1, "FOCUS_MAX_INFLIGHT": 1}
+    settings = {
+        "JOBDIR": str(tmp_path / "job"),
+        "COOKIES_ENABLED": True,
+        "CONCURRENT_REQUESTS": 1,
+        "FOCUS_MAX_INFLIGHT": 1,
+    }
     first = crawl(Stopped, settings, root=gates.url("/"))
     assert "/inside" not in gates.paths
     second = crawl(Stopped, {**settings, "GOES_ON": True}, root=gates.url("/"))
