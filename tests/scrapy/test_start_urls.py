@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import base64
 import gzip
-import json
-import subprocess
 from typing import TYPE_CHECKING, Any
 
 import pytest
