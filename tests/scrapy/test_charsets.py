@@ -75,7 +75,11 @@ def test_queries_are_sent_in_the_charset_of_their_page(
     assert crawled.stats["focus/link/nofollow"] == len(PAGES)
     assert crawled.stats.get("focus/link/unattributed", 0) == 0
     if spider is ImportantSpider:
-        linked = {url.removeprefix(texts.url("")) for each in read_links(tmp_path) for url in [*each.new, *each.named.values()]}
+        linked = {
+            url.removeprefix(texts.url(""))
+            for each in read_links(tmp_path)
+            for url in [*each.new, *each.named.values()]
+        }
         assert linked >= ALL - {"/"}
 
 
