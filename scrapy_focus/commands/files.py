@@ -106,6 +106,7 @@ class FilesCommand(FindCommand):
             spider = DatasetsSpider(**arguments)
         except UsageError as error:
             raise UsageError(str(error).replace("targets:", "--types:")) from error
+        urls = spider.roots
         limits: dict[str, float | None] = {} if limit is None else {COST: limit}
         limits |= {name: self._budget_of(name, opts.budget) for name in ("requests", "bytes", "seconds")}
         goes_on = out is not None and not opts.again and _goes_on(out, urls, spider.fixed, limits)

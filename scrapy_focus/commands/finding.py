@@ -21,6 +21,7 @@ from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy_focus.commands.base import FocusCommand, one_line, read_numbers
 from scrapy_focus.core.printable import brief
 from scrapy_focus.spiders import polite
+from scrapy_focus.web.linkurls import hide_credentials
 
 if TYPE_CHECKING:
     import argparse
@@ -40,8 +41,8 @@ _LISTS = {  # what each command leaves in the folder of its crawl, and no comman
     "focus-files": "manifest.jsonl",
     "focus-topic": "pages.jsonl",
 }
-_BARE = re.compile(r"[\w.-]+(:\d+)?([/?#].*)?")  # a URL without a scheme
-_HERE = re.compile(r"localhost|127\.[\d.]+")
+_BARE = re.compile(r"([\w.-]+|\[[\da-fA-F:.]+\])(?::\d+)?(?:[/?#].*)?")  # a URL without a scheme
+_HERE = re.compile(r"localhost|127\.[\d.]+|\[.*\]")
 _OPTION = re.compile(r"-a (\w+)=")  # in what a spider says of its arguments
 _SAID = {  # what a crawl says, by options
     "another JOBDIR": "another folder with --out",
@@ -298,8 +299,8 @@ def url_of(word: str) -> str:
         If it is none.
     """
     url = word.strip()
-    if "://" not in url and _BARE.fullmatch(url):
-        host = re.split(r"[:/?#]", url, maxsplit=1)[0]
+    if "://" not in url and (found := _BARE.fullmatch(url)):
+        host = found[1]
         if _HERE.fullmatch(host):
             url = f"http://{url}"
         elif "." in host.strip("."):
@@ -313,9 +314,9 @@ def url_of(word: str) -> str:
         fine = False
     if fine:
         return url
-    rest = re.sub(r"^[^/]*:/*|^/+", "", url)
+    rest = re.sub(r"^[^/]*:/*|^/+", "", url).rpartition("@")[2]
     meant = f"did you mean https://{rest}?" if "." in rest.partition("/")[0] else "write it as https://example.org/"
-    raise UsageError(f"{brief(word)} is no URL with http:// or https://; {meant}")
+    raise UsageError(hide_credentials(f"{brief(word)} is no URL with http:// or https://; {meant}"))
 
 
 def _is_file_name(word: str) -> bool:

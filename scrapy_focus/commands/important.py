@@ -56,7 +56,7 @@ class ImportantCommand(FindCommand):
         return Plan(
             spider=ImportantSpider,
             arguments=arguments,
-            urls=urls,
+            urls=spider.roots,
             looks_for=spider.looks_for,
             stays_on=", ".join(dict.fromkeys(spider.allowed_domains)),
             out=out,

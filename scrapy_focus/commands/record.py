@@ -16,6 +16,8 @@ from scrapy.utils.conf import arglist_to_dict
 
 from scrapy_focus.commands.base import FocusCommand, make, read_numbers, say
 from scrapy_focus.core.errors import ConfigError, RecordingError
+from scrapy_focus.spiders.credentials import take_credentials
+from scrapy_focus.web.linkurls import hide_credentials
 
 if TYPE_CHECKING:
     import argparse
@@ -141,9 +143,13 @@ class RecordCommand(FocusCommand):
             if (self.settings.getpriority(name) or 0) < SETTINGS_PRIORITIES["cmdline"]:
                 self.settings.set(name, value, "cmdline")
         if self.requires_crawler_process:
+            from scrapy_focus.addon import Addon
             from scrapy_focus.downloadermiddlewares import PublicOnlyMiddleware, replace_stock
+            from scrapy_focus.spiders.middlewares import Credentials
 
-            self.settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", PublicOnlyMiddleware, 940)
+            for cls, order in ((PublicOnlyMiddleware, 940), (Credentials, 955)):
+                self.settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", cls, order)
+            Addon.update_pre_crawler_settings(self.settings)
             replace_stock(self.settings)
             if opts.render:
                 self._set_browser()
@@ -186,13 +192,15 @@ class RecordCommand(FocusCommand):
         if given:
             raise UsageError(f"there is no argument {', '.join(given)}; there is root: -a root=https://example.org/")
         if wrong := [url for url in roots if not _is_root(url)]:
-            raise UsageError(f"root is {wrong[0]!r}; give the URL of the first page: -a root=https://example.org/")
+            raise UsageError(
+                f"root is {hide_credentials(repr(wrong[0]))}; give the URL of the first page: -a root=https://example.org/"
+            )
         read_numbers(opts, "limit", "portal", "render_pages")
         opts.render = opts.render or opts.render_pages is not None
         named = [name for name in (*_IMPORTERS, "importer") if getattr(opts, name) is not None]
         if len(named) > 1:
             raise UsageError(f"--{' and --'.join(named)} are different sources; name one")
-        opts.roots = roots
+        opts.roots, opts.credentials = take_credentials(roots)
         opts.source = _source_of(named[0], getattr(opts, named[0])) if named else None
         if opts.info or opts.verify:
             if roots or named:
@@ -242,7 +250,8 @@ class RecordCommand(FocusCommand):
         crawler.signals.connect(_say_all, signals.spider_opened)
         left = _left_to_render(writer.completeness(), opts)
         self.crawler_process.crawl(
-            crawler, writer=writer, limit=opts.limit, files=not opts.no_files, renderings=left
+            crawler, writer=writer, limit=opts.limit, files=not opts.no_files, renderings=left,
+            credentials=opts.credentials,
         )  # fmt: skip
         try:
             self.crawler_process.start()

@@ -81,7 +81,7 @@ class WatchCommand(FindCommand):
         return Plan(
             spider=NewsSpider,
             arguments=arguments,
-            urls=urls,
+            urls=spider.roots,
             looks_for=spider.looks_for,
             stays_on=", ".join(dict.fromkeys(spider.allowed_domains)),
             out=out,

@@ -20,6 +20,7 @@ from scrapy_focus.found.policytables import read_tables
 from scrapy_focus.found.ranking import as_listed as as_ranked
 from scrapy_focus.found.ranking import read_ranking
 from scrapy_focus.found.words import failure, number_of
+from scrapy_focus.web.linkurls import link_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -237,7 +238,7 @@ def _broken(folder: Path, notes: Notes) -> list[Broken]:
 
 
 def _unread(notes: Notes) -> list[tuple[str, str]]:
-    roots = {str(url).rstrip("/") for run in notes.runs for url in _list(run.get("roots"))}
+    roots = {link_url(str(url), "").rstrip("/") for run in notes.runs for url in _list(run.get("roots"))}
     return [
         (answer.url, f"it answers {answer.status}" if answer.status else failure(answer.error, answer.why))
         for answer in notes.answers

@@ -25,7 +25,7 @@ from w3lib.url import canonicalize_url, safe_url_string
 from scrapy_focus.core.errors import RecordingError
 from scrapy_focus.core.printable import printable_logger
 from scrapy_focus.web.html import Place, PlaceReader
-from scrapy_focus.web.linkurls import joined, safe_url
+from scrapy_focus.web.linkurls import joined, safe_url, without_credentials
 from scrapy_focus.web.mime import parse_mime
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ def redirect_of(url: str, status: int | None, headers: Mapping[str, str]) -> str
         safe = safe_url_string(location)
         if location.startswith("//"):
             safe = f"{urlsplit(url).scheme}://{safe.lstrip('/')}"
-        return urljoin(url, safe)
+        return without_credentials(urljoin(url, safe))
     except ValueError:
         return ""
 

@@ -15,6 +15,7 @@ from scrapy_focus.core.durations import UNITS, Duration
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.files import try_to_write
 from scrapy_focus.learn.expansion import read_keywords
+from scrapy_focus.web.linkurls import hide_credentials
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -52,7 +53,9 @@ def seeds_of(given: str | Sequence[str]) -> list[str]:
     urls = [url for word in words if (url := re.sub(r"(^|\s)#.*", "", word).strip())]
     for url in urls:
         if not (url.startswith(("http://", "https://")) and _host(url)):
-            raise UsageError(f"{url!r} in {place} is no URL; write it as https://example.org/page")
+            raise UsageError(
+                f"{hide_credentials(repr(url))} in {place} is no URL; write it as https://example.org/page"
+            )
     if not urls:
         raise UsageError("where to start? Give some pages: -a seeds=FILE, or -a seeds=https://example.org/,...")
     return list(dict.fromkeys(urls))

@@ -5,29 +5,40 @@ from __future__ import annotations
 import re
 from http import HTTPStatus
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import urljoin, urlsplit
+from weakref import WeakKeyDictionary
 
+import scrapy
 from scrapy.downloadermiddlewares.retry import get_retry_request
+from scrapy.exceptions import NotConfigured
 from scrapy.http import HtmlResponse
+from scrapy.http.cookies import CookieJar
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.response import get_meta_refresh
 from w3lib.url import safe_url_string
 
+from scrapy_focus.engine.host import host_of
 from scrapy_focus.engine.marks import CUT
+from scrapy_focus.spiders.credentials import origin_of
 from scrapy_focus.web.domains import domain_of
 from scrapy_focus.web.linkurls import without_credentials
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Self
 
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
+    from scrapy.settings import BaseSettings
+
+    from scrapy_focus.engine.inflight import Entry
 
 _TAGS = 50_000  # of a page that are read
 _BYTES = 1_000_000
 _RANGE = re.compile(rb"bytes (\d{1,18})-(\d{1,18})/(\d{1,18})")  # from, to, and how many there are
+_USER = re.compile(rb"^([^/?#]*//)[^/?#]*@")  # and password, in a URL
 
 
 class LongPagesAreCut:
@@ -137,6 +148,113 @@ class RedirectsAreLinks:
         if target and request.callback is not NO_CALLBACK and _domain(target) != _domain(request.url):
             request.meta["handle_httpstatus_list"] = [response.status]
         return response
+
+
+class _OnTheWay:
+    """Adds a header to requests on their way out, and takes it off when an answer is there.
+
+    So no redirect or retry carries it on, and it is stored nowhere. It stands within all other middlewares.
+    """
+
+    name: ClassVar[str]
+
+    def __init__(self) -> None:
+        self._before: WeakKeyDictionary[Request, list[bytes]] = WeakKeyDictionary()  # what there was of it
+
+    def value(self, request: Request) -> bytes:
+        """Return what the header is to be, ``b""`` where it stays as it is."""
+        raise NotImplementedError
+
+    def process_request(self, request: Request) -> None:
+        if value := self.value(request):
+            self._before[request] = request.headers.getlist(self.name)
+            request.headers[self.name] = value
+
+    def process_response(self, request: Request, response: Response) -> Response:
+        self._take_off(request)
+        return response
+
+    def process_exception(self, request: Request, exception: Exception) -> None:
+        self._take_off(request)
+
+    def _take_off(self, request: Request) -> None:
+        before = self._before.pop(request, None)
+        if before:
+            request.headers[self.name] = before
+        elif before is not None:
+            del request.headers[self.name]
+
+
+class RedirectCookies(_OnTheWay):
+    """Sends the cookies that a redirect sets with the requests that follow it, and with no others.
+
+    Without, a crawl that keeps no cookies never sees a page that redirects to itself until it is asked with one. It is
+    not there with ``COOKIES_ENABLED``.
+    """
+
+    name = "Cookie"
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__()
+        if crawler.settings.getbool("COOKIES_ENABLED"):
+            raise NotConfigured
+        self.crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler)
+
+    def value(self, request: Request) -> bytes:
+        entry = self._entry(request)
+        if entry is None or entry.jar is None:
+            return b""
+        asked = scrapy.Request(request.url)
+        entry.jar.add_cookie_header(asked)
+        return b"; ".join(header for each in (request, asked) if (header := each.headers.get(self.name)))
+
+    def process_response(self, request: Request, response: Response) -> Response:
+        entry = self._entry(request)
+        if entry is not None and 300 <= response.status < 400 and "Set-Cookie" in response.headers:
+            entry.jar = entry.jar or CookieJar()
+            entry.jar.extract_cookies(response, request)
+            entry.has_cookie = True
+        return super().process_response(request, response)
+
+    def _entry(self, request: Request) -> Entry | None:
+        host = host_of(self.crawler)
+        return None if host is None else host.inflight.find(request)
+
+
+class Credentials(_OnTheWay):
+    """Sends the user names and passwords of start URLs to their hosts, and to no others (``Basic``).
+
+    Those that a redirect names are left out, as are those of links: a site has no say in who signs in where.
+    """
+
+    name = "Authorization"
+
+    def __init__(self, credentials: Mapping[str, bytes]) -> None:
+        super().__init__()
+        self.credentials = credentials  # headers, by scheme, host and port
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(getattr(crawler.spider, "credentials", {}))
+
+    def value(self, request: Request) -> bytes:
+        return self.credentials.get(origin_of(request.url), b"") if self.credentials else b""
+
+    def process_response(self, request: Request, response: Response) -> Response:
+        location = response.headers.get("Location")
+        if location is not None and b"@" in location:
+            response.headers["Location"] = _USER.sub(rb"\1", location)
+        return super().process_response(request, response)
+
+
+def add_headers(settings: BaseSettings) -> None:
+    """Let requests have the cookies of redirects, and the credentials of start URLs."""
+    for cls in (RedirectCookies, Credentials):
+        settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", cls, 955)
 
 
 def redirect_of(response: Response) -> str:

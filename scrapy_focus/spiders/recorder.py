@@ -24,7 +24,7 @@ from scrapy_focus.spiders.rendering import RENDER, failed_rendering, rendering_o
 from scrapy_focus.web.mime import BLOCKED_MIMES, matches, parse_mime
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Iterator, Mapping
     from typing import Self
 
     from scrapy.crawler import Crawler
@@ -62,6 +62,8 @@ class RecordSpider(scrapy.Spider):
         Download files; if not, only what may be a page is downloaded where the server tells the size of the rest.
     renderings
         Pages that a browser shows at most; any number by default.
+    credentials
+        What to send in ``Authorization``, by origin, see :func:`~scrapy_focus.spiders.credentials.take_credentials`.
 
     Attributes
     ----------
@@ -78,14 +80,16 @@ class RecordSpider(scrapy.Spider):
     name = "focus-record"
 
     def __init__(
-        self, writer: SiteWriter, *, limit: int | None = None, files: bool = True, renderings: int | None = None
-    ) -> None:
+        self, writer: SiteWriter, *, limit: int | None = None, files: bool = True, renderings: int | None = None,
+        credentials: Mapping[str, bytes] | None = None,
+    ) -> None:  # fmt: skip
         super().__init__()
         self.writer = writer
         self.seed_hosts = {urlsplit(root).hostname or "" for root in writer.roots}
         self.limit = limit
         self.files = files
         self.renderings = renderings
+        self.credentials = credentials or {}
         self.recorded = 0
         self.rendered = 0
         self.received = 0

@@ -19,6 +19,7 @@ _SAFE = re.compile(
 _ODD = re.compile(r"[^?#]*\\|(?:https?:)?/{3}|https?:(?!//)", re.IGNORECASE)  # what browsers join otherwise
 _PARTS = re.compile(r"(?:(https?):)?(/*)([^?#]*)", re.IGNORECASE)
 _ASCII = "".join(map(chr, range(0x21, 0x7F)))
+_PASSWORD = re.compile(r"((?://|^|['\"])[^/?#\s:@'\"]*):[^/?#\s]*@")
 _REFERENCE = re.compile(rb"&#([0-9]+);")
 _UTF = re.compile(r"utf[-_ ]?(?:8|16|32)", re.IGNORECASE)  # each of these stands for UTF-8 in a query
 _UNDECLARED = "ascii"  # what Scrapy calls the encoding of a page that declares none and has no other characters
@@ -108,6 +109,17 @@ def without_credentials(url: str) -> str:
     """
     parts = urlsplit(url)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl() if "@" in parts.netloc else url
+
+
+def hide_credentials(text: str) -> str:
+    """Return a text in which no URL shows a password.
+
+    Examples
+    --------
+    >>> hide_credentials("no host in 'http://me:p@ss@/x' or http://me@b.example/")
+    "no host in 'http://me:***@/x' or http://me@b.example/"
+    """
+    return _PASSWORD.sub(r"\1:***@", text)
 
 
 def spellings(base: str, href: str, encoding: str = "utf-8") -> set[str]:

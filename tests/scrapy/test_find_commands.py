@@ -547,6 +547,7 @@ def test_a_wrong_argument_ends_in_one_sentence(
         ("wiki.intranet", "https://wiki.intranet"),
         ("example.zip", "https://example.zip"),
         ("127.0.0.1/x", "http://127.0.0.1/x"),
+        ("[::1]:8000/x", "http://[::1]:8000/x"),
         ("http://example.org/,a", "http://example.org/,a"),
     ],
 )
@@ -560,6 +561,20 @@ def test_what_is_no_url_is_refused(word: str) -> None:
     """The message quotes it."""
     with pytest.raises(UsageError, match="is no URL"):
         url_of(word)
+
+
+@pytest.mark.parametrize(
+    "word", ["ftp://me:secret@h.test/", "http://me:se,cret@", "//me:secret@h.test", "me:secret@h.test"]
+)
+def test_what_is_refused_shows_no_password(word: str) -> None:
+    """Neither the commands nor the spiders quote it, though they quote the rest."""
+    said = []
+    for refuses in (url_of, lambda url: DatasetsSpider(root=url), lambda url: TopicSpider(seeds=[url], keywords="a")):
+        with pytest.raises(UsageError) as error:
+            refuses(word)
+        said.append(str(error.value))
+    assert not [message for message in said if "cret" in message]
+    assert all("me:***@" in message for message in said)
 
 
 @pytest.mark.parametrize("cls", [DatasetsSpider, TopicSpider])
