@@ -253,7 +253,7 @@ def _check_out(out: Path, *, dry: bool) -> None:
     if not dry:
         from scrapy_focus.spiders.arguments import try_out
 
-        try_out(out / "manifest.jsonl")
+        try_out(out / "manifest.jsonl", out)
 
 
 def has_job(out: Path) -> bool:

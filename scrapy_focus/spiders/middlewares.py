@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 
 from scrapy.downloadermiddlewares.retry import get_retry_request
+from scrapy.exceptions import ResponseDataLossError
 from scrapy.http import HtmlResponse
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.response import get_meta_refresh
@@ -16,6 +17,7 @@ from w3lib.url import safe_url_string
 
 from scrapy_focus.engine.marks import CUT
 from scrapy_focus.web.domains import domain_of
+from scrapy_focus.web.listings import beginning, listing_of
 
 if TYPE_CHECKING:
     from typing import Self
@@ -80,9 +82,10 @@ def end_of(body: bytes, *, tags: int = _TAGS, size: int = _BYTES) -> int:
 
 
 class CutBodies:
-    """Asks again for a body that was cut on its way, and marks one that stays so with the flag ``cut``.
+    """Asks again for a body that was cut on its way, and marks a file that stays so with the flag ``cut``.
 
-    It needs ``DOWNLOAD_FAIL_ON_DATALOSS = False``, and takes the turn of Scrapy's own retries. A part of a file that
+    It needs ``DOWNLOAD_FAIL_ON_DATALOSS = False``, and takes the turn of Scrapy's own retries. What is read for its
+    links fails as without that setting: the last link may be cut, too. A part of a file that
     nobody asked for (206) counts as cut, too, as does a body whose compression has no end. None keeps its ``ETag`` and
     ``Last-Modified``, which are those of the whole: so the next crawl asks for it again.
     """
@@ -103,6 +106,8 @@ class CutBodies:
             again = get_retry_request(request, spider=spider, reason="cut")
             if again is not None:
                 return again
+        if is_lost and (isinstance(response, HtmlResponse) or request.callback is NO_CALLBACK or _is_listing(response)):
+            raise ResponseDataLossError
         headers = response.headers.copy()
         for name in ("ETag", "Last-Modified"):
             headers.pop(name, None)
@@ -114,6 +119,11 @@ class CutBodies:
         most = request.meta.get("max_retry_times", settings.getint("RETRY_TIMES"))
         is_on = settings.getbool("RETRY_ENABLED") and not request.meta.get("dont_retry")
         return is_on and request.meta.get("retry_times", 0) < most
+
+
+def _is_listing(response: Response) -> bool:
+    """Whether a response is a sitemap, a feed or a catalogue."""
+    return bool(listing_of(beginning(response.body)))
 
 
 def _is_part(request: Request, response: Response) -> bool:
