@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from scrapy_focus.core.printable import printable
+from scrapy_focus.found.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -138,7 +139,7 @@ def _with_more(ending: Ending, facts: Facts) -> Ending:
     links = f"{facts.waiting:,} link{'s were' if facts.waiting > 1 else ' was'} not followed"
     higher = "with a higher FOCUS_COST_LIMIT, or 0 for none,"
     goes_on = f"the same command {higher} goes on" if facts.resumable else f"start again {higher} to follow them"
-    more = f"The next {one} is expected to cost more than {facts.cost_limit:,.10g} requests, and {links}: {goes_on}."
+    more = f"The next {one} is expected to cost more than {facts.cost_limit:,.10g} {'request' if facts.cost_limit == 1 else 'requests'}, and {links}: {goes_on}."
     return replace(ending, sentence=f"{ending.sentence} {more}")
 
 
@@ -146,8 +147,8 @@ def _with_cut(ending: Ending, facts: Facts) -> Ending:
     """Return an ending that says how many files were cut, too."""
     if not facts.cut:
         return ending
-    one = "1 file was cut: the next crawl asks for it again."
-    said = one if facts.cut == 1 else f"{facts.cut:,} files were cut: the next crawl asks for them again."
+    was, it = ("was", "it") if facts.cut == 1 else ("were", "them")
+    said = f"{counted(facts.cut, 'file')} {was} cut: the next crawl asks for {it} again."
     return replace(ending, sentence=f"{ending.sentence} {said}")
 
 
@@ -206,7 +207,7 @@ def _nothing_asked(facts: Facts) -> Ending:
 
 
 def _nothing(facts: Facts) -> Ending:
-    asked = f"No {printable(facts.wanted, _LONGEST) or _called(facts)} in {facts.requests:,} requests"
+    asked = f"No {printable(facts.wanted, _LONGEST) or _called(facts)} in {counted(facts.requests, 'request')}"
     if facts.wanted:
         asked += f"; seen: {seen(facts.types)}"
     advice = "try other types, or another start URL" if facts.wanted else "try another start URL"
@@ -220,7 +221,7 @@ def seen(types: Mapping[str, int]) -> str:
     ranked = Counter(types).most_common()
     named = [f"{count:,} {printable(mime, 80) or 'of no type'}" for mime, count in ranked[:_NAMED]]
     others = sum(count for _, count in ranked[_NAMED:])
-    return ", ".join([*named, f"{others:,} others"] if others else named) or "nothing"
+    return ", ".join([*named, counted(others, "other")] if others else named) or "nothing"
 
 
 def count_type(types: Counter[str], mime: str) -> None:
@@ -237,7 +238,7 @@ def _budget(reason: str) -> str:
 
 
 def _found_so_far(facts: Facts) -> str:
-    return f"{_counted(facts)} found in {facts.requests:,} requests"
+    return f"{_counted(facts)} found in {counted(facts.requests, 'request')}"
 
 
 def _counted(facts: Facts) -> str:

@@ -66,6 +66,18 @@ def size_text(size: float) -> str:
     return f"{size:,.{int(unit > 0)}f} {_SIZES[unit]}"
 
 
+def delay_text(noted: Any) -> str:
+    """Say how long a crawl waits between requests, from what its notes have.
+
+    Examples
+    --------
+    >>> delay_text(1), delay_text(0.5)
+    ('1 second between two requests to a host', '0.5 seconds between two requests to a host')
+    """
+    delay = number_of(noted) or 0
+    return f"{delay:g} {'second' if delay == 1 else 'seconds'} between two requests to a host"
+
+
 def span(seconds: float) -> str:
     """Return a time in the unit in which it is short.
 
