@@ -615,7 +615,7 @@ class RobotsMiddleware(RobotsTxtMiddleware):
             or self._rounds.get(netloc, 0) >= _ROBOTS_ROUNDS
         ):
             self._stats.inc_value("robotstxt/forbidden")
-            raise IgnoreRequest("Forbidden for now: robots.txt cannot be had")
+            raise IgnoreRequest("its robots.txt cannot be had")
         wait = self._again.get(netloc, 0.0) - monotonic()
         host.put_off(request, wait, "its robots.txt cannot be had")
         return _again(request)

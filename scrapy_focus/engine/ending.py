@@ -139,7 +139,8 @@ def _with_more(ending: Ending, facts: Facts) -> Ending:
     links = f"{facts.waiting:,} link{'s were' if facts.waiting > 1 else ' was'} not followed"
     higher = "with a higher FOCUS_COST_LIMIT, or 0 for none,"
     goes_on = f"the same command {higher} goes on" if facts.resumable else f"start again {higher} to follow them"
-    more = f"The next {one} is expected to cost more than {facts.cost_limit:,.10g} {'request' if facts.cost_limit == 1 else 'requests'}, and {links}: {goes_on}."
+    requests = "request" if facts.cost_limit == 1 else "requests"
+    more = f"The next {one} is expected to cost more than {facts.cost_limit:,.10g} {requests}, and {links}: {goes_on}."
     return replace(ending, sentence=f"{ending.sentence} {more}")
 
 

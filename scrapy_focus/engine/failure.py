@@ -126,7 +126,7 @@ def in_words(error: BaseException) -> str:
         return f"the connection was lost ({reason_of(error)})"
     if kind:
         return next(words for _, name, words in _KINDS if name == kind)
-    if isinstance(error, IgnoreRequest) and "robots.txt" in str(error):
+    if isinstance(error, IgnoreRequest) and "by robots.txt" in str(error):
         return "robots.txt forbids it"
     said = reason_of(error)
     return said if isinstance(error, IgnoreRequest) else f"{global_object_name(type(error))}: {said}"

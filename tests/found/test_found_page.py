@@ -91,7 +91,7 @@ def test_the_page_says_how_the_crawl_went(tmp_path: Path) -> None:
         "12 links were found and not followed.",
         "links like “Download (… kB)” on pages like /publication/… 5 5 100",
         "Half of the files were found with the first 5 requests.",
-        "1 link: Forbidden by robots.txt.",
+        "1 link: forbidden by robots.txt.",
         "1 link: not of a wanted type: video/mp4.",
         "larger than DOWNLOAD_MAXSIZE, 9 bytes",
         "2 links led nowhere.",

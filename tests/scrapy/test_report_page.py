@@ -152,7 +152,7 @@ def test_the_notes_are_what_the_crawl_counted(server: SiteServer, tmp_path: Path
         if answer.files and answer.page == item.page and answer.anchor == item.anchor and answer.size == item.size
     }
     assert sum(answer.status == 404 for answer in notes.answers) == done.stats["downloader/response_status_count/404"]
-    assert [answer.why for answer in notes.answers if answer.why] == ["Forbidden by robots.txt"] * 4
+    assert [answer.why for answer in notes.answers if answer.why] == ["robots.txt forbids it"] * 4
     assert notes.state["reason"] == "finished"
     assert notes.state["waiting"] == 0
 
