@@ -92,6 +92,7 @@ def test_the_page_says_how_the_crawl_went(tmp_path: Path) -> None:
         "links like “Download (… kB)” on pages like /publication/… 5 5 100",
         "Half of the files were found with the first 5 requests.",
         "1 link: forbidden by robots.txt.",
+        "Delay 1 second between two requests to a host",
         "1 link: not of a wanted type: video/mp4.",
         "larger than DOWNLOAD_MAXSIZE, 9 bytes",
         "2 links led nowhere.",
