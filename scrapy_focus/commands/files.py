@@ -154,9 +154,9 @@ class FilesCommand(FindCommand):
             limit = 0.0  # the crawl says so
         if not 0 < limit < float("inf"):
             return ""
-        rule = CostLimit(limit)
+        rule, requests = CostLimit(limit), "request" if limit == 1 else "requests"
         return (
-            f"when the next file is expected to cost more than {limit:,.10g} requests and {rule.patience:,} in a row "
+            f"when the next file is expected to cost more than {limit:,.10g} {requests} and {rule.patience:,} in a row "
             f"brought none, or {rule.first:,} before the first file (--cost-limit 0: when no link is left)"
         )
 

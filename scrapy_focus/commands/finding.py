@@ -20,6 +20,7 @@ from scrapy.settings import SETTINGS_PRIORITIES
 
 from scrapy_focus.commands.base import FocusCommand, one_line, read_numbers
 from scrapy_focus.core.printable import brief
+from scrapy_focus.found.words import counted
 from scrapy_focus.spiders import polite
 from scrapy_focus.web.linkurls import hide_credentials
 
@@ -205,7 +206,7 @@ class FindCommand(FocusCommand):
     def _limit(self, plan: Plan) -> str:
         """Say how many requests may be sent, ``""`` for any number."""
         budget = plan.arguments.get("budget")
-        return f"at most {int(budget):,} requests" if budget else ""
+        return f"at most {counted(int(budget), 'request')}" if budget else ""
 
     def _first_words(self, plan: Plan) -> str:
         """Say what is about to be done, and what is obeyed."""
@@ -263,7 +264,7 @@ def _check_out(out: Path, *, dry: bool) -> None:
     if not dry:
         from scrapy_focus.spiders.arguments import try_out
 
-        try_out(out / "manifest.jsonl")
+        try_out(out / "manifest.jsonl", out)
 
 
 def has_job(out: Path) -> bool:

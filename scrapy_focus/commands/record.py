@@ -16,6 +16,7 @@ from scrapy.utils.conf import arglist_to_dict
 
 from scrapy_focus.commands.base import FocusCommand, make, read_numbers, say
 from scrapy_focus.core.errors import ConfigError, RecordingError
+from scrapy_focus.found.words import counted
 from scrapy_focus.spiders.credentials import take_credentials
 from scrapy_focus.web.linkurls import hide_credentials
 
@@ -236,7 +237,7 @@ class RecordCommand(FocusCommand):
         if _is_done(done, opts):
             say(*(_advice(path) if done.recorded > len(roots) else [_only_roots(path)]))
             return 0
-        why = f"after {opts.limit} URLs" if opts.limit and reason == "finished" else f"({reason})"
+        why = f"after {counted(opts.limit, 'URL')}" if opts.limit and reason == "finished" else f"({reason})"
         say(f"Stopped {why}; the same command resumes there.")
         return 130 if reason in ("shutdown", "killed") else int(reason.startswith(_SILENT))
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from scrapy_focus.core.printable import printable
+from scrapy_focus.found.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -143,8 +144,9 @@ def _with_more(ending: Ending, facts: Facts) -> Ending:
     one = _called(facts._replace(found=1))
     links = f"{facts.waiting:,} link{'s were' if facts.waiting > 1 else ' was'} not followed"
     higher = "with a higher FOCUS_COST_LIMIT, or 0 for none,"
+    requests = "request" if facts.cost_limit == 1 else "requests"
     resumes = f"the same command {higher} resumes" if facts.resumable else f"start again {higher} to follow them"
-    more = f"The next {one} is expected to cost more than {facts.cost_limit:,.10g} requests, and {links}: {resumes}."
+    more = f"The next {one} is expected to cost more than {facts.cost_limit:,.10g} {requests}, and {links}: {resumes}."
     return replace(ending, sentence=f"{ending.sentence} {more}")
 
 
@@ -152,8 +154,8 @@ def _with_cut(ending: Ending, facts: Facts) -> Ending:
     """Return an ending that says how many files were cut, too."""
     if not facts.cut:
         return ending
-    one = "1 file was cut: the next crawl asks for it again."
-    said = one if facts.cut == 1 else f"{facts.cut:,} files were cut: the next crawl asks for them again."
+    was, it = ("was", "it") if facts.cut == 1 else ("were", "them")
+    said = f"{counted(facts.cut, 'file')} {was} cut: the next crawl asks for {it} again."
     return replace(ending, sentence=f"{ending.sentence} {said}")
 
 
@@ -256,7 +258,7 @@ def seen(types: Mapping[str, int]) -> str:
     ranked = Counter(types).most_common()
     named = [f"{count:,} {printable(mime, 80) or 'of no type'}" for mime, count in ranked[:_NAMED]]
     others = sum(count for _, count in ranked[_NAMED:])
-    return ", ".join([*named, f"{others:,} others"] if others else named) or "nothing"
+    return ", ".join([*named, counted(others, "other")] if others else named) or "nothing"
 
 
 def count_type(types: Counter[str], mime: str) -> None:
@@ -287,7 +289,7 @@ def _found_so_far(facts: Facts) -> str:
 
 def _requests(facts: Facts) -> str:
     apart = f" ({facts.elsewhere:,} of them to other hosts, by the browser)" if facts.elsewhere else ""
-    return f"{facts.requests:,} requests{apart}"
+    return f"{counted(facts.requests, 'request')}{apart}"
 
 
 def _counted(facts: Facts) -> str:

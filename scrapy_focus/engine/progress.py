@@ -116,7 +116,7 @@ def progress(host: Host, finds: Finds | None = None) -> list[str]:
     own = host.status(best=_BEST)
     status = own.whole or own
     used, limit = int(status.used["requests"]), status.limits["requests"]
-    so_far = f"{used:,}{f' of {limit:,}' if limit else ''} requests, {_found(host, status, finds)}"
+    so_far = f"{_sent(used, limit)}, {_found(host, status, finds)}"
     best = _best(status, finds)
     return [so_far, *_details(host, own), *([f"best arms: {', '.join(best)}"] if best else [])]
 
@@ -207,10 +207,14 @@ def _with_bar(head: Text, used: float, limit: float, room: int) -> Table:
 def _head(status: Status, speed: Speed) -> str:
     used, limit = int(status.used["requests"]), status.limits["requests"]
     left = speed.left(status)
-    parts = [f"{used:,}{f' of {limit:,}' if limit else ''} requests in {duration(status.used['seconds'])}"]
+    parts = [f"{_sent(used, limit)} in {duration(status.used['seconds'])}"]
     if left is not None:
         parts.append(f"about {duration(left)} left")
     return ", ".join(parts)
+
+
+def _sent(used: int, limit: float | None) -> str:
+    return f"{used:,} of {counted(limit, 'request')}" if limit else counted(used, "request")
 
 
 def _details(host: Host, own: Status, finds: Finds | None = None) -> list[str]:
@@ -223,7 +227,8 @@ def _details(host: Host, own: Status, finds: Finds | None = None) -> list[str]:
     now = 100 * (found - before) / max(1, used - begin)
     lines = [
         f"per 100 requests: {now:.1f} now, {100 * found / max(1, used):.1f} overall",
-        f"{status.used['bytes'] / 1e6:,.1f} MB, {status.waiting:,} links wait in {status.awake:,} arms, "
+        f"{status.used['bytes'] / 1e6:,.1f} MB, {counted(status.waiting, 'link')} "
+        f"{'waits' if status.waiting == 1 else 'wait'} in {counted(status.awake, 'arm')}, "
         f"{status.in_flight} in flight",
     ]
     if status.rate:
@@ -231,9 +236,12 @@ def _details(host: Host, own: Status, finds: Finds | None = None) -> list[str]:
         lines.append(f"at most {status.rate}{turn}")
     if status.asleep and status.next_due is not None:
         due = max(0.0, status.next_due - status.at)
-        lines.append(f"{status.asleep:,} links wait until a time, the next is due in {duration(due)}")
+        wait = "waits" if status.asleep == 1 else "wait"
+        lines.append(f"{counted(status.asleep, 'link')} {wait} until a time, the next is due in {duration(due)}")
     elif status.asleep:
-        lines.append(f"{status.asleep:,} links to log in, share or print, or of kinds that only fail, come last")
+        come = "comes" if status.asleep == 1 else "come"
+        links = f"{counted(status.asleep, 'link')} to log in, share or print, or of kinds that only fail"
+        lines.append(f"{links}, {come} last")
     if own.whole is not None:
         lines.append(_share(host, own, own.whole, finds))
     if rendered := own.counts.get("browser/read", 0):
@@ -248,15 +256,15 @@ def _details(host: Host, own: Status, finds: Finds | None = None) -> list[str]:
     if shells := own.counts.get(SHELLS, 0):
         lines.append(f"{counted(shells, 'page')} may show more in a browser, and there is none")
     if large := own.counts.get("outcome/too_large", 0):
-        lines.append(f"{large:,} answers skipped as too large")
+        lines.append(f"{counted(large, 'answer')} skipped as too large")
     if copies := own.counts.get("near/dropped", 0):
         names = sorted({each.name for each in host.ignored_parameters() if each.links})
-        lines.append(f"{copies:,} links not followed, as they differ only in {_listed(names)}")
+        lines.append(f"{counted(copies, 'link')} not followed, as they differ only in {_listed(names)}")
     if dropped := own.counts.get("link/dropped", 0):
-        lines.append(f"{dropped:,} links given up, as too many waited")
+        lines.append(f"{counted(dropped, 'link')} given up, as too many waited")
     hosts, seconds = host.put_off_hosts
     if hosts:
-        lines.append(f"{hosts:,} hosts put off, the next is asked again in {seconds:,.0f} s")
+        lines.append(f"{counted(hosts, 'host')} put off, the next is asked again in {seconds:,.0f} s")
     lines += [*status.said, *([status.alarm] if status.alarm else [])]
     return [*lines, *_outlook(host, own), *_price(status), *_errors(own)]
 
@@ -265,7 +273,7 @@ def _share(host: Host, own: Status, whole: Status, finds: Finds | None) -> str:
     """Say how many machines share a crawl, and what this one did of it."""
     workers = int(whole.counts.get("workers", 1))
     found = f"{_found(host, own)} ({kinds(finds)})" if finds is not None and finds.kinds else _found(host, own)
-    done = f"{int(own.used['requests']):,} requests and {found} are of this one"
+    done = f"{counted(int(own.used['requests']), 'request')} and {found} are of this one"
     return f"{workers:,} worker{'s' * (workers != 1)}; {done}"
 
 
@@ -296,12 +304,12 @@ def _errors(status: Status) -> list[str]:
     failed = {name.removeprefix("failure/"): n for name, n in counts.items() if name.startswith("failure/")}
     if failed:
         named = ", ".join(f"{n:,} {name.replace('_', ' ')}" for name, n in sorted(failed.items()))
-        lines.append(f"{sum(failed.values()):,} failed connections: {named}")
+        lines.append(f"{counted(sum(failed.values()), 'failed connection')}: {named}")
     if wrong := counts.get("outcome/http_error", 0):
-        lines.append(f"{wrong:,} answers that are errors")
+        lines.append(f"{counted(wrong, 'answer')} that {'is an error' if wrong == 1 else 'are errors'}")
     errors = sum(value for name, value in counts.items() if name.startswith("error/"))
     if errors:
-        lines.append(f"{errors:,} errors, see the log and focus/error/ in the stats")
+        lines.append(f"{counted(errors, 'error')}, see the log and focus/error/ in the stats")
     return lines
 
 

@@ -34,6 +34,7 @@ from scrapy_focus.found.asked import Asked
 from scrapy_focus.found.crawls import LEARNED, next_run, note_begin, note_end, note_going_on, note_reached
 from scrapy_focus.found.files import FileList
 from scrapy_focus.found.waiting import Waiting
+from scrapy_focus.found.words import counted
 from scrapy_focus.policies.branching.policy import BranchingBandit
 
 if TYPE_CHECKING:
@@ -181,8 +182,8 @@ class Again:
         known = sum(not known.is_copy for known in self.files.before.values())
         if known:
             logger.info(
-                "Crawl %d of %s: %d files are known; what is new comes first", self.run.number, self.out, known,
-                extra={"spider": spider},
+                "Crawl %d of %s: %s known; what is new comes first", self.run.number, self.out,
+                f"{counted(known, 'file')} {'is' if known == 1 else 'are'}", extra={"spider": spider},
             )  # fmt: skip
 
     def _on_closed(self, spider: Spider, reason: str) -> None:

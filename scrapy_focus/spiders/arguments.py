@@ -13,7 +13,13 @@ from scrapy.exceptions import UsageError
 from scrapy_focus.core.budget import Rate
 from scrapy_focus.core.durations import UNITS, Duration
 from scrapy_focus.core.errors import ConfigError
-from scrapy_focus.core.files import try_to_write
+from scrapy_focus.core.files import symbolic_link, try_to_write
+from scrapy_focus.core.printable import printable, reason_of
+from scrapy_focus.found.entities import ENTITIES
+from scrapy_focus.found.files import FILES, MANIFEST
+from scrapy_focus.found.listed import SKIPPED
+from scrapy_focus.found.news import NEWS
+from scrapy_focus.found.pages import PAGES
 from scrapy_focus.learn.expansion import read_keywords
 from scrapy_focus.web.linkurls import hide_credentials
 
@@ -179,14 +185,37 @@ def caps_of(per_domain: str, per_host: str = "") -> dict[str, int]:
     return caps | ({"per_host": True} if per_host else {})
 
 
-def try_out(path: Path) -> None:
-    """Make the folder of what a crawl finds, and see whether a file can be written there; ``UsageError`` if not."""
+_WRITTEN = (FILES, ".focus", MANIFEST, SKIPPED, ENTITIES, NEWS, PAGES)  # in the folder of what is found
+
+
+def try_out(path: Path, out: Path | None = None) -> None:
+    """Make the folder of what a crawl finds, and see whether a file can be written there.
+
+    Parameters
+    ----------
+    path
+        The file.
+    out
+        The folder, where that is what the user named.
+
+    Raises
+    ------
+    UsageError
+        If it cannot be written, or a symbolic link would lead the crawl out of the folder.
+    """
+    named = str(out or path)
     try:
-        try_to_write(path)
+        link = symbolic_link(path, *(path.with_name(name) for name in _WRITTEN))
+        if link is None:
+            try_to_write(path)
     except (OSError, ValueError) as error:
+        reason = (isinstance(error, OSError) and error.strerror) or reason_of(error)
+        raise UsageError(f"cannot write to -a out={printable(named)}: {reason}; name another one") from error
+    if link is not None:
         raise UsageError(
-            f"out does not do: {path} cannot be written ({error}); name another one with -a out="
-        ) from error
+            f"cannot write to -a out={printable(named)}: {printable(str(link))} is a symbolic link, which may lead out "
+            "of it; remove that, or name another one"
+        )
 
 
 def _number(given: str) -> float:

@@ -152,7 +152,7 @@ class DatasetsSpider(SiteSpider):
             settings.set("SCHEDULER", "scrapy_focus.FreshScheduler", "spider")
             settings.set("FOCUS_BUDGET_RATE", str(self.rate), "spider")
         if self.out != "-":
-            try_out(Path(self.out, "manifest.jsonl"))
+            try_out(Path(self.out, "manifest.jsonl"), Path(self.out))
             again = Again(crawler, Path(self.out), new_only=self.new_only, comes_back=bool(self.rate))
             self.again = again
             self.follow_roots(Path(self.out))

@@ -196,7 +196,7 @@ def words_of(given: str) -> list[str]:
 
 
 def _check_folder(out: Path, *, resumes: bool) -> None:
-    try_out(out / PAGES)
+    try_out(out / PAGES, out)
     pages = out / PAGES
     if not resumes and pages.exists() and pages.stat().st_size:
         raise UsageError(

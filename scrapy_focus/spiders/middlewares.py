@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 
 import scrapy
 from scrapy.downloadermiddlewares.retry import get_retry_request
-from scrapy.exceptions import NotConfigured
+from scrapy.exceptions import NotConfigured, ResponseDataLossError
 from scrapy.http import HtmlResponse
 from scrapy.http.cookies import CookieJar
 from scrapy.http.request import NO_CALLBACK
@@ -23,6 +23,7 @@ from scrapy_focus.engine.marks import CUT
 from scrapy_focus.spiders.credentials import origin_of
 from scrapy_focus.web.domains import domain_of
 from scrapy_focus.web.linkurls import without_credentials
+from scrapy_focus.web.listings import beginning, listing_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -92,9 +93,10 @@ def end_of(body: bytes, *, tags: int = _TAGS, size: int = _BYTES) -> int:
 
 
 class CutBodies:
-    """Asks again for a body that was cut on its way, and marks one that stays so with the flag ``cut``.
+    """Asks again for a body that was cut on its way, and marks a file that stays so with the flag ``cut``.
 
-    It needs ``DOWNLOAD_FAIL_ON_DATALOSS = False``, and takes the turn of Scrapy's own retries. A part of a file that
+    It needs ``DOWNLOAD_FAIL_ON_DATALOSS = False``, and takes the turn of Scrapy's own retries. What is read for its
+    links fails as without that setting: the last link may be cut, too. A part of a file that
     nobody asked for (206) counts as cut, too, as does a body whose compression has no end. None keeps its ``ETag`` and
     ``Last-Modified``, which are those of the whole: so the next crawl asks for it again.
     """
@@ -115,6 +117,8 @@ class CutBodies:
             again = get_retry_request(request, spider=spider, reason="cut")
             if again is not None:
                 return again
+        if is_lost and (isinstance(response, HtmlResponse) or request.callback is NO_CALLBACK or _is_listing(response)):
+            raise ResponseDataLossError
         headers = response.headers.copy()
         for name in ("ETag", "Last-Modified"):
             headers.pop(name, None)
@@ -126,6 +130,11 @@ class CutBodies:
         most = request.meta.get("max_retry_times", settings.getint("RETRY_TIMES"))
         is_on = settings.getbool("RETRY_ENABLED") and not request.meta.get("dont_retry")
         return is_on and request.meta.get("retry_times", 0) < most
+
+
+def _is_listing(response: Response) -> bool:
+    """Whether a response is a sitemap, a feed or a catalogue."""
+    return bool(listing_of(beginning(response.body)))
 
 
 def _is_part(request: Request, response: Response) -> bool:

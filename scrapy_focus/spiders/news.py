@@ -128,7 +128,7 @@ class NewsSpider(FollowingSpider, SiteSpider):
         settings.setdefault_in_component_priority_dict("ITEM_PIPELINES", ListNews, 300)
         job = settings["JOBDIR"]
         resumes = bool(job) and Path(job, "focus").exists()
-        try_out(self.out / "news.jsonl")
+        try_out(self.out / "news.jsonl", self.out)
         self.news = NewsList(self.out)
         if len(self.news) and not resumes:
             raise UsageError(

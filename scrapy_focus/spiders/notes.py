@@ -21,6 +21,7 @@ from scrapy_focus.engine.marks import page_of
 from scrapy_focus.engine.structured import types_seen
 from scrapy_focus.found.folder import PAGE, write_report
 from scrapy_focus.found.notes import Answer, NoteBook, link_key
+from scrapy_focus.found.words import within
 from scrapy_focus.spiders.watching import Writings, list_pages, list_tables
 
 if TYPE_CHECKING:
@@ -152,7 +153,7 @@ class CrawlNotes:
             facts["reason"] = reason
         if host is not None:
             if reason is not None:
-                facts["ending"] = ending_of(self.crawler).sentence
+                facts["ending"] = within(ending_of(self.crawler).sentence, self.out)
             status = host.status(best=1)
             facts |= {
                 "used": dict(status.used), "limits": dict(status.limits), "waiting": status.unfollowed,

@@ -16,6 +16,7 @@ from scrapy_focus.engine.host import host_of
 from scrapy_focus.found.crawls import next_run
 from scrapy_focus.found.files import FILES, FileList
 from scrapy_focus.found.lines import add_line, cut_line, read_lines
+from scrapy_focus.found.words import counted
 from scrapy_focus.spiders.items import DataFile, GoneFile, SkippedFile
 
 if TYPE_CHECKING:
@@ -98,7 +99,9 @@ class StoreFiles:
         if notes is not None:
             notes.list_pages()
         if self.skipped:
-            logger.warning("%d files were skipped; %s says which, and why", len(self.skipped), self.skips)
+            were = "was" if len(self.skipped) == 1 else "were"
+            said = f"{counted(len(self.skipped), 'file')} {were} skipped; {self.skips} says which, and why"
+            logger.warning("%s", said)
 
     def process_item(self, item: Any) -> Any:
         if isinstance(item, SkippedFile):

@@ -19,6 +19,7 @@ from scrapy.utils.asyncio import create_looping_call
 from scrapy_focus.core.errors import RecordingError
 from scrapy_focus.core.printable import printable_logger
 from scrapy_focus.engine.terminal import REFRESH, Footer
+from scrapy_focus.found.words import counted
 from scrapy_focus.recordings.writer import Answer
 from scrapy_focus.spiders.rendering import RENDER, failed_rendering, rendering_of
 from scrapy_focus.web.mime import BLOCKED_MIMES, matches, parse_mime
@@ -332,9 +333,10 @@ class Progress:
         if now >= self._count_at:  # counting reads the whole table, and may take a twentieth of the time
             self._missing = spider.writer.completeness().missing
             self._count_at = monotonic() + 20 * (monotonic() - now)
-        rendered = f", {spider.rendered:,} pages rendered" if spider.rendered else ""
+        rendered = f", {counted(spider.rendered, 'page')} rendered" if spider.rendered else ""
         received = f"{spider.received / 1e6:,.1f} MB"
-        return f"{spider.recorded:,} URLs recorded{rendered}, {received}, {self._missing:,} more are linked"
+        are = "is" if self._missing == 1 else "are"
+        return f"{counted(spider.recorded, 'URL')} recorded{rendered}, {received}, {self._missing:,} more {are} linked"
 
     def _tick(self) -> None:
         from rich.text import Text

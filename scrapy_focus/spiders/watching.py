@@ -22,6 +22,7 @@ from scrapy_focus.found.news import time_text
 from scrapy_focus.found.notes import NoteBook
 from scrapy_focus.found.policytables import Said, write_tables
 from scrapy_focus.found.watched import Gathering
+from scrapy_focus.found.words import within
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -180,7 +181,7 @@ class WatchNotes:
             "waiting": status.waiting, "asleep": status.asleep, "next_due": status.next_due,
         }  # fmt: skip
         if reason is not None:
-            facts |= {"reason": reason, "ending": ending_of(self.crawler).sentence}
+            facts |= {"reason": reason, "ending": within(ending_of(self.crawler).sentence, self.out)}
         self._book.state(facts)
         self._hours.note(status.at, _counts(status))
 

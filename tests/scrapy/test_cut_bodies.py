@@ -123,6 +123,21 @@ def test_a_cut_file_is_marked_and_asked_for_again(tmp_path: Path) -> None:
     assert (again["short.csv"]["state"], again["short.csv"]["cut"]) == ("same", True)
 
 
+def test_what_is_read_for_its_links_fails_when_it_is_cut(tmp_path: Path) -> None:
+    """The last link of a page or sitemap that was cut may be, too: neither is read."""
+    lost = {"Content-Length": "9999", "Connection": "close"}
+    sitemap = b'<?xml version="1.0"?><urlset><url><loc>http://127.0.0.1/a.csv</loc></url><url><loc>http://127.0.0.1/b'
+    answers = {
+        "/page": (200, {"Content-Type": "text/html", **lost}, b'<html><a href="/next">next</a><a href="/cu'),
+        "/sitemap": (200, {"Content-Type": "application/xml", **lost}, sitemap),
+    }
+    with serve(answers) as site:
+        found = find(site, tmp_path)
+        assert site.paths.count("/page") == site.paths.count("/sitemap") == 2
+        assert {*site.paths} == {"/", "/page", "/sitemap"}
+    assert found.stats["focus/failure/cut"] == 2
+
+
 @pytest.mark.parametrize("encoding", PACKERS)
 def test_a_body_is_whole_if_its_encoding_ends(encoding: str) -> None:
     """It may have several parts, and inflate to any size; one byte less, or another encoding, has no end."""

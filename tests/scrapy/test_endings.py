@@ -214,7 +214,7 @@ def test_interrupted_on_a_terminal(times: int, way: str, slow: Slow, tmp_path: P
     looks = Thread(target=lambda: screen.extend(iter(lambda: read(terminal), b"")))  # or the process waits for a reader
     looks.start()
     wait_for(slow, 3)
-    for awaited in ("links wait in", FAREWELL)[:times]:
+    for awaited in ("per 100 requests:", FAREWELL)[:times]:
         wait_until(lambda awaited=awaited: awaited.encode() in b"".join(screen))  # type: ignore[misc]
         os.write(terminal, b"\x03")
     if times == 1:
@@ -223,7 +223,7 @@ def test_interrupted_on_a_terminal(times: int, way: str, slow: Slow, tmp_path: P
     looks.join(HANG)
     shown = b"".join(screen).decode(errors="replace")
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 130, shown
-    assert "links wait in" in shown, "the panel was there"
+    assert "per 100 requests:" in shown, "the panel was there"
     assert shown.rfind("\x1b[?25l") < shown.rfind("\x1b[?25h"), "the cursor is back"
     plain = [re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", line).strip("\r") for line in shown.split("\n")]
     lines = [line.removeprefix("^C") for line in plain if line.strip("^C ") and line[-1] not in "╮│╯"]
@@ -556,6 +556,22 @@ def test_requests_of_a_browser_to_other_hosts_are_said() -> None:
     found, nothing = (draw(FACTS._replace(requests=1000, elsewhere=97, found=n)).sentence for n in (7, 0))
     assert found == "Done: 7 files found in 1,000 requests (97 of them to other hosts, by the browser)."
     assert "No csv in 1,000 requests (97 of them to other hosts, by the browser); seen: " in nothing
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"found": 1, "requests": 1}, "Done: 1 file found in 1 request."),
+        ({"requests": 1, "types": {"text/html": 1}}, "No csv in 1 request; seen: 1 text/html: "),
+        ({"types": {f"a/{n}": 2 - n // 5 for n in range(6)}}, ", 1 other: "),
+        ({"reason": "focus_cost_limit", "cost_limit": 1.0, "waiting": 2}, "cost more than 1 request, and 2 links "),
+        ({"found": 3, "cut": 1}, "in 5 requests. 1 file was cut: the next crawl asks for it again."),
+        ({"found": 3, "cut": 2, "reason": "shutdown"}, ". 2 files were cut: the next crawl asks for them again."),
+    ],
+)
+def test_one_is_said_as_one(changes: dict[str, Any], said: str) -> None:
+    """Nouns are in the singular after 1, and what was cut is counted."""
+    assert said in draw(FACTS._replace(**changes)).sentence
 
 
 def test_hostile_reasons_and_types() -> None:

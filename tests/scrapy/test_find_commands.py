@@ -486,6 +486,23 @@ def test_sitemaps_are_left_alone_if_somebody_says_so(files: MockSite, tmp_path: 
         assert ("/sitemap.xml" in files.paths) == (out == "with")
 
 
+@pytest.mark.parametrize("link", ["files", "files/host", "files/host/top", ".focus", ".focus/job", "manifest.jsonl"])
+def test_a_symbolic_link_in_the_folder_is_refused(
+    tmp_path: Path, link: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A folder of somebody else's cannot make a crawl write outside of it."""
+    elsewhere, out = tmp_path / "elsewhere", tmp_path / "out"
+    elsewhere.mkdir()
+    (out / link).parent.mkdir(parents=True)
+    (out / link).symlink_to(elsewhere)
+    with pytest.raises(SystemExit) as ended:
+        main(["files", "http://127.0.0.1:1/", "--out", str(out)])
+    assert ended.value.code == 2
+    said = f"cannot write to --out {out}: {out / link} is a symbolic link, which may lead out of it; remove that, or"
+    assert said in capsys.readouterr().err
+    assert [*elsewhere.iterdir()] == []
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -500,7 +517,8 @@ def test_sitemaps_are_left_alone_if_somebody_says_so(files: MockSite, tmp_path: 
         (["files", "https://example.org", "--types", "("], "--types: '('"),
         (["files", "https://example.org", "--typos", "pdf"], "there is no option --typos"),
         (["files", "https://example.org", "--out", "file"], "--out is 'file', which is a file"),
-        (["files", "https://example.org", "--out", "file/found"], "--out"),
+        (["files", "https://example.org", "--out", "file/found"], "cannot write to --out file/found: "),
+        (["files", "https://example.org", "--out", "/proc/x"], "cannot write to --out /proc/x: "),
         (["files", "seeds.txt"], "there is no file 'seeds.txt'; give a file of URLs, or a URL"),
         (["important", "seeds.csv"], "there is no file 'seeds.csv'"),
         (["watch", "file", "--rate", "9/day"], "'nothing here' in file is no URL"),

@@ -118,7 +118,7 @@ def test_files_above_the_limit_are_skipped_and_said(site: MockSite, tmp_path: Pa
         assert line["url"] == site.url("/large.csv")
         assert line["reason"] == f"larger than DOWNLOAD_MAXSIZE, {MIB:,} bytes"
         assert len(run.lines("manifest.jsonl")) == 3 * number
-        assert "1 files were skipped" in run.log
+        assert "1 file was skipped" in run.log
 
 
 def test_files_that_compress_well_are_kept(site: MockSite, tmp_path: Path) -> None:

@@ -112,6 +112,7 @@ def test_a_day_in_seconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     page = (tmp_path / "index.html").read_text()
     assert f"{len(new)} new articles" in page
     assert f"Watched for 8 hours, as asked: {status.rewards:,.0f} new articles" in page
+    assert str(tmp_path) not in page, "the folder may be anywhere"
     assert "It may send 80 requests an hour." in page
     assert crawled.stats["focus/visit/first"] > 0
     hours = [line["hour"] for line in lines_of(tmp_path / ".focus" / "hours.jsonl")]
