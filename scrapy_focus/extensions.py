@@ -10,6 +10,7 @@ from scrapy import signals
 from scrapy.utils.asyncio import create_looping_call
 
 from scrapy_focus.core.printable import printable, printable_logger
+from scrapy_focus.engine.certificates import Certificates
 from scrapy_focus.engine.finds import Finds
 from scrapy_focus.engine.host import host_of
 from scrapy_focus.engine.progress import Speed, Tables, View, draw_panel, progress
@@ -41,6 +42,7 @@ class FocusExtension:
         self.host: Host | None = None
         self.finds = Finds()
         self._quiet = Quiet(crawler)
+        self._certificates = Certificates(crawler)
         self._speed = Speed(crawler.settings.getfloat("DOWNLOAD_DELAY"))
         self._loop: Any = None
         self._footer: Footer | None = None
@@ -65,6 +67,7 @@ class FocusExtension:
             )
             return
         self._quiet.start()
+        self._certificates.start()
         host.when_earned.append(self.finds.note)
         if host.progress == "panel" or (host.progress == "auto" and sys.stderr.isatty()):
             self._footer, self._tables = Footer(), Tables(host)

@@ -10,6 +10,7 @@ import mimetypes
 import re
 import sys
 from abc import abstractmethod
+from difflib import get_close_matches
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -308,16 +309,24 @@ def url_of(word: str) -> str:
             if url == host and _is_file_name(host):
                 raise UsageError(f"there is no file {brief(host)}; give a file of URLs, or a URL: https://example.org/")
             url = f"https://{url}"
+    if _is_url(url):
+        return url
+    port = re.match(r"(?i)https?://[^/?#]*:(\d{1,20})(?:[/?#]|$)", url)
+    if port and not 0 < int(port[1]) < 65536:
+        raise UsageError(hide_credentials(f"{brief(word)} has the port {port[1]}; ports go from 1 to 65535"))
+    scheme, rest = re.fullmatch(r"(?:([^/.:]*)(?::|(?=//)))?/*(?:[^/?#]*@)?(.*)", url, re.DOTALL).groups()  # type: ignore[union-attr]
+    is_slip = not scheme or get_close_matches(scheme.lower(), ["http", "https"])
+    is_meant = is_slip and _is_url(meant := f"https://{rest}") and re.match(r"\S+\.\S", urlsplit(meant).hostname or "")
+    hint = f"did you mean {meant}?" if is_meant else "write it as https://example.org/"
+    raise UsageError(hide_credentials(f"{brief(word)} is no URL with http:// or https://; {hint}"))
+
+
+def _is_url(url: str) -> bool:
     try:
         parts = urlsplit(url)
-        fine = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
-        fine = False
-    if fine:
-        return url
-    rest = re.sub(r"^[^/]*:/*|^/+", "", url).rpartition("@")[2]
-    meant = f"did you mean https://{rest}?" if "." in rest.partition("/")[0] else "write it as https://example.org/"
-    raise UsageError(hide_credentials(f"{brief(word)} is no URL with http:// or https://; {meant}"))
+        return False
 
 
 def _is_file_name(word: str) -> bool:

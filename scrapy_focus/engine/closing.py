@@ -22,7 +22,7 @@ from scrapy_focus.engine.ending import (
     is_full,
     note_ending,
 )
-from scrapy_focus.engine.failure import failure_kind, in_words, running_command
+from scrapy_focus.engine.failure import failure_kind, running_command, wall_before, why_unread
 from scrapy_focus.engine.renderings import SHELLS
 from scrapy_focus.engine.structured import types_seen
 from scrapy_focus.goals.files import FilesGoal
@@ -67,6 +67,8 @@ class Closing:
         self._read = 0
         self._answered = False  # whether a server did, in this run
         self._failure = ""
+        self._remedies: set[str] = set()  # what to do about start URLs that could not be read
+        self._wall = ""  # what a start page is that lets no program in
         self._unread: list[str] = []  # start URLs, with the reasons
         self._n_unread = 0
         self._stop: Callable[[StorageError], None] | None = None
@@ -86,6 +88,9 @@ class Closing:
             self._read += 1
             if outcome.status is not None:
                 count_type(self.types, outcome.mime)
+            request = entry.request
+            if not self._wall and request is not None and request.meta.get("is_start_request"):
+                self._wall = wall_before(request, entry.response)
         else:
             self._note_unread(entry, label, outcome)
 
@@ -96,7 +101,8 @@ class Closing:
         is_named = is_start and len(self._unread) < _NAMED
         if is_named or not self._failure:
             failure = None if label == "http_error" else entry.failure
-            why = f"it answers {outcome.status}" if failure is None else in_words(failure)
+            why, remedy = why_unread(outcome.pick.url, entry.response, failure)
+            self._remedies.add(remedy)
             said = f"{outcome.pick.url}: {why}"
             self._failure = self._failure or said
             self._unread += [said] if is_named else []
@@ -129,6 +135,8 @@ class Closing:
             asked=self._asked or n_fetched,
             requests=int(whole.used["requests"]),
             failure=self._failure,
+            remedy=next(iter(self._remedies)) if len(self._remedies) == 1 else "",
+            wall=self._wall,
             types=types_seen(status.counts) if isinstance(self.goal, StructuredDataGoal) else self.types,
             error=self.error,
             resumable=self.resumable,

@@ -100,6 +100,8 @@ class Facts(NamedTuple):
     where: str = ""  # the folder or file of what was found
     unread: Sequence[str] = ()  # start URLs that could not be read in this run, the first of them, with the reasons
     n_unread: int = 0  # how many there were
+    remedy: str = ""  # what to do where no page could be read, "" for the usual advice
+    wall: str = ""  # a sentence on a start page that lets no program in, "" for any other
     described: str = ""  # which of what the noun names: "with Recipe"
     own: float | None = None  # of what was found: what this worker found, where several fetch for one crawl
     waiting: int = 0  # links that were not followed
@@ -133,7 +135,8 @@ def draw(facts: Facts) -> Ending:
 
 def _unreachable(facts: Facts) -> Ending:
     why = _unread(facts) or printable(facts.failure, _LONGEST)
-    advice = f"check the {'URLs' if facts.n_unread > 1 else 'URL'}, or try again later" if why else "see the log"
+    usual = f"check the {'URLs' if facts.n_unread > 1 else 'URL'}, or try again later"
+    advice = (facts.remedy or usual) if why else "see the log"
     return Ending(kind="unreachable", sentence=f"No page could be read{why and f' ({why})'}: {advice}.")
 
 
@@ -247,6 +250,8 @@ def _nothing(facts: Facts) -> Ending:
     asked = f"No {printable(facts.wanted, _LONGEST) or _called(facts)} in {_requests(facts)}"
     if facts.wanted:
         asked += f"; seen: {seen(facts.types)}"
+    if facts.wall:
+        return Ending(kind="nothing_found", sentence=f"{asked}. {facts.wall}")
     advice = "try other types, or another start URL" if facts.wanted else "try another start URL"
     if _is_budget(facts.reason):
         advice = f"the {_budget(facts)} is used up; give a larger one, or {advice}"

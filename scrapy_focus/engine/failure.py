@@ -12,6 +12,7 @@ import re
 import sys
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from scrapy.commands.crawl import Command as CrawlCommand
 from scrapy.commands.runspider import Command as RunSpiderCommand
@@ -24,16 +25,21 @@ from scrapy.exceptions import (
     ResponseDataLossError,
     UsageError,
 )
+from scrapy.http import HtmlResponse
 from scrapy.utils.python import global_object_name
 
 from scrapy_focus.core.errors import FocusError, StorageError
 from scrapy_focus.core.printable import printable, printable_logger, reason_of
 from scrapy_focus.engine.ending import STATUS, is_full
+from scrapy_focus.engine.pages import can_be_read
+from scrapy_focus.web.refusals import OWNER, Refusal, guard_of, has_password_form, refusal_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from scrapy import Request
     from scrapy.commands import ScrapyCommand
+    from scrapy.http import Response
 
 logger = printable_logger(__name__)
 
@@ -49,6 +55,13 @@ FAILURES = (*(name for _, name, _ in _KINDS), "tls", "lost")
 _TLS = re.compile(r"\[SSL|OpenSSL\.SSL|TLS|certificate")
 _TLS_REASON = re.compile(r"'([^']+)'\)\]>")  # of OpenSSL
 _NOT_TLS = re.compile(r"(?i)wrong[ _]version[ _]number")  # what came is no TLS at all
+_FEW_LINKS = 10  # of a page that is a form for a password, and has little else
+_LONGEST_URL = 200  # characters
+_LOG_IN = (
+    """log in with a browser and send its cookie, with -s DEFAULT_REQUEST_HEADERS='{"Cookie": "..."}', """
+    "or start at a page that needs no login"
+)
+_ADVICE = {"robots.txt forbids it": "start at a page that it allows"}
 _CONNECTION = (*(kind for kind, _, _ in _KINDS), DownloadFailedError)
 
 
@@ -135,6 +148,32 @@ def in_words(error: BaseException) -> str:
     if isinstance(error, IgnoreRequest):
         return "robots.txt forbids it" if said == "Forbidden by robots.txt" else said
     return f"{global_object_name(type(error))}: {said}"
+
+
+def why_unread(url: str, response: Response | None, error: BaseException | None) -> Refusal:
+    """Say why a page could not be read: its answer is no success, or there was an error."""
+    if error is not None or response is None:
+        why = "it has no answer" if error is None else in_words(error)
+        return Refusal(why, _ADVICE.get(why, ""))
+    headers = {str(name).lower(): value for name, value in response.headers.to_unicode_dict().items()}
+    return refusal_of(response.status, headers, response.body, urlsplit(url).netloc.rpartition("@")[2])
+
+
+def wall_before(request: Request, response: Response | None) -> str:
+    """Say what a start page is that lets no program in though its status is a success, and what to do; ``""`` for any
+    other.
+    """
+    if not isinstance(response, HtmlResponse) or not can_be_read(response):
+        return ""
+    root = response.selector.root
+    n_links = len(root.xpath("//a[@href]")[:_FEW_LINKS])
+    redirects = bool(request.meta.get("redirect_urls"))
+    if has_password_form(root) and (redirects or n_links < _FEW_LINKS):
+        what = f"redirects to {printable(response.url, _LONGEST_URL)}, a page with a password form"
+        return f"The start page {what if redirects else 'asks for a password'}: {_LOG_IN}."
+    if not n_links and (guard := guard_of({}, response.body, by_name=True)):
+        return f"The start page is that of {guard}, which turns programs away: {OWNER}."
+    return ""
 
 
 def _tls_in_words(said: str) -> str:

@@ -323,11 +323,6 @@ def test_a_budget(site: MockSite) -> None:
     settings: dict[str, Any] = {"FOCUS_BUDGET_REQUESTS": 5}
     assert ending_of(crawl(Follower, settings, seeds=[site.url("/page/0/20")]).crawler).status == 0
     settings["FOCUS_TARGETS"] = ["parquet"]
-
-    class Fruitless(Follower):
-        def parse(self, response: Any) -> Any:
-            yield from response.follow_all(css="a")
-
     ending = ending_of(crawl(Fruitless, settings, seeds=[site.url("/page/0/20")]).crawler)
     assert ending.kind == "nothing_found"
     assert "No parquet in 5 requests; seen: 5 text/html" in ending.sentence
@@ -344,6 +339,85 @@ def test_one_of_several_starts(site: MockSite) -> None:
     assert ending.status == 4
     several = [f"http://127.0.0.1:9/{n}" for n in range(5)]
     assert "/2: the connection was refused; and 2 more)" in ending_of(crawl(Follower, seeds=several).crawler).sentence
+
+
+class Fruitless(Follower):
+    """Follows links, and gives no items."""
+
+    def parse(self, response: Any) -> Any:
+        yield from response.follow_all(css="a")
+
+
+GUARDED = (403, {"Content-Type": "text/html"}, b"<p>Cloudflare Ray ID: 12. Please enable JavaScript and cookies")
+LOG_IN = "log in with a browser and send its cookie"
+OWNER = "ask its owner for access, or look for an API or a download of its data."
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (GUARDED, f"it answers 403: a guard (Cloudflare) turns programs away): {OWNER}"),
+        (
+            (403, {}, b""),
+            "it answers 403: access is denied): set USER_AGENT to who you are, or ask its owner for access.",
+        ),
+        (
+            (401, {"WWW-Authenticate": "Basic"}, b""),
+            "and asks for a name and a password): set HTTPAUTH_USER, HTTPAUTH_PASS and HTTPAUTH_DOMAIN=127.0.0.1:",
+        ),
+        (
+            (429, {}, b""),
+            "it answers 429: it was sent too many requests): try again later, with a larger DOWNLOAD_DELAY.",
+        ),
+        ((503, {}, b""), "it answers 503: it is overloaded or down): try again later."),
+        ((500, {}, b""), "it answers 500: the server fails): try again later."),
+        ((404, {}, b""), "it answers 404): check the URL, or try again later."),
+    ],
+)
+def test_a_start_page_that_lets_nobody_in(site: MockSite, answer: Any, said: str) -> None:
+    """The last line says what it is, and what to do about just that."""
+    site.answers["/start"] = lambda n: answer
+    ending = ending_of(crawl(Fruitless, {"RETRY_TIMES": 0}, seeds=[site.url("/start")]).crawler)
+    assert ending.kind == "unreachable"
+    assert ending.sentence.startswith(f"No page could be read ({site.url('/start')}: it answers {answer[0]}")
+    assert said in ending.sentence
+
+
+def test_two_start_pages_that_let_nobody_in(site: MockSite) -> None:
+    """Where different things help, the advice is the usual one."""
+    site.answers |= {"/a": lambda n: (500, {}, b""), "/b": lambda n: (403, {}, b"")}
+    ending = ending_of(crawl(Fruitless, {"RETRY_TIMES": 0}, seeds=[site.url("/a"), site.url("/b")]).crawler)
+    assert ending.sentence.endswith("it answers 403: access is denied): check the URLs, or try again later.")
+
+
+FORM = '<form method=post><input name=user><input type="password"></form>'
+MANY = "".join(f'<a href="/ok?{n}">{n}</a>' for n in range(20))
+
+
+@pytest.mark.parametrize(
+    ("pages", "said"),
+    [
+        ({"/login": FORM + MANY}, f"The start page redirects to {{login}}, a page with a password form: {LOG_IN}"),
+        ({"/start": FORM}, f"The start page asks for a password: {LOG_IN}"),
+        (
+            {"/start": '<script src="/_Incapsula_Resource?1"></script>'},
+            f"The start page is that of a guard (Imperva), which turns programs away: {OWNER}",
+        ),
+        ({"/start": FORM + MANY}, ""),
+        ({"/start": "<p>nothing"}, ""),
+        ({"/start": '<a href="/next">next</a>', "/next": FORM}, ""),
+    ],
+)
+def test_a_start_page_that_is_a_wall(site: MockSite, pages: dict[str, str], said: str) -> None:
+    """A form for a password, or the page of a guard: it is named where nothing was found; other pages are not."""
+    site.pages |= pages
+    if "/login" in pages:
+        site.answers["/start"] = lambda n: (302, {"Location": "/login"}, b"")
+    settings = {"FOCUS_TARGETS": ["parquet"]}
+    ending = ending_of(crawl(Fruitless, settings, seeds=[site.url("/start")]).crawler)
+    assert ending.kind == "nothing_found"
+    assert said.format(login=site.url("/login")) in ending.sentence
+    assert bool(said) != ("try other types, or another start URL" in ending.sentence)
 
 
 def test_broken_links_are_no_start_urls(site: MockSite) -> None:

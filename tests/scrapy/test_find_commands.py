@@ -595,6 +595,26 @@ def test_what_is_refused_shows_no_password(word: str) -> None:
     assert all("me:***@" in message for message in said)
 
 
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("http://127.0.0.1:99999/", "'http://127.0.0.1:99999/' has the port 99999; ports go from 1 to 65535"),
+        ("example.org:0/a", "'example.org:0/a' has the port 0; ports go from 1 to 65535"),
+        ("mailto:a@b.c", "'mailto:a@b.c' is no URL with http:// or https://; write it as https://example.org/"),
+        ("ftp://a.test/b.c", "'ftp://a.test/b.c' is no URL with http:// or https://; write it as https://example.org/"),
+        ("a b.test", "'a b.test' is no URL with http:// or https://; write it as https://example.org/"),
+        ("htp://a.test/b", "'htp://a.test/b' is no URL with http:// or https://; did you mean https://a.test/b?"),
+        ("http:/a.test", "'http:/a.test' is no URL with http:// or https://; did you mean https://a.test?"),
+        ("https//a.test/", "'https//a.test/' is no URL with http:// or https://; did you mean https://a.test/?"),
+    ],
+)
+def test_only_a_url_is_suggested_in_place_of_what_is_none(word: str, said: str) -> None:
+    """What looks like a slip of http:// is mended; a port that cannot be is named."""
+    with pytest.raises(UsageError) as raised:
+        url_of(word)
+    assert str(raised.value) == said
+
+
 @pytest.mark.parametrize("cls", [DatasetsSpider, TopicSpider])
 def test_spiders_take_what_scrapyd_passes(cls: type) -> None:
     """Arguments with an underscore in front are kept for whoever passes them; others must be known."""
