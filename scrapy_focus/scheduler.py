@@ -36,7 +36,7 @@ from scrapy_focus.core.types import State
 from scrapy_focus.downloadermiddlewares import RenderMiddleware, install
 from scrapy_focus.dupefilters import Seen
 from scrapy_focus.engine.answers import answer_of, question_of, response_of
-from scrapy_focus.engine.apis import API_RULES, LIST_CUT, Apis
+from scrapy_focus.engine.apis import API_RULES, Apis
 from scrapy_focus.engine.browser.found import NO_ADDON
 from scrapy_focus.engine.closing import Closing, connection_kind
 from scrapy_focus.engine.failure import in_words_of_command, said_already
@@ -48,7 +48,7 @@ from scrapy_focus.engine.links import Links
 from scrapy_focus.engine.marks import GIVEN, PICK, VISIT, WHY
 from scrapy_focus.engine.nearcopies import PARAMETERS, NearCopyFilter
 from scrapy_focus.engine.priorities import Priorities
-from scrapy_focus.engine.renderings import SHELLS, Renderings, Shells, begin_rendering, take_back
+from scrapy_focus.engine.renderings import Renderings, Shells, begin_rendering, take_back
 from scrapy_focus.engine.requests import MissingCallback, Requests, Unsendable, project_of
 from scrapy_focus.engine.room import Room
 from scrapy_focus.engine.signals import Signals
@@ -450,8 +450,8 @@ class FocusScheduler(BaseScheduler):
         """
         status = self.crawl.status(best=best)
         whole = status.whole or status
-        is_cut = bool(self.counts[LIST_CUT])
-        if whole.left is None or not (is_cut or (self.counts[SHELLS] and not whole.left.middle)):
+        is_cut = bool(self.counts["browser/list_cut"])
+        if whole.left is None or not (is_cut or (self.counts["page/shell"] and not whole.left.middle)):
             return status
         return replace(status, left=None, whole=status.whole and replace(status.whole, left=None))
 
