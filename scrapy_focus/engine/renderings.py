@@ -107,7 +107,7 @@ class Shells:
         """Say in the log which parts of the site seem to need a browser."""
         if self.of:
             named = ", ".join(f"{brief(template)} ({n:,})" for template, n in self.of.most_common(_TOLD))
-            logger.warning("Scripts seem to fill these pages, which may show more in a browser: %s", named)
+            logger.info("Scripts seem to fill these pages, which may show more in a browser: %s", named)
 
 
 def _is_plain(request: Request) -> bool:
