@@ -30,7 +30,6 @@ from scrapy.utils.misc import load_object
 
 from scrapy_focus.config import longest_wait, max_inflation, obeyed, render_mode
 from scrapy_focus.core.printable import printable_logger, reason_of
-from scrapy_focus.engine.apis import LIST_CUT
 from scrapy_focus.engine.browser.found import Found, browser_of, has_died
 from scrapy_focus.engine.browser.guard import Guard
 from scrapy_focus.engine.failure import failure_kind, in_words
@@ -304,7 +303,7 @@ class RenderMiddleware(_FocusMiddleware):
             return response
         if host.apis is None:
             if entry.is_cut:
-                host.count(LIST_CUT)
+                host.count("browser/list_cut")
             return response
         if entry.answers is not None:
             return host.guard("api", response, host.apis.told, response, entry.answers, is_cut=entry.is_cut)

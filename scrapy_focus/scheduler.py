@@ -38,8 +38,8 @@ from scrapy_focus.core.types import State
 from scrapy_focus.downloadermiddlewares import RenderMiddleware, install
 from scrapy_focus.dupefilters import Seen
 from scrapy_focus.engine.answers import answer_of, question_of, response_of
-from scrapy_focus.engine.apis import API_RULES, LIST_CUT, Apis
-from scrapy_focus.engine.browser.found import NO_ADDON
+from scrapy_focus.engine.apis import API_RULES, Apis
+from scrapy_focus.engine.browser.found import NO_ADDON, install_commands
 from scrapy_focus.engine.closing import Closing, connection_kind
 from scrapy_focus.engine.failure import in_words_of_command, said_already
 from scrapy_focus.engine.feeds import flush_feeds, mend_feeds
@@ -50,7 +50,7 @@ from scrapy_focus.engine.links import Links
 from scrapy_focus.engine.marks import GIVEN, PICK, VISIT, WHY
 from scrapy_focus.engine.nearcopies import PARAMETERS, NearCopyFilter
 from scrapy_focus.engine.priorities import Priorities
-from scrapy_focus.engine.renderings import SHELLS, Renderings, Shells, begin_rendering, take_back
+from scrapy_focus.engine.renderings import Renderings, Shells, begin_rendering, take_back
 from scrapy_focus.engine.requests import MissingCallback, Requests, Unsendable, project_of
 from scrapy_focus.engine.room import Room
 from scrapy_focus.engine.signals import Signals
@@ -268,14 +268,16 @@ class FocusScheduler(BaseScheduler):
     def _make_renderings(self) -> Renderings | None:
         """Return what lets pages wait to be rendered; ``None`` where the policy does not, or no browser is there."""
         mode = self.config.render
-        if mode == "never" or (mode == "learn" and not self.config.policy.can("render")):
+        if mode != "always" and not self.config.policy.can("render"):
+            return None
+        if mode == "never":
+            needs = install_commands(self.crawler.settings)
+            self._note_shells(f'set FOCUS_RENDER = "learn", which needs {needs}')
             return None
         browser = NO_ADDON if self._renderer is None else self._renderer.browser
         if not browser:
             logger.info("Pages are not rendered: %s", browser.reason)
-            self.shells = Shells(self)
-            self.closing.advice = browser.advice
-            self.when_closing.append(self.shells.tell)
+            self._note_shells(browser.advice)
             return None
         if mode == "always":
             logger.info("All pages are rendered, by %s", browser.what)
@@ -284,6 +286,12 @@ class FocusScheduler(BaseScheduler):
         self.apis = self._make_apis()
         self.when_closing += [self.apis.save, self.apis.say]
         return Renderings(self, self.requests)
+
+    def _note_shells(self, advice: str) -> None:
+        """Look for pages that scripts fill, as no browser shows them; say at the end how to get one."""
+        self.shells = Shells(self)
+        self.closing.advice = advice
+        self.when_closing.append(self.shells.tell)
 
     @property
     def _renderer(self) -> RenderMiddleware | None:
@@ -459,8 +467,8 @@ class FocusScheduler(BaseScheduler):
         """
         status = self.crawl.status(best=best)
         whole = status.whole or status
-        is_cut = bool(self.counts[LIST_CUT])
-        if whole.left is None or not (is_cut or (self.counts[SHELLS] and not whole.left.middle)):
+        is_cut = bool(self.counts["browser/list_cut"])
+        if whole.left is None or not (is_cut or (self.counts["page/shell"] and not whole.left.middle)):
             return status
         return replace(status, left=None, whole=status.whole and replace(status.whole, left=None))
 

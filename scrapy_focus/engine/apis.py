@@ -46,9 +46,6 @@ logger = printable_logger(__name__)
 #: The file of a job in which the rules are.
 API_RULES = "apis.json"
 
-#: Counts rendered pages that show a part of a list only: clicking had to stop, and no API leads on.
-LIST_CUT = "browser/list_cut"
-
 _NEXT_PART = "focus_next_part"  # flag of pages that link to the next part of their list
 _SAMPLE = 20  # pages of a template of which one is rendered still
 _TRIES = 3  # renderings that show more than was predicted, after which the rules of an earlier crawl are forgotten
@@ -144,7 +141,7 @@ class Apis:
         if rules is None or not (links or rules.is_sure):
             if page_url in self._cut:
                 self._cut.discard(page_url)
-                self.count(LIST_CUT, 1)
+                self.count("browser/list_cut", 1)
             return response
         self._note(rules, [call])
         return self._page(rules, request, page_url, [call], links)
@@ -185,7 +182,7 @@ class Apis:
         if is_cut and _NEXT_PART in told.flags:
             self._cut.add(response.url)
         elif is_cut:
-            self.count(LIST_CUT, 1)
+            self.count("browser/list_cut", 1)
         return told
 
     def _told(self, response: Response, answers: Sequence[tuple[str, bytes]], *, is_cut: bool) -> Response:

@@ -11,8 +11,6 @@ from scrapy import signals
 from scrapy_focus.core.errors import StorageError
 from scrapy_focus.core.goal import noun_of
 from scrapy_focus.core.printable import printable_logger, reason_of
-from scrapy_focus.engine.apis import LIST_CUT
-from scrapy_focus.engine.browser.guard import ELSEWHERE
 from scrapy_focus.engine.ending import (
     Ending,
     Facts,
@@ -23,7 +21,6 @@ from scrapy_focus.engine.ending import (
     note_ending,
 )
 from scrapy_focus.engine.failure import failure_kind, running_command, wall_before, why_unread
-from scrapy_focus.engine.renderings import SHELLS
 from scrapy_focus.engine.structured import types_seen
 from scrapy_focus.goals.files import FilesGoal
 from scrapy_focus.goals.structured import StructuredDataGoal
@@ -150,10 +147,10 @@ class Closing:
             states=getattr(self.crawler.spider, "states", None),
             watched=str(getattr(self.crawler.spider, "duration", None) or ""),
             cut=self.crawler.stats.get_value("file/cut", 0),
-            shells=status.counts.get(SHELLS, 0),
+            shells=status.counts.get("page/shell", 0),
             advice=self.advice,
-            cut_lists=status.counts.get(LIST_CUT, 0),
-            elsewhere=status.counts.get(ELSEWHERE, 0),
+            cut_lists=status.counts.get("browser/list_cut", 0),
+            elsewhere=status.counts.get("browser/elsewhere", 0),
         )
 
     def _end(self, ending: Ending) -> None:

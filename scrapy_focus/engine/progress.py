@@ -7,10 +7,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_focus.core.printable import printable
-from scrapy_focus.engine.apis import LIST_CUT
-from scrapy_focus.engine.browser.guard import ELSEWHERE
 from scrapy_focus.engine.finds import Finds, unlike
-from scrapy_focus.engine.renderings import SHELLS
 from scrapy_focus.found.tablelines import in_lines
 from scrapy_focus.found.words import counted
 from scrapy_focus.web.html import readable
@@ -246,14 +243,16 @@ def _details(host: Host, own: Status, finds: Finds | None = None) -> list[str]:
         lines.append(_share(host, own, own.whole, finds))
     if rendered := own.counts.get("browser/read", 0):
         asked, read = own.counts.get("browser/requests", 0), own.counts.get("api/pages", 0)
-        apart = f", {elsewhere:,} of them to other hosts" if (elsewhere := own.counts.get(ELSEWHERE, 0)) else ""
+        apart = (
+            f", {elsewhere:,} of them to other hosts" if (elsewhere := own.counts.get("browser/elsewhere", 0)) else ""
+        )
         lines.append(
             f"{counted(rendered, 'page')} rendered, for {counted(asked, 'further request')}{apart}; {read:,} read from "
             "APIs in their place"
         )
-    if cut := own.counts.get(LIST_CUT, 0):
+    if cut := own.counts.get("browser/list_cut", 0):
         lines.append(f"{counted(cut, 'list')} read only in part, as clicking had to stop")
-    if shells := own.counts.get(SHELLS, 0):
+    if shells := own.counts.get("page/shell", 0):
         lines.append(f"{counted(shells, 'page')} may show more in a browser, and there is none")
     if large := own.counts.get("outcome/too_large", 0):
         lines.append(f"{counted(large, 'answer')} skipped as too large")

@@ -24,9 +24,6 @@ if TYPE_CHECKING:
 
 logger = printable_logger(__name__)
 
-#: Counts pages that may show more in a browser, in a crawl without one.
-SHELLS = "page/shell"
-
 _TEMPLATES = 1_000
 _TOLD = 5  # templates
 
@@ -101,7 +98,7 @@ class Shells:
             return
         if not can_be_read(response) or not is_shell(response.selector.root, response.url):
             return
-        self.host.count(SHELLS)
+        self.host.count("page/shell")
         template = template_of(entry.pick.url)
         if template and (template in self.of or len(self.of) < _TEMPLATES):
             self.of[template] += 1
@@ -110,7 +107,7 @@ class Shells:
         """Say in the log which parts of the site seem to need a browser."""
         if self.of:
             named = ", ".join(f"{brief(template)} ({n:,})" for template, n in self.of.most_common(_TOLD))
-            logger.warning("Scripts seem to fill these pages, which may show more in a browser: %s", named)
+            logger.info("Scripts seem to fill these pages, which may show more in a browser: %s", named)
 
 
 def _is_plain(request: Request) -> bool:

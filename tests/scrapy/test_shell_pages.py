@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from crawls import BREADTH_FIRST, Follower, crawl
@@ -61,11 +61,17 @@ def test_ordinary_scripts_are_passed_over(ministry: MockSite) -> None:
     assert not result.logged("Scripts seem to fill")
 
 
-@pytest.mark.parametrize("settings", [{"FOCUS_RENDER": "never"}, {"FOCUS_POLICY": BREADTH_FIRST}])
-def test_who_wants_no_browser_is_not_told_of_one(ministry: MockSite, settings: dict[str, Any]) -> None:
+def test_a_policy_that_asks_for_no_browser_is_not_told_of_one(ministry: MockSite) -> None:
     """A crawl that would not use it says nothing."""
-    result = crawl(Follower, settings, addon=True, seeds=[ministry.url("/")])
+    result = crawl(Follower, {"FOCUS_POLICY": BREADTH_FIRST}, addon=True, seeds=[ministry.url("/")])
     assert "browser" not in ending_of(result.crawler).sentence
+
+
+def test_who_turned_browsers_off_is_told_how_to_turn_them_on(ministry: MockSite) -> None:
+    """By the setting, and with what has to be installed."""
+    result = crawl(Follower, {"FOCUS_RENDER": "never"}, addon=True, seeds=[ministry.url("/")])
+    said = 'to use one, set FOCUS_RENDER = "learn", which needs pip install "scrapy-focus[playwright]"'
+    assert said in ending_of(result.crawler).sentence
 
 
 def test_a_crawl_without_the_addon_says_what_is_missing(ministry: MockSite) -> None:

@@ -21,6 +21,7 @@ SCHEMES = ("http", "https")
 
 REMOTE = ("PLAYWRIGHT_CDP_URL", "PLAYWRIGHT_CONNECT_URL", "PLAYWRIGHT_BROWSER_PROVIDER")  # of a browser elsewhere
 
+_INSTALL = 'pip install "scrapy-focus[playwright]"'
 _DIED = "TargetClosedError"  # of Playwright, which need not be there; other errors are those of the page
 _REACTOR = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
 _PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
@@ -59,10 +60,9 @@ def find_browser(settings: BaseSettings) -> Found:
     """
     name = settings.get("PLAYWRIGHT_BROWSER_TYPE") or "chromium"
     if find_spec("scrapy_playwright") is None:
-        install = 'pip install "scrapy-focus[playwright]"'
-        has_browser = any(settings.get(each) for each in ("PLAYWRIGHT_LAUNCH_OPTIONS", *REMOTE)) or _program(name)
-        then = "" if has_browser else f", then playwright install {name}"
-        return Found(reason=f"scrapy-playwright is not installed ({install})", advice=f"run {install}{then}")
+        return Found(
+            reason=f"scrapy-playwright is not installed ({_INSTALL})", advice=f"run {install_commands(settings)}"
+        )
     if not settings.getbool("TWISTED_REACTOR_ENABLED", True) or settings.get("TWISTED_REACTOR", _REACTOR) != _REACTOR:
         return Found(
             reason="scrapy-playwright needs the asyncio reactor of Twisted, and the settings name none",
@@ -87,6 +87,13 @@ def find_browser(settings: BaseSettings) -> Found:
             advice=f"run playwright install {name}",
         )
     return Found(program, program)
+
+
+def install_commands(settings: BaseSettings) -> str:
+    """Return the commands that install what a browser needs, but for a Chromium that the machine has."""
+    name = settings.get("PLAYWRIGHT_BROWSER_TYPE") or "chromium"
+    has_browser = any(settings.get(each) for each in ("PLAYWRIGHT_LAUNCH_OPTIONS", *REMOTE)) or _program(name)
+    return _INSTALL if has_browser else f"{_INSTALL}, then playwright install {name}"
 
 
 def launch_options(found: Found, given: dict[str, object]) -> dict[str, object]:

@@ -40,9 +40,6 @@ logger = printable_logger(__name__)
 T = TypeVar("T")
 __all__ = ["Guard", "Visit", "once"]
 
-#: Counts requests of a browser to other hosts than that of the page.
-ELSEWHERE = "browser/elsewhere"
-
 _UNSEEN = frozenset({  # types of resources that bring nothing to a page that is only read, as Playwright names them
     "image", "media", "font", "texttrack", "manifest", "prefetch", "preflight", "ping", "beacon", "cspreport",
     "cspviolationreport",
@@ -215,7 +212,7 @@ class Guard:
             if owner is not None:
                 owner.requests += 1
                 if _host_of(asked.url) != _host_of(owner.request.url):
-                    self.host.count(ELSEWHERE)
+                    self.host.count("browser/elsewhere")
         return refused
 
     def _reading_refusal(self, asked: Asked, visit: Visit | None, owner: Visit | None) -> Refusal:

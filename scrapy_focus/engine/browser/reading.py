@@ -35,6 +35,7 @@ _GOTO = "playwright_page_goto_kwargs"
 _METHOD = "scrapy_playwright.page.PageMethod"  # it need not be installed
 _MOVES = 3  # times that a page may be replaced by a script before it is read
 _ENDINGS = 3  # times that it is asked for its end
+_RESTLESS = 6  # rounds of a page that changes by itself: links may come for ever then
 _GLANCE = 0.1  # seconds between looks for a file
 
 
@@ -183,7 +184,7 @@ class _Reading:
         visit.is_acted_on = True
         visit.links = _number(await self.ask("begin"))
         offers: list[tuple[int, Says]] = []
-        for _ in range(self.limits.rounds):
+        for done in range(1, self.limits.rounds + 1):
             await self.show("scroll")
             await self.quiet()
             fresh, offers = await self.look("scroll")
@@ -194,7 +195,7 @@ class _Reading:
                 n, offers = await self.click(number, kind)
                 fresh += n
             visit.is_growing = bool(fresh) or visit.requests >= self.limits.requests
-            if not fresh:
+            if not fresh or (self.is_restless and done >= _RESTLESS):
                 break
             self.extend()
         visit.is_cut = visit.is_cut or visit.is_growing
