@@ -378,7 +378,7 @@ def test_a_terminal_shows_how_it_stands(tmp_path: Path) -> None:
             shown += chunk
         os.close(outer)
         assert process.wait(timeout=HANG) == 0
-    assert re.search(rb"\d+ URLs recorded, 0.0 MB, \d+ more are linked", shown)
+    assert re.search(rb"\d+ URLs? recorded, 0.0 MB, \d+ more (is|are) linked", shown)
     assert b"site.sqlite: 60 URLs are recorded, 0 linked ones are not" in shown
     assert shown.rfind(b"\x1b[?25l") < shown.rfind(b"\x1b[?25h"), "the cursor is back"
 
