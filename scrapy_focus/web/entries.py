@@ -100,10 +100,10 @@ class Reading:
     def _text(self) -> Iterator[list[Listed]]:
         last = b""
         for piece in self._pieces():
-            *lines, last = (last + piece).replace(b"\r", b"\n").split(b"\n")
-            yield [Listed(url) for line in lines if (url := _line(line))]
-            last = last[: _LONGEST + 1]
-        yield [Listed(url)] if (url := _line(last)) else []
+            words = (last + piece).split()  # which costs nothing for a million empty lines
+            last = words.pop()[: _LONGEST + 1] if words and not piece[-1:].isspace() else b""
+            yield [Listed(url) for word in words if (url := _text_of(word))]
+        yield [Listed(url)] if (url := _text_of(last)) else []
 
     def _xml(self) -> Iterator[list[Listed]]:
         target = _Entries()
@@ -254,8 +254,8 @@ def _texts(item: Mapping[Any, Any]) -> dict[str, str]:
     return {str(name): value[:_LONGEST].strip() for name, value in item.items() if isinstance(value, str)}
 
 
-def _line(line: bytes) -> str:
-    return line.decode("utf-8", "replace").strip("\ufeff \t") if len(line) <= _LONGEST else ""
+def _text_of(word: bytes) -> str:
+    return word.decode("utf-8", "replace").strip("\ufeff") if len(word) <= _LONGEST else ""
 
 
 def _joined(base: str, url: str) -> str:

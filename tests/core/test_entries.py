@@ -52,6 +52,10 @@ def test_a_text_sitemap_has_a_url_on_each_line() -> None:
     assert list(read_listing(body, "feed")) == []
     many = b"\n".join(b"http://h.test/%d" % n for n in range(60_000))
     assert [entry.url for entry in read_listing(many, "sitemap")][-1] == "http://h.test/49999"
+    blank = b"http://h.test/1\n" + b"\r\n" * 20_000_000 + b"http://h.test/2"
+    begun = time.process_time()
+    assert list(read_listing(gzip.compress(blank), "sitemap")) == expected[:2]
+    assert time.process_time() - begun < 20.0
     long = b"http://h.test/1\nhttp://h.test/" + b"a" * 100_000 + b"\nhttp://h.test/2"
     assert [entry.url for entry in read_listing(long, "sitemap")] == ["http://h.test/1", "http://h.test/2"]
 
