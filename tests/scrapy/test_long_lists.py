@@ -12,6 +12,8 @@ from handmadebrowser import HANDLERS, SCRIPT, put_in
 
 from scrapy_focus.core.types import Placement
 from scrapy_focus.engine.ending import ending_of
+from scrapy_focus.found.notes import Notes
+from scrapy_focus.found.page import _rendered
 from scrapy_focus.policies.branching.policy import BranchingBandit
 
 if TYPE_CHECKING:
@@ -115,3 +117,12 @@ def test_a_list_that_leads_on_by_itself_is_left_to_that(site: MockSite, monkeypa
     put_in(monkeypatch, answers=answers)
     crawl(Follower, SETTINGS, addon=True, seeds=[site.url("/list")])
     assert asked(site) == []
+
+
+def test_the_page_of_results_counts_requests_to_other_hosts_apart() -> None:
+    """As a part of those that the browser sent, and only where there were some."""
+    counts = {"browser/read": 14, "browser/requests": 174, "browser/elsewhere": 97}
+    (said,) = _rendered(Notes(crawl=1, runs=[], answers=[], state={"rendered": counts}))
+    assert "rendered 14 pages, with 174 further requests (97 of them to other hosts); 0 were refused" in said
+    (said,) = _rendered(Notes(crawl=1, runs=[], answers=[], state={"rendered": counts | {"browser/elsewhere": 0}}))
+    assert "rendered 14 pages, with 174 further requests; 0 were refused" in said
