@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from abc import abstractmethod
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from scrapy.commands import ScrapyCommand
@@ -19,7 +20,6 @@ from scrapy_focus.core.printable import printable, reason_of
 
 if TYPE_CHECKING:
     import argparse
-    from pathlib import Path
     from typing import NoReturn
 
     from rich.console import Console
@@ -85,11 +85,18 @@ class FocusCommand(ScrapyCommand):
 
 
 class JobCommand(FocusCommand):
-    """A command about one JOBDIR."""
+    """A command about one JOBDIR; the folder that was given to another command with ``--out`` stands for its job."""
 
     def check(self, args: list[str], opts: argparse.Namespace) -> None:
         if len(args) != 1:
             raise UsageError(f"name one JOBDIR: scrapy {self.command} JOBDIR; got {' '.join(args) or 'none'}")
+
+    def jobdir(self, args: list[str]) -> Path:
+        """Return the JOBDIR that the user means."""
+        from scrapy_focus.found.crawls import JOB
+
+        folder = Path(args[0])
+        return job if (job := folder / JOB).is_dir() else folder
 
 
 def add_cluster(parser: argparse.ArgumentParser, what: str, **options: Any) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from scrapy.exceptions import UsageError
 
-from scrapy_focus.commands.finding import PIPE, FindCommand, Plan, url_of
+from scrapy_focus.commands.finding import PIPE, FindCommand, Plan, seeds_in
 from scrapy_focus.core.stop import CostLimit
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class FilesCommand(FindCommand):
     """Finds and stores files of one or more sites."""
 
     command = "focus-files"
-    arguments = "URL... [options]"
+    arguments = "URL|FILE... [options]"
     summary = "Find the files of a site, with few requests"
     details = (
         "Find and store the data files of a site, or all files of the types that --types names. The crawl begins at "
@@ -80,7 +80,7 @@ class FilesCommand(FindCommand):
 
         if not args:
             raise UsageError(f"where to start? Give a URL: scrapy {self.command} https://example.org/")
-        urls = list(dict.fromkeys(map(url_of, args)))
+        urls = seeds_in(args)
         limit = None if opts.cost_limit is None else _not_negative("--cost-limit", opts.cost_limit)
         if limit is not None:
             self._force("FOCUS_COST_LIMIT", limit)

@@ -6,6 +6,7 @@ settings where a project says nothing, the folder with the job that resumes, wha
 
 from __future__ import annotations
 
+import mimetypes
 import re
 import sys
 from abc import abstractmethod
@@ -267,7 +268,7 @@ def has_lines(path: Path) -> bool:
 
 
 def seeds_in(words: Iterable[str]) -> list[str]:
-    """Return the URLs that are given, each once; a word that is the name of a file stands for those in it.
+    """Return the URLs that are given, each once; the name of a file stands for the URLs in it, one on each line.
 
     Raises
     ------
@@ -294,6 +295,8 @@ def url_of(word: str) -> str:
         if _HERE.fullmatch(host):
             url = f"http://{url}"
         elif "." in host.strip("."):
+            if url == host and _is_file_name(host):
+                raise UsageError(f"there is no file {brief(host)}; give a file of URLs, or a URL: https://example.org/")
             url = f"https://{url}"
     try:
         parts = urlsplit(url)
@@ -305,6 +308,13 @@ def url_of(word: str) -> str:
     rest = re.sub(r"^[^/]*:/*|^/+", "", url)
     meant = f"did you mean https://{rest}?" if "." in rest.partition("/")[0] else "write it as https://example.org/"
     raise UsageError(f"{brief(word)} is no URL with http:// or https://; {meant}")
+
+
+def _is_file_name(word: str) -> bool:
+    """Whether a word without a scheme looks like the name of a file, and cannot be a host on the public web."""
+    from scrapy_focus.web.domains import has_public_suffix
+
+    return bool(mimetypes.guess_type(word)[0]) and not has_public_suffix(word)
 
 
 def in_options(message: str, renamed: Mapping[str, str] = MappingProxyType({})) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from scrapy.exceptions import UsageError
 
-from scrapy_focus.commands.finding import PIPE, FindCommand, Plan, has_job, has_lines, url_of
+from scrapy_focus.commands.finding import PIPE, FindCommand, Plan, has_job, has_lines, seeds_in
 
 if TYPE_CHECKING:
     import argparse
@@ -18,7 +18,7 @@ class WatchCommand(FindCommand):
     """Watches one or more sites for what is new."""
 
     command = "focus-watch"
-    arguments = "URL... --rate 2000/day [options]"
+    arguments = "URL|FILE... --rate 2000/day [options]"
     summary = "Watch a site for what is new, with so many requests a day"
     details = (
         "Find what is new on a site, soon after it appears. The crawl begins at URL, learns on which pages new "
@@ -65,7 +65,7 @@ class WatchCommand(FindCommand):
             raise UsageError(f"what to watch? Give a URL: scrapy {self.command} https://example.org/ --rate 2000/day")
         if not opts.rate:
             raise UsageError("how many requests may it send? Give a rate, such as --rate 2000/day or --rate 50/hour")
-        urls = list(dict.fromkeys(map(url_of, args)))
+        urls = seeds_in(args)
         out = None if opts.out == PIPE else Path(opts.out)
         arguments = {
             "root": urls, "rate": opts.rate, "hours": opts.hours, "duration": opts.duration,

@@ -122,6 +122,20 @@ def test_a_url_is_enough(files: MockSite, tmp_path: Path) -> None:
     assert "Traceback" not in logged
 
 
+@pytest.mark.parametrize("words", [["files"], ["important"], ["watch", "--rate", "10/day"]])
+def test_a_file_of_urls_stands_for_them(
+    tmp_path: Path, words: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Comments and empty lines are skipped; a URL beside the file counts, too."""
+    (tmp_path / "seeds.txt").write_text("# sites\nhttp://one.example/\n\nhttps://two.example/data  # tables\n")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as ended:
+        main([*words, "seeds.txt", "three.example", "--dry-run"])
+    assert not ended.value.code
+    begins = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("Begins with"))
+    assert begins.split(maxsplit=2)[2] == "http://one.example/, https://two.example/data, https://three.example"
+
+
 def test_in_a_project_its_settings_count(files: MockSite, tmp_path: Path) -> None:
     """Who has set a User-Agent or a log for all crawls keeps them; what a project says nothing of is polite."""
     (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = mine")
@@ -442,6 +456,9 @@ def test_sitemaps_are_left_alone_if_somebody_says_so(files: MockSite, tmp_path: 
         (["files", "https://example.org", "--typos", "pdf"], "there is no option --typos"),
         (["files", "https://example.org", "--out", "file"], "--out is 'file', which is a file"),
         (["files", "https://example.org", "--out", "file/found"], "--out"),
+        (["files", "seeds.txt"], "there is no file 'seeds.txt'; give a file of URLs, or a URL"),
+        (["important", "seeds.csv"], "there is no file 'seeds.csv'"),
+        (["watch", "file", "--rate", "9/day"], "'nothing here' in file is no URL"),
         (["topic"], "where to start"),
         (["topic", "example.org"], "--examples DIR"),
         (["topic", "example.org", "--keywords", "a", "--per-domain", "2-3"], "--per-domain is '2-3'"),
@@ -482,6 +499,8 @@ def test_a_wrong_argument_ends_in_one_sentence(
         ("example.org", "https://example.org"),
         ("example.org:8080/a?b", "https://example.org:8080/a?b"),
         ("localhost:8000", "http://localhost:8000"),
+        ("wiki.intranet", "https://wiki.intranet"),
+        ("example.zip", "https://example.zip"),
         ("127.0.0.1/x", "http://127.0.0.1/x"),
         ("http://example.org/,a", "http://example.org/,a"),
     ],
