@@ -305,7 +305,7 @@ class FocusScheduler(BaseScheduler):
         except Exception as error:
             logger.error("scrapy_focus cannot start: %s", in_words_of_command(error))
             if isinstance(error, FocusError):
-                said_already(error)
+                said_already(error, crawler.settings)
             crawler.engine.spider = None  # nothing is opened yet, and Scrapy 2.19 fails when it closes what is not
             raise
 
