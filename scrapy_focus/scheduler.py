@@ -24,6 +24,7 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.job import job_dir
 from scrapy.utils.log import get_scrapy_root_handler
+from scrapy.utils.request import RequestFingerprinter
 
 from scrapy_focus.config import Config
 from scrapy_focus.core.crawl import PART
@@ -386,6 +387,8 @@ class FocusScheduler(BaseScheduler):
             request.errback = request.errback.original
         if self._closed:  # start() may run on for a moment; the next run asks it again
             return False
+        if type(self.crawler.request_fingerprinter) is not RequestFingerprinter:  # its errors are the project's
+            self.crawler.request_fingerprinter.fingerprint(request)
         accepted = self.guard("enqueue_request", None, self._enqueue, request)
         if accepted is not None:
             return accepted

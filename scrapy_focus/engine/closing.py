@@ -48,8 +48,9 @@ _UNREAD = frozenset({"http_error", "failure", "ignored"})
 class Closing:
     """Draws the ending of a crawl, notes it in the stats, and makes it the exit status of Scrapy's own commands.
 
-    Scrapy's commands get it only with ``FOCUS_EXIT_STATUS``. Until it is closed a crawl counts as interrupted, and so does
-    its exit status: a second Ctrl-C ends the process where it stands. A disk without room ends a crawl, whichever pipeline finds it so: ``stop`` is called then.
+    Scrapy's commands get it only with ``FOCUS_EXIT_STATUS``. Until it is closed a crawl counts as interrupted, and so
+    does its exit status: a second Ctrl-C ends the process where it stands. A disk without room ends a crawl, whichever
+    pipeline finds it so: ``stop`` is called then.
     """
 
     def __init__(self, crawler: Crawler, goal: Goal, *, resumable: bool) -> None:

@@ -64,7 +64,7 @@ def running_command() -> ScrapyCommand | None:
 
 
 def reports_status(command: ScrapyCommand | None, settings: BaseSettings | None = None) -> bool:
-    """Return whether the exit status of the process tells how a crawl ended: of our commands, or if that is asked for."""
+    """Return whether the exit status tells how a crawl ended: of our commands, or if that is asked for."""
     if getattr(command, "crawls", False):
         return True
     for each in (settings, getattr(command, "settings", None)):
