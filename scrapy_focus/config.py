@@ -96,6 +96,7 @@ class Config:
     progress: Progress = "auto"
     item_id: str = ""
     keywords: tuple[str, ...] = ()
+    exit_status: bool = False
     explain: bool = False
     obey: frozenset[str] = frozenset({"retry-after"})
     longest_wait: float = 300.0
@@ -162,6 +163,7 @@ class Config:
             progress=progress,
             item_id=item_id_field(settings),
             keywords=tuple(_list(settings, "FOCUS_KEYWORDS", _words_of(topic), "words and phrases")),
+            exit_status=_flag(settings, "FOCUS_EXIT_STATUS"),
             explain=_flag(settings, "FOCUS_EXPLAIN"),
             obey=obeyed(settings),
             longest_wait=longest_wait(settings),
@@ -290,6 +292,7 @@ SETTINGS = (
     "FOCUS_CLUSTER_MOST_OUT",
     "FOCUS_CLUSTER_NAME",
     "FOCUS_COST_LIMIT",
+    "FOCUS_EXIT_STATUS",
     "FOCUS_EXPLAIN",
     "FOCUS_FRONTIER",
     "FOCUS_GOAL",

@@ -48,7 +48,8 @@ _LONGEST_LINGER = 60.0  # seconds, for what sites ask for
 #: Settings that may differ from machine to machine.
 _OWN = frozenset(
     {
-        "FOCUS_CLUSTER", "FOCUS_CLUSTER_ENGINE", "FOCUS_LEARNED_FROM", "FOCUS_LEARNED_TO", "FOCUS_LOG",
+        "FOCUS_CLUSTER", "FOCUS_CLUSTER_ENGINE", "FOCUS_EXIT_STATUS", "FOCUS_LEARNED_FROM", "FOCUS_LEARNED_TO",
+        "FOCUS_LOG",
         "FOCUS_PROGRESS",
     }
 )  # fmt: skip

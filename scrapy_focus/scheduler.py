@@ -27,6 +27,7 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.job import job_dir
 from scrapy.utils.log import get_scrapy_root_handler
+from scrapy.utils.request import RequestFingerprinter
 
 from scrapy_focus.config import Config
 from scrapy_focus.core.crawl import PART
@@ -321,7 +322,7 @@ class FocusScheduler(BaseScheduler):
         except Exception as error:
             logger.error("scrapy_focus cannot start: %s", in_words_of_command(error))
             if isinstance(error, FocusError):
-                said_already(error)
+                said_already(error, crawler.settings)
             crawler.engine.spider = None  # nothing is opened yet, and Scrapy 2.19 fails when it closes what is not
             raise
 
@@ -405,6 +406,8 @@ class FocusScheduler(BaseScheduler):
             request.errback = request.errback.original
         if self._closed:  # start() may run on for a moment; the next run asks it again
             return False
+        if type(self.crawler.request_fingerprinter) is not RequestFingerprinter:  # its errors are the project's
+            self.crawler.request_fingerprinter.fingerprint(request)
         accepted = self.guard("enqueue_request", None, self._enqueue, request)
         if accepted is not None:
             return accepted

@@ -20,7 +20,7 @@ from scrapy_focus.engine.ending import (
     is_full,
     note_ending,
 )
-from scrapy_focus.engine.failure import failure_kind, running_command, wall_before, why_unread
+from scrapy_focus.engine.failure import failure_kind, reports_status, running_command, wall_before, why_unread
 from scrapy_focus.engine.structured import types_seen
 from scrapy_focus.goals.files import FilesGoal
 from scrapy_focus.goals.structured import StructuredDataGoal
@@ -48,8 +48,9 @@ _UNREAD = frozenset({"http_error", "failure", "ignored"})
 class Closing:
     """Draws the ending of a crawl, notes it in the stats, and makes it the exit status of Scrapy's own commands.
 
-    Until it is closed a crawl is one that was interrupted, and so is its exit status: a second Ctrl-C ends the process
-    where it stands. A disk without room ends a crawl, whichever pipeline finds it so: ``stop`` is called then.
+    Scrapy's commands get it only with ``FOCUS_EXIT_STATUS``. Until it is closed a crawl counts as interrupted, and so
+    does its exit status: a second Ctrl-C ends the process where it stands. A disk without room ends a crawl, whichever
+    pipeline finds it so: ``stop`` is called then.
     """
 
     def __init__(self, crawler: Crawler, goal: Goal, *, resumable: bool) -> None:
@@ -60,6 +61,7 @@ class Closing:
         self.error: BaseException | None = None  # for which the crawl stopped itself
         self.advice = ""  # how to get a browser, where there is none
         self._command = running_command()
+        self._reports = reports_status(self._command, crawler.settings)
         self._asked = 0
         self._read = 0
         self._answered = False  # whether a server did, in this run
@@ -158,7 +160,7 @@ class Closing:
         if in_my_words is not None:
             ending = replace(ending, sentence=in_my_words(ending.sentence))
         note_ending(self.crawler, ending)
-        if self._command is not None:
+        if self._command is not None and self._reports:
             self._command.exitcode = ending.status
 
     def _on_item_error(self, failure: object) -> None:
@@ -171,7 +173,7 @@ class Closing:
     def _on_closed(self) -> None:
         ending = ending_of(self.crawler)
         extra = {"spider": self.crawler.spider}
-        (logger.warning if ending.status else logger.info)("%s", ending.sentence, extra=extra)
+        (logger.warning if ending.status and self._reports else logger.info)("%s", ending.sentence, extra=extra)
 
 
 def _cost_limit(settings: BaseSettings) -> float:

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.commands import ScrapyCommand
     from scrapy.http import Response
+    from scrapy.settings import BaseSettings
 
 logger = printable_logger(__name__)
 
@@ -79,6 +80,17 @@ def running_command() -> ScrapyCommand | None:
     return None
 
 
+def reports_status(command: ScrapyCommand | None, settings: BaseSettings | None = None) -> bool:
+    """Return whether the exit status tells how a crawl ended: of our commands, or if that is asked for."""
+    if getattr(command, "crawls", False):
+        return True
+    for each in (settings, getattr(command, "settings", None)):
+        if each is not None:
+            with suppress(ValueError):  # it is refused elsewhere
+                return bool(each.getbool("FOCUS_EXIT_STATUS"))
+    return False
+
+
 def in_words_of_command(error: BaseException) -> str:
     """Return what an error says, as a command of ours that crawls says it."""
     said = str(error)
@@ -97,16 +109,18 @@ def in_one_line() -> Iterator[None]:
         raise
 
 
-def said_already(error: BaseException) -> None:
+def said_already(error: BaseException, settings: BaseSettings | None = None) -> None:
     """Keep asyncio from logging the traceback of the error with which the task that runs now is about to end.
 
     The log says it in a line. Scrapy starts a crawl in a task whose error nobody looks at, and looks at its exit status
     instead; whoever awaits the task is given the error all the same. A command of Scrapy's ends with the status that
-    belongs to the error, under :class:`~scrapy.crawler.AsyncCrawlerProcess`, its default.
+    belongs to the error with ``FOCUS_EXIT_STATUS``, under :class:`~scrapy.crawler.AsyncCrawlerProcess`, its default.
     """
     with suppress(RuntimeError):  # there is no task
         if (task := asyncio.current_task()) is not None:
-            task.add_done_callback(_look_at(running_command(), _status_of(error)))
+            command = running_command()
+            reports = reports_status(command, settings)
+            task.add_done_callback(_look_at(command if reports else None, _status_of(error)))
 
 
 def _status_of(error: BaseException) -> int:

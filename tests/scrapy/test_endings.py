@@ -487,19 +487,23 @@ class One(scrapy.Spider):
         yield scrapy.Request(self.root)
 
     def parse(self, response):
-        yield {"url": response.url}
+        if not self.settings.getbool("BARREN"):
+            yield {"url": response.url}
 """
 
 
 @pytest.mark.parametrize(
     ("settings", "status", "said"),
     [
-        (["FOCUS_COST_LIMIT=abc"], 2, "FOCUS_COST_LIMIT is 'abc'"),
-        (["FOCUS_BUDGET_REQUESTS=1"], 0, "budget of requests"),
+        (["FOCUS_EXIT_STATUS=1", "FOCUS_COST_LIMIT=abc"], 2, "FOCUS_COST_LIMIT is 'abc'"),
+        (["FOCUS_COST_LIMIT=abc"], 1, "FOCUS_COST_LIMIT is 'abc'"),
+        (["FOCUS_EXIT_STATUS=1", "FOCUS_BUDGET_REQUESTS=1"], 0, ""),
+        (["FOCUS_EXIT_STATUS=1", "BARREN=1"], 3, "No item"),
+        (["BARREN=1"], 0, ""),
     ],
 )
 def test_the_settings_line_alone(settings: list[str], status: int, said: str, site: MockSite, tmp_path: Path) -> None:
-    """``runspider`` with nothing but our scheduler has the same statuses, and one line that says why."""
+    """``runspider`` with our scheduler alone has Scrapy's statuses and no warning, or ours and a line, as it is asked."""
     (tmp_path / "one.py").write_text(SPIDER)
     given = [part for setting in settings for part in ("-s", setting)]
     done = subprocess.run(
@@ -508,7 +512,10 @@ def test_the_settings_line_alone(settings: list[str], status: int, said: str, si
         timeout=HANG, check=False,
     )  # fmt: skip
     assert done.returncode == status, done.stderr
-    assert said in (done.stderr.splitlines()[-1] if status else done.stderr)
+    if said:
+        assert said in done.stderr.splitlines()[-1]
+    else:
+        assert "WARNING" not in done.stderr
     assert "Traceback" not in done.stderr
 
 
