@@ -160,7 +160,7 @@ class Closing:
         if in_my_words is not None:
             ending = replace(ending, sentence=in_my_words(ending.sentence))
         note_ending(self.crawler, ending)
-        if self._command is not None and self._reports:
+        if self._command is not None and self._is_reported:
             self._command.exitcode = ending.status
 
     def _on_item_error(self, failure: object) -> None:
@@ -173,7 +173,12 @@ class Closing:
     def _on_closed(self) -> None:
         ending = ending_of(self.crawler)
         extra = {"spider": self.crawler.spider}
-        (logger.warning if ending.status and self._reports else logger.info)("%s", ending.sentence, extra=extra)
+        (logger.warning if ending.status and self._is_reported else logger.info)("%s", ending.sentence, extra=extra)
+
+    @property
+    def _is_reported(self) -> bool:
+        """Whether the exit status tells how the crawl ended: always, where it stopped itself for an error of its own."""
+        return self._reports or self.error is not None
 
 
 def _cost_limit(settings: BaseSettings) -> float:
