@@ -48,7 +48,8 @@ def test_one_line_changes_neither_items_nor_status_nor_requests(line: str, items
     (tmp_path / "spider.py").write_text(SPIDER)
     command = [sys.executable, "-m", "scrapy", "runspider", "spider.py", "-o", "items.jsonl", "-a", f"items={items}"]
     with SiteServer(DataPortal(9)) as server:
-        words = [*command, "-a", f"url={server.url}", "-s", "LOG_LEVEL=WARNING"]
+        start = server.url
+        words = [*command, "-a", f"url={start}", "-s", "LOG_LEVEL=WARNING"]
         words += ["-s", f"SCHEDULER={line}"] if line else []
         env = {name: value for name, value in os.environ.items() if not name.startswith("SCRAPY_")}
         pipe = subprocess.PIPE
@@ -60,7 +61,7 @@ def test_one_line_changes_neither_items_nor_status_nor_requests(line: str, items
     found = [json.loads(text)["url"] for text in (tmp_path / "items.jsonl").read_text().splitlines()]
     portal = server.site
     pages = {path.partition("/download/")[0] for path in portal.files} if items == "yes" else set()
-    assert {url.removeprefix(server.url.rstrip("/")) for url in found} >= pages
+    assert {url.removeprefix(start.rstrip("/")) for url in found} >= pages
     assert len(found) == len(set(found))
     assert set(asked.values()) == {1}
     assert {f"/dataset/ds-{number:03}" for number in range(9)} <= set(asked)
