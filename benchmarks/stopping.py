@@ -2,10 +2,15 @@
 
 Whole simulated crawls of recorded sites by the default policy; where each rule would have ended them is found out
 afterwards from the same crawl, so the rules are compared on equal terms. Saved are requests, in % of the whole crawl; lost
-are targets, in % of all. The rule of the paper has the values of :class:`~scrapy_focus.core.stop.Plateau`, which are ours. ::
+are targets, in % of all. The rule of the paper has the values of :class:`~scrapy_focus.core.stop.Plateau`, which are ours.
+``first`` compares how patient a limit is before the first find, in times of its patience later; with ``--types`` that no
+site has, what that costs where nothing is to be found. ::
 
     python benchmarks/stopping.py run sites/*.sqlite profiles/*.sqlite --seeds 3 --output stops.jsonl
     python benchmarks/stopping.py tables stops.jsonl
+    python benchmarks/stopping.py first stops.jsonl
+    python benchmarks/stopping.py run profiles/*.sqlite --types epub --output none.jsonl
+    python benchmarks/stopping.py first none.jsonl
 """
 
 from __future__ import annotations
@@ -22,7 +27,6 @@ from scrapy_focus.core.stop import CostLimit, Plateau
 from scrapy_focus.goals.files import FilesGoal
 from scrapy_focus.policies.branching.policy import BranchingBandit
 from scrapy_focus.replay.simulate import simulate
-from scrapy_focus.web.mime import DATA_TYPES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,6 +34,7 @@ if TYPE_CHECKING:
     from scrapy_focus.core.stop import StopRule
 
 LIMITS = (20, 50, 100, 200)
+FIRST = (1, 2, 3, 5, 10)  # times the patience, before the first find
 
 
 class Watched(Plateau):
@@ -42,6 +47,9 @@ class Watched(Plateau):
     def __init__(self) -> None:
         super().__init__()
         self.rules: dict[str, StopRule] = {f"cost limit {limit}": CostLimit(limit) for limit in LIMITS}
+        for limit in LIMITS:
+            patience = CostLimit(limit).patience
+            self.rules |= {f"{limit}, first {n}": CostLimit(limit, first=n * patience) for n in FIRST}
         self.rules["plateau"] = Plateau()
 
     def reached(self, requests: int, targets: float, cost: float | None = None) -> bool:
@@ -51,21 +59,22 @@ class Watched(Plateau):
         return False
 
 
-def crawl(path: Path, seed: int) -> dict[str, Any]:
+def crawl(path: Path, seed: int, types: Sequence[str]) -> dict[str, Any]:
     """Crawl a whole site, and return when each rule would have ended that."""
     Watched.stops = {}
-    policy = BranchingBandit(targets=DATA_TYPES)
-    harvest = simulate(policy, FilesGoal(), path, seed=seed, stop=Watched())
+    goal = FilesGoal(types=types)
+    harvest = simulate(BranchingBandit(), goal, path, seed=seed, stop=Watched())
+    first = int((harvest.found > 0).argmax()) if harvest.found[-1] else None
     return {"site": path.stem, "seed": seed, "requests": harvest.requests, "targets": float(harvest.found[-1]),
-            "stops": Watched.stops}  # fmt: skip
+            "first": first, "stops": Watched.stops}  # fmt: skip
 
 
-def run(paths: Sequence[Path], seeds: int, output: Path, jobs: int) -> None:
+def run(paths: Sequence[Path], seeds: int, output: Path, jobs: int, types: Sequence[str]) -> None:
     """Make all crawls that the file has not, and add each to it as it ends."""
     done = {(each["site"], each["seed"]) for each in read(output)}
     tasks = [(path, seed) for path in paths for seed in range(seeds) if (path.stem, seed) not in done]
     with ProcessPoolExecutor(jobs) as executor, output.open("a", encoding="utf-8") as file:
-        for number, future in enumerate(as_completed([executor.submit(crawl, *task) for task in tasks]), 1):
+        for number, future in enumerate(as_completed([executor.submit(crawl, *task, types) for task in tasks]), 1):
             made = future.result()
             print(json.dumps(made), file=file, flush=True)
             print(f"{number}/{len(tasks)} {made['site']} {made['seed']}", file=sys.stderr)
@@ -96,6 +105,24 @@ def tables(crawls: Sequence[dict[str, Any]]) -> None:
     print(f"| mean | | | {' | '.join('{:.0f} / {:.1f}'.format(*each) for each in all_means)} |")
 
 
+def first(crawls: Sequence[dict[str, Any]]) -> None:
+    """Print for each limit and patience before the first find: requests and finds of all crawls together, and how many
+    crawls ended before their first find though there was one.
+    """
+    print(f"| limit | {' | '.join(f'{n} times' for n in FIRST)} |\n|---|{'--:|' * len(FIRST)}")
+    for limit in LIMITS:
+        cells = []
+        for n in FIRST:
+            stops = [each["stops"].get(f"{limit}, first {n}", (each["requests"], each["targets"])) for each in crawls]
+            early = sum(not stop[1] and each["targets"] > 0 for stop, each in zip(stops, crawls, strict=True))
+            requests, targets = (sum(part) for part in zip(*stops, strict=True))
+            cells.append(f"{requests:,} / {targets:,.0f} / {early}")
+        print(f"| {limit} | {' | '.join(cells)} |")
+    firsts = sorted(each["first"] for each in crawls if each["first"] is not None)
+    whole = sum(each["requests"] for each in crawls)
+    print(f"\n{len(crawls)} crawls of {whole:,} requests as a whole; first finds after {firsts or 'none'}")
+
+
 def main() -> None:
     """The command line, see the module's docstring."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
@@ -105,13 +132,14 @@ def main() -> None:
     subparser.add_argument("--seeds", type=int, default=3)
     subparser.add_argument("--output", type=Path, default=Path("stops.jsonl"))
     subparser.add_argument("--jobs", type=int, default=2)
-    subparser = commands.add_parser("tables")
-    subparser.add_argument("file", type=Path)
+    subparser.add_argument("--types", nargs="+", default=["data"])
+    for name in ("tables", "first"):
+        commands.add_parser(name).add_argument("file", type=Path)
     options = parser.parse_args()
-    if options.command == "tables":
-        tables(read(options.file))
+    if options.command == "run":
+        run(options.paths, options.seeds, options.output, options.jobs, options.types)
     else:
-        run(options.paths, options.seeds, options.output, options.jobs)
+        (tables if options.command == "tables" else first)(read(options.file))
 
 
 if __name__ == "__main__":

@@ -42,6 +42,11 @@ class Addon:
     compression give way to ours, which do the same and more, unless ``DOWNLOADER_MIDDLEWARES`` names them.
     """
 
+    @classmethod
+    def update_pre_crawler_settings(cls, settings: BaseSettings) -> None:
+        """Set what is read before there is a crawler."""
+        settings.set("TWISTED_DNS_RESOLVER", "scrapy_focus.resolver.Resolver", "addon")
+
     def update_settings(self, settings: BaseSettings) -> None:
         with in_one_line():
             for check in (

@@ -16,6 +16,7 @@ from scrapy.utils.misc import load_object
 
 from scrapy_focus.core.budget import Budget, Rate
 from scrapy_focus.core.contract import missing_of_stop
+from scrapy_focus.core.durations import Duration
 from scrapy_focus.core.errors import ConfigError, FocusError
 from scrapy_focus.core.files import try_to_write
 from scrapy_focus.core.goal import ItemsGoal
@@ -84,6 +85,7 @@ class Config:
     max_repeats: int = _LIMITS.repeats
     most_out: int | None = None
     most_waiting: int | None = None
+    poor_last: bool | None = None
     seed: int | None = None
     log: str = ""
     checkpoint_every: int = 1000
@@ -94,6 +96,7 @@ class Config:
     progress: Progress = "auto"
     item_id: str = ""
     keywords: tuple[str, ...] = ()
+    exit_status: bool = False
     explain: bool = False
     obey: frozenset[str] = frozenset({"retry-after"})
     longest_wait: float = 300.0
@@ -136,7 +139,7 @@ class Config:
             frontier=_frontier(settings),
             budget_requests=_number(settings, "FOCUS_BUDGET_REQUESTS", int) or None,
             budget_bytes=_number(settings, "FOCUS_BUDGET_BYTES", int) or None,
-            budget_seconds=_number(settings, "FOCUS_BUDGET_SECONDS", float) or None,
+            budget_seconds=seconds_in(settings, "FOCUS_BUDGET_SECONDS") or None,
             budget_rate=_rate(settings, "FOCUS_BUDGET_RATE"),
             stop=_stop(settings),
             learned_from=_path(settings, "FOCUS_LEARNED_FROM"),
@@ -149,6 +152,7 @@ class Config:
             max_repeats=_limit(settings, "FOCUS_MAX_REPEATS", _LIMITS.repeats),
             most_out=_number(settings, "FOCUS_MOST_OUT", int),
             most_waiting=_most_waiting(settings),
+            poor_last=None if settings.get("FOCUS_POOR_LAST") is None else _flag(settings, "FOCUS_POOR_LAST"),
             seed=seed,
             log=_path(settings, "FOCUS_LOG"),
             checkpoint_every=_number(settings, "FOCUS_CHECKPOINT_EVERY", int, least=1) or 1000,
@@ -159,6 +163,7 @@ class Config:
             progress=progress,
             item_id=item_id_field(settings),
             keywords=tuple(_list(settings, "FOCUS_KEYWORDS", _words_of(topic), "words and phrases")),
+            exit_status=_flag(settings, "FOCUS_EXIT_STATUS"),
             explain=_flag(settings, "FOCUS_EXPLAIN"),
             obey=obeyed(settings),
             longest_wait=longest_wait(settings),
@@ -172,7 +177,7 @@ class Config:
             cluster=_cluster(settings, goal),
             cluster_name=_name(settings, "FOCUS_CLUSTER_NAME"),
             cluster_engine=ENGINE if (engine := _given(settings, "FOCUS_CLUSTER_ENGINE")) is None else engine,
-            cluster_lease=_number(settings, "FOCUS_CLUSTER_LEASE", float, least=1) or 30.0,
+            cluster_lease=seconds_in(settings, "FOCUS_CLUSTER_LEASE", least=1) or 30.0,
             cluster_most_out=_number(settings, "FOCUS_CLUSTER_MOST_OUT", int, least=1) or None,
         )
 
@@ -287,6 +292,7 @@ SETTINGS = (
     "FOCUS_CLUSTER_MOST_OUT",
     "FOCUS_CLUSTER_NAME",
     "FOCUS_COST_LIMIT",
+    "FOCUS_EXIT_STATUS",
     "FOCUS_EXPLAIN",
     "FOCUS_FRONTIER",
     "FOCUS_GOAL",
@@ -311,6 +317,7 @@ SETTINGS = (
     "FOCUS_PLATEAU",
     "FOCUS_POLICY",
     "FOCUS_POLICY_PARAMS",
+    "FOCUS_POOR_LAST",
     "FOCUS_PROGRESS",
     "FOCUS_PUBLIC_ONLY",
     "FOCUS_RENDER",
@@ -375,8 +382,8 @@ def obeyed(settings: BaseSettings) -> frozenset[str]:
 
 def longest_wait(settings: BaseSettings) -> float:
     """Return for how many seconds a host is put off at most (``FOCUS_LONGEST_WAIT``)."""
-    wait = _number(settings, "FOCUS_LONGEST_WAIT", float)
-    return 300.0 if wait is None else float(wait)
+    wait = seconds_in(settings, "FOCUS_LONGEST_WAIT")
+    return 300.0 if wait is None else wait
 
 
 def max_inflation(settings: BaseSettings) -> float:
@@ -770,6 +777,20 @@ def _rate(settings: BaseSettings, name: str) -> Rate | None:
     if value is None or (isinstance(value, str) and not value.strip()):
         return None
     return Rate.of(value, name)
+
+
+def seconds_in(settings: BaseSettings, name: str, *, least: float = 0) -> float | None:
+    """Return the seconds in a setting: a number, or a time such as ``"24h"``; ``None`` where it is not set.
+
+    Raises
+    ------
+    ConfigError
+        If it is no time, or shorter than `least` seconds.
+    """
+    value = settings.get(name)
+    has_unit = isinstance(value, str) and value.strip()[-1:].isalpha()
+    seconds = Duration.of(value, name, bare="second").seconds if has_unit else least
+    return _number(settings, name, float, least) if seconds <= least else seconds
 
 
 def _number(settings: BaseSettings, name: str, kind: type, least: float = 0) -> Any:

@@ -21,7 +21,9 @@ from scrapy.exceptions import (
     NotConfigured,
     StopDownload,
 )
+from scrapy.http import HtmlResponse, Response, TextResponse
 from scrapy.http.request import NO_CALLBACK
+from scrapy.responsetypes import responsetypes
 from scrapy.robotstxt import RobotParser
 from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.misc import load_object
@@ -30,6 +32,7 @@ from scrapy_focus.config import longest_wait, max_inflation, obeyed, render_mode
 from scrapy_focus.core.printable import printable_logger, reason_of
 from scrapy_focus.engine.browser.found import Found, browser_of, has_died
 from scrapy_focus.engine.browser.guard import Guard
+from scrapy_focus.engine.failure import failure_kind, in_words
 from scrapy_focus.engine.host import host_of
 from scrapy_focus.engine.inflight import (
     BrowserFailed,
@@ -41,17 +44,18 @@ from scrapy_focus.engine.inflight import (
     RedirectSeen,
     TooLarge,
 )
-from scrapy_focus.engine.marks import FROM_API, MADE, PICK, RENDERED
+from scrapy_focus.engine.marks import CUT, FROM_API, MADE, PICK, RENDERED
 from scrapy_focus.engine.resolve import addresses_of
 from scrapy_focus.web.addresses import literal, network_of
+from scrapy_focus.web.encodings import begins_encoded, is_text, is_whole
 from scrapy_focus.web.mime import parse_mime
-from scrapy_focus.web.robots import retry_after
+from scrapy_focus.web.robots import ROBOTS_BYTES, retry_after, rules_of
 
 if TYPE_CHECKING:
     from typing import Self
 
     from scrapy.crawler import Crawler
-    from scrapy.http import Headers, Response
+    from scrapy.http import Headers
     from scrapy.settings import BaseSettings
     from twisted.internet.defer import Deferred
 
@@ -62,9 +66,10 @@ if TYPE_CHECKING:
 
 logger = printable_logger(__name__)
 
-_ROBOTS_BYTES = 500 * 1024  # of a robots.txt that are read: the least that RFC 9309 asks for
 _ROBOTS_ROUNDS = 3  # in which a robots.txt is asked for before its host counts as closed
 _ANY_RATIO = 10_000_000  # bytes to which a body may inflate whatever its size was
+_ENCODINGS = frozenset({"gzip", "x-gzip", "deflate", "br", "zstd"})  # that Scrapy decodes
+_NO_ENCODINGS = frozenset({"", "identity", "none"})
 _SHOWN = 3  # refusals that are logged; after that they are only counted
 _NETWORKED = frozenset({"http", "https", "ftp"})
 _PAGES = ("text/html", "application/xhtml+xml")
@@ -172,6 +177,7 @@ class MeterMiddleware(_FocusMiddleware):
         super().__init__(crawler)
         self._out: WeakSet[Request] = WeakSet()  # an answer to another request came from the cache, say
         self._waits = "retry-after" in obeyed(crawler.settings)
+        self._keeps_cookies = crawler.settings.getbool("COOKIES_ENABLED")
         self._guard: Guard | None = None
 
     async def process_request(self, request: Request) -> Request | Response | None:
@@ -196,6 +202,8 @@ class MeterMiddleware(_FocusMiddleware):
 
     def process_response(self, request: Request, response: Response) -> Response:
         visit, entry = self._visit(request), self.entry(request)
+        if entry is not None and self._keeps_cookies and "Set-Cookie" in response.headers:
+            entry.has_cookie = True
         if (host := self._back(request)) is not None and not (visit is not None and visit.is_weighed):
             host.received(size := _size(response))
             if entry is not None:
@@ -210,9 +218,10 @@ class MeterMiddleware(_FocusMiddleware):
 
     def _wait(self, host: Host, request: Request, response: Response) -> None:
         """Put a host off for as long as its answer asks for, if it does."""
+        if _asks_for_robots(request) and request.meta.get("dont_retry"):
+            return  # RobotsMiddleware closes the host
         asked = (response.headers.get("Retry-After") or b"").decode("latin-1")
-        seconds = retry_after(asked, now=time())
-        if seconds:
+        if seconds := retry_after(asked, now=time()):
             host.put_off(request, seconds, f"it answered {response.status} with Retry-After: {asked[:40]!r}")
             entry = self.entry(request)
             if entry is None or entry.request is not request:
@@ -236,6 +245,7 @@ class MeterMiddleware(_FocusMiddleware):
             entry.sent += visit.requests
             entry.received += visit.received
             entry.answers = visit.answers
+            entry.is_cut = visit.is_growing
             if visit.files:
                 request.meta[MADE] = visit.files
             if self.host is not None:
@@ -289,10 +299,14 @@ class RenderMiddleware(_FocusMiddleware):
     def process_response(self, request: Request, response: Response) -> Response:
         _take_off(request)
         host = self.host
-        if host is None or host.apis is None or (entry := self.entry(request)) is None or FROM_API in response.flags:
+        if host is None or (entry := self.entry(request)) is None or FROM_API in response.flags:
+            return response
+        if host.apis is None:
+            if entry.is_cut:
+                host.count("browser/list_cut")
             return response
         if entry.answers is not None:
-            return host.guard("api", response, host.apis.told, response, entry.answers)
+            return host.guard("api", response, host.apis.told, response, entry.answers, is_cut=entry.is_cut)
         if entry.pick.method != "GET":
             return response
         answer: Response = host.guard("api", response, host.apis.following, request, response)
@@ -440,7 +454,9 @@ class CompressionMiddleware(HttpCompressionMiddleware):
     """Inflates bodies as Scrapy does, up to a limit that follows from their size (``FOCUS_MAX_INFLATION``).
 
     Scrapy stops at ``DOWNLOAD_MAXSIZE``. A body that grows to more than ten megabytes and to more than so many times
-    its size is given up as well. Of a robots.txt only what is read of it is inflated.
+    its size is given up as well. Of a robots.txt only what is read of it is inflated, and what cannot be decoded is
+    left to :class:`RobotsMiddleware`. Any other body that is not encoded as its ``Content-Encoding`` says is left as it
+    came. One whose encoding has no end gets the flag ``cut``, unless it is a page.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -458,25 +474,54 @@ class CompressionMiddleware(HttpCompressionMiddleware):
     ) -> Request | Response:
         if b"Content-Encoding" not in response.headers or request.method == "HEAD":
             return response
+        is_robots = _asks_for_robots(request)
+        if is_robots and is_text(response.body):
+            return _plain(response, response.body)
+        said = (response.headers.get("Content-Encoding") or b"").decode("latin-1")
+        encoding = said.rpartition(",")[2].strip().lower()
+        if encoding not in _ENCODINGS and not is_robots:
+            return self._as_it_came(response, is_said=encoding not in _NO_ENCODINGS)
         limit = self._limit(request, len(response.body))
         asked = request.meta.get("download_maxsize")
         request.meta["download_maxsize"] = limit
         try:
-            return super().process_response(request, response)
+            decoded = super().process_response(request, response)
         except IgnoreRequest:
             pass  # and be gone: its traceback holds what was inflated so far
+        except Exception:  # each library raises its own
+            if is_robots:
+                return response
+            if begins_encoded(response.body, encoding):
+                raise
+            return self._as_it_came(response)
+        else:
+            if is_robots or isinstance(decoded, HtmlResponse) or is_whole(response.body, encoding):
+                return decoded
+            if is_text(response.body):  # which some encodings take for the beginning of something
+                return self._as_it_came(response)
+            return decoded.replace(flags=[*decoded.flags, CUT]) if isinstance(decoded, Response) else decoded
         finally:
             del request.meta["download_maxsize"]
             if asked is not None:
                 request.meta["download_maxsize"] = asked
-        if _asks_for_robots(request):
+        if is_robots:
             return _begin(response)
         raise TooLarge(f"{len(response.body):,} bytes inflate to more than {limit:,}")
+
+    def _as_it_came(self, response: Response, *, is_said: bool = True) -> Response:
+        """Return a response without its ``Content-Encoding``, which is wrong; ``is_said``: and count it."""
+        if is_said and self.stats is not None:
+            self.stats.inc_value("focus/encoding/wrong")
+        headers = response.headers.copy()
+        del headers["Content-Encoding"]
+        kind = responsetypes.from_args(headers=headers, url=response.url, body=response.body)
+        unread = {"encoding": None} if issubclass(kind, TextResponse) else {}  # to be found again
+        return response.replace(cls=kind, headers=headers, **unread)
 
     def _limit(self, request: Request, size: int) -> int:
         """Return to how many bytes a body of so many may inflate; 0: any."""
         if _asks_for_robots(request):
-            return _ROBOTS_BYTES
+            return ROBOTS_BYTES
         largest = int(request.meta.get("download_maxsize", self._max_size)) or math.inf
         by_ratio = max(_ANY_RATIO, self._ratio * size) if self._ratio else math.inf
         limit = min(largest, by_ratio)
@@ -484,12 +529,13 @@ class CompressionMiddleware(HttpCompressionMiddleware):
 
 
 class RobotsMiddleware(RobotsTxtMiddleware):
-    """Obeys robots.txt as Scrapy does, and reads 500 KiB of it at most.
+    """Obeys robots.txt as Scrapy does, and reads 500 KiB of it at most: whatever lines can be read (RFC 9309, 2.3.1.5).
 
-    Two more things can be asked for in ``FOCUS_OBEY``. ``robots-errors``: a host whose robots.txt cannot be had, as its
-    server fails, hangs or answers 429, is closed for now (RFC 9309, 2.3.1.4). It is put off, its requests wait, and the
-    file is asked for again, in place of Scrapy's retries: after ``first_wait`` seconds, then after twice as many. If
-    that is in vain, too, requests to it are ignored; the file is still asked for every ``FOCUS_LONGEST_WAIT`` seconds.
+    Two more things can be asked for in ``FOCUS_OBEY``. ``robots-errors``: a host whose robots.txt cannot be read is
+    closed for now (RFC 9309, 2.3.1.4): its server fails, hangs or answers 429, or what it sends cannot be decoded. The
+    host is put off, its requests wait, and the file is asked for again, in place of Scrapy's retries: after
+    ``first_wait`` seconds, or later where ``Retry-After`` says so, then after twice as many. If that is in vain, too,
+    requests to it are ignored; the file is still asked for every ``FOCUS_LONGEST_WAIT`` seconds.
     ``crawl-delay``: so many seconds are left between requests, at most ``FOCUS_LONGEST_WAIT``.
     """
 
@@ -499,6 +545,7 @@ class RobotsMiddleware(RobotsTxtMiddleware):
         super().__init__(crawler)
         wishes = obeyed(crawler.settings)
         self._closes = "robots-errors" in wishes
+        self._waits = "retry-after" in wishes
         self._longest = longest_wait(crawler.settings)
         self._rounds: dict[str, int] = {}  # in vain, for each closed host with its port
         self._again: dict[str, float] = {}  # when to ask it again, in seconds of time.monotonic
@@ -522,7 +569,7 @@ class RobotsMiddleware(RobotsTxtMiddleware):
         if parser is None and isinstance(known := self._parsers.get(netloc), RobotParser):
             parser = known  # Scrapy 2.19 gives it to the first of those who wait for it, and None to the others
         if isinstance(parser, _Closed):
-            return self._postpone(request, netloc)
+            return self._postpone(request, netloc, parser.why)
         self.process_request_2(parser, request)
         return None
 
@@ -530,7 +577,7 @@ class RobotsMiddleware(RobotsTxtMiddleware):
         """Stop a robots.txt that is too long; the handler of Scrapy's ``bytes_received``."""
         if _asks_for_robots(request):
             self._read[request] = read = self._read.get(request, 0) + len(data)
-            if read >= _ROBOTS_BYTES:
+            if read >= ROBOTS_BYTES:
                 raise StopDownload(fail=False)
 
     def on_parsed(self, robotparser: RobotParser, request: Request) -> None:
@@ -545,29 +592,35 @@ class RobotsMiddleware(RobotsTxtMiddleware):
         if self._closes and (response.status >= 500 or response.status == 429):
             self._stats.inc_value("robotstxt/response_count")
             self._stats.inc_value(f"robotstxt/response_status_count/{response.status}")
-            self._close(netloc)
+            asked = (response.headers.get("Retry-After") or b"").decode("latin-1") if self._waits else ""
+            self._close(netloc, f"its robots.txt answers {response.status}", retry_after(asked, now=time()) or 0.0)
+            return
+        rules = rules_of(response.body, is_encoded=b"Content-Encoding" in response.headers)
+        if self._closes and rules is None and response.status < 400:
+            self._close(netloc, "its robots.txt could not be decoded")
             return
         self._rounds.pop(netloc, None)
-        await super()._parse_robots(response.replace(body=response.body[:_ROBOTS_BYTES]), netloc, request)
+        await super()._parse_robots(response.replace(body=rules or b""), netloc, request)
 
     def _robots_error(self, exc: Exception, netloc: str) -> None:
-        same = (IgnoreRequest, CannotResolveHostError, DownloadConnectionRefusedError)  # becomes of the page itself
-        if self._closes and not isinstance(exc, same):
-            self._close(netloc)
+        # what becomes of the page itself, too: that no connection can be made, or that its URL cannot be sent
+        same = isinstance(exc, (IgnoreRequest, ValueError)) or failure_kind(exc) in ("unknown_host", "refused", "tls")
+        if self._closes and not same:
+            self._close(netloc, f"its robots.txt could not be read: {in_words(exc)}")
         else:
             super()._robots_error(exc, netloc)
 
-    def _close(self, netloc: str) -> None:
-        """Let nothing through to a host for now."""
+    def _close(self, netloc: str, why: str, at_least: float = 0.0) -> None:
+        """Let nothing through to a host for now, at least for some seconds."""
         self._stats.inc_value("robotstxt/unreachable")
         rounds = self._rounds[netloc] = self._rounds.get(netloc, 0) + 1
         wait = self.first_wait * 2 ** (rounds - 1) if rounds < _ROBOTS_ROUNDS else self._longest
-        self._again[netloc] = monotonic() + min(wait, self._longest)
+        self._again[netloc] = monotonic() + min(max(wait, at_least), self._longest)
         waiting: Deferred[RobotParser | None] = self._parsers[netloc]  # type: ignore[assignment]
-        self._parsers[netloc] = closed = _Closed()
+        self._parsers[netloc] = closed = _Closed(why)
         waiting.callback(closed)
 
-    def _postpone(self, request: Request, netloc: str) -> Request:
+    def _postpone(self, request: Request, netloc: str, why: str) -> Request:
         """Return a request that is to wait with the scheduler until robots.txt is asked for again.
 
         Raises
@@ -584,18 +637,21 @@ class RobotsMiddleware(RobotsTxtMiddleware):
             or self._rounds.get(netloc, 0) >= _ROBOTS_ROUNDS
         ):
             self._stats.inc_value("robotstxt/forbidden")
-            raise IgnoreRequest("Forbidden for now: robots.txt cannot be had")
+            raise IgnoreRequest(why)
         wait = self._again.get(netloc, 0.0) - monotonic()
-        host.put_off(request, wait, "its robots.txt cannot be had")
+        host.put_off(request, wait, why)
         return _again(request)
 
 
 class _Closed(RobotParser):
-    """What is known of a robots.txt that cannot be had: everything is forbidden."""
+    """What is known of a robots.txt that cannot be read: everything is forbidden, and why."""
+
+    def __init__(self, why: str) -> None:
+        self.why = why
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, robotstxt_body: bytes) -> Self:
-        return cls()
+        return cls("")
 
     def allowed(self, url: str | bytes, user_agent: str | bytes) -> bool:
         return False
@@ -629,10 +685,15 @@ def _begin(response: Response) -> Response:
     if encoding == b"br":
         import brotli
 
-        body = brotli.Decompressor().process(response.body, output_buffer_limit=_ROBOTS_BYTES)
+        body = brotli.Decompressor().process(response.body, output_buffer_limit=ROBOTS_BYTES)
     elif encoding in (b"gzip", b"x-gzip", b"deflate"):
         with suppress(zlib.error):
-            body = zlib.decompressobj(wbits=47).decompress(response.body, _ROBOTS_BYTES)
+            body = zlib.decompressobj(wbits=47).decompress(response.body, ROBOTS_BYTES)
+    return _plain(response, body)
+
+
+def _plain(response: Response, body: bytes) -> Response:
+    """Return a response with a body in no encoding."""
     plain = response.replace(body=body)
     del plain.headers["Content-Encoding"]
     return plain

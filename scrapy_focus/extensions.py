@@ -10,6 +10,7 @@ from scrapy import signals
 from scrapy.utils.asyncio import create_looping_call
 
 from scrapy_focus.core.printable import printable, printable_logger
+from scrapy_focus.engine.certificates import Certificates
 from scrapy_focus.engine.finds import Finds
 from scrapy_focus.engine.host import host_of
 from scrapy_focus.engine.progress import Speed, Tables, View, draw_panel, progress
@@ -41,6 +42,7 @@ class FocusExtension:
         self.host: Host | None = None
         self.finds = Finds()
         self._quiet = Quiet(crawler)
+        self._certificates = Certificates(crawler)
         self._speed = Speed(crawler.settings.getfloat("DOWNLOAD_DELAY"))
         self._loop: Any = None
         self._footer: Footer | None = None
@@ -65,6 +67,7 @@ class FocusExtension:
             )
             return
         self._quiet.start()
+        self._certificates.start()
         host.when_earned.append(self.finds.note)
         if host.progress == "panel" or (host.progress == "auto" and sys.stderr.isatty()):
             self._footer, self._tables = Footer(), Tables(host)
@@ -84,8 +87,13 @@ class FocusExtension:
         self._quiet.stop()
         if self.host is not None:
             self.host.flush_stats()
-            said = "; ".join(progress(self.host, self.finds))
+            said = "; ".join(progress(self.host, self._count()))
             logger.info("Finished (%s): %s", reason, said, extra={"spider": spider})
+
+    def _count(self) -> Finds:
+        """Return what was found lately, and how much of it earlier crawls had found."""
+        self.finds.known = getattr(self.crawler.spider, "n_known", 0)
+        return self.finds
 
     def _tick(self, host: Host) -> None:
         host.guard("progress", None, self._show, host)  # or Scrapy would never ask again
@@ -97,12 +105,12 @@ class FocusExtension:
         if self._footer is not None and self._tables is not None:
             host.flush_stats()
             advice = "" if self._is_said else self._advice(host)
-            view = View(host, self.finds, self._speed, advice, self._tables.now())
+            view = View(host, self._count(), self._speed, advice, self._tables.now())
             self._footer.show(draw_panel(view, self._footer.width - _ROOM, self._footer.height))
         elif self._between and monotonic() >= self._due:
             self._due += self._between
             host.flush_stats()
-            logger.info("%s", "; ".join(progress(host, self.finds)), extra={"spider": self.crawler.spider})
+            logger.info("%s", "; ".join(progress(host, self._count())), extra={"spider": self.crawler.spider})
 
     def _farewell(self, host: Host) -> str:
         """Say what is waited for after a Ctrl-C, what another one does, and what is left."""

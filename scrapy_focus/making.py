@@ -24,6 +24,7 @@ from scrapy_focus.engine.keptrules import add_rules, read_rules, read_told
 from scrapy_focus.engine.requests import project_of
 from scrapy_focus.frontiers.memory import memory_frontier
 from scrapy_focus.jobs.description import describe, text_of
+from scrapy_focus.web.poorlinks import PoorLinks
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -47,7 +48,8 @@ _LONGEST_LINGER = 60.0  # seconds, for what sites ask for
 #: Settings that may differ from machine to machine.
 _OWN = frozenset(
     {
-        "FOCUS_CLUSTER", "FOCUS_CLUSTER_ENGINE", "FOCUS_LEARNED_FROM", "FOCUS_LEARNED_TO", "FOCUS_LOG",
+        "FOCUS_CLUSTER", "FOCUS_CLUSTER_ENGINE", "FOCUS_EXIT_STATUS", "FOCUS_LEARNED_FROM", "FOCUS_LEARNED_TO",
+        "FOCUS_LOG",
         "FOCUS_PROGRESS",
     }
 )  # fmt: skip
@@ -106,6 +108,7 @@ def make_crawl(
         budget=config.make_budget(),
         stop=config.stop,
         most_waiting=config.most_waiting,
+        poor=PoorLinks() if (policy.poor_last if config.poor_last is None else config.poor_last) else None,
         seed=config.seed,
         log=config.make_log(),
         explain=config.explain,

@@ -8,10 +8,13 @@ now, and before each choice all outcomes are reported that the engine is done wi
 from __future__ import annotations
 
 import asyncio
+import logging
 import math
 import secrets
 from collections import Counter, deque
 from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime, timedelta
 from http import HTTPStatus
 from pathlib import Path
 from time import monotonic
@@ -24,6 +27,7 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.job import job_dir
 from scrapy.utils.log import get_scrapy_root_handler
+from scrapy.utils.request import RequestFingerprinter
 
 from scrapy_focus.config import Config
 from scrapy_focus.core.crawl import PART
@@ -36,7 +40,7 @@ from scrapy_focus.downloadermiddlewares import RenderMiddleware, install
 from scrapy_focus.dupefilters import Seen
 from scrapy_focus.engine.answers import answer_of, question_of, response_of
 from scrapy_focus.engine.apis import API_RULES, Apis
-from scrapy_focus.engine.browser.found import NO_ADDON
+from scrapy_focus.engine.browser.found import NO_ADDON, install_commands
 from scrapy_focus.engine.closing import Closing, connection_kind
 from scrapy_focus.engine.failure import in_words_of_command, said_already
 from scrapy_focus.engine.feeds import flush_feeds, mend_feeds
@@ -64,6 +68,7 @@ from scrapy_focus.making import clock_of, make_crawl, make_worker
 from scrapy_focus.policies.branching.policy import BranchingBandit
 from scrapy_focus.spidermiddlewares import ItemIdMiddleware, has_spider_middleware
 from scrapy_focus.web.mime import matches
+from scrapy_focus.web.wanted import slips
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
@@ -91,6 +96,7 @@ T = TypeVar("T")
 D = TypeVar("D")
 
 _MANY = 100_000  # waiting links whose objects make a garbage collection long
+_HALF_A_DAY = 43_200.0  # seconds; a time that is further away is said with its date
 _BETWEEN = 100  # outcomes between two looks at how many wait
 _PATIENCE = 60.0  # seconds that a reward may come later
 _STOPPED = 5.0  # seconds for which another machine is waited for by a process that was asked to stop
@@ -101,6 +107,7 @@ _LONGEST_NOUN = 60
 _SHOWN_ERRORS = 3  # with traceback; after that they are only counted
 _WRITTEN = ("close", "log", "save")  # errors of what is written when a crawl is closed
 _MOST_ERRORS = 100  # of the question whether there is anything to do
+_RETURNS = 3  # of a pick to a URL of its own
 _SKIPPED = 50  # links to copies that are passed over at once
 _WOKEN = 100  # links that slept, at once
 _WAKING = 0.01  # seconds for which links are woken in one turn of the event loop
@@ -196,6 +203,7 @@ class FocusScheduler(BaseScheduler):
         self._owing: dict[int, Entry] = {}  # by pick, whose rewards come later
         self._alarm: CallLaterResult | None = None  # when the engine is to ask again
         self.seeds: set[str] = set()  # hosts of start requests
+        self._told: dict[str, float] = {}  # seconds for which a slot was put off, as a warning said last
         self.when_earned: list[Callable[[Entry, Outcome, float], None]] = []
         self.listeners: list[Callable[[Entry, Outcome], None]] = []  # told of each outcome before the crawl is
         if isinstance(config.goal, StructuredDataGoal):
@@ -261,13 +269,16 @@ class FocusScheduler(BaseScheduler):
     def _make_renderings(self) -> Renderings | None:
         """Return what lets pages wait to be rendered; ``None`` where the policy does not, or no browser is there."""
         mode = self.config.render
-        if mode == "never" or (mode == "learn" and not self.config.policy.can("render")):
+        if mode != "always" and not self.config.policy.can("render"):
+            return None
+        if mode == "never":
+            needs = install_commands(self.crawler.settings)
+            self._note_shells(f'set FOCUS_RENDER = "learn", which needs {needs}')
             return None
         browser = NO_ADDON if self._renderer is None else self._renderer.browser
         if not browser:
             logger.info("Pages are not rendered: %s", browser.reason)
-            self.shells = Shells()
-            self.when_closing.append(self.shells.tell)
+            self._note_shells(browser.advice)
             return None
         if mode == "always":
             logger.info("All pages are rendered, by %s", browser.what)
@@ -276,6 +287,12 @@ class FocusScheduler(BaseScheduler):
         self.apis = self._make_apis()
         self.when_closing += [self.apis.save, self.apis.say]
         return Renderings(self, self.requests)
+
+    def _note_shells(self, advice: str) -> None:
+        """Look for pages that scripts fill, as no browser shows them; say at the end how to get one."""
+        self.shells = Shells(self)
+        self.closing.advice = advice
+        self.when_closing.append(self.shells.tell)
 
     @property
     def _renderer(self) -> RenderMiddleware | None:
@@ -305,7 +322,7 @@ class FocusScheduler(BaseScheduler):
         except Exception as error:
             logger.error("scrapy_focus cannot start: %s", in_words_of_command(error))
             if isinstance(error, FocusError):
-                said_already(error)
+                said_already(error, crawler.settings)
             crawler.engine.spider = None  # nothing is opened yet, and Scrapy 2.19 fails when it closes what is not
             raise
 
@@ -323,6 +340,9 @@ class FocusScheduler(BaseScheduler):
             self.crawler.signals.connect(self._on_downloaded, signals.response_downloaded)
         if self.config.item_id and not has_spider_middleware(self.crawler, ItemIdMiddleware):
             logger.warning("FOCUS_ITEM_ID does nothing without the add-on, or ItemIdMiddleware in SPIDER_MIDDLEWARES")
+        if isinstance(self.crawl.goal, FilesGoal):
+            for word, meant in slips(sorted(self.crawl.goal.wanted.extensions)):
+                logger.warning("%s is taken as an extension; did you mean %s?", word, meant, extra={"spider": spider})
         self.closing.open(self.crawl.status(), self._fail)
         self.guard("mend_feeds", None, mend_feeds, self.crawler)
         self.renderings = self._make_renderings()
@@ -386,6 +406,8 @@ class FocusScheduler(BaseScheduler):
             request.errback = request.errback.original
         if self._closed:  # start() may run on for a moment; the next run asks it again
             return False
+        if type(self.crawler.request_fingerprinter) is not RequestFingerprinter:  # its errors are the project's
+            self.crawler.request_fingerprinter.fingerprint(request)
         accepted = self.guard("enqueue_request", None, self._enqueue, request)
         if accepted is not None:
             return accepted
@@ -442,8 +464,16 @@ class FocusScheduler(BaseScheduler):
         return isinstance(goal, FilesGoal) and goal.wants(mime, url)
 
     def status(self, *, best: int = 0) -> Status:
-        """Return how the crawl stands; ``best``: with so many of the best arms, and what is expected to be left."""
-        return self.crawl.status(best=best)
+        """Return how the crawl stands; ``best``: with so many of the best arms, and what is expected to be left.
+
+        What is left is not known where a list was cut, and where nothing seems left but pages need a browser.
+        """
+        status = self.crawl.status(best=best)
+        whole = status.whole or status
+        is_cut = bool(self.counts["browser/list_cut"])
+        if whole.left is None or not (is_cut or (self.counts["page/shell"] and not whole.left.middle)):
+            return status
+        return replace(status, left=None, whole=status.whole and replace(status.whole, left=None))
 
     def watched(self, most: int) -> list[WatchedPage]:
         """Return up to so many of the pages that come back, those with most visits first."""
@@ -567,7 +597,13 @@ class FocusScheduler(BaseScheduler):
         slot = self.crawler.engine.downloader.get_slot_key(request)
         if seconds > 0 and self.slots.put_off(slot, seconds):
             self.count("host/put_off")
-            logger.info("%r is asked for nothing for %.0f s: %s", slot, seconds, why)
+            is_news = seconds >= 2 * self._told.get(slot, 0.0) and urlparse_cached(request).hostname in self.seeds
+            if is_news:
+                self._told[slot] = seconds
+            until = datetime.now().astimezone() + timedelta(seconds=seconds)
+            when = f"{until:%H:%M:%S}" if seconds < _HALF_A_DAY else f"{until:%Y-%m-%d %H:%M}"
+            said = "No requests go to %s until %s (for %.0f s): %s"
+            logger.log(logging.WARNING if is_news else logging.INFO, said, slot, when, seconds, why)
 
     def owe(self, request: Request, n_requests: int) -> None:
         """A browser sent further requests for the page of a request: its host is left alone for as many delays."""
@@ -647,7 +683,8 @@ class FocusScheduler(BaseScheduler):
             return False
         if source is not None and source.returned and self.traps.refuses(request, source):
             return False
-        seen = self.seen.has(request, entry)
+        returns = entry is not None and not entry.returned and self._returns(entry, request)
+        seen = not returns and self.seen.has(request, entry)
         if seen and self.resumed and request.meta.get("is_start_request"):
             seen = not self.links.is_recalled(request)
         if entry is not None and not entry.returned:
@@ -829,12 +866,28 @@ class FocusScheduler(BaseScheduler):
             entry.verdict = "redirect_seen"
             entry.leads_to = self.links.key(request)
             return False
-        if not request.dont_filter or (self.crawl.comes_back and self.links.key(request) != entry.pick.key):
+        is_other = self.links.key(request) not in (entry.pick.key, *entry.also)
+        if is_other and (not request.dont_filter or self.crawl.comes_back):
             entry.also.append(self.links.claim(request))
         self.inflight.succeed(entry)
         self._successors.append((entry, request))
         self.count("requeued")
         self._count_as_scrapy("enqueued")
+        return True
+
+    def _returns(self, entry: Entry, request: Request) -> bool:
+        """Whether a pick is redirected to a URL of its own that may answer otherwise now: with a cookie that was set on
+        the way, or as the URL is spelled in another way. That is so three times at most.
+        """
+        if request.dont_filter or entry.returns >= _RETURNS:
+            return False
+        if self.links.key(request) not in (entry.pick.key, *entry.also):
+            return False
+        url, *before = (each.partition("#")[0] for each in (request.url, *request.meta.get("redirect_urls", ())))
+        if url in before and not entry.has_cookie:
+            return False
+        entry.returns += 1
+        entry.has_cookie = False
         return True
 
     def _leads_back(self, entry: Entry, request: Request) -> bool:

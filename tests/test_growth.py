@@ -26,6 +26,7 @@ from scrapy_focus.web.domains import domain_of
 from scrapy_focus.web.html import PlaceReader, html_text, link_text, locate, page_links, page_text
 from scrapy_focus.web.mime import effective_mime, extension, parse_mime
 from scrapy_focus.web.nearcopies import page_print
+from scrapy_focus.web.shells import is_shell
 from scrapy_focus.web.traps import Limits, trap_of
 from scrapy_focus.web.words import words_of
 
@@ -109,7 +110,7 @@ def place(root: Any) -> None:
     ])  # fmt: skip
 
 
-TREES = [all_links, all_places, all_link_texts, page_text, page_print, place]
+TREES = [is_shell, all_links, all_places, all_link_texts, page_text, page_print, place]
 PAGES = {
     "flat": '<li class="row"><a href="/x{i}">Text of {i}</a></li>',
     "one parent": '<a href="/x{i}">Text of {i}</a> and ',

@@ -436,14 +436,14 @@ def crawls_of(address: str) -> list[str]:
     Raises
     ------
     ConfigError
-        If there is no cluster, or this machine is no part of it.
+        If Ray is not installed, there is no cluster, or this machine is not part of it.
     """
-    from ray.util import list_named_actors
-
     try:
-        RayEngine(address, "").connect()
+        RayEngine(address, "").connect()  # which says so where Ray is not installed
     except ConnectionError as error:
         raise ConfigError(str(error)) from error
+    from ray.util import list_named_actors
+
     return sorted(list_named_actors())
 
 

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import sys
 from abc import abstractmethod
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from scrapy.commands import ScrapyCommand
+from scrapy.commands import ScrapyCommand, ScrapyHelpFormatter
 from scrapy.exceptions import UsageError
 from scrapy.utils.misc import load_object
 
@@ -19,7 +20,6 @@ from scrapy_focus.core.printable import printable, reason_of
 
 if TYPE_CHECKING:
     import argparse
-    from pathlib import Path
     from typing import NoReturn
 
     from rich.console import Console
@@ -60,6 +60,7 @@ class FocusCommand(ScrapyCommand):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
+        parser.formatter_class = _HelpFormatter
         parser.error = _end  # type: ignore[method-assign]  # which Scrapy calls for a UsageError, too
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
@@ -84,12 +85,26 @@ class FocusCommand(ScrapyCommand):
         """Do it, and return the exit status."""
 
 
+class _HelpFormatter(ScrapyHelpFormatter):
+    """Leaves a line of help that ends in a colon as it is, where Scrapy's makes a heading of it."""
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        return [f"{line} " if line.endswith(":") else line for line in super()._split_lines(text, width)]
+
+
 class JobCommand(FocusCommand):
-    """A command about one JOBDIR."""
+    """A command about one JOBDIR; the folder that was given to another command with ``--out`` stands for its job."""
 
     def check(self, args: list[str], opts: argparse.Namespace) -> None:
         if len(args) != 1:
             raise UsageError(f"name one JOBDIR: scrapy {self.command} JOBDIR; got {' '.join(args) or 'none'}")
+
+    def jobdir(self, args: list[str]) -> Path:
+        """Return the JOBDIR that the user means."""
+        from scrapy_focus.found.crawls import JOB
+
+        folder = Path(args[0])
+        return job if (job := folder / JOB).is_dir() else folder
 
 
 def add_cluster(parser: argparse.ArgumentParser, what: str, **options: Any) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrapy.exceptions import UsageError
@@ -11,6 +10,7 @@ from scrapy_focus.commands.base import JobCommand, make_console, one_line
 
 if TYPE_CHECKING:
     import argparse
+    from pathlib import Path
 
     from scrapy_focus.jobs.doctor.check import Checkup
 
@@ -21,12 +21,13 @@ class CheckCommand(JobCommand):
     """Verifies the files of a crawl, and repairs them."""
 
     command = "focus-check"
-    arguments = "JOBDIR [--fix [--anew]]"
+    arguments = "JOBDIR | FOLDER [--fix [--anew]]"
     summary = "Verify the JOBDIR of a crawl, and repair it"
     details = (
         "Verify all that a crawl has stored in a JOBDIR, and say what is wrong. With --fix, repair it: what is about "
         "to be changed is copied first, and each repair says what is lost. Ends with status 0 if all is well, or was "
-        "repaired, and with 1 otherwise. The crawl must not run. Nothing of the folder is executed."
+        "repaired, and with 1 otherwise. The crawl must not run. Nothing of the folder is executed. FOLDER is the one "
+        "given to another command with --out."
     )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
@@ -46,7 +47,7 @@ class CheckCommand(JobCommand):
         from scrapy_focus.jobs.doctor.check import check_job
         from scrapy_focus.jobs.doctor.cures import repair_job
 
-        jobdir = Path(args[0])
+        jobdir = self.jobdir(args)
         checkup = repair_job(jobdir, anew=opts.anew, say=_say) if opts.fix else check_job(jobdir, say=_say)
         for line in _conclusion(jobdir, checkup, fixed=opts.fix):
             _say(line)

@@ -6,9 +6,11 @@ settings where a project says nothing, the folder with the job that resumes, wha
 
 from __future__ import annotations
 
+import mimetypes
 import re
 import sys
 from abc import abstractmethod
+from difflib import get_close_matches
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -19,7 +21,9 @@ from scrapy.settings import SETTINGS_PRIORITIES
 
 from scrapy_focus.commands.base import FocusCommand, one_line, read_numbers
 from scrapy_focus.core.printable import brief
+from scrapy_focus.found.words import counted
 from scrapy_focus.spiders import polite
+from scrapy_focus.web.linkurls import hide_credentials
 
 if TYPE_CHECKING:
     import argparse
@@ -39,9 +43,14 @@ _LISTS = {  # what each command leaves in the folder of its crawl, and no comman
     "focus-files": "manifest.jsonl",
     "focus-topic": "pages.jsonl",
 }
-_BARE = re.compile(r"[\w.-]+(:\d+)?([/?#].*)?")  # a URL without a scheme
-_HERE = re.compile(r"localhost|127\.[\d.]+")
+_BARE = re.compile(r"([\w.-]+|\[[\da-fA-F:.]+\])(?::\d+)?(?:[/?#].*)?")  # a URL without a scheme
+_HERE = re.compile(r"localhost|127\.[\d.]+|\[.*\]")
 _OPTION = re.compile(r"-a (\w+)=")  # in what a spider says of its arguments
+_SAID = {  # what a crawl says, by options
+    "another JOBDIR": "another folder with --out",
+    "a larger budget of requests": "a larger --budget",
+    "as JOBDIR was not set": "as nothing is stored",
+}
 _SUBJECT = re.compile(r"^([a-z_]+) is (?=')")
 _QUIET = {"LOG_VERSIONS": [], "REMOTE_CONTROL_ENABLED": False, "STATS_DUMP": False, "TELNETCONSOLE_ENABLED": False}
 
@@ -58,7 +67,8 @@ class Plan(NamedTuple):
     state: str  # which crawl of the folder it is, "" for the first
     fixed: Mapping[str, str]  # the arguments with which alone a crawl that was interrupted resumes
     resumes: bool = False  # such a crawl
-    goes_on: bool = False  # one that ended for what the next find was expected to cost, and resumes
+    goes_on: bool = False  # one that ended for a limit, and resumes
+    again: bool = False  # the next crawl, whatever became of the last one
 
     @property
     def where(self) -> str:
@@ -176,7 +186,9 @@ class FindCommand(FocusCommand):
 
     def in_my_words(self, message: str) -> str:
         """Return what a crawl says of its job in the words of the command: its JOBDIR is in the folder."""
-        return message.replace("another JOBDIR", "another folder with --out")
+        for said, option in _SAID.items():
+            message = message.replace(said, option)
+        return message
 
     def _set_up(self, opts: argparse.Namespace) -> None:
         from scrapy_focus.addon import Addon
@@ -195,7 +207,7 @@ class FindCommand(FocusCommand):
     def _limit(self, plan: Plan) -> str:
         """Say how many requests may be sent, ``""`` for any number."""
         budget = plan.arguments.get("budget")
-        return f"at most {int(budget):,} requests" if budget else ""
+        return f"at most {counted(int(budget), 'request')}" if budget else ""
 
     def _first_words(self, plan: Plan) -> str:
         """Say what is about to be done, and what is obeyed."""
@@ -253,7 +265,7 @@ def _check_out(out: Path, *, dry: bool) -> None:
     if not dry:
         from scrapy_focus.spiders.arguments import try_out
 
-        try_out(out / "manifest.jsonl")
+        try_out(out / "manifest.jsonl", out)
 
 
 def has_job(out: Path) -> bool:
@@ -267,7 +279,7 @@ def has_lines(path: Path) -> bool:
 
 
 def seeds_in(words: Iterable[str]) -> list[str]:
-    """Return the URLs that are given, each once; a word that is the name of a file stands for those in it.
+    """Return the URLs that are given, each once; the name of a file stands for the URLs in it, one on each line.
 
     Raises
     ------
@@ -289,22 +301,39 @@ def url_of(word: str) -> str:
         If it is none.
     """
     url = word.strip()
-    if "://" not in url and _BARE.fullmatch(url):
-        host = re.split(r"[:/?#]", url, maxsplit=1)[0]
+    if "://" not in url and (found := _BARE.fullmatch(url)):
+        host = found[1]
         if _HERE.fullmatch(host):
             url = f"http://{url}"
         elif "." in host.strip("."):
+            if url == host and _is_file_name(host):
+                raise UsageError(f"there is no file {brief(host)}; give a file of URLs, or a URL: https://example.org/")
             url = f"https://{url}"
+    if _is_url(url):
+        return url
+    port = re.match(r"(?i)https?://[^/?#]*:(\d{1,20})(?:[/?#]|$)", url)
+    if port and not 0 < int(port[1]) < 65536:
+        raise UsageError(hide_credentials(f"{brief(word)} has the port {port[1]}; ports go from 1 to 65535"))
+    scheme, rest = re.fullmatch(r"(?:([^/.:]*)(?::|(?=//)))?/*(?:[^/?#]*@)?(.*)", url, re.DOTALL).groups()  # type: ignore[union-attr]
+    is_slip = not scheme or get_close_matches(scheme.lower(), ["http", "https"])
+    is_meant = is_slip and _is_url(meant := f"https://{rest}") and re.match(r"\S+\.\S", urlsplit(meant).hostname or "")
+    hint = f"did you mean {meant}?" if is_meant else "write it as https://example.org/"
+    raise UsageError(hide_credentials(f"{brief(word)} is no URL with http:// or https://; {hint}"))
+
+
+def _is_url(url: str) -> bool:
     try:
         parts = urlsplit(url)
-        fine = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
-        fine = False
-    if fine:
-        return url
-    rest = re.sub(r"^[^/]*:/*|^/+", "", url)
-    meant = f"did you mean https://{rest}?" if "." in rest.partition("/")[0] else "write it as https://example.org/"
-    raise UsageError(f"{brief(word)} is no URL with http:// or https://; {meant}")
+        return False
+
+
+def _is_file_name(word: str) -> bool:
+    """Whether a word without a scheme looks like the name of a file, and cannot be a host on the public web."""
+    from scrapy_focus.web.domains import has_public_suffix
+
+    return bool(mimetypes.guess_type(word)[0]) and not has_public_suffix(word)
 
 
 def in_options(message: str, renamed: Mapping[str, str] = MappingProxyType({})) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from scrapy.exceptions import UsageError
 
-from scrapy_focus.commands.finding import PIPE, FindCommand, Plan, has_job, has_lines, url_of
+from scrapy_focus.commands.finding import PIPE, FindCommand, Plan, has_job, has_lines, seeds_in
 
 if TYPE_CHECKING:
     import argparse
@@ -17,7 +17,7 @@ class ImportantCommand(FindCommand):
     """Finds the most important pages of one or more sites."""
 
     command = "focus-important"
-    arguments = "URL... [options]"
+    arguments = "URL|FILE... [options]"
     summary = "Find the most important pages of a site"
     details = (
         "Fetch the pages of a site to which many and important pages link, the most important ones first, as far as "
@@ -44,7 +44,7 @@ class ImportantCommand(FindCommand):
 
         if not args:
             raise UsageError(f"where to start? Give a URL: scrapy {self.command} https://example.org/")
-        urls = list(dict.fromkeys(map(url_of, args)))
+        urls = seeds_in(args)
         out = None if opts.out == PIPE else Path(opts.out)
         arguments = {
             "root": urls, "budget": str(opts.budget or ""), "by": opts.by, "words": opts.words, "out": opts.out,
@@ -56,7 +56,7 @@ class ImportantCommand(FindCommand):
         return Plan(
             spider=ImportantSpider,
             arguments=arguments,
-            urls=urls,
+            urls=spider.roots,
             looks_for=spider.looks_for,
             stays_on=", ".join(dict.fromkeys(spider.allowed_domains)),
             out=out,

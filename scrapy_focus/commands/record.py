@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from datetime import UTC, datetime
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
@@ -15,6 +16,9 @@ from scrapy.utils.conf import arglist_to_dict
 
 from scrapy_focus.commands.base import FocusCommand, make, read_numbers, say
 from scrapy_focus.core.errors import ConfigError, RecordingError
+from scrapy_focus.found.words import counted
+from scrapy_focus.spiders.credentials import take_credentials
+from scrapy_focus.web.linkurls import hide_credentials
 
 if TYPE_CHECKING:
     import argparse
@@ -140,9 +144,13 @@ class RecordCommand(FocusCommand):
             if (self.settings.getpriority(name) or 0) < SETTINGS_PRIORITIES["cmdline"]:
                 self.settings.set(name, value, "cmdline")
         if self.requires_crawler_process:
+            from scrapy_focus.addon import Addon
             from scrapy_focus.downloadermiddlewares import PublicOnlyMiddleware, replace_stock
+            from scrapy_focus.spiders.middlewares import Credentials
 
-            self.settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", PublicOnlyMiddleware, 940)
+            for cls, order in ((PublicOnlyMiddleware, 940), (Credentials, 955)):
+                self.settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", cls, order)
+            Addon.update_pre_crawler_settings(self.settings)
             replace_stock(self.settings)
             if opts.render:
                 self._set_browser()
@@ -185,13 +193,15 @@ class RecordCommand(FocusCommand):
         if given:
             raise UsageError(f"there is no argument {', '.join(given)}; there is root: -a root=https://example.org/")
         if wrong := [url for url in roots if not _is_root(url)]:
-            raise UsageError(f"root is {wrong[0]!r}; give the URL of the first page: -a root=https://example.org/")
+            raise UsageError(
+                f"root is {hide_credentials(repr(wrong[0]))}; give the URL of the first page: -a root=https://example.org/"
+            )
         read_numbers(opts, "limit", "portal", "render_pages")
         opts.render = opts.render or opts.render_pages is not None
         named = [name for name in (*_IMPORTERS, "importer") if getattr(opts, name) is not None]
         if len(named) > 1:
             raise UsageError(f"--{' and --'.join(named)} are different sources; name one")
-        opts.roots = roots
+        opts.roots, opts.credentials = take_credentials(roots)
         opts.source = _source_of(named[0], getattr(opts, named[0])) if named else None
         if opts.info or opts.verify:
             if roots or named:
@@ -225,9 +235,9 @@ class RecordCommand(FocusCommand):
                 done = writer.finish()
         say(f"{path}: {done}")
         if _is_done(done, opts):
-            say(_next_step(path) if done.recorded > len(roots) else _only_roots(path))
+            say(*(_advice(path) if done.recorded > len(roots) else [_only_roots(path)]))
             return 0
-        why = f"after {opts.limit} URLs" if opts.limit and reason == "finished" else f"({reason})"
+        why = f"after {counted(opts.limit, 'URL')}" if opts.limit and reason == "finished" else f"({reason})"
         say(f"Stopped {why}; the same command resumes there.")
         return 130 if reason in ("shutdown", "killed") else int(reason.startswith(_SILENT))
 
@@ -241,7 +251,8 @@ class RecordCommand(FocusCommand):
         crawler.signals.connect(_say_all, signals.spider_opened)
         left = _left_to_render(writer.completeness(), opts)
         self.crawler_process.crawl(
-            crawler, writer=writer, limit=opts.limit, files=not opts.no_files, renderings=left
+            crawler, writer=writer, limit=opts.limit, files=not opts.no_files, renderings=left,
+            credentials=opts.credentials,
         )  # fmt: skip
         try:
             self.crawler_process.start()
@@ -295,14 +306,26 @@ def _import(source: _Source, path: Path, opts: argparse.Namespace) -> None:
             "Importer",
             print_help=False,
         )
+    _check_source(path, importer.source)
     root = opts.roots[0] if opts.roots else None
     with Console(stderr=True).status(f"Recording {path}") as status:
         done = record(
             importer, path, root=root, bodies=opts.bodies,
             progress=lambda added: status.update(f"Recording {path}: {added:,} URLs"),
         )  # fmt: skip
-    say(f"{path}: {done}")
-    say(_next_step(path))
+    say(f"{path}: {done}", *_advice(path))
+
+
+def _check_source(path: Path, source: str) -> None:
+    """Raise ``UsageError`` if a file holds a recording of another source: nothing would be read of this one."""
+    if not path.exists():
+        return
+    from scrapy_focus.recordings.format import source_of
+
+    held = source_of(path)
+    pairs = list(zip_longest(held.split(), source.split(), fillvalue=""))
+    if held and any(one != other and Path(one).resolve() != Path(other).resolve() for one, other in pairs):
+        raise UsageError(f"{path} holds {held}, not {source}; name another file", print_help=False)
 
 
 def _say_little() -> None:
@@ -324,8 +347,16 @@ def _is_root(url: str) -> bool:
         return False
 
 
-def _next_step(path: Path) -> str:
-    return f"Next: scrapy focus-compare {path}"
+def _advice(path: Path) -> list[str]:
+    """Say what to do next, or that the root seems to be wrong."""
+    from scrapy_focus.recordings.roots import doubt_of
+
+    doubt = doubt_of(path)
+    is_wrong = doubt is not None and bool(doubt.root)
+    return [
+        *([f"Warning: {doubt}"] if doubt is not None else []),
+        *([] if is_wrong else [f"Next: scrapy focus-compare {path}"]),
+    ]
 
 
 def _only_roots(path: Path) -> str:

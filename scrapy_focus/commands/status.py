@@ -4,7 +4,6 @@ the crawls of a cluster stand.
 
 from __future__ import annotations
 
-from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
@@ -27,12 +26,13 @@ class StatusCommand(JobCommand):
     """Says what is in a JOBDIR."""
 
     command = "focus-status"
-    arguments = "JOBDIR | --cluster [ADDRESS] [--json]"
+    arguments = "JOBDIR | FOLDER | --cluster [ADDRESS] [--json]"
     summary = "Say what is in the JOBDIR of a crawl, or how the crawls of a cluster stand"
     details = (
         "Say what is in a JOBDIR: whether a crawl runs in it, was stopped or killed, what waits, what was fetched, and "
         "which arms earned most. Nothing is changed, so that it may be asked for while the crawl runs. Nothing of the "
-        "folder is executed, so that it may come from anybody. With --cluster, ask the leaders of crawls on several "
+        "folder is executed, so that it may come from anybody. FOLDER is the one given to another command with --out. "
+        "With --cluster, ask the leaders of crawls on several "
         "machines instead: who takes part, what is in flight, what was lost and refused, what of the budget is left."
     )
 
@@ -52,7 +52,7 @@ class StatusCommand(JobCommand):
             return self._ask(cluster_of(self.settings, opts.cluster), as_json=opts.json)
         from scrapy_focus.jobs.doctor.status import read_status
 
-        found = read_status(Path(args[0]))
+        found = read_status(self.jobdir(args))
         if opts.json:
             print(printable_json(found, indent=2))
         else:
@@ -203,6 +203,8 @@ def rows_of(found: dict[str, Any], width: int = 100) -> list[tuple[str, str]]:
 def _asleep(links: dict[str, Any]) -> list[tuple[str, str]]:
     if not links["asleep"]:
         return []
+    if links["next_due"] is None:
+        return [("last", f"{_n(links['asleep'], 'link')} to log in, share or print, or of kinds that only fail")]
     due = links["next_due"].removesuffix("+00:00").replace("T", " ")
     return [("asleep", f"{_n(links['asleep'], 'link')} until a time, the first until {due} UTC")]
 

@@ -9,6 +9,7 @@ from scrapy.exceptions import UsageError
 
 from scrapy_focus.commands.base import FocusCommand, make_console, read_numbers, refuse_arguments, say, try_out
 from scrapy_focus.core.errors import ConfigError
+from scrapy_focus.found.words import counted
 
 if TYPE_CHECKING:
     import argparse
@@ -94,7 +95,7 @@ def _train(opts: argparse.Namespace) -> None:
     fit = _neural(opts, vectors) if opts.neural else LinearRelevance(frequency=opts.frequency).fit
     examples = read_examples(opts.positive, opts.negative)
     counts = [sum(examples.labels), len(examples.labels) - sum(examples.labels)]
-    say(f"{counts[0]:,} pages on topic, {counts[1]:,} off topic")
+    say(f"{counted(counts[0], 'page')} on topic, {counts[1]:,} off topic")
     for file in examples.empty[:_MISJUDGED]:
         say(f"Left out, no text in it: {file}")
     if len(examples.empty) > _MISJUDGED:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from scrapy.exceptions import UsageError
 
-from scrapy_focus.commands.finding import PIPE, FindCommand, Plan, has_job, has_lines, url_of
+from scrapy_focus.commands.finding import PIPE, FindCommand, Plan, has_job, has_lines, seeds_in
 
 if TYPE_CHECKING:
     import argparse
@@ -18,7 +18,7 @@ class WatchCommand(FindCommand):
     """Watches one or more sites for what is new."""
 
     command = "focus-watch"
-    arguments = "URL... --rate 2000/day [options]"
+    arguments = "URL|FILE... --rate 2000/day [options]"
     summary = "Watch a site for what is new, with so many requests a day"
     details = (
         "Find what is new on a site, soon after it appears. The crawl begins at URL, learns on which pages new "
@@ -35,14 +35,17 @@ class WatchCommand(FindCommand):
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
         parser.add_argument(
-            "--rate", metavar="N/day", help="requests of all kinds that may be sent, by day or hour: 2000/day, 100/hour"
+            "--rate", metavar="N/day", help="requests of all kinds that may be sent, such as 2000/day, 500/h or 60/min"
         )
         parser.add_argument(
-            "--hours", metavar="N", default="", help="articles that are older at the visit are no news (default 24)"
+            "--hours",
+            metavar="TIME",
+            default="",
+            help="articles that are older at the visit are no news, in hours, or such as 2d (default 24)",
         )
         parser.add_argument(
             "--for", metavar="TIME", dest="duration", default="",
-            help="how long to watch, in all runs, such as 12h or 7d (by default until it is stopped)",
+            help="how long to watch, in all runs, such as 30min, 12h or 7d (default until it is stopped)",
         )  # fmt: skip
         parser.add_argument(
             "--no-sitemaps", action="store_true", help="do not ask for the sitemaps that robots.txt names"
@@ -65,7 +68,7 @@ class WatchCommand(FindCommand):
             raise UsageError(f"what to watch? Give a URL: scrapy {self.command} https://example.org/ --rate 2000/day")
         if not opts.rate:
             raise UsageError("how many requests may it send? Give a rate, such as --rate 2000/day or --rate 50/hour")
-        urls = list(dict.fromkeys(map(url_of, args)))
+        urls = seeds_in(args)
         out = None if opts.out == PIPE else Path(opts.out)
         arguments = {
             "root": urls, "rate": opts.rate, "hours": opts.hours, "duration": opts.duration,
@@ -78,7 +81,7 @@ class WatchCommand(FindCommand):
         return Plan(
             spider=NewsSpider,
             arguments=arguments,
-            urls=urls,
+            urls=spider.roots,
             looks_for=spider.looks_for,
             stays_on=", ".join(dict.fromkeys(spider.allowed_domains)),
             out=out,

@@ -6,17 +6,17 @@ import math
 import re
 from typing import TYPE_CHECKING, NamedTuple, Self
 
+from scrapy_focus.core.durations import UNITS, unit_of
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.printable import brief
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-_SECONDS = {"second": 1.0, "minute": 60.0, "hour": 3600.0, "day": 86_400.0}
 _RATE = re.compile(r"([+-]?[\d.,_e+-]+) ?(?:requests? ?)?(?:(?:/|per|an?) ?([a-z]+))?")
 _LONGEST = 100  # characters of a rate
 _MOST = 1e9  # requests a second
-_EXAMPLES = "such as '2000/day', '50/hour', '10/minute' or '2/second'"
+_EXAMPLES = "such as '2000/day', '50/h', '10/min' or '2/s'"
 
 
 class Rate(NamedTuple):
@@ -30,11 +30,11 @@ class Rate(NamedTuple):
     """
 
     requests: float
-    unit: str  # "second", "minute", "hour" or "day"
+    unit: str  # "second", "minute", "hour", "day" or "week"
 
     @classmethod
     def of(cls, text: object, name: str = "rate") -> Self:
-        """Read a rate like ``2000/day``, ``2,000 requests per day`` or ``50 an hour``; ``name`` is what has it.
+        """Read a rate like ``2000/day``, ``50/h``, ``10/min`` or ``50 an hour``; ``name`` is what has it.
 
         Raises
         ------
@@ -44,25 +44,26 @@ class Rate(NamedTuple):
         words = " ".join(text.lower().split()) if isinstance(text, str) and len(text) <= _LONGEST else brief(text)
         n, unit = _parts(words)
         said = f"{name} is {brief(text)}"
-        if math.isnan(n) or (unit and unit not in _SECONDS):
-            raise ConfigError(f"{said}; it takes a number of requests per day, hour, minute or second, {_EXAMPLES}")
+        if math.isnan(n) or (unit and not unit_of(unit)):
+            raise ConfigError(f"{said}; it takes a number of requests in a unit of time, {_EXAMPLES}")
         if not n > 0:
             raise ConfigError(f"{said}, which allows nothing; give a positive number, or no rate at all")
         if not unit:
             raise ConfigError(f"{said}: requests a day or an hour? Give '{n:.15g}/day' or '{n:.15g}/hour', say")
-        if not 1 / _MOST < _SECONDS[unit] / n < math.inf:
+        unit = unit_of(unit)
+        if not 1 / _MOST < UNITS[unit] / n < math.inf:
             raise ConfigError(f"{said}, which is no rate of requests; give one {_EXAMPLES}")
         return cls(n, unit)
 
     @property
     def interval(self) -> float:
         """Seconds from one request to the next."""
-        return _SECONDS[self.unit] / self.requests
+        return UNITS[self.unit] / self.requests
 
     @property
     def per_second(self) -> float:
         """Requests per second."""
-        return self.requests / _SECONDS[self.unit]
+        return self.requests / UNITS[self.unit]
 
     def __str__(self) -> str:
         n = f"{self.requests:,.10g}" if self.requests == int(self.requests) else f"{self.requests:,g}"
@@ -77,7 +78,7 @@ def _parts(words: str) -> tuple[float, str]:
     except ValueError:
         n = math.nan
     unit = (found and found[2]) or ""
-    return n, unit.removesuffix("s")
+    return n, unit
 
 
 class Pace:

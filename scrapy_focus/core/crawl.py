@@ -70,6 +70,7 @@ from scrapy_focus.core.keeper import Snapshot
 from scrapy_focus.core.late import LateRewards
 from scrapy_focus.core.mission import Mission
 from scrapy_focus.core.noted import NotedPage
+from scrapy_focus.core.poor import LAST
 from scrapy_focus.core.printable import brief, printable_logger, reason_of
 from scrapy_focus.core.stop import CostLimit
 from scrapy_focus.core.types import NOT_NOW, Link, Outcome, Pick, Placement, State
@@ -85,6 +86,7 @@ if TYPE_CHECKING:
     from scrapy_focus.core.keeper import Keeper
     from scrapy_focus.core.log import EventLog
     from scrapy_focus.core.policy import Left, Policy, PolicyTable, WatchedPage
+    from scrapy_focus.core.poor import Poor
     from scrapy_focus.core.stop import StopRule
     from scrapy_focus.core.types import Signal
 
@@ -96,6 +98,8 @@ _SHOWN_ERRORS = 3  # with traceback; after that they are only counted
 _SHOWN_ONCE = frozenset({"best_arms", "due", "expected_cost", "expected_left", "tables"})  # asked again and again
 _LONGEST = 1000  # characters of a reason
 _RECENT = 256  # rewards of which it is remembered when they came
+_PUT_LAST = 50  # links that are put last, one after the other, before one is fetched all the same
+_WOKEN = 1000  # links that were put last, and wait at once when nothing else is left
 PART = 500  # new links of a page that a policy places at once
 
 
@@ -114,8 +118,8 @@ class Status:
 
     counts: Mapping[str, int]  # as they are written to the stats, without ``focus/``
     waiting: int  # links that may leave now
-    asleep: int  # links that wait until a time
-    next_due: float | None  # the first of these times, in seconds since the epoch; None: nothing sleeps
+    asleep: int  # links that wait until a time, and poor ones that wait until nothing else is left
+    next_due: float | None  # the first of these times, in seconds since the epoch; None: there is none
     arms: int  # that exist
     awake: int  # arms in which something waits
     in_flight: int  # picks without an outcome
@@ -138,6 +142,11 @@ class Status:
     said: Sequence[str] = ()  # where asked for: what the goal tells of the crawl, a sentence each
     alarm: str = ""  # where asked for: what goes wrong, as the goal sees it
     whole: Status | None = None  # of the crawl of all machines, where this is what one of them does
+
+    @property
+    def unfollowed(self) -> int:
+        """How many links were found and not followed: those that wait, and poor ones where nothing else sleeps."""
+        return self.waiting + (self.asleep if self.next_due is None else 0)
 
 
 class _Choice(NamedTuple):
@@ -171,6 +180,9 @@ class Crawl:
     most_waiting
         Links that may wait, those that sleep not counted; any number by default. Where more do after links were placed,
         the policy gives up those that it wants least, until nine tenths of it wait (``counts["link/dropped"]``).
+    poor
+        Recognises links that are fetched when nothing else is left, wherever the policy places them; by default none
+        are. In a crawl that fetches pages again, which has no end, they are given up. Start requests are never poor.
     seed
         Of all randomness; a crawl with one request in flight and a seed makes the same choices again.
     log
@@ -219,6 +231,7 @@ class Crawl:
         budget: Budget | None = None,
         stop: StopRule | None = None,
         most_waiting: int | None = None,
+        poor: Poor | None = None,
         seed: int | None = None,
         log: EventLog | None = None,
         explain: bool = False,
@@ -249,6 +262,7 @@ class Crawl:
             self.mission = self.mission.at_rate(self.budget.rate.per_second)
         self.stop = stop
         self.most_waiting = most_waiting
+        self._poor = poor
         self.log = log
         self.explains = explain
         self.strict = strict
@@ -277,8 +291,10 @@ class Crawl:
         self._unsent: set[int] = set()
         self._closed = NOTHING  # hosts that take nothing, whichever the next choice is told of besides
         self._unchosen: set[int] = set()  # picks in flight that this policy did not choose
+        self._poor_picks: set[int] = set()  # picks in flight that are put last when they are released
         self._stranded: deque[int] = deque()  # keys of links that were placed for a policy that could not
         self._told: dict[str, int] = {}  # the counts that the keeper has
+        self._is_doubted = False  # whether it was said that nothing was found for long
         self._chosen: _Choice | None = None  # just now, and not in flight yet
         self._last = -math.inf  # when the last event was
         self.job: Keeper | None = None  # once everything that it kept is applied
@@ -328,6 +344,8 @@ class Crawl:
         """
         self.expire()
         self.wake()
+        if not len(self.frontier):
+            self._wake_last()
         if turns is not None:
             order = cast("Ranked | Drawn", self.frontier)
             first = next((each for each in turns if order.awake(each).any()), None)
@@ -336,12 +354,24 @@ class Crawl:
             busy = first
         if self.finished() or not self.budget.left(len(self._unsent)) or not len(self.frontier):
             return None
+        for _ in range(_PUT_LAST):
+            pick = self._next(busy)
+            if pick is None or pick.id not in self._poor_picks:
+                return pick
+            self.release(pick.id)
+        return self._next(busy)
+
+    def _next(self, busy: Collection[str]) -> Pick | None:
+        """Return the next pick, poor or not."""
         at = self._now()
         if self.budget.next_turn(at) is not None:
             return None
         closed, more = parts_of(busy)
         self._close(closed)
-        self._chosen = choice = self._choose(busy, at)
+        choice = self._choose(busy, at)
+        if choice is None and not len(self.frontier) and self._wake_last():  # all that waited was put last
+            choice = self._choose(busy, at)
+        self._chosen = choice
         if choice is None:
             return None
         pick = choice.pick
@@ -529,8 +559,9 @@ class Crawl:
 
     @property
     def next_due(self) -> float | None:
-        """When the first of these is due, in seconds since the epoch; ``None`` where nothing sleeps."""
-        return None if self._sleeping is None else self._sleeping.next_due
+        """When the first of these is due, in seconds since the epoch; ``None`` where none is due at a time."""
+        due = None if self._sleeping is None else self._sleeping.next_due
+        return None if due is None or due >= LAST else due
 
     @property
     def next_turn(self) -> float | None:
@@ -588,7 +619,10 @@ class Crawl:
             case GaveUp():
                 self._apply_gave_up(event)
             case Woke():
-                self._last = event.at
+                if event.at < LAST:
+                    self._last = event.at
+                else:
+                    self.counts["poor/rounds"] += 1
                 if self._sleeping is not None:
                     self._sleeping.wake(*(event if event.most is not None else (event.at,)))
             case Heard():
@@ -611,6 +645,8 @@ class Crawl:
         self.budget.take_turn(event.at)
         if not by_policy:
             self._unchosen.add(pick.id)
+        elif self._is_poor(pick):
+            self._poor_picks.add(pick.id)
         self.counts["selected"] += 1
         if self.explains or self.log is not None:
             why = self._ask("explain", explained, self.policy, pick) if by_policy else {}
@@ -646,10 +682,19 @@ class Crawl:
     def _apply_released(self, event: Released) -> None:
         pick = self.picks.pop(event.pick_id)
         self._leave(pick.id)
-        self.frontier.release(pick)
+        is_poor = pick.id in self._poor_picks
+        place = Placement(pick.arm, pick.rank, pick.memo, pick.method) if is_poor else None
+        if place is not None and (place := self._last_place(place)) is None:
+            self.frontier.settle(pick)
+        else:
+            self.frontier.release(pick)
         if pick.id not in self._unchosen:
             self._ask("release", self.policy.release, pick)
         self._unchosen.discard(pick.id)
+        if place is not None:
+            link = Link(pick.url, pick.key, pick.host, pick.depth, state=State.WAITING, payload=pick.payload)
+            self.frontier.push([link], [place], origin=pick.origin)
+        self._poor_picks.discard(pick.id)
         self.counts["released"] += 1
         if self.log is not None:
             self._ask("log", self.log.release, pick)
@@ -662,6 +707,7 @@ class Crawl:
         del self.picks[pick.id]
         self._leave(pick.id)
         self._unchosen.discard(pick.id)
+        self._poor_picks.discard(pick.id)
         self.recovered.discard(pick.key)
         self.frontier.settle(pick, outcome.also)
         self.counts["outcomes"] += 1
@@ -677,6 +723,8 @@ class Crawl:
             if event.links or event.known:
                 self._add(event.links, outcome, event.known)
         self._ask("learn", self.policy.learn, outcome)
+        if self._poor is not None:
+            self._poor.learn(outcome)
         if self.comes_back and pick.method == "GET" and not outcome.once:
             self._place_again(outcome)
         if self._renders and outcome.scripted and pick.method == "GET" and not outcome.error:
@@ -733,6 +781,8 @@ class Crawl:
         placements: Sequence[Placement | None] | _Failure = self._ask("place", self._placements, links, source)
         if placements is FAILED:
             placements = self._fall_back(links)
+        if self._poor is not None and source is not None:
+            placements = [self._poor_last(link, place) for link, place in zip(links, placements, strict=True)]
         open_ = (State.NEW, State.PROBED)  # a link in such a state is given up where it gets no place
         given_up = [place is None and link.state in open_ for place, link in zip(placements, links, strict=True)]
         self.counts["link/given_up"] += sum(given_up)
@@ -740,6 +790,37 @@ class Crawl:
             now = [(link, place) for link, place in zip(links, placements, strict=True) if place is not NOT_NOW]
             links, placements = [link for link, _ in now], [place for _, place in now]
         self.frontier.push(links, placements, origin=origin)
+
+    def _is_poor(self, pick: Pick) -> bool:
+        """Whether a pick is put last; none is from the first round of such links on, or they might wait for ever."""
+        poor = self._poor
+        if poor is None or pick.origin < 0 or self.counts["poor/rounds"]:
+            return False
+        return poor.is_barren(pick.url) or poor.is_poor(pick.url)
+
+    def _poor_last(self, link: Link, place: Placement | None) -> Placement | None:
+        """Return where a link waits that was placed, which is elsewhere if it is poor."""
+        poor = cast("Poor", self._poor)
+        if place is None or place is NOT_NOW or place.after or link.state == State.PROBED:
+            return place
+        return self._last_place(place) if poor.is_poor(link.url, link.anchor) else place
+
+    def _last_place(self, place: Placement) -> Placement | None:
+        """Return a place behind everything that waits; ``None`` where there is none, or too many have one."""
+        self.counts["poor/links"] += 1
+        if self.comes_back or (self.most_waiting is not None and self.asleep >= self.most_waiting):
+            return None
+        return place if self._sleeping is None else place._replace(after=LAST + self.counts["poor/rounds"])
+
+    def _wake_last(self) -> bool:
+        """Let poor links wait if nothing else is left to fetch; whether any do."""
+        due = None if self._sleeping is None or self.picks else self._sleeping.next_due
+        if due is None or due < LAST:
+            return False
+        event = Woke(LAST + self.counts["poor/rounds"], _WOKEN)
+        self.apply(event)
+        self._tell(event)
+        return True
 
     def _placements(self, links: Sequence[Link], source: Outcome | None) -> Sequence[Placement | None]:
         placements = placed(self.policy.place(links, source), links)
@@ -912,6 +993,17 @@ class Crawl:
             return
         yield from self._conclude(outcome, links, known, 0.0 if reward is FAILED or reward is None else reward)
 
+    def _doubt(self) -> None:
+        """Say once that nothing was found for so long that any later such stretch would end the crawl."""
+        used = self.budget.requests_used
+        if self._is_doubted or not isinstance(self.stop, CostLimit) or (end := self.stop.gives_up_at(used)) is None:
+            return
+        self._is_doubted = True
+        logger.warning(
+            "nothing found in %d requests yet, and the next find is expected to cost more than %s: the crawl gives up "
+            "at %d requests, unless something is found or links look better", used, f"{self.stop.limit:,.10g}", end,
+        )  # fmt: skip
+
     def _heed(self) -> None:
         """Count an outcome after which the goal says that something goes wrong, and log the first."""
         if alarm := self._alarm():
@@ -932,6 +1024,7 @@ class Crawl:
             self.counts["reward/copy"] += 1
             reward = 0.0
         outcome = self._noted(outcome._replace(reward=reward, at=self._now()))
+        self._doubt()
         *parts, links = self._parts(links)
         for part in parts:
             added = Added(part, outcome, self._now())
@@ -1007,6 +1100,8 @@ class Crawl:
         self.granted.update(state.granted)
         self._contents.update(state.contents)
         self._closed = frozenset(state.closed)
+        if self._poor is not None:
+            self._poor.restore(state.poor)
 
     def _snapshot(self) -> Snapshot:
         if len(self._stranded) > len(self.frontier) + len(self.picks):  # most of them wait no more
@@ -1030,6 +1125,7 @@ class Crawl:
             granted=dict(self.granted),
             contents=sorted(self._contents),
             closed=sorted(self._closed),
+            poor={} if self._poor is None else self._poor.state(),
             chances={pick.id: pick.chance for pick in self.picks.values() if pick.chance is not None},
             log=None if self.log is None else self.log.mark(),
             goal=state_of_goal(self.goal),

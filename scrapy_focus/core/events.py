@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from scrapy_focus.core.types import Link, Outcome, Signal
 
 #: Of all that is stored of a crawl. Raised by one whenever an event, a snapshot or a table changes.
-FORMAT = 12
+FORMAT = 13
+#: The oldest format that can still be read: the one before, at least. Raising it needs a reason in CHANGES.
+OLDEST_FORMAT = 12
 
 
 class Added(NamedTuple):

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from pathlib import Path
 
 
 def write_atomically(path: Path, data: bytes) -> None:
@@ -39,6 +36,18 @@ def try_to_write(path: Path) -> None:
         temporary.write_bytes(b"\0")
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def symbolic_link(*paths: Path) -> Path | None:
+    """Return the first symbolic link among paths and all that is below them, ``None`` if there is none."""
+    for path in paths:
+        if path.is_symlink():
+            return path
+        for folder, folders, files in os.walk(path):
+            links = (link for name in (*folders, *files) if (link := Path(folder, name)).is_symlink())
+            if (found := next(links, None)) is not None:
+                return found
+    return None
 
 
 def _temporary(path: Path) -> Path:

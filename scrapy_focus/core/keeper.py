@@ -35,6 +35,7 @@ class Snapshot:
     stranded: Sequence[int] = ()  # keys of links that were placed for a policy that could not
     unchosen: Sequence[int] = ()  # ids of picks in flight that were chosen for a policy that could not
     closed: Sequence[str] = ()  # hosts that take nothing until it is said that they are open
+    poor: Mapping[str, Any] = field(default_factory=dict)  # what is known of kinds of links that bring errors alone
     unsent: Sequence[int] = ()  # ids of picks in flight for which no request went out yet
     owners: Mapping[int, str] = field(default_factory=dict)  # by pick in flight: who else fetches it
     granted: Mapping[str, int] = field(default_factory=dict)  # by the same: requests beyond one for each pick

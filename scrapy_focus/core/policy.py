@@ -105,6 +105,11 @@ class Policy(ABC):
     #: plain values, arrays, estimators of scikit-learn, and classes of the package in which the policy is.
     stores: ClassVar[frozenset[str]] = frozenset()
 
+    #: Whether poor links (to log in, share or print, and of kinds that bring errors alone) are fetched when nothing
+    #: else is left, and never in a crawl that fetches pages again. ``FOCUS_POOR_LAST`` overrides it. Off for published
+    #: systems, and to be left off where ``place`` lets new links sleep: those wake together with poor ones.
+    poor_last: ClassVar[bool] = False
+
     #: Whether it counts what it asks hosts or domains for, by ``Link.host``.
     counts_hosts: ClassVar[bool] = False
 

@@ -110,24 +110,35 @@ class CostLimit:
         Requests during which nothing is found, and the next target is expected to cost more at all times, before the
         crawl ends. Three times the limit by default, in which one would be found with a probability of 95 % if it cost
         just that; and 200 at least, as what is expected at the start may be far from the truth.
+    first
+        The same before anything was found: five times the patience by default. What finds cost cannot be known then,
+        and a crawl that ends has nothing to show for its requests.
 
     Examples
     --------
     >>> rule = CostLimit(50, patience=2)
-    >>> [rule.reached(requests, 0, cost) for requests, cost in enumerate([10, 70, 60, 20, 80, 90, 90])]
+    >>> [rule.reached(requests, 1, cost) for requests, cost in enumerate([10, 70, 60, 20, 80, 90, 90])]
     [False, False, True, False, False, True, True]
+    >>> rule = CostLimit(50, patience=2, first=4)
+    >>> [rule.reached(requests, 0, 70) for requests in range(5)]
+    [False, False, False, False, True]
     """
 
     reason: ClassVar[str] = "cost_limit"
 
-    def __init__(self, limit: float, *, patience: int | None = None) -> None:
-        check_kinds(self, limit=(limit, Kind("a number above 0", NUMBER.fits)), patience=(patience, WHOLE.or_none()))
-        if not 0 < limit < math.inf or (patience is not None and patience < 1):
+    def __init__(self, limit: float, *, patience: int | None = None, first: int | None = None) -> None:
+        check_kinds(
+            self, limit=(limit, Kind("a number above 0", NUMBER.fits)), patience=(patience, WHOLE.or_none()),
+            first=(first, WHOLE.or_none()),
+        )  # fmt: skip
+        if not 0 < limit < math.inf or any(each is not None and each < 1 for each in (patience, first)):
             raise ConfigError(
-                f"CostLimit({limit}, patience={patience}): limit is a number above 0, patience at least 1"
+                f"CostLimit({limit}, patience={patience}, first={first}): limit is a number above 0, patience and "
+                "first are at least 1"
             )
         self.limit = limit
         self.patience = max(200, math.ceil(3 * limit)) if patience is None else patience
+        self.first = 5 * self.patience if first is None else first
         self._since: int | None = None  # requests when something was found, or the next target was not too dear
         self._targets = 0.0
 
@@ -141,11 +152,19 @@ class CostLimit:
 
     def left(self, requests: int) -> int:
         """After how many more requests the limit may be reached at the earliest."""
-        return self.patience if self._since is None else max(0, self.patience - (requests - self._since))
+        patience = self.patience if self._targets else self.first
+        return patience if self._since is None else max(0, patience - (requests - self._since))
+
+    def gives_up_at(self, requests: int) -> int | None:
+        """After how many requests in all the crawl ends if still nothing is found; ``None`` as long as it found
+        something, or is not beyond its usual patience.
+        """
+        left = self.left(requests)
+        return requests + left if not self._targets and self.first - left >= self.patience else None
 
     def reached(self, requests: int, targets: float, cost: float | None = None) -> bool:
         """Whether the next target was expected to cost too much for long enough."""
         if self._since is None or cost is None or cost <= self.limit or targets > self._targets:
             self._since = requests
         self._targets = max(targets, self._targets)
-        return requests - self._since >= self.patience
+        return self.left(requests) == 0

@@ -28,6 +28,7 @@ from scrapy_focus.engine.keptrules import TEMPLATES, Kept
 from scrapy_focus.engine.marks import FROM_API
 from scrapy_focus.engine.pages import can_be_read, text_of
 from scrapy_focus.web.apis.answers import Call, Unreadable, data_in_page, links_in, read_json
+from scrapy_focus.web.apis.paging import rest_of_lists
 from scrapy_focus.web.apis.rules import ApiRules
 from scrapy_focus.web.apis.templates import spelled, template_of
 from scrapy_focus.web.mime import BLOCKED_EXTENSIONS, extension
@@ -45,6 +46,7 @@ logger = printable_logger(__name__)
 #: The file of a job in which the rules are.
 API_RULES = "apis.json"
 
+_NEXT_PART = "focus_next_part"  # flag of pages that link to the next part of their list
 _SAMPLE = 20  # pages of a template of which one is rendered still
 _TRIES = 3  # renderings that show more than was predicted, after which the rules of an earlier crawl are forgotten
 _CALLS = 8  # of a page
@@ -79,6 +81,7 @@ class Apis:
         self._read: Counter[str] = Counter()  # pages of it that were read ...
         self._by: dict[str, str] = {}  # ... and the pattern of the URL that was asked for the last of them
         self._shown: Counter[str] = Counter()  # pages of it that a browser showed
+        self._cut: set[str] = set()  # pages whose list is read on from an API, as clicking had to stop
         if learned is not None:
             self._begin(learned._replace(unproven=dict.fromkeys(learned.rules, 0)))
             self.save()  # or a run that is killed would leave none to the next
@@ -122,7 +125,7 @@ class Apis:
         if not rules.is_decided(request.url, calls):
             return None
         self._note(rules, calls)
-        return self._page(rules, request, request.url, calls)
+        return self._page(rules, request, request.url, calls, rules.links_of(request.url, calls))
 
     def following(self, request: Request, response: Response) -> Response:
         """Return what the spider reads of an answer: a page, where it is the next one of an API, else the answer."""
@@ -131,11 +134,17 @@ class Apis:
             return response
         page_url = unquote(mark.removeprefix(_MARK))
         rules, data = self.rules.get(template_of(page_url)), self._data(response)
-        if rules is None or not rules.is_sure or data is None or response.status != _OK:
+        call = Call(request.url.partition("#")[0], data)
+        links: list[tuple[str, str]] = []
+        if rules is not None and data is not None and response.status == _OK:
+            links = rules.links_of(page_url, [call]) if rules.is_sure else rules.listed(page_url, call)
+        if rules is None or not (links or rules.is_sure):
+            if page_url in self._cut:
+                self._cut.discard(page_url)
+                self.count("browser/list_cut", 1)
             return response
-        calls = [Call(request.url.partition("#")[0], data)]
-        self._note(rules, calls)
-        return self._page(rules, request, page_url, calls)
+        self._note(rules, [call])
+        return self._page(rules, request, page_url, [call], links)
 
     def beside(self, response: Response) -> Response:
         """Return a plain page with the links that a rendering would show, where it carries what these are made of."""
@@ -152,8 +161,13 @@ class Apis:
         self._note(rules, [])
         return _with_links(response, rules.links_of(url, calls)).replace(flags=[*response.flags, FROM_API])
 
-    def told(self, response: Response, answers: Sequence[tuple[str, bytes]] = ()) -> Response:
+    def told(
+        self, response: Response, answers: Sequence[tuple[str, bytes]] = (), *, is_cut: bool = False
+    ) -> Response:  # fmt: skip
         """Return a page with the URLs that stand in its JSON and nowhere else: the place of each is its path there.
+
+        Where the JSON states how long a list is, and the page shows only a part of it, the page also has a link to the
+        answer with the next part.
 
         Parameters
         ----------
@@ -161,7 +175,17 @@ class Apis:
             A page, plain or rendered. What it carries for its scripts is read, too.
         answers
             URL and body of what its scripts fetched.
+        is_cut
+            Whether clicking had to stop while it still brought links, which counts unless the JSON leads on.
         """
+        told = self._told(response, answers, is_cut=is_cut)
+        if is_cut and _NEXT_PART in told.flags:
+            self._cut.add(response.url)
+        elif is_cut:
+            self.count("browser/list_cut", 1)
+        return told
+
+    def _told(self, response: Response, answers: Sequence[tuple[str, bytes]], *, is_cut: bool) -> Response:
         if not isinstance(response, HtmlResponse) or response.status != _OK:
             return response
         if not answers and not any(mark in response.body for mark in _CARRIES):  # long texts are found fast
@@ -180,11 +204,14 @@ class Apis:
             is_new = spelled(url) not in had and spelled(url) not in links
             if is_new and extension(url) not in BLOCKED_EXTENSIONS and template_of(url) not in asked:
                 links[spelled(url)] = (url, place)
-        if not links:
+        has_rest = is_cut or not any(_is_part(url, response.url) for url in had)
+        rest = [_next_link(url, response.url) for url in (rest_of_lists(calls)[:_CALLS] if has_rest else ())]
+        if not links and not rest:
             return response
         shown = [*links.values()][:_TOLD]
         self.count("api/told", len(shown))
-        return _with_links(response, shown)
+        flags = [*response.flags, *([_NEXT_PART] if rest else [])]
+        return _with_links(response, shown, rest).replace(flags=flags)
 
     # What the scheduler tells
 
@@ -318,9 +345,11 @@ class Apis:
         data = self._data(response) if response.status == _OK else None
         return None if data is None else Call(url, data)
 
-    def _page(self, rules: ApiRules, request: Request, page_url: str, calls: Sequence[Call]) -> HtmlResponse:
-        """Return a page that lists the links that answers make, by how they are made, and where more of them are."""
-        links = rules.links_of(page_url, calls)
+    def _page(
+        self, rules: ApiRules, request: Request, page_url: str, calls: Sequence[Call],
+        links: Sequence[tuple[str, str]],
+    ) -> HtmlResponse:  # fmt: skip
+        """Return a page of the links that answers make, by how they are made, and where more of them are."""
         parts = _lists(links)
         pages = [url for url, _ in links if template_of(url) == rules.template]
         by_pages = {
@@ -329,8 +358,7 @@ class Apis:
         for url in dict.fromkeys(url for call in calls for url in rules.next_calls(call)):
             if spelled(url) in by_pages:
                 continue
-            target = f"{url.partition('#')[0]}#{_MARK}{quote(page_url, safe='')}"
-            parts.append(f'<a class="api-next" rel="next" href="{escape(target)}">{escape(url)}</a>')
+            parts.append(_next_link(url, page_url))
         body = f"<html><head><title>{escape(page_url)}</title></head><body>{''.join(parts)}</body></html>"
         headers = {"Content-Type": "text/html; charset=utf-8"}
         return HtmlResponse(
@@ -377,12 +405,14 @@ def _links_of(response: HtmlResponse, besides: set[str]) -> list[str]:
     return [url for url in found if url not in besides]
 
 
-def _with_links(response: HtmlResponse, links: Iterable[tuple[str, str]]) -> HtmlResponse:
-    """Return a page with links added at its end."""
+def _with_links(
+    response: HtmlResponse, links: Iterable[tuple[str, str]], elements: Iterable[str] = ()
+) -> HtmlResponse:  # fmt: skip
+    """Return a page with links, and elements in HTML, added at its end."""
     text = text_of(response)
     ends = [end.start() for pattern in _ENDS for end in [*pattern.finditer(text)][-1:]]
     at = min(ends, default=len(text))
-    text = text[:at] + "".join(_lists(links)) + text[at:]
+    text = text[:at] + "".join([*_lists(links), *elements]) + text[at:]
     return response.replace(body=text.encode(response.encoding, "xmlcharrefreplace"))
 
 
@@ -392,6 +422,18 @@ def _lists(links: Iterable[tuple[str, str]]) -> list[str]:
     for url, place in links:
         groups.setdefault(place, []).append(url)
     return [f'<ul class="{_name_of(place)}">{"".join(map(_item, urls))}</ul>' for place, urls in groups.items()]
+
+
+def _is_part(url: str, page_url: str) -> bool:
+    """Whether a link leads from a page to another part of its list, by its URL."""
+    is_like = url.partition("?")[0] == page_url.partition("?")[0] or template_of(url) == template_of(page_url)
+    return is_like and spelled(url) != spelled(page_url)
+
+
+def _next_link(url: str, page_url: str) -> str:
+    """Return a link, in HTML, to the answer that comes next for a page."""
+    target = f"{url.partition('#')[0]}#{_MARK}{quote(page_url, safe='')}"
+    return f'<a class="api-next" rel="next" href="{escape(target)}">{escape(url)}</a>'
 
 
 def _name_of(place: str) -> str:

@@ -20,7 +20,7 @@ from scrapy_focus.engine.ending import (
     is_full,
     note_ending,
 )
-from scrapy_focus.engine.failure import failure_kind, in_words, running_command
+from scrapy_focus.engine.failure import failure_kind, reports_status, running_command, wall_before, why_unread
 from scrapy_focus.engine.structured import types_seen
 from scrapy_focus.goals.files import FilesGoal
 from scrapy_focus.goals.structured import StructuredDataGoal
@@ -48,8 +48,9 @@ _UNREAD = frozenset({"http_error", "failure", "ignored"})
 class Closing:
     """Draws the ending of a crawl, notes it in the stats, and makes it the exit status of Scrapy's own commands.
 
-    Until it is closed a crawl is one that was interrupted, and so is its exit status: a second Ctrl-C ends the process
-    where it stands. A disk without room ends a crawl, whichever pipeline finds it so: ``stop`` is called then.
+    Scrapy's commands get it only with ``FOCUS_EXIT_STATUS``. Until it is closed a crawl counts as interrupted, and so
+    does its exit status: a second Ctrl-C ends the process where it stands. A disk without room ends a crawl, whichever
+    pipeline finds it so: ``stop`` is called then.
     """
 
     def __init__(self, crawler: Crawler, goal: Goal, *, resumable: bool) -> None:
@@ -58,11 +59,15 @@ class Closing:
         self.resumable = resumable
         self.types: Counter[str] = Counter()  # of what was read in this run
         self.error: BaseException | None = None  # for which the crawl stopped itself
+        self.advice = ""  # how to get a browser, where there is none
         self._command = running_command()
+        self._reports = reports_status(self._command, crawler.settings)
         self._asked = 0
         self._read = 0
         self._answered = False  # whether a server did, in this run
         self._failure = ""
+        self._remedies: set[str] = set()  # what to do about start URLs that could not be read
+        self._wall = ""  # what a start page is that lets no program in
         self._unread: list[str] = []  # start URLs, with the reasons
         self._n_unread = 0
         self._stop: Callable[[StorageError], None] | None = None
@@ -82,6 +87,9 @@ class Closing:
             self._read += 1
             if outcome.status is not None:
                 count_type(self.types, outcome.mime)
+            request = entry.request
+            if not self._wall and request is not None and request.meta.get("is_start_request"):
+                self._wall = wall_before(request, entry.response)
         else:
             self._note_unread(entry, label, outcome)
 
@@ -92,7 +100,8 @@ class Closing:
         is_named = is_start and len(self._unread) < _NAMED
         if is_named or not self._failure:
             failure = None if label == "http_error" else entry.failure
-            why = f"it answers {outcome.status}" if failure is None else in_words(failure)
+            why, remedy = why_unread(outcome.pick.url, entry.response, failure)
+            self._remedies.add(remedy)
             said = f"{outcome.pick.url}: {why}"
             self._failure = self._failure or said
             self._unread += [said] if is_named else []
@@ -125,6 +134,8 @@ class Closing:
             asked=self._asked or n_fetched,
             requests=int(whole.used["requests"]),
             failure=self._failure,
+            remedy=next(iter(self._remedies)) if len(self._remedies) == 1 else "",
+            wall=self._wall,
             types=types_seen(status.counts) if isinstance(self.goal, StructuredDataGoal) else self.types,
             error=self.error,
             resumable=self.resumable,
@@ -133,8 +144,15 @@ class Closing:
             n_unread=self._n_unread,
             described=_described(self.goal) if whole.rewards or not items else "",
             own=None if status.whole is None else (status.rewards if whole.rewards else items),
-            waiting=whole.waiting,
+            waiting=whole.unfollowed,
             cost_limit=_cost_limit(self.crawler.settings),
+            states=getattr(self.crawler.spider, "states", None),
+            watched=str(getattr(self.crawler.spider, "duration", None) or ""),
+            cut=self.crawler.stats.get_value("file/cut", 0),
+            shells=status.counts.get("page/shell", 0),
+            advice=self.advice,
+            cut_lists=status.counts.get("browser/list_cut", 0),
+            elsewhere=status.counts.get("browser/elsewhere", 0),
         )
 
     def _end(self, ending: Ending) -> None:
@@ -142,7 +160,7 @@ class Closing:
         if in_my_words is not None:
             ending = replace(ending, sentence=in_my_words(ending.sentence))
         note_ending(self.crawler, ending)
-        if self._command is not None:
+        if self._command is not None and self._is_reported:
             self._command.exitcode = ending.status
 
     def _on_item_error(self, failure: object) -> None:
@@ -155,7 +173,12 @@ class Closing:
     def _on_closed(self) -> None:
         ending = ending_of(self.crawler)
         extra = {"spider": self.crawler.spider}
-        (logger.warning if ending.status else logger.info)("%s", ending.sentence, extra=extra)
+        (logger.warning if ending.status and self._is_reported else logger.info)("%s", ending.sentence, extra=extra)
+
+    @property
+    def _is_reported(self) -> bool:
+        """Whether the exit status tells how the crawl ended: always, where it stopped itself for an error of its own."""
+        return self._reports or self.error is not None
 
 
 def _cost_limit(settings: BaseSettings) -> float:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from scrapy_focus.core.printable import printable
+from scrapy_focus.found.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,7 +32,7 @@ STATUS: dict[Kind, int] = {
     "nothing_found": 3,
     "unreachable": 4,
     "disk_full": 5,
-    "budget": 6,
+    "budget": 0,  # as was asked for
     "interrupted": 130,
 }
 #: The stats in which an ending stands.
@@ -99,10 +100,19 @@ class Facts(NamedTuple):
     where: str = ""  # the folder or file of what was found
     unread: Sequence[str] = ()  # start URLs that could not be read in this run, the first of them, with the reasons
     n_unread: int = 0  # how many there were
+    remedy: str = ""  # what to do where no page could be read, "" for the usual advice
+    wall: str = ""  # a sentence on a start page that lets no program in, "" for any other
     described: str = ""  # which of what the noun names: "with Recipe"
     own: float | None = None  # of what was found: what this worker found, where several fetch for one crawl
     waiting: int = 0  # links that were not followed
     cost_limit: float = 0.0  # requests that the next find was allowed to cost; 0: any number
+    states: Mapping[str, int] | None = None  # files in each state since the crawl before; None: there was none
+    watched: str = ""  # for how long a site was to be watched for news: "24 hours"
+    cut: int = 0  # files that are known not to be whole
+    shells: int = 0  # pages that may show more in a browser, where there was none
+    advice: str = ""  # how to get a browser
+    cut_lists: int = 0  # rendered pages that showed a part of a list only
+    elsewhere: int = 0  # of the requests, those that a browser sent to other hosts than that of its page
 
 
 def draw(facts: Facts) -> Ending:
@@ -113,19 +123,20 @@ def draw(facts: Facts) -> Ending:
     if facts.error is not None or facts.reason == "focus_storage":
         return _failed(facts)
     if facts.reason in ("shutdown", "focus_stopped"):
-        return _with_unread(_interrupted(facts), facts)
+        return _with_unread(_with_cut(_interrupted(facts), facts), facts)
     if facts.asked and not facts.read:
         return _unreachable(facts)
     if facts.found > 0:
-        return _with_unread(_with_more(_found(facts), facts), facts)
+        return _with_unread(_with_browser(_with_more(_with_cut(_found(facts), facts), facts), facts), facts)
     if not facts.asked:
         return _nothing_asked(facts)
-    return _with_unread(_with_more(_nothing(facts), facts), facts)
+    return _with_unread(_with_browser(_with_more(_nothing(facts), facts), facts), facts)
 
 
 def _unreachable(facts: Facts) -> Ending:
     why = _unread(facts) or printable(facts.failure, _LONGEST)
-    advice = f"check the {'URLs' if facts.n_unread > 1 else 'URL'}, or try again later" if why else "see the log"
+    usual = f"check the {'URLs' if facts.n_unread > 1 else 'URL'}, or try again later"
+    advice = (facts.remedy or usual) if why else "see the log"
     return Ending(kind="unreachable", sentence=f"No page could be read{why and f' ({why})'}: {advice}.")
 
 
@@ -136,9 +147,31 @@ def _with_more(ending: Ending, facts: Facts) -> Ending:
     one = _called(facts._replace(found=1))
     links = f"{facts.waiting:,} link{'s were' if facts.waiting > 1 else ' was'} not followed"
     higher = "with a higher FOCUS_COST_LIMIT, or 0 for none,"
-    goes_on = f"the same command {higher} goes on" if facts.resumable else f"start again {higher} to follow them"
-    more = f"The next {one} is expected to cost more than {facts.cost_limit:,.10g} requests, and {links}: {goes_on}."
+    requests = "request" if facts.cost_limit == 1 else "requests"
+    resumes = f"the same command {higher} resumes" if facts.resumable else f"start again {higher} to follow them"
+    more = f"The next {one} is expected to cost more than {facts.cost_limit:,.10g} {requests}, and {links}: {resumes}."
     return replace(ending, sentence=f"{ending.sentence} {more}")
+
+
+def _with_cut(ending: Ending, facts: Facts) -> Ending:
+    """Return an ending that says how many files were cut, too."""
+    if not facts.cut:
+        return ending
+    was, it = ("was", "it") if facts.cut == 1 else ("were", "them")
+    said = f"{counted(facts.cut, 'file')} {was} cut: the next crawl asks for {it} again."
+    return replace(ending, sentence=f"{ending.sentence} {said}")
+
+
+def _with_browser(ending: Ending, facts: Facts) -> Ending:
+    """Return an ending that says what is still hidden behind scripts."""
+    said = []
+    if facts.shells:
+        pages = f"{facts.shells:,} page{'s' * (facts.shells > 1)}"
+        said.append(f"{pages} may show more in a browser{facts.advice and ': to use one, '}{facts.advice}.")
+    if facts.cut_lists:
+        lists = "A list is" if facts.cut_lists == 1 else f"{facts.cut_lists:,} lists are"
+        said.append(f"{lists} longer than the part that the browser showed.")
+    return replace(ending, sentence=" ".join([ending.sentence, *said])) if said else ending
 
 
 def _with_unread(ending: Ending, facts: Facts) -> Ending:
@@ -174,34 +207,54 @@ def _interrupted(facts: Facts) -> Ending:
 
 
 def _found(facts: Facts) -> Ending:
-    if _is_budget(facts.reason):
-        return Ending(
-            kind="budget",
-            sentence=f"The {_budget(facts.reason)} is used up, with {_found_so_far(facts)}: "
-            f"a larger budget may find more{_kept(facts, '; ')}.",
-        )
-    return Ending(kind="found", sentence=f"Done: {_found_so_far(facts)}{_kept(facts, '; ')}.")
-
-
-def _nothing_asked(facts: Facts) -> Ending:
-    if _is_budget(facts.reason):
-        return Ending(
-            kind="budget",
-            sentence=f"The {_budget(facts.reason)} was used up before any page was asked for: "
-            "give a larger one (robots.txt counts, too).",
-        )
+    if not _is_budget(facts.reason):
+        return Ending(kind="found", sentence=f"Done: {_found_so_far(facts)}{_kept(facts, '; ')}.")
+    if _is_watched(facts):
+        return Ending(kind="budget", sentence=f"{_as_asked(facts)}{_kept(facts, '; ')}.")
+    more = (
+        f"the same command with a larger budget of {_unit(facts)} resumes"
+        if facts.resumable
+        else "a larger budget may find more, but begins anew, as JOBDIR was not set"
+    )
     return Ending(
-        kind="nothing_found", sentence="Nothing was asked for: no start URL was given, or all of them were filtered."
+        kind="budget",
+        sentence=f"The {_budget(facts)} is used up, with {_found_so_far(facts)}: {more}{_kept(facts, '; ')}.",
     )
 
 
+def _as_asked(facts: Facts) -> str:
+    return f"Watched for {facts.watched}, as asked: {_amount(facts.found)} new {_called(facts)}"
+
+
+def _is_watched(facts: Facts) -> bool:
+    """Whether a site was watched for news for as long as was asked for."""
+    return bool(facts.watched) and facts.reason == "focus_budget_seconds"
+
+
+def _nothing_asked(facts: Facts) -> Ending:
+    sentence = "Nothing was asked for: no start URL was given, or all of them were filtered."
+    if _is_budget(facts.reason):
+        sentence = (
+            f"The {_budget(facts)} was used up before any page was asked for: give a larger one (robots.txt counts, "
+            "too)."
+        )
+    return Ending(kind="nothing_found", sentence=sentence)
+
+
 def _nothing(facts: Facts) -> Ending:
-    asked = f"No {printable(facts.wanted, _LONGEST) or _called(facts)} in {facts.requests:,} requests"
+    if _is_watched(facts):
+        return Ending(kind="nothing_found", sentence=f"{_as_asked(facts)}.")
+    if facts.states:
+        used_up = f"; the {_budget(facts)} is used up" if _is_budget(facts.reason) else ""
+        return Ending(kind="nothing_found", sentence=f"Done: {_found_so_far(facts)}{used_up}.")
+    asked = f"No {printable(facts.wanted, _LONGEST) or _called(facts)} in {_requests(facts)}"
     if facts.wanted:
         asked += f"; seen: {seen(facts.types)}"
+    if facts.wall:
+        return Ending(kind="nothing_found", sentence=f"{asked}. {facts.wall}")
     advice = "try other types, or another start URL" if facts.wanted else "try another start URL"
     if _is_budget(facts.reason):
-        advice = f"the {_budget(facts.reason)} is used up; give a larger one, or {advice}"
+        advice = f"the {_budget(facts)} is used up; give a larger one, or {advice}"
     return Ending(kind="nothing_found", sentence=f"{asked}: {advice}.")
 
 
@@ -210,7 +263,7 @@ def seen(types: Mapping[str, int]) -> str:
     ranked = Counter(types).most_common()
     named = [f"{count:,} {printable(mime, 80) or 'of no type'}" for mime, count in ranked[:_NAMED]]
     others = sum(count for _, count in ranked[_NAMED:])
-    return ", ".join([*named, f"{others:,} others"] if others else named) or "nothing"
+    return ", ".join([*named, counted(others, "other")] if others else named) or "nothing"
 
 
 def count_type(types: Counter[str], mime: str) -> None:
@@ -222,12 +275,26 @@ def _is_budget(reason: str) -> bool:
     return reason.startswith("focus_budget_")
 
 
-def _budget(reason: str) -> str:
-    return f"budget of {reason.removeprefix('focus_budget_')}"
+def _unit(facts: Facts) -> str:
+    return facts.reason.removeprefix("focus_budget_")
+
+
+def _budget(facts: Facts) -> str:
+    return f"budget of {_unit(facts)}"
 
 
 def _found_so_far(facts: Facts) -> str:
-    return f"{_counted(facts)} found in {facts.requests:,} requests"
+    if facts.states is not None:
+        said = [f"{facts.states.get(state, 0):,} {state}" for state in ("new", "changed", "same", "gone")]
+        unseen = facts.states.get("unseen", 0)
+        said += [f"{unseen:,} not seen"] if unseen else []
+        return f"{', '.join(said)}, in {_requests(facts)}"
+    return f"{_counted(facts)} found in {_requests(facts)}"
+
+
+def _requests(facts: Facts) -> str:
+    apart = f" ({facts.elsewhere:,} of them to other hosts, by the browser)" if facts.elsewhere else ""
+    return f"{counted(facts.requests, 'request')}{apart}"
 
 
 def _counted(facts: Facts) -> str:

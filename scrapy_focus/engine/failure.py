@@ -8,9 +8,11 @@ with. In a script there is no command, and nothing is done: whoever started the 
 from __future__ import annotations
 
 import asyncio
+import re
 import sys
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from scrapy.commands.crawl import Command as CrawlCommand
 from scrapy.commands.runspider import Command as RunSpiderCommand
@@ -23,16 +25,22 @@ from scrapy.exceptions import (
     ResponseDataLossError,
     UsageError,
 )
+from scrapy.http import HtmlResponse
 from scrapy.utils.python import global_object_name
 
 from scrapy_focus.core.errors import FocusError, StorageError
-from scrapy_focus.core.printable import printable_logger, reason_of
+from scrapy_focus.core.printable import printable, printable_logger, reason_of
 from scrapy_focus.engine.ending import STATUS, is_full
+from scrapy_focus.engine.pages import can_be_read
+from scrapy_focus.web.refusals import OWNER, Refusal, guard_of, has_password_form, refusal_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from scrapy import Request
     from scrapy.commands import ScrapyCommand
+    from scrapy.http import Response
+    from scrapy.settings import BaseSettings
 
 logger = printable_logger(__name__)
 
@@ -45,6 +53,16 @@ _KINDS: tuple[tuple[type[BaseException], str, str], ...] = (  # class, name in t
 )
 #: Kinds of failed connections, as they are counted.
 FAILURES = (*(name for _, name, _ in _KINDS), "tls", "lost")
+_TLS = re.compile(r"\[SSL|OpenSSL\.SSL|TLS|certificate")
+_TLS_REASON = re.compile(r"'([^']+)'\)\]>")  # of OpenSSL
+_NOT_TLS = re.compile(r"(?i)wrong[ _]version[ _]number")  # what came is no TLS at all
+_FEW_LINKS = 10  # of a page that is a form for a password, and has little else
+_LONGEST_URL = 200  # characters
+_LOG_IN = (
+    """log in with a browser and send its cookie, with -s DEFAULT_REQUEST_HEADERS='{"Cookie": "..."}', """
+    "or start at a page that needs no login"
+)
+_ADVICE = {"robots.txt forbids it": "start at a page that it allows"}
 _CONNECTION = (*(kind for kind, _, _ in _KINDS), DownloadFailedError)
 
 
@@ -60,6 +78,17 @@ def running_command() -> ScrapyCommand | None:
             return caller
         frame = frame.f_back  # type: ignore[assignment]
     return None
+
+
+def reports_status(command: ScrapyCommand | None, settings: BaseSettings | None = None) -> bool:
+    """Return whether the exit status tells how a crawl ended: of our commands, or if that is asked for."""
+    if getattr(command, "crawls", False):
+        return True
+    for each in (settings, getattr(command, "settings", None)):
+        if each is not None:
+            with suppress(ValueError):  # it is refused elsewhere
+                return bool(each.getbool("FOCUS_EXIT_STATUS"))
+    return False
 
 
 def in_words_of_command(error: BaseException) -> str:
@@ -80,16 +109,18 @@ def in_one_line() -> Iterator[None]:
         raise
 
 
-def said_already(error: BaseException) -> None:
+def said_already(error: BaseException, settings: BaseSettings | None = None) -> None:
     """Keep asyncio from logging the traceback of the error with which the task that runs now is about to end.
 
     The log says it in a line. Scrapy starts a crawl in a task whose error nobody looks at, and looks at its exit status
     instead; whoever awaits the task is given the error all the same. A command of Scrapy's ends with the status that
-    belongs to the error, under :class:`~scrapy.crawler.AsyncCrawlerProcess`, its default.
+    belongs to the error with ``FOCUS_EXIT_STATUS``, under :class:`~scrapy.crawler.AsyncCrawlerProcess`, its default.
     """
     with suppress(RuntimeError):  # there is no task
         if (task := asyncio.current_task()) is not None:
-            task.add_done_callback(_look_at(running_command(), _status_of(error)))
+            command = running_command()
+            reports = reports_status(command, settings)
+            task.add_done_callback(_look_at(command if reports else None, _status_of(error)))
 
 
 def _status_of(error: BaseException) -> int:
@@ -113,25 +144,54 @@ def failure_kind(error: BaseException) -> str:
     """Return what kind of failed connection an error is, ``""`` if it is none: ``"refused"``, ``"timeout"``, ..."""
     if not isinstance(error, _CONNECTION):
         return ""
-    named = next((name for kind, name, _ in _KINDS if isinstance(error, kind)), "")
-    return named or ("tls" if _is_tls(error) else "lost")
+    if _TLS.search(str(error)):
+        return "tls"
+    return next((name for kind, name, _ in _KINDS if isinstance(error, kind)), "lost")
 
 
 def in_words(error: BaseException) -> str:
     """Say why there was no answer that could be read."""
     kind = failure_kind(error)
     if kind == "tls":
-        return "no safe connection could be made (TLS)"
+        return _tls_in_words(str(error))
     if kind == "lost":
         return f"the connection was lost ({reason_of(error)})"
     if kind:
         return next(words for _, name, words in _KINDS if name == kind)
-    if isinstance(error, IgnoreRequest) and "robots.txt" in str(error):
-        return "robots.txt forbids it"
     said = reason_of(error)
-    return said if isinstance(error, IgnoreRequest) else f"{global_object_name(type(error))}: {said}"
+    if isinstance(error, IgnoreRequest):
+        return "robots.txt forbids it" if said == "Forbidden by robots.txt" else said
+    return f"{global_object_name(type(error))}: {said}"
 
 
-def _is_tls(error: BaseException) -> bool:
-    said = str(error)
-    return "SSL" in said or "TLS" in said or "certificate" in said
+def why_unread(url: str, response: Response | None, error: BaseException | None) -> Refusal:
+    """Say why a page could not be read: its answer is no success, or there was an error."""
+    if error is not None or response is None:
+        why = "it has no answer" if error is None else in_words(error)
+        return Refusal(why, _ADVICE.get(why, ""))
+    headers = {str(name).lower(): value for name, value in response.headers.to_unicode_dict().items()}
+    return refusal_of(response.status, headers, response.body, urlsplit(url).netloc.rpartition("@")[2])
+
+
+def wall_before(request: Request, response: Response | None) -> str:
+    """Say what a start page is that lets no program in though its status is a success, and what to do; ``""`` for any
+    other.
+    """
+    if not isinstance(response, HtmlResponse) or not can_be_read(response):
+        return ""
+    root = response.selector.root
+    n_links = len(root.xpath("//a[@href]")[:_FEW_LINKS])
+    redirects = bool(request.meta.get("redirect_urls"))
+    if has_password_form(root) and (redirects or n_links < _FEW_LINKS):
+        what = f"redirects to {printable(response.url, _LONGEST_URL)}, a page with a password form"
+        return f"The start page {what if redirects else 'asks for a password'}: {_LOG_IN}."
+    if not n_links and (guard := guard_of({}, response.body, by_name=True)):
+        return f"The start page is that of {guard}, which turns programs away: {OWNER}."
+    return ""
+
+
+def _tls_in_words(said: str) -> str:
+    if _NOT_TLS.search(said):
+        return "no TLS connection: is it http://?"
+    found = _TLS_REASON.search(said)
+    return f"no TLS connection ({printable(found[1] if found else said, _LONGEST)})"

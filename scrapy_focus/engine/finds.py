@@ -61,6 +61,7 @@ class Finds:
     """Keeps what was found last, how many there are of each kind, and which links led there."""
 
     def __init__(self) -> None:
+        self.known = 0  # finds of earlier crawls among those of this one
         self.last: deque[str] = deque(maxlen=_LAST)
         self.kinds: Counter[str] = Counter()
         self._pulls: dict[int, int] = {}

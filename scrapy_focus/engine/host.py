@@ -142,4 +142,8 @@ def host_of(crawler: Crawler) -> Host | None:
 
     It says so itself: Scrapy's metaclass makes ``isinstance`` take everything with the methods of a scheduler for one.
     """
-    return getattr(crawler.engine.scheduler, "focus_host", None)
+    try:
+        engine = crawler.engine
+    except RuntimeError:  # no crawl runs: in a test of a middleware, say
+        return None
+    return getattr(getattr(engine, "scheduler", None), "focus_host", None)

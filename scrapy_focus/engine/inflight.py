@@ -23,6 +23,7 @@ from scrapy_focus.engine.known import PickId
 from scrapy_focus.engine.marks import FROM_API, MADE, PICK
 from scrapy_focus.engine.pages import can_be_read, text_of
 from scrapy_focus.web.mime import parse_mime
+from scrapy_focus.web.names import header_text
 from scrapy_focus.web.scripts import has_scripts
 from scrapy_focus.web.sniff import sniff
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
+    from scrapy.http.cookies import CookieJar
     from twisted.python.failure import Failure
 
     from scrapy_focus.engine.given import Given
@@ -101,7 +103,8 @@ class ResponsePage:
 
     @property
     def headers(self) -> Mapping[str, str]:
-        return {str(name): value for name, value in self._response.headers.to_unicode_dict().items()}
+        items = self._response.headers.items()
+        return {name.decode("latin-1"): header_text(b",".join(values)) for name, values in items}
 
     @property
     def text(self) -> str:
@@ -127,10 +130,10 @@ class Entry:
     """One pick with the engine, and what is known of it so far."""
 
     __slots__ = (
-        "also", "answers", "coming", "failure", "first", "found", "given", "holds_slot", "is_copy", "is_direct",
-        "is_plain", "items", "known", "leads_to", "links", "noindex", "parsed_from", "pick", "quiet", "received",
-        "request", "response", "scripted", "sent", "since", "slot", "spider_error", "stopped", "verdict", "visited",
-        "waits", "yielded",
+        "also", "answers", "coming", "failure", "first", "found", "given", "has_cookie", "holds_slot", "is_copy",
+        "is_cut", "is_direct", "is_plain", "items", "jar", "known", "leads_to", "links", "noindex", "parsed_from",
+        "pick", "quiet", "received", "request", "response", "returns", "scripted", "sent", "since", "slot",
+        "spider_error", "stopped", "verdict", "visited", "waits", "yielded",
     )  # fmt: skip
 
     def __init__(self, pick: Pick, since: float) -> None:
@@ -156,12 +159,16 @@ class Entry:
         self.links: list[Link] = []  # that are not with the policy yet
         self.found = 0  # links that it gave to the policy, or will
         self.answers: Sequence[tuple[str, bytes]] | None = None  # JSON that its scripts fetched; None: no browser did
+        self.is_cut = False  # whether clicking its page had to stop while that brought links
         self.scripted: bool | None = None  # whether its page has scripts that no browser ran; None: nobody looked
         self.is_direct = True  # whether no plain copy of its page was fetched, where it is to be rendered
         self.is_plain = False  # whether no browser is asked, as it failed with the page
         self.is_copy: bool | None = None  # whether its page was seen under too many URLs; None: nobody looked
         self.known: list[int] = []  # keys of further links of the page, whose URLs were seen before
         self.also: list[int] = []  # keys of the requests that it was redirected to
+        self.has_cookie = False  # whether an answer set a cookie since it was sent to a URL of its own again
+        self.returns = 0  # how often it was
+        self.jar: CookieJar | None = None  # cookies of its redirects, where the crawl keeps none
         self.leads_to: int | None = None  # key of one that was seen before, to which it was redirected last
         self.quiet = 0  # turns of the event loop since its page was seen to do something, as far as somebody counts
         self.waits = False  # whether that are so many that its callback or a pipeline waits for something

@@ -23,6 +23,8 @@ GIVEN = "focus_given"
 MADE = "focus_made"
 #: In ``response.flags`` of a page that is made of the answers of an API.
 FROM_API = "focus_api"
+#: In ``response.flags`` of a body that is known not to be all of it.
+CUT = "cut"
 #: The URL of the page with the link, where the Referer may be another: that of a redirect is the link itself.
 FOUND_ON = "found_on"
 

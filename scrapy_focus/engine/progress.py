@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from scrapy_focus.core.printable import printable
 from scrapy_focus.engine.finds import Finds, unlike
 from scrapy_focus.found.tablelines import in_lines
+from scrapy_focus.found.words import counted
 from scrapy_focus.web.html import readable
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ def progress(host: Host, finds: Finds | None = None) -> list[str]:
     own = host.status(best=_BEST)
     status = own.whole or own
     used, limit = int(status.used["requests"]), status.limits["requests"]
-    so_far = f"{used:,}{f' of {limit:,}' if limit else ''} requests, {_found(host, status)}"
+    so_far = f"{_sent(used, limit)}, {_found(host, status, finds)}"
     best = _best(status, finds)
     return [so_far, *_details(host, own), *([f"best arms: {', '.join(best)}"] if best else [])]
 
@@ -127,7 +128,7 @@ def draw_panel(view: View, width: int, height: int | None = None) -> Panel:
     own = host.status(best=_BEST)
     status = own.whole or own
     view.speed.note(status)
-    limit, found = status.limits["requests"], _found(host, status)
+    limit, found = status.limits["requests"], _found(host, status, finds)
     if finds.kinds and own.whole is None:  # else they are of this worker
         found += f": {kinds(finds)}"
     lines = [found, *_details(host, own, finds)]
@@ -203,10 +204,14 @@ def _with_bar(head: Text, used: float, limit: float, room: int) -> Table:
 def _head(status: Status, speed: Speed) -> str:
     used, limit = int(status.used["requests"]), status.limits["requests"]
     left = speed.left(status)
-    parts = [f"{used:,}{f' of {limit:,}' if limit else ''} requests in {duration(status.used['seconds'])}"]
+    parts = [f"{_sent(used, limit)} in {duration(status.used['seconds'])}"]
     if left is not None:
         parts.append(f"about {duration(left)} left")
     return ", ".join(parts)
+
+
+def _sent(used: int, limit: float | None) -> str:
+    return f"{used:,} of {counted(limit, 'request')}" if limit else counted(used, "request")
 
 
 def _details(host: Host, own: Status, finds: Finds | None = None) -> list[str]:
@@ -219,32 +224,46 @@ def _details(host: Host, own: Status, finds: Finds | None = None) -> list[str]:
     now = 100 * (found - before) / max(1, used - begin)
     lines = [
         f"per 100 requests: {now:.1f} now, {100 * found / max(1, used):.1f} overall",
-        f"{status.used['bytes'] / 1e6:,.1f} MB, {status.waiting:,} links wait in {status.awake:,} arms, "
+        f"{status.used['bytes'] / 1e6:,.1f} MB, {counted(status.waiting, 'link')} "
+        f"{'waits' if status.waiting == 1 else 'wait'} in {counted(status.awake, 'arm')}, "
         f"{status.in_flight} in flight",
     ]
     if status.rate:
         turn = "" if status.next_turn is None else f", the next one in {duration(status.next_turn - status.at)}"
         lines.append(f"at most {status.rate}{turn}")
-    if status.asleep:
-        due = max(0.0, (status.next_due or 0.0) - status.at)
-        lines.append(f"{status.asleep:,} links wait until a time, the next is due in {duration(due)}")
+    if status.asleep and status.next_due is not None:
+        due = max(0.0, status.next_due - status.at)
+        wait = "waits" if status.asleep == 1 else "wait"
+        lines.append(f"{counted(status.asleep, 'link')} {wait} until a time, the next is due in {duration(due)}")
+    elif status.asleep:
+        come = "comes" if status.asleep == 1 else "come"
+        links = f"{counted(status.asleep, 'link')} to log in, share or print, or of kinds that only fail"
+        lines.append(f"{links}, {come} last")
     if own.whole is not None:
         lines.append(_share(host, own, own.whole, finds))
     if rendered := own.counts.get("browser/read", 0):
         asked, read = own.counts.get("browser/requests", 0), own.counts.get("api/pages", 0)
-        lines.append(
-            f"{rendered:,} pages rendered, for {asked:,} further requests; {read:,} read from APIs in their place"
+        apart = (
+            f", {elsewhere:,} of them to other hosts" if (elsewhere := own.counts.get("browser/elsewhere", 0)) else ""
         )
+        lines.append(
+            f"{counted(rendered, 'page')} rendered, for {counted(asked, 'further request')}{apart}; {read:,} read from "
+            "APIs in their place"
+        )
+    if cut := own.counts.get("browser/list_cut", 0):
+        lines.append(f"{counted(cut, 'list')} read only in part, as clicking had to stop")
+    if shells := own.counts.get("page/shell", 0):
+        lines.append(f"{counted(shells, 'page')} may show more in a browser, and there is none")
     if large := own.counts.get("outcome/too_large", 0):
-        lines.append(f"{large:,} answers skipped as too large")
+        lines.append(f"{counted(large, 'answer')} skipped as too large")
     if copies := own.counts.get("near/dropped", 0):
         names = sorted({each.name for each in host.ignored_parameters() if each.links})
-        lines.append(f"{copies:,} links not followed, as they differ only in {_listed(names)}")
+        lines.append(f"{counted(copies, 'link')} not followed, as they differ only in {_listed(names)}")
     if dropped := own.counts.get("link/dropped", 0):
-        lines.append(f"{dropped:,} links given up, as too many waited")
+        lines.append(f"{counted(dropped, 'link')} given up, as too many waited")
     hosts, seconds = host.put_off_hosts
     if hosts:
-        lines.append(f"{hosts:,} hosts put off, the next is asked again in {seconds:,.0f} s")
+        lines.append(f"{counted(hosts, 'host')} put off, the next is asked again in {seconds:,.0f} s")
     lines += [*status.said, *([status.alarm] if status.alarm else [])]
     return [*lines, *_outlook(host, own), *_price(status), *_errors(own)]
 
@@ -253,7 +272,7 @@ def _share(host: Host, own: Status, whole: Status, finds: Finds | None) -> str:
     """Say how many machines share a crawl, and what this one did of it."""
     workers = int(whole.counts.get("workers", 1))
     found = f"{_found(host, own)} ({kinds(finds)})" if finds is not None and finds.kinds else _found(host, own)
-    done = f"{int(own.used['requests']):,} requests and {found} are of this one"
+    done = f"{counted(int(own.used['requests']), 'request')} and {found} are of this one"
     return f"{workers:,} worker{'s' * (workers != 1)}; {done}"
 
 
@@ -284,12 +303,12 @@ def _errors(status: Status) -> list[str]:
     failed = {name.removeprefix("failure/"): n for name, n in counts.items() if name.startswith("failure/")}
     if failed:
         named = ", ".join(f"{n:,} {name.replace('_', ' ')}" for name, n in sorted(failed.items()))
-        lines.append(f"{sum(failed.values()):,} failed connections: {named}")
+        lines.append(f"{counted(sum(failed.values()), 'failed connection')}: {named}")
     if wrong := counts.get("outcome/http_error", 0):
-        lines.append(f"{wrong:,} answers that are errors")
+        lines.append(f"{counted(wrong, 'answer')} that {'is an error' if wrong == 1 else 'are errors'}")
     errors = sum(value for name, value in counts.items() if name.startswith("error/"))
     if errors:
-        lines.append(f"{errors:,} errors, see the log and focus/error/ in the stats")
+        lines.append(f"{counted(errors, 'error')}, see the log and focus/error/ in the stats")
     return lines
 
 
@@ -302,11 +321,12 @@ def _best(status: Status, finds: Finds | None) -> list[str]:
     return [f"{name} ({_amount(earned)} from {pulls:,})" for name, earned, pulls in paid]
 
 
-def _found(host: Host, status: Status) -> str:
+def _found(host: Host, status: Status, finds: Finds | None = None) -> str:
     """Say how much was found: "1 page with structured data"."""
     first, blank, rest = host.noun.partition(" ")
     noun = f"{first.removesuffix('s')}{blank}{rest}" if status.rewards == 1 else host.noun
-    return f"{_amount(status.rewards)} {noun}"
+    known = f", {finds.known:,} of them known" if finds is not None and finds.known else ""
+    return f"{_amount(status.rewards)} {noun}{known}"
 
 
 def _amount(value: float) -> str:

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from scrapy.http import HtmlResponse
+
 from scrapy_focus.core.printable import brief, printable_logger
 from scrapy_focus.engine.given import Given
 from scrapy_focus.engine.marks import GIVEN
+from scrapy_focus.engine.pages import can_be_read
 from scrapy_focus.web.apis.templates import template_of
+from scrapy_focus.web.shells import is_shell
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -21,7 +25,6 @@ if TYPE_CHECKING:
 logger = printable_logger(__name__)
 
 _TEMPLATES = 1_000
-_SEVERAL = 3  # pages of a template, from which it is told
 _TOLD = 5  # templates
 
 
@@ -76,25 +79,35 @@ class Renderings:
 
 
 class Shells:
-    """Kinds of pages that have scripts and nothing else, in a crawl without a browser."""
+    """Pages that scripts seem to fill, in a crawl without a browser.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    host
+        The scheduler, which counts them.
+    """
+
+    def __init__(self, host: Host) -> None:
+        self.host = host
         self.of: Counter[str] = Counter()  # pages, by template; of 1,000
 
     def note(self, entry: Entry) -> None:
         """A pick comes back."""
-        if entry.found or entry.items or entry.known or entry.label() != "ok" or not entry.has_scripts:
+        response = entry.response
+        if entry.label() != "ok" or not entry.has_scripts or not isinstance(response, HtmlResponse):
             return
+        if not can_be_read(response) or not is_shell(response.selector.root, response.url):
+            return
+        self.host.count("page/shell")
         template = template_of(entry.pick.url)
         if template and (template in self.of or len(self.of) < _TEMPLATES):
             self.of[template] += 1
 
     def tell(self) -> None:
         """Say in the log which parts of the site seem to need a browser."""
-        kinds = [(template, n) for template, n in self.of.most_common(_TOLD) if n >= _SEVERAL]
-        if kinds:
-            named = ", ".join(f"{brief(template)} ({n:,} pages)" for template, n in kinds)
-            logger.warning("These pages have scripts, and no links or items without a browser: %s", named)
+        if self.of:
+            named = ", ".join(f"{brief(template)} ({n:,})" for template, n in self.of.most_common(_TOLD))
+            logger.info("Scripts seem to fill these pages, which may show more in a browser: %s", named)
 
 
 def _is_plain(request: Request) -> bool:

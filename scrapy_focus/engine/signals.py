@@ -12,7 +12,6 @@ from scrapy_focus.core.types import Signal, State
 from scrapy_focus.engine.slots import slot_name
 from scrapy_focus.web.entries import LARGEST, LARGEST_FEED, Listed, Reading
 from scrapy_focus.web.listings import beginning, listing_of
-from scrapy_focus.web.mime import parse_mime
 from scrapy_focus.web.told import Told, absolute
 
 if TYPE_CHECKING:
@@ -131,8 +130,6 @@ class Signals:
         if not self._is_on or response is None or entry.failure is not None or entry.stopped:
             return ""
         if not 200 <= response.status < 300:
-            return ""
-        if "html" in parse_mime((response.headers.get("Content-Type") or b"").decode("latin-1")):
             return ""
         kind = listing_of(beginning(response.body))
         return kind if kind in ("sitemap", "feed") else ""

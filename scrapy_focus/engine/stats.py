@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from scrapy_focus.found.words import counted
+
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
@@ -56,6 +58,6 @@ def persistence(job: Job | None, status: Status, *, resumed: bool, where: str = 
     if not status.waiting and not status.asleep:
         return f"{job.folder}, resumed with no links waiting: it was finished; use another JOBDIR to begin anew"
     again = f", {len(status.recovered):,} of them in flight when it was killed" if status.recovered else ""
-    used = f"{status.used['requests']:,} requests and {status.rewards:,.6g} rewards so far"
+    used = f"{counted(status.used['requests'], 'request')} and {status.rewards:,.6g} rewards so far"
     asleep = f" and {status.asleep:,} asleep" if status.asleep else ""
-    return f"{job.folder}, resumed with {status.waiting:,} links waiting{asleep}{again}, {used}"
+    return f"{job.folder}, resumed with {counted(status.waiting, 'link')} waiting{asleep}{again}, {used}"

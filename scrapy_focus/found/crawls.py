@@ -6,8 +6,10 @@ import shutil
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_focus.found.lines import add_line, cut_line, read_lines
+from scrapy_focus.found.notes import began_with
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
 CRAWLS = ".focus/crawls.jsonl"
@@ -16,6 +18,12 @@ LEARNED = ".focus/learned"  # what the policy learned
 
 #: Reasons for which a crawl stops without having ended: it resumes if it has a job.
 INTERRUPTED = frozenset({"shutdown", "focus_storage"})
+COST = "cost"  # what the next find may cost, among the limits of a crawl
+_BUDGETS = ("requests", "bytes", "seconds")
+_LIMITS = {"focus_cost_limit": COST, **{f"focus_budget_{name}": name for name in _BUDGETS}}  # by the reason
+_KINDS = {
+    "crawl": int, "requests": int, "bytes": int, "seconds": float, "roots": list, "cost_limit": float, "reason": str,
+}  # of what stands in a line  # fmt: skip
 
 
 class Run(NamedTuple):
@@ -35,7 +43,9 @@ class Last(NamedTuple):
     requests: int = 0  # that the last crawl that ended sent
     has_reached: bool = False  # whether the site answered, in a crawl that has not ended
     failed: int = 0  # number of a crawl behind it that failed, which does not count; 0: there was none
-    cost_limit: float = 0.0  # for which it ended; 0: it did not end for one
+    limit: str = ""  # for which it ended: "cost", "requests", "bytes" or "seconds"; "": for none
+    reached: float = 0.0  # how much of that was allowed, or used
+    before: int = 0  # requests that the crawl before it sent
 
 
 def last_crawl(out: Path) -> Last:
@@ -44,14 +54,18 @@ def last_crawl(out: Path) -> Last:
     A crawl that failed does not count: the next one has its number.
     """
     last = before = earlier = Last()  # before: the last one that ended, earlier: the one before that
-    for line in read_lines(out / CRAWLS, crawl=int, requests=int, roots=list, cost_limit=float):
+    for line in read_lines(out / CRAWLS, **_KINDS):
         number = line.get("crawl") or 1
         if line.get("failed"):
-            last = before._replace(failed=number)
+            last = before._replace(failed=number, limit="")
         elif "ended" in line:
             if number != before.number:
                 earlier = before
-            last = before = Last(number, True, line.get("requests") or 0, cost_limit=line.get("cost_limit") or 0.0)
+            limit = _LIMITS.get(line.get("reason") or "", "")
+            reached = line.get("cost_limit" if limit == COST else limit) or 0.0
+            last = before = Last(
+                number, True, line.get("requests") or 0, limit=limit, reached=reached, before=earlier.requests
+            )
         elif line.get("goes_on"):
             before = earlier
             last = Last(number, False, before.requests, True)
@@ -69,31 +83,66 @@ def next_run(out: Path, job: Path | None) -> Run:
     """Return what a run with this ``JOBDIR`` does: a job that has begun resumes, as the crawl that it is of."""
     last = last_crawl(out)
     resumes = job is not None and (job / "focus").exists()
+    if resumes and last.has_ended and last.limit:
+        return Run(last.number, True, last.before, True)
     if resumes:
         return Run(max(last.failed or last.number, 1), True, last.requests, last.has_reached)
     return Run(last.number + 1, False, last.requests)
 
 
-def can_go_on(out: Path, limit: float) -> bool:
-    """Whether the last crawl ended for its cost limit, and has more to do with another one; 0: with none."""
+def roots_of(out: Path) -> list[str]:
+    """Return the URLs with which the last crawl of a folder began, as far as its line says."""
+    lines = list(read_lines(out / CRAWLS, **_KINDS))
+    return next((list(map(str, line["roots"])) for line in reversed(lines) if line.get("roots")), [])
+
+
+def can_go_on(out: Path, roots: Iterable[str], fixed: Mapping[str, str], limits: Mapping[str, float | None]) -> bool:
+    """Whether this is the last crawl of a folder again, which ended for a limit, with a higher one or none.
+
+    Parameters
+    ----------
+    out
+        The folder.
+    roots
+        The URLs to begin with.
+    fixed
+        The arguments with which alone a crawl resumes.
+    limits
+        The cost of a find and the budgets, by name; 0 or ``None``: no limit. One that is left out is as it was.
+
+    Raises
+    ------
+    OSError
+        If the notes of that crawl cannot be read.
+    """
     last = last_crawl(out)
-    has_more = last.has_ended and last.cost_limit > 0 and (out / JOB / "focus").exists()
-    return has_more and (not limit or limit > last.cost_limit)
+    if not (last.has_ended and last.limit in limits and last.reached and (out / JOB / "focus").exists()):
+        return False
+    limit = limits[last.limit]
+    if limit and limit <= last.reached:
+        return False
+    return set(roots_of(out)) == set(roots) and all(fixed.get(name) == value for name, value in began_with(out).items())
 
 
-def prepare(out: Path, *, goes_on: bool = False) -> Run:
+def prepare(out: Path, *, goes_on: bool = False, again: bool = False) -> Run:
     """Make a folder ready for a run whose ``JOBDIR`` is ``<out>/.focus/job``, and return what that run does.
 
-    A crawl that was interrupted or killed resumes, and so does one that can go on, if it is to. The job of one that
-    ended is removed else: what the next crawl needs of it is in the lists and in what was learned.
+    A crawl that was interrupted or killed resumes, unless the next one is asked for (``again``); and so does one that
+    can go on, if it is to. Else the job is removed: what the next crawl needs of it is in the lists and in what was
+    learned.
     """
     job = out / JOB
-    if goes_on:
-        cut_line(out / CRAWLS)
-        add_line(out / CRAWLS, {"crawl": last_crawl(out).number, "goes_on": True})
-    if last_crawl(out).has_ended and job.exists():
+    if (again or (last_crawl(out).has_ended and not goes_on)) and job.exists():
         shutil.rmtree(job)
     return next_run(out, job)
+
+
+def note_going_on(out: Path) -> None:
+    """Note that the last crawl has not ended, if it ended for a limit."""
+    last = last_crawl(out)
+    if last.has_ended and last.limit:
+        cut_line(out / CRAWLS)
+        add_line(out / CRAWLS, {"crawl": last.number, "goes_on": True})
 
 
 def note_begin(out: Path, number: int, **more: Any) -> None:

@@ -47,6 +47,7 @@ class Known(NamedTuple):
     state: State
     crawl: int  # in which it was seen last
     is_copy: bool  # whether another URL has the same content, and is the one in the list
+    cut: bool = False  # whether it is known not to be all of it
 
 
 class Verdict(NamedTuple):
@@ -85,6 +86,7 @@ class FileList:
         self.crawl = crawl
         self.before: dict[str, Known] = {}  # by URL: the last line of an earlier crawl
         self.now: dict[str, Known] = {}  # by URL: the last line of this crawl
+        self.n_known = 0  # files of earlier crawls, or their contents, that this one got
         self.to_send = 0  # requests that it takes to ask for all files of earlier crawls that this one did not see
         self._earlier: dict[str, str] = {}  # where each content of earlier crawls is
         self._seen: dict[str, tuple[str, str]] = {}  # URL of each content that this crawl got, and where it is
@@ -163,6 +165,7 @@ class FileList:
         else:
             if known.url in self.before and known.url not in self.now:
                 self.to_send -= _requests_for(self.before[known.url])
+            self.n_known += _is_known(known) - (known.url in self.now and _is_known(self.now[known.url]))
             self.now[known.url] = known
             if known.state != "gone":
                 self._seen.setdefault(known.sha256, (known.url, known.path))
@@ -191,6 +194,7 @@ def known_of(line: dict[str, Any], *, is_copy: bool = False) -> Known:
         path=relative(str(line.get("path", ""))), etag=str(line.get("etag") or ""),
         last_modified=str(line.get("last_modified") or ""), state=line.get("state", "new"),
         crawl=int(line.get("crawl", 1)), is_copy=is_copy,
+        cut=line.get("cut") is True,
     )  # fmt: skip
 
 
@@ -215,6 +219,11 @@ def _is_inside(path: str) -> bool:
     """Whether a path of a line is one below the folder of files."""
     parts = PurePosixPath(path).parts
     return len(parts) > 1 and parts[0] == FILES and ".." not in parts
+
+
+def _is_known(known: Known) -> bool:
+    """Whether a line of this crawl is of a file that an earlier crawl found."""
+    return not known.is_copy and known.state in ("same", "changed")
 
 
 def _requests_for(known: Known) -> int:

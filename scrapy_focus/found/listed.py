@@ -47,6 +47,7 @@ class Listed(NamedTuple):
     at: str  # ISO 8601
     mime: str
     sha256: str
+    cut: str = ""  # "yes" if it is known not to be all of it
 
 
 class Skipped(NamedTuple):
@@ -58,8 +59,10 @@ class Skipped(NamedTuple):
     anchor: str
 
 
-def read_list(folder: Path) -> list[Listed]:
+def read_list(folder: Path, crawl: int = 0) -> list[Listed]:
     """Return the files of a folder in the order in which they were found first; linear in the lines of its list.
+
+    ``crawl`` is the number of the last crawl, where it is known; else the last one with a line counts as that.
 
     Raises
     ------
@@ -78,8 +81,9 @@ def read_list(folder: Path) -> list[Listed]:
             kind=_kind(mime, url, path), host=host, section=section_of(page or url), size=number_in(line, "size"),
             page=page, anchor=text_in(line, "anchor"), path=path, state=text_in(line, "state"),
             crawl=number_in(line, "crawl"), at=text_in(line, "at"), mime=mime, sha256=text_in(line, "sha256"),
+            cut="yes" if line.get("cut") is True else "",
         )  # fmt: skip
-    last = max((file.crawl for file in found.values()), default=0)
+    last = max([crawl, *(file.crawl for file in found.values())])
     return [
         file if file.crawl == last or file.state == "gone" else file._replace(state="unseen") for file in found.values()
     ]

@@ -44,6 +44,7 @@ class Article(NamedTuple):
     changed_since: float | None = None  # when the version before was seen; None: this is the first
     changes: int = 0  # so far, as far as they were seen
     digest: str = ""  # the same for the same text, "" where nobody knows
+    text: str = ""  # a digest of its main text, which tells one version from another; "" likewise
 
     @property
     def id(self) -> str:
@@ -62,6 +63,18 @@ class _Known(NamedTuple):
     first_seen: float
     last: float  # when its last version was seen
     changes: int
+    digest: str
+    text: str
+
+    def is_another(self, article: Article) -> bool:
+        """Whether an article is another version than this, as far as anybody knows.
+
+        Its main text tells. A line of an earlier version of this package has no digest of that, or one that was made in
+        another way: then the text of its paragraphs has to do.
+        """
+        if _way_of(self.text) == _way_of(article.text) != "":
+            return self.text != article.text
+        return not (self.digest and self.digest == article.digest)
 
 
 class NewsList:
@@ -74,7 +87,7 @@ class NewsList:
 
     Notes
     -----
-    *Memory*: about 300 bytes an article, of the last 200,000. One that is forgotten would be listed as new if it came
+    *Memory*: about 500 bytes an article, of the last 200,000. One that is forgotten would be listed as new if it came
     again.
     """
 
@@ -101,15 +114,15 @@ class NewsList:
     def see(self, article: Article) -> Article | None:
         """List an article that is new or has changed, and return it as it is listed.
 
-        ``None``, and no line, for a version that was listed already, as of an article that came again after a kill; and
-        for a new article whose text is that of another one.
+        ``None``, and no line, for a version that was listed already, as of an article that came again after a kill, or
+        one whose page changed beside it; and for a new article whose text is that of another one.
         """
         known = self._known.get(_key(article.url))
         if article.state == "new":
             if known is not None or (article.digest and _key(article.digest) in self._texts):
                 return None
             listed = article._replace(first_seen=article.at, changed_since=None, changes=0)
-        elif known is None or article.at <= known.last:
+        elif known is None or article.at <= known.last or not known.is_another(article):
             return None
         else:
             listed = article._replace(first_seen=known.first_seen, changed_since=known.last, changes=known.changes + 1)
@@ -120,7 +133,7 @@ class NewsList:
     def _remember(self, article: Article) -> None:
         key = _key(article.url)
         self._known.pop(key, None)
-        self._known[key] = _Known(article.first_seen, article.at, article.changes)
+        self._known[key] = _Known(article.first_seen, article.at, article.changes, article.digest, article.text)
         if article.digest:
             self._texts[_key(article.digest)] = None
         for remembered in (self._known, self._texts):
@@ -200,7 +213,7 @@ def _line(article: Article) -> dict[str, Any]:
         "url": article.url, "title": article.title, "state": article.state, "at": time_text(article.at),
         "first_seen": time_text(article.first_seen), "published": time_text(article.published) or None,
         "by": article.by, "page": article.page, "anchor": article.anchor, "id": article.id,
-        "digest": article.digest,
+        "digest": article.digest, "text": article.text,
     }  # fmt: skip
     if article.state == "changed":
         line |= {"changed_since": time_text(article.changed_since), "changes": article.changes}
@@ -232,7 +245,13 @@ def _article(line: bytes) -> Article | None:
         changed_since=time_of(text_in(fields, "changed_since")),
         changes=number_in(fields, "changes"),
         digest=text_in(fields, "digest"),
+        text=text_in(fields, "text"),
     )
+
+
+def _way_of(digest: str) -> str:
+    """Return in which way a digest of a text was made."""
+    return digest.partition(":")[0]
 
 
 def _by(fields: Mapping[str, Any]) -> By:

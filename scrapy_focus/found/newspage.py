@@ -20,7 +20,7 @@ from scrapy_focus.found.news import NEWS
 from scrapy_focus.found.policytables import on_page
 from scrapy_focus.found.urls import bare, web_link
 from scrapy_focus.found.watched import longest_gap, number_in_state, per_day
-from scrapy_focus.found.words import counted, ending, number_of, size_text, span
+from scrapy_focus.found.words import counted, delay_text, ending, size_text, span
 from scrapy_focus.sheets.tables import Cell, Row, Table
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def _results(watched: Watched) -> list[str]:
     elif allowed:
         said.append(allowed.strip())
     asleep, due = number_in_state(state, "asleep"), number_in_state(state, "next_due")
-    if asleep:
+    if asleep and due is not None:
         then = f"; the next is visited at {_time(due)}" if due else ""
         wait = "waits for its" if asleep == 1 else "wait for their"
         said.append(f"{counted(asleep, 'page')} {wait} next visit{then}.")
@@ -217,7 +217,7 @@ def _pages(watched: Watched) -> Table | None:
             _time(page.last), "now" if page.next is None else _time(page.next),
         )  # fmt: skip
         rows.append(Row(bare(page.url), [Cell(cell) for cell in cells], web_link(page.url)))
-    said = f"The {len(rows)} pages that were visited most often, of {len(watched.pages):,} in the table."
+    said = f"The {counted(len(rows), 'page')} visited most often, of {len(watched.pages):,} in the table."
     heads = [
         "Page",
         "Visits",
@@ -260,7 +260,7 @@ def _facts(watched: Watched) -> dict[str, str]:
         "Requests": str(run.get("rate") or "as many as it could send"),
         "Until": str(run.get("until") or "it is stopped"),
         "robots.txt": "obeyed" if run.get("robots") else "not obeyed",
-        "Delay": f"{number_of(run.get('delay')) or 0:g} seconds between two requests to a host",
+        "Delay": delay_text(run.get("delay")),
         "User-Agent": str(run.get("agent") or ""),
         "Policy": str(run.get("policy") or ""),
         "Runs": f"{len(notes.runs)}, the first from {notes.runs[0].get('at')}",

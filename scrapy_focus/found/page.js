@@ -2,7 +2,7 @@
 // Shows the list of files in parts: the page may have a hundred thousand, and a browser only what is looked at.
 (() => {
   const {about, noun, texts, rows} = JSON.parse(document.getElementById("data").textContent);
-  const [NAME, FOLDER, END, SIZE, KIND, PLACE, PAGE, ANCHOR, STATE, STORED, FILE] = Array(11).keys();
+  const [NAME, FOLDER, END, SIZE, KIND, PLACE, PAGE, ANCHOR, STATE, STORED, FILE, CUT] = Array(12).keys();
   const FIRST = 25, STEP = 100, nouns = noun.replace(/y$/, "ie") + "s";
   const body = document.querySelector(".files tbody"), more = document.querySelector(".more");
   const [search, kind, state] = ["search", "kind", "state"].map(id => document.getElementById(id));
@@ -58,7 +58,7 @@
     lead(head, row[NAME], local);
     if (remote) lead(head, short(remote), remote, "url");
     make(line, "td", texts[row[KIND]]);
-    make(line, "td", size(row[SIZE]), "size");
+    make(line, "td", size(row[SIZE]) + (row[CUT] ? ", cut" : ""), "size");
     if (state) {
       const said = texts[row[STATE]];
       make(make(line, "td", ""), "span", said, "state " + (/^[a-z]+$/.test(said) ? said : ""));
@@ -67,7 +67,7 @@
     const page = web(texts[row[PAGE]]), cell = make(line, "td", "", "far");
     lead(cell, texts[row[ANCHOR]] || (page ? "a link" : ""), "");
     if (page) lead(cell, "on ", "", "on").append(lead(cell, short(page), page));
-    for (let at = FILE + 1; at < row.length; at += 2) {
+    for (let at = CUT + 1; at < row.length; at += 2) {
       const also = make(cell, "span", "", "also"), other = web(texts[row[at]]);
       lead(also, texts[row[at + 1]] || "a link", "");
       if (other) lead(also, "on ", "", "on").append(lead(also, short(other), other));

@@ -152,6 +152,11 @@ def _summary(report: Report) -> str:
     )
 
 
+def _new(notes: Notes, report: Report) -> str:
+    """Say that those are counted that no earlier crawl found, where there was one."""
+    return " that no earlier crawl had found" if report.about == "files" and notes.crawl > 1 else ""
+
+
 def _results(report: Report) -> list[str]:
     """Say what came of the last crawl, and what is to be expected of the next one."""
     notes, states = report.notes, report.states
@@ -167,10 +172,13 @@ def _results(report: Report) -> list[str]:
         ordinal = f"Crawl {notes.crawl}" if notes.crawl > 1 else "The crawl"
         said.append(
             f"{ordinal} followed {counted(len(notes.answers), 'link')} with {counted(requests, 'request')}, and found "
-            f"{counted(found, report.noun)}{_FOUND.get(report.about, '')}{rate}."
+            f"{counted(found, report.noun)}{_FOUND.get(report.about, '')}{_new(notes, report)}{rate}."
         )
         said += _all_sent(notes, requests)
     said += [*_rendered(notes), *_best(report), *_told(notes)]
+    if cut := sum(bool(file.cut) for file in report.files):
+        it = "it" if cut == 1 else "them"
+        said.append(f"{counted(cut, 'file')} {'was' if cut == 1 else 'were'} cut: the server sent only a part of {it}.")
     said.append(ending(notes))
     for url, why in report.unread[:_UNREAD]:
         if printable(url, 300) not in said[-1]:
@@ -193,16 +201,19 @@ def _rendered(notes: Notes) -> list[str]:
     """Say what a browser did for the crawl, and what was read from APIs in its place."""
     told = notes.state.get("rendered")
     counts = told if isinstance(told, dict) else {}
-    pages, asked, stored, read, calls = (
+    pages, asked, apart, stored, read, calls = (
         int(number_of(counts.get(name)) or 0)
-        for name in ("browser/read", "browser/requests", "browser/stored", "api/pages", "api/requests")
-    )
+        for name in (
+            "browser/read", "browser/requests", "browser/elsewhere", "browser/stored", "api/pages", "api/requests",
+        )
+    )  # fmt: skip
     refused = sum(int(number_of(n) or 0) for name, n in counts.items() if name.startswith("browser/refused/"))
     said = []
     if pages:
+        elsewhere = f" ({apart:,} of them to other hosts)" if apart else ""
         said.append(
-            f"A browser rendered {counted(pages, 'page')}, with {counted(asked, 'further request')}; {refused:,} were "
-            f"refused, and {stored:,} scripts and style sheets were there already."
+            f"A browser rendered {counted(pages, 'page')}, with {counted(asked, 'further request')}{elsewhere}; "
+            f"{refused:,} were refused, and {stored:,} scripts and style sheets were there already."
         )
     if read:
         said.append(f"Links of {counted(read, 'page')} were read from APIs instead, with {counted(calls, 'request')}.")
@@ -242,7 +253,7 @@ def _shown(report: Report, file: Listed, place: str, more: Sequence[Through]) ->
     return Shown(
         name=printable(file.name or file.url, _LONGEST), link=_quoted(file.path), url=bare(file.url),
         web=web_link(file.url), kind=printable(file.kind),
-        size=_size(report, file.size),
+        size=_size(report, file.size) + (", cut" if file.cut else ""),
         place=printable(place, _LONGEST), page=bare(file.page),
         page_link=web_link(file.page), anchor=printable(file.anchor, _LONGEST), state=printable(file.state, 20),
         more=[(printable(each.anchor, _LONGEST), bare(each.page), web_link(each.page)) for each in more],
@@ -274,8 +285,8 @@ def _data(report: Report, places: Sequence[str], more: Sequence[Sequence[Through
     """Return the list, and what it is a list of, as JSON for an element: no character in it has a meaning for HTML.
 
     Texts that many files share stand once in ``texts``; a row has their numbers. In a row are name, folder and end of
-    the URL, size, type, host and section, page, text of the link, state, folder and name on disk, then page and
-    text of each further link; 0 for an end or a name that is the name that is shown.
+    the URL, size, type, host and section, page, text of the link, state, folder and name on disk, 1 if it was cut, then
+    page and text of each further link; 0 for an end or a name that is the name that is shown.
     """
     numbers: dict[str, int] = {}
     shown: dict[str, int] = {}  # the same, by what the texts were before they were made printable
@@ -298,7 +309,7 @@ def _data(report: Report, places: Sequence[str], more: Sequence[Sequence[Through
             name, number(folder + slash), 0 if end == name else end, file.size, number_shown(file.kind),
             number_shown(where), number(web_link(file.page)),
             number_shown(file.anchor), number_shown(file.state),
-            number(folder_on_disk + separator), 0 if stored == name else stored,
+            number(folder_on_disk + separator), 0 if stored == name else stored, int(bool(file.cut)),
             *(each for other in others for each in (number(web_link(other.page)), number_shown(other.anchor))),
         ])  # fmt: skip
     text = json.dumps(

@@ -20,6 +20,7 @@ from scrapy_focus.found.policytables import read_tables
 from scrapy_focus.found.ranking import as_listed as as_ranked
 from scrapy_focus.found.ranking import read_ranking
 from scrapy_focus.found.words import failure, number_of
+from scrapy_focus.web.linkurls import link_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -137,9 +138,11 @@ def report_of(folder: Path) -> Report:
     elif about == "structured":
         files = [as_entity(entity) for entity in entities]
     else:
-        files = [as_listed(page) for page in pages if page.is_relevant] if is_topic else read_list(folder)
+        files = [as_listed(page) for page in pages if page.is_relevant] if is_topic else read_list(folder, notes.crawl)
     if about in ("topic", "structured"):
         notes = _with_finds(notes, {file.url for file in files})
+    elif about == "files" and notes.crawl > 1:  # what an earlier crawl found is no find of this one
+        notes = _with_finds(notes, {file.url for file in files if file.state == "new"})
     several = len({file.host for file in files}) > 1
     broken = _broken(folder, notes)
     return Report(
@@ -235,7 +238,7 @@ def _broken(folder: Path, notes: Notes) -> list[Broken]:
 
 
 def _unread(notes: Notes) -> list[tuple[str, str]]:
-    roots = {str(url).rstrip("/") for run in notes.runs for url in _list(run.get("roots"))}
+    roots = {link_url(str(url), "").rstrip("/") for run in notes.runs for url in _list(run.get("roots"))}
     return [
         (answer.url, f"it answers {answer.status}" if answer.status else failure(answer.error, answer.why))
         for answer in notes.answers

@@ -1,6 +1,7 @@
 """The list of what was found as a table that opens in a spreadsheet.
 
-A spreadsheet runs what looks like a formula. Names and links come from the web, so no cell begins like one.
+A spreadsheet runs what looks like a formula, and a terminal runs control characters. Names and links come from the web,
+so no cell begins like a formula, and all of its characters show.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import re
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
+from scrapy_focus.core.printable import printable
 from scrapy_focus.found.entities import HostSum, types_of
 
 if TYPE_CHECKING:
@@ -25,7 +27,7 @@ TABLES = {
 _COLUMNS = {
     "files": (
         "name", "kind", "size", "state", "host", "section", "url", "page", "anchor", "path", "crawl", "at", "mime",
-        "sha256",
+        "sha256", "cut",
     ),
     "topic": ("title", "url", "relevance", "host", "domain", "language", "depth", "page", "anchor", "why", "at"),
     "importance": (
@@ -36,7 +38,7 @@ _COLUMNS = {
 _TYPES = 50  # of entities that have a column
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")  # the last: full width
 _LONGEST = 32_000  # characters that a cell of a spreadsheet takes
-_ODD = re.compile(rf"\x1f[^\S\x1f]*[{re.escape(''.join(_FORMULA))}]|\0")  # in cells, each behind a \x1f
+_ODD = re.compile(rf"\x1f[^\S\x1f]*[{re.escape(''.join(_FORMULA))}]")  # in cells, each behind a \x1f
 
 
 def table(report: Report) -> bytes:
@@ -59,21 +61,22 @@ def table(report: Report) -> bytes:
         if isinstance(row_of, HostSum):
             cells = (*cells, *(row_of.types.get(name, 0) for name in types))
         row = "\x1f".join(["", *map(str, cells)])
-        is_odd = len(row) > _LONGEST or _ODD.search(row)
+        is_odd = len(row) > _LONGEST or _ODD.search(row) or not row.replace("\x1f", "").isprintable()
         writer.writerow(map(harmless, cells) if is_odd else cells)
     return text.getvalue().encode("utf-8-sig", errors="backslashreplace")
 
 
 def harmless(value: str | float) -> str | float:
-    r"""Return what a cell may hold: a text that a spreadsheet would take for a formula begins with an apostrophe.
+    r"""Return what a cell may hold, printable: a text that would be taken for a formula begins with an apostrophe.
 
     Examples
     --------
     >>> harmless("=1+1"), harmless(" @SUM(A1)"), harmless("a=b"), harmless(-1)
     ("'=1+1", "' @SUM(A1)", 'a=b', -1)
+    >>> print(harmless("\x1b[2Ja"))
+    \x1b[2Ja
     """
     if not isinstance(value, str):
         return value
-    text = value.replace("\0", "")[:_LONGEST]
-    first = text[:1]
-    return f"'{text}" if first in _FORMULA or (first.isspace() and text.lstrip()[:1] in _FORMULA) else text
+    text, first = printable(value, _LONGEST), value[:1]
+    return f"'{text}" if first in _FORMULA or (first.isspace() and value.lstrip()[:1] in _FORMULA) else text

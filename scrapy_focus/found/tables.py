@@ -10,7 +10,7 @@ from scrapy_focus.found.entities import types_of
 from scrapy_focus.found.paid import paid, words_paid
 from scrapy_focus.found.report import STATES
 from scrapy_focus.found.urls import web_link
-from scrapy_focus.found.words import counted, number_of, size_text
+from scrapy_focus.found.words import counted, delay_text, number_of, size_text
 from scrapy_focus.sheets.tables import Cell, Lead, Row, Table
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def _sums_table(report: Report, name: str, caption: str, head: str, sums: Sequen
 
     rows = [row(printable(each.name, _LONGEST) or "(unknown)", [each]) for each in sums[:_ROWS]]
     if rest := sums[_ROWS:]:
-        rows.append(row(f"{len(rest):,} others", rest))
+        rows.append(row(counted(len(rest), "other"), rest))
     heads = {"files": ["Files", "Size"], "topic": ["Pages", "Relevance"], "importance": ["Pages", "Importance"]}
     return Table(name, caption, [head, *heads[report.about], *(state.capitalize() for state in states)], rows)
 
@@ -121,7 +121,7 @@ def _read_table(report: Report) -> Table | None:
 
     rows = [row(printable(each.host, _LONGEST) or "(unknown)", [each]) for each in report.read[:_ROWS]]
     if rest := report.read[_ROWS:]:
-        rows.append(row(f"{len(rest):,} others", rest))
+        rows.append(row(counted(len(rest), "other"), rest))
     heads = ["Host", "Pages read", "With entities", "Entities"]
     return Table("hosts", "By host", heads, rows) if len(report.read) > 1 else None
 
@@ -257,7 +257,7 @@ def traffic_table(report: Report) -> Table | None:
 
     rows = [row(printable(each.host, _LONGEST), [each]) for each in report.traffic[:_ROWS]]
     if rest := report.traffic[_ROWS:]:
-        rows.append(row(f"{len(rest):,} others", rest))
+        rows.append(row(counted(len(rest), "other"), rest))
     caption = (
         "Links that were followed, the requests that went out for them, redirects and repeated attempts included, and "
         "how they were answered in the end."
@@ -279,10 +279,10 @@ def facts_of(report: Report) -> dict[str, str]:
         "Looked for": str(run.get("types") or ""),
         "Pages of a domain": str(run.get("per_domain") or ""),
         "Pages of a host": str(run.get("per_host") or ""),
-        "Budget": f"{run['budget']:,} requests" if isinstance(run.get("budget"), int) else "none",
+        "Budget": counted(run["budget"], "request") if isinstance(run.get("budget"), int) else "none",
         "Requests in all": _all_requests(used),
         "robots.txt": "obeyed" if run.get("robots") else "not obeyed",
-        "Delay": f"{number_of(run.get('delay')) or 0:g} seconds between two requests to a host",
+        "Delay": delay_text(run.get("delay")),
         "User-Agent": str(run.get("agent") or ""),
         "Policy": str(run.get("policy") or ""),
         "Runs": f"{len(notes.runs)}, the first from {first.get('at')}",

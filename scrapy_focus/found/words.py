@@ -9,6 +9,7 @@ from scrapy_focus.core.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from scrapy_focus.found.notes import Notes
 
@@ -66,6 +67,18 @@ def size_text(size: float) -> str:
     return f"{size:,.{int(unit > 0)}f} {_SIZES[unit]}"
 
 
+def delay_text(noted: Any) -> str:
+    """Say how long a crawl waits between requests, from what its notes have.
+
+    Examples
+    --------
+    >>> delay_text(1), delay_text(0.5)
+    ('1 second between two requests to a host', '0.5 seconds between two requests to a host')
+    """
+    delay = number_of(noted) or 0
+    return f"{delay:g} {'second' if delay == 1 else 'seconds'} between two requests to a host"
+
+
 def span(seconds: float) -> str:
     """Return a time in the unit in which it is short.
 
@@ -97,6 +110,19 @@ def ending(notes: Notes) -> str:
     return f"{said} The same command resumes it." if resumable and reason == "shutdown" else said
 
 
+def within(sentence: str, folder: Path) -> str:
+    """Return a sentence for the page of a folder: without the path that the folder has on this machine.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> within("Done: see /home/me/found/pages.jsonl.", Path("/home/me/found"))
+    'Done: see pages.jsonl.'
+    """
+    where = folder.absolute()
+    return sentence.replace(f"{where}/", "").replace(str(where), where.name)
+
+
 def outlook(notes: Notes, noun: str) -> list[str]:
     """Say how many finds are expected to be left, and what the next one is expected to cost; nothing if no page was
     read.
@@ -125,7 +151,7 @@ def outlook(notes: Notes, noun: str) -> list[str]:
 def failure(error: str, why: str) -> str:
     """Say why a link came to nothing, from what its outcome says."""
     if why:
-        return printable(why)
+        return printable(why[:1].lower() + why[1:] if why[1:2].islower() else why)
     if error.startswith("failure: "):
         return f"no answer ({printable(error.removeprefix('failure: '))})"
     return _OUTCOMES.get(error, printable(error))

@@ -59,6 +59,7 @@ class FilesGoal:
 
     def makes(self, name: str) -> bool:
         """Whether a file of this name is a target that scripts made: what it is, its name tells."""
+        name = _as_path(name)
         return self.wants(effective_mime("", name), name)
 
     def finds(self, mime: str, url: str, page: Page | None) -> bool:
@@ -80,9 +81,14 @@ def file_mime(mime: str, url: str, page: Page) -> str:
     return effective_mime(*_told(mime, url, page)) if is_vague(mime) else mime
 
 
+def _as_path(name: str) -> str:
+    """Return a name of a file as the path of a URL, which a ``?`` or ``#`` would end."""
+    return name.replace("?", "_").replace("#", "_")
+
+
 def _told(mime: str, url: str, page: Page) -> tuple[str, str]:
     """Return a MIME type and what ends in an extension, for a file of which the server does not say what it is."""
     if effective_mime(mime, url) != mime:
         return mime, url
-    name = announced_name(page.headers)
+    name = _as_path(announced_name(page.headers))
     return (mime, name) if effective_mime(mime, name) != mime else (page.kind or mime, name or url)

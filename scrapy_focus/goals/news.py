@@ -169,7 +169,7 @@ class NewsGoal(_Documents):
         return reading.is_document and self.is_young(self.published(reading, at), at)
 
     def __repr__(self) -> str:
-        return f"articles of the last {self.hours:g} hours"
+        return f"articles of the last {_hours(self.hours)}"
 
 
 class ReinforcingAgent(_Documents):
@@ -230,7 +230,7 @@ class ReinforcingAgent(_Documents):
         return self.appeared(reading) if before == reading.digest else self._visited.get(key)
 
     def __repr__(self) -> str:
-        return f"documents that changed in the last {self.hours:g} hours"
+        return f"documents that changed in the last {_hours(self.hours)}"
 
 
 class _Links:
@@ -249,6 +249,10 @@ class _Links:
                 self._bits[place >> 3] |= mask
                 is_new = True
         return is_new
+
+
+def _hours(hours: float) -> str:
+    return "hour" if hours == 1 else f"{hours:g} hours"
 
 
 def _links_of(root: _Element, url: str) -> bytes:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from scrapy_focus.core.policy import PolicyTable
 
 POLICY, GOAL, STATE = "policy", "goal", "crawl"  # names of the notes
+_NEWER: Mapping[str, Any] = {"poor": {}}  # fields that a checkpoint of an earlier version lacks
 _APART = frozenset({"policy", "goal"})  # fields of a snapshot that have a note of their own
 _LIBRARIES = ("numpy", "scikit-learn", "scipy")
 _BEST = 10  # arms
@@ -89,7 +90,7 @@ def state_of(notes: Mapping[str, bytes], where: object) -> dict[str, Any]:
         If it cannot be read.
     """
     try:
-        state = json.loads(notes[STATE])
+        state = {**_NEWER, **json.loads(notes[STATE])}
         missing = {field.name for field in fields(Snapshot)} - _APART - state.keys()
         if missing or "description" not in state:
             raise ValueError(f"it lacks {', '.join(sorted(missing)) or 'its description'}")

@@ -464,10 +464,20 @@ def roots_of(path: Path) -> list[str]:
     RecordingError
         If the file is not there, is no recorded site, is damaged, or has another format.
     """
+    roots: list[str] = _meta_of(path, "roots")
+    return roots
+
+
+def source_of(path: Path) -> str:
+    """Return what a recording is made from, in a few words, ``""`` where it does not say so; likewise."""
+    return str(_meta_of(path, "source") or "")
+
+
+def _meta_of(path: Path, name: str) -> Any:
     database = open_recording(path, writable=False)
     with closing(database), reading(path):
-        roots: list[str] = json.loads(database.execute("SELECT value FROM meta WHERE name = 'roots'").fetchone()[0])
-    return roots
+        row = database.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
+    return None if row is None else json.loads(row[0])
 
 
 def numbers_of(path: Path, urls: Iterable[str]) -> dict[str, int]:

@@ -25,6 +25,7 @@ from w3lib.url import canonicalize_url, safe_url_string
 from scrapy_focus.core.errors import RecordingError
 from scrapy_focus.core.printable import printable_logger
 from scrapy_focus.web.html import Place, PlaceReader
+from scrapy_focus.web.linkurls import joined, safe_url, without_credentials
 from scrapy_focus.web.mime import parse_mime
 
 if TYPE_CHECKING:
@@ -172,7 +173,7 @@ def redirect_of(url: str, status: int | None, headers: Mapping[str, str]) -> str
         safe = safe_url_string(location)
         if location.startswith("//"):
             safe = f"{urlsplit(url).scheme}://{safe.lstrip('/')}"
-        return urljoin(url, safe)
+        return without_credentials(urljoin(url, safe))
     except ValueError:
         return ""
 
@@ -212,13 +213,13 @@ def _spell(start: str, href: str, encoding: str) -> tuple[str, bool]:
     if not href:
         return "", False
     try:
-        joined = urljoin(start, href).partition("#")[0]
-        url = safe_url_string(joined, encoding).partition("#")[0]
-    except (ValueError, UnicodeError):
+        spelled = joined(start, href).partition("#")[0]
+        url = safe_url(spelled, encoding)
+    except ValueError:
         return "", False
-    if not joined.startswith(("http://", "https://")) or len(url) > _LONGEST:
+    if not url.startswith(("http://", "https://")) or len(url) > _LONGEST:
         return "", False
-    return url, url == joined and _PLAIN.match(href) is not None
+    return url, url == spelled and _PLAIN.match(href) is not None
 
 
 def _inflate(body: bytes, form: int) -> bytes:

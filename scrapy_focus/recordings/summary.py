@@ -104,7 +104,8 @@ def explain_roots(path: Path) -> str:
         answer = f"answered {site.status[page]}" + (f" and leads to {printable(location)}" if location else "")
         error = site.errors.get(page)
         if error is not None:
-            answer = "is forbidden by robots.txt" if error == "ignored" else f"gave no response ({printable(error)})"
+            ignored = "was not requested: robots.txt forbids it, or could not be read"
+            answer = ignored if error == "ignored" else f"gave no response ({printable(error)})"
         said.append(f"{printable(site.urls[page])} {answer}")
     site.close()
     return "; ".join(said)

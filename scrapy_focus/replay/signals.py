@@ -33,7 +33,7 @@ class RecordedSignals:
     def of(self, flight: Flight, now: float) -> Iterator[list[Signal]]:
         """Yield what the page of a pick says of others, so many signals at a time; ``now`` as the crawl is told."""
         site = self.site
-        if flight.answer < 0 or flight.is_head or "html" in site.answers.mimes[flight.answer]:
+        if flight.answer < 0 or flight.is_head:
             return
         if not 200 <= site.answers.status[flight.answer] < 300:
             return

@@ -31,6 +31,7 @@ from scrapy_focus.replay.leases import Desk, Leases
 from scrapy_focus.replay.signals import RecordedSignals
 from scrapy_focus.replay.truth import SiteTruth
 from scrapy_focus.web.mime import BLOCKED_MIMES, blocked_extensions
+from scrapy_focus.web.poorlinks import PoorLinks
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -73,6 +74,7 @@ def simulate(
     blocked_mimes: Collection[str] = BLOCKED_MIMES,
     stop: StopRule | None = None,
     most_waiting: int | None = None,
+    poor_last: bool | None = None,
     mission: Mission | None = None,
     frontier: MakeFrontier = memory_frontier,
     log: EventLog | None = None,
@@ -116,6 +118,8 @@ def simulate(
         When to stop early. It is copied.
     most_waiting
         As ``FOCUS_MOST_WAITING``: links that may wait, the least wanted are given up.
+    poor_last
+        As ``FOCUS_POOR_LAST``: whether poor links are fetched when nothing else is left; by default as the policy says.
     mission
         What the policy is given of what is looked for, as live by settings; by default what follows from the goal.
     frontier
@@ -189,7 +193,9 @@ def simulate(
     crawl = Crawl(
         policy, frontier=frontier, goal=goal, mission=mission,
         budget=Budget(requests=limits.requests, bytes=limits.bytes, seconds=limits.seconds, rate=limits.rate),
-        stop=copy.deepcopy(stop), most_waiting=most_waiting, seed=seed, log=log, strict=True, clock=clock,
+        stop=copy.deepcopy(stop), most_waiting=most_waiting,
+        poor=PoorLinks() if (policy.poor_last if poor_last is None else poor_last) else None,
+        seed=seed, log=log, strict=True, clock=clock,
     )  # fmt: skip
     answers = Answers(
         site, ignored=ignored, items=items, retries=retries, blocked=blocked_mimes, wanted=wanted,

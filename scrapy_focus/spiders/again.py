@@ -31,9 +31,10 @@ from scrapy_focus.engine.host import host_of
 from scrapy_focus.engine.marks import FOUND_ON, LINK, page_of
 from scrapy_focus.engine.visits import MISSES, NOT_MODIFIED
 from scrapy_focus.found.asked import Asked
-from scrapy_focus.found.crawls import LEARNED, next_run, note_begin, note_end, note_reached
+from scrapy_focus.found.crawls import LEARNED, next_run, note_begin, note_end, note_going_on, note_reached
 from scrapy_focus.found.files import FileList
 from scrapy_focus.found.waiting import Waiting
+from scrapy_focus.found.words import counted
 from scrapy_focus.policies.branching.policy import BranchingBandit
 
 if TYPE_CHECKING:
@@ -176,11 +177,13 @@ class Again:
                 types=repr(getattr(spider, "goal", "")), budget=settings["FOCUS_BUDGET_REQUESTS"],
                 new_only=self.new_only,
             )  # fmt: skip
+        else:
+            note_going_on(self.out)
         known = sum(not known.is_copy for known in self.files.before.values())
         if known:
             logger.info(
-                "Crawl %d of %s: %d files are known; what is new comes first", self.run.number, self.out, known,
-                extra={"spider": spider},
+                "Crawl %d of %s: %s known; what is new comes first", self.run.number, self.out,
+                f"{counted(known, 'file')} {'is' if known == 1 else 'are'}", extra={"spider": spider},
             )  # fmt: skip
 
     def _on_closed(self, spider: Spider, reason: str) -> None:
@@ -194,7 +197,8 @@ class Again:
         limit = self.crawler.settings["FOCUS_COST_LIMIT"] if reason == "focus_cost_limit" else None
         note_end(
             self.out, self.run.number, reason, failed=failed, ended=_now(), requests=int(used.get("requests", 0)),
-            bytes=int(used.get("bytes", 0)), files=counts, **({"cost_limit": float(limit)} if limit else {}),
+            bytes=int(used.get("bytes", 0)), seconds=float(used.get("seconds", 0)), files=counts,
+            **({"cost_limit": float(limit)} if limit else {}),
         )  # fmt: skip
 
     # Links

@@ -11,16 +11,20 @@ from urllib.parse import urlsplit
 from scrapy.exceptions import UsageError
 
 from scrapy_focus.core.budget import Rate
+from scrapy_focus.core.durations import UNITS, Duration
 from scrapy_focus.core.errors import ConfigError
-from scrapy_focus.core.files import try_to_write
+from scrapy_focus.core.files import symbolic_link, try_to_write
+from scrapy_focus.core.printable import printable, reason_of
+from scrapy_focus.found.entities import ENTITIES
+from scrapy_focus.found.files import FILES, MANIFEST
+from scrapy_focus.found.listed import SKIPPED
+from scrapy_focus.found.news import NEWS
+from scrapy_focus.found.pages import PAGES
 from scrapy_focus.learn.expansion import read_keywords
+from scrapy_focus.web.linkurls import hide_credentials
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-
-_TIME = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?) ?(s|min|h|d|w)")
-_SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
-_MOST_HOURS = 100 * 365 * 24
 
 
 def refuse_unknown(given: Iterable[str], known: str) -> None:
@@ -55,7 +59,9 @@ def seeds_of(given: str | Sequence[str]) -> list[str]:
     urls = [url for word in words if (url := re.sub(r"(^|\s)#.*", "", word).strip())]
     for url in urls:
         if not (url.startswith(("http://", "https://")) and _host(url)):
-            raise UsageError(f"{url!r} in {place} is no URL; write it as https://example.org/page")
+            raise UsageError(
+                f"{hide_credentials(repr(url))} in {place} is no URL; write it as https://example.org/page"
+            )
     if not urls:
         raise UsageError("where to start? Give some pages: -a seeds=FILE, or -a seeds=https://example.org/,...")
     return list(dict.fromkeys(urls))
@@ -128,28 +134,33 @@ def rate_of(given: str) -> Rate | None:
 
 
 def hours_of(given: str, *, default: float = 24.0) -> float:
-    """Return a number of hours, the default for ``""``; ``UsageError`` if it is none above 0."""
-    hours = _number(given) if given else default
-    if not 0 < hours <= _MOST_HOURS:
-        raise UsageError(f"hours is {given!r}; it takes a number of hours above 0, up to {_MOST_HOURS:,}: -a hours=24")
-    return hours
-
-
-def seconds_of(given: str, name: str = "duration") -> float | None:
-    """Return a time such as ``7d``, ``12h`` or ``30min`` in seconds, ``None`` for ``""``; ``UsageError`` if it is none.
+    """Return a number of hours, or a time such as ``2d``, in hours, the default for ``""``; ``UsageError`` if none.
 
     Examples
     --------
-    >>> seconds_of("7d"), seconds_of("1.5h"), seconds_of("")
-    (604800.0, 5400.0, None)
+    >>> hours_of("36"), hours_of("2d"), hours_of("")
+    (36.0, 48.0, 24.0)
     """
-    if not given:
-        return None
-    found = _TIME.fullmatch(given.strip().lower())
-    seconds = float(found[1]) * _SECONDS[found[2]] if found else 0.0
-    if not 0 < seconds < _MOST_HOURS * 3600:
-        raise UsageError(f"{name} is {given!r}; it takes a time in min, h, d or w: -a {name}=12h, -a {name}=7d")
-    return seconds
+    lasts = _duration(given, "hours", bare="hour", hint="such as -a hours=36, -a hours=2d")
+    return default if lasts is None else lasts.seconds / UNITS["hour"]
+
+
+def duration_of(given: str, name: str = "duration") -> Duration | None:
+    """Return a time such as ``7d``, ``12h`` or ``30min``, ``None`` for ``""``; ``UsageError`` if it is none.
+
+    Examples
+    --------
+    >>> str(duration_of("7d")), duration_of("1.5h").seconds, duration_of("")
+    ('7 days', 5400.0, None)
+    """
+    return _duration(given, name, hint=f"such as -a {name}=30min, -a {name}=12h, -a {name}=7d")
+
+
+def _duration(given: str, name: str, *, bare: str = "", hint: str) -> Duration | None:
+    try:
+        return Duration.of(given, name, bare=bare, hint=hint) if given else None
+    except ConfigError as error:
+        raise UsageError(str(error)) from error
 
 
 def caps_of(per_domain: str, per_host: str = "") -> dict[str, int]:
@@ -174,14 +185,37 @@ def caps_of(per_domain: str, per_host: str = "") -> dict[str, int]:
     return caps | ({"per_host": True} if per_host else {})
 
 
-def try_out(path: Path) -> None:
-    """Make the folder of what a crawl finds, and see whether a file can be written there; ``UsageError`` if not."""
+_WRITTEN = (FILES, ".focus", MANIFEST, SKIPPED, ENTITIES, NEWS, PAGES)  # in the folder of what is found
+
+
+def try_out(path: Path, out: Path | None = None) -> None:
+    """Make the folder of what a crawl finds, and see whether a file can be written there.
+
+    Parameters
+    ----------
+    path
+        The file.
+    out
+        The folder, where that is what the user named.
+
+    Raises
+    ------
+    UsageError
+        If it cannot be written, or a symbolic link would lead the crawl out of the folder.
+    """
+    named = str(out or path)
     try:
-        try_to_write(path)
+        link = symbolic_link(path, *(path.with_name(name) for name in _WRITTEN))
+        if link is None:
+            try_to_write(path)
     except (OSError, ValueError) as error:
+        reason = (isinstance(error, OSError) and error.strerror) or reason_of(error)
+        raise UsageError(f"cannot write to -a out={printable(named)}: {reason}; name another one") from error
+    if link is not None:
         raise UsageError(
-            f"out does not do: {path} cannot be written ({error}); name another one with -a out="
-        ) from error
+            f"cannot write to -a out={printable(named)}: {printable(str(link))} is a symbolic link, which may lead out "
+            "of it; remove that, or name another one"
+        )
 
 
 def _number(given: str) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import mimetypes
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote, urlsplit
@@ -17,24 +16,24 @@ from scrapy.spidermiddlewares.httperror import HttpError
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.core.printable import brief
 from scrapy_focus.engine.inflight import ResponsePage, TooLarge
-from scrapy_focus.engine.marks import LINK, MADE, page_of
+from scrapy_focus.engine.marks import CUT, LINK, MADE, page_of
 from scrapy_focus.engine.pages import can_be_read
 from scrapy_focus.engine.visits import NOT_MODIFIED
+from scrapy_focus.found.names import safe_name
 from scrapy_focus.goals.files import FilesGoal, file_mime
 from scrapy_focus.spiders.again import Again
 from scrapy_focus.spiders.arguments import rate_of, refuse_unknown, try_out
 from scrapy_focus.spiders.following import new_links
 from scrapy_focus.spiders.items import DataFile, GoneFile, SkippedFile
-from scrapy_focus.spiders.listings import NamedSitemaps, comes_back, feeds_named_in, links_of_listing
-from scrapy_focus.spiders.middlewares import LongPagesAreCut
+from scrapy_focus.spiders.listings import NamedSitemaps, comes_back, feeds_named_in, links_of_listing, listing_in
+from scrapy_focus.spiders.middlewares import CutBodies, LongPagesAreCut
 from scrapy_focus.spiders.notes import CrawlNotes
 from scrapy_focus.spiders.printing import PrintUrls
 from scrapy_focus.spiders.sites import SiteSpider
 from scrapy_focus.web.html import link_text
-from scrapy_focus.web.listings import beginning, listing_of
 from scrapy_focus.web.mime import blocked_extensions, effective_mime, extension, parse_mime
-from scrapy_focus.web.names import announced_name
-from scrapy_focus.web.wanted import slips, split_words
+from scrapy_focus.web.names import announced_name, header_text
+from scrapy_focus.web.wanted import split_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -130,6 +129,16 @@ class DatasetsSpider(SiteSpider):
         """The arguments with which alone a job of this crawl resumes, in one way to write them."""
         return {"targets": str(self.goal.wanted), "rate": "yes" if self.rate else ""}
 
+    @property
+    def states(self) -> dict[str, int] | None:
+        """How many files are new, changed, the same or gone since the crawl before; ``None`` where there was none."""
+        return self.again.files.counts() if self.again is not None and self.again.files.before else None
+
+    @property
+    def n_known(self) -> int:
+        """How many of the finds earlier crawls with the folder had found."""
+        return self.again.files.n_known if self.again is not None and self.again.files.before else 0
+
     def set_up(self, crawler: Crawler) -> None:
         """Set what follows from the arguments, and make the folder ready.
 
@@ -143,7 +152,7 @@ class DatasetsSpider(SiteSpider):
             settings.set("SCHEDULER", "scrapy_focus.FreshScheduler", "spider")
             settings.set("FOCUS_BUDGET_RATE", str(self.rate), "spider")
         if self.out != "-":
-            try_out(Path(self.out, "manifest.jsonl"))
+            try_out(Path(self.out, "manifest.jsonl"), Path(self.out))
             again = Again(crawler, Path(self.out), new_only=self.new_only, comes_back=bool(self.rate))
             self.again = again
             self.follow_roots(Path(self.out))
@@ -151,6 +160,9 @@ class DatasetsSpider(SiteSpider):
         if self.out == "-":
             settings.set("ITEM_PIPELINES", {PrintUrls: 300}, "spider")
         settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", LongPagesAreCut, 585)
+        settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", CutBodies, 555)
+        if not settings.getpriority("DOWNLOAD_FAIL_ON_DATALOSS"):  # but that of a project counts
+            settings.set("DOWNLOAD_FAIL_ON_DATALOSS", False, "spider")
         settings.set("FOCUS_GOAL", self.goal, "spider")
         if self.sitemaps:
             self.named_sitemaps = NamedSitemaps(crawler)
@@ -165,15 +177,13 @@ class DatasetsSpider(SiteSpider):
                 crawler, out=self.again.out, run=self.again.run, facts=facts, left_out=self.left_out,
                 comes_back=bool(self.rate),
             )  # fmt: skip
-        for word, meant in slips(self.words):
-            self.logger.warning("%s is taken as an extension; did you mean %s?", brief(word), meant)
 
     def parse(self, response: Response, **kwargs: Any) -> Iterator[Any]:
         if self.again is not None:
             self.again.reached()
         mime = parse_mime((response.headers.get("Content-Type") or b"").decode("latin-1"))
         page = ResponsePage(response)
-        listing = "" if "html" in mime else listing_of(beginning(response.body))
+        listing = listing_in(response)
         if listing and (listing != "sitemap" or self.sitemaps):
             for request in links_of_listing(response, listing, feeds=self.comes_back):
                 if self._follows(request.url):
@@ -183,7 +193,8 @@ class DatasetsSpider(SiteSpider):
         )
         if found:
             yield self.file(response, file_mime(mime, response.url, page))
-        if isinstance(response, HtmlResponse) and (not found or "html" in mime) and can_be_read(response):
+        is_page = not listing and (not found or "html" in mime)
+        if isinstance(response, HtmlResponse) and is_page and can_be_read(response):
             self._note(response, "page")
             yield from self.made(response)
             if self.comes_back:
@@ -220,6 +231,7 @@ class DatasetsSpider(SiteSpider):
             link=response.meta.get("redirect_urls", [response.url])[0],
             etag=_header(response, "ETag"),
             last_modified=_header(response, "Last-Modified"),
+            cut=CUT in response.flags,
             unchanged=NOT_MODIFIED in response.flags,
         )
 
@@ -229,11 +241,11 @@ class DatasetsSpider(SiteSpider):
             if self.goal.makes(file.name):
                 yield DataFile(
                     url=f"{response.url.partition('#')[0]}#{quote(file.name)}",
-                    mime=effective_mime(file.mime, file.name),
+                    mime=effective_mime(file.mime, safe_name(file.name)),
                     size=len(file.body),
                     page=response.url,
                     anchor="",
-                    name=file.name,
+                    name=safe_name(file.name),
                     body=file.body,
                 )
 
@@ -278,15 +290,12 @@ class DatasetsSpider(SiteSpider):
 
 def file_name(response: Response, mime: str) -> str:
     """Return a name for a file: what its server calls it, or the end of its URL, with an extension."""
-    name = announced_name(_headers_of(response)) or unquote(urlsplit(response.url).path).rpartition("/")[2]
-    name = re.sub(r"[^\w.\- ]+", "_", name.replace("\\", "/").rpartition("/")[2]).strip(". ")
-    name = name.encode()[-150:].decode(errors="ignore")  # file systems count bytes
-    return (name or "file") + ("" if "." in name else mimetypes.guess_extension(mime) or "")
-
-
-def _headers_of(response: Response) -> dict[str, str]:
-    """Return the header that names a file."""
-    return {"Content-Disposition": (response.headers.get("Content-Disposition") or b"").decode("latin-1")}
+    said = header_text(response.headers.get("Content-Disposition") or b"")
+    name, end = announced_name({"Content-Disposition": said}), unquote(urlsplit(response.url).path).rpartition("/")[2]
+    if not name.rpartition(".")[0].strip(". ") and name.startswith("."):  # an extension and nothing else
+        name = f"{end.rpartition('.')[0] or end}.{name.strip('. ')}"
+    name = safe_name(name or end)
+    return name if "." in name else f"{name}{mimetypes.guess_extension(mime) or ''}"
 
 
 def _header(response: Response, name: str) -> str:

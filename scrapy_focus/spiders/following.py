@@ -75,7 +75,8 @@ def new_links(response: HtmlResponse, notes: CrawlNotes | None) -> Iterator[tupl
             notes.link(response.url, url)
         return True
 
-    return islice(page_links(response.selector.root, get_base_url(response), passes), _LINKS)
+    root, base = response.selector.root, get_base_url(response)
+    return islice(page_links(root, base, passes, encoding=response.encoding), _LINKS)
 
 
 def be_quiet() -> None:

@@ -160,7 +160,8 @@ class ImportantSpider(SiteSpider):
 
     def links(self, response: HtmlResponse) -> Iterator[scrapy.Request]:
         """Yield a request for each link of a page to another page, also to other sites: Scrapy drops those."""
-        for url, element in islice(page_links(response.selector.root, get_base_url(response)), _LINKS):
+        root, base = response.selector.root, get_base_url(response)
+        for url, element in islice(page_links(root, base, encoding=response.encoding), _LINKS):
             if (name := extension(url)) in self._ignored:
                 self.left_out.add(name)
                 continue
@@ -195,7 +196,7 @@ def words_of(given: str) -> list[str]:
 
 
 def _check_folder(out: Path, *, resumes: bool) -> None:
-    try_out(out / PAGES)
+    try_out(out / PAGES, out)
     pages = out / PAGES
     if not resumes and pages.exists() and pages.stat().st_size:
         raise UsageError(

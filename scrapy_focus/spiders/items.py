@@ -26,6 +26,7 @@ class DataFile:
     link: str = ""  # URL that was asked for, which may have redirected
     etag: str = ""
     last_modified: str = ""
+    cut: bool = False  # whether it is known not to be all of it
     unchanged: InitVar[bool] = False  # whether the server says so, and sent no bytes
 
     def __post_init__(self, body: bytes, unchanged: bool) -> None:
@@ -112,5 +113,6 @@ class NewsArticle:
     page: str  # URL of that, "" for a start
     anchor: str  # text of the link
     digest: str  # the same for the same text
+    text: str  # a digest of its main text, which tells one version from another
     first_seen: str = ""  # ISO 8601, UTC
     changed_since: str = ""  # when the version before was seen, likewise

@@ -15,7 +15,8 @@ from scrapy_focus.engine.host import host_of
 from scrapy_focus.engine.marks import LINK
 from scrapy_focus.engine.pages import can_be_read
 from scrapy_focus.web.entries import LARGEST, LARGEST_FEED, MOST, feeds_of_page, read_listing
-from scrapy_focus.web.listings import beginning, listed_in, listing_of, whole
+from scrapy_focus.web.linkurls import without_credentials
+from scrapy_focus.web.listings import beginning, listed_in, listing_of, lists_urls, whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -58,6 +59,17 @@ def comes_back(crawler: Crawler) -> bool:
     return host is not None and host.policy.can("again")
 
 
+def listing_in(response: Response) -> Listing:
+    """Say which kind of listing an answer is by its first bytes, whatever its server calls it; ``""`` for any other.
+
+    Text with one URL on each line is a sitemap where a sitemap was asked for.
+    """
+    first = beginning(response.body)
+    kind = listing_of(first)
+    is_asked = _NESTED in response.meta or "sitemap" in response.url.lower()
+    return "sitemap" if not kind and is_asked and lists_urls(first) else kind
+
+
 def listing_links(response: Response, callback: Callable[..., Any] | None = None) -> Iterator[scrapy.Request]:
     """Yield a request for each feed that a page names, or for what a sitemap or feed lists; none for any other answer.
 
@@ -73,10 +85,11 @@ def listing_links(response: Response, callback: Callable[..., Any] | None = None
             if isinstance(response, HtmlResponse):
                 yield from response.follow_all(css="a")
     """
-    if isinstance(response, HtmlResponse):
+    kind = listing_in(response)
+    if not kind and isinstance(response, HtmlResponse):
         made = feeds_named_in(response)
     else:
-        made = links_of_listing(response, listing_of(beginning(response.body)), feeds=True)
+        made = links_of_listing(response, kind, feeds=True)
     for request in made:
         yield request if callback is None else request.replace(callback=callback)
 
@@ -85,7 +98,8 @@ def feeds_named_in(response: HtmlResponse) -> Iterator[scrapy.Request]:
     """Yield a request for each feed that a page names for itself, ten at most."""
     if not can_be_read(response):
         return
-    for url, title in feeds_of_page(response.selector.root, get_base_url(response)):
+    root, base = response.selector.root, get_base_url(response)
+    for url, title in feeds_of_page(root, base, encoding=response.encoding):
         made = _request(response.url, url, "(page)/feed", anchor=title)
         if made is not None:
             made.meta["download_maxsize"] = LARGEST_FEED
@@ -93,9 +107,10 @@ def feeds_named_in(response: HtmlResponse) -> Iterator[scrapy.Request]:
 
 
 def links_of_listing(response: Response, kind: Listing, *, feeds: bool = False) -> Iterator[scrapy.Request]:
-    """Yield a request for each URL of a sitemap or catalogue, lazily; none for any other kind of listing.
+    """Yield a request for each URL of a sitemap or catalogue, or of a feed that is named as a sitemap, lazily; none for
+    any other kind of listing.
 
-    ``feeds``: as in a crawl whose pages come back: for the entries of feeds, too, and more of a large sitemap is read.
+    ``feeds``: as in a crawl whose pages come back: for the entries of all feeds, and more of a large sitemap is read.
     """
     if kind == "catalogue":
         for url in islice(listed_in(whole(response.body)), MOST):
@@ -103,7 +118,7 @@ def links_of_listing(response: Response, kind: Listing, *, feeds: bool = False) 
                 yield made
     elif kind == "sitemap":
         yield from _links_of_sitemap(response, LARGEST if feeds else _READ)
-    elif kind == "feed" and feeds:
+    elif kind == "feed" and (feeds or _NESTED in response.meta):
         for entry in read_listing(response.body, kind, largest=LARGEST_FEED):
             if (made := _request(response.url, entry.url, "(feed)/entry", anchor=entry.title)) is not None:
                 yield made
@@ -127,7 +142,7 @@ def _request(base: str, href: str, place: str, *, depth: int | None = None, anch
     if depth is not None:
         meta |= {_NESTED: depth, "download_maxsize": LARGEST}
     try:
-        url = urljoin(base, href)
+        url = without_credentials(urljoin(base, href))
         return scrapy.Request(url, meta=meta) if href and url.startswith(("http://", "https://")) else None
     except ValueError:
         return None

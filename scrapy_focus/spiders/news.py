@@ -15,17 +15,17 @@ from scrapy_focus.engine.marks import LINK, page_of
 from scrapy_focus.engine.pages import can_be_read
 from scrapy_focus.found.news import Article, NewsList, time_text
 from scrapy_focus.goals.news import NewsGoal
-from scrapy_focus.spiders.arguments import budget_of, hours_of, rate_of, refuse_unknown, seconds_of, try_out
+from scrapy_focus.spiders.arguments import budget_of, duration_of, hours_of, rate_of, refuse_unknown, try_out
 from scrapy_focus.spiders.following import NO_PAGES, FollowingSpider, new_links
 from scrapy_focus.spiders.items import NewsArticle
-from scrapy_focus.spiders.listings import NamedSitemaps, feeds_named_in, links_of_listing
+from scrapy_focus.spiders.listings import NamedSitemaps, feeds_named_in, links_of_listing, listing_in
 from scrapy_focus.spiders.middlewares import LongPagesAreCut
 from scrapy_focus.spiders.printing import PrintUrls
 from scrapy_focus.spiders.sites import SiteSpider
 from scrapy_focus.spiders.watching import WatchNotes
+from scrapy_focus.web.digest import text_digest
 from scrapy_focus.web.html import link_text
-from scrapy_focus.web.listings import beginning, listing_of
-from scrapy_focus.web.mime import FILE_TYPES, blocked_extensions, extension, parse_mime
+from scrapy_focus.web.mime import FILE_TYPES, blocked_extensions, extension
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -82,8 +82,7 @@ class NewsSpider(FollowingSpider, SiteSpider):
         self.rate = rate_of(rate)
         self.hours = hours_of(hours)
         self.goal = NewsGoal(hours=self.hours)
-        self.duration = seconds_of(duration)
-        self.until = duration
+        self.duration = duration_of(duration)
         self.budget = budget_of(budget)
         if sitemaps not in ("yes", "no"):
             raise UsageError(f"sitemaps is {sitemaps!r}; it takes yes or no")
@@ -118,7 +117,7 @@ class NewsSpider(FollowingSpider, SiteSpider):
         if self.rate:
             settings.set("FOCUS_BUDGET_RATE", str(self.rate), "spider")
         if self.duration:
-            settings.set("FOCUS_BUDGET_SECONDS", self.duration, "spider")
+            settings.set("FOCUS_BUDGET_SECONDS", self.duration.seconds, "spider")
         if self.budget:
             settings.set("FOCUS_BUDGET_REQUESTS", self.budget, "spider")
         if self.sitemaps:
@@ -129,7 +128,7 @@ class NewsSpider(FollowingSpider, SiteSpider):
         settings.setdefault_in_component_priority_dict("ITEM_PIPELINES", ListNews, 300)
         job = settings["JOBDIR"]
         resumes = bool(job) and Path(job, "focus").exists()
-        try_out(self.out / "news.jsonl")
+        try_out(self.out / "news.jsonl", self.out)
         self.news = NewsList(self.out)
         if len(self.news) and not resumes:
             raise UsageError(
@@ -144,15 +143,14 @@ class NewsSpider(FollowingSpider, SiteSpider):
         """Return what the crawl is asked to do, as JSON holds it."""
         return {
             "spider": self.name, "roots": self.roots, "types": repr(self.goal), "rate": str(self.rate or ""),
-            "until": self.until, "budget": self.budget, "fixed": self.fixed,
+            "until": str(self.duration or ""), "budget": self.budget, "fixed": self.fixed,
         }  # fmt: skip
 
     def parse(self, response: Response, **kwargs: Any) -> Iterator[Any]:
-        mime = parse_mime((response.headers.get("Content-Type") or b"").decode("latin-1"))
-        listing = "" if "html" in mime else listing_of(beginning(response.body))
+        listing = listing_in(response)
         if listing != "sitemap" or self.sitemaps:
             yield from links_of_listing(response, listing, feeds=True)
-        if not isinstance(response, HtmlResponse) or not can_be_read(response):
+        if listing or not isinstance(response, HtmlResponse) or not can_be_read(response):
             return
         yield from self.article(response)
         yield from feeds_named_in(response)
@@ -178,6 +176,7 @@ class NewsSpider(FollowingSpider, SiteSpider):
             page="" if response.request is None else page_of(response.request),
             anchor=printable(response.meta.get("link_text", "")),
             digest=reading.digest.hex(),
+            text=text_digest(response.selector.root),
         )
 
     def _now(self) -> float:
@@ -188,7 +187,7 @@ class NewsSpider(FollowingSpider, SiteSpider):
 class ListNews:
     """Adds a line to ``news.jsonl`` for each new article and each change of one, before its page is done.
 
-    What was listed already is dropped: an article that came again after a kill.
+    What was listed already is dropped: an article that came again after a kill, or whose text has not changed.
     """
 
     def __init__(self, spider: NewsSpider) -> None:
@@ -209,7 +208,7 @@ class ListNews:
         listed = news.see(Article(
             url=item.url, title=item.title, state="changed" if item.state == "changed" else "new", at=item.at,
             first_seen=item.at, published=item.published, by=item.by, page=item.page, anchor=item.anchor,
-            digest=item.digest,
+            digest=item.digest, text=item.text,
         ))  # fmt: skip
         if listed is None:
             raise DropItem(f"{item.url} is listed already", log_level="DEBUG")

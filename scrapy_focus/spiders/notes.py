@@ -21,6 +21,7 @@ from scrapy_focus.engine.marks import page_of
 from scrapy_focus.engine.structured import types_seen
 from scrapy_focus.found.folder import PAGE, write_report
 from scrapy_focus.found.notes import Answer, NoteBook, link_key
+from scrapy_focus.found.words import within
 from scrapy_focus.spiders.watching import Writings, list_pages, list_tables
 
 if TYPE_CHECKING:
@@ -152,10 +153,10 @@ class CrawlNotes:
             facts["reason"] = reason
         if host is not None:
             if reason is not None:
-                facts["ending"] = ending_of(self.crawler).sentence
+                facts["ending"] = within(ending_of(self.crawler).sentence, self.out)
             status = host.status(best=1)
             facts |= {
-                "used": dict(status.used), "limits": dict(status.limits), "waiting": status.waiting,
+                "used": dict(status.used), "limits": dict(status.limits), "waiting": status.unfollowed,
                 "in_flight": status.in_flight, "left": status.left, "cost": status.cost,
                 "parameters": [each._asdict() for each in host.ignored_parameters()[:_PARAMETERS]],
             }  # fmt: skip
@@ -238,7 +239,7 @@ def _why(entry: Entry, outcome: Outcome) -> str:
     """Say why nothing came, where the outcome does not."""
     if entry.failure is None or not (outcome.error == "ignored" or failure_kind(entry.failure)):
         return ""
-    return reason_of(entry.failure) if outcome.error == "ignored" else in_words(entry.failure)
+    return in_words(entry.failure)
 
 
 def _now() -> str:

@@ -16,6 +16,7 @@ from scrapy_focus.engine.host import host_of
 from scrapy_focus.found.crawls import next_run
 from scrapy_focus.found.files import FILES, FileList
 from scrapy_focus.found.lines import add_line, cut_line, read_lines
+from scrapy_focus.found.words import counted
 from scrapy_focus.spiders.items import DataFile, GoneFile, SkippedFile
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ logger = printable_logger(__name__)
 #: Of each line of the manifest: what the item says, and in which crawl, when, and after how many requests it came.
 FIELDS = (
     "url", "mime", "size", "sha256", "page", "anchor", "path", "name", "state", "link", "etag", "last_modified",
+    "cut",
 )  # fmt: skip
 
 
@@ -97,7 +99,9 @@ class StoreFiles:
         if notes is not None:
             notes.list_pages()
         if self.skipped:
-            logger.warning("%d files were skipped; %s says which, and why", len(self.skipped), self.skips)
+            were = "was" if len(self.skipped) == 1 else "were"
+            said = f"{counted(len(self.skipped), 'file')} {were} skipped; {self.skips} says which, and why"
+            logger.warning("%s", said)
 
     def process_item(self, item: Any) -> Any:
         if isinstance(item, SkippedFile):
@@ -121,6 +125,8 @@ class StoreFiles:
             raise DropItem(f"{item.url} is a copy of {item.path}", log_level="DEBUG")
         if not verdict.is_noted:
             self.count(item.state)
+            if item.cut:
+                self.count("cut")
         item.content = b""
         return item
 
@@ -181,4 +187,4 @@ class StoreFiles:
 def _remember(item: DataFile, known: Known) -> None:
     """Fill in what an answer without a body does not say."""
     item.sha256, item.size, item.mime, item.name = known.sha256, known.size, known.mime, known.name
-    item.link = known.link
+    item.link, item.cut = known.link, known.cut

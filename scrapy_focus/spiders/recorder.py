@@ -19,12 +19,13 @@ from scrapy.utils.asyncio import create_looping_call
 from scrapy_focus.core.errors import RecordingError
 from scrapy_focus.core.printable import printable_logger
 from scrapy_focus.engine.terminal import REFRESH, Footer
+from scrapy_focus.found.words import counted
 from scrapy_focus.recordings.writer import Answer
 from scrapy_focus.spiders.rendering import RENDER, failed_rendering, rendering_of
 from scrapy_focus.web.mime import BLOCKED_MIMES, matches, parse_mime
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Iterator, Mapping
     from typing import Self
 
     from scrapy.crawler import Crawler
@@ -62,6 +63,8 @@ class RecordSpider(scrapy.Spider):
         Download files; if not, only what may be a page is downloaded where the server tells the size of the rest.
     renderings
         Pages that a browser shows at most; any number by default.
+    credentials
+        What to send in ``Authorization``, by origin, see :func:`~scrapy_focus.spiders.credentials.take_credentials`.
 
     Attributes
     ----------
@@ -78,14 +81,16 @@ class RecordSpider(scrapy.Spider):
     name = "focus-record"
 
     def __init__(
-        self, writer: SiteWriter, *, limit: int | None = None, files: bool = True, renderings: int | None = None
-    ) -> None:
+        self, writer: SiteWriter, *, limit: int | None = None, files: bool = True, renderings: int | None = None,
+        credentials: Mapping[str, bytes] | None = None,
+    ) -> None:  # fmt: skip
         super().__init__()
         self.writer = writer
         self.seed_hosts = {urlsplit(root).hostname or "" for root in writer.roots}
         self.limit = limit
         self.files = files
         self.renderings = renderings
+        self.credentials = credentials or {}
         self.recorded = 0
         self.rendered = 0
         self.received = 0
@@ -328,9 +333,10 @@ class Progress:
         if now >= self._count_at:  # counting reads the whole table, and may take a twentieth of the time
             self._missing = spider.writer.completeness().missing
             self._count_at = monotonic() + 20 * (monotonic() - now)
-        rendered = f", {spider.rendered:,} pages rendered" if spider.rendered else ""
+        rendered = f", {counted(spider.rendered, 'page')} rendered" if spider.rendered else ""
         received = f"{spider.received / 1e6:,.1f} MB"
-        return f"{spider.recorded:,} URLs recorded{rendered}, {received}, {self._missing:,} more are linked"
+        are = "is" if self._missing == 1 else "are"
+        return f"{counted(spider.recorded, 'URL')} recorded{rendered}, {received}, {self._missing:,} more {are} linked"
 
     def _tick(self) -> None:
         from rich.text import Text

@@ -9,11 +9,15 @@ from urllib.parse import urlsplit
 import scrapy
 from scrapy import signals
 from scrapy.exceptions import UsageError
+from w3lib.url import safe_url_string
 
 from scrapy_focus.core.files import write_atomically
 from scrapy_focus.core.printable import brief, reason_of
 from scrapy_focus.engine.failure import in_one_line
+from scrapy_focus.spiders.credentials import take_credentials
 from scrapy_focus.spiders.following import be_quiet
+from scrapy_focus.spiders.middlewares import add_headers
+from scrapy_focus.web.linkurls import hide_credentials
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -42,11 +46,11 @@ class SiteSpider(scrapy.Spider):
     def __init__(self, root: str | Sequence[str], **kwargs: Any) -> None:
         super().__init__(**kwargs)
         given = root.split(",") if isinstance(root, str) else root
-        self.roots = [url.strip() for url in given if url.strip()]
+        self.roots, self.credentials = take_credentials(url.strip() for url in given if url.strip())
         hosts = [_host(url) for url in self.roots if url.startswith(("http://", "https://"))]
         if not self.roots or len(hosts) < len(self.roots) or not all(hosts):
             raise UsageError(
-                f"root is {root!r}; say where to start: scrapy crawl {self.name} -a root=https://example.org/"
+                f"root is {hide_credentials(repr(root))}; say where to start: scrapy crawl {self.name} -a root=https://example.org/"
             )
         self.allowed_domains = [host.removeprefix("www.") for host in hosts]
         self.moved: dict[str, list[str]] = {}  # hosts to which each root redirected
@@ -59,6 +63,7 @@ class SiteSpider(scrapy.Spider):
             spider = super().from_crawler(crawler, *args, **kwargs)
             crawler.signals.connect(spider.request_scheduled, signals.request_scheduled)  # before Scrapy refuses it
             spider.set_up(crawler)
+            add_headers(crawler.settings)
         be_quiet()
         return spider
 
@@ -93,8 +98,9 @@ class SiteSpider(scrapy.Spider):
 
 
 def _host(url: str) -> str:
+    """Return the host of a URL as Scrapy compares it: international names are spelled in ASCII."""
     try:
-        return urlsplit(url).hostname or ""
+        return urlsplit(safe_url_string(url)).hostname or ""
     except ValueError:
         return ""
 

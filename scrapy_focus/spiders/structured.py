@@ -92,8 +92,8 @@ class StructuredSpider(FollowingSpider, SiteSpider):
         per_host: str = "", **kwargs: Any,
     ) -> None:  # fmt: skip
         refuse_unknown(kwargs, "seeds, types, least, syntaxes, per_domain, per_host, stay, budget, out and folder")
-        self.seeds = seeds_of(seeds)
-        super().__init__(self.seeds, **kwargs)
+        super().__init__(seeds_of(seeds), **kwargs)
+        self.seeds = self.roots
         self.goal = goal_of(types, least, syntaxes)
         if stay not in ("yes", "no"):
             raise UsageError(f"stay is {stay!r}; it takes yes or no")

@@ -34,9 +34,10 @@ from scrapy_focus.spiders.arguments import (
     seeds_of,
     try_out,
 )
+from scrapy_focus.spiders.credentials import take_credentials
 from scrapy_focus.spiders.following import MANY_HOSTS, FollowingSpider, be_quiet, new_links
 from scrapy_focus.spiders.items import TopicPage
-from scrapy_focus.spiders.middlewares import redirect_of, refresh_of
+from scrapy_focus.spiders.middlewares import add_headers, redirect_of, refresh_of
 from scrapy_focus.spiders.notes import CrawlNotes
 from scrapy_focus.spiders.printing import PrintUrls
 from scrapy_focus.spiders.reasons import reason
@@ -126,7 +127,7 @@ class TopicSpider(FollowingSpider):
             )
         if model and frequency:
             raise UsageError("frequency goes with examples or keywords; a model was made for the frequency it has")
-        self.seeds = seeds_of(seeds)
+        self.seeds, self.credentials = take_credentials(seeds_of(seeds))
         self.keywords = keywords_of(keywords)
         self.examples = examples
         self.model = model
@@ -176,6 +177,7 @@ class TopicSpider(FollowingSpider):
             settings = crawler.settings
             job = settings["JOBDIR"]
             spider.prepare(Path(job) if job else None, alone=not settings.get("FOCUS_CLUSTER"))
+        add_headers(settings)
         settings.set("FOCUS_GOAL", spider.goal, "spider")
         settings.set("FOCUS_KEYWORDS", spider.keywords, "spider")
         if spider.budget:

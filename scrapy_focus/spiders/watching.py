@@ -12,7 +12,7 @@ from scrapy_focus import __version__
 from scrapy_focus.core.errors import FocusError
 from scrapy_focus.core.printable import printable_logger, reason_of
 from scrapy_focus.engine.ending import ending_of
-from scrapy_focus.engine.failure import in_words
+from scrapy_focus.engine.failure import why_unread
 from scrapy_focus.engine.feeds import flush_feeds
 from scrapy_focus.engine.host import host_of
 from scrapy_focus.found.folder import write_news
@@ -22,6 +22,7 @@ from scrapy_focus.found.news import time_text
 from scrapy_focus.found.notes import NoteBook
 from scrapy_focus.found.policytables import Said, write_tables
 from scrapy_focus.found.watched import Gathering
+from scrapy_focus.found.words import within
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -158,7 +159,8 @@ class WatchNotes:
         if self._has_page or self._said_unread:
             return
         self._said_unread = True
-        why = f"it answers {outcome.status}" if entry.failure is None else in_words(entry.failure)
+        error = None if outcome.error == "http_error" else entry.failure
+        why = why_unread(outcome.pick.url, entry.response, error).why
         logger.warning("Could not read %s: %s", outcome.pick.url, why, extra={"spider": self.crawler.spider})
 
     def _write(self, reason: str | None = None) -> None:
@@ -180,7 +182,7 @@ class WatchNotes:
             "waiting": status.waiting, "asleep": status.asleep, "next_due": status.next_due,
         }  # fmt: skip
         if reason is not None:
-            facts |= {"reason": reason, "ending": ending_of(self.crawler).sentence}
+            facts |= {"reason": reason, "ending": within(ending_of(self.crawler).sentence, self.out)}
         self._book.state(facts)
         self._hours.note(status.at, _counts(status))
 

@@ -9,27 +9,35 @@ from typing import Literal
 Address = IPv4Address | IPv6Address
 Network = Literal["public", "loopback", "link-local", "private"]
 
-_EMBEDDING = (  # networks of IPv6 whose addresses end in one of IPv4 that is meant
-    IPv6Network("::/96"),
-    IPv6Network("::ffff:0:0/96"),
+_EMBEDDING = (  # networks of IPv6 whose addresses end in the IPv4 address that is reached
+    IPv6Network("::/96"),  # IPv4-compatible
+    IPv6Network("::ffff:0:0/96"),  # IPv4-mapped
+    IPv6Network("::ffff:0:0:0/96"),  # IPv4-translated
     IPv6Network("64:ff9b::/96"),  # NAT64
 )
+_ISATAP = (0x00005EFE, 0x02005EFE)  # before the IPv4 address in the lower half of an IPv6 address
 _THIS_HOST = IPv4Network("0.0.0.0/8")  # a connection to 0.0.0.0 reaches this machine
+_UNICAST = IPv6Network("2000::/3")  # all that is assigned of IPv6, NAT64 apart
+_SPECIAL = (  # what is_global of Python 3.11.7 takes for public
+    IPv4Network("192.0.0.0/24"),
+    IPv6Network("3fff::/20"),
+)
+_ANYCAST = frozenset({IPv4Address("192.0.0.9"), IPv4Address("192.0.0.10")})  # public ones among them
 
 
 def network_of(address: Address) -> Network:
     """Return which network an address belongs to. An IPv4 address within one of IPv6 counts as itself.
 
-    ``private`` is whatever is neither public (``is_global`` of :mod:`ipaddress`) nor this machine nor link-local,
-    multicast and reserved addresses too.
+    ``private`` is whatever is neither public nor this machine nor link-local, multicast and reserved addresses too.
+    Public is what the registries of IANA call globally reachable: ``is_global`` of :mod:`ipaddress`, without what old
+    versions of it do not know yet.
     """
     address = _embedded(address)
     if address.is_loopback or address in _THIS_HOST or int(address) == 0:
         return "loopback"
     if address.is_link_local:
         return "link-local"
-    site_local = isinstance(address, IPv6Address) and address.is_site_local
-    return "public" if address.is_global and not (address.is_multicast or site_local) else "private"
+    return "public" if _is_public(address) else "private"
 
 
 def literal(host: str) -> Address | None:
@@ -56,10 +64,20 @@ def literal(host: str) -> Address | None:
         return None
 
 
+def _is_public(address: Address) -> bool:
+    if address.is_multicast or (isinstance(address, IPv6Address) and address not in _UNICAST):
+        return False
+    if any(address in network for network in _SPECIAL):
+        return address in _ANYCAST
+    return address.is_global
+
+
 def _embedded(address: Address) -> Address:
+    """Return the IPv4 address that an address of IPv6 stands for, any other as it is."""
     if isinstance(address, IPv4Address) or int(address) <= 1:  # :: and ::1 are themselves
         return address
-    if any(address in network for network in _EMBEDDING):
-        return IPv4Address(int(address) & 0xFFFFFFFF)
+    last = IPv4Address(int(address) & 0xFFFFFFFF)
+    if any(address in network for network in _EMBEDDING) or int(address) >> 32 & 0xFFFFFFFF in _ISATAP:
+        return last
     teredo = address.teredo
     return address.sixtofour or (teredo[1] if teredo else address)

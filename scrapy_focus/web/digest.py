@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from lxml import etree
 
+from scrapy_focus.web.main_text import main_blocks
+
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
@@ -19,6 +21,7 @@ _FEWEST = 100  # bytes of text, below which a page says too little
 _SHORT = 80  # bytes of the text with a counter in it
 _TOKEN_BYTES, _TOKEN_DIGITS = 16, 3  # at least
 _UNSEEN = ("script", "style", "noscript", "template", "textarea")
+_WAY = 1  # to make a digest of the main text: another number for another way
 _ZERO = ord("0")
 _BLANKS = b" \t\n\r\f\v"
 _DIGITS = bytes.maketrans(b"123456789", b"000000000")
@@ -66,6 +69,21 @@ def page_digest(root: _Element) -> int:
     said.append(b"")
     said += [(_VALUE.sub("", href) if "=" in href else href).encode("utf-8", "replace") for href in _hrefs(root)]
     return bytes_digest(b"\0".join(said))
+
+
+def text_digest(root: _Element) -> str:
+    """Return what is the same for pages with the same main text, ``""`` for a page without one.
+
+    What stands beside that text does not count (:mod:`~scrapy_focus.web.main_text`), nor does what changes with each
+    request. It begins with the number of this way to make it: digests of another one cannot be compared with it.
+    """
+    said = []
+    for block in main_blocks(root):
+        raw = _AN_AGE.sub(b"", block.encode("utf-8", "replace"))
+        bare = raw.translate(_DIGITS, _BLANKS)
+        said.append(_lasting(raw, bare) if _ZERO in bare else bare)
+    text = b"\0".join(filter(None, said))
+    return f"{_WAY}:{bytes_digest(text):016x}" if text else ""
 
 
 def _lasting(text: bytes, bare: bytes) -> bytes:

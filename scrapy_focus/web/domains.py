@@ -40,6 +40,17 @@ def domain_of(host: str) -> str:
     return longer.split(".", more)[-1] if more >= 0 else _asked(host)
 
 
+def has_public_suffix(host: str) -> bool:
+    """Whether the list knows the ending of a host name.
+
+    Examples
+    --------
+    >>> has_public_suffix("example.org"), has_public_suffix("seeds.txt")
+    (True, False)
+    """
+    return bool(_extract()(host).suffix)
+
+
 def _asked(host: str) -> str:
     """Return the registered domain of a host, as the list says."""
     found = _extract()(host)

@@ -13,7 +13,8 @@ from urllib.parse import urljoin
 
 from lxml import etree
 
-from scrapy_focus.web.listings import beginning, whole
+from scrapy_focus.web.linkurls import link_url
+from scrapy_focus.web.listings import beginning, lists_urls, whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -32,6 +33,7 @@ MOST = 50_000
 _PIECE = 1 << 14  # bytes: some milliseconds, with what is made of the entries
 _ELEMENTS = 1_000_000  # that are looked at: of 50,000 entries, 20 each
 _LONGEST = 4096  # characters of a text that are read
+_BEFORE = b"\xef\xbb\xbf \t\r\n"  # a byte order mark, and blanks
 _TITLE = 200  # characters that are kept
 _BASE = "{http://www.w3.org/XML/1998/namespace}base"
 _ABOUT = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}about"
@@ -60,7 +62,7 @@ class Reading:
         As it was received; it may be gzip.
     kind
         What :func:`~scrapy_focus.web.listings.listing_of` says of it; of any other than a sitemap or feed nothing is
-        read.
+        read. A sitemap may also be text with one URL on each line.
     largest, most
         Bytes that are read, and entries.
 
@@ -81,13 +83,27 @@ class Reading:
         if self.kind not in ("sitemap", "feed"):
             return
         left = self.most
-        for part in self._json() if beginning(self.body).lstrip()[:1] == b"{" else self._xml():
+        for part in self._parts():
             if len(part) > left:
                 self.cut = True
             yield part[:left]
             left -= len(part)
             if left <= 0:
                 return
+
+    def _parts(self) -> Iterator[list[Listed]]:
+        first = beginning(self.body)
+        if self.kind == "sitemap" and lists_urls(first):
+            return self._text()
+        return self._json() if first.lstrip(_BEFORE)[:1] == b"{" else self._xml()
+
+    def _text(self) -> Iterator[list[Listed]]:
+        last = b""
+        for piece in self._pieces():
+            words = (last + piece).split()  # which costs nothing for a million empty lines
+            last = words.pop()[: _LONGEST + 1] if words and not piece[-1:].isspace() else b""
+            yield [Listed(url) for word in words if (url := _text_of(word))]
+        yield [Listed(url)] if (url := _text_of(last)) else []
 
     def _xml(self) -> Iterator[list[Listed]]:
         target = _Entries()
@@ -137,18 +153,15 @@ def read_listing(body: bytes, kind: Listing, *, largest: int = LARGEST, most: in
         yield from part
 
 
-def feeds_of_page(root: _Element, base: str) -> list[tuple[str, str]]:
-    """Return the URLs of the feeds that a page names for itself, each with its title: ten at most."""
+def feeds_of_page(root: _Element, base: str, *, encoding: str = "utf-8") -> list[tuple[str, str]]:
+    """Return the URLs of the feeds that a page in this encoding names for itself, each with its title: ten at most."""
     found: dict[str, str] = {}
     for element in root.iter("link"):
         rels = (element.get("rel") or "").lower().split()
         mime = (element.get("type") or "").partition(";")[0].strip().lower()
         if "alternate" not in rels or mime not in _FEED_TYPES:
             continue
-        try:
-            url = urljoin(base, (element.get("href") or "").strip())
-        except ValueError:
-            continue
+        url = link_url(base, element.get("href") or "", encoding)
         if element.get("href") and url.startswith(("http://", "https://")):
             found.setdefault(url, " ".join((element.get("title") or "").split())[:_TITLE])
         if len(found) == _FEEDS:
@@ -239,6 +252,10 @@ def _listed(entry: Mapping[str, str], kind: str) -> Listed:
 
 def _texts(item: Mapping[Any, Any]) -> dict[str, str]:
     return {str(name): value[:_LONGEST].strip() for name, value in item.items() if isinstance(value, str)}
+
+
+def _text_of(word: bytes) -> str:
+    return word.decode("utf-8", "replace").strip("\ufeff") if len(word) <= _LONGEST else ""
 
 
 def _joined(base: str, url: str) -> str:

@@ -10,14 +10,14 @@ from __future__ import annotations
 import re
 from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import urljoin
 
 from lxml import etree
 from lxml.html import HTMLParser
 from w3lib.html import strip_html5_whitespace
-from w3lib.url import canonicalize_url, safe_url_string
+from w3lib.url import canonicalize_url
 
 from scrapy_focus.web.joining import plain_joiner
+from scrapy_focus.web.linkurls import joined, link_url, spellings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -34,10 +34,10 @@ _ELEMENTS = 64  # of a tag path, counted from the link
 _PATH = 2048  # characters of a tag path, counted from the link
 _NAME = 512  # characters of an element in a tag path
 _ROOM = 1 << 21  # characters of the tag paths that are remembered while a page is read
-_UNSEEN = frozenset(
+UNSEEN = frozenset(
     "audio canvas embed head noscript object script select style svg template textarea title video".split()
 )
-_INLINE = frozenset(
+INLINE = frozenset(
     "a abbr b bdi bdo cite code del dfn em font i ins kbd mark noscript q s samp script small span strong style sub "
     "sup template tt u var wbr".split()
 )
@@ -98,7 +98,7 @@ def locating(
             simple = url and "%" not in href and "//" not in href and url.partition("?")[0].count("/") > 2
             later.append((href, url.partition("?")[0] if simple else None, element))
         yield
-    for normalise in (_safe, _canonical):
+    for is_canonical in (False, True):
         heads = {url.partition("?")[0] for url in missing}
         for href, head, element in later:
             if not missing:
@@ -106,33 +106,33 @@ def locating(
             yield
             if head is not None and head not in heads:
                 continue
-            url = _bare(normalise(base, href, encoding))
-            if url in missing:
-                found[missing.pop(url)] = reader.place(element)
-        if normalise is _safe:
+            for spelled in {_canonical(base, href, encoding)} if is_canonical else spellings(base, href, encoding):
+                if spelled in missing:
+                    found[missing.pop(spelled)] = reader.place(element)
+        if not is_canonical:
             missing = {_bare(canonicalize_url(url)): url for url in missing.values()}
 
 
 def page_links(
-    root: _Element, base: str, passes: Callable[[str], bool] | None = None
+    root: _Element, base: str, passes: Callable[[str], bool] | None = None, *, encoding: str = "utf-8"
 ) -> Iterator[tuple[str, _Element]]:
-    """Yield each distinct URL that a page links to or frames, absolute and without its fragment, with its first
-    element.
+    """Yield each distinct URL that a page links to or frames, as a browser asks for it, with its first element.
 
-    They come in document order; only ``http`` and ``https`` count, and what is no URL is passed over. Those that
-    ``passes`` says of that nobody needs them are left out; most of these are not even joined to the base.
+    They come in document order, without fragments; only ``http`` and ``https`` count, and what is no URL is skipped.
+    Those that ``passes`` says of that nobody needs them are left out; most of these are not even joined to the base.
+    ``encoding`` is that of the page, see :func:`~scrapy_focus.web.linkurls.link_url`.
     """
     seen = set()
-    joined = None if passes is None else plain_joiner(base)
+    plainly = None if passes is None else plain_joiner(base)
     for element in root.iter(*_SHOWN):
         href = strip_html5_whitespace(element.get("href") or element.get("src") or "")
-        if joined is not None and passes is not None and (plain := joined(href)):
+        if plainly is not None and passes is not None and (plain := plainly(href)):
             if plain in seen:
                 continue
             if passes(plain):
                 seen.add(plain)
                 continue
-        url = _bare(_joined(base, href)) if href else ""
+        url = link_url(base, href, encoding) if href else ""
         if url not in seen and url.startswith(("http://", "https://")):
             seen.add(url)
             if passes is None or not passes(url):
@@ -159,23 +159,23 @@ def page_blocks(root: _Element) -> list[str]:
     walk = etree.iterwalk(root, events=("start", "end"))  # with comments, its time grows with the square of them
     for event, element in walk:
         starts = event == "start"
-        if starts and (element.tag in _UNSEEN or "hidden" in element.attrib):
+        if starts and (element.tag in UNSEEN or "hidden" in element.attrib):
             walk.skip_subtree()
             continue
         if not starts and element is root:
             continue
-        if element.tag not in _INLINE:
+        if element.tag not in INLINE:
             blocks.append(" ".join("".join(pieces).split()))
             pieces.clear()
         pieces.append((element.text if starts else element.tail) or "")
         following = (element[0] if len(element) else None) if starts else element.getnext()
         if following is not None and not isinstance(following.tag, str):
-            pieces += _behind_comments(following)
+            pieces += behind_comments(following)
     blocks.append(" ".join("".join(pieces).split()))
     return [block for block in blocks if block]
 
 
-def _behind_comments(element: _Element | None) -> Iterator[str]:
+def behind_comments(element: _Element | None) -> Iterator[str]:
     """Yield the texts behind comments and processing instructions in a row, the first of which is this."""
     while element is not None and not isinstance(element.tag, str):
         yield element.tail or ""
@@ -375,22 +375,15 @@ def _bare(url: str) -> str:
 
 def _joined(base: str, href: str) -> str:
     try:
-        return urljoin(base, href)
+        return joined(base, href)
     except ValueError:
-        return ""
-
-
-def _safe(base: str, href: str, encoding: str) -> str:
-    try:
-        return safe_url_string(urljoin(base, href), encoding)
-    except (ValueError, UnicodeError):
         return ""
 
 
 def _canonical(base: str, href: str, encoding: str) -> str:
     try:
-        return canonicalize_url(urljoin(base, href), encoding=encoding)
-    except (ValueError, UnicodeError):
+        return canonicalize_url(link_url(base, href, encoding))
+    except ValueError:
         return ""
 
 

@@ -1,10 +1,11 @@
-"""XML and JSON that a site has for machines that look for its pages: lists of links, and no data of their own."""
+"""XML, JSON and text that a site has for machines that look for its pages: lists of links, and no data of their own."""
 
 from __future__ import annotations
 
 import json
 import re
 import zlib
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ _CATALOGUE = re.compile(
 _JSON_FEED = re.compile(rb'"version"\s{0,9}:\s{0,9}"https?:(?:\\?/){2}jsonfeed\.org(?:\\?/)')
 _LISTED = re.compile(rb'"(?:downloadURL|accessURL|landingPage)"\s{0,9}:\s{0,9}("(?:[^"\\]|\\.){1,2000}")')
 _BLANK = b" \t\r\n"
+_SCHEMES = (b"http://", b"https://")
 
 
 def beginning(body: bytes, size: int = READ) -> bytes:
@@ -64,7 +66,7 @@ def listing_of(body: bytes) -> Listing:
     >>> listing_of(b'<kml xmlns="http://www.opengis.net/kml/2.2">'), listing_of(b'{"type": "FeatureCollection"}')
     ('', '')
     """
-    body = body.removeprefix(b"\xef\xbb\xbf").lstrip(_BLANK)
+    body = _without_mark(body)
     if body.startswith(b"<"):
         root = _root(body)
         if root == b"RDF" and b"purl.org/rss/1.0" in body:
@@ -80,6 +82,20 @@ def listing_of(body: bytes) -> Listing:
     return ""
 
 
+def lists_urls(body: bytes) -> bool:
+    """Whether the beginning of a body is text with one URL on each line, as a sitemap may be.
+
+    Examples
+    --------
+    >>> lists_urls(b"https://a.test/1\\r\\n\\r\\nhttps://a.test/2"), lists_urls(b"see https://a.test/1")
+    (True, False)
+    """
+    lines = [words for line in _without_mark(body).splitlines() if (words := line.split())]
+    if len(body) >= READ and len(lines) > 1:
+        del lines[-1]  # it may be cut
+    return bool(lines) and all(len(line) == 1 and line[0].lower().startswith(_SCHEMES) for line in lines)
+
+
 def listed_in(catalogue: bytes) -> Iterator[str]:
     """Yield the URLs of a catalogue of data sets: of files, of what leads to them, and of their pages."""
     for found in _LISTED.finditer(catalogue[:_MOST]):
@@ -92,6 +108,13 @@ def listed_in(catalogue: bytes) -> Iterator[str]:
 def whole(body: bytes) -> bytes:
     """Return as much of a listing as is read, ten megabytes, inflated if it is gzip."""
     return beginning(body, _MOST)
+
+
+def _without_mark(body: bytes) -> bytes:
+    """Return the beginning of a text in UTF-8, without byte order mark and blanks."""
+    if body.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+        body = body.decode("utf-16", "ignore").encode()
+    return body.lstrip(_BLANK).removeprefix(BOM_UTF8).lstrip(_BLANK)
 
 
 def _root(body: bytes) -> bytes:

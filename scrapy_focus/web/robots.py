@@ -1,20 +1,25 @@
-"""What sites ask of robots, outside of robots.txt: in headers, in ``<meta name="robots">``, and in ``rel``."""
+"""What sites ask of robots: in headers, in ``<meta name="robots">``, in ``rel``, and the text of a robots.txt."""
 
 from __future__ import annotations
 
+import re
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
-from urllib.parse import urljoin
 
-from w3lib.html import strip_html5_whitespace
-from w3lib.url import safe_url_string
+from scrapy_focus.web.linkurls import spellings
+from scrapy_focus.web.listings import beginning
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from lxml.etree import _Element
 
+#: Bytes of a robots.txt that are read: the least that RFC 9309 asks for.
+ROBOTS_BYTES = 500 * 1024
+
+_CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 _NONE = frozenset({"noindex", "nofollow"})  # what "none" stands for
 _WITH_VALUE = ("unavailable_after", "max-snippet", "max-image-preview", "max-video-preview")
 
@@ -42,18 +47,19 @@ def asked_of_robots(root: _Element | None, headers: Iterable[str]) -> frozenset[
 
 def nofollowed(root: _Element, base: str, *, encoding: str = "utf-8") -> frozenset[str]:
     """Return the URLs of a page, without fragments, that stand there only in links with ``rel="nofollow"``."""
-    followed, others = [], set()
+    followed: list[str] = []
+    others: set[str] = set()
     for element in root.iter("a", "area"):
         href = element.get("href")
         if href is None:
             continue
         if "nofollow" in (element.get("rel") or "").lower().split():
-            others.add(_url(base, href, encoding))
+            others |= spellings(base, href, encoding)
         else:
             followed.append(href)
     if not others:
         return frozenset()
-    return frozenset(others.difference(_url(base, href, encoding) for href in followed))
+    return frozenset(others.difference(*(spellings(base, href, encoding) for href in followed)))
 
 
 def retry_after(value: str, *, now: float) -> float | None:
@@ -72,12 +78,24 @@ def retry_after(value: str, *, now: float) -> float | None:
     return max(0.0, until - now)
 
 
+def rules_of(body: bytes, *, is_encoded: bool) -> bytes | None:
+    """Return a robots.txt as a parser reads it, in UTF-8; ``None`` if it could not be decoded.
+
+    What begins as gzip does is inflated, whatever its headers say.
+
+    Parameters
+    ----------
+    body
+        As it was received, or decoded.
+    is_encoded
+        Whether its headers name an encoding that was not decoded. Then it is read only if it is text.
+    """
+    found = beginning(body, ROBOTS_BYTES)
+    if found.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+        found = found.decode("utf-16", "ignore").encode()
+    is_binary = bool(body) and (not found or _CONTROLS.search(found) is not None)
+    return None if is_encoded and is_binary else found
+
+
 def _words(text: str) -> list[str]:
     return [word.strip().lower() for word in text.split(",")]
-
-
-def _url(base: str, href: str, encoding: str) -> str:
-    try:
-        return safe_url_string(urljoin(base, strip_html5_whitespace(href)), encoding).partition("#")[0]
-    except (ValueError, UnicodeError):
-        return ""

@@ -53,6 +53,18 @@ def test_the_package_imports_without_ray_and_a_crawl_in_a_cluster_names_what_to_
     assert not (tmp_path / "job" / "focus").exists()
 
 
+@pytest.mark.parametrize("words", [["stop"], ["stop", "found"], ["status", "--cluster"]])
+def test_a_command_about_a_cluster_names_what_to_install(words: list[str], tmp_path: Path) -> None:
+    """One line, and no traceback."""
+    command = f"from scrapy_focus.__main__ import main\nmain({words})"
+    run = subprocess.run(
+        [sys.executable, "-c", WITHOUT + command], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 1
+    assert run.stderr.count("\n") == 1
+    assert "Ray is needed, and it is not installed: pip install scrapy-focus[cluster]" in run.stderr
+
+
 @pytest.mark.parametrize(
     "address", ["", "head", "head:", ":6379", "head:port", "ray://head:10001", "http://head:6379", "AUTO"]
 )

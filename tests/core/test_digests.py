@@ -8,8 +8,9 @@ import time
 
 import pytest
 
-from scrapy_focus.web.digest import bytes_digest, page_digest
+from scrapy_focus.web.digest import bytes_digest, page_digest, text_digest
 from scrapy_focus.web.html import parsed
+from scrapy_focus.web.main_text import main_blocks
 from scrapy_focus.web.validators import etag_of, max_age_of, modified_of
 
 PAGE = (
@@ -97,6 +98,102 @@ def test_a_digest_takes_time_linear_in_the_page(piece: str) -> None:
     since = time.process_time()
     digest(f"<p>{piece * 200_000}</p><a href='?x{piece.replace(' ', '')[:3] * 20_000}'>x</a>")
     digest(f"<i>{piece}</i>" * 50_000)
+    assert time.process_time() - since < 60
+
+
+ARTICLE = "<body><article><h1>Prices</h1><p>They rose by <a href=/1>12 %</a> in May.</p>{}</article>{}</body>"
+
+
+def blocks(page: str) -> list[str]:
+    """Return the main text of a page."""
+    root = parsed(page)
+    assert root is not None
+    return main_blocks(root)
+
+
+def text_of(within: str, beside: str = "", page: str = ARTICLE) -> str:
+    """Return the digest of the main text of an article, with something in it and something beside it."""
+    root = parsed(page.format(within, beside))
+    assert root is not None
+    return text_digest(root)
+
+
+@pytest.mark.parametrize("page", [ARTICLE, ARTICLE.replace("article", "main"), ARTICLE.replace("article", "div")])
+@pytest.mark.parametrize(
+    "part",
+    [
+        "<ul><li><a href=/{n}>recent {n}</a></ul>",
+        "<ol><li><a href=/{n}>A title</a> {n} May</ol>",
+        "<ul><li><a href=/{n}>A title of a post</a><p>{n} May</p></ul>",
+        "<table><tr><td><a href=/{n}>recent {n}</a></table>",
+        "<aside><h2>Recent</h2><p>A teaser of post {n}, which is longer than its link.</aside>",
+        "<nav>{n}</nav>",
+        "<form><p>Reply to {n}</form>",
+        "<div role=complementary><p>Text {n}</div>",
+        "<div class='post-related wide'><ul><li>Post {n}</ul></div>",
+        "<div id=rightSidebar><ul><li>Post {n}</ul><p>Some words</div>",
+        "<p><a href=/{n}>Permalink {n}</a> by A",
+        "<div hidden><ul><li>{n}</ul></div>",
+        "<script>{n}</script>",
+        "<p>{n} minutes ago",
+        "<p>{n},123 views",
+        "<p>\n</p><!-- {n} -->",
+    ],
+)
+def test_what_stands_beside_a_text_is_not_its_text(part: str, page: str) -> None:
+    """Menus, lists of links and what changes with each request do not count, wherever they are."""
+    one, other = part.format(n=1), part.format(n=27)
+    assert text_of(one, page=page) == text_of(other, page=page) != ""
+    assert text_of("", one, page=page) == text_of("", other, page=page)
+    assert text_of(one * 3, page=page) == text_of(one * 4, page=page)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("<p>It is so.", "<p>It is not so."),
+        ("<ul><li>One<li>Two</ul>", "<ul><li>One<li>Three</ul>"),
+        ("<table><tr><td>12<td>13</table>", "<table><tr><td>12<td>14</table>"),
+        ("<p>See <a href=/1>the list</a> of all those names.", "<p>See <a href=/1>the page</a> of all those names."),
+        ("<h2>Update</h2>", "<h2>Correction</h2>"),
+        ("<div class='no-sidebar'>a</div>", "<div class='no-sidebar'>b</div>"),
+        ("<blockquote>a</blockquote>", "<blockquote>b</blockquote>"),
+        ("", "<p>Correction."),
+    ],
+)
+def test_a_change_of_the_text_is_one(one: str, other: str) -> None:
+    """Also of a word, a number or a headline; a page without an article is read as a whole."""
+    assert text_of(one) != text_of(other)
+    assert text_of(one, page=ARTICLE.replace("article", "div")) != text_of(
+        other, page=ARTICLE.replace("article", "div")
+    )
+
+
+def test_the_main_text_is_that_of_the_article() -> None:
+    """Of the only one, with its blocks in order; of several none is the main one."""
+    said = blocks("<header>Site</header>" + ARTICLE.format("<ul><li>One<li>Two</ul>after<!-- x --> it", "<p>beside"))
+    assert said == ["Prices", "They rose by 12 % in May.", "One", "Two", "after it"]
+    assert blocks(ARTICLE.format("", "<article><p>Another") + "<p>x") == [
+        "Prices", "They rose by 12 % in May.", "Another", "x",
+    ]  # fmt: skip
+    assert blocks("<article><p>One<article><p>comment</article></article>") == ["One", "comment"]
+    assert blocks("<ul class=related><li><a>x</a></ul><ul><li>kept</ul><p>text") == ["kept", "text"]
+
+
+def test_a_digest_of_a_text_names_its_way() -> None:
+    """It is stored in lists, and is the same in each process; a page without a text has none."""
+    assert text_of("") == "1:3f955907d493cdaa"
+    assert text_of("", page="<body><ul><li><a href=/>x</a></ul></body>") == ""
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["<ul>", "<ul><li><a>", "<div class=related>", "<div>x", "<a>x", "<article>", "<ul><li>x</ul>", "<!-- x -->y"],
+)
+def test_a_main_text_takes_time_linear_in_the_page(piece: str) -> None:
+    """However its elements are nested, and whether they are closed or not."""
+    since = time.process_time()
+    text_of(piece * 20_000)
     assert time.process_time() - since < 60
 
 

@@ -43,6 +43,23 @@ def test_a_sitemap_has_urls_and_dates() -> None:
     assert [entry.is_listing for entry in read_listing(index, "sitemap")] == [True] * 3
 
 
+def test_a_text_sitemap_has_a_url_on_each_line() -> None:
+    """With a byte order mark, blank lines, or gzipped; what is too long for a URL is left out."""
+    body = b"\xef\xbb\xbfhttp://h.test/1\r\n\r\n  http://h.test/2 \rhttp://h.test/\xc3\xbc\n"
+    expected = [Listed("http://h.test/1"), Listed("http://h.test/2"), Listed("http://h.test/ü")]
+    assert list(read_listing(body, "sitemap")) == expected
+    assert list(read_listing(gzip.compress(body), "sitemap")) == expected
+    assert list(read_listing(body, "feed")) == []
+    many = b"\n".join(b"http://h.test/%d" % n for n in range(60_000))
+    assert [entry.url for entry in read_listing(many, "sitemap")][-1] == "http://h.test/49999"
+    blank = b"http://h.test/1\n" + b"\r\n" * 20_000_000 + b"http://h.test/2"
+    begun = time.process_time()
+    assert list(read_listing(gzip.compress(blank), "sitemap")) == expected[:2]
+    assert time.process_time() - begun < 20.0
+    long = b"http://h.test/1\nhttp://h.test/" + b"a" * 100_000 + b"\nhttp://h.test/2"
+    assert [entry.url for entry in read_listing(long, "sitemap")] == ["http://h.test/1", "http://h.test/2"]
+
+
 def test_an_entry_of_rss_has_a_link_or_an_id_that_is_one() -> None:
     """The links of the channel, and ids that are none, do not count."""
     body = RSS % (
@@ -87,6 +104,7 @@ def test_other_feeds() -> None:
     expected = [Listed("/1", "One", "2026"), Listed(""), Listed("/2")]
     assert list(read_listing(json.dumps(feed).encode(), "feed")) == expected
     assert list(read_listing(gzip.compress(json.dumps(feed).encode()), "feed")) == expected
+    assert list(read_listing(b"\xef\xbb\xbf" + json.dumps(feed).encode(), "feed")) == expected
     deep = b'{"version": "https://jsonfeed.org/version/1.1", "items": ' + b"[" * 200_000
     assert list(read_listing(deep, "feed")) == []
     assert list(read_listing(b'{"version": "https://jsonfeed.org/version/1.1"}', "feed")) == []

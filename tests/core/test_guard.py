@@ -178,7 +178,7 @@ class Answering(Recording):
 @pytest.mark.parametrize("cost", NONSENSE, ids=kind)
 def test_a_cost_that_is_no_number_does_not_end_a_crawl(cost, caplog) -> None:
     """It counts as unknown: every outcome is recorded, the crawl is neither stopped nor kept from closing."""
-    rule = CostLimit(1, patience=2)
+    rule = CostLimit(1, patience=2, first=2)
     crawl = Crawl(Answering(expected_cost=cost), frontier=memory_frontier, stop=rule)
     crawl.add(links(*range(1, 9)))
     while crawl.next() is not None:
@@ -196,7 +196,9 @@ def test_a_cost_that_is_no_number_does_not_end_a_crawl(cost, caplog) -> None:
 @pytest.mark.parametrize("cost", [np.float32(70), 70, math.inf], ids=repr)
 def test_a_cost_may_be_any_number(cost) -> None:
     """NumPy's numbers and infinity are costs."""
-    crawl = Crawl(Answering(expected_cost=cost), frontier=memory_frontier, stop=CostLimit(1, patience=2), strict=True)
+    crawl = Crawl(
+        Answering(expected_cost=cost), frontier=memory_frontier, stop=CostLimit(1, patience=2, first=2), strict=True
+    )
     crawl.add(links(*range(1, 9)))
     while crawl.next() is not None:
         pick = next(iter(crawl.picks.values()))

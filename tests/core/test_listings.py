@@ -7,11 +7,14 @@ import json
 
 import pytest
 
-from scrapy_focus.web.listings import beginning, listed_in, listing_of
+from scrapy_focus.web.listings import beginning, listed_in, listing_of, lists_urls
 
 LISTINGS = {
     b'<?xml version="1.0" encoding="UTF-8"?>\n<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">': "sitemap",
     b"\xef\xbb\xbf \n<sitemapindex>": "sitemap",
+    b"\n \xef\xbb\xbf<urlset>": "sitemap",
+    '<?xml version="1.0" encoding="UTF-16"?><urlset>'.encode("utf-16"): "sitemap",
+    b'\xef\xbb\xbf{"version": "https://jsonfeed.org/version/1.1", "items": []}': "feed",
     b'<?xml-stylesheet type="text/xsl" href="a.xsl"?><!-- <table> --><sm:urlset xmlns:sm="x">': "sitemap",
     b'<!DOCTYPE rss PUBLIC "-//Netscape//DTD RSS 0.91//EN" "x.dtd"><rss version="0.91">': "feed",
     b'<feed xmlns="http://www.w3.org/2005/Atom">': "feed",
@@ -49,6 +52,26 @@ def test_listings_are_told_by_their_root_or_by_what_they_conform_to(body: bytes)
 def test_data_is_no_listing(body: bytes) -> None:
     """GeoJSON, statistics in XML, what a data service sends as Atom, and what is broken."""
     assert listing_of(beginning(body)) == ""
+
+
+URL_LISTS = {
+    b"http://a.test/1": True,
+    b"\xef\xbb\xbfhttp://a.test/1\r\n\r\n  HTTPS://a.test/2\r": True,
+    b"http://a.test/" + b"/".join(b"\nhttps://a.test/%d" % n for n in range(900)): True,
+    b"": False,
+    b"\n\n": False,
+    b"/1\n/2": False,
+    b"http://a.test/1 first\nhttp://a.test/2": False,
+    b"url\nhttp://a.test/1": False,
+    b"http://a.test/1\nends here": False,
+}
+
+
+@pytest.mark.parametrize("body", URL_LISTS)
+def test_a_text_sitemap_has_a_url_on_each_line(body: bytes) -> None:
+    """And nothing else, whatever ends its lines; the last one that was read may be cut."""
+    assert lists_urls(beginning(body)) is URL_LISTS[body]
+    assert listing_of(beginning(body)) == ""  # it may be data as well
 
 
 def test_a_bomb_is_inflated_as_far_as_it_is_read() -> None:

@@ -53,14 +53,14 @@ def test_nofollow_takes_time_that_grows_with_the_page(monkeypatch: pytest.Monkey
     from scrapy_focus.web import robots
 
     steps = 0
-    join = robots.urljoin
+    join = robots.spellings
 
-    def counted(base: str, url: str) -> str:
+    def counted(base: str, url: str, encoding: str) -> set[str]:
         nonlocal steps
         steps += 1
-        return join(base, url)
+        return join(base, url, encoding)
 
-    monkeypatch.setattr(robots, "urljoin", counted)
+    monkeypatch.setattr(robots, "spellings", counted)
     counts = []
     for n in (100, 200, 400):
         steps = 0

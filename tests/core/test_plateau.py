@@ -106,7 +106,7 @@ def test_requests_count_and_not_questions() -> None:
 
 def test_a_cost_limit_says_how_near_it_is() -> None:
     """All its patience is left as long as finds come or are cheap; then it shrinks with each request, to nothing."""
-    rule, left = CostLimit(50, patience=10), []
+    rule, left = CostLimit(50, patience=10, first=10), []
     for requests, targets, cost in [(1, 0.0, 60.0), (5, 0.0, 60.0), (7, 1.0, 60.0), (9, 1.0, 60.0), (30, 1.0, 60.0)]:
         left += [rule.left(requests)]
         rule.reached(requests, targets, cost)
@@ -121,9 +121,32 @@ def test_patience_is_three_times_the_limit(limit: float, patience: int) -> None:
     """And two hundred requests at least."""
     rule = CostLimit(limit)
     assert rule.patience == patience
-    assert not rule.reached(0, 0.0, 2e9)
-    assert not rule.reached(patience - 1, 0.0, 2e9)
-    assert rule.reached(patience, 0.0, 2e9)
+    assert not rule.reached(0, 1.0, 2e9)
+    assert not rule.reached(patience - 1, 1.0, 2e9)
+    assert rule.reached(patience, 1.0, 2e9)
+
+
+def test_before_the_first_find_patience_is_five_times_as_long() -> None:
+    """A file after 493 requests is not missed with a limit of 50; then 200 requests in a row without one are enough."""
+    rule = CostLimit(50)
+    assert asked(rule, (0, 0.0, 2e9), (200, 0.0, 2e9), (492, 0.0, 2e9)) == [False] * 3
+    assert asked(rule, (493, 1.0, 2e9), (692, 1.0, 2e9), (693, 1.0, 2e9)) == [False, False, True]
+    nothing = CostLimit(50)
+    assert asked(nothing, (0, 0.0, 2e9), (999, 0.0, 2e9), (1000, 0.0, 2e9)) == [False, False, True]
+
+
+def test_a_cost_limit_says_when_it_gives_up() -> None:
+    """Once nothing was found for as long as ends any other crawl; not after a find, nor where links look cheap."""
+    rule = CostLimit(50, patience=10, first=30)
+    said = []
+    for requests, targets, cost in ((1, 0.0, 60.0), (10, 0.0, 60.0), (11, 0.0, 60.0), (12, 0.0, 9.0), (13, 0.0, 60.0)):
+        rule.reached(requests, targets, cost)
+        said.append(rule.gives_up_at(requests))
+    assert said == [None, None, 31, None, None]
+    rule.reached(40, 0.0, 60.0)
+    assert rule.gives_up_at(40) == 42
+    rule.reached(41, 1.0, 60.0)
+    assert rule.gives_up_at(60) is None
 
 
 def test_a_cost_limit_goes_on() -> None:
@@ -157,6 +180,8 @@ def test_a_limit_is_a_number_above_0(wrong: float) -> None:
 
 
 def test_patience_is_at_least_one_request() -> None:
-    """The message shows both numbers."""
-    with pytest.raises(ConfigError, match=r"CostLimit\(5, patience=0\)"):
+    """The message shows all numbers, and so it does for the patience before the first find."""
+    with pytest.raises(ConfigError, match=r"CostLimit\(5, patience=0, first=None\)"):
         CostLimit(5, patience=0)
+    with pytest.raises(ConfigError, match=r"CostLimit\(5, patience=None, first=0\)"):
+        CostLimit(5, first=0)

@@ -8,7 +8,7 @@ import pytest
 
 from scrapy_focus.core.errors import ConfigError
 from scrapy_focus.found.asked import Asked
-from scrapy_focus.found.crawls import Run, can_go_on, next_run, note_begin, note_end, prepare
+from scrapy_focus.found.crawls import Run, can_go_on, next_run, note_begin, note_end, note_going_on, prepare
 from scrapy_focus.found.files import FileList, read_files, relative
 from scrapy_focus.found.lines import add_line, cut_line, read_lines
 
@@ -116,6 +116,10 @@ def test_which_crawl_a_run_belongs_to(tmp_path: Path) -> None:
     assert next_run(tmp_path, job) == Run(3, True, 70)  # whoever keeps the job resumes what failed
 
 
+def goes_on(out: Path, *roots: str, **limits: float | None) -> bool:
+    return can_go_on(out, roots, {}, limits)
+
+
 def test_a_crawl_goes_on_with_a_higher_limit(tmp_path: Path) -> None:
     """One that ended for its cost limit does, with its job and number; the next counts as if it had never ended."""
     job = tmp_path / ".focus/job"
@@ -124,18 +128,48 @@ def test_a_crawl_goes_on_with_a_higher_limit(tmp_path: Path) -> None:
     note_begin(tmp_path, 2)
     (job / "focus").mkdir(parents=True)
     note_end(tmp_path, 2, "focus_cost_limit", ended="now", requests=30, cost_limit=20.0)
-    assert [can_go_on(tmp_path, limit) for limit in (0, 10, 20, 20.5)] == [True, False, False, True]
+    assert [goes_on(tmp_path, cost=limit) for limit in (0, 10, 20, 20.5)] == [True, False, False, True]
+    assert not goes_on(tmp_path, requests=100), "it ended for another limit"
     assert prepare(tmp_path, goes_on=True) == next_run(tmp_path, job) == Run(2, True, 70, True)
-    assert not can_go_on(tmp_path, 0), "it does, and was interrupted at most"
+    note_going_on(tmp_path)
+    assert next_run(tmp_path, job) == Run(2, True, 70, True)
+    assert not goes_on(tmp_path, cost=0), "it does, and was interrupted at most"
     assert prepare(tmp_path) == Run(2, True, 70, True)
     note_end(tmp_path, 2, "focus_cost_limit", ended="now", requests=40, cost_limit=50.0)
-    assert [can_go_on(tmp_path, limit) for limit in (0, 50, 51)] == [True, False, True]
+    assert [goes_on(tmp_path, cost=limit) for limit in (0, 50, 51)] == [True, False, True]
     assert prepare(tmp_path) == Run(3, False, 40)
-    assert not can_go_on(tmp_path, 0), "its job is gone"
+    assert not goes_on(tmp_path, cost=0), "its job is gone"
     note_begin(tmp_path, 3)
     (job / "focus").mkdir(parents=True)
     note_end(tmp_path, 3, "finished", ended="now", requests=9)
-    assert not can_go_on(tmp_path, 0), "nothing is left"
+    assert not goes_on(tmp_path, cost=0), "nothing is left"
+
+
+@pytest.mark.parametrize("name", ["requests", "bytes", "seconds"])
+def test_a_crawl_goes_on_with_a_larger_budget(tmp_path: Path, name: str) -> None:
+    """One that used up a budget does with more of that, or none, for the same URLs; not when the next one failed."""
+    note_begin(tmp_path, 1, roots=["u"])
+    (tmp_path / ".focus/job/focus").mkdir(parents=True)
+    note_end(tmp_path, 1, f"focus_budget_{name}", ended="now", **{"requests": 9, name: 70, "seconds": 70.0})
+    budgets: tuple[float | None, ...] = (69, 70, 71, 0, None)
+    assert [goes_on(tmp_path, "u", **{name: budget}) for budget in budgets] == [False, False, True, True, True]
+    assert not goes_on(tmp_path, "v", **{name: 71})
+    assert not can_go_on(tmp_path, ["u"], {}, {"cost": 0}), "nobody says anything of the budget"
+    note_begin(tmp_path, 2, roots=["u"])
+    note_end(tmp_path, 2, "finished", failed=True, ended="now", requests=1)
+    assert not goes_on(tmp_path, "u", **{name: 71})
+
+
+def test_the_next_crawl_begins_where_the_last_one_could_resume(tmp_path: Path) -> None:
+    """Whether that was interrupted or used up its budget; its job is removed."""
+    job = tmp_path / ".focus/job"
+    for number, reason in enumerate(("shutdown", "focus_budget_requests"), 1):
+        note_begin(tmp_path, number)
+        (job / "focus").mkdir(parents=True)
+        note_end(tmp_path, number, reason, ended="now", requests=70)
+        assert next_run(tmp_path, job)[:2] == (number, True)
+        assert prepare(tmp_path, again=True)[:2] == (number + 1, False)
+        assert not job.exists()
 
 
 def test_a_folder_of_an_earlier_version(tmp_path: Path) -> None:

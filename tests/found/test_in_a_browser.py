@@ -10,13 +10,17 @@ import pytest
 from scrapy_focus.found.folder import write_report
 from scrapy_focus.found.linkbook import LinkBook
 from tests.found.foundfolders import (
+    hit,
     hostile,
     hostile_importance,
     hostile_structured,
     hostile_topic,
     line,
     make,
+    make_topic,
+    topic_line,
 )
+from tests.found.test_watched import NOW, article, watched
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -170,3 +174,32 @@ def test_important_pages_are_sorted_by_number(browser: Any, tmp_path: Path) -> N
     assert page.locator("#kind").count() == 0
     assert did == []
     page.context.close()
+
+
+def test_a_host_stands_in_one_line(browser: Any, tmp_path: Path) -> None:
+    """Beside many columns, on a screen of 1280 pixels."""
+    hosts = ("forum.digozi.test", "www.digozi.test:8080", "daten.statistik.example.org")
+    lines = [topic_line(n, host=host, url=f"https://{host}/{n}") for n, host in enumerate(hosts)]
+    statuses = (200, 301, 302, 400, 401, 403, 404, 410, 429, 500, 502, 503)
+    answers = [hit(status, url=f"https://{host}/{status}", status=status) for host in hosts for status in statuses]
+    make_topic(tmp_path, lines, answers)
+    page, _ = look(browser, write_report(tmp_path), width=1280)
+    tops = """cells => cells.map(cell => {
+        const range = document.createRange();
+        range.selectNodeContents(cell);
+        return new Set([...range.getClientRects()].map(box => box.top)).size;
+    })"""
+    for cells in ("td.place span", "table[aria-labelledby=hosts] tbody th", "table[aria-labelledby=traffic] tbody th"):
+        assert page.eval_on_selector_all(cells, tops) == [1] * 3, cells
+
+
+def test_the_figures_are_whole_on_a_telephone(browser: Any, tmp_path: Path) -> None:
+    """The numbers at their sides are larger there, and none is cut."""
+    watched(tmp_path, [article(n, NOW + 60 * n, published=NOW) for n in range(20)])
+    page, _ = look(browser, write_report(tmp_path), width=400)
+    cut = """texts => texts.filter(text => {
+        const box = text.getBoundingClientRect(), frame = text.ownerSVGElement.getBoundingClientRect();
+        return box.left < 0 || (box.left < frame.left && getComputedStyle(text.ownerSVGElement).overflow !== "visible");
+    }).map(text => text.textContent)"""
+    assert "100 %" in page.eval_on_selector_all(".curve text", "texts => texts.map(text => text.textContent)")
+    assert page.eval_on_selector_all(".curve text", cut) == []

@@ -72,6 +72,31 @@ def test_an_article_has_a_line_when_it_is_seen_first_and_when_it_changed(tmp_pat
     assert list(NewsReader(tmp_path / "news.jsonl").read())[2].changes == 2
 
 
+def test_a_version_is_told_by_its_main_text(tmp_path: Path) -> None:
+    """A page that changed beside its text has no line, in a later run neither."""
+    assert NewsList(tmp_path).see(article(1, text="1:a", digest="x")) is not None
+    for _ in range(2):
+        news = NewsList(tmp_path)
+        assert news.see(article(1, NOW + 1, state="changed", text="1:a", digest="y")) is None
+        assert news.see(article(1, NOW + 2, state="changed", text="1:b", digest="x")) is not None
+        assert news.see(article(1, NOW + 3, state="changed", text="1:b", digest="x")) is None
+        (tmp_path / "news.jsonl").write_text((tmp_path / "news.jsonl").read_text().splitlines()[0] + "\n")
+
+
+@pytest.mark.parametrize("text", ["", "0:a"])
+def test_what_an_earlier_version_listed_has_not_changed_for_that(tmp_path: Path, text: str) -> None:
+    """Where no digest of the main text is there, or one that was made in another way, that of the paragraphs tells."""
+    assert NewsList(tmp_path).see(article(1, text=text, digest="x")) is not None
+    lines = [json.loads(line) for line in (tmp_path / "news.jsonl").read_text().splitlines()]
+    if not text:
+        del lines[0]["text"]
+    (tmp_path / "news.jsonl").write_text(json.dumps(lines[0]) + "\n")
+    news = NewsList(tmp_path)
+    assert news.see(article(1, NOW + 1, state="changed", text="1:a", digest="x")) is None
+    assert news.see(article(1, NOW + 2, state="changed", text="1:b", digest="y")) is not None
+    assert news.see(article(1, NOW + 3, state="changed", text="1:b", digest="z")) is None
+
+
 def test_one_article_under_two_addresses_is_listed_once(tmp_path: Path) -> None:
     """Its text says so, in a later run too."""
     assert NewsList(tmp_path).see(article(1, digest="abc")) is not None

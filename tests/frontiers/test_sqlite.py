@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -375,19 +376,21 @@ def test_a_damaged_file_is_named_and_left_alone(change: Callable[[bytearray], No
 
 @pytest.mark.parametrize(
     ("found", "words"),
-    [(2, "of an earlier state of scrapy_focus"), (database.FORMAT + 1, "of a later version of scrapy_focus")],
+    [
+        (database.OLDEST_FORMAT - 1, "of an earlier state of scrapy_focus"),
+        (database.FORMAT + 1, "of a later version of scrapy_focus"),
+    ],
 )
-def test_a_file_of_another_format_is_refused(
-    path: Path, monkeypatch: pytest.MonkeyPatch, found: int, words: str
-) -> None:
+def test_a_file_of_another_format_is_refused(path: Path, found: int, words: str) -> None:
     """A file of an earlier or later format is refused in one line that says how old it is, and what to do."""
-    monkeypatch.setattr(database, "FORMAT", found)
     damaged(path, lambda content: None)
-    monkeypatch.undo()
+    with closing(sqlite3.connect(path)) as file:
+        file.execute(f"PRAGMA user_version = {found}")
     for ask in (sqlite_frontier, read_notes):
         with pytest.raises(
             ResumeError,
-            match=rf"has format {found}, {words}; this one reads {database.FORMAT}: finish the crawl with what began it, or use another JOBDIR$",
+            match=rf"has format {found}, {words}; this one reads {database.OLDEST_FORMAT} to {database.FORMAT}: finish the "
+            "crawl with what began it, or use another JOBDIR$",
         ):
             ask(path)
 

@@ -108,6 +108,7 @@ def html(data: bytes) -> None:
     """What is read of a page: links, where they stand, text, wishes."""
     from parsel import Selector
 
+    from scrapy_focus.web.digest import text_digest
     from scrapy_focus.web.html import html_text, page_text, readable, tag_path
     from scrapy_focus.web.robots import asked_of_robots, nofollowed
 
@@ -116,6 +117,7 @@ def html(data: bytes) -> None:
     for link in links_of(root):
         readable(link.tag_path)
     page_text(root)
+    text_digest(root)
     html_text(text)
     asked_of_robots(root, text.split("\n"))
     nofollowed(root, _URL)
@@ -259,6 +261,10 @@ def _listings() -> Iterator[bytes]:
     yield from (sitemap, gzip.compress(sitemap), index % b'"http://www.sitemaps.org/schemas/sitemap/0.9"', robots)
     yield from (json.dumps(catalogue).encode(), json.dumps({"version": "https://jsonfeed.org/version/1"}).encode())
     yield from (b"<rss><channel><item><link>/a</link>", b'<rdf:RDF xmlns="http://purl.org/rss/1.0/"/>', urls.encode())
+    yield from (
+        b"\xef\xbb\xbfhttp://host.test/a\r\n\r\nhttp://[\nhttps://host.test/b",
+        robots.decode().encode("utf-16"),
+    )
     yield b"<rss><channel><item><link>/a</link><title>A</title><pubDate>Sun, 22 Nov 2026 10:00:00 -0000</pubDate></item>"
     yield (
         b'<feed xmlns="http://www.w3.org/2005/Atom" xml:base="http://["><entry xml:base="x/"><link href="a"/><updated>'
@@ -427,7 +433,11 @@ def robots(data: bytes) -> None:
     """A robots.txt, for URLs that stand in it too."""
     from protego import Protego
 
-    text = data.decode("utf-8", "replace")
+    from scrapy_focus.web.encodings import is_text
+    from scrapy_focus.web.robots import rules_of
+
+    is_text(data)
+    text = (rules_of(data, is_encoded=data[:1] < b"A") or data).decode("utf-8", "replace")
     rules = Protego.parse(text)
     for path in (text[:100], text[-1000:].replace("\n", ""), "/x"):
         rules.can_fetch("http://host.test/" + path.encode("ascii", "ignore").decode(), "focused")
@@ -508,12 +518,11 @@ def listing(data: bytes) -> None:
     from scrapy import Request
     from scrapy.http import Response
 
-    from scrapy_focus.spiders.listings import links_of_listing
-    from scrapy_focus.web.listings import beginning, listing_of
+    from scrapy_focus.spiders.listings import links_of_listing, listing_in
 
     _, body = message(data)
     for content in (data, body):
-        kind = listing_of(beginning(content))
+        kind = listing_in(Response(_URL, body=content, request=Request(_URL, meta={"sitemap_depth": 0})))
         for each, depth in ((kind, 0), ("sitemap", 2), ("catalogue", 0)):
             response = Response(_URL, body=content, request=Request(_URL, meta={"sitemap_depth": depth}))
             for made in links_of_listing(response, each, feeds=each == "feed"):

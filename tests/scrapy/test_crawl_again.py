@@ -135,7 +135,15 @@ def test_new_changed_same_and_gone(shelf: Shelf, server: SiteServer, tmp_path: P
     assert len(stored) == 8
     assert old in stored
     assert second.logged("Files: 1 new, 1 changed, 3 same, 1 gone, 1 unseen")
+    assert ending_of(second.crawler).sentence == (
+        f"Done: 1 new, 1 changed, 3 same, 1 gone, 1 not seen, in {len(server.log)} requests; see {tmp_path}."
+    )
+    assert second.logged("5 files, 4 of them known")
+    page = (tmp_path / "index.html").read_text()
+    assert "found 1 file that no earlier crawl had found" in page
+    assert "Half of the files were found" in page
     third = visit(server, tmp_path, {"RETRY_ENABLED": False})
+    assert "Half of the files were found" not in (tmp_path / "index.html").read_text(), "there is nothing new to draw"
     assert third.stats["file/same"] == 5
     assert asked(server)["/files/2.csv"] == 410  # it is still linked
     assert "/files/2.csv" not in states(tmp_path, 3)
@@ -161,6 +169,11 @@ def test_only_what_is_new(shelf: Shelf, server: SiteServer, tmp_path: Path) -> N
     assert asked(server) == {"/files/9.csv": 200}
     assert states(tmp_path, 2) == {"/files/9.csv": "new"}
     assert result.logged("Files: 1 new, 0 changed, 0 same, 0 gone, 6 unseen")
+    last = ending_of(visit(server, tmp_path, new_only="1").crawler)
+    assert (last.status, last.sentence) == (
+        3, f"Done: 0 new, 0 changed, 0 same, 0 gone, 7 not seen, in {len(server.log)} requests.",
+    )  # fmt: skip
+    assert "7 not seen this time" in (tmp_path / "index.html").read_text()
 
 
 def test_a_file_behind_a_redirect(shelf: Shelf, server: SiteServer, tmp_path: Path) -> None:
@@ -310,6 +323,29 @@ def test_killed_in_the_second_crawl(tmp_path: Path) -> None:
     }
     assert job.stats()["focus/reward"] == 31
     assert (last_crawl(job.out).number, last_crawl(job.out).has_ended) == (2, True)
+
+
+@pytest.mark.parametrize("name", ["REQUESTS", "BYTES"])
+def test_a_larger_budget_resumes_the_crawl(shelf: Shelf, server: SiteServer, tmp_path: Path, name: str) -> None:
+    """With its job: it is the same crawl, which asks for nothing twice and finds all."""
+    shelf.files |= {f"/files/{i}.csv": b"%d" % i * 99 for i in range(20, 60)}
+    few, many = {"REQUESTS": (30, 60), "BYTES": (9_000, 12_000)}[name]
+    budget, job = f"FOCUS_BUDGET_{name}", {"JOBDIR": str(tmp_path / "job"), "FOCUS_MAX_INFLIGHT": 1}
+    asked_for: Counter[str] = Counter()
+    for most in (few, many, 10 * many):
+        result = visit(server, tmp_path, {**job, budget: most})
+        asked_for.update(request.path for request in server.log)
+    assert result.reason == "finished"
+    assert len(asked_for) == 1 + 46 + 46
+    assert set(asked_for.values()) == {1}
+    assert set(states(tmp_path, 1).values()) == {"new"}
+    assert len(states(tmp_path, 1)) == 46
+    assert last_crawl(tmp_path)[:2] == (1, True)
+    kinds = [
+        json.loads(line).get("goes_on", False) for line in (tmp_path / ".focus/crawls.jsonl").read_text().splitlines()
+    ]
+    assert kinds.count(True) == 2
+    assert ending_of(result.crawler).sentence == f"Done: 46 files found in 93 requests; see {tmp_path}."
 
 
 def budgeted(server: SiteServer, out: Path, budget: int, settings: dict[str, Any] | None = None) -> Crawled:

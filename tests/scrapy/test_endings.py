@@ -109,7 +109,11 @@ MISTAKES = {
     ),
     "budget 0": (("root={site}", "budget=0"), 2, ("budget is '0'", "it takes a number")),
     "out a file": (("root={site}", "out={file}"), 2, ("out", "name a")),
-    "budget": (("root={site}", "budget=4"), 6, ("budget of requests is used up", "1 file found in 4 requests")),
+    "budget": (
+        ("root={site}", "budget=4"),
+        0,
+        ("budget of requests is used up", "1 file found in 4 requests", "the same command with a larger --budget"),
+    ),
 }
 BOTH = ("no URL", "404", "wrong type", "budget 0")  # ways say the same, and the command is that of most users
 
@@ -210,7 +214,7 @@ def test_interrupted_on_a_terminal(times: int, way: str, slow: Slow, tmp_path: P
     looks = Thread(target=lambda: screen.extend(iter(lambda: read(terminal), b"")))  # or the process waits for a reader
     looks.start()
     wait_for(slow, 3)
-    for awaited in ("links wait in", FAREWELL)[:times]:
+    for awaited in ("per 100 requests:", FAREWELL)[:times]:
         wait_until(lambda awaited=awaited: awaited.encode() in b"".join(screen))  # type: ignore[misc]
         os.write(terminal, b"\x03")
     if times == 1:
@@ -219,7 +223,7 @@ def test_interrupted_on_a_terminal(times: int, way: str, slow: Slow, tmp_path: P
     looks.join(HANG)
     shown = b"".join(screen).decode(errors="replace")
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 130, shown
-    assert "links wait in" in shown, "the panel was there"
+    assert "per 100 requests:" in shown, "the panel was there"
     assert shown.rfind("\x1b[?25l") < shown.rfind("\x1b[?25h"), "the cursor is back"
     plain = [re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", line).strip("\r") for line in shown.split("\n")]
     lines = [line.removeprefix("^C") for line in plain if line.strip("^C ") and line[-1] not in "╮│╯"]
@@ -317,13 +321,8 @@ def test_what_was_found(site: MockSite) -> None:
 def test_a_budget(site: MockSite) -> None:
     """With finds it is a budget that is used up; without, nothing was found."""
     settings: dict[str, Any] = {"FOCUS_BUDGET_REQUESTS": 5}
-    assert ending_of(crawl(Follower, settings, seeds=[site.url("/page/0/20")]).crawler).status == 6
+    assert ending_of(crawl(Follower, settings, seeds=[site.url("/page/0/20")]).crawler).status == 0
     settings["FOCUS_TARGETS"] = ["parquet"]
-
-    class Fruitless(Follower):
-        def parse(self, response: Any) -> Any:
-            yield from response.follow_all(css="a")
-
     ending = ending_of(crawl(Fruitless, settings, seeds=[site.url("/page/0/20")]).crawler)
     assert ending.kind == "nothing_found"
     assert "No parquet in 5 requests; seen: 5 text/html" in ending.sentence
@@ -340,6 +339,85 @@ def test_one_of_several_starts(site: MockSite) -> None:
     assert ending.status == 4
     several = [f"http://127.0.0.1:9/{n}" for n in range(5)]
     assert "/2: the connection was refused; and 2 more)" in ending_of(crawl(Follower, seeds=several).crawler).sentence
+
+
+class Fruitless(Follower):
+    """Follows links, and gives no items."""
+
+    def parse(self, response: Any) -> Any:
+        yield from response.follow_all(css="a")
+
+
+GUARDED = (403, {"Content-Type": "text/html"}, b"<p>Cloudflare Ray ID: 12. Please enable JavaScript and cookies")
+LOG_IN = "log in with a browser and send its cookie"
+OWNER = "ask its owner for access, or look for an API or a download of its data."
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (GUARDED, f"it answers 403: a guard (Cloudflare) turns programs away): {OWNER}"),
+        (
+            (403, {}, b""),
+            "it answers 403: access is denied): set USER_AGENT to who you are, or ask its owner for access.",
+        ),
+        (
+            (401, {"WWW-Authenticate": "Basic"}, b""),
+            "and asks for a name and a password): set HTTPAUTH_USER, HTTPAUTH_PASS and HTTPAUTH_DOMAIN=127.0.0.1:",
+        ),
+        (
+            (429, {}, b""),
+            "it answers 429: it was sent too many requests): try again later, with a larger DOWNLOAD_DELAY.",
+        ),
+        ((503, {}, b""), "it answers 503: it is overloaded or down): try again later."),
+        ((500, {}, b""), "it answers 500: the server fails): try again later."),
+        ((404, {}, b""), "it answers 404): check the URL, or try again later."),
+    ],
+)
+def test_a_start_page_that_lets_nobody_in(site: MockSite, answer: Any, said: str) -> None:
+    """The last line says what it is, and what to do about just that."""
+    site.answers["/start"] = lambda n: answer
+    ending = ending_of(crawl(Fruitless, {"RETRY_TIMES": 0}, seeds=[site.url("/start")]).crawler)
+    assert ending.kind == "unreachable"
+    assert ending.sentence.startswith(f"No page could be read ({site.url('/start')}: it answers {answer[0]}")
+    assert said in ending.sentence
+
+
+def test_two_start_pages_that_let_nobody_in(site: MockSite) -> None:
+    """Where different things help, the advice is the usual one."""
+    site.answers |= {"/a": lambda n: (500, {}, b""), "/b": lambda n: (403, {}, b"")}
+    ending = ending_of(crawl(Fruitless, {"RETRY_TIMES": 0}, seeds=[site.url("/a"), site.url("/b")]).crawler)
+    assert ending.sentence.endswith("it answers 403: access is denied): check the URLs, or try again later.")
+
+
+FORM = '<form method=post><input name=user><input type="password"></form>'
+MANY = "".join(f'<a href="/ok?{n}">{n}</a>' for n in range(20))
+
+
+@pytest.mark.parametrize(
+    ("pages", "said"),
+    [
+        ({"/login": FORM + MANY}, f"The start page redirects to {{login}}, a page with a password form: {LOG_IN}"),
+        ({"/start": FORM}, f"The start page asks for a password: {LOG_IN}"),
+        (
+            {"/start": '<script src="/_Incapsula_Resource?1"></script>'},
+            f"The start page is that of a guard (Imperva), which turns programs away: {OWNER}",
+        ),
+        ({"/start": FORM + MANY}, ""),
+        ({"/start": "<p>nothing"}, ""),
+        ({"/start": '<a href="/next">next</a>', "/next": FORM}, ""),
+    ],
+)
+def test_a_start_page_that_is_a_wall(site: MockSite, pages: dict[str, str], said: str) -> None:
+    """A form for a password, or the page of a guard: it is named where nothing was found; other pages are not."""
+    site.pages |= pages
+    if "/login" in pages:
+        site.answers["/start"] = lambda n: (302, {"Location": "/login"}, b"")
+    settings = {"FOCUS_TARGETS": ["parquet"]}
+    ending = ending_of(crawl(Fruitless, settings, seeds=[site.url("/start")]).crawler)
+    assert ending.kind == "nothing_found"
+    assert said.format(login=site.url("/login")) in ending.sentence
+    assert bool(said) != ("try other types, or another start URL" in ending.sentence)
 
 
 def test_broken_links_are_no_start_urls(site: MockSite) -> None:
@@ -409,19 +487,23 @@ class One(scrapy.Spider):
         yield scrapy.Request(self.root)
 
     def parse(self, response):
-        yield {"url": response.url}
+        if not self.settings.getbool("BARREN"):
+            yield {"url": response.url}
 """
 
 
 @pytest.mark.parametrize(
     ("settings", "status", "said"),
     [
-        (["FOCUS_COST_LIMIT=abc"], 2, "FOCUS_COST_LIMIT is 'abc'"),
-        (["FOCUS_BUDGET_REQUESTS=1"], 6, "budget of requests"),
+        (["FOCUS_EXIT_STATUS=1", "FOCUS_COST_LIMIT=abc"], 2, "FOCUS_COST_LIMIT is 'abc'"),
+        (["FOCUS_COST_LIMIT=abc"], 1, "FOCUS_COST_LIMIT is 'abc'"),
+        (["FOCUS_EXIT_STATUS=1", "FOCUS_BUDGET_REQUESTS=1"], 0, ""),
+        (["FOCUS_EXIT_STATUS=1", "BARREN=1"], 3, "No item"),
+        (["BARREN=1"], 0, ""),
     ],
 )
 def test_the_settings_line_alone(settings: list[str], status: int, said: str, site: MockSite, tmp_path: Path) -> None:
-    """``runspider`` with nothing but our scheduler has the same statuses, and one line that says why."""
+    """``runspider`` with our scheduler alone has Scrapy's statuses and no warning, or ours and a line, as it is asked."""
     (tmp_path / "one.py").write_text(SPIDER)
     given = [part for setting in settings for part in ("-s", setting)]
     done = subprocess.run(
@@ -430,7 +512,10 @@ def test_the_settings_line_alone(settings: list[str], status: int, said: str, si
         timeout=HANG, check=False,
     )  # fmt: skip
     assert done.returncode == status, done.stderr
-    assert said in done.stderr.splitlines()[-1]
+    if said:
+        assert said in done.stderr.splitlines()[-1]
+    else:
+        assert "WARNING" not in done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -482,7 +567,7 @@ FACTS = Facts(
         ({}, "nothing_found"),
         ({"reason": "focus_budget_requests"}, "nothing_found"),
         ({"reason": "focus_budget_bytes", "found": 1}, "budget"),
-        ({"reason": "focus_budget_requests", "asked": 0, "read": 0}, "budget"),
+        ({"reason": "focus_budget_requests", "asked": 0, "read": 0}, "nothing_found"),
         ({"reason": "closespider_timeout", "found": 1}, "found"),
         ({"reason": "focus_cost_limit", "found": 1}, "found"),
         ({"read": 0, "failure": "http://a/: it answers 500"}, "unreachable"),
@@ -510,7 +595,7 @@ def test_rules(changes: dict[str, Any], kind: str) -> None:
     [
         ({"resumable": True},
          "The next file is expected to cost more than 50 requests, and 1,234 links were not followed: the "
-                              "same command with a higher FOCUS_COST_LIMIT, or 0 for none, goes on."),
+                              "same command with a higher FOCUS_COST_LIMIT, or 0 for none, resumes."),
         ({"waiting": 1},
          "1 link was not followed: start again with a higher FOCUS_COST_LIMIT, or 0 for none, to follow them."),
         ({"waiting": 0}, ""), ({"cost_limit": 0.0}, ""), ({"reason": "finished"}, ""), ({"reason": "focus_enough"}, ""),
@@ -525,6 +610,49 @@ def test_what_a_cost_limit_left_is_said(changes: dict[str, Any], said: str, foun
     assert ending.sentence.isprintable()
     assert ending.sentence.endswith(said)
     assert ("is expected to cost" in ending.sentence) == bool(said)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({}, ""),
+        ({"shells": 1, "advice": "run x"}, " 1 page may show more in a browser: to use one, run x."),
+        ({"shells": 1234}, " 1,234 pages may show more in a browser."),
+        ({"cut_lists": 1}, " A list is longer than the part that the browser showed."),
+        ({"cut_lists": 2}, " 2 lists are longer than the part that the browser showed."),
+    ],
+)
+@pytest.mark.parametrize("reason", ["finished", "focus_budget_requests"])
+@pytest.mark.parametrize("found", [0, 7])
+def test_what_scripts_hide_is_said(changes: dict[str, Any], said: str, reason: str, found: int) -> None:
+    """Behind what was found, whether that is something or nothing."""
+    plain = draw(FACTS._replace(reason=reason, found=found))
+    ending = draw(FACTS._replace(reason=reason, found=found, **changes))
+    assert ending.sentence == plain.sentence + said
+    assert ending.kind == plain.kind
+
+
+def test_requests_of_a_browser_to_other_hosts_are_said() -> None:
+    """Beside those of all, of which they are a part."""
+    found, nothing = (draw(FACTS._replace(requests=1000, elsewhere=97, found=n)).sentence for n in (7, 0))
+    assert found == "Done: 7 files found in 1,000 requests (97 of them to other hosts, by the browser)."
+    assert "No csv in 1,000 requests (97 of them to other hosts, by the browser); seen: " in nothing
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"found": 1, "requests": 1}, "Done: 1 file found in 1 request."),
+        ({"requests": 1, "types": {"text/html": 1}}, "No csv in 1 request; seen: 1 text/html: "),
+        ({"types": {f"a/{n}": 2 - n // 5 for n in range(6)}}, ", 1 other: "),
+        ({"reason": "focus_cost_limit", "cost_limit": 1.0, "waiting": 2}, "cost more than 1 request, and 2 links "),
+        ({"found": 3, "cut": 1}, "in 5 requests. 1 file was cut: the next crawl asks for it again."),
+        ({"found": 3, "cut": 2, "reason": "shutdown"}, ". 2 files were cut: the next crawl asks for them again."),
+    ],
+)
+def test_one_is_said_as_one(changes: dict[str, Any], said: str) -> None:
+    """Nouns are in the singular after 1, and what was cut is counted."""
+    assert said in draw(FACTS._replace(**changes)).sentence
 
 
 def test_hostile_reasons_and_types() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,8 +11,15 @@ from crawls import BREADTH_FIRST, Follower, SomeHeadsFirst, crawl
 from mocksite import MockSite, tree_paths
 from scrapy import Request, Spider
 
+from scrapy_focus.spiders.datasets import DatasetsSpider
+from scrapy_focus.spiders.important import ImportantSpider
+from scrapy_focus.spiders.news import NewsSpider
+from scrapy_focus.spiders.structured import StructuredSpider
+from scrapy_focus.spiders.topic import TopicSpider
+
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+    from pathlib import Path
 
     from scrapy.http import Response
 
@@ -148,3 +156,32 @@ def test_seconds_stop_a_crawl_that_waits(site: MockSite) -> None:
     )
     assert result.reason == "focus_budget_seconds"
     assert len(site.log) <= 3
+
+
+@pytest.mark.parametrize(
+    ("spider", "given"),
+    [
+        (TopicSpider, {"keywords": "page", "seeds": "{}"}),
+        (StructuredSpider, {"types": "Recipe", "seeds": "{}"}),
+        (ImportantSpider, {"root": "{}"}),
+        (NewsSpider, {"root": "{}", "rate": "9999/s"}),
+        (DatasetsSpider, {"root": "{}", "targets": "csv"}),
+    ],
+)
+def test_a_used_up_budget_is_extended(
+    site: MockSite, tmp_path: Path, spider: type[Spider], given: dict[str, str]
+) -> None:
+    """Whatever is looked for: the same budget sends nothing, a larger one what is missing, and nothing twice."""
+    site.pages |= {
+        "/": "".join(f'<a href="/{i}">page {i}</a>' for i in range(20)),
+        **{f"/{i}": f"page {i}" for i in range(20)},
+    }
+    out = {"folder" if "seeds" in given else "out": str(tmp_path)}
+    arguments = {name: value.format(site.url("/")) for name, value in given.items()} | out
+    settings = {"JOBDIR": str(tmp_path / ".focus" / "job"), "ROBOTSTXT_OBEY": False}
+    for budget, sent in ((5, 5), (5, 0), (9, 4)):
+        before = len(site.log)
+        result = crawl(spider, settings, addon=True, budget=str(budget), **arguments)
+        assert result.reason == "focus_budget_requests"
+        assert len(site.log) - before == sent
+    assert max(Counter(site.paths).values()) == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -122,6 +123,20 @@ def test_a_url_is_enough(files: MockSite, tmp_path: Path) -> None:
     assert "Traceback" not in logged
 
 
+@pytest.mark.parametrize("words", [["files"], ["important"], ["watch", "--rate", "10/day"]])
+def test_a_file_of_urls_stands_for_them(
+    tmp_path: Path, words: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Comments and empty lines are skipped; a URL beside the file counts, too."""
+    (tmp_path / "seeds.txt").write_text("# sites\nhttp://one.example/\n\nhttps://two.example/data  # tables\n")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as ended:
+        main([*words, "seeds.txt", "three.example", "--dry-run"])
+    assert not ended.value.code
+    begins = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("Begins with"))
+    assert begins.split(maxsplit=2)[2] == "http://one.example/, https://two.example/data, https://three.example"
+
+
 def test_in_a_project_its_settings_count(files: MockSite, tmp_path: Path) -> None:
     """Who has set a User-Agent or a log for all crawls keeps them; what a project says nothing of is polite."""
     (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = mine")
@@ -195,12 +210,12 @@ def test_an_interrupted_crawl_resumes_by_the_same_command(tmp_path: Path) -> Non
         portal.goes_on.set()
         assert "resumes" in run(tmp_path, *words, "--dry-run")[0]
         assert "was interrupted" in run(tmp_path, "files", "https://example.org/", "--dry-run", expect=2)[1]
-        said, _ = run(tmp_path, *words, expect=6)
+        said, _ = run(tmp_path, *words)
         assert "resumes" in said.splitlines()[0]
         assert server.requests <= 121
         urls = [line["url"] for line in manifest(tmp_path / "found")]
         assert len(urls) == len(set(urls)) > 5
-        said, _ = run(tmp_path, *words, "--new-only", expect=6)
+        said, _ = run(tmp_path, *words, "--new-only")
         assert "crawl 2 with this folder" in said.splitlines()[0]
     later = [line["url"] for line in manifest(tmp_path / "found") if line["crawl"] == 2]
     assert later
@@ -386,7 +401,7 @@ def test_a_crawl_that_nobody_limits_ends_in_time(deep: MockSite, tmp_path: Path)
     assert last.startswith("Done: 10 files found in ")
     assert f"is expected to cost more than {COST_LIMIT} requests" in last
     assert last.endswith(
-        "links were not followed: the same command with a higher --cost-limit, or 0 for none, goes on."
+        "links were not followed: the same command with a higher --cost-limit, or 0 for none, resumes."
     )
     assert last in (tmp_path / "found/index.html").read_text()
     asked = len(deep.log)
@@ -406,13 +421,57 @@ def test_a_crawl_that_nobody_limits_ends_in_time(deep: MockSite, tmp_path: Path)
     assert {line["crawl"] for line in manifest(tmp_path / "found")} == {1}
 
 
+def test_a_used_up_budget_is_extended(tmp_path: Path) -> None:
+    """A larger one asks for what is missing and nothing twice, and finds what one crawl with as many requests finds;
+    the same one is the next crawl, and so is any with ``--again``.
+    """
+    with SiteServer(StatisticsPortal(pages=300, seed=0), validators=True) as server:
+        words = ["files", server.url, *FAST, "-s", "FOCUS_SEED=0", "-s", "FOCUS_MAX_INFLIGHT=1"]
+
+        def asks(*more: str) -> tuple[list[str], str]:
+            server.log.clear()
+            said, _ = run(tmp_path, *words, *more)
+            return [request.path for request in server.log if request.path != "/robots.txt"], said.splitlines()[-1]
+
+        first, last = asks("--budget", "60")
+        assert " files found in 60 requests: the same command with a larger --budget resumes; see found." in last
+        for more, state in (
+            (["--budget", "61"], "crawl 1 with this folder resumes"), ([], "crawl 1 with this folder resumes"),
+            (["--budget", "60"], "crawl 2 with this folder; crawl 1 resumes with a larger --budget"),
+            (["--budget", "59"], "crawl 2 with this folder; crawl 1 resumes with a larger --budget"),
+            (["--budget", "99", "--again"], "crawl 2 with this folder"),
+            (["--budget", "99", "--types", "csv"], "crawl 2 with this folder; crawl 1 resumes with a larger --budget"),
+            (["--budget", "99", "-s", "FOCUS_BUDGET_REQUESTS=60"], "crawl 2 with this folder; crawl 1 resumes with "
+             "a larger --budget"),
+        ):  # fmt: skip
+            assert f"found ({state})\n" in run(tmp_path, *words, *more, "--dry-run")[0]
+        second, last = asks("--budget", "120")
+        assert " files found in 120 requests: the same command with a larger --budget resumes; see found." in last
+        assert (len(first), len(second)) == (59, 59), "and robots.txt, which each process asks for"
+        assert not {*first} & {*second}
+        whole, _ = asks("--budget", "120", "--out", "whole")
+        assert whole[:118] == first + second
+        listed = {line["url"] for line in manifest(tmp_path / "found")}
+        assert {line["crawl"] for line in manifest(tmp_path / "found")} == {1}
+        assert listed == {line["url"] for line in manifest(tmp_path / "whole")[: len(listed)]}
+        _, last = asks("--budget", "130", "--again")
+        assert re.search(r"with \d+ new, 0 changed, [1-9]\d* same, 0 gone, \d+ not seen, in 130 requests: ", last)
+        assert {line["crawl"] for line in manifest(tmp_path / "found")} == {1, 2}
+
+
+def test_the_next_crawl_is_not_a_pipe(tmp_path: Path) -> None:
+    """``--again`` needs a folder."""
+    _, logged = run(tmp_path, "files", "https://example.org/", "--out", "-", "--again", "--dry-run", expect=2)
+    assert "--again begins the next crawl with a folder" in logged
+
+
 def test_a_limit_is_no_reason_to_forget_known_files(deep: MockSite, tmp_path: Path) -> None:
     """The crawl after a whole one asks for them before it ends for what a new one would cost."""
     words = ["files", deep.url("/"), *FAST, "-s", "FOCUS_SEED=0", "--cost-limit"]
     run(tmp_path, *words, "0")
     asked = len(deep.log)
     said, _ = run(tmp_path, *words, "20")
-    assert said.splitlines()[-1].endswith("or 0 for none, goes on.")
+    assert said.splitlines()[-1].endswith("or 0 for none, resumes.")
     assert [line["state"] for line in manifest(tmp_path / "found") if line["crawl"] == 2] == ["same"] * 10
     assert len(deep.log) < 2 * asked
 
@@ -425,6 +484,23 @@ def test_sitemaps_are_left_alone_if_somebody_says_so(files: MockSite, tmp_path: 
         files.log.clear()
         run(tmp_path, "files", files.url("/"), "--types", "pdf", "--out", out, *option, *FAST)
         assert ("/sitemap.xml" in files.paths) == (out == "with")
+
+
+@pytest.mark.parametrize("link", ["files", "files/host", "files/host/top", ".focus", ".focus/job", "manifest.jsonl"])
+def test_a_symbolic_link_in_the_folder_is_refused(
+    tmp_path: Path, link: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A folder of somebody else's cannot make a crawl write outside of it."""
+    elsewhere, out = tmp_path / "elsewhere", tmp_path / "out"
+    elsewhere.mkdir()
+    (out / link).parent.mkdir(parents=True)
+    (out / link).symlink_to(elsewhere)
+    with pytest.raises(SystemExit) as ended:
+        main(["files", "http://127.0.0.1:1/", "--out", str(out)])
+    assert ended.value.code == 2
+    said = f"cannot write to --out {out}: {out / link} is a symbolic link, which may lead out of it; remove that, or"
+    assert said in capsys.readouterr().err
+    assert [*elsewhere.iterdir()] == []
 
 
 @pytest.mark.parametrize(
@@ -441,7 +517,11 @@ def test_sitemaps_are_left_alone_if_somebody_says_so(files: MockSite, tmp_path: 
         (["files", "https://example.org", "--types", "("], "--types: '('"),
         (["files", "https://example.org", "--typos", "pdf"], "there is no option --typos"),
         (["files", "https://example.org", "--out", "file"], "--out is 'file', which is a file"),
-        (["files", "https://example.org", "--out", "file/found"], "--out"),
+        (["files", "https://example.org", "--out", "file/found"], "cannot write to --out file/found: "),
+        (["files", "https://example.org", "--out", "/proc/x"], "cannot write to --out /proc/x: "),
+        (["files", "seeds.txt"], "there is no file 'seeds.txt'; give a file of URLs, or a URL"),
+        (["important", "seeds.csv"], "there is no file 'seeds.csv'"),
+        (["watch", "file", "--rate", "9/day"], "'nothing here' in file is no URL"),
         (["topic"], "where to start"),
         (["topic", "example.org"], "--examples DIR"),
         (["topic", "example.org", "--keywords", "a", "--per-domain", "2-3"], "--per-domain is '2-3'"),
@@ -482,7 +562,10 @@ def test_a_wrong_argument_ends_in_one_sentence(
         ("example.org", "https://example.org"),
         ("example.org:8080/a?b", "https://example.org:8080/a?b"),
         ("localhost:8000", "http://localhost:8000"),
+        ("wiki.intranet", "https://wiki.intranet"),
+        ("example.zip", "https://example.zip"),
         ("127.0.0.1/x", "http://127.0.0.1/x"),
+        ("[::1]:8000/x", "http://[::1]:8000/x"),
         ("http://example.org/,a", "http://example.org/,a"),
     ],
 )
@@ -496,6 +579,40 @@ def test_what_is_no_url_is_refused(word: str) -> None:
     """The message quotes it."""
     with pytest.raises(UsageError, match="is no URL"):
         url_of(word)
+
+
+@pytest.mark.parametrize(
+    "word", ["ftp://me:secret@h.test/", "http://me:se,cret@", "//me:secret@h.test", "me:secret@h.test"]
+)
+def test_what_is_refused_shows_no_password(word: str) -> None:
+    """Neither the commands nor the spiders quote it, though they quote the rest."""
+    said = []
+    for refuses in (url_of, lambda url: DatasetsSpider(root=url), lambda url: TopicSpider(seeds=[url], keywords="a")):
+        with pytest.raises(UsageError) as error:
+            refuses(word)
+        said.append(str(error.value))
+    assert not [message for message in said if "cret" in message]
+    assert all("me:***@" in message for message in said)
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("http://127.0.0.1:99999/", "'http://127.0.0.1:99999/' has the port 99999; ports go from 1 to 65535"),
+        ("example.org:0/a", "'example.org:0/a' has the port 0; ports go from 1 to 65535"),
+        ("mailto:a@b.c", "'mailto:a@b.c' is no URL with http:// or https://; write it as https://example.org/"),
+        ("ftp://a.test/b.c", "'ftp://a.test/b.c' is no URL with http:// or https://; write it as https://example.org/"),
+        ("a b.test", "'a b.test' is no URL with http:// or https://; write it as https://example.org/"),
+        ("htp://a.test/b", "'htp://a.test/b' is no URL with http:// or https://; did you mean https://a.test/b?"),
+        ("http:/a.test", "'http:/a.test' is no URL with http:// or https://; did you mean https://a.test?"),
+        ("https//a.test/", "'https//a.test/' is no URL with http:// or https://; did you mean https://a.test/?"),
+    ],
+)
+def test_only_a_url_is_suggested_in_place_of_what_is_none(word: str, said: str) -> None:
+    """What looks like a slip of http:// is mended; a port that cannot be is named."""
+    with pytest.raises(UsageError) as raised:
+        url_of(word)
+    assert str(raised.value) == said
 
 
 @pytest.mark.parametrize("cls", [DatasetsSpider, TopicSpider])

@@ -99,6 +99,14 @@ def test_the_state_is_said_in_aligned_lines(job: Path, capsys: pytest.CaptureFix
     assert all(line == line.rstrip() and len(line) <= 120 for line in lines)
 
 
+def test_the_folder_of_a_command_stands_for_its_job(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What was given with --out is enough: nobody has to know where in it the JOBDIR is."""
+    Path("found/.focus").mkdir(parents=True)
+    job.rename("found/.focus/job")
+    assert call(capsys, "focus-status", "found").splitlines()[0] == "found/.focus/job"
+    assert call(capsys, "focus-check", "found").splitlines()[-1].startswith("found/.focus/job is well")
+
+
 def test_the_json_has_all_of_it(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Every field is there, with its type: scripts rely on them."""
     found = json.loads(call(capsys, "focus-status", "job", "--json"))

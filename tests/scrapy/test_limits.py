@@ -20,6 +20,9 @@ from hypothesis import strategies as st
 from scrapy.http import Response
 from scrapy.robotstxt import ProtegoRobotParser
 
+from scrapy_focus.engine.inflight import ResponsePage
+from scrapy_focus.goals.files import FilesGoal
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -115,7 +118,7 @@ def test_files_above_the_limit_are_skipped_and_said(site: MockSite, tmp_path: Pa
         assert line["url"] == site.url("/large.csv")
         assert line["reason"] == f"larger than DOWNLOAD_MAXSIZE, {MIB:,} bytes"
         assert len(run.lines("manifest.jsonl")) == 3 * number
-        assert "1 files were skipped" in run.log
+        assert "1 file was skipped" in run.log
 
 
 def test_files_that_compress_well_are_kept(site: MockSite, tmp_path: Path) -> None:
@@ -231,11 +234,53 @@ def name_of(header: str | bytes, url: str = "http://h/from/url.csv") -> str:
         ("attachment; filename*0*=idna''x; filename*1=y.csv", "url.csv"),
         ("attachment; filename=../../etc/passwd", "passwd.csv"),
         ("", "url.csv"),
+        ('attachment; filename="Übersicht.csv"', "Übersicht.csv"),
+        ('attachment; filename="Übersicht.csv"'.encode("latin-1"), "Übersicht.csv"),
+        ('attachment; filename="Vœux.csv"'.encode("cp1252"), "Vœux.csv"),
+        ('attachment; filename="統計.csv"'.encode("shift_jis"), "v.csv"),
+        ("attachment; filename=\"fallback.csv\"; filename*=UTF-8''%C3%9C%20rates.csv", "Ü rates.csv"),
+        ("attachment; filename*=UTF-8''%c3%9c2%20rates.csv; filename=fallback.csv", "Ü2 rates.csv"),
+        ("attachment; filename=plain.csv; filename*=idna''x.csv", "plain.csv"),
+        ("attachment; filename*=%C3%9Cber.csv", "Über.csv"),
+        ("filename*=UTF-8''%C3%9Cber.csv", "Über.csv"),
+        ('attachment; filename="=?UTF-8?B?w5xiZXJzaWNodC5jc3Y=?="', "Übersicht.csv"),
+        ('attachment; filename="=?iso-8859-1?Q?=DCbersicht=2Ecsv?="', "Übersicht.csv"),
+        ('attachment; filename="=?undefined?Q?x?=.csv"', "url.csv"),
+        ('attachment; filename="annual%20report%202026.csv"', "annual report 2026.csv"),
+        ('attachment; filename="100%25.csv"', "100_.csv"),
+        ('attachment; filename="%DCber%.csv"', "DCber_.csv"),
+        ('attachment; filename="..%2F..%2Fpasswd.csv"', "passwd.csv"),
+        ("attachment; filename='single.csv'", "single.csv"),
+        ('attachment; filename="a;b.csv"; size=10', "a_b.csv"),
+        ('attachment; filename="the \\"best\\".csv"', "the _best_.csv"),
+        ('attachment; filename="C:\\data\\win.csv"', "win.csv"),
+        ('attachment; filename*0="part1"; filename*1="part2.csv"', "part1part2.csv"),
+        ('attachment; filename="..pdf"', "url.pdf"),
+        ('attachment; filename=""', "url.csv"),
+        ('attachment; filename="con.csv"', "_con.csv"),
     ],
 )
 def test_a_file_has_a_name_whatever_its_server_says(header: str, name: str) -> None:
     """What the header says if it can be read, else the end of the URL."""
     assert name_of(header) == name
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        b"attachment; filename*=UTF-8''prices.csv",
+        b"attachment; filename=download; filename*=UTF-8''prices.csv",
+        'attachment; filename="Übersicht.csv"'.encode("latin-1"),
+        b'attachment; filename="=?UTF-8?B?w5xiZXJzaWNodC5jc3Y=?="',
+        b"attachment; filename='single.csv'",
+        b'attachment; filename="rates #1.csv"',
+    ],
+)
+def test_a_name_tells_what_a_file_is(header: bytes) -> None:
+    """A body of which only the name says that it is CSV is a file, however the name is written."""
+    headers = {"Content-Type": "application/octet-stream", "Content-Disposition": header}
+    page = ResponsePage(Response("http://h/get/1", headers=headers, body=b"1"))
+    assert FilesGoal(types=["csv"]).finds("application/octet-stream", page.url, page)
 
 
 CHARSETS = st.sampled_from(

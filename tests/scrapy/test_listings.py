@@ -7,8 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from crawls import crawl
+from scrapy import Request
+from scrapy.http import HtmlResponse, Response
 
 from scrapy_focus.spiders.datasets import DatasetsSpider
+from scrapy_focus.spiders.listings import listing_links
+from scrapy_focus.spiders.news import NewsSpider
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -86,6 +90,59 @@ def test_sitemaps_of_robots_txt_are_links_in_their_own_place(site: MockSite, tmp
     assert sorted(site.paths) == sorted(
         ["/start", "/index.xml", "/nested.xml", "/pages.xml.gz", "/hidden", "/behind.csv"]
     )
+
+
+def oddities(site: MockSite) -> list[str]:
+    """Serve listings under types and in forms of all kinds; return what they list."""
+    forms: dict[str, tuple[str, str | bytes]] = {
+        "named.txt": ("text/plain", "\ufeff{}\r\n\r\n"),
+        "html.xml": ("text/html; charset=utf-8", URLSET.format("<url><loc>{}</loc></url>")),
+        "plain.xml": ("text/plain", URLSET.format("<url><loc>{}</loc></url>")),
+        "rss.xml": ("application/rss+xml", "<rss><channel><item><link>{}</link></item></channel></rss>"),
+        "atom.xml": ("text/html", "<feed xmlns='http://www.w3.org/2005/Atom'><entry><link href='{}'/></entry></feed>"),
+        "wide.xml": ("application/xml", '<?xml version="1.0" encoding="UTF-16"?><urlset><url><loc>{}</loc></url></urlset>'),
+        "list.txt.gz": ("application/gzip", "{}\n"),
+        "page.html": ("text/html", '<html><body><a href="{}">a</a></body></html>'),
+    }  # fmt: skip
+    for name, (mime, form) in forms.items():
+        body = str(form).format(site.url(f"/{name}.csv")).encode("utf-16" if name == "wide.xml" else "utf-8")
+        say(site, f"/{name}", mime, gzip.compress(body) if name.endswith(".gz") else body)
+        say(site, f"/{name}.csv", "text/csv", f"{name}\n1\n")
+    say(site, "/index.xml", "text/html", INDEX.format(locs(site, "sitemap", *(f"/{name}" for name in forms))))
+    return sorted(f"{name}.csv" for name in forms)
+
+
+def test_sitemaps_are_told_by_their_content(site: MockSite, tmp_path: Path) -> None:
+    """Text, RSS, Atom and HTML in an index, XML that is called HTML: whatever is named as a sitemap is read as one."""
+    site.pages["/start"] = "<html><body>nothing here</body></html>"
+    say(site, "/robots.txt", "text/plain", "User-agent: *\nsitemap: /index.xml\n")
+    listed = oddities(site)
+    files, _ = found(site, tmp_path)
+    assert files == listed
+
+
+def test_a_list_of_urls_that_nobody_calls_a_sitemap_is_a_file(site: MockSite, tmp_path: Path) -> None:
+    """In text it may be data; where its address says so, it is a sitemap, however it was found."""
+    site.pages["/start"] = '<html><body><a href="/urls.txt">1</a><a href="/sitemap.txt">2</a></body></html>'
+    say(site, "/urls.txt", "text/plain", site.url("/a.csv"))
+    say(site, "/sitemap.txt", "text/plain", site.url("/b.csv"))
+    for name in ("a", "b"):
+        say(site, f"/{name}.csv", "text/csv", f"{name}\n1\n")
+    files, _ = found(site, tmp_path)
+    assert files == ["b.csv", "urls.txt"]
+
+
+def test_other_spiders_read_the_same_sitemaps(site: MockSite) -> None:
+    """A watch, and a spider that uses ``listing_links``, follow them as far; a feed in any case."""
+    listed = oddities(site)
+    watch = NewsSpider(site.url("/"), out="-")
+    for name in (file.removesuffix(".csv") for file in listed):
+        mime, body = site.answer(f"/{name}")[1:]
+        cls = HtmlResponse if "html" in mime["Content-Type"] else Response
+        request = Request(site.url(f"/{name}"), meta={"sitemap_depth": 1})
+        response = cls(request.url, body=body, headers=mime, request=request)
+        for made in ([*listing_links(response)], [] if "page" in name else [*watch.parse(response)]):
+            assert [each.url for each in made] == ([] if "page" in name else [site.url(f"/{name}.csv")])
 
 
 def test_indexes_without_end_are_left(site: MockSite, tmp_path: Path) -> None:

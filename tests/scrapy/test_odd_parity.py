@@ -34,6 +34,8 @@ from scrapy_focus.spiders.datasets import DatasetsSpider
 
 IMAGE = {"Content-Type": "image/png"}
 REFRESH = b'<html><meta http-equiv="refresh" content="0;url=/after/busy"></html>'
+CYRILLIC = """<p><a href='/ok?name=список&first'>1</a><a href='/ok?name=список&second#там'>2</a><a href='\\ok?\\'>3</a>
+    <a href='/ok?name=&#9731;'>4</a><a href='///me:pw@localhost:1/'>5</a><a rel=nofollow href='/ok?name=список'>6</a>"""
 ODDER: dict[str, Answer] = {
     "/more": (200, {"Content-Type": "text/html"}, b""),
     "/busy": (503, {"Content-Type": "text/html"}, REFRESH),  # a refresh goes before a retry
@@ -51,6 +53,8 @@ ODDER: dict[str, Answer] = {
     "/data.csv": (200, {"Content-Type": "text/csv"}, b"a,b"),
     "/other.csv": (200, {"Content-Type": "text/csv"}, b"c,d"),
     "/copy.csv": (200, {"Content-Type": "text/csv"}, b"a,b"),
+    "/cyrillic": (200, {"Content-Type": "text/html; charset=windows-1251"}, CYRILLIC.encode("cp1251")),
+    "/utf-16": (200, {"Content-Type": "text/html; charset=utf-16"}, CYRILLIC.encode("utf-16")),
     **{f"/chain/{i}": (302, {"Location": f"/chain/{i + 1}"}, b"") for i in range(1, 25)},
     **{f"/row/{i}": (302, {"Location": f"/row/{i + 1}"}, b"") for i in range(1, 21)},
     "/row/21": (200, {"Content-Type": "text/html"}, b'<a href="/after/row">on</a>'),

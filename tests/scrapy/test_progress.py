@@ -123,6 +123,25 @@ def test_what_was_found_has_a_name() -> None:
         assert said in console.file.getvalue()  # type: ignore[attr-defined]
 
 
+def test_one_is_said_as_one() -> None:
+    """Each noun of the panel is in the singular after 1."""
+    counts = dict.fromkeys(
+        ("outcome/too_large", "link/dropped", "outcome/http_error", "failure/cut", "error/x", "browser/read"), 1
+    )
+    now = replace(
+        Crawl(BreadthFirst(), frontier=memory_frontier).status(), waiting=1, asleep=1, awake=1, counts=counts,
+        used={"requests": 1, "bytes": 0, "seconds": 1},
+    )  # fmt: skip
+    seen = {"status": lambda best: now, "put_off_hosts": (1, 2.0)}
+    said = "\n".join(progress(SimpleNamespace(**{**vars(view(Finds()).host), **seen})))  # type: ignore[arg-type]
+    for line in (
+        "1 request, ", "1 link waits in 1 arm", "1 link waits until a time", "1 answer skipped as too large", "1 link given up",
+        "1 answer that is an error", "1 failed connection: 1 cut", "1 error, see", "1 page rendered, for 0 further requests",
+        "1 host put off",
+    ):  # fmt: skip
+        assert line in said, line
+
+
 @pytest.mark.parametrize(
     ("cost", "ends_in", "said"),
     [

@@ -14,8 +14,12 @@ from scrapy import FormRequest, Request, Spider
 from scrapy.http import JsonRequest
 from scrapy.linkextractors import LinkExtractor
 from scrapy.spiders import CrawlSpider, Rule, SitemapSpider
+from scrapy.utils.test import get_crawler
 
 from scrapy_focus import scheduler as scheduler_module
+from scrapy_focus.downloadermiddlewares import MeterMiddleware, MimeMiddleware
+from scrapy_focus.engine.host import host_of
+from scrapy_focus.spidermiddlewares import KnownLinkMiddleware
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -292,3 +296,29 @@ def test_callbacks_may_wait_for_other_pages(
     result = crawl(Waiting, {"CONCURRENT_REQUESTS": concurrent}, addon=addon, site=site)
     assert [item["left"] for item in result.items] == [0, 1, 2, 3]
     assert result.outcomes == {"ok": 4}
+
+
+class BrokenFingerprinter:
+    """Fails, as a mistake in a project does."""
+
+    def fingerprint(self, request: Request) -> bytes:
+        raise ValueError("broken")
+
+
+@pytest.mark.parametrize("addon", [False, True], ids=["scheduler", "addon"])
+def test_errors_of_a_fingerprinter_are_logged_as_scrapy_logs_them(addon: bool, site: MockSite) -> None:
+    """An error of the project's own fingerprinter reaches Scrapy, which ends the crawl."""
+    settings = {"REQUEST_FINGERPRINTER_CLASS": BrokenFingerprinter}
+    result = crawl(Plain, settings, addon=addon, site=site)
+    assert result.logged("Error while processing requests from start()")
+    assert not result.logged("scrapy_focus failed")
+    assert not site.log
+
+
+@pytest.mark.parametrize(
+    "middleware", [MimeMiddleware, MeterMiddleware, KnownLinkMiddleware], ids=lambda cls: cls.__name__
+)
+def test_middlewares_without_a_crawl_know_no_scheduler(middleware: type) -> None:
+    """A middleware can be made and asked before a crawl has an engine, as tests of middlewares do."""
+    crawler = get_crawler(Plain)
+    assert host_of(middleware.from_crawler(crawler).crawler) is None

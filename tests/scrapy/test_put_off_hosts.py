@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import codecs
+import gzip
+import re
 import time
 from email.utils import formatdate
 from itertools import pairwise
+from socketserver import BaseRequestHandler, ThreadingTCPServer
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,6 +18,7 @@ from mocksite import MockSite
 from scrapy.core.engine import ExecutionEngine
 
 from scrapy_focus.downloadermiddlewares import RobotsMiddleware
+from scrapy_focus.engine.ending import ending_of
 from tests.made import HANG
 
 if TYPE_CHECKING:
@@ -103,7 +109,7 @@ def test_retry_after_puts_the_host_off(site: MockSite, other: MockSite, addon: b
     assert result.stats["focus/host/put_off"] == len(times)
     assert result.outcomes == {"ok": 24}
     assert result.reason == "finished"
-    line, *_ = result.logged("is asked for nothing for")
+    line, *_ = result.logged("No requests go to 127.0.0.1 until")
     assert f"it answered {status} with Retry-After" in line
 
 
@@ -207,7 +213,9 @@ def test_a_robots_txt_that_cannot_be_had_closes_its_host_for_now(site: MockSite,
     assert sorted(asked[3:]) == ["/", "/ok?0", "/ok?1", "/ok?2"]
     assert result.outcomes == {"ok": 5, "ignored": 1}
     assert result.stats["robotstxt/unreachable"] == 2
-    assert result.logged("its robots.txt cannot be had")
+    why = f"answers {how}" if how.isdigit() else "could not be read: no answer in time" if how == "hang" else "lost"
+    assert result.logged("No requests go to 127.0.0.1 until")
+    assert result.logged(why)
 
 
 @pytest.mark.reactor
@@ -220,6 +228,102 @@ def test_a_host_without_robots_txt_for_good_is_given_up(site: MockSite) -> None:
     assert 3 <= len(site.log) <= 6
     assert result.outcomes == {"ignored": 20}
     assert result.reason == "finished"
+
+
+RULES = b"User-agent: *\r\nDisallow: /forbidden\r\n"
+
+
+@pytest.mark.reactor
+@pytest.mark.parametrize(
+    ("encoding", "body"),
+    [
+        ("gzip", RULES),
+        ("x-gzip", codecs.BOM_UTF8 + RULES),
+        ("deflate", b"\n\n" + RULES),
+        ("br", RULES),
+        ("zstd", RULES),
+        ("compress", RULES),
+        ("gzip", b"# B\xfccher\r\n" + RULES),
+        ("br", gzip.compress(RULES, mtime=0)),
+        ("gzip", gzip.compress(RULES, mtime=0)),
+        ("gzip", gzip.compress(RULES, mtime=0)[:-8]),
+        ("", gzip.compress(RULES, mtime=0)),
+        ("", RULES.decode().encode("utf-16")),
+    ],
+)
+def test_a_robots_txt_is_read_whatever_its_encoding_is_called(site: MockSite, encoding: str, body: bytes) -> None:
+    """What is labelled as compressed and is plain text is obeyed, and so is the reverse; nothing waits for it."""
+    label = {"Content-Encoding": encoding} if encoding else {}
+    site.answers["/robots.txt"] = lambda n: (200, {**PLAIN, **label}, body)
+    seeds = [site.url("/ok"), site.url("/forbidden")]
+    result = crawl(Follower, ROBOTS, addon=True, seeds=seeds)
+    assert site.paths == ["/ok"]
+    assert len(site.log) == 2
+    assert result.outcomes == {"ok": 1, "ignored": 1}
+    assert ending_of(result.crawler).sentence.endswith(f"Could not read {seeds[1]}: robots.txt forbids it.")
+
+
+@pytest.mark.reactor
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        ((200, {**PLAIN, "Content-Encoding": "gzip"}, b"\x1f\x8bnot gzip"), "could not be decoded"),
+        ((200, {**PLAIN, "Content-Encoding": "br"}, b"\x89PNG\r\n\x1a\n\x00"), "could not be decoded"),
+        ((200, {**PLAIN, "Content-Encoding": "compress"}, b"\x1f\x9d\x90\x00"), "could not be decoded"),
+        ((503, {**PLAIN, "Retry-After": "1"}, b""), "answers 503"),
+        ((302, {"Location": "/reset"}, b""), "could not be read: the connection was lost"),
+    ],
+)
+def test_why_a_host_is_closed_is_said_at_once(site: MockSite, answer: Answer, why: str) -> None:
+    """A warning says until when nothing goes to the host of a start URL, and the last line says why."""
+    site.answers["/robots.txt"] = lambda n: answer
+    settings = {
+        "ROBOTSTXT_OBEY": True, "FOCUS_OBEY": ["robots-errors", "retry-after"], "FOCUS_LONGEST_WAIT": 1,
+    }  # fmt: skip
+    result = crawl(Follower, settings, addon=True, seeds=[site.url("/ok")])
+    assert site.paths.count("/ok") == 0
+    first, *_ = [record for record in result.records if "No requests go to 127.0.0.1 until" in record.getMessage()]
+    assert first.levelname == "WARNING"
+    assert re.search(rf"until \d\d:\d\d:\d\d \(for 1 s\): its robots.txt {why}", first.getMessage())
+    assert f"No page could be read ({site.url('/ok')}: its robots.txt {why}" in ending_of(result.crawler).sentence
+    assert "forbids" not in ending_of(result.crawler).sentence
+
+
+@pytest.mark.reactor
+def test_only_start_hosts_and_longer_waits_are_worth_a_warning(site: MockSite, other: MockSite) -> None:
+    """Hosts that links lead to, and waits no longer than the last one, are put off without a warning."""
+    site.pages["/"] = f'<a href="{other.url("/busy")}">x</a>' + "".join(f'<a href="/busy?{i}">x</a>' for i in range(2))
+    for i in range(2):
+        site.answers[f"/busy?{i}"] = busy_at_first(429, retry_after="2")
+    other.answers["/busy"] = busy_at_first(429, retry_after="2")
+    settings = {"CONCURRENT_REQUESTS_PER_DOMAIN": 1, "FOCUS_POLICY": BREADTH_FIRST}
+    result = crawl(Follower, settings, seeds=[site.url("/")])
+    assert result.stats["focus/host/put_off"] == 3
+    said = [record for record in result.records if "No requests go to" in record.getMessage()]
+    assert [record.levelname for record in said if "127.0.0.1" in record.getMessage()] == ["WARNING", "INFO"]
+    assert [record.levelname for record in said if "127.0.0.2" in record.getMessage()] == ["INFO"]
+
+
+class PlainOnly(BaseRequestHandler):
+    """Answers what is no HTTP as servers of HTTP do."""
+
+    def handle(self) -> None:
+        self.request.recv(4096)
+        self.request.sendall(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+
+
+@pytest.mark.reactor
+def test_https_where_there_is_none_fails_at_once() -> None:
+    """The page itself says that no TLS connection can be made; nothing waits for robots.txt."""
+    with ThreadingTCPServer(("127.0.0.1", 0), PlainOnly) as server:
+        Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+        url = f"https://127.0.0.1:{server.server_address[1]}/ok"
+        result = crawl(Follower, ROBOTS, addon=True, seeds=[url])
+        server.shutdown()
+    sentence = ending_of(result.crawler).sentence
+    assert sentence.startswith(f"No page could be read ({url}: no TLS connection: is it http://?)")
+    assert result.outcomes == {"failure": 1}
+    assert "robotstxt/unreachable" not in result.stats
 
 
 @pytest.mark.reactor

@@ -296,7 +296,7 @@ def test_an_interrupt_is_no_error_and_can_be_gone_on_from(tmp_path: Path) -> Non
     [
         ("/redirect?to=http://localhost:1/", "answered 302 and leads to http://localhost:1/."),
         ("/status?code=403", "answered 403."),
-        ("/forbidden", "is forbidden by robots.txt."),
+        ("/forbidden", "was not requested: robots.txt forbids it, or could not be read."),
         ("/badgzip", "gave no response (failure: BadGzipFile)."),
     ],
 )
@@ -378,7 +378,7 @@ def test_a_terminal_shows_how_it_stands(tmp_path: Path) -> None:
             shown += chunk
         os.close(outer)
         assert process.wait(timeout=HANG) == 0
-    assert re.search(rb"\d+ URLs recorded, 0.0 MB, \d+ more are linked", shown)
+    assert re.search(rb"\d+ URLs? recorded, 0.0 MB, \d+ more (is|are) linked", shown)
     assert b"site.sqlite: 60 URLs are recorded, 0 linked ones are not" in shown
     assert shown.rfind(b"\x1b[?25l") < shown.rfind(b"\x1b[?25h"), "the cursor is back"
 
@@ -558,6 +558,56 @@ def test_a_folder_is_recorded(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     site.close()
     assert call(str(path), "--folder", str(tmp_path / "none")) == 1
     assert "Error: there is no folder" in capsys.readouterr().err
+
+
+def test_another_source_is_refused(
+    odd: Recorded, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file holds one source: another one is named, and nothing is written; the same one is read again."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("one", "other folder"):
+        Path(name).mkdir()
+        Path(name, "index.html").write_text(f"<a href='{name[:3]}.csv'>x</a>")
+        Path(name, f"{name[:3]}.csv").write_text("1")
+    path = tmp_path / "a.sqlite"
+    assert call("a.sqlite", "--folder", "one") == 0
+    before = path.read_bytes()
+    capsys.readouterr()
+    for words in (
+        ["--folder", "other folder"],
+        ["--folder", "other folder", "-a", "root=http://a.b/"],
+        ["--portal", "200"],
+    ):
+        assert call("a.sqlite", *words) == 2
+        said = capsys.readouterr()
+        assert said.err.startswith("Error: a.sqlite holds the folder one, not ")
+        assert said.err.endswith("; name another file\n")
+        assert not said.out
+    assert path.read_bytes() == before
+    for spelled in ("one", "./one/", str(tmp_path / "one")):
+        assert call("a.sqlite", "--folder", spelled) == 0
+    shutil.copy(odd.path, "live.sqlite")
+    assert call("live.sqlite", "--folder", "one") == 2
+    assert "live.sqlite holds the live site, 2" in capsys.readouterr().err
+
+
+def test_a_wrong_root_is_doubted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The command names the likely one in place of what to do next."""
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "index.html").write_text("<a href='https://a.b/x.csv'>x</a>")
+    (tmp_path / "site" / "x.csv").write_text("1")
+    words = ["--folder", str(tmp_path / "site"), "-a"]
+    assert call(str(tmp_path / "wrong.sqlite"), *words, "root=http://a.b/") == 0
+    said = capsys.readouterr().out
+    assert (
+        "Warning: 1 of 2 URLs (50.0%) are at https://a.b and missing, or redirect there: is https://a.b/ its root?"
+        in said
+    )
+    assert "Next:" not in said
+    assert call(str(tmp_path / "right.sqlite"), *words, "root=https://a.b/") == 0
+    said = capsys.readouterr().out
+    assert "Warning" not in said
+    assert "Next: scrapy focus-compare" in said
 
 
 def test_web_archives_are_recorded(tmp_path: Path) -> None:

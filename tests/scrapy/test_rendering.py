@@ -207,14 +207,14 @@ def test_none_is_needed(site: MockSite) -> None:
 
 @pytest.mark.usefixtures("no_browser")
 def test_it_is_told_what_seems_to_need_one(site: MockSite) -> None:
-    """Pages with scripts and nothing else, by their template; not those that have links, or no scripts."""
+    """Pages that scripts seem to fill, by their template; not those that have no scripts."""
     url = app(site, 5)
     site.pages["/"] += "".join(f'<a href="/note/{i}">note</a>' for i in range(1, 6))
     for i in range(1, 6):
         site.pages[f"/note/{i}"] = "<html><body>nothing</body></html>"
     result = crawl(LinksOnly, RENDER_ALL, addon=True, seeds=[url])
-    (said,) = (each.getMessage() for each in result.records if "without a browser" in each.getMessage())
-    assert f"{url.removeprefix('http://')}set/#' (5 pages)" in said
+    (said,) = (each.getMessage() for each in result.records if "Scripts seem to fill" in each.getMessage())
+    assert f"{url.removeprefix('http://')}set/#' (5)" in said
     assert "note" not in said
 
 

@@ -152,7 +152,7 @@ def test_the_notes_are_what_the_crawl_counted(server: SiteServer, tmp_path: Path
         if answer.files and answer.page == item.page and answer.anchor == item.anchor and answer.size == item.size
     }
     assert sum(answer.status == 404 for answer in notes.answers) == done.stats["downloader/response_status_count/404"]
-    assert [answer.why for answer in notes.answers if answer.why] == ["Forbidden by robots.txt"] * 4
+    assert [answer.why for answer in notes.answers if answer.why] == ["robots.txt forbids it"] * 4
     assert notes.state["reason"] == "finished"
     assert notes.state["waiting"] == 0
 
@@ -288,6 +288,8 @@ def test_a_search_for_a_topic_has_a_page(tmp_path: Path) -> None:
     (broken,) = second.broken
     assert (broken.url, broken.pages) == (site.url("/gone"), [site.url("/p1")])
     text = Reader((tmp_path / "found" / "index.html").read_text()).text
+    assert str(tmp_path) not in text
+    assert "; see pages.jsonl." in text
     assert f"21 pages were read; {len(on)} of them are on the topic, on 1 host." in text
     assert "Looked for pages on the topic of the words honey, bees" in text
     with (tmp_path / "found" / "pages.csv").open(encoding="utf-8-sig", newline="") as file:

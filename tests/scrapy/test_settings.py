@@ -138,7 +138,7 @@ def test_the_log_says_what_is_active(site: MockSite) -> None:
         ({"FOCUS_POLICY_PARAMS": {"theta_": 1}}, "FOCUS_POLICY_PARAMS is {'theta_': 1}"),
         ({"FOCUS_BUDGET_REQUESTS": "many"}, "FOCUS_BUDGET_REQUESTS is 'many'; it takes a whole number"),
         ({"FOCUS_BUDGET_REQUESTS": -1}, "FOCUS_BUDGET_REQUESTS is -1"),
-        ({"FOCUS_BUDGET_SECONDS": "1h"}, "FOCUS_BUDGET_SECONDS is '1h'; it takes a number"),
+        ({"FOCUS_BUDGET_SECONDS": "1x"}, "FOCUS_BUDGET_SECONDS is '1x'; it takes a number"),
         ({"FOCUS_SEED": "x"}, "FOCUS_SEED is 'x'"),
         ({"FOCUS_MOST_OUT": "few"}, "FOCUS_MOST_OUT is 'few'; it takes a whole number from 0"),
         ({"FOCUS_MAX_OUT": 8}, "did you mean FOCUS_MOST_OUT?"),

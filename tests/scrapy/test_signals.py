@@ -409,8 +409,9 @@ class Paths(Machines):
         yield from response.follow_all(css="a") if isinstance(response, HtmlResponse) else ()
 
 
-def test_a_simulation_hears_the_same(site: MockSite, tmp_path: Path) -> None:
-    """On a recording with bodies, in the same order, with the same requests and counts."""
+@pytest.mark.parametrize("mime", ["application/xml", "text/html"])
+def test_a_simulation_hears_the_same(site: MockSite, tmp_path: Path, mime: str) -> None:
+    """On a recording with bodies, in the same order, with the same requests and counts, whatever a listing is called."""
     long_ago, later, never = "1970-01-01T00:00:00Z", "1969-12-31T23:00:00+00:00", "2970-01-01"
     entries = (
         url(site, "/a", long_ago) + url(site, "/b?y=2&amp;x=1", later) + url(site, "/c", never) + url(site, "/d", later)
@@ -425,12 +426,12 @@ def test_a_simulation_hears_the_same(site: MockSite, tmp_path: Path) -> None:
     }  # fmt: skip
     site.pages |= pages
     for path, body in listings.items():
-        say(site, path, body)
+        say(site, path, body, mime=mime)
     settings = {"FOCUS_MAX_INFLIGHT": 1, "FOCUS_POLICY": Once}
     result = listen(site, 14, Paths, **settings)
     with SiteWriter(tmp_path / "site.sqlite", roots=[site.url("/")], bodies=True, source="test") as writer:
         for path, body in {**pages, **listings}.items():
-            headers = {"Content-Type": "application/xml" if path in listings else "text/html"}
+            headers = {"Content-Type": mime if path in listings else "text/html"}
             writer.add(Answer(url=site.url(path), status=200, headers=headers, body=body.encode()))
         writer.finish()
     policy = Once()

@@ -45,6 +45,7 @@ def command(folder: Path, site: MockSite, **settings: Any) -> list[str]:
     spider.write_text(SPIDER)
     given = {
         "SCHEDULER": "scrapy_focus.FocusScheduler",
+        "FOCUS_EXIT_STATUS": True,
         "JOBDIR": folder / "job",
         "FOCUS_CHECKPOINT_EVERY": 50,
         **settings,

@@ -151,7 +151,7 @@ def test_a_crawl_refuses_a_hostile_folder_in_one_line(
     assert "'finish_reason': 'focus_budget_requests'" in first.stderr, first.stderr[-2000:]
     touched = tmp_path / "touched"
     write(tmp_path / "job", statement, pickle.dumps(Bomb(touched)))
-    second = crawl(tmp_path, site)
+    second = crawl(tmp_path, site, "FOCUS_EXIT_STATUS=1")
     assert second.returncode == status, second.stderr[-2000:]
     lines = [line for line in second.stderr.splitlines() if "ERROR: scrapy_focus" in line]
     assert len(lines) == 1

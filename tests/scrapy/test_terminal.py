@@ -57,6 +57,6 @@ def test_a_crawl_shows_a_panel(site: MockSite, monkeypatch: pytest.MonkeyPatch) 
     crawl(Follower, {"FOCUS_PROGRESS": "panel"}, addon=True, seeds=[site.url("/page/0/40")])
     shown = terminal.getvalue()
     assert "scrapy_focus: BranchingBandit" in shown
-    assert "requests in" in shown
-    assert "links wait in" in shown
+    assert "request" in shown
+    assert "per 100 requests:" in shown
     assert sys.stderr is terminal

@@ -21,6 +21,7 @@ SCHEMES = ("http", "https")
 
 REMOTE = ("PLAYWRIGHT_CDP_URL", "PLAYWRIGHT_CONNECT_URL", "PLAYWRIGHT_BROWSER_PROVIDER")  # of a browser elsewhere
 
+_INSTALL = 'pip install "scrapy-focus[playwright]"'
 _DIED = "TargetClosedError"  # of Playwright, which need not be there; other errors are those of the page
 _REACTOR = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
 _PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
@@ -38,14 +39,18 @@ class Found(NamedTuple):
 
     what: str = ""  # in words; "": there is none
     executable: str = ""  # its program, where Playwright does not know it by itself
-    reason: str = ""  # why there is none, and what to do
+    reason: str = ""  # why there is none
+    advice: str = ""  # what to do about that: a command, or what to change
 
     def __bool__(self) -> bool:
         return bool(self.what)
 
 
 #: Of a crawl that lacks what would ask a browser.
-NO_ADDON = Found(reason="the add-on is not in ADDONS, and RenderMiddleware not in DOWNLOADER_MIDDLEWARES")
+NO_ADDON = Found(
+    reason="the add-on is not in ADDONS, and RenderMiddleware not in DOWNLOADER_MIDDLEWARES",
+    advice='set ADDONS = {"scrapy_focus.Addon": 500}',
+)
 
 
 def find_browser(settings: BaseSettings) -> Found:
@@ -53,24 +58,42 @@ def find_browser(settings: BaseSettings) -> Found:
 
     No program is run for this.
     """
-    if find_spec("scrapy_playwright") is None:
-        return Found(reason="scrapy-playwright is not installed (pip install scrapy-focus[playwright])")
-    if not settings.getbool("TWISTED_REACTOR_ENABLED", True) or settings.get("TWISTED_REACTOR", _REACTOR) != _REACTOR:
-        return Found(reason="scrapy-playwright needs the asyncio reactor of Twisted, and the settings name none")
     name = settings.get("PLAYWRIGHT_BROWSER_TYPE") or "chromium"
+    if find_spec("scrapy_playwright") is None:
+        return Found(
+            reason=f"scrapy-playwright is not installed ({_INSTALL})", advice=f"run {install_commands(settings)}"
+        )
+    if not settings.getbool("TWISTED_REACTOR_ENABLED", True) or settings.get("TWISTED_REACTOR", _REACTOR) != _REACTOR:
+        return Found(
+            reason="scrapy-playwright needs the asyncio reactor of Twisted, and the settings name none",
+            advice="leave TWISTED_REACTOR and TWISTED_REACTOR_ENABLED at their defaults",
+        )
     if any(settings.get(each) for each in REMOTE):
         return Found(f"a {name} elsewhere")
     if given := settings.getdict("PLAYWRIGHT_LAUNCH_OPTIONS").get("executable_path"):
         if shutil.which(given) is None:
-            return Found(reason=f"PLAYWRIGHT_LAUNCH_OPTIONS names {given}, which is no program here")
+            return Found(
+                reason=f"PLAYWRIGHT_LAUNCH_OPTIONS names {given}, which is no program here",
+                advice="correct executable_path in PLAYWRIGHT_LAUNCH_OPTIONS",
+            )
         return Found(str(given))
     store = _store()
     if any(_is_complete(folder) for folder in sorted(store.glob(f"{name}*-*"))):
         return Found(f"Playwright's {name}")
-    program = next(filter(None, map(shutil.which, _PROGRAMS)), None) if name == "chromium" else None
-    if program is None:
-        return Found(reason=f"no {name} was found in {store} or among the programs (playwright install {name})")
+    program = _program(name)
+    if not program:
+        return Found(
+            reason=f"no {name} was found in {store} or among the programs (playwright install {name})",
+            advice=f"run playwright install {name}",
+        )
     return Found(program, program)
+
+
+def install_commands(settings: BaseSettings) -> str:
+    """Return the commands that install what a browser needs, but for a Chromium that the machine has."""
+    name = settings.get("PLAYWRIGHT_BROWSER_TYPE") or "chromium"
+    has_browser = any(settings.get(each) for each in ("PLAYWRIGHT_LAUNCH_OPTIONS", *REMOTE)) or _program(name)
+    return _INSTALL if has_browser else f"{_INSTALL}, then playwright install {name}"
 
 
 def launch_options(found: Found, given: dict[str, object]) -> dict[str, object]:
@@ -104,7 +127,10 @@ def browser_of(settings: BaseSettings) -> Found:
     found = find_browser(settings)
     if not found or _asks_browser(settings.getdict("DOWNLOAD_HANDLERS")):
         return found
-    return Found(reason=f"{found.what} is there, but the handlers of DOWNLOAD_HANDLERS do not ask it")
+    return Found(
+        reason=f"{found.what} is there, but the handlers of DOWNLOAD_HANDLERS do not ask it",
+        advice="leave http and https out of DOWNLOAD_HANDLERS",
+    )
 
 
 def _asks_browser(handlers: dict[str, object]) -> bool:
@@ -115,6 +141,11 @@ def _asks_browser(handlers: dict[str, object]) -> bool:
 def _set(settings: BaseSettings, name: str, value: object) -> None:
     """Set a setting, whoever set it before: what was set is in the value."""
     settings.set(name, value, max(settings.getpriority(name) or 0, SETTINGS_PRIORITIES["addon"]))
+
+
+def _program(name: str) -> str:
+    """Return the program of the system that is such a browser, ``""`` if there is none."""
+    return next(filter(None, map(shutil.which, _PROGRAMS)), "") if name == "chromium" else ""
 
 
 def _store() -> Path:

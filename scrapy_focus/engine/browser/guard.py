@@ -10,6 +10,7 @@ import asyncio
 from contextlib import suppress
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
 from scrapy_focus.core.printable import printable_logger
@@ -210,6 +211,8 @@ class Guard:
             self.host.count("browser/requests")
             if owner is not None:
                 owner.requests += 1
+                if _host_of(asked.url) != _host_of(owner.request.url):
+                    self.host.count("browser/elsewhere")
         return refused
 
     def _reading_refusal(self, asked: Asked, visit: Visit | None, owner: Visit | None) -> Refusal:
@@ -289,6 +292,13 @@ class Guard:
     def _is_shared(self) -> bool:
         """Whether others may use the same browser."""
         return any(self.crawler.settings.get(name) for name in REMOTE)
+
+
+def _host_of(url: str) -> str:
+    try:
+        return urlsplit(url).netloc.lower()
+    except ValueError:
+        return ""
 
 
 def _context_for(request: Request) -> dict[str, Any]:

@@ -166,6 +166,7 @@ class Keeper:
             self._start_closing(running)
             raise
         self.count("browser/started")
+        logger.info("A browser renders pages from now on, at a hundred times the CPU of a plain page")
         return running
 
     def _failed(self, browser: Running | None, why: str) -> None:

@@ -1,6 +1,6 @@
 // What a page that is read is asked for: whether it changes, which links and buttons it has, and to click these.
 () => {
-  const MOST_LINKS = 20000, MOST_GONE = 2000, MOST_BUTTONS = 200, MOST_LOOKED_AT = 3000, DEEPEST = 64,
+  const MOST_LINKS = 20000, MOST_GONE = 20000, MOST_BUTTONS = 200, MOST_LOOKED_AT = 3000, DEEPEST = 64,
     MOST_ELEMENTS = 100000, MOST_ROOTS = 500;
   const BUTTONS = "button, summary, input[type=button], [role=button], [onclick], a:not([href]), a[href^='#'], " +
     "a[href^='javascript:' i]";

@@ -35,6 +35,7 @@ _GOTO = "playwright_page_goto_kwargs"
 _METHOD = "scrapy_playwright.page.PageMethod"  # it need not be installed
 _MOVES = 3  # times that a page may be replaced by a script before it is read
 _ENDINGS = 3  # times that it is asked for its end
+_RESTLESS = 6  # rounds of a page that changes by itself: links may come for ever then
 _GLANCE = 0.1  # seconds between looks for a file
 
 
@@ -83,7 +84,7 @@ async def read(page: Page, visit: Visit) -> None:
     reading = _Reading(page, visit, limits)
     page.on("download", reading.note_download)
     try:
-        async with asyncio.timeout(limits.seconds):
+        async with asyncio.timeout(limits.seconds) as reading.clock:
             await reading.load()
             await reading.wait()
             await reading.act()
@@ -110,6 +111,8 @@ class _Reading:
         self.visit = visit
         self.limits = limits
         self.until = monotonic() + limits.seconds
+        self.last = monotonic() + max(limits.seconds, limits.longest)
+        self.clock: asyncio.Timeout | None = None  # for what is done until then
         self.helper: JSHandle | None = None  # reading.js in the page
         self.is_restless = False
         self._used: set[int] = set()  # buttons that are left alone: they bring nothing, or ask by POST
@@ -181,7 +184,7 @@ class _Reading:
         visit.is_acted_on = True
         visit.links = _number(await self.ask("begin"))
         offers: list[tuple[int, Says]] = []
-        for _ in range(self.limits.rounds):
+        for done in range(1, self.limits.rounds + 1):
             await self.show("scroll")
             await self.quiet()
             fresh, offers = await self.look("scroll")
@@ -191,12 +194,19 @@ class _Reading:
             for number, kind in clicks[: self.limits.clicks]:
                 n, offers = await self.click(number, kind)
                 fresh += n
-            if not fresh:
+            visit.is_growing = bool(fresh) or visit.requests >= self.limits.requests
+            if not fresh or (self.is_restless and done >= _RESTLESS):
                 break
-        else:
-            visit.is_cut = True
+            self.extend()
+        visit.is_cut = visit.is_cut or visit.is_growing
         for number in [number for number, kind in offers if kind == "download"][: self.limits.downloads]:
             await self.click(number, "download")
+
+    def extend(self) -> None:
+        """Links came: there is time for more, within limits."""
+        self.until = min(monotonic() + self.limits.seconds, self.last)
+        if self.clock is not None:
+            self.clock.reschedule(asyncio.get_running_loop().time() + self.until - monotonic())
 
     async def click(self, number: int, kind: Says) -> tuple[int, list[tuple[int, Says]]]:
         """Click a button; return how many links that brought, and the buttons that are there now."""

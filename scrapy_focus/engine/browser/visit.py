@@ -38,16 +38,17 @@ class Limits:
     still: float = 0.09  # seconds without a change of the document, and with nothing in flight, after which it is quiet
     quiet: float = 10.0  # seconds to wait for that, at most
     restless: float = 1.0  # the same once it did not become quiet
-    seconds: float = 20.0  # for all
+    seconds: float = 20.0  # for all, and from when links came last by scrolling and clicking ...
+    longest: float = 60.0  # ... but no longer than this, unless `seconds` is
     painted: float = 5.0  # seconds that an action may take until it is painted; other pages wait for it
     page_bytes: int = 64 << 20  # that come for it, unpacked, after which it is closed
-    rounds: int = 6  # of scrolling and clicking; 0: nothing is done to the page, it is only waited for
+    rounds: int = 100  # of scrolling and clicking that bring links; 0: nothing is done to the page
     clicks: int = 5  # in each round
     downloads: int = 3  # buttons that are clicked for a file
     silence: float = 1.0  # seconds that a button for a file has to do something, when its page is quiet
     ending: float = 5.0  # seconds for a page to answer at the end; one that does not hangs
     file_bytes: int = 16 << 20  # of a file that scripts make
-    answers: int = 20  # JSON that scripts fetch: of one page, and bytes of one and of all
+    answers: int = 120  # JSON that scripts fetch: of one page, and bytes of one and of all
     answer_bytes: int = 2 << 20
     answers_bytes: int = 8 << 20
 
@@ -130,6 +131,7 @@ class Visit:
         self.answers: list[Answer] = []
         self.files: list[MadeFile] = []
         self.is_cut = False  # whether there was more to wait for, or to do
+        self.is_growing = False  # whether links came when it was scrolled and clicked last
         self.work: set[asyncio.Task[None]] = set()  # that is to be done before it is read
 
     async def __call__(self, page: Page, request: Request) -> None:

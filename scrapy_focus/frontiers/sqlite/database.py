@@ -8,7 +8,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from scrapy_focus.core.errors import ResumeError, StorageError
-from scrapy_focus.core.events import FORMAT
+from scrapy_focus.core.events import FORMAT, OLDEST_FORMAT
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,20 +16,44 @@ if TYPE_CHECKING:
 _APPLICATION = 0x464F4355
 _MAGIC = b"SQLite format 3\0"
 _MOST_WAL = 32 << 20  # bytes that the write-ahead log keeps between two checkpoints
+WITH_SUMS = 13  # the first format with checksums of rows
 _CACHE = 8 << 10  # KiB of pages in memory, per connection
 
 _SCHEMA = """
 CREATE TABLE links (
     row INTEGER PRIMARY KEY, key INTEGER NOT NULL, url TEXT NOT NULL, host INTEGER NOT NULL, depth INTEGER NOT NULL,
     origin INTEGER NOT NULL, payload BLOB NOT NULL, arm INTEGER NOT NULL, rank REAL NOT NULL, method TEXT NOT NULL,
-    memo BLOB, after REAL NOT NULL
+    memo BLOB, after REAL NOT NULL, sum INTEGER
 );
-CREATE TABLE hosts (host INTEGER PRIMARY KEY, name TEXT NOT NULL);
-CREATE TABLE seen (number INTEGER PRIMARY KEY, state INTEGER NOT NULL, keys BLOB NOT NULL);
+CREATE TABLE hosts (host INTEGER PRIMARY KEY, name TEXT NOT NULL, sum INTEGER);
+CREATE TABLE seen (number INTEGER PRIMARY KEY, state INTEGER NOT NULL, keys BLOB NOT NULL, sum INTEGER);
 CREATE TABLE flying (id INTEGER PRIMARY KEY, row INTEGER NOT NULL, key INTEGER NOT NULL);
 CREATE TABLE notes (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE counters (name TEXT PRIMARY KEY, value NUMERIC NOT NULL) WITHOUT ROWID;
 """
+
+
+#: The tables whose rows have checksums (:mod:`~scrapy_focus.frontiers.sqlite.sums`).
+SUMMED = ("links", "hosts", "seen")
+
+
+def format_of(database: sqlite3.Connection) -> int:
+    """Return the format of an open file."""
+    (found,) = database.execute("PRAGMA user_version").fetchone()
+    return int(found)
+
+
+def sum_column(database: sqlite3.Connection) -> str:
+    """Return what to ask an open file for to get the checksum of a row; ``NULL`` where its format has none."""
+    return "sum" if format_of(database) >= WITH_SUMS else "NULL"
+
+
+def upgrade(database: sqlite3.Connection) -> None:
+    """Bring a file of an earlier format to the current one, as part of a transaction; nothing where it has that."""
+    if format_of(database) < WITH_SUMS:
+        for table in SUMMED:
+            database.execute(f"ALTER TABLE {table} ADD COLUMN sum INTEGER")
+    database.execute(f"PRAGMA user_version = {FORMAT}")
 
 
 def open_database(path: Path) -> tuple[sqlite3.Connection, sqlite3.Connection]:
@@ -140,11 +164,11 @@ def verify(path: Path) -> None:
             "another JOBDIR"
         )
     found = _number(header, 60, 4)
-    if found != FORMAT:
+    if not OLDEST_FORMAT <= found <= FORMAT:
         by = "an earlier state of scrapy_focus" if found < FORMAT else "a later version of scrapy_focus"
         raise ResumeError(
-            f"{path} has format {found}, of {by}; this one reads {FORMAT}: finish the crawl with what began it, or use "
-            "another JOBDIR"
+            f"{path} has format {found}, of {by}; this one reads {OLDEST_FORMAT} to {FORMAT}: finish the crawl with "
+            "what began it, or use another JOBDIR"
         )
     wal = path.with_name(path.name + "-wal")
     if wal.exists() and wal.stat().st_size:

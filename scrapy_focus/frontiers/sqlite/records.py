@@ -13,14 +13,15 @@ from collections import deque
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from scrapy_focus.core.errors import StorageError
 from scrapy_focus.frontiers.records import Record, Records
-from scrapy_focus.frontiers.sqlite.database import open_database, storage_error
+from scrapy_focus.frontiers.sqlite.database import open_database, storage_error, sum_column
 from scrapy_focus.frontiers.sqlite.index import Index
+from scrapy_focus.frontiers.sqlite.sums import sum_of_host, sum_of_keys, sum_of_link
 from scrapy_focus.frontiers.sqlite.writer import Changes, FlyingRow, Writer
 
 if TYPE_CHECKING:
@@ -104,6 +105,7 @@ class SqliteRecords(Records):
         self._said = False
         self.index = Index(path)
         self._reader, writer = open_database(path)
+        self._sum = sum_column(self._reader)
         self._writer = Writer(writer, path)
 
     def store(
@@ -265,9 +267,11 @@ class SqliteRecords(Records):
         self.counters = dict(ask("SELECT name, value FROM counters"))
         self.youngest = int(self.counters.get("row", 1)) - 1
         hosts: list[str] = []
-        for host, name in ask("SELECT host, name FROM hosts ORDER BY host"):
+        for host, name, stored in ask(f"SELECT host, name, {self._sum} FROM hosts ORDER BY host"):  # noqa: S608
             if len(hosts) != host:
                 raise LookupError(f"host {host} is not where it should be")
+            if stored not in (None, sum_of_host(host, name)):
+                raise LookupError(f"the name of host {host} is not what was stored")
             hosts.append(name)
         self._stored_hosts = len(hosts)
         return hosts
@@ -307,12 +311,14 @@ class SqliteRecords(Records):
     def flying(self) -> Iterator[StoredPick]:
         """Yield what is in flight in the file, by id."""
         rows = self._reader.execute(
-            f"SELECT flying.id, flying.row, host, arm, rank, {_FIELDS.replace('key', 'links.key')} "  # noqa: S608
+            f"SELECT flying.id, flying.row, {self._sum}, host, arm, rank, {_FIELDS.replace('key', 'links.key')} "  # noqa: S608
             "FROM flying LEFT JOIN links ON flying.row = links.row ORDER BY flying.id"
         )
-        for id_, number, host, arm, rank, key, *rest in rows:
+        for id_, number, stored, host, arm, rank, key, *rest in rows:
             if key is None:
                 raise LookupError(f"row {number} of its links is missing, which was in flight")
+            url, depth, origin, payload, *_ = rest
+            _compare(number, stored, key, url, host, depth, origin, payload)
             yield StoredPick(id_, number, key, host, arm, rank, Record(key, *rest))
 
     def flying_rows(self) -> list[FlyingRow]:
@@ -321,20 +327,30 @@ class SqliteRecords(Records):
 
     def seen(self, state: State) -> Iterator[tuple[int, NDArray[np.int64]]]:
         """Yield blocks of keys that had a state, shape (n,) each, with a number that is larger for later ones."""
-        rows = self._reader.execute("SELECT number, keys FROM seen WHERE state = ? ORDER BY number", (int(state),))
-        for number, blob in rows:
+        rows = self._reader.execute(
+            f"SELECT number, keys, {self._sum} FROM seen WHERE state = ? ORDER BY number",  # noqa: S608
+            (int(state),),
+        )
+        for number, blob, stored in rows:
+            if stored not in (None, sum_of_keys(blob)):
+                raise LookupError(f"block {number} of its known keys is not what was stored")
             yield number, np.frombuffer(blob, np.int64)
 
     def before(self, number: int, *, after: int, most: int) -> list[StoredLink]:
         """Return links in the file whose numbers are larger than one and smaller than another, the oldest."""
         try:
             rows = self._reader.execute(
-                "SELECT row, key, url, host, depth, payload FROM links WHERE row > ? AND row < ? ORDER BY row LIMIT ?",
+                f"SELECT {self._sum}, origin, row, key, url, host, depth, payload FROM links "  # noqa: S608
+                "WHERE row > ? AND row < ? ORDER BY row LIMIT ?",
                 (after, number, most),
             ).fetchall()
-        except sqlite3.Error as error:
+            links = []
+            for stored, origin, *row in rows:
+                links.append(link := StoredLink(*row))
+                _compare(link.number, stored, link.key, link.url, link.host, link.depth, origin, link.payload)
+        except (sqlite3.Error, LookupError) as error:
             raise storage_error(self.path, error) from error
-        return [StoredLink(*row) for row in rows]
+        return links
 
     def keys_before(self, number: int) -> Iterator[NDArray[np.int64]]:
         """Yield the keys of all records in the file whose numbers are smaller, shape (n,), many at a time."""
@@ -382,13 +398,20 @@ class SqliteRecords(Records):
         try:
             # all at once: a statement that is not finished would keep the log from being emptied
             rows = self._reader.execute(
-                f"SELECT row, {_FIELDS} FROM links WHERE row IN ({marks})",  # noqa: S608
+                f"SELECT row, {self._sum}, host, {_FIELDS} FROM links WHERE row IN ({marks})",  # noqa: S608
                 numbers,
             ).fetchall()
-        except sqlite3.Error as error:
+            for number, stored, host, *fields in rows:
+                found[number] = record = Record(*fields)
+                _compare(number, stored, record.key, record.url, host, record.depth, record.origin, record.payload)
+        except (sqlite3.Error, LookupError) as error:
             raise storage_error(self.path, error) from error
-        for number, *fields in rows:
-            found[number] = Record(*fields)
         if len(rows) < len(numbers):
             missing = next(number for number in numbers if number not in found)
             raise storage_error(self.path, LookupError(f"row {missing} of its links is missing"))
+
+
+def _compare(number: int, stored: int | None, *link: Any) -> None:
+    """Raise ``LookupError`` if a link (key, URL, host, depth, origin, payload) is not what its checksum says."""
+    if stored is not None and stored != sum_of_link(*link):
+        raise LookupError(f"row {number} of its links is not what was stored")

@@ -9,7 +9,8 @@ from queue import SimpleQueue
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
-from scrapy_focus.frontiers.sqlite.database import storage_error
+from scrapy_focus.frontiers.sqlite.database import storage_error, upgrade
+from scrapy_focus.frontiers.sqlite.sums import sum_of_host, sum_of_keys, sum_of_link
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -77,6 +78,7 @@ class Writer:
         self._version = self._others()
         self._queue: SimpleQueue[Changes | None] = SimpleQueue()
         self._thread: Thread | None = None
+        self._is_current = False  # whether the file has the current format
 
     def hand(self, changes: Changes) -> None:
         """Let changes be written; returns at once."""
@@ -129,9 +131,11 @@ class Writer:
         execute("CREATE TEMP TABLE IF NOT EXISTS moved (row INTEGER PRIMARY KEY, arm, rank, method, memo, after)")
         execute("BEGIN IMMEDIATE")
         try:
-            self._insert("hosts", changes.hosts)
-            self._insert("links", _numbered(changes.rows))
-            self._insert("moved", _numbered(changes.moved))
+            if not self._is_current:
+                upgrade(self._connection)
+            self._insert("hosts", ((host, name, sum_of_host(host, name)) for host, name in changes.hosts))
+            self._insert("links", ((number, *row, sum_of_link(*row[:6])) for number, row in changes.rows.items()))
+            self._insert("moved", ((number, *row) for number, row in changes.moved.items()))
             execute(_MOVE)
             execute("DELETE FROM moved")
             for some in _parts(iter(sorted(changes.gone)), self._most(1)):
@@ -141,10 +145,11 @@ class Writer:
             execute("DELETE FROM flying")
             self._insert("flying", changes.flying)
             for state, keys in _seen_keys(changes):
-                execute("INSERT INTO seen (state, keys) VALUES (?, ?)", (state, keys))
+                execute("INSERT INTO seen (state, keys, sum) VALUES (?, ?, ?)", (state, keys, sum_of_keys(keys)))
             self._insert("counters", changes.counters.items())
             self._insert("notes", changes.notes.items())
             execute("COMMIT")
+            self._is_current = True
         except BaseException:
             if self._connection.in_transaction:
                 execute("ROLLBACK")
@@ -169,11 +174,6 @@ class Writer:
 def _parts(values: Iterator[T], size: int) -> Iterator[list[T]]:
     while part := list(islice(values, size)):
         yield part
-
-
-def _numbered(rows: Mapping[int, Row]) -> Iterator[Row]:
-    for number, row in rows.items():
-        yield number, *row
 
 
 def _seen_keys(changes: Changes) -> Iterator[tuple[int, bytes]]:

@@ -19,9 +19,11 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_focus.core.errors import StorageError
 from scrapy_focus.core.frontier import Ranks, Vectors
-from scrapy_focus.frontiers.sqlite.database import verify
+from scrapy_focus.core.printable import brief
+from scrapy_focus.frontiers.sqlite.database import sum_column, verify
 from scrapy_focus.frontiers.sqlite.frontier import sqlite_frontier
 from scrapy_focus.frontiers.sqlite.index import Index
+from scrapy_focus.frontiers.sqlite.sums import sum_of_keys, sum_of_link
 from scrapy_focus.jobs.checksums import SUMS, damaged
 from scrapy_focus.jobs.doctor.folder import locked, open_readonly
 from scrapy_focus.jobs.doctor.tail import read_tail
@@ -47,6 +49,7 @@ class Cure(Enum):
     """What can be done, in the order in which it is: each may show what the next has to do."""
 
     REBUILD = auto()  # the SQLite file, of what can be read
+    DROP_ROWS = auto()  # links that are not what was stored
     PLACE_ANEW = auto()  # all links, under a policy that begins to learn
     CUT_JOURNAL = auto()  # where it cannot be used any further
 
@@ -133,6 +136,9 @@ def _findings(folder: Path, checkup: Checkup) -> Iterator[Finding]:
         if is_empty:
             yield _without_checkpoint(folder)
             return
+        if changed := _said_of(database):
+            yield Finding(what=changed, cure=Cure.DROP_ROWS)
+            return
     if wrong := wrong_links(path) or _unreliable(notes):
         yield Finding(what=f"{wrong}; this is not repaired: {ANEW}")
         return
@@ -167,6 +173,32 @@ def _malformed(path: Path) -> str:
     lines = [line for text in said for line in text.splitlines() if not line.startswith("***")]
     more = " and more" if len(lines) > _SHOWN else ""
     return "" if said == ["ok"] else f"{path.name} is malformed: {'; '.join(lines[:_SHOWN])}{more}"
+
+
+def changed_links(database: sqlite3.Connection) -> list[tuple[int, str]]:
+    """Return row and URL of each link that is not what was stored, by its checksum."""
+    rows = database.execute(f"SELECT row, url, {sum_column(database)}, key, host, depth, origin, payload FROM links")  # noqa: S608
+    return [
+        (row, str(url))
+        for row, url, stored, key, host, depth, origin, payload in rows
+        if stored is not None and stored != sum_of_link(key, url, host, depth, origin, payload)
+    ]
+
+
+def changed_blocks(database: sqlite3.Connection) -> list[int]:
+    """Return the numbers of the blocks of known keys that are not what was stored, by their checksums."""
+    rows = database.execute(f"SELECT number, keys, {sum_column(database)} FROM seen")  # noqa: S608
+    return [number for number, keys, stored in rows if stored is not None and stored != sum_of_keys(keys)]
+
+
+def _said_of(database: sqlite3.Connection) -> str:
+    """Say which rows are not what was stored, ``""`` if all are."""
+    links, blocks = changed_links(database), changed_blocks(database)
+    shown = ", ".join(f"row {row}, {brief(url)}" for row, url in links[:_SHOWN])
+    more = ", ..." if len(links) > _SHOWN else ""
+    said = [f"{counted(len(links), 'link')} ({shown}{more})"] if links else []
+    said += [f"{counted(len(blocks), 'block')} of known keys"] if blocks else []
+    return f"{' and '.join(said)}: not what was stored, by checksum" if said else ""
 
 
 def _without_checkpoint(folder: Path) -> Finding:

@@ -1,4 +1,4 @@
-"""The three repairs of a stored crawl: each keeps a copy of what it changes, and is done as a whole or not at all.
+"""The repairs of a stored crawl: each keeps a copy of what it changes, and is done as a whole or not at all.
 
 Values that make no sense are not mended one by one: who knows what is right in their place?
 """
@@ -13,9 +13,20 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from scrapy_focus.core.errors import StorageError
-from scrapy_focus.frontiers.sqlite.database import open_database
+from scrapy_focus.core.printable import brief
+from scrapy_focus.frontiers.sqlite.database import open_database, sum_column
 from scrapy_focus.jobs.checksums import SUMS, summed
-from scrapy_focus.jobs.doctor.check import ANEW, Cure, counted, examine, journal_names, lost_of, wrong_links
+from scrapy_focus.jobs.doctor.check import (
+    ANEW,
+    Cure,
+    changed_blocks,
+    changed_links,
+    counted,
+    examine,
+    journal_names,
+    lost_of,
+    wrong_links,
+)
 from scrapy_focus.jobs.doctor.folder import locked, open_readonly
 from scrapy_focus.jobs.job import FRONTIER
 from scrapy_focus.jobs.journal import Journal
@@ -107,6 +118,32 @@ def _remove_log(path: Path) -> None:
         path.with_name(path.name + end).unlink(missing_ok=True)
 
 
+def _drop_rows(folder: Path, _: Checkup, copies: Path) -> str:
+    """Drop the links that are not what was stored, as nobody knows where they led."""
+    _copy(folder, _SQLITE, copies)
+    with closing(sqlite3.connect(folder / FRONTIER, isolation_level=None)) as database:
+        database.execute("PRAGMA synchronous = FULL")
+        database.execute("BEGIN IMMEDIATE")
+        said = _drop_changed(database)
+        database.execute("COMMIT")
+    return "; ".join(said)
+
+
+def _drop_changed(database: sqlite3.Connection) -> list[str]:
+    """Drop changed links, and take known keys as they are; return what is lost."""
+    links, blocks = changed_links(database), changed_blocks(database)
+    database.executemany("DELETE FROM links WHERE row = ?", [(row,) for row, _ in links])
+    database.execute("DELETE FROM flying WHERE row NOT IN (SELECT row FROM links)")
+    database.executemany("UPDATE seen SET sum = NULL WHERE number = ?", [(number,) for number in blocks])
+    said = []
+    if links:
+        urls = ", ".join(brief(url) for _, url in links)
+        said.append(f"dropped {counted(len(links), 'link')} that were not what was stored: {urls}")
+    if blocks:
+        said.append(f"took {counted(len(blocks), 'block')} of known keys as they are: some pages may be fetched again")
+    return said
+
+
 def _place_anew(folder: Path, _: Checkup, copies: Path) -> str:
     """Drop the policy, and what the goal learned: the next run places all links under a new one."""
     _copy(folder, _SQLITE, copies)
@@ -149,6 +186,7 @@ def _cut_journal(folder: Path, checkup: Checkup, copies: Path) -> str:
 
 _CURES: dict[Cure, Callable[[Path, Checkup, Path], str]] = {  # in this order: each may show what the next has to do
     Cure.REBUILD: _rebuild,
+    Cure.DROP_ROWS: _drop_rows,
     Cure.PLACE_ANEW: _place_anew,
     Cure.CUT_JOURNAL: _cut_journal,
 }
@@ -168,7 +206,7 @@ def _read_all(source: Path, into: Path) -> list[str]:
         writer.execute("BEGIN IMMEDIATE")
         tables = [name for (name,) in writer.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
         said = [_copy_table(old, writer, table) for table in tables]
-        writer.execute("DELETE FROM flying WHERE row NOT IN (SELECT row FROM links)")
+        said += _drop_changed(writer)
         links = writer.execute("SELECT count(*) FROM links").fetchone()[0]
         notes = {name for (name,) in writer.execute("SELECT name FROM notes")}
         writer.execute("COMMIT")
@@ -185,18 +223,27 @@ def _read_all(source: Path, into: Path) -> list[str]:
 
 def _copy_table(old: sqlite3.Connection, new: sqlite3.Connection, table: str) -> str:
     kinds = {name: kind for _, name, kind, *_ in new.execute(f"PRAGMA table_info({table})")}
-    columns = list(kinds)
+    columns = [name for name in kinds if name != "sum" or _has_sums(old)]
     rows = _numbered_rows(old, table, columns) if kinds[columns[0]] == "INTEGER" else _named_rows(old, table, columns)
     marks = ", ".join("?" * len(columns))
+    insertion = f"INSERT OR IGNORE INTO {table} ({', '.join(columns)}) VALUES ({marks})"  # noqa: S608
     copied = lost = 0
     for row in rows:
         if row is None:
             lost += 1
         else:
-            copied += new.execute(f"INSERT OR IGNORE INTO {table} VALUES ({marks})", row).rowcount  # noqa: S608
+            copied += new.execute(insertion, row).rowcount
     return f"{counted(copied, 'row')} of {table}" + (
         f", what stood in {counted(lost, 'place')} is lost" if lost else ""
     )
+
+
+def _has_sums(database: sqlite3.Connection) -> bool:
+    """Whether the rows of a file have checksums; true for one that cannot say, as no row of it can be read."""
+    try:
+        return sum_column(database) == "sum"
+    except sqlite3.Error:
+        return True
 
 
 def _numbered_rows(old: sqlite3.Connection, table: str, columns: Sequence[str]) -> Iterator[tuple[Any, ...] | None]:

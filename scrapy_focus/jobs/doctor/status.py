@@ -20,6 +20,7 @@ import numpy as np
 
 from scrapy_focus.core.contract import tables_in
 from scrapy_focus.core.errors import PolicyError, ResumeError, StorageError
+from scrapy_focus.core.poor import LAST
 from scrapy_focus.core.types import State
 from scrapy_focus.frontiers.sqlite.database import storage_error, verify
 from scrapy_focus.jobs.doctor.folder import folder_of, open_readonly, user_of
@@ -135,7 +136,7 @@ def _count(database: sqlite3.Connection) -> dict[str, Any]:
         "waiting": waiting,
         "arms": arms,
         "asleep": asleep,
-        "next_due": None if due is None else _iso(float(due)),
+        "next_due": None if due is None or due >= LAST else _iso(float(due)),
         "fetched": counts[State.FETCHED],
         "probed": counts[State.PROBED],
         "given_up": counts[State.GIVEN_UP],

@@ -72,6 +72,8 @@ _KINDS = {PAGES: "page", TARGETS: "predicted target", RENDERINGS: "rendering"}
 _RENDERED = "render/"  # begins the names of arms of renderings, and their paths in a file
 _MOST_RENDERED = 512  # arms of renderings; the templates beyond share one, of this name
 _OTHERS = "(others)"
+_PLAIN_FIRST = 100  # pulls before the first rendering, where nothing was found and plain links are left
+_TRY_EACH = 20  # pulls after that, of which one goes to a rendering until something is found
 _DEAR = 4.0  # what the first rendering is expected to cost in units other than requests, where a page costs 1
 
 
@@ -147,6 +149,7 @@ class BranchingBandit(Policy):
         "Learns which places on a page lead to targets, in how many steps, and which of their links to take first."
     )
     may_change: ClassVar[frozenset[str]] = frozenset(("unit", "learned"))
+    poor_last: ClassVar[bool] = True
 
     frontier: Drawn
     _again: list[int]  # arms of pages that brought targets in an earlier crawl, or led to such
@@ -221,6 +224,7 @@ class BranchingBandit(Policy):
         self._looking: dict[int, None] = {}  # arms of closed templates of which a rendering waits, or is in flight
         self._has_browser = False  # whether there seems to be one: a page came that it may be asked for, say
         self._last_new = 0  # links that the last page revealed
+        self._since_find = 0.0  # what pulls since the last find cost
         self._totals = np.zeros((64, 2))  # by arm: pulls, rewards
         self._places = Places()
         self._hasher = LinkHasher()
@@ -285,6 +289,8 @@ class BranchingBandit(Policy):
         of_all = worth.indices
         indices = np.where(awake, of_all, -np.inf)
         again = self._look_again(awake, float(indices.max()))
+        if self._rendered and again is None:
+            again = self._try_rendering(awake)
         chosen = self._choose(indices if again is None else np.where(again, indices, -np.inf), busy)
         if chosen is None:
             return None
@@ -309,7 +315,9 @@ class BranchingBandit(Policy):
         target = outcome.reward > 0
         if pick.memo is None or not pick.memo.any() or pick.arm >= self.arms.n_arms:  # it could not be placed
             return
-        self.arms.earn(pick.arm, outcome.reward, self._cost(outcome), revealed)
+        cost = self._cost(outcome)
+        self.arms.earn(pick.arm, outcome.reward, cost, revealed)
+        self._since_find = 0.0 if target else self._since_find + cost
         self._learn_rendering(outcome, sum(revealed.values()))
         self._totals[pick.arm] += 1, outcome.reward
         row = pick.memo.view(np.uint16)
@@ -533,11 +541,41 @@ class BranchingBandit(Policy):
         return at_once
 
     def _hold_back(self, awake: NDArray[np.bool_]) -> None:
-        """Let arms of renderings sleep of which enough are in flight, as long as it is not known what these bring."""
+        """Let arms of renderings sleep while plain links do better, and those of which enough are in flight, as long as
+        it is not known what these bring.
+        """
         flying, arms = self.arms.flying, np.fromiter(self._rendered.values(), np.intp, len(self._rendered))
+        if awake[arms].any():
+            self._hold_back_for_plain(awake, arms)
         out = {self._template_of[arm]: float(flying[arm]) for arm in arms[flying[arms] > 0].tolist()}
         for arm in arms[awake[arms]].tolist() if out else ():
             awake[arm] = self.templates.has_room(self._template_of[arm], out)
+
+    def _hold_back_for_plain(self, awake: NDArray[np.bool_], arms: NDArray[np.intp]) -> None:
+        """Let arms of renderings sleep until the first find, or 100 pages without one, while plain links are left;
+        after that, those of templates not known to need a browser, while plain links bring finds at a lower price.
+
+        They do if the last find, or the next one by the best index, costs less than a rendering. A template for which
+        renderings paid in an earlier crawl is rendered at any time.
+        """
+        waiting, flying = self._awake_of(self.frontier.waiting), self.arms.flying > 0
+        waiting[arms] = flying[arms] = False
+        is_early = not self.coverage.found and self.coverage.pulls < _PLAIN_FIRST
+        if is_early and (waiting | flying).any():
+            awake[arms] &= [self.templates.is_recalled(self._template_of[arm]) for arm in arms.tolist()]
+        elif waiting.any():
+            worth = self.arms.worth(None)
+            price = min(self._since_find, 1 / max(float(worth.indices[waiting].max()), _LEAST))
+            for arm in arms[awake[arms]].tolist():
+                awake[arm] = worth.costs[arm] < price or self.templates.is_needed(self._template_of[arm])
+
+    def _try_rendering(self, awake: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
+        """Return which arms are to be chosen from if this pull goes to a rendering because nothing was found in the
+        first 100 pages, shape (n_arms,): a page that reveals a rendering otherwise always looks better than that.
+        """
+        is_due = self.coverage.pulls >= _PLAIN_FIRST and not self.coverage.found and self.steps % _TRY_EACH == 0
+        rendered = awake & (self.arms.kinds == RENDERINGS)
+        return rendered if is_due and rendered.any() else None
 
     def _learn_rendering(self, outcome: Outcome, new: int) -> None:
         """Learn of templates from a page that was rendered, or that a rendering revealed; it has so many new links."""

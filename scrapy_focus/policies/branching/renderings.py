@@ -192,6 +192,15 @@ class Templates:
         beside = sum(n for other, n in flying.items() if _group_of(other) == group)
         return not beside or self._of_group(group).tried + beside < _most_of(group)
 
+    def is_needed(self, template: str) -> bool:
+        """Whether a browser is known to be needed: a rendering paid, or plain pages in a row brought nothing."""
+        known = self._of(template)
+        return bool(known.paid) or known.shells >= SHELLS
+
+    def is_recalled(self, template: str) -> bool:
+        """Whether another crawl knew that renderings pay, and none of this one has shown it yet."""
+        return template in self._recalled
+
     def is_closed(self, template: str) -> bool:
         """Whether renderings are taken to bring nothing."""
         return self._of(template).is_left(self._tries) or self._is_left(_group_of(template))

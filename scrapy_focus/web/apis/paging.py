@@ -11,10 +11,10 @@ import re
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from urllib.parse import quote, unquote, urljoin
 
-from scrapy_focus.web.apis.templates import origin_of
+from scrapy_focus.web.apis.templates import origin_of, spelled
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
 
     from scrapy_focus.web.apis.answers import Call
 
@@ -182,6 +182,26 @@ def _by_number(
                 return Next("/".join(parts) + mark + query, "number")
             return Next("", "end" if pages >= 0 else "")
     return Next("", "flag" if _flag(values) else "")
+
+
+def rest_of_lists(calls: Sequence[Call]) -> list[str]:
+    """Return what comes next in each list of which a page's scripts fetched a part, where its answers state a total.
+
+    Examples
+    --------
+    >>> from scrapy_focus.web.apis.answers import Call
+    >>> answers = [Call(f"http://a.test/api?page={n}", {"total": 25, "items": [*range(10)]}) for n in (1, 2)]
+    >>> rest_of_lists(answers[:1]), rest_of_lists(answers), rest_of_lists([Call("http://a.test/api", {"total": 3})])
+    (['http://a.test/api?page=2'], ['http://a.test/api?page=3'], [])
+    """
+    asked = {spelled(call.url) for call in calls}
+    from_zero = {without_page(call.url) for call in calls if page_number(call) == 0}
+    found: dict[str, None] = {}
+    for call in calls:
+        said = next_of(call, zero=without_page(call.url) in from_zero)
+        if said.url and said.total >= 0 and spelled(said.url) not in asked:
+            found[said.url] = None
+    return list(found)
 
 
 def cursor_name(url: str, call: Call) -> str:

@@ -232,6 +232,38 @@ class ApiRules:
                 given.append((number, call))
         return given
 
+    def listed(self, page_url: str, call: Call) -> list[tuple[str, str]]:
+        """Return the links that an answer makes which is further on in the list of a page that was rendered.
+
+        One rendering is enough for that: how a list is made into links does not change within it.
+        """
+        ground = Ground(page_url, slots_of(page_url), {})
+        path = spelled(call.url).partition("?")[0]
+        number = next(
+            (
+                number
+                for number, family in self._families.items()
+                for pattern in family.patterns
+                if any(spelled(url).partition("?")[0] == path for url in made_of(pattern, ground))
+            ),
+            None,
+        )
+        if number is None:
+            return []
+        ground = ground._replace(rows=_rows([(number, call)]))
+        used = self._grouped(
+            pattern
+            for pattern, record in self._patterns.items()
+            if record.needed and _is_counted(pattern) and pattern.families == {number}
+        )
+        found: dict[str, tuple[str, str]] = {}
+        for alike in used:
+            sets = [{spelled(url): (url, str(pattern)) for url in made_of(pattern, ground)} for pattern in alike]
+            if all(each.keys() == sets[0].keys() for each in sets):
+                found.update(sets[0])
+        found.pop(spelled(page_url), None)
+        return list(found.values())
+
     def next_calls(self, call: Call) -> list[str]:
         """Return what to ask for behind an answer, where it says that there is more, on the same site.
 

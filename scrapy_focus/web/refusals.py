@@ -1,0 +1,94 @@
+"""Answers that let no program in: what they are, and what to do about each."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from lxml.etree import _Element
+
+READ = 64 * 1024  # bytes of a body that are looked at
+
+#: What to do where a guard turns programs away.
+OWNER = "ask its owner for access, or look for an API or a download of its data"
+_LATER = "try again later"
+_ADVICE = {
+    403: "set USER_AGENT to who you are, or ask its owner for access",
+    407: "give the proxy a name and a password",
+    429: "try again later, with a larger DOWNLOAD_DELAY",
+    451: "look for the data elsewhere",
+}
+_MEANS = {
+    403: "access is denied",
+    407: "the proxy asks for a login",
+    429: "it was sent too many requests",
+    451: "the law forbids it",
+    503: "it is overloaded or down",
+}
+_GUARDS = (  # name, a header and what it says, what the body says
+    ("Cloudflare", "cf-mitigated", r"challenge", r"cloudflare ray id|challenges\.cloudflare\.com"),
+    ("Akamai", "server", r"akamaighost", r"errors\.edgesuite\.net"),
+    ("DataDome", "x-datadome", r"", r"captcha-delivery\.com"),
+    ("Imperva", "", r"", r"incapsula incident id|_incapsula_resource"),
+    ("HUMAN", "", r"", r"px-captcha|perimeterx"),
+    ("AWS WAF", "x-amzn-waf-action", r"", r"awswafintegration|awswafcookiedomainlist"),
+    ("Sucuri", "", r"", r"sucuri website firewall"),
+)
+_ANY_GUARD = r"enable javascript and cookies|captcha|you(?:'re| are)? (?:not )?(?:a )?(?:human|robot)"
+
+
+class Refusal(NamedTuple):
+    """Why there is no page, and what to do; ``advice`` is ``""`` where nothing special helps."""
+
+    why: str
+    advice: str = ""
+
+
+def refusal_of(status: int, headers: Mapping[str, str], body: bytes, host: str) -> Refusal:
+    """Say what an answer is whose status is no success; names of headers are in lower case, and the host has its port.
+
+    Examples
+    --------
+    >>> refusal_of(404, {}, b"", "a.test")
+    Refusal(why='it answers 404', advice='')
+    >>> refusal_of(503, {}, b"", "a.test").why
+    'it answers 503: it is overloaded or down'
+    """
+    said = f"it answers {status}"
+    if status == 401:
+        return _login(said, headers.get("www-authenticate", ""), host)
+    if status in (403, 405, 429, 503) and (guard := guard_of(headers, body)):
+        return Refusal(f"{said}: {guard} turns programs away", OWNER)
+    if status >= 500:
+        return Refusal(f"{said}: {_MEANS.get(status, 'the server fails')}", _LATER)
+    means = _MEANS.get(status)
+    return Refusal(f"{said}: {means}" if means else said, _ADVICE.get(status, ""))
+
+
+def guard_of(headers: Mapping[str, str], body: bytes, *, by_name: bool = False) -> str:
+    """Return who guards a site against programs, by an answer: ``"a guard (Cloudflare)"``; ``""`` for nobody.
+
+    ``by_name``: only those that name themselves, as texts about the rest may be on any page.
+    """
+    text = body[:READ].decode("latin-1").lower()
+    for name, header, value, words in _GUARDS:
+        if re.search(words, text) or (header in headers and re.search(value, headers[header].lower())):
+            return f"a guard ({name})"
+    return "a guard" if not by_name and re.search(_ANY_GUARD, text) else ""
+
+
+def has_password_form(root: _Element) -> bool:
+    """Whether a page asks for a password."""
+    return any((each.get("type") or "").strip().lower() == "password" for each in root.iter("input"))
+
+
+def _login(said: str, challenge: str, host: str) -> Refusal:
+    if re.search(r"(?:^|,)\s*basic\b", challenge.lower()):
+        settings = f"HTTPAUTH_USER, HTTPAUTH_PASS and HTTPAUTH_DOMAIN={host}"
+        return Refusal(f"{said} and asks for a name and a password", f"set {settings}")
+    scheme = challenge.partition(" ")[0]
+    what = f" ({scheme[:40]})" if scheme else ""
+    return Refusal(f"{said} and asks for a login{what}", "send what it asks for, with DEFAULT_REQUEST_HEADERS")

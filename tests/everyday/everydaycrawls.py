@@ -1,0 +1,120 @@
+"""Commands as a person types them: what they say, how they end, what is on disk, and what the server saw."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from forked import Forked
+from parsel import Selector
+
+from tests.made import HANG
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from scrapy_focus.sites.server import SiteServer
+
+#: What a test has no time for: the delay between two requests, and a second try.
+FAST = ("-s", "DOWNLOAD_DELAY=0", "-s", "RETRY_TIMES=0")
+#: One page after the other, so that a crawl is the same each time.
+IN_TURN = ("-s", "CONCURRENT_REQUESTS=1", "-s", "FOCUS_MAX_INFLIGHT=1", "-s", "FOCUS_SEED=0")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+class Done(NamedTuple):
+    """A command that has ended."""
+
+    status: int
+    said: str  # on standard output
+    logged: str  # on standard error
+
+    @property
+    def last(self) -> str:
+        """The last line that it printed."""
+        return [line for line in [*self.said.splitlines(), *self.logged.splitlines()] if line.strip()][-1]
+
+
+def run(folder: Path, *words: str, fast: bool = True) -> Done:
+    """Run ``python -m scrapy_focus`` in a folder to its end; no traceback is ever printed."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith("SCRAPY_")}
+    command = [sys.executable, "-m", "scrapy_focus", *words, *(FAST if fast else ())]
+    process = Forked(command, cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    said, logged = process.communicate(timeout=HANG)
+    assert "Traceback" not in said + logged
+    return Done(process.wait(), said, logged)
+
+
+def manifest(folder: Path) -> list[dict[str, Any]]:
+    """Return the lines of a manifest."""
+    return [json.loads(line) for line in (folder / "manifest.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    """Return the rows of a table."""
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def gets(server: SiteServer) -> Counter[str]:
+    """Return how often each path was asked for with GET, robots.txt apart."""
+    return Counter(seen.path for seen in server.log if seen.method == "GET" and seen.path != "/robots.txt")
+
+
+def text_of(page: Path) -> str:
+    """Return what a page of results says, with single spaces, without scripts and styles."""
+    texts = Selector(page.read_text(encoding="utf-8")).xpath("//body//text()[not(parent::script or parent::style)]")
+    return " ".join(" ".join(texts.getall()).split())
+
+
+def check_page(folder: Path) -> str:
+    """Return what the page of a folder says: nothing in it loads or runs that a site wrote, no path of the machine is in it.
+
+    Where Playwright and a browser are installed, it is opened at two widths, in light and dark.
+    """
+    page = folder / "index.html"
+    source = page.read_text(encoding="utf-8")
+    assert "<script>alert" not in source
+    assert not Selector(source).xpath("//*[@onerror]")
+    assert str(folder.resolve().parent) not in source
+    for problem in _problems_in_a_browser(page):
+        raise AssertionError(problem)
+    return text_of(page)
+
+
+def _problems_in_a_browser(page: Path) -> Iterator[str]:
+    """Yield what a browser complains of, or does besides showing the page."""
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        return
+    if CHROMIUM is None:
+        return
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        for width in (400, 1280):
+            for scheme in ("light", "dark"):
+                shown = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+                yield from _problems_shown(shown, page.resolve().as_uri(), width)
+                shown.close()
+        browser.close()
+
+
+def _problems_shown(shown: Any, url: str, width: int) -> list[str]:
+    """Open a page, and return what is wrong with it."""
+    did: list[str] = []
+    shown.on("dialog", lambda dialog: did.append(f"a dialog: {dialog.message}"))
+    shown.on("pageerror", lambda error: did.append(f"an error: {error}"))
+    shown.on("request", lambda request: did.append(f"a request: {request.url}"))
+    shown.goto(url)
+    did.remove(f"a request: {url}")
+    if shown.evaluate("document.documentElement.scrollWidth > window.innerWidth"):
+        did.append(f"it is wider than {width} pixels")
+    return did

@@ -1,0 +1,59 @@
+"""Sites that let nobody in, and servers that do not work: each is said as it is, within seconds, with what to do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from everydaycrawls import manifest, run
+from everydaysites import DataPortal, Walled, basic_wall, forbidding, guard, login_wall, unavailable
+
+from scrapy_focus.sites.server import SiteServer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+NOBODY_WAITS = ("-s", "FOCUS_HOST_PATIENCE=0")
+
+
+@pytest.mark.parametrize(
+    ("wall", "said"),
+    [
+        (login_wall, ("redirects to", "/login")),
+        (basic_wall, ("401", "HTTPAUTH_USER")),
+        (guard, ("403",)),
+        (unavailable, ("503",)),
+        (forbidding, ("robots.txt forbids it",)),
+    ],
+)
+def test_a_wall_is_named(wall: Callable[..., object], said: tuple[str, ...], tmp_path: Path) -> None:
+    """The last line says what the site does; robots.txt is blamed only where it forbids."""
+    with SiteServer(Walled(wall)) as server:
+        done = run(tmp_path, "files", server.url)
+    assert done.status != 0
+    assert all(part in done.last for part in said), done.last
+    assert ("robots.txt forbids" in done.last) == (wall is forbidding)
+
+
+def test_a_password_in_a_url_goes_to_its_host_alone_and_is_shown_nowhere(tmp_path: Path) -> None:
+    """It opens the site, and stands in no line, page or file that the crawl leaves."""
+    site = Walled(basic_wall, DataPortal(3))
+    with SiteServer(site) as server:
+        done = run(tmp_path, "files", server.url.replace("http://", "http://user:secret@"), "--out", "found")
+    assert done.status == 0, done.logged
+    assert len(manifest(tmp_path / "found")) == len(site.inside.files)
+    assert "secret" not in done.said + done.logged
+    for path in tmp_path.rglob("*"):
+        assert not path.is_file() or b"secret" not in path.read_bytes(), path
+
+
+@pytest.mark.parametrize("port", ["https"])
+def test_a_server_without_tls_is_named(port: str, tmp_path: Path) -> None:
+    """The last line asks whether it is http://."""
+    with SiteServer(DataPortal(3)) as server:
+        done = run(tmp_path, "files", server.url.replace("http://", f"{port}://"))
+    assert done.status != 0
+    assert "http://" in done.last
+    assert "TLS" in done.last
+    assert "robots.txt forbids" not in done.last

@@ -1,0 +1,101 @@
+"""Live crawls of a blog whose articles each have a login of their own: it is asked for last, by settings and commands."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from crawls import Follower, crawl
+
+from scrapy_focus.__main__ import main
+from scrapy_focus.spiders.important import ImportantSpider
+from scrapy_focus.spiders.polite import FOCUS_POOR_LAST
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from mocksite import MockSite
+
+ARTICLES = 12
+ONE = {"FOCUS_MAX_INFLIGHT": 1, "FOCUS_SEED": 1}
+DEPTH_FIRST = "scrapy_focus.policies.orderings.DepthFirst"
+
+
+def blog(site: MockSite) -> str:
+    """Make the blog, and return where to start; logins answer 404."""
+    site.pages["/"] = "".join(f'<h2><a href="/post/{i}">{i}</a></h2>' for i in range(ARTICLES))
+    for i in range(ARTICLES):
+        site.pages[f"/post/{i}"] = f'<a href="/wp-login.php?redirect_to={i}">Log in to reply</a>'
+        site.answers[f"/wp-login.php?redirect_to={i}"] = lambda _: (404, {"Content-Type": "text/html"}, b"gone")
+    return site.url("/")
+
+
+def logins(site: MockSite) -> list[bool]:
+    """Say of each request whether it was for a login."""
+    return ["wp-login" in path for path in site.paths if path != "/robots.txt"]
+
+
+LAST = [False] * (1 + ARTICLES) + [True] * ARTICLES
+
+
+@pytest.mark.parametrize("addon", [False, True], ids=["scheduler", "addon"])
+@pytest.mark.parametrize(
+    "settings", [{}, {"FOCUS_POLICY": DEPTH_FIRST, "FOCUS_POOR_LAST": True}], ids=["default policy", "by the setting"]
+)
+def test_logins_come_last(site: MockSite, settings: dict[str, Any], addon: bool) -> None:
+    """With the default policy, and with any other where the setting says so; all are asked for."""
+    result = crawl(Follower, {**ONE, **settings}, addon=addon, seeds=[blog(site)])
+    assert logins(site) == LAST
+    assert (result.reason, result.stats["focus/poor/links"]) == ("finished", ARTICLES)
+    result.check()
+
+
+@pytest.mark.parametrize(
+    "settings", [{"FOCUS_POOR_LAST": False}, {"FOCUS_POLICY": DEPTH_FIRST}], ids=["turned off", "a published order"]
+)
+def test_logins_are_links_like_others_where_that_is_turned_off(site: MockSite, settings: dict[str, Any]) -> None:
+    """By the setting, and by default in a published system."""
+    result = crawl(Follower, {**ONE, **settings}, seeds=[blog(site)])
+    assert sorted(logins(site)) == LAST
+    assert logins(site) != LAST
+    assert "focus/poor/links" not in result.stats
+    result.check()
+
+
+def test_commands_ask_for_logins_last() -> None:
+    """The settings of all commands say so, whichever policy they have."""
+    assert FOCUS_POOR_LAST is True
+
+
+def test_a_command_asks_for_logins_last(site: MockSite, tmp_path: Path) -> None:
+    """Its published policy puts them behind pages to which fewer links lead."""
+    settings = {**ONE, "FOCUS_POOR_LAST": FOCUS_POOR_LAST, "ROBOTSTXT_OBEY": False}
+    crawl(ImportantSpider, settings, addon=True, root=blog(site), out=str(tmp_path))
+    assert logins(site) == LAST
+
+
+def test_a_job_that_was_stopped_has_its_logins_last(
+    site: MockSite, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """After a stop nothing is lost or asked for twice, and ``focus-status`` says how many links come last."""
+    settings = {**ONE, "JOBDIR": str(tmp_path)}
+    seeds = [blog(site)]
+    first = crawl(Follower, {**settings, "FOCUS_BUDGET_REQUESTS": 8}, seeds=seeds)
+    assert first.reason == "focus_budget_requests"
+    with pytest.raises(SystemExit):
+        main(["status", str(tmp_path)])
+    assert "7 links to log in, share or print, or of kinds that only fail" in capsys.readouterr().out
+    crawl(Follower, settings, seeds=seeds)
+    assert logins(site) == LAST
+    assert len(set(site.paths)) == len(site.paths)
+
+
+def test_a_slip_in_the_types_is_doubted(site: MockSite) -> None:
+    """One warning at the start names the type that may be meant, wherever the types come from; other words are fine."""
+    for settings in ({"FOCUS_TARGETS": "cvs,pdf"}, {"FOCUS_TARGETS": ["pdf", "CVS"]}):
+        result = crawl(Follower, settings, seeds=[site.url("/ok")])
+        [record] = [record for record in result.records if "did you mean" in record.getMessage()]
+        assert (record.levelname, record.getMessage()) == (
+            "WARNING", "cvs is taken as an extension; did you mean csv?",
+        )  # fmt: skip
+    assert not crawl(Follower, {"FOCUS_TARGETS": "csv,dat,epub"}, seeds=[site.url("/ok")]).logged("did you mean")
