@@ -9,8 +9,9 @@ file as they end, and none is made twice. ``fit`` prints the constants of
 that were fitted to all the others, which is what to expect of a site that nobody saw. ::
 
     python benchmarks/paper.py record-profiles --requests 6000 --out profiles
-    python benchmarks/coverage.py record-catalogues --out catalogues
-    python benchmarks/coverage.py run sites/*.sqlite profiles/*.sqlite catalogues/*.sqlite --output coverage.jsonl
+    python benchmarks/coverage.py record --out synthetic
+    python benchmarks/coverage.py run sites/*.sqlite profiles/*.sqlite synthetic/*.sqlite --output coverage.jsonl
+    python benchmarks/coverage.py run sites/*.sqlite profiles/*.sqlite synthetic/*.sqlite --in-flight 8 --output coverage.jsonl
     python benchmarks/coverage.py fit coverage.jsonl
     python benchmarks/coverage.py tables coverage.jsonl --leave-one-out
     python benchmarks/coverage.py tables other.jsonl
@@ -31,6 +32,7 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from catalogues.catalogues import SHAPES, Catalogue
+from profiles.profiles import PROFILES
 from scrapy_focus.core.policy import Left
 from scrapy_focus.goals.files import FilesGoal
 from scrapy_focus.policies.branching import coverage
@@ -40,6 +42,8 @@ from scrapy_focus.recordings.format import RecordedSite
 from scrapy_focus.recordings.importers.folder import record_site
 from scrapy_focus.replay.simulate import simulate
 from scrapy_focus.replay.truth import SiteTruth
+from scrapy_focus.sites.portal.portal import Page, StatisticsPortal
+from scrapy_focus.sites.scripted.site import ScriptedSite
 from scrapy_focus.web.mime import DATA_TYPES, blocked_extensions
 
 if TYPE_CHECKING:
@@ -55,6 +59,8 @@ STAGES = (*(step / 20 for step in range(1, 20)), 0.97, 0.99, 1.0)  # shares of t
 AFTER = (1.02, 1.05, 1.1, 1.25, 1.5, 2.0)  # requests, for each until the last target was found
 SHOWN = (0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0, 1.1)
 JUDGED = (0.5, 0.75, 0.9, 0.95)
+BY_KIND = (0.25, 0.5, 0.75, 0.9, 0.95, 1.0)
+SYNTHETIC = ("catalogue", "portal", "scripted")
 FITTED_FROM = 0.2  # of the targets; before, hardly anything is said
 FEW = 12  # targets, of which a site has more, or nothing would ever be said
 SAME = {"sklearn2": "sklearn", "lilyfr": "lily"}  # the same pages: left out together
@@ -86,15 +92,18 @@ class Noting(Coverage):
 
     last: Signs
 
-    def signs(
+    def left(
         self,
         waiting: NDArray[np.generic],
         kinds: NDArray[np.int8],
         arms: NDArray[np.integer],
         odds: NDArray[np.floating],
-    ) -> Signs:
-        self.last = super().signs(waiting, kinds, arms, odds)
-        return self.last
+        *,
+        ahead: float = 0.0,
+    ) -> Left | None:
+        if waiting.any():
+            self.last = self.signs(waiting, kinds, arms, odds)._replace(ahead=ahead)
+        return super().left(waiting, kinds, arms, odds, ahead=ahead)
 
 
 class Watched(BranchingBandit):
@@ -143,11 +152,26 @@ def crawl(path: Path, seed: int, in_flight: int) -> Run:
     return {"site": path.stem, "seed": seed, "in_flight": in_flight, "marks": policy.marks}
 
 
-def record_catalogues(out: Path) -> None:
-    """Record a made-up catalogue of each shape."""
+class PlainPages:
+    """The scripted site as it is without a browser."""
+
+    def __init__(self) -> None:
+        self.site = ScriptedSite(seed=0)
+
+    def fetch(self, path: str) -> Page:
+        """Return the answer to a GET."""
+        return self.site.ask("GET", path, {}, b"")
+
+
+def record(out: Path) -> None:
+    """Record a synthetic catalogue of each shape, the bundled portal in three sizes, and the scripted site."""
     out.mkdir(parents=True, exist_ok=True)
     for name, shape in SHAPES.items():
         record_site(Catalogue(shape), out / f"{name}.sqlite", root="http://catalogue.example/")
+    for seed, pages in enumerate((2000, 1000, 600)):
+        portal = StatisticsPortal(pages=pages, seed=seed, endless=False)
+        record_site(portal, out / f"portal_{pages}.sqlite", root="http://portal.example/")
+    record_site(PlainPages(), out / "scripted.sqlite", root="http://scripted.example/")
 
 
 def run(paths: Sequence[Path], seeds: int, in_flight: int, output: Path, jobs: int) -> None:
@@ -263,6 +287,13 @@ def tables(marks: Sequence[Mark]) -> None:
         shares += [_mean(said, too_low), _mean(at, holds)]
         numbers = [_median(said, width), _median(at, width), _median(said, off)]
         print(f"| {name} | {' | '.join(f'{x:.0%}' for x in shares)} | {' | '.join(f'{x:.2f}' for x in numbers)} |")
+    print("\n| kind | found | says unknown | holds the truth |\n|---|--:|--:|--:|")
+    for kind in dict.fromkeys(kind_of(mark.site) for mark in marks):
+        for stage in BY_KIND:
+            at = [mark for mark in marks if mark.stage == stage and kind_of(mark.site) == kind]
+            said = [mark for mark in at if mark.said is not None]
+            shares = [_mean(at, lambda mark: mark.said is None), _mean(said, holds)]
+            print(f"| {kind} | {stage:.0%} | {' | '.join('' if math.isnan(x) else f'{x:.0%}' for x in shares)} |")
     print("\n| site | says unknown | holds the truth | too high | too low |\n|---|--:|--:|--:|--:|")
     for site in sorted({mark.site for mark in marks}):
         at = [mark for mark in marks if mark.site == site and mark.stage in JUDGED]
@@ -270,6 +301,13 @@ def tables(marks: Sequence[Mark]) -> None:
         shares = [_mean(said, of) for of in (holds, too_high, too_low)]
         unknown = 1 - len(said) / max(len(at), 1)
         print(f"| {site} | {unknown:.0%} | {' | '.join('' if math.isnan(x) else f'{x:.0%}' for x in shares)} |")
+
+
+def kind_of(site: str) -> str:
+    """Return what kind of site a recording is of, by its name."""
+    if (kind := site.partition("_")[0]) in SYNTHETIC:
+        return kind
+    return "profile" if site in PROFILES else "recorded"
 
 
 def limits(mark: Mark) -> Left:
@@ -324,16 +362,16 @@ def main() -> None:
     subparser.add_argument("--in-flight", type=int, default=1)
     subparser.add_argument("--output", type=Path, default=Path("coverage.jsonl"))
     subparser.add_argument("--jobs", type=int, default=2)
-    subparser = commands.add_parser("record-catalogues")
-    subparser.add_argument("--out", type=Path, default=Path("catalogues"))
+    subparser = commands.add_parser("record")
+    subparser.add_argument("--out", type=Path, default=Path("synthetic"))
     subparser = commands.add_parser("fit")
     subparser.add_argument("file", type=Path)
     subparser = commands.add_parser("tables")
     subparser.add_argument("file", type=Path)
     subparser.add_argument("--leave-one-out", action="store_true", help="fit anew for each site, to all others")
     options = parser.parse_args()
-    if options.command == "record-catalogues":
-        record_catalogues(options.out)
+    if options.command == "record":
+        record(options.out)
     elif options.command == "run":
         run(options.paths, options.seeds, options.in_flight, options.output, options.jobs)
     elif options.command == "fit":

@@ -177,7 +177,7 @@ class Closing:
 
     @property
     def _is_reported(self) -> bool:
-        """Whether the exit status tells how the crawl ended: always, where it stopped itself for an error of its own."""
+        """Whether the exit status tells how the crawl ended; always, where it stopped itself for an error."""
         return self._reports or self.error is not None
 
 

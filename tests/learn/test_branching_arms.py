@@ -53,6 +53,15 @@ def best(arms: BranchingArms, *among: int) -> int:
     return max(among, key=lambda arm: float(indices[arm]))
 
 
+def test_hits_are_counted_several_steps_ahead() -> None:
+    """A file is 1, a page of a data set has one file, a list has ten of these, each with one more pull without anything."""
+    arms = portal()
+    file, share = 20 / 21, 20 / 21
+    assert arms.hits_ahead(0) == pytest.approx([file, 0, 0, 0])
+    assert arms.hits_ahead(1) == pytest.approx([file, share * file, 0, 0])
+    assert arms.hits_ahead(2) == pytest.approx([file, share * file, 10 * share * share * file, 0])
+
+
 def test_much_is_expected_of_a_callback_that_read_nothing_yet() -> None:
     """0.98 of what it was never asked to read, (0.245 + hits) / (0.25 + pulls) after that, for all arms that it reads."""
     arms = BranchingArms(noise=0.0)

@@ -408,6 +408,19 @@ class BranchingArms:
             np.minimum(times, 1.0, out=times)
         self._drawn[1, arms] = times
 
+    def hits_ahead(self, steps: int) -> NDArray[np.float64]:
+        """Return how many hits a pull of each arm brings, with those of what it reveals so many steps on.
+
+        Shape (n_arms,). By the records of arms alone, each with one more pull that brings nothing.
+        """
+        n, m = self.n_arms, self._n_entries
+        pulls, hits = self._records[:n, 0] + 1, self._records[:n, 1]
+        rows, columns, counts = self._rows[:m], self._columns[:m], self._counts[:m]
+        ahead = own = hits / pulls
+        for _ in range(steps):
+            ahead = own + np.bincount(rows, counts * ahead[columns], n) / pulls
+        return ahead
+
     def lead_to_hits(self, hopeful: NDArray[np.bool_] | None = None) -> NDArray[np.bool_]:
         """Return of which arms a pull ever was a hit, or of an arm that they revealed, and so on, shape (n_arms,).
 

@@ -32,6 +32,8 @@ _SLACK = 1.25  # times as many targets may wait as pages lately led to
 _MIN_FOUND = 10  # with fewer found, nothing is said
 _MIN_PULLS = 150  # with fewer, nothing is said while pages reveal a new page each, or more
 _STEADY = 0.5  # of the recent finds: with a lower upper limit, nothing is said, if more may wait
+_RECENT_SHARE = 0.5  # of all finds: with more recent ones, nothing is said, if more than were found may wait
+_BLIND = 0.1  # of what may be found several steps on: with a lower upper limit, nothing is said
 _MOST_RATIO = 3.0  # between the limits of the number of all targets; with more, they say nothing
 
 # Fitted with `benchmarks/coverage.py fit`, to crawls of recorded and synthetic sites, each with the same weight
@@ -51,6 +53,7 @@ class Signs(NamedTuple):
     most: float  # targets among what waits, if pages lead to as many as those did lately that led to any
     news: float  # new page links per pull of pages, recently
     recent: float = 0.0  # targets that were found recently
+    ahead: float = 0.0  # targets among all that waits and what it reveals, several steps on, by the records of arms
 
     @property
     def reach(self) -> float:
@@ -84,7 +87,9 @@ class Coverage:
     :meth:`left` says ``None``, for unknown, until ten targets are found; for 150 pulls, while pages reveal one new page
     each or more; and while the limits of the number of all targets, found or not, are more than a factor of 3 apart.
     It also says so while targets come steadily: while the upper limit is less than half of the recent finds, though
-    more may be behind what waits.
+    more may be behind what is queued. Records of arms, multiplied several steps on, tell how much may be there at
+    most: from a list to a data set, its resources and their files. Nothing is said while the upper limit is below a
+    tenth of that, nor while that is more than was found and most finds are recent.
 
     Notes
     -----
@@ -162,6 +167,8 @@ class Coverage:
         kinds: NDArray[np.int8],
         arms: NDArray[np.integer],
         odds: NDArray[np.floating],
+        *,
+        ahead: float = 0.0,
     ) -> Left | None:
         """Return how many targets are left to be found, in whole numbers, or ``None`` while that is unknown.
 
@@ -171,7 +178,7 @@ class Coverage:
         """
         if not waiting.any():
             return Left(0.0, 0.0, 0.0)
-        return known(self.signs(waiting, kinds, arms, odds))
+        return known(self.signs(waiting, kinds, arms, odds)._replace(ahead=ahead))
 
     def signs(
         self,
@@ -270,7 +277,9 @@ def known(signs: Signs) -> Left | None:
     apart = (signs.found + left.high) / max(signs.found + left.low, 1)
     too_early = signs.found < _MIN_FOUND or (signs.pulls < _MIN_PULLS and signs.news >= 1)
     is_steady = left.high < min(_STEADY * signs.recent, signs.reach)
-    return None if too_early or is_steady or apart > _MOST_RATIO else left
+    is_young = signs.ahead > signs.found and signs.recent > _RECENT_SHARE * signs.found
+    is_blind = left.high < _BLIND * signs.ahead
+    return None if too_early or is_steady or is_young or is_blind or apart > _MOST_RATIO else left
 
 
 def _add(record: NDArray[np.float64], pull: tuple[float, ...]) -> None:

@@ -54,6 +54,8 @@ _MOST_FINDS = 4096  # pages that led to targets, which are learned from again
 _AGAIN = 0.5  # of the pages that led to none, the share after which one that did is learned from again
 _SAID = 6.0  # weight at the start of a word in an anchor that speaks for a target; about as much as one find
 _LOOKED_AT = 256  # pages that wait, drawn to tell how many targets are left: of each arm by the root of its size
+_NEAR = 50.0  # requests: while the next target is expected to cost less, it is not said that none is left
+_STEPS_TO_A_TARGET = 3  # from a list: a data set, one of its resources, its file
 _RIVALS = 8  # arms from which links are drawn, at most: those with the best indices ...
 _FAR = 4.0  # ... that are at least this part of the best one
 _LEAST_EACH = 16  # links that are drawn from each of them
@@ -402,7 +404,11 @@ class BranchingBandit(Policy):
         counts = np.minimum(waiting, np.ceil(_LOOKED_AT / max(roots.sum(), 1) * roots).astype(np.int64))
         drawn = self.frontier.draw(counts, np.random.default_rng(self.steps))  # whoever asks changes no choice
         odds = self.leads.decide(np.ascontiguousarray(drawn.vectors).view(np.uint16))
-        return self.coverage.left(waiting + self.arms.flying, kinds, drawn.arms, odds)
+        waiting = waiting + self.arms.flying
+        ahead = float(waiting @ self.arms.hits_ahead(_STEPS_TO_A_TARGET))
+        left, cost = self.coverage.left(waiting, kinds, drawn.arms, odds, ahead=ahead), self.expected_cost()
+        is_near = cost is not None and cost < _NEAR and bool(waiting.any())
+        return None if left is not None and not left.middle and is_near else left
 
     def save(self, path: str | PathLike[str]) -> None:
         paths: list[list[str]] = [[] for _ in range(self._clusters.n_clusters)]
