@@ -404,10 +404,10 @@ class BranchingBandit(Policy):
         counts = np.minimum(waiting, np.ceil(_LOOKED_AT / max(roots.sum(), 1) * roots).astype(np.int64))
         drawn = self.frontier.draw(counts, np.random.default_rng(self.steps))  # whoever asks changes no choice
         odds = self.leads.decide(np.ascontiguousarray(drawn.vectors).view(np.uint16))
-        waiting = waiting + self.arms.flying
-        ahead = float(waiting @ self.arms.hits_ahead(_STEPS_TO_A_TARGET))
-        left, cost = self.coverage.left(waiting, kinds, drawn.arms, odds, ahead=ahead), self.expected_cost()
-        is_near = cost is not None and cost < _NEAR and bool(waiting.any())
+        queued = waiting + self.arms.flying
+        ahead = float(queued @ self.arms.hits_ahead(_STEPS_TO_A_TARGET))
+        left, cost = self.coverage.left(queued, kinds, drawn.arms, odds, ahead=ahead), self.expected_cost()
+        is_near = cost is not None and cost < _NEAR and bool(queued.any())
         return None if left is not None and not left.middle and is_near else left
 
     def save(self, path: str | PathLike[str]) -> None:
