@@ -1,7 +1,8 @@
 """What is wrong with the files of a crawl: found by SQLite, by checksums, and by the frontier itself.
 
-Each of them answers for something else. SQLite finds a page that makes no sense, and no wrong letter. Checksums hold for
-rows, the notes of a checkpoint and the records of a journal. The frontier knows what must hold of links, hosts and picks.
+Each of them answers for something else. SQLite finds a page that makes no sense, and no wrong letter. Checksums hold
+for rows, the notes of a checkpoint and the records of a journal. The frontier knows what must hold of links, hosts and
+picks.
 
 Nothing of a folder is run. So of the policy it is known whether it is what was stored, and not whether it can be read
 where the crawl is to resume.
