@@ -601,7 +601,12 @@ def _stop_rule(value: Any) -> StopRule | None:
 
 def _cost_limit(settings: BaseSettings) -> CostLimit | None:
     limit = _number(settings, "FOCUS_COST_LIMIT", float) or None
-    return None if limit is None else CostLimit(limit)
+    if limit is None:
+        return None
+    rule = CostLimit(limit)
+    if _path(settings, "FOCUS_LEARNED_FROM"):  # what finds cost is known from an earlier crawl
+        rule.first = rule.patience
+    return rule
 
 
 def _made(name: str, value: Any) -> Any:

@@ -41,6 +41,7 @@ class FilesCommand(FindCommand):
     )
     folder = "found"
     renamed: ClassVar[Mapping[str, str]] = {"targets": "types"}
+    _has_learned = False  # whether an earlier crawl of the folder says what files cost
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
@@ -80,7 +81,7 @@ class FilesCommand(FindCommand):
         return ", ".join(limit for limit in limits if limit)
 
     def plan(self, args: list[str], opts: argparse.Namespace) -> Plan:
-        from scrapy_focus.found.crawls import COST
+        from scrapy_focus.found.crawls import COST, LEARNED
         from scrapy_focus.spiders.datasets import DatasetsSpider
         from scrapy_focus.web.wanted import slips, split_words
 
@@ -110,6 +111,7 @@ class FilesCommand(FindCommand):
         limits: dict[str, float | None] = {} if limit is None else {COST: limit}
         limits |= {name: self._budget_of(name, opts.budget) for name in ("requests", "bytes", "seconds")}
         goes_on = out is not None and not opts.again and _goes_on(out, urls, spider.fixed, limits)
+        self._has_learned = out is not None and Path(out, LEARNED).exists()
         state, resumes = ("", False) if out is None else _state(out, urls, goes_on=goes_on, again=opts.again)
         doubts = [f" (for {word}, did you mean {meant}?)" for word, meant in slips(split_words(opts.types))]
         return Plan(
@@ -155,9 +157,10 @@ class FilesCommand(FindCommand):
         if not 0 < limit < float("inf"):
             return ""
         rule, requests = CostLimit(limit), "request" if limit == 1 else "requests"
+        first = "" if self._has_learned else f", or {rule.first:,} before the first file"
         return (
             f"when the next file is expected to cost more than {limit:,.10g} {requests} and {rule.patience:,} in a row "
-            f"brought none, or {rule.first:,} before the first file (--cost-limit 0: when no link is left)"
+            f"brought none{first} (--cost-limit 0: when no link is left)"
         )
 
     def in_my_words(self, message: str) -> str:

@@ -29,15 +29,15 @@ _MEANS = {
     503: "it is overloaded or down",
 }
 _GUARDS = (  # name, a header and what it says, what the body says
-    ("Cloudflare", "cf-mitigated", r"challenge", r"cloudflare ray id|challenges\.cloudflare\.com"),
-    ("Akamai", "server", r"akamaighost", r"errors\.edgesuite\.net"),
-    ("DataDome", "x-datadome", r"", r"captcha-delivery\.com"),
-    ("Imperva", "", r"", r"incapsula incident id|_incapsula_resource"),
-    ("HUMAN", "", r"", r"px-captcha|perimeterx"),
-    ("AWS WAF", "x-amzn-waf-action", r"", r"awswafintegration|awswafcookiedomainlist"),
-    ("Sucuri", "", r"", r"sucuri website firewall"),
+    ("Cloudflare", "cf-mitigated", "challenge", ("cloudflare ray id", "challenges.cloudflare.com")),
+    ("Akamai", "server", "akamaighost", ("errors.edgesuite.net",)),
+    ("DataDome", "x-datadome", "", ("captcha-delivery.com",)),
+    ("Imperva", "", "", ("incapsula incident id", "_incapsula_resource")),
+    ("HUMAN", "", "", ("px-captcha", "perimeterx")),
+    ("AWS WAF", "x-amzn-waf-action", "", ("awswafintegration", "awswafcookiedomainlist")),
+    ("Sucuri", "", "", ("sucuri website firewall",)),
 )
-_ANY_GUARD = r"enable javascript and cookies|captcha|you(?:'re| are)? (?:not )?(?:a )?(?:human|robot)"
+_ANY_GUARD = re.compile(r"enable javascript and cookies|captcha|you(?:'re| are)? (?:not )?(?:a )?(?:human|robot)")
 
 
 class Refusal(NamedTuple):
@@ -75,9 +75,9 @@ def guard_of(headers: Mapping[str, str], body: bytes, *, by_name: bool = False) 
     """
     text = body[:READ].decode("latin-1").lower()
     for name, header, value, words in _GUARDS:
-        if re.search(words, text) or (header in headers and re.search(value, headers[header].lower())):
+        if any(word in text for word in words) or (header in headers and value in headers[header].lower()):
             return f"a guard ({name})"
-    return "a guard" if not by_name and re.search(_ANY_GUARD, text) else ""
+    return "a guard" if not by_name and _ANY_GUARD.search(text) else ""
 
 
 def has_password_form(root: _Element) -> bool:

@@ -186,7 +186,8 @@ def _words(element: _Element) -> set[str]:
 def _is_named_in(element: _Element, scripts: list[str]) -> bool:
     """Whether a script that fetches names an element by its ID."""
     name = element.get("id")
-    return bool(name) and any(name in text and re.search(rf"[\"'`#]{re.escape(name)}[\"'`]", text) for text in scripts)
+    quoted = [f"{before}{name}{after}" for before in "\"'`#" for after in "\"'`"] if name else []
+    return any(spelled in text for text in scripts for spelled in quoted)
 
 
 def _running(root: _Element) -> Iterator[_Element]:

@@ -240,7 +240,7 @@ def test_what_was_added_is_gathered_once(tmp_path: Path) -> None:
 
 def test_the_page_speaks_of_one_page_and_of_one_link(tmp_path: Path) -> None:
     """As of one, and not as of many."""
-    watched(tmp_path, [article(1, NOW)], asleep=1, waiting=1)
+    watched(tmp_path, [article(1, NOW)], asleep=1, waiting=1, next_due=0)
     assert write_report(tmp_path) == tmp_path / "index.html"
     text = Reader((tmp_path / "index.html").read_text()).text
     assert "1 page waits for its next visit." in text

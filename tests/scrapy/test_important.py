@@ -212,7 +212,7 @@ def timeless(path: Path) -> str:
     """Return a page without times, how often the crawl was started, and what it asked for again."""
     text = re.sub(r"\d{4}-\d\d-\d\dT[\d:]+\+00:00|\d+ \w+ \d{4}, \d\d:\d\d UTC", "then", path.read_text())
     text = re.sub(r"<li>It sent [\d,]+ requests in all, with .*?\.</li>\n?", "", text)
-    text = re.sub(r"found in \d+ requests", "found", text).replace(str(path.parent), "the folder")
+    text = re.sub(r"found in \d+ requests", "found", text).replace(path.parent.name, "the folder")
     return re.sub(r"<dt>(Runs|Requests in all)</dt>\s*<dd>.*?</dd>", r"<dt>\1</dt>", text)
 
 

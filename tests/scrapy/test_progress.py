@@ -129,7 +129,7 @@ def test_one_is_said_as_one() -> None:
         ("outcome/too_large", "link/dropped", "outcome/http_error", "failure/cut", "error/x", "browser/read"), 1
     )
     now = replace(
-        Crawl(BreadthFirst(), frontier=memory_frontier).status(), waiting=1, asleep=1, awake=1, counts=counts,
+        Crawl(BreadthFirst(), frontier=memory_frontier).status(), waiting=1, asleep=1, awake=1, counts=counts, next_due=9.0,
         used={"requests": 1, "bytes": 0, "seconds": 1},
     )  # fmt: skip
     seen = {"status": lambda best: now, "put_off_hosts": (1, 2.0)}

@@ -138,7 +138,7 @@ def crawl(folder: Path, site: MockSite, *more: str) -> subprocess.CompletedProce
     ("statement", "said", "status"),
     [
         ("UPDATE notes SET value = ? WHERE name = 'policy'", "the policy in job/focus was not read: it names 'posix.system'", 2),
-        ("UPDATE links SET payload = ?", "was not read: it names 'posix.system'", 1),
+        ("UPDATE links SET payload = ?, sum = NULL", "was not read: it names 'posix.system'", 1),
     ],
 )  # fmt: skip
 def test_a_crawl_refuses_a_hostile_folder_in_one_line(

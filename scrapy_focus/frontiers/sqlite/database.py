@@ -92,6 +92,7 @@ def storage_error(path: Path, error: Exception) -> StorageError:
     if (
         name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_MISMATCH"))
         or name == "SQLITE_ERROR"
+        or "Could not decode" in str(error)
         or not isinstance(error, (sqlite3.Error, OSError))
     ):
         advice = f"it is damaged: run scrapy focus-check on {path.parent}"

@@ -177,12 +177,14 @@ def _malformed(path: Path) -> str:
 
 def changed_links(database: sqlite3.Connection) -> list[tuple[int, str]]:
     """Return row and URL of each link that is not what was stored, by its checksum."""
-    rows = database.execute(f"SELECT row, url, {sum_column(database)}, key, host, depth, origin, payload FROM links")  # noqa: S608
-    return [
-        (row, str(url))
-        for row, url, stored, key, host, depth, origin, payload in rows
-        if stored is not None and stored != sum_of_link(key, url, host, depth, origin, payload)
-    ]
+    columns = f"row, CAST(url AS BLOB), typeof(url) = 'text', {sum_column(database)}, key, host, depth, origin, payload"
+    rows = database.execute(f"SELECT {columns} FROM links")  # noqa: S608
+    changed = []
+    for row, spelled, is_text, stored, key, host, depth, origin, payload in rows:
+        url = spelled.decode(errors="replace")  # one wrong bit, and it is UTF-8 no more
+        if stored is not None and not (is_text and stored == sum_of_link(key, url, host, depth, origin, payload)):
+            changed.append((row, url))
+    return changed
 
 
 def changed_blocks(database: sqlite3.Connection) -> list[int]:
