@@ -119,13 +119,17 @@ def closed() -> Iterator[tuple[ClosedSite, MockSite]]:
 
 
 def secrets_in(folder: Path) -> list[str]:
-    """Return which files tell a password, or what is sent for it."""
+    """Return which files tell a password, or what is sent for it.
+
+    Answers of pages that are not done are kept as the server sent them, with its own links.
+    """
     telling = []
     for path in folder.rglob("*"):
         if path.is_file():
             content = path.read_bytes()
             content += gzip.decompress(content) if path.suffix == ".gz" else b""
-            if any(word.encode() in content for word in (PASSWORD, QUOTED.partition(":")[2], "wrong", SIGNED[6:])):
+            words = [PASSWORD, QUOTED.partition(":")[2], SIGNED[6:], *(["wrong"] if path.name != "answers" else [])]
+            if any(word.encode() in content for word in words):
                 telling.append(str(path))
     return telling
 
