@@ -52,6 +52,7 @@ def test_a_larger_budget_resumes(server: SiteServer, tmp_path: Path) -> None:
         assert done.status == 0
         assert len(server.log) == budget
         assert set(gets(server).values()) == {1}
+        assert "left to be found cannot be said" in check_page(tmp_path / "found"), "most of them are two steps away"
     with SiteServer(DataPortal(24)) as other:  # the second process asks for robots.txt again
         run(tmp_path, "files", other.url, "--budget", "129", "--out", "at once", *IN_TURN)
     assert sorted(paths(tmp_path / "found")) == sorted(paths(tmp_path / "at once"))
