@@ -77,7 +77,6 @@ BY_DESIGN: dict[str, dict[str, str]] = {
     "addon": {
         **_SCHEDULER,
         "test_spider_errback_downloader_error": _QUIET,
-        "test_spider_errback_downloader_exception": _QUIET,
     },
 }
 
