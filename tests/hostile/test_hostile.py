@@ -54,7 +54,7 @@ def test_a_hostile_site_keeps_a_crawl_within_bounds(
 ) -> None:
     """All of the good part is found, in less than 300 MB; nothing is asked for beyond the budget or the site, nothing
     written outside of ``out`` or unprintable. A page takes 0.5 s of CPU at most, and our code holds the loop for 100 ms:
-    ``table.py`` says so, and here it may be three times as much, for a machine that has other things to do.
+    ``table.py`` says so, and here it may be ten times as much, for a machine that has other things to do.
     """
     crawled = crawl(nursery, server, scenario, spider, tmp_path / "crawl")
     assert not server.errors
