@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from http import HTTPStatus
 from itertools import islice
 from typing import TYPE_CHECKING, ClassVar
@@ -159,7 +160,7 @@ class RedirectsAreLinks:
         return response
 
 
-class _OnTheWay:
+class _OnTheWay(ABC):
     """Adds a header to requests on their way out, and takes it off when an answer is there.
 
     So no redirect or retry carries it on, and it is stored nowhere. It stands within all other middlewares.
@@ -170,9 +171,9 @@ class _OnTheWay:
     def __init__(self) -> None:
         self._before: WeakKeyDictionary[Request, list[bytes]] = WeakKeyDictionary()  # what there was of it
 
+    @abstractmethod
     def value(self, request: Request) -> bytes:
         """Return what the header is to be, ``b""`` where it stays as it is."""
-        raise NotImplementedError
 
     def process_request(self, request: Request) -> None:
         if value := self.value(request):
