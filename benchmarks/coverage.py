@@ -11,7 +11,7 @@ that were fitted to all the others, which is what to expect of a site that nobod
     python benchmarks/paper.py record-profiles --requests 6000 --out profiles
     python benchmarks/coverage.py record --out synthetic
     python benchmarks/coverage.py run sites/*.sqlite profiles/*.sqlite synthetic/*.sqlite --output coverage.jsonl
-    python benchmarks/coverage.py run sites/*.sqlite profiles/*.sqlite synthetic/*.sqlite --in-flight 8 --output coverage.jsonl
+    python benchmarks/coverage.py run sites/*.sqlite profiles/*.sqlite synthetic/*.sqlite --in-flight 8
     python benchmarks/coverage.py fit coverage.jsonl
     python benchmarks/coverage.py tables coverage.jsonl --leave-one-out
     python benchmarks/coverage.py tables other.jsonl

@@ -1,8 +1,8 @@
 """Runs Scrapy's own tests with our scheduler, or our add-on, as Scrapy's default, and compares with stock Scrapy.
 
-Each test that passes with stock Scrapy must pass with ours, except those in ``BY_DESIGN``, each of which has its reason.
-Any other difference is a failure, and so is an entry of ``BY_DESIGN`` that passes in a run of the whole suite: then it is
-to be removed. Run it before a release, with a Python that has this package and the test requirements of Scrapy (the
+Each test that passes with stock Scrapy must pass with ours, except those in ``BY_DESIGN`` and ``OPEN``, each of which
+has its reason. Any other difference is a failure, and so is an entry of these that passes in a run of the whole suite:
+then it is to be removed. Run it before a release, with a Python that has this package and the test requirements of Scrapy (the
 section ``test-requirements`` of its ``tox.ini``)::
 
     python benchmarks/scrapy_suite.py [--sdist scrapy-2.19.0.tar.gz] [--modes scheduler,addon] [FILE...]
@@ -65,19 +65,19 @@ FILES = (
     "test_utils_spider.py", "test_zz_resources.py",
 )  # fmt: skip
 
-#: Differences that are intended, as mode -> part of the name of a test -> reason.
-_SCHEDULER = {
-    "TestRequestSendOrder": "a policy decides which request leaves next, and draws among those of which it knows nothing",
-    "test_scheduler::test_unserializable_requests": "such a request is kept in memory, too; the log and the stats say so "
-    "in other words",
-}
 _QUIET = "failed downloads are one line of the add-on for each kind, and Scrapy's line is logged at DEBUG"
+_IN_MEMORY = "what cannot be serialized is kept in memory, too; the log and the stats say so in other words"
+#: Differences that are intended, as mode -> part of the name of a test -> reason.
 BY_DESIGN: dict[str, dict[str, str]] = {
-    "scheduler": _SCHEDULER,
+    "scheduler": {"test_scheduler::test_unserializable_requests": _IN_MEMORY},
     "addon": {
-        **_SCHEDULER,
+        "test_scheduler::test_unserializable_requests": _IN_MEMORY,
         "test_spider_errback_downloader_error": _QUIET,
     },
+}
+#: Differences that are faults, still to be mended; they are counted apart, and are no reason to fail.
+OPEN = {
+    "TestRequestSendOrder": "start requests leave in an order that the policy draws, though nothing speaks for one",
 }
 
 
@@ -137,11 +137,12 @@ def main() -> int:
         stock = outcomes(folder, plugin, "stock", files)
         status = 0
         for mode in options.modes.split(","):
-            unexpected, mended = differences(stock, outcomes(folder, plugin, mode, files), BY_DESIGN[mode])
+            known = BY_DESIGN[mode] | OPEN
+            unexpected, mended = differences(stock, outcomes(folder, plugin, mode, files), known)
             print(f"{mode}: {len(stock):,} tests; unexpected differences: {len(unexpected)}")
             print(*unexpected, sep="\n")
             if mended and not options.files:
-                print("pass now, remove from BY_DESIGN:", *mended)
+                print("pass now, remove from BY_DESIGN or OPEN:", *mended)
             status |= bool(unexpected or (mended and not options.files))
     return status
 
