@@ -116,7 +116,7 @@ class DrawnMachine(LedgerMachine[Drawn]):
         fresh.close()
 
     def draw_all(self, busy: Collection[str] = (), closed: Sequence[bool] | None = None) -> Draw:
-        """Get every link once, oldest first in each arm; nothing changes."""
+        """Get every link once, oldest first in each arm, and the oldest of each; nothing changes."""
         everything = self._drawn(self.frontier, None, 0, busy, closed)
         shut = self._shut(busy, closed)
         keys = [key for key in self.model.waiting if host_of(key) not in shut]
@@ -128,7 +128,22 @@ class DrawnMachine(LedgerMachine[Drawn]):
         require(
             hosts == [host_of(key) for key in order], "draw(None) gave links of other hosts than those of its links"
         )
+        self.draw_oldest([1 + arm % 3 for arm in range(len(self.frontier.waiting) + 1)], busy, closed)
         return everything
+
+    def draw_oldest(
+        self, counts: Sequence[int], busy: Collection[str] = (), closed: Sequence[bool] | None = None
+    ) -> None:
+        """Get the oldest links of each arm, each once; nothing changes."""
+        found = self._drawn(self.frontier, counts, None, busy, closed)
+        shut = self._shut(busy, closed)
+        wanted = []
+        for arm, count in enumerate(counts):
+            keys = sorted(self.keys_in(arm, shut), key=lambda key: self.model.waiting[key].age)[:count]
+            wanted += [(arm, host_of(key), self.model.waiting[key].memo) for key in keys]
+        hosts = [self.frontier.hosts[host] for host in found.hosts]
+        got = list(zip(found.arms.tolist(), hosts, map(tuple, found.vectors.tolist()), strict=True))
+        require(got == wanted, f"draw({counts}, None) gave {got}, it should be {wanted}")
 
     def take_drawn(self, drawn: Draw, at: int) -> None:
         """Take one of what was drawn, which a second time is not there."""
@@ -230,13 +245,14 @@ class DrawnMachine(LedgerMachine[Drawn]):
         self,
         frontier: Drawn,
         counts: Mapping[int, int] | Sequence[int] | None,
-        seed: int,
+        seed: int | None,
         busy: Collection[str],
         closed: Sequence[bool] | None = None,
     ) -> Draw:
+        rng = None if seed is None else np.random.default_rng(seed)
         how = counts if counts is None or isinstance(counts, dict) else np.array(counts, np.int64)
         shut = None if closed is None else np.array(closed, np.bool_)
-        return frontier.draw(how, np.random.default_rng(seed), busy=busy, closed=shut)
+        return frontier.draw(how, rng, busy=busy, closed=shut)
 
 
 def _memo(vector: Sequence[float] | None) -> Any:

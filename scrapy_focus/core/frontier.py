@@ -184,12 +184,13 @@ class Drawn(Frontier, Protocol):
     def draw(
         self,
         counts: Mapping[int, int] | NDArray[np.integer] | None,
-        rng: np.random.Generator,
+        rng: np.random.Generator | None,
         *,
         busy: Collection[str] = (),
         closed: NDArray[np.bool_] | None = None,
     ) -> Draw:
         """Links drawn uniformly with replacement: ``counts[arm]`` of each arm among those whose host takes something.
+        Without an ``rng`` those are given that were pushed first, each once.
 
         ``counts`` is an array by arm, or a mapping where only some arms matter; ``None`` gives every waiting link once,
         oldest first in each arm, without use of ``rng``, and is linear.

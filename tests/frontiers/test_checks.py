@@ -205,7 +205,7 @@ class DrawsFromClosedHosts(DrawnInMemory):
 class DrawsOneTooFew(DrawnInMemory):
     def draw(self, counts, rng, *, busy=(), closed=None):
         drawn = super().draw(counts, rng, busy=busy, closed=closed)
-        return drawn if counts is None else type(drawn)(*(column[1:] for column in drawn))
+        return drawn if counts is None or rng is None else type(drawn)(*(column[1:] for column in drawn))
 
 
 class DrawsOldVectors(DrawnInMemory):
@@ -216,7 +216,7 @@ class DrawsOldVectors(DrawnInMemory):
 
 class DrawsByMappingOtherwise(DrawnInMemory):
     def draw(self, counts, rng, *, busy=(), closed=None):
-        if isinstance(counts, dict):
+        if isinstance(counts, dict) and rng is not None:
             rng.random()
         return super().draw(counts, rng, busy=busy, closed=closed)
 
@@ -229,8 +229,20 @@ class DrawsAllButOne(DrawnInMemory):
 
 class DrawsWhoeverCameHere(DrawnInMemory):
     def draw(self, counts, rng, *, busy=(), closed=None):
-        rng.random(self._next_id)
+        if rng is not None:
+            rng.random(self._next_id)
         return super().draw(counts, rng, busy=busy, closed=closed)
+
+
+class DrawsTheYoungestForTheOldest(DrawnInMemory):
+    def draw(self, counts, rng, *, busy=(), closed=None):
+        drawn = super().draw(counts, rng, busy=busy, closed=closed)
+        return drawn if rng else drawn._replace(vectors=drawn.vectors[::-1])
+
+
+class DrawsTheOldestOfBusyHosts(DrawnInMemory):
+    def draw(self, counts, rng, *, busy=(), closed=None):
+        return super().draw(counts, rng, busy=busy if rng else (), closed=closed)
 
 
 class TakesAnother(DrawnInMemory):
@@ -403,6 +415,8 @@ DRAWN = {
     DrawsByMappingOtherwise: "gave other links",
     DrawsAllButOne: "draw.None. gave",
     DrawsWhoeverCameHere: "than a new frontier",
+    DrawsTheYoungestForTheOldest: r"draw\(.*, None\) gave",
+    DrawsTheOldestOfBusyHosts: r"draw\(.*, None\) gave",
     TakesAnother: "was taken as|gave nothing",
     TakesFloats: "not bytes",
     DropsAll: r"drop\(\) of . links said",

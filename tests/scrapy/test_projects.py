@@ -23,6 +23,7 @@ from scrapy_focus.spidermiddlewares import KnownLinkMiddleware
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
+    from pathlib import Path
 
     from scrapy.http import Response
     from twisted.python.failure import Failure
@@ -296,6 +297,30 @@ def test_callbacks_may_wait_for_other_pages(
     result = crawl(Waiting, {"CONCURRENT_REQUESTS": concurrent}, addon=addon, site=site)
     assert [item["left"] for item in result.items] == [0, 1, 2, 3]
     assert result.outcomes == {"ok": 4}
+
+
+class Listed(_OnSite, Spider):
+    """Has a list of pages of which none leads anywhere."""
+
+    name = "listed"
+
+    def __init__(self, site: MockSite, **kwargs: Any) -> None:
+        super().__init__(site, **kwargs)
+        self.start_urls = [site.url(f"/page/{number * 7919 % 101}/0") for number in range(60)]
+
+    def parse(self, response: Response) -> None:
+        """Yield nothing: nothing speaks for one page before another."""
+
+
+@ADDON
+def test_start_requests_leave_in_their_order(addon: bool, site: MockSite, tmp_path: Path) -> None:
+    """As long as nothing was found, they are sent as they were given; also in the next run of a job."""
+    given = [f"/page/{number * 7919 % 101}/0" for number in range(60)]
+    one = {"CONCURRENT_REQUESTS": 1, "JOBDIR": str(tmp_path / "job")}
+    crawl(Listed, one | {"FOCUS_BUDGET_REQUESTS": 25}, addon=addon, site=site)
+    assert site.paths == given[:25]
+    crawl(Listed, one | {"FOCUS_BUDGET_REQUESTS": 60}, addon=addon, site=site)
+    assert site.paths == given
 
 
 class BrokenFingerprinter:

@@ -124,7 +124,7 @@ class DrawnFrontier(Ledger):
     def draw(
         self,
         counts: Mapping[int, int] | NDArray[np.integer] | None,
-        rng: np.random.Generator,
+        rng: np.random.Generator | None,
         *,
         busy: Collection[str] = (),
         closed: NDArray[np.bool_] | None = None,
@@ -132,6 +132,8 @@ class DrawnFrontier(Ledger):
         pool = self._pool
         if counts is None:
             slots, arms, hosts = pool.everything(busy, closed)
+        elif rng is None:
+            slots, arms, hosts = pool.oldest(counts, busy, closed)
         else:
             slots, arms, hosts = pool.draw(counts, rng, busy, closed)
         return Draw(slots, arms, hosts, pool.vectors(slots))

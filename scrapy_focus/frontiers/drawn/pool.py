@@ -8,6 +8,7 @@ which links wait where, by their ages, and not of who left before, nor of what w
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from itertools import accumulate, chain
 from typing import TYPE_CHECKING
 
@@ -164,6 +165,32 @@ class Pool(Columns):
         if shut is not None:
             slots, arms, hosts = slots[~shut[hosts]], arms[~shut[hosts]], hosts[~shut[hosts]]
         return slots, arms, hosts
+
+    def oldest(
+        self,
+        counts: Mapping[int, int] | NDArray[np.integer],
+        busy: Collection[str],
+        closed: NDArray[np.bool_] | None,
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+        """Return the slots, arms and hosts of the oldest links on hosts that are open, so many of each arm, or as many
+        as there are, shape (k,) each; linear in those on other hosts.
+        """
+        shut, _ = self.shut(busy, closed)
+        hosts = np.frombuffer(self._host, np.int32)
+        found: list[int] = []
+        arms: list[int] = []
+        for arm, count in Counter(self._wanted(counts).tolist()).items():
+            first: list[int] = []
+            for at in range(len(self._arms[arm].chunks)):
+                members = np.frombuffer(self._arms[arm].chunk(at), np.int32)
+                some = members if shut is None else members[~shut[hosts[members]]]
+                first += some[: count - len(first)].tolist()
+                if len(first) == count:
+                    break
+            found += first
+            arms += [arm] * len(first)
+        slots = np.array(found, np.int32)
+        return slots, np.array(arms, np.int32), hosts[slots]
 
     def _counted(self) -> ClosingPairs:
         """Count the links of each arm and host; linear."""

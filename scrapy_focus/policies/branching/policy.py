@@ -111,7 +111,7 @@ class BranchingBandit(Policy):
         Spread of the noise, 1 for Thompson sampling.
     explore
         Share of the pulls in which a link of the best arm is drawn at random; until the first page led to a target, all
-        are.
+        are. Of start requests the first that was given is taken in place of a random one.
     candidates
         Links of the best arms that are drawn, to take the best of them.
 
@@ -219,6 +219,7 @@ class BranchingBandit(Policy):
         self._names: list[str] = []
         self._again = []
         self._reserved: list[int] = []
+        self._given: set[int] = set()  # arms of links that were found on no page: start requests
         self._twin_of: dict[int, int] = {}  # by arm that is one: the arm of which
         self.templates = Templates()
         self._rendered: dict[str, int] = {}  # the arm of each template that is rendered
@@ -269,6 +270,7 @@ class BranchingBandit(Policy):
         counts = Counter(arms)
         if source is None:
             self.arms.reveal(counts)
+            self._given.update(arm for link, arm in zip(links, arms, strict=True) if not link.tag_path)
         else:
             self._revealed.setdefault(source.pick.id, Counter()).update(counts)
             if len(self._revealed) > _MOST_PLACED:
@@ -681,6 +683,8 @@ class BranchingBandit(Policy):
         waiting = self.frontier.waiting
         counts = {arm: min(each, _DRAWN * int(waiting[arm])) for arm in rivals}
         drawn = self.frontier.draw(counts, self.rng, busy=busy)
+        if at_random and best in self._given:  # whoever gave them had an order in mind
+            drawn = self.frontier.draw({best: 1}, None, busy=busy)
         if not len(drawn.slots):
             return None
         odds = self._odds(drawn)
