@@ -557,6 +557,22 @@ def test_what_the_next_target_costs(unit: Any) -> None:
     assert later > 2 * found, "nothing was found for a hundred requests"
 
 
+def test_what_is_left_does_not_contradict_what_the_next_target_costs() -> None:
+    """Where every other link was a target and one link waits, none would be expected: then nothing is said."""
+    bandit = policy(noise=0.0)
+    crawl = started(bandit, *some(MAIN, range(151), "{}"))
+    run(crawl, lambda pick: ((file if bandit.steps % 2 else page)(pick), []), 148)
+    left = bandit.expected_left()
+    assert left is not None
+    assert left.middle > 0
+    run(crawl, lambda pick: ((file if bandit.steps % 2 else page)(pick), []), 2)
+    assert bandit.frontier.waiting.sum() == 1
+    assert bandit.expected_cost() == pytest.approx(2, rel=0.1)
+    assert bandit.expected_left() is None
+    run(crawl, lambda pick: (page(pick), []), 1)
+    assert bandit.expected_left() == (0, 0, 0)
+
+
 def test_what_it_costs_is_known_after_a_crawl_of_nothing() -> None:
     """Where nothing was ever found, a target is dear, and its cost a number."""
     bandit = policy()
