@@ -20,8 +20,7 @@ from scrapy.exceptions import UsageError
 from scrapy.settings import SETTINGS_PRIORITIES
 
 from scrapy_focus.commands.base import FocusCommand, one_line, read_numbers
-from scrapy_focus.core.printable import brief
-from scrapy_focus.found.words import counted
+from scrapy_focus.core.printable import brief, counted
 from scrapy_focus.spiders import polite
 from scrapy_focus.web.linkurls import hide_credentials
 

@@ -16,7 +16,7 @@ from scrapy.utils.conf import arglist_to_dict
 
 from scrapy_focus.commands.base import FocusCommand, make, read_numbers, say
 from scrapy_focus.core.errors import ConfigError, RecordingError
-from scrapy_focus.found.words import counted
+from scrapy_focus.core.printable import counted
 from scrapy_focus.spiders.credentials import take_credentials
 from scrapy_focus.web.linkurls import hide_credentials
 

@@ -11,7 +11,7 @@ from scrapy.exceptions import UsageError
 
 from scrapy_focus.commands.base import JobCommand, add_cluster, cluster_of, make_console, one_line, say
 from scrapy_focus.core.errors import FocusError
-from scrapy_focus.core.printable import printable, printable_json, reason_of
+from scrapy_focus.core.printable import counted, printable, printable_json, reason_of
 
 if TYPE_CHECKING:
     import argparse
@@ -114,31 +114,33 @@ def cluster_rows_of(status: dict[str, Any]) -> list[tuple[str, str]]:
     requests, seconds, limit = status["requests"], status["seconds"], status["limit"]
     of = "" if limit is None else f" of {limit:,.0f}, {max(0, limit - requests):,.0f} left"
     speed = f"; {requests / seconds:,.1f} a second" if seconds else ""
+    asleep = f", {status['asleep']:,} asleep" if status["asleep"] else ""
     rows = [
         ("state", f"ends: {status['finished']}" if status["finished"] else "runs"),
         ("requests", f"{requests:,} used{of}; in {duration(seconds)}{speed}"),
         ("rate", f"at most {status['rate']}" if status["rate"] else ""),
         ("outcomes", f"{status['outcomes']:,}, rewards {status['rewards']:,.6g}"),
-        ("waiting", _n(status["waiting"], "link") + (f", {status['asleep']:,} asleep" if status["asleep"] else "")),
+        ("waiting", counted(status["waiting"], "link") + asleep),
         ("in flight", f"{status['out']:,} of at most {status['most_out']:,}"),
         ("hosts", f"{status['hosts']:,} asked lately"),
         (
             "lost",
-            f"{_n(status.get('lost_workers', 0), 'worker')} that fell silent, {_n(status.get('expired', 0), 'lease')} "
-            f"that ended unheard, {_n(status.get('undelivered', 0), 'lease')} that never arrived",
+            f"{counted(status.get('lost_workers', 0), 'worker')} that fell silent, "
+            f"{counted(status.get('expired', 0), 'lease')} that ended unheard, "
+            f"{counted(status.get('undelivered', 0), 'lease')} that never arrived",
         ),
         (
             "refused",
-            f"{_n(status.get('refused', 0), 'report')} of leases that had ended, "
-            f"{_n(status.get('refused_workers', 0), 'worker')} with other settings",
+            f"{counted(status.get('refused', 0), 'report')} of leases that had ended, "
+            f"{counted(status.get('refused_workers', 0), 'worker')} with other settings",
         ),
     ]
     for i, (name, each) in enumerate(status["workers"].items()):
         rows.append(
             (
                 "" if i else "workers",
-                f"{name}: {_n(each['leases'], 'lease')} of which {each['ready']:,} lie ready for it, "
-                f"{_n(each['hosts'], 'host')}, heard of {each['silent']:,.1f} seconds ago",
+                f"{name}: {counted(each['leases'], 'lease')} of which {each['ready']:,} lie ready for it, "
+                f"{counted(each['hosts'], 'host')}, heard of {each['silent']:,.1f} seconds ago",
             )
         )
     return [(label, text) for label, text in rows if text]
@@ -161,7 +163,7 @@ def rows_of(found: dict[str, Any], width: int = 100) -> list[tuple[str, str]]:
         ("goal", found["goal"]),
         *(("", said) for said in [*found["said"], *([found["alarm"]] if found["alarm"] else [])]),
         ("mission", mission or "anything"),
-        ("waiting", f"{_n(links['waiting'], 'link')} in {_n(links['arms'], 'arm')}{since}"),
+        ("waiting", f"{counted(links['waiting'], 'link')} in {counted(links['arms'], 'arm')}{since}"),
         *_asleep(links),
         ("in flight", f"{links['in_flight']:,}"),
         (
@@ -191,7 +193,7 @@ def rows_of(found: dict[str, Any], width: int = 100) -> list[tuple[str, str]]:
     rows.append(
         (
             "journal",
-            f"{_n(found['events_since_checkpoint'], 'event')} since the last checkpoint"
+            f"{counted(found['events_since_checkpoint'], 'event')} since the last checkpoint"
             + (f" ({kinds})" if kinds else ""),
         )
     )
@@ -204,9 +206,9 @@ def _asleep(links: dict[str, Any]) -> list[tuple[str, str]]:
     if not links["asleep"]:
         return []
     if links["next_due"] is None:
-        return [("last", f"{_n(links['asleep'], 'link')} to log in, share or print, or of kinds that only fail")]
+        return [("last", f"{counted(links['asleep'], 'link')} to log in, share or print, or of kinds that only fail")]
     due = links["next_due"].removesuffix("+00:00").replace("T", " ")
-    return [("asleep", f"{_n(links['asleep'], 'link')} until a time, the first until {due} UTC")]
+    return [("asleep", f"{counted(links['asleep'], 'link')} until a time, the first until {due} UTC")]
 
 
 def _tables(found: dict[str, Any], width: int) -> list[tuple[str, str]]:
@@ -222,11 +224,11 @@ def _tables(found: dict[str, Any], width: int) -> list[tuple[str, str]]:
 
 def _dropped(counts: dict[str, int]) -> list[tuple[str, str]]:
     dropped = counts.get("link/dropped", 0)
-    return [("dropped", f"{_n(dropped, 'link')} given up, as too many waited")] if dropped else []
+    return [("dropped", f"{counted(dropped, 'link')} given up, as too many waited")] if dropped else []
 
 
 def _state(found: dict[str, Any]) -> str:
-    again = _n(found["events_since_checkpoint"], "event")
+    again = counted(found["events_since_checkpoint"], "event")
     return {
         "in use": f"in use by process {found['process'] or '(unknown)'}",
         "stopped": f"stopped cleanly; {_what_next(found)}",
@@ -269,7 +271,7 @@ def duration(seconds: float) -> str:
     for size, unit in _SHARES:
         left, part = divmod(left, size) if size else (0, left)
         if part or (not said and not left):
-            said.append(_n(part, unit))
+            said.append(counted(part, unit))
         if not left:
             break
     return " ".join(said[:-3:-1])
@@ -285,7 +287,3 @@ def _size(size: float) -> str:
 
 def _short(text: str) -> str:
     return printable(text, _LONGEST)
-
-
-def _n(n: int, noun: str) -> str:
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"

@@ -9,7 +9,7 @@ from scrapy.exceptions import UsageError
 
 from scrapy_focus.commands.base import FocusCommand, make_console, read_numbers, refuse_arguments, say, try_out
 from scrapy_focus.core.errors import ConfigError
-from scrapy_focus.found.words import counted
+from scrapy_focus.core.printable import counted
 
 if TYPE_CHECKING:
     import argparse

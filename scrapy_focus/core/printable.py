@@ -52,6 +52,22 @@ def brief(value: object, longest: int = _LONGEST) -> str:
         return f"<{type(value).__name__}, which cannot be shown>"
 
 
+def counted(n: float, noun: str) -> str:
+    """Return a number with its noun.
+
+    Examples
+    --------
+    >>> counted(1, "file"), counted(1234, "address")
+    ('1 file', '1,234 addresses')
+    """
+    return f"{n:,.0f} {noun if n == 1 else plural(noun)}"
+
+
+def plural(noun: str) -> str:
+    """Return what several are called."""
+    return f"{noun}es" if noun.endswith("s") else f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+
+
 def reason_of(error: BaseException, longest: int = _LONGEST) -> str:
     """Return what an exception says, for a message: printable, and its type where it says nothing."""
     try:

@@ -14,8 +14,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from scrapy_focus.core.printable import printable
-from scrapy_focus.found.words import counted
+from scrapy_focus.core.printable import counted, printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scrapy_focus.found.words import counted
+from scrapy_focus.core.printable import counted
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from scrapy_focus.core.printable import printable
-from scrapy_focus.found.words import counted, plural
+from scrapy_focus.core.printable import counted, plural, printable
 from scrapy_focus.sheets.environment import environment
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from collections import Counter
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-from scrapy_focus.core.printable import printable
+from scrapy_focus.core.printable import counted, printable
 from scrapy_focus.found.atom import FEED
 from scrapy_focus.found.curve import HEIGHT, WIDTH, Tick, ticks
 from scrapy_focus.found.frame import made_environment, policy_of, source
@@ -20,7 +20,7 @@ from scrapy_focus.found.news import NEWS
 from scrapy_focus.found.policytables import on_page
 from scrapy_focus.found.urls import bare, web_link
 from scrapy_focus.found.watched import longest_gap, number_in_state, per_day
-from scrapy_focus.found.words import counted, delay_text, ending, size_text, span
+from scrapy_focus.found.words import delay_text, ending, size_text, span
 from scrapy_focus.sheets.tables import Cell, Row, Table
 
 if TYPE_CHECKING:

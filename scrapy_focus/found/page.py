@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
-from scrapy_focus.core.printable import printable
+from scrapy_focus.core.printable import counted, printable
 from scrapy_focus.found.curve import HEIGHT, WIDTH, curve
 from scrapy_focus.found.frame import made_environment, policy_of, source
 from scrapy_focus.found.policytables import on_page
@@ -33,7 +33,7 @@ from scrapy_focus.found.tables import (
     words_table,
 )
 from scrapy_focus.found.urls import bare, web_link
-from scrapy_focus.found.words import counted, ending, number_of, outlook, size_text
+from scrapy_focus.found.words import ending, number_of, outlook, size_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Any
 
-from scrapy_focus.core.printable import printable
+from scrapy_focus.core.printable import counted, printable
 from scrapy_focus.found.entities import types_of
 from scrapy_focus.found.paid import paid, words_paid
 from scrapy_focus.found.report import STATES
 from scrapy_focus.found.urls import web_link
-from scrapy_focus.found.words import counted, delay_text, number_of, size_text
+from scrapy_focus.found.words import delay_text, number_of, size_text
 from scrapy_focus.sheets.tables import Cell, Lead, Row, Table
 
 if TYPE_CHECKING:

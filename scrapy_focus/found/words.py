@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from scrapy_focus.core.printable import printable
+from scrapy_focus.core.printable import counted, printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,22 +35,6 @@ _OUTCOMES = {
     "lost": "could not be resumed",
     "near_copy": "led to a page that was read at another address",
 }
-
-
-def counted(n: float, noun: str) -> str:
-    """Return a number with its noun.
-
-    Examples
-    --------
-    >>> counted(1, "file"), counted(1234, "address")
-    ('1 file', '1,234 addresses')
-    """
-    return f"{n:,.0f} {noun if n == 1 else plural(noun)}"
-
-
-def plural(noun: str) -> str:
-    """Return what several are called."""
-    return f"{noun}es" if noun.endswith("s") else f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
 
 
 def size_text(size: float) -> str:

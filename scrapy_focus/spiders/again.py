@@ -24,7 +24,7 @@ from scrapy.http import Response
 from scrapy.utils.misc import load_object
 
 from scrapy_focus.core.errors import ConfigError
-from scrapy_focus.core.printable import printable_logger, reason_of
+from scrapy_focus.core.printable import counted, printable_logger, reason_of
 from scrapy_focus.core.types import State
 from scrapy_focus.engine.ending import ending_of
 from scrapy_focus.engine.host import host_of
@@ -34,7 +34,6 @@ from scrapy_focus.found.asked import Asked
 from scrapy_focus.found.crawls import LEARNED, next_run, note_begin, note_end, note_going_on, note_reached
 from scrapy_focus.found.files import FileList
 from scrapy_focus.found.waiting import Waiting
-from scrapy_focus.found.words import counted
 from scrapy_focus.policies.branching.policy import BranchingBandit
 
 if TYPE_CHECKING:
@@ -307,7 +306,7 @@ class Again:
 
     def _ask(self) -> int:
         """Give some known files to the engine, and return how many."""
-        if self.new_only or self.comes_back or not self.files.before:
+        if self.comes_back or not self.files.before:
             return 0
         if self._checks is None:
             self._checks = self._requests()
@@ -319,6 +318,8 @@ class Again:
 
     def _requests(self) -> Iterator[Request]:
         for known in self.files.to_check():
+            if self.new_only and not known.cut:  # of a file that was cut, a part is new
+                continue
             meta: dict[str, Any] = {"page": known.page, "anchor": known.anchor, _KNOWN: True}
             if known.url not in self.files.now:
                 yield self._request(known.url, {"tag_path": _PLACE}, **meta)

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.exceptions import DropItem
 
-from scrapy_focus.core.printable import printable_logger
+from scrapy_focus.core.printable import counted, printable_logger
 from scrapy_focus.engine.host import host_of
 from scrapy_focus.found.crawls import next_run
 from scrapy_focus.found.files import FILES, FileList
 from scrapy_focus.found.lines import add_line, cut_line, read_lines
-from scrapy_focus.found.words import counted
 from scrapy_focus.spiders.items import DataFile, GoneFile, SkippedFile
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from scrapy_focus.core.printable import printable
+from scrapy_focus.core.printable import counted, printable
 from scrapy_focus.web.html import readable
 
 if TYPE_CHECKING:
@@ -121,18 +121,14 @@ def _place(said: Mapping[str, Any]) -> Iterator[str]:
     """Say what the default policy knew of the links that stand where the link does."""
     pulls, earned, revealed = (round(said[name]) for name in ("pulls", "earned", "revealed"))
     place = printable(readable(said["tag_path"]))
-    likely = f" and {_counted(revealed, 'link')} to likely ones" if revealed else ""
-    brought = f"{_counted(earned, 'find')}{likely}" if earned or likely else "no find"
+    likely = f" and {counted(revealed, 'link')} to likely ones" if revealed else ""
+    brought = f"{counted(earned, 'find')}{likely}" if earned or likely else "no find"
     if said["tag_path"]:
-        yield f"{_counted(pulls, 'link')} at {place} brought {brought}" if pulls else f"no link at {place} was known"
+        yield f"{counted(pulls, 'link')} at {place} brought {brought}" if pulls else f"no link at {place} was known"
     if said["at random"]:
         yield "drawn at random"
     elif said["candidates"] > 1:
         yield f"the most promising of {said['candidates']}"
-
-
-def _counted(n: int, noun: str) -> str:
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
 def _judgement(left: dict[str, Any]) -> Iterator[str]:

@@ -17,9 +17,8 @@ from scrapy.exceptions import CloseSpider, IgnoreRequest, StopDownload
 from scrapy.utils.asyncio import create_looping_call
 
 from scrapy_focus.core.errors import RecordingError
-from scrapy_focus.core.printable import printable_logger
+from scrapy_focus.core.printable import counted, printable_logger
 from scrapy_focus.engine.terminal import REFRESH, Footer
-from scrapy_focus.found.words import counted
 from scrapy_focus.recordings.writer import Answer
 from scrapy_focus.spiders.rendering import RENDER, failed_rendering, rendering_of
 from scrapy_focus.web.mime import BLOCKED_MIMES, matches, parse_mime

@@ -19,7 +19,7 @@ _SAFE = re.compile(
 _ODD = re.compile(r"[^?#]*\\|(?:https?:)?/{3}|https?:(?!//)", re.IGNORECASE)  # what browsers join otherwise
 _PARTS = re.compile(r"(?:(https?):)?(/*)([^?#]*)", re.IGNORECASE)
 _ASCII = "".join(map(chr, range(0x21, 0x7F)))
-_PASSWORD = re.compile(r"((?://|^|['\"])[^/?#\s:@'\"]*):[^/?#\s]*@")
+_PASSWORD = re.compile(r"((?://|^|['\"])(?!mailto:)[^/?#\s:@'\"]*):[^/?#\s]*@")
 _REFERENCE = re.compile(rb"&#([0-9]+);")
 _UTF = re.compile(r"utf[-_ ]?(?:8|16|32)", re.IGNORECASE)  # each of these stands for UTF-8 in a query
 _UNDECLARED = "ascii"  # what Scrapy calls the encoding of a page that declares none and has no other characters
@@ -118,6 +118,8 @@ def hide_credentials(text: str) -> str:
     --------
     >>> hide_credentials("no host in 'http://me:p@ss@/x' or http://me@b.example/")
     "no host in 'http://me:***@/x' or http://me@b.example/"
+    >>> hide_credentials("mailto:me@b.example")
+    'mailto:me@b.example'
     """
     return _PASSWORD.sub(r"\1:***@", text)
 

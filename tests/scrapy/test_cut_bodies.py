@@ -41,8 +41,9 @@ def serve(answers: dict[str, tuple[int, dict[str, str], bytes]]) -> MockSite:
     return site
 
 
-def find(site: MockSite, out: Path) -> Crawled:
-    return crawl(DatasetsSpider, {"RETRY_TIMES": 1}, root=site.url("/"), targets="csv", out=str(out), addon=True)
+def find(site: MockSite, out: Path, **more: str) -> Crawled:
+    said = {"root": site.url("/"), "targets": "csv", "out": str(out), **more}
+    return crawl(DatasetsSpider, {"RETRY_TIMES": 1}, addon=True, **said)
 
 
 def manifest(out: Path, crawl: int = 1) -> dict[str, dict[str, Any]]:
@@ -118,6 +119,9 @@ def test_a_cut_file_is_marked_and_asked_for_again(tmp_path: Path) -> None:
         asked = {seen.path[1:] for seen in site.log if seen.path.endswith(".csv")}
         assert asked == lines.keys()
         assert {seen.path[1:] for seen in site.log if "if-none-match" in seen.headers} == {"all.csv", "good.csv"}
+        site.log.clear()
+        find(site, tmp_path, new_only="1")
+        assert {seen.path[1:] for seen in site.log if seen.path.endswith(".csv")} == cut - {"part.csv"}
     again = manifest(tmp_path, crawl=2)
     assert (again["part.csv"]["state"], again["part.csv"]["cut"]) == ("changed", False)
     assert (again["short.csv"]["state"], again["short.csv"]["cut"]) == ("same", True)

@@ -21,11 +21,11 @@ from forked import Forked
 from mocksite import MockSite
 
 from scrapy_focus.commands.report import ReportCommand
+from scrapy_focus.core.printable import counted
 from scrapy_focus.found.folder import write_report
 from scrapy_focus.found.listed import read_list
 from scrapy_focus.found.notes import NOTES, NoteBook, read_notes
 from scrapy_focus.found.report import report_of
-from scrapy_focus.found.words import counted
 from scrapy_focus.sites.portal.portal import TARGET_MIMES, StatisticsPortal
 from scrapy_focus.sites.server import SiteServer
 from scrapy_focus.spiders.datasets import DatasetsSpider

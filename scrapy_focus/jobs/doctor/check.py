@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_focus.core.errors import StorageError
 from scrapy_focus.core.frontier import Ranks, Vectors
-from scrapy_focus.core.printable import brief
+from scrapy_focus.core.printable import brief, counted
 from scrapy_focus.frontiers.sqlite.database import sum_column, verify
 from scrapy_focus.frontiers.sqlite.frontier import sqlite_frontier
 from scrapy_focus.frontiers.sqlite.index import Index
@@ -275,8 +275,3 @@ def lost_of(tail: Tail) -> str:
 def journal_names(numbers: list[int]) -> str:
     """Return the names of the files of some journals."""
     return ", ".join(f"journal.{number}" for number in numbers)
-
-
-def counted(n: int, noun: str) -> str:
-    """Return a number of things, in words that fit one thing too."""
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"

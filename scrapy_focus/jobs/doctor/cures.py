@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from scrapy_focus.core.errors import StorageError
-from scrapy_focus.core.printable import brief
+from scrapy_focus.core.printable import brief, counted
 from scrapy_focus.frontiers.sqlite.database import open_database, sum_column
 from scrapy_focus.jobs.checksums import SUMS, summed
 from scrapy_focus.jobs.doctor.check import (
@@ -21,7 +21,6 @@ from scrapy_focus.jobs.doctor.check import (
     Cure,
     changed_blocks,
     changed_links,
-    counted,
     examine,
     journal_names,
     lost_of,
