@@ -194,7 +194,7 @@ class FocusScheduler(BaseScheduler):
         self.turns = Turns(self._step, self._ask_again)
         self._concluding: set[int] = set()  # picks whose outcomes take more than one turn
         self._successors: deque[tuple[Entry, Request]] = deque()
-        self._loose: list[Link] = []  # of no page
+        self._loose: list[tuple[Link, Request, bool]] = []  # of no page, still to be packed
         self._spilled: deque[Request] = deque()  # taken in spite of an error of ours, outside the policy
         self._stopping = False
         self._closed = False
@@ -701,19 +701,28 @@ class FocusScheduler(BaseScheduler):
             self.seen.forget([request.url])
             return False
         self._note_priority(request)
-        try:
-            link = self.links.make(request, seen=seen)
-        except Unsendable as error:
-            self.seen.forget([request.url])
-            self._note_unsendable(error)
-            return False
-        self.count("link/loose", source is None)
-        if source is not None:
+        link = self.links.make(request, seen=seen)
+        if source is None:
+            self.count("link/loose")
+            self._loose.append((link, request, seen))
+        else:
+            packed = self._packed(link, request, seen)
+            if packed is None:
+                return False
             source.found += 1
-        (self._loose if source is None else source.links).append(link)
+            source.links.append(packed)
         if not seen:
             self._count_as_scrapy("enqueued")
         return not seen
+
+    def _packed(self, link: Link, request: Request, seen: bool) -> Link | None:
+        """Return a link with its request; ``None`` if that cannot be sent."""
+        try:
+            return self.links.pack(link, request, seen=seen)
+        except Unsendable as error:
+            self.seen.forget([request.url])
+            self._note_unsendable(error)
+            return None
 
     def _note_unsendable(self, error: Unsendable) -> None:
         self.count("link/unsendable")
@@ -906,8 +915,9 @@ class FocusScheduler(BaseScheduler):
     def _settle(self) -> None:
         """Let links of no page be placed, and report all picks that the engine is done with."""
         if self._loose:
-            links, self._loose = self._loose[:PART], self._loose[PART:]
-            self._add(links)
+            loose, self._loose = self._loose[:PART], self._loose[PART:]
+            packed = [self._packed(*each) for each in loose]  # now: who schedules a request may change it after that
+            self._add([link for link in packed if link is not None])
             if self._loose:
                 self._ask_again()
         for entry in self.inflight.ended():
@@ -983,7 +993,7 @@ class FocusScheduler(BaseScheduler):
 
     def _take_back(self, near: NearCopyFilter) -> None:
         for request in near.given_back():
-            self._loose.append(self.links.make(request, seen=False))
+            self._loose.append((self.links.make(request, seen=False), request, False))
             self._count_as_scrapy("enqueued")
         self._ask_again()
 

@@ -133,13 +133,7 @@ class Links:
         self._coming.difference_update(keys)
 
     def make(self, request: Request, *, seen: bool) -> Link:
-        """Return the link of a request; ``seen`` says that the dupefilter knows it.
-
-        Raises
-        ------
-        Unsendable
-            If another process may have to send it, and cannot.
-        """
+        """Return the link of a request, which is still to be packed; ``seen`` says that the dupefilter knows it."""
         key = first = self.key(request)
         if request.dont_filter and not self.comes_back:
             key = _salted(first, 0)
@@ -151,15 +145,6 @@ class Links:
         for name in _OF_PAGE:  # on which it was found, where a spider copies the meta of that
             request.meta.pop(name, None)
         slot = slot_name(self.crawler.engine.downloader.get_slot_key(request))
-        kept = len(self.requests)
-        try:
-            payload = self.requests.pack(key, request, again=seen)
-        except Unsendable:
-            self._coming.discard(key)
-            raise
-        self.host.count("link/kept", len(self.requests) - kept)
-        if not payload:
-            self._offered[key] += 1
         return Link(
             url=request.url,
             key=key,
@@ -168,9 +153,27 @@ class Links:
             anchor=str(said.get("anchor") or request.meta.get("link_text") or "")[:_SAID],
             tag_path=end_of_path(str(said.get("tag_path", ""))),
             context=str(said.get("context", ""))[:_SAID],
-            payload=payload,
             callback=_reader_of(request, cast("Spider", self.crawler.spider)),
         )
+
+    def pack(self, link: Link, request: Request, *, seen: bool) -> Link:
+        """Return a link with its request as it is now: what changes in that later is not seen.
+
+        Raises
+        ------
+        Unsendable
+            If another process may have to send it, and cannot.
+        """
+        kept = len(self.requests)
+        try:
+            payload = self.requests.pack(link.key, request, again=seen)
+        except Unsendable:
+            self._coming.discard(link.key)
+            raise
+        self.host.count("link/kept", len(self.requests) - kept)
+        if not payload:
+            self._offered[link.key] += 1
+        return link._replace(payload=payload)
 
     def concluded(self, entry: Entry) -> list[str]:
         """The links of a page are with the policy now, and the page is known under all its keys; see :meth:`placed`."""

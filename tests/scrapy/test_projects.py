@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import subprocess
+import sys
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from crawls import STOCK, Crawled, crawl
+from crawls import HANG, STOCK, Crawled, crawl
 from mocksite import MockSite
 from scrapy import FormRequest, Request, Spider
 from scrapy.http import JsonRequest
@@ -321,6 +323,43 @@ def test_start_requests_leave_in_their_order(addon: bool, site: MockSite, tmp_pa
     assert site.paths == given[:25]
     crawl(Listed, one | {"FOCUS_BUDGET_REQUESTS": 60}, addon=addon, site=site)
     assert site.paths == given
+
+
+@ADDON
+@pytest.mark.parametrize("url", ["scrapy.Request('{}')", "'{}'", "'{}', redirect=False"])
+def test_the_shell_fetches(addon: bool, url: str, site: MockSite) -> None:
+    """``fetch()`` in ``scrapy shell`` schedules a request, and then gives it another callback."""
+    ours = "ADDONS={'scrapy_focus.Addon': 500}" if addon else "SCHEDULER=scrapy_focus.FocusScheduler"
+    code = f"[fetch({url.format(site.url('/page/1/0'))}), response.status][1]"
+    done = subprocess.run(
+        [sys.executable, "-m", "scrapy", "shell", "-s", ours.replace("'", '"'), "-c", code],
+        capture_output=True, text=True, check=False, timeout=HANG,
+    )  # fmt: skip
+    assert done.stdout.split() == ["200"], done.stderr
+    assert site.paths == ["/page/1/0"]
+
+
+class ChangesItsMind(_OnSite, Spider):
+    """Schedules a request, and changes it before it is sent."""
+
+    name = "changes"
+
+    async def start(self) -> AsyncIterator[Request]:
+        request = Request(self.site.url("/page/1/0"))
+        self.crawler.engine.crawl(request)
+        request.callback = self.late
+        request.meta["late"] = True
+        yield Request(self.site.url("/page/2/0"), callback=self.late, meta={"late": False})
+
+    def late(self, response: Response) -> Iterator[Any]:
+        yield {"late": response.meta["late"]}
+
+
+@ADDON
+def test_a_scheduled_request_may_change(addon: bool, site: MockSite) -> None:
+    """As in Scrapy's queues, what is changed in a request before anything else happens is sent."""
+    result = crawl(ChangesItsMind, addon=addon, site=site)
+    assert Counter(item["late"] for item in result.items) == {True: 1, False: 1}
 
 
 class BrokenFingerprinter:
